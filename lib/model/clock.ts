@@ -2,7 +2,7 @@
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Runs `task` once after `delayMs`; the answer takes it back. A pending timer never keeps a process alive. */
+  /** Runs `task` once after `delayMs`; the answer takes it back. Pending work keeps a process alive: take back what is no longer wanted. */
   after(delayMs: number, task: () => void): () => void;
 }
 
@@ -10,7 +10,6 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   after: (delayMs, task) => {
     const timer = setTimeout(task, delayMs);
-    timer.unref();
     return () => clearTimeout(timer);
   },
 };

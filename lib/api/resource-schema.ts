@@ -1,0 +1,48 @@
+import { createHash } from "node:crypto";
+import { definitionNames, objectSchema, type ServedKind, versionProperties } from "./kind.ts";
+
+/**
+ * The APIResourceSchema of a kind, for kcp.
+ *
+ * A schema's spec can never be changed once it is stored, so its name follows from its content: the same content has
+ * the same name, and a changed one is a new object beside the old.
+ */
+export function apiResourceSchema(kind: ServedKind) {
+  const spec = {
+    group: kind.group,
+    scope: kind.scope,
+    names: definitionNames(kind),
+    versions: [{ ...versionProperties(kind), schema: objectSchema(kind) }],
+  };
+  return {
+    apiVersion: "apis.kcp.io/v1alpha1",
+    kind: "APIResourceSchema",
+    metadata: {
+      name: `${kind.version}-${contentHash(spec)}.${kind.plural}.${kind.group === "" ? "core" : kind.group}`,
+      ...(isCommunityGroup(kind.group)
+        ? { annotations: { "api-approved.kubernetes.io": "unapproved, a part of the Kubernetes type, served by kcp" } }
+        : {}),
+    },
+    spec,
+  };
+}
+
+/** The name of a kind's APIResourceSchema. */
+export function resourceSchemaName(kind: ServedKind): string {
+  return apiResourceSchema(kind).metadata.name;
+}
+
+/** Groups that Kubernetes keeps for itself; a definition in them must say that it was not approved. */
+function isCommunityGroup(group: string): boolean {
+  return /(^|\.)(k8s|kubernetes)\.io$/.test(group);
+}
+
+function contentHash(content: unknown): string {
+  return createHash("sha256").update(JSON.stringify(content, sortedKeys)).digest("hex").slice(0, 8);
+}
+
+/** Makes the text that is hashed independent of the order in which the source happens to name its fields. */
+function sortedKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,179 @@
+import { readFile } from "node:fs/promises";
+import { load } from "js-yaml";
+import { describe, expect, expectTypeOf, it } from "vitest";
+import { type ClusterRegistration, clusterRegistration } from "../../../lib/api/cluster-registration.ts";
+import type { ServedKind } from "../../../lib/api/kind.ts";
+import { kinds } from "../../../lib/api/kinds.ts";
+import { type WorkloadPlacement, workloadPlacement } from "../../../lib/api/workload-placement.ts";
+import { workloadSync } from "../../../lib/api/workload-sync.ts";
+import { workloadTypes } from "../../../lib/api/workload-types.ts";
+import type { KubeObject } from "../../../lib/model/kube-object.ts";
+import { faultsOf } from "./validate.ts";
+
+const registration = (spec: object, status?: object) => made("ClusterRegistration", spec, status);
+const placement = (spec: object, status?: object) => made("WorkloadPlacement", spec, status);
+const sync = (spec: object, status?: object) => made("WorkloadSync", spec, status);
+const ready = {
+  type: "Ready",
+  status: "True",
+  reason: "ClusterReady",
+  message: "",
+  lastTransitionTime: "2030-01-01T00:00:00Z",
+};
+
+function made(kind: string, spec: object, status?: object) {
+  return { apiVersion: "tmc.kcp.io/v1alpha1", kind, metadata: { name: "x" }, spec, ...(status ? { status } : {}) };
+}
+
+describe("a good object passes", () => {
+  const good: Record<string, readonly [ServedKind, object]> = {
+    "a registration with its location alone": [clusterRegistration, registration({ location: "us-west-2" })],
+    "a registration with a location in words": [clusterRegistration, registration({ location: "Frankfurt am Main" })],
+    "a registration with capabilities": [
+      clusterRegistration,
+      registration({ location: "a", capabilities: [{ type: "compute", available: true }, { type: "gpu" }] }),
+    ],
+    "a registration with a status": [
+      clusterRegistration,
+      registration(
+        { location: "a" },
+        { conditions: [{ ...ready, severity: "Info", observedGeneration: 1 }], lastHeartbeat: "2030-01-01T00:00:00Z" },
+      ),
+    ],
+    "a placement with its strategy alone": [workloadPlacement, placement({ strategy: "Affinity" })],
+    "a placement that selects by expression": [
+      workloadPlacement,
+      placement({
+        strategy: "Spread",
+        locationSelector: { matchExpressions: [{ key: "region", operator: "In", values: ["a", "b"] }] },
+      }),
+    ],
+    "a placement with a status": [
+      workloadPlacement,
+      placement(
+        { strategy: "Spread" },
+        { selectedClusters: ["east", "west"], conditions: [ready], observedGeneration: 2 },
+      ),
+    ],
+    "a sync with a status": [
+      workloadSync,
+      sync(
+        { workload: { apiVersion: "apps/v1", kind: "Deployment", name: "web" }, clusters: ["east"] },
+        { clusters: [{ name: "east", observedGeneration: 3, lastSeen: "2030-01-01T00:00:00Z" }], conditions: [ready] },
+      ),
+    ],
+  };
+  it.each(Object.entries(good))("%s", (_, [kind, object]) => {
+    expect(faultsOf(kind, object)).toEqual([]);
+  });
+});
+
+describe("a bad value is refused by its field", () => {
+  const bad: Record<string, readonly [ServedKind, object, string]> = {
+    "no spec": [clusterRegistration, { apiVersion: "tmc.kcp.io/v1alpha1", kind: "ClusterRegistration" }, ": must have"],
+    "no location": [clusterRegistration, registration({}), ".spec: must have required property 'location'"],
+    "an empty location": [clusterRegistration, registration({ location: "" }), ".spec.location"],
+    "a location of blanks": [clusterRegistration, registration({ location: " a " }), ".spec.location"],
+    "a location that is a number": [clusterRegistration, registration({ location: 4 }), ".spec.location"],
+    "a capability without a type": [
+      clusterRegistration,
+      registration({ location: "a", capabilities: [{ available: true }] }),
+      ".spec.capabilities.0",
+    ],
+    "availability in words": [
+      clusterRegistration,
+      registration({ location: "a", capabilities: [{ type: "gpu", available: "yes" }] }),
+      ".spec.capabilities.0.available",
+    ],
+    "more capabilities than anyone has": [
+      clusterRegistration,
+      registration({ location: "a", capabilities: Array.from({ length: 65 }, (_, index) => ({ type: `c${index}` })) }),
+      ".spec.capabilities",
+    ],
+    "an unknown field": [clusterRegistration, registration({ location: "a", place: "b" }), ".spec.place"],
+    "a condition that may be": [
+      clusterRegistration,
+      registration({ location: "a" }, { conditions: [{ ...ready, status: "Maybe" }] }),
+      ".status.conditions.0.status",
+    ],
+    "a condition without a reason": [
+      clusterRegistration,
+      registration({ location: "a" }, { conditions: [{ ...ready, reason: "" }] }),
+      ".status.conditions.0.reason",
+    ],
+    "a heartbeat that is no time": [
+      clusterRegistration,
+      registration({ location: "a" }, { lastHeartbeat: "just now" }),
+      ".status.lastHeartbeat",
+    ],
+    "no strategy": [workloadPlacement, placement({}), ".spec: must have required property 'strategy'"],
+    "an unknown strategy": [workloadPlacement, placement({ strategy: "Random" }), ".spec.strategy"],
+    "an unknown operator": [
+      workloadPlacement,
+      placement({ strategy: "Spread", locationSelector: { matchExpressions: [{ key: "a", operator: "Near" }] } }),
+      ".spec.locationSelector.matchExpressions.0.operator",
+    ],
+    "a label value that is no text": [
+      workloadPlacement,
+      placement({ strategy: "Spread", locationSelector: { matchLabels: { zone: 1 } } }),
+      ".spec.locationSelector.matchLabels.zone",
+    ],
+    "a requirement without a type": [
+      workloadPlacement,
+      placement({ strategy: "Spread", capabilityRequirements: [{ required: true }] }),
+      ".spec.capabilityRequirements.0",
+    ],
+    "a chosen cluster whose name cannot be": [
+      workloadPlacement,
+      placement({ strategy: "Spread" }, { selectedClusters: ["East!"] }),
+      ".status.selectedClusters.0",
+    ],
+    "a sync of nothing": [workloadSync, sync({ clusters: [] }), ".spec: must have required property 'workload'"],
+    "a negative generation": [
+      workloadSync,
+      sync(
+        { workload: { apiVersion: "v1", kind: "Service", name: "a" } },
+        { clusters: [{ name: "east", observedGeneration: -1 }] },
+      ),
+      ".status.clusters.0.observedGeneration",
+    ],
+  };
+  it.each(Object.entries(bad))("%s", (_, [kind, object, field]) => {
+    const faults = faultsOf(kind, object);
+    expect(faults.filter((fault) => fault.startsWith(field))).not.toEqual([]);
+  });
+});
+
+describe("the sample files", () => {
+  it.each(["cluster-registration", "workload-placement", "deployment", "service"])("%s.yaml is valid", async (name) => {
+    const object = load(
+      await readFile(new URL(`../../../examples/${name}.yaml`, import.meta.url), "utf8"),
+    ) as KubeObject;
+    const kind = [...kinds, ...workloadTypes].find((candidate) => candidate.kind === object.kind);
+    expect(kind).toBeDefined();
+    if (kind !== undefined) expect(faultsOf(kind, object)).toEqual([]);
+  });
+});
+
+describe("our kinds", () => {
+  it("answer to their short names and print their columns", () => {
+    expect(kinds.map((kind) => [kind.shortNames, kind.categories, kind.columns.map((column) => column.name)])).toEqual([
+      [["cr"], ["kcp"], ["Ready", "Location", "Age"]],
+      [["wp"], ["kcp"], ["Strategy", "Ready", "Age"]],
+      [["wsync"], ["kcp"], ["Kind", "Workload", "Clusters", "Ready", "Age"]],
+    ]);
+  });
+
+  it("describe every field", () => {
+    for (const kind of kinds) expect(JSON.stringify(kind.spec)).not.toMatch(/"properties":\{"[a-zA-Z]+":\{"type"/);
+  });
+
+  it("give their types to the compiler", () => {
+    expectTypeOf<ClusterRegistration["kind"]>().toEqualTypeOf<"ClusterRegistration">();
+    expectTypeOf<ClusterRegistration["spec"]["location"]>().toEqualTypeOf<string>();
+    expectTypeOf<WorkloadPlacement["spec"]["strategy"]>().toEqualTypeOf<"RoundRobin" | "Spread" | "Affinity">();
+    expectTypeOf<ClusterRegistration>().toExtend<KubeObject>();
+    const spec: WorkloadPlacement["spec"] = { strategy: "Spread" };
+    expectTypeOf(spec.capabilityRequirements?.[0]?.required).toEqualTypeOf<boolean | undefined>();
+  });
+});

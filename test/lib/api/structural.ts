@@ -1,0 +1,72 @@
+import type { OpenApiSchema } from "../../../lib/api/schema.ts";
+
+/** One place in a schema. */
+export type Place = Readonly<{ path: string; schema: OpenApiSchema }>;
+
+/** Every schema inside a schema, itself first. */
+export function places(schema: OpenApiSchema, path = ""): readonly Place[] {
+  return [
+    { path, schema },
+    ...Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => places(inner, `${path}.${name}`)),
+    ...(schema.items === undefined ? [] : places(schema.items, `${path}[]`)),
+    ...(schema.additionalProperties === undefined ? [] : places(schema.additionalProperties, `${path}{}`)),
+  ];
+}
+
+/** What a server would hold against the schema: the rules for structural schemas, as far as our schemas can break them. */
+export function structuralFaults(schema: OpenApiSchema): readonly string[] {
+  return places(schema).flatMap(({ path, schema: at }) => faultsAt(at).map((fault) => `${path || "."}: ${fault}`));
+}
+
+const known = new Set(
+  [
+    "type description format default enum pattern minLength maxLength minimum maximum minItems maxItems maxProperties",
+    "required properties additionalProperties items x-kubernetes-preserve-unknown-fields x-kubernetes-int-or-string",
+    "x-kubernetes-list-type x-kubernetes-list-map-keys x-kubernetes-map-type",
+  ].flatMap((words) => words.split(" ")),
+);
+
+function faultsAt(at: OpenApiSchema): string[] {
+  const faults: string[] = [];
+  const intOrString = at["x-kubernetes-int-or-string"] === true;
+  if (intOrString === (at.type !== undefined)) faults.push("needs a type, or to be int-or-string, and not both");
+  for (const word of Object.keys(at).filter((key) => !known.has(key))) faults.push(`unknown keyword ${word}`);
+  if (at.type === "array" && at.items === undefined) faults.push("an array without items");
+  if (at.type !== "array" && at.items !== undefined) faults.push("items outside an array");
+  if (at.type !== "object" && (at.properties ?? at.additionalProperties) !== undefined)
+    faults.push("fields outside an object");
+  if (at.properties !== undefined && at.additionalProperties !== undefined)
+    faults.push("both properties and additionalProperties");
+  for (const name of at.required ?? []) {
+    const described = at.properties?.[name] !== undefined;
+    if (!described && at["x-kubernetes-preserve-unknown-fields"] !== true)
+      faults.push(`requires ${name}, which it would prune`);
+  }
+  return [...faults, ...listFaults(at), ...defaultFaults(at)];
+}
+
+function listFaults(at: OpenApiSchema): string[] {
+  const listType = at["x-kubernetes-list-type"];
+  const keys = at["x-kubernetes-list-map-keys"];
+  if (at.type !== "array") return listType === undefined && keys === undefined ? [] : ["a list type outside an array"];
+  if (listType === undefined) return ["an array that does not say how it is merged"];
+  if ((listType === "map") !== (keys !== undefined)) return ["map keys without a map, or a map without keys"];
+  if (listType === "set" && !isScalar(at.items)) return ["a set of something other than scalars"];
+  return (keys ?? []).flatMap((key) => {
+    const field = at.items?.properties?.[key];
+    if (field === undefined || !isScalar(field)) return [`map key ${key} is no scalar field of its items`];
+    const given = (at.items?.required?.includes(key) ?? false) || field.default !== undefined;
+    return given ? [] : [`map key ${key} is neither required nor defaulted`];
+  });
+}
+
+function defaultFaults(at: OpenApiSchema): string[] {
+  if (at.default === undefined) return [];
+  const fits = at.type === "integer" ? Number.isInteger(at.default) : typeof at.default === at.type;
+  const allowed = at.enum === undefined || at.enum.some((value) => value === at.default);
+  return fits && allowed ? [] : [`default ${JSON.stringify(at.default)} is not a value of the field`];
+}
+
+function isScalar(schema: OpenApiSchema | undefined): boolean {
+  return schema?.type !== undefined && !["object", "array"].includes(schema.type);
+}

@@ -1,0 +1,39 @@
+import { Ajv } from "ajv";
+import { objectSchema, type ServedKind } from "../../../lib/api/kind.ts";
+import type { OpenApiSchema } from "../../../lib/api/schema.ts";
+
+/** Says what a server would hold against the object, by field; empty when it is fine. Unknown fields are faults too, as kubectl treats them. */
+export function faultsOf(kind: ServedKind, object: unknown): readonly string[] {
+  // The formats of OpenAPI that are not JSON Schema's are told apart by the server alone.
+  const ajv = new Ajv({ allErrors: true, strict: false, formats: { int32: true, int64: true, "date-time": isMoment } });
+  const check = ajv.compile(asJsonSchema(objectSchema(kind)));
+  check(object);
+  return (check.errors ?? []).map(({ instancePath, message, params }) => {
+    const extra: unknown = params.additionalProperty;
+    return `${instancePath.replaceAll("/", ".")}${typeof extra === "string" ? `.${extra}` : ""}: ${message ?? ""}`;
+  });
+}
+
+function isMoment(words: string): boolean {
+  return !Number.isNaN(Date.parse(words)) && /^\d{4}-\d\d-\d\dT/.test(words);
+}
+
+/** The OpenAPI schema in the words of JSON Schema; fields that it does not name are forbidden unless it keeps them. */
+function asJsonSchema(schema: OpenApiSchema): object {
+  const { properties, items, additionalProperties, ...rest } = schema;
+  if (rest["x-kubernetes-int-or-string"] === true) return { type: ["integer", "string"] };
+  const plain = Object.fromEntries(Object.entries(rest).filter(([word]) => !word.startsWith("x-kubernetes-")));
+  return {
+    ...plain,
+    ...(items === undefined ? {} : { items: asJsonSchema(items) }),
+    ...(additionalProperties === undefined ? {} : { additionalProperties: asJsonSchema(additionalProperties) }),
+    ...(properties === undefined
+      ? {}
+      : {
+          properties: Object.fromEntries(
+            Object.entries(properties).map(([name, inner]) => [name, asJsonSchema(inner)]),
+          ),
+          additionalProperties: rest["x-kubernetes-preserve-unknown-fields"] === true,
+        }),
+  };
+}
