@@ -85,14 +85,21 @@ export interface KubeClient {
    */
   watch<T = KubeObject>(collection: Collection, options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
 
-  /** Anything else: `/readyz`, `/version`, discovery. The path is below the client's own. */
+  /**
+   * Anything else: `/readyz`, `/version`, discovery. The path is below the client's own. Every HTTP status is an answer
+   * here, 404 and 500 too; only a server that cannot be reached is an `ApiError`.
+   */
   raw(
     method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
     path: string,
     options?: CallOptions & { body?: string; contentType?: string; accept?: string },
   ): Promise<{ status: number; headers: Readonly<Record<string, string | undefined>>; text: string }>;
 
-  /** A client below another path of the same server, over the same connections: `at("/clusters/root:demo")`. */
+  /**
+   * A client below another path of the same server, over the same connections: `at("/clusters/root:demo")`. The path
+   * counts from the server's root and takes the place of this client's own.
+   */
   at(path: string): KubeClient;
+  /** Ends the connections, for every client that shares them. */
   close(): Promise<void>;
 }

@@ -3,7 +3,10 @@
  * (their cold start), and one that calls an embedded server inside the process without a socket.
  */
 export interface Transport {
-  /** Answers as soon as the headers are there. Fails with a network error only; every HTTP status is an answer. */
+  /**
+   * Answers as soon as the headers are there. Fails with a network error only; every HTTP status is an answer, redirects
+   * included. The error carries a `code` that lib/kube/fault-tables.ts knows: ECONNREFUSED, ECONNRESET, ETIMEDOUT …
+   */
   send(request: TransportRequest): Promise<TransportResponse>;
   /** Ends idle connections and refuses new requests. */
   close(): Promise<void>;
@@ -14,6 +17,10 @@ export type TransportRequest = Readonly<{
   /** Path and query, from the root of the server: `/clusters/root:demo/api/v1/namespaces?limit=500`. */
   path: string;
   headers: Readonly<Record<string, string>>;
+  /** Headers that are sent once per value (`impersonate-group`): a server does not take several from one line. */
+  repeatedHeaders?: Readonly<Record<string, readonly string[]>> | undefined;
+  /** The body goes on for long (a watch): it gets a connection that no other request waits for, and no body time-out. */
+  stream?: boolean | undefined;
   body?: string | undefined;
   signal?: AbortSignal | undefined;
   /** Limit for the headers to arrive. */
