@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+
+/** What needs a real kcp or a real Kubernetes. Both run once for all files, which therefore go one after the other. */
+export default defineConfig({
+  test: {
+    include: ["test/real/**/*.test.ts", "test/contract/**/*.real.test.ts"],
+    globalSetup: ["test/real/global-setup.ts"],
+    fileParallelism: false,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    teardownTimeout: 30_000,
+  },
+});
