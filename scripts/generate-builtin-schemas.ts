@@ -1,0 +1,233 @@
+/**
+ * Writes what the embedded servers know of Kubernetes' own types, as a real kube-apiserver describes them:
+ *
+ *   node scripts/generate-builtin-schemas.ts --server https://127.0.0.1:6443 --ca ca.crt --cert admin.crt --key admin.key
+ *
+ * (or `--token` in place of a certificate). Run it against a new Kubernetes version and commit the files it writes.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { Agent, request } from "node:https";
+import { parseArgs } from "node:util";
+import { clusterTypes, commonTypes, subresourceKinds } from "../lib/embedded/builtin/served-types.ts";
+
+type JsonObject = { [key: string]: unknown };
+
+const { values: flags } = parseArgs({
+  options: {
+    server: { type: "string" },
+    ca: { type: "string" },
+    cert: { type: "string" },
+    key: { type: "string" },
+    token: { type: "string" },
+  },
+});
+
+const agent = new Agent({
+  keepAlive: true,
+  ...(flags.ca === undefined ? {} : { ca: readFileSync(flags.ca) }),
+  ...(flags.cert === undefined ? {} : { cert: readFileSync(flags.cert) }),
+  ...(flags.key === undefined ? {} : { key: readFileSync(flags.key) }),
+});
+
+const resources = await readResources();
+const schemas = await readSchemas();
+writeGenerated("resources", resources);
+// Each schema is kept as text, so that starting up costs nothing for the types that nobody asks for.
+writeGenerated("schemas", Object.fromEntries([...schemas].map(([name, schema]) => [name, JSON.stringify(schema)])));
+writeGenerated("bootstrap-roles", await readBootstrapRoles());
+agent.destroy();
+
+/** Names, verbs and table columns of every served type, by `group/version/plural`. */
+async function readResources(): Promise<JsonObject> {
+  const found: JsonObject = {};
+  const discoveryAccept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+  const tableAccept = "application/json;as=Table;g=meta.k8s.io;v=v1";
+  const groups = [
+    ...objects((await get("/api", discoveryAccept)).items),
+    ...objects((await get("/apis", discoveryAccept)).items),
+  ];
+  for (const type of [...commonTypes, ...clusterTypes]) {
+    const [group = "", version = "", plural = ""] = type.split("/");
+    const described = groups
+      .filter((item) => (object(item.metadata).name ?? "") === group)
+      .flatMap((item) => objects(item.versions).filter((served) => served.version === version))
+      .flatMap((served) => objects(served.resources))
+      .find((resource) => resource.resource === plural);
+    if (described === undefined) throw new Error(`generate: the server does not serve ${type}`);
+    const verbs = strings(described.verbs);
+    const base = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+    const columns = verbs.includes("list")
+      ? objects((await get(`${base}/${plural}?limit=1`, tableAccept)).columnDefinitions)
+      : [];
+    found[type] = {
+      kind: object(described.responseKind).kind,
+      singular: described.singularResource,
+      namespaced: described.scope === "Namespaced",
+      verbs,
+      shortNames: strings(described.shortNames),
+      categories: strings(described.categories),
+      subresources: objects(described.subresources).map((subresource) => subresource.subresource),
+      columns: columns.map(({ name, type: cellType, format, description, priority }) => ({
+        name,
+        type: cellType,
+        ...(format === "" ? {} : { format }),
+        description,
+        ...(priority === 0 ? {} : { priority }),
+      })),
+    };
+  }
+  return found;
+}
+
+/** The roles and bindings that every cluster starts with, as far as they concern people: not those of Kubernetes' own parts. */
+async function readBootstrapRoles(): Promise<JsonObject> {
+  const wanted = /^(cluster-admin|admin|edit|view|system:aggregate-to-.*|system:(discovery|basic-user|public-info-viewer|monitoring))$/;
+  const found: JsonObject = {};
+  for (const plural of ["clusterroles", "clusterrolebindings"]) {
+    const path = `/apis/rbac.authorization.k8s.io/v1/${plural}?labelSelector=kubernetes.io/bootstrapping%3Drbac-defaults`;
+    for (const role of objects((await get(path, "application/json")).items)) {
+      const { name, labels, annotations } = object(role.metadata);
+      if (typeof name !== "string" || !wanted.test(name)) continue;
+      found[`${plural}/${name}`] = { ...role, metadata: { name, labels, annotations } };
+    }
+  }
+  return found;
+}
+
+/** The component schemas of all served kinds and everything they refer to, by their full names. */
+async function readSchemas(): Promise<Map<string, JsonObject>> {
+  const all = new Map<string, JsonObject>();
+  const documents = new Set([...commonTypes, ...clusterTypes, ...subresourceKinds].map((type) => documentOf(type)));
+  for (const path of documents) {
+    const components = object(object((await get(`/openapi/v3/${path}`, "application/json")).components).schemas);
+    for (const [name, schema] of Object.entries(components)) all.set(name, object(schema));
+  }
+  const wantedKinds = new Set([
+    ...Object.entries(resources).map(([type, resource]) => `${type.slice(0, type.lastIndexOf("/"))}/${String(object(resource).kind)}`),
+    ...subresourceKinds,
+  ]);
+  const wanted = [...all]
+    .filter(([, schema]) => gvks(schema).some((gvk) => wantedKinds.has(gvk)))
+    .filter(([name]) => !name.includes(".pkg.apis.meta."))
+    .map(([name]) => name);
+  const kept = new Map<string, JsonObject>();
+  const queue = [...wanted];
+  for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
+    if (kept.has(name)) continue;
+    const schema = all.get(name);
+    if (schema === undefined) throw new Error(`generate: no schema ${name}`);
+    const fitted = fit(schema, shortName(name));
+    kept.set(name, fitted);
+    queue.push(...references(fitted));
+  }
+  return new Map([...kept].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function documentOf(type: string): string {
+  const [group = "", version = ""] = type.split("/");
+  return group === "" ? `api/${version}` : `apis/${group}/${version}`;
+}
+
+/**
+ * Makes a published schema fit for validation and defaulting. A published default that is only Go's zero value would hide
+ * that a required field is missing; in statuses nothing is required of a writer, and there the zero value is what readers see.
+ */
+function fit(schema: JsonObject, owner: string): JsonObject {
+  const isReport =
+    /Status$|^ContainerState|^ControllerRevision$|^Event(Series)?$|^CustomResourceDefinitionVersion$|^NodeSystemInfo$|^DaemonEndpoint$/.test(
+      owner,
+    );
+  const result = fitNode(schema, isReport);
+  if (owner === "IntOrString") return { description: schema.description, "x-kubernetes-int-or-string": true };
+  if (owner === "Quantity") {
+    return { description: schema.description, format: "quantity", "x-kubernetes-int-or-string": true };
+  }
+  if (["JSON", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"].includes(owner)) {
+    return { description: schema.description, "x-kubernetes-preserve-unknown-fields": true };
+  }
+  if (owner === "RawExtension" || owner === "FieldsV1") {
+    return { ...result, "x-kubernetes-preserve-unknown-fields": true };
+  }
+  return result;
+}
+
+function fitNode(node: JsonObject, isReport: boolean): JsonObject {
+  const result: JsonObject = {};
+  for (const [key, value] of Object.entries(node)) {
+    if (key === "allOf" && Array.isArray(value) && value.length === 1) result.$ref = object(value[0]).$ref;
+    else if (key === "default" && !isReport && (value === "" || value === 0 || value === false)) continue;
+    else if (key === "x-kubernetes-unions") continue;
+    else if (key === "properties") {
+      result[key] = Object.fromEntries(
+        Object.entries(object(value)).map(([name, child]) => [name, fitNode(object(child), isReport)]),
+      );
+    } else if (key === "items" || (key === "additionalProperties" && typeof value === "object")) {
+      const child = fitNode(object(value), isReport);
+      // Zero values of elements never apply: an element is there or it is not.
+      delete child.default;
+      result[key] = child;
+    } else if (key === "required") {
+      result[key] = strings(value).filter((name) => !isReport || object(object(node.properties)[name]).type !== "array");
+    } else result[key] = value;
+  }
+  if (typeof result.$ref === "string") result.$ref = result.$ref.replace("#/components/schemas/", "");
+  return result;
+}
+
+function references(node: unknown): string[] {
+  if (Array.isArray(node)) return node.flatMap(references);
+  if (typeof node !== "object" || node === null) return [];
+  return Object.entries(node).flatMap(([key, value]) =>
+    key === "$ref" && typeof value === "string" ? [value] : references(value),
+  );
+}
+
+function gvks(schema: JsonObject): string[] {
+  return objects(schema["x-kubernetes-group-version-kind"]).map(
+    ({ group, version, kind }) => `${String(group)}/${String(version)}/${String(kind)}`,
+  );
+}
+
+function shortName(name: string): string {
+  return name.slice(name.lastIndexOf(".") + 1);
+}
+
+function writeGenerated(name: string, content: JsonObject): void {
+  const file = new URL(`../lib/embedded/builtin/${name}.generated.json`, import.meta.url);
+  const lines = Object.entries(content).map(([key, value]) => `${JSON.stringify(key)}: ${JSON.stringify(value)}`);
+  const text = `{\n${lines.join(",\n")}\n}\n`;
+  writeFileSync(file, text);
+  console.log(`${name}: ${lines.length} entries, ${text.length} bytes`);
+}
+
+function get(path: string, accept: string): Promise<JsonObject> {
+  const { promise, resolve, reject } = Promise.withResolvers<JsonObject>();
+  const headers = { accept, ...(flags.token === undefined ? {} : { authorization: `Bearer ${flags.token}` }) };
+  const call = request(`${flags.server}${path}`, { agent, headers }, (answer) => {
+    let text = "";
+    answer.setEncoding("utf8");
+    answer.on("data", (chunk: string) => {
+      text += chunk;
+    });
+    answer.on("error", reject);
+    answer.on("end", () => {
+      if (answer.statusCode === 200) resolve(object(JSON.parse(text)));
+      else reject(new Error(`generate: GET ${path}: ${answer.statusCode} ${text}`));
+    });
+  });
+  call.on("error", reject);
+  call.end();
+  return promise;
+}
+
+function object(value: unknown): JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+}
+
+function objects(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.map(object) : [];
+}
+
+function strings(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+}

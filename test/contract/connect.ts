@@ -1,0 +1,25 @@
+import { createKubeClient } from "../../lib/kube/rest-client.ts";
+import type { Endpoint } from "../../lib/kube/transport.ts";
+import { createUndiciTransport } from "../../lib/kube/undici-transport.ts";
+import type { ServerUnderTest } from "./server-under-test.ts";
+
+/** The contract's view of a server that is reached over the wire with our own client. */
+export function connect(
+  kind: ServerUnderTest["kind"],
+  endpoint: Endpoint,
+  stop: () => Promise<void> = async () => {},
+): ServerUnderTest {
+  const open = (to: Endpoint) =>
+    createKubeClient({ endpoint: to, transport: createUndiciTransport(to), userAgent: "tmc-contract" });
+  const admin = open(endpoint);
+  return {
+    kind,
+    endpoint,
+    admin,
+    clientAs: (who) => open({ ...endpoint, ...who }),
+    stop: async () => {
+      await admin.close();
+      await stop();
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { randomBytes } from "node:crypto";
+import { expect } from "vitest";
+import type { KubeClient } from "../../lib/kube/client.ts";
+import { ApiError } from "../../lib/kube/errors.ts";
+import type { KubeObject, ResourceType } from "../../lib/model/kube-object.ts";
+
+export const configMaps: ResourceType = { group: "", version: "v1", plural: "configmaps" };
+export const secrets: ResourceType = { group: "", version: "v1", plural: "secrets" };
+export const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
+export const serviceAccounts: ResourceType = { group: "", version: "v1", plural: "serviceaccounts" };
+export const events: ResourceType = { group: "", version: "v1", plural: "events" };
+export const leases: ResourceType = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
+export const crds: ResourceType = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
+export const rbac = (plural: string): ResourceType => ({ group: "rbac.authorization.k8s.io", version: "v1", plural });
+export const reviews = (plural: string): ResourceType => ({ group: "authorization.k8s.io", version: "v1", plural });
+
+/** A name no other case has. */
+export const unique = (prefix: string): string => `${prefix}-${randomBytes(4).toString("hex")}`;
+
+export type ConfigMap = KubeObject & { data?: Record<string, string> };
+
+export const aConfigMap = (
+  name: string,
+  data: Record<string, string> = { a: "1" },
+  metadata: object = {},
+): ConfigMap => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name, ...metadata },
+  data,
+});
+
+/** The failure a call ends with; fails the test when the call succeeds. */
+export async function failureOf(call: Promise<unknown>): Promise<ApiError> {
+  const outcome = await call.then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error }),
+  );
+  if (!("error" in outcome)) throw new Error(`expected a failure, got ${JSON.stringify(outcome.value)}`);
+  expect(outcome.error).toBeInstanceOf(ApiError);
+  return outcome.error as ApiError;
+}
+
+/** Code, reason and the server's own words, as one value to compare. */
+export async function refusal(
+  call: Promise<unknown>,
+): Promise<{ status: number | undefined; reason: string | undefined; message: string | undefined }> {
+  const error = await failureOf(call);
+  return { status: error.status, reason: error.body?.reason, message: error.body?.message };
+}
+
+/** Asks again until `missing` says that nothing is missing; the time-out prints what still was. */
+export async function eventually(missing: () => Promise<string | undefined>, limitMs = 15_000): Promise<void> {
+  const end = Date.now() + limitMs;
+  for (;;) {
+    const answer = await missing();
+    if (answer === undefined) return;
+    if (Date.now() > end) throw new Error(`after ${limitMs} ms: ${answer}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+/** Until the call no longer fails; the last failure is thrown at the time-out. */
+export async function eventuallyOk<T>(call: () => Promise<T>, limitMs = 15_000): Promise<T> {
+  let result: { value: T } | undefined;
+  await eventually(async () => {
+    try {
+      result = { value: await call() };
+      return undefined;
+    } catch (error) {
+      return String(error);
+    }
+  }, limitMs);
+  if (result === undefined) throw new Error("unreachable: eventually returned without a result");
+  return result.value;
+}
+
+/** Until a get answers 404. */
+export async function eventuallyGone(
+  client: KubeClient,
+  address: Parameters<KubeClient["get"]>[0],
+  limitMs = 15_000,
+): Promise<void> {
+  await eventually(async () => {
+    try {
+      const object = await client.get(address);
+      return `${address.type.plural} ${address.name} is still there: ${JSON.stringify(object.metadata)}`;
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return undefined;
+      throw error;
+    }
+  }, limitMs);
+}
