@@ -1,0 +1,38 @@
+import { exportWorkspace } from "../api/group.ts";
+import { type EmbeddedKcp, startEmbeddedKcp } from "../embedded/kcp/embedded-kcp.ts";
+import { type EmbeddedCluster, startEmbeddedCluster } from "../embedded/kubernetes/embedded-cluster.ts";
+import { bindExport, installExport } from "../kcp/install.ts";
+import { createKubeClient } from "../kube/rest-client.ts";
+
+export const demoWorkspace = "root:demo";
+export const clusterNames = ["east", "west"] as const;
+
+/** A kcp with a tenant's workspace and two clusters, all in this process. */
+export type LocalWorld = Readonly<{
+  kcp: EmbeddedKcp;
+  clusters: readonly EmbeddedCluster[];
+  stop(): Promise<void>;
+}>;
+
+/** Starts the embedded kcp and clusters, with TMC's export in `root:tmc`, bound in `root:demo`. */
+export async function startLocalWorld(): Promise<LocalWorld> {
+  const [kcp, ...clusters] = await Promise.all([
+    startEmbeddedKcp(),
+    ...clusterNames.map((name) => startEmbeddedCluster({ name })),
+  ]);
+  const stop = async (): Promise<void> => {
+    await Promise.all([kcp, ...clusters].map((server) => server.stop()));
+  };
+  try {
+    kcp.createWorkspace(exportWorkspace);
+    kcp.createWorkspace(demoWorkspace);
+    const client = createKubeClient({ endpoint: kcp.endpoint("root"), transport: kcp.transport(), name: "kcp" });
+    await installExport(client.at(`/clusters/${exportWorkspace}`));
+    await bindExport(client.at(`/clusters/${demoWorkspace}`), exportWorkspace);
+    await client.close();
+    return { kcp, clusters, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
