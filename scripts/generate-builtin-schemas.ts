@@ -3,10 +3,12 @@
  *
  *   node scripts/generate-builtin-schemas.ts --server https://127.0.0.1:6443 --ca ca.crt --cert admin.crt --key admin.key
  *
- * (or `--token` in place of a certificate). Run it against a new Kubernetes version and commit the files it writes.
+ * (or `--token` in place of a certificate). With `--go-modules ~/go/pkg/mod/k8s.io` and `--go-version v0.36.3` it also
+ * writes how the same types travel as protobuf, out of the sources that clients are built from. Run it against a new Kubernetes version and commit the files it writes.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
+import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { clusterTypes, commonTypes, subresourceKinds } from "../lib/embedded/builtin/served-types.ts";
 
@@ -19,6 +21,8 @@ const { values: flags } = parseArgs({
     cert: { type: "string" },
     key: { type: "string" },
     token: { type: "string" },
+    "go-modules": { type: "string" },
+    "go-version": { type: "string" },
   },
 });
 
@@ -34,6 +38,8 @@ const schemas = await readSchemas();
 writeGenerated("resources", resources);
 // Each schema is kept as text, so that starting up costs nothing for the types that nobody asks for.
 writeGenerated("schemas", Object.fromEntries([...schemas].map(([name, schema]) => [name, JSON.stringify(schema)])));
+const goModules = flags["go-modules"];
+if (goModules !== undefined) writeGenerated("messages", readMessages(goModules, flags["go-version"] ?? ""));
 writeGenerated("bootstrap-roles", await readBootstrapRoles());
 agent.destroy();
 
@@ -79,9 +85,87 @@ async function readResources(): Promise<JsonObject> {
   return found;
 }
 
+/**
+ * How every served kind travels as protobuf: for each message its fields as `number name flags type`. The flags: `*` may be
+ * absent (a zero is then meant), `!` is always there, `^` has its fields beside its siblings in JSON, `[]` repeats, `{}` is a map.
+ */
+function readMessages(modules: string, version: string): JsonObject {
+  const messages = new Map<string, string[]>();
+  for (const module of ["api", "apimachinery", "apiextensions-apiserver"]) {
+    const root = join(modules, `${module}@${version}`);
+    for (const proto of globSync("**/generated.proto", { cwd: root })) {
+      readProto(join(root, proto), messages);
+    }
+  }
+  const kinds = [...schemas.keys()].filter((name) =>
+    Array.isArray(schemas.get(name)?.["x-kubernetes-group-version-kind"]),
+  );
+  const queue = [
+    "k8s.io.apimachinery.pkg.apis.meta.v1.DeleteOptions",
+    ...kinds.map((name) =>
+      name.replace(/^io\.k8s\./, "k8s.io.").replace("apiextensions-apiserver", "apiextensions_apiserver"),
+    ),
+  ];
+  const kept = new Map<string, string>();
+  for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
+    const fields = messages.get(name);
+    if (kept.has(name) || fields === undefined) continue;
+    kept.set(name, fields.join(","));
+    const folder = name.slice(0, name.lastIndexOf("."));
+    for (const field of fields) {
+      const type = (field.split(" ")[2] ?? "").replace(/^[*!^]*(\[\]|\{\})?/, "");
+      queue.push(type.includes(".") ? type : `${folder}.${type}`);
+    }
+  }
+  return Object.fromEntries([...kept].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function readProto(file: string, messages: Map<string, string[]>): void {
+  const text = readFileSync(file, "utf8");
+  const folder = /^package (\S+);$/m.exec(text)?.[1] ?? "";
+  const declared = readGoFields(dirname(file));
+  for (const [, name = "", body = ""] of text.matchAll(/^message (\w+) \{\n([\s\S]*?)^\}/gm)) {
+    const fields = [...body.matchAll(/^ {2}(?:(optional|repeated) (\S+)|map<string, (\S+)>) (\w+) = (\d+);/gm)].map(
+      ([, label, single, value, field = "", number = ""]) => {
+        const type = (single ?? value ?? "").replace(/^\./, "").replace(`${folder}.`, "");
+        const shape = value === undefined ? (label === "repeated" ? "[]" : "") : "{}";
+        const { jsonName = "", flags: own = "" } = declared.get(`${name} ${number}`) ?? {};
+        return `${number} ${jsonName === "" ? field : jsonName} ${own}${shape}${type}`;
+      },
+    );
+    messages.set(`${folder}.${name}`, fields);
+  }
+}
+
+/** What only the Go structures say of a field, by structure and number. */
+function readGoFields(folder: string): Map<string, Readonly<{ jsonName: string; flags: string }>> {
+  const found = new Map<string, Readonly<{ jsonName: string; flags: string }>>();
+  for (const file of globSync("*.go", { cwd: folder })) {
+    if (file.endsWith("_test.go") || file.startsWith("zz_generated") || file.startsWith("generated.")) continue;
+    const text = readFileSync(join(folder, file), "utf8");
+    for (const [, name = "", body = ""] of text.matchAll(/^type (\w+) struct \{\n([\s\S]*?)^\}/gm)) {
+      for (const [, declared = "", tag = ""] of body.matchAll(/^\t([^`\n]*?)\s*`([^`]*)`/gm)) {
+        const number = /protobuf:"[^",]*,(\d+)/.exec(tag)?.[1];
+        const json = /json:"([^"]*)"/.exec(tag)?.[1] ?? "";
+        if (number === undefined) continue;
+        const type = declared.trim().split(/\s+/).at(-1) ?? "";
+        const isPointer = type.startsWith("*");
+        const isKept = !/,(omitempty|omitzero|inline)/.test(json);
+        const isInline = json.includes(",inline");
+        found.set(`${name} ${number}`, {
+          jsonName: json.split(",")[0] ?? "",
+          flags: `${isPointer ? "*" : ""}${isKept ? "!" : ""}${isInline ? "^" : ""}`,
+        });
+      }
+    }
+  }
+  return found;
+}
+
 /** The roles and bindings that every cluster starts with, as far as they concern people: not those of Kubernetes' own parts. */
 async function readBootstrapRoles(): Promise<JsonObject> {
-  const wanted = /^(cluster-admin|admin|edit|view|system:aggregate-to-.*|system:(discovery|basic-user|public-info-viewer|monitoring))$/;
+  const wanted =
+    /^(cluster-admin|admin|edit|view|system:aggregate-to-.*|system:(discovery|basic-user|public-info-viewer|monitoring))$/;
   const found: JsonObject = {};
   for (const plural of ["clusterroles", "clusterrolebindings"]) {
     const path = `/apis/rbac.authorization.k8s.io/v1/${plural}?labelSelector=kubernetes.io/bootstrapping%3Drbac-defaults`;
@@ -103,7 +187,9 @@ async function readSchemas(): Promise<Map<string, JsonObject>> {
     for (const [name, schema] of Object.entries(components)) all.set(name, object(schema));
   }
   const wantedKinds = new Set([
-    ...Object.entries(resources).map(([type, resource]) => `${type.slice(0, type.lastIndexOf("/"))}/${String(object(resource).kind)}`),
+    ...Object.entries(resources).map(
+      ([type, resource]) => `${type.slice(0, type.lastIndexOf("/"))}/${String(object(resource).kind)}`,
+    ),
     ...subresourceKinds,
   ]);
   const wanted = [...all]
@@ -116,7 +202,7 @@ async function readSchemas(): Promise<Map<string, JsonObject>> {
     if (kept.has(name)) continue;
     const schema = all.get(name);
     if (schema === undefined) throw new Error(`generate: no schema ${name}`);
-    const fitted = fit(schema, shortName(name));
+    const fitted = fitSchema(schema, shortName(name));
     kept.set(name, fitted);
     queue.push(...references(fitted));
   }
@@ -132,7 +218,7 @@ function documentOf(type: string): string {
  * Makes a published schema fit for validation and defaulting. A published default that is only Go's zero value would hide
  * that a required field is missing; in statuses nothing is required of a writer, and there the zero value is what readers see.
  */
-function fit(schema: JsonObject, owner: string): JsonObject {
+function fitSchema(schema: JsonObject, owner: string): JsonObject {
   const isReport =
     /Status$|^ContainerState|^ControllerRevision$|^Event(Series)?$|^CustomResourceDefinitionVersion$|^NodeSystemInfo$|^DaemonEndpoint$/.test(
       owner,
@@ -167,7 +253,9 @@ function fitNode(node: JsonObject, isReport: boolean): JsonObject {
       delete child.default;
       result[key] = child;
     } else if (key === "required") {
-      result[key] = strings(value).filter((name) => !isReport || object(object(node.properties)[name]).type !== "array");
+      result[key] = strings(value).filter(
+        (name) => !isReport || object(object(node.properties)[name]).type !== "array",
+      );
     } else result[key] = value;
   }
   if (typeof result.$ref === "string") result.$ref = result.$ref.replace("#/components/schemas/", "");

@@ -1,7 +1,7 @@
 import type { KubeObject } from "../model/kube-object.ts";
-import type { Operations } from "./operations.ts";
-import type { Schema } from "./machinery/schema.ts";
 import type { User } from "./http.ts";
+import type { Schema } from "./machinery/schema.ts";
+import type { Operations } from "./operations.ts";
 
 export type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
 export const allVerbs: readonly Verb[] = [
@@ -59,6 +59,13 @@ export type ResourceDefinition = Readonly<{
    * `deployments.apps:<identity hash>`, so that two exports' types of one name never meet. Versions share it.
    */
   storage: string;
+  /** For a served version that is not the stored one: objects are converted on their way into the store and out of it. */
+  conversion?: Readonly<{
+    toStored: (object: KubeObject) => KubeObject;
+    fromStored: (object: KubeObject) => KubeObject;
+  }>;
+  /** Sent as a `Warning` header with every answer about this version. */
+  deprecationWarning?: string;
   /** Objects of this type do not count generations (events, config maps, secrets …). */
   withoutGeneration?: boolean;
   hooks?: ResourceHooks;
@@ -87,6 +94,11 @@ export type HookContext = Readonly<{
 
 /** What a type does beyond its schema. Hooks may change `object` in place; they refuse by throwing an `ApiFailure`. */
 export type ResourceHooks = Readonly<{
+  /**
+   * Fills in what the schema's defaults cannot say, for new and changed objects alike. What it sets belongs to the writer,
+   * as defaults do; what the other hooks set belongs to nobody.
+   */
+  setDefaults?: (object: KubeObject) => void;
   /** After defaults, before validation and storage. `dryRun` requests come here too: no side effects but on `object`. */
   prepareCreate?: (object: KubeObject, context: HookContext) => void;
   prepareUpdate?: (object: KubeObject, old: KubeObject, context: HookContext) => void;
@@ -99,4 +111,6 @@ export type ResourceHooks = Readonly<{
 export interface Catalog {
   definitions(): readonly ResourceDefinition[];
   find(group: string, version: string, plural: string): ResourceDefinition | undefined;
+  /** kcp 0.31 has no aggregated discovery of its groups: it answers the plain list. */
+  readonly plainGroups?: boolean;
 }

@@ -12,6 +12,8 @@ export type WriteContext = Readonly<{
   fieldManager?: string | undefined;
   dryRun?: boolean | undefined;
   fieldValidation?: "Ignore" | "Warn" | "Strict" | undefined;
+  /** The JSON text that the object was read from: it tells of fields that are there twice, and in which order all are. */
+  body?: string | undefined;
   /** Collects what goes into the `Warning` headers. */
   warn?: ((message: string) => void) | undefined;
 }>;

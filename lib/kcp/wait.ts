@@ -14,7 +14,9 @@ export type WaitOptions = Readonly<{
 /** What a look at the world found: what was waited for, or what is still missing. */
 export type Look<T> = Readonly<{ done: T } | { missing: string }>;
 
-const stepMs = 50;
+/** An embedded kcp is done in a few milliseconds, a real one in seconds: looks come close together at first. */
+const firstStepMs = 2;
+const longestStepMs = 100;
 
 /**
  * Looks again and again until what is waited for is there, and gives it. A fault that may pass, and a refusal while kcp's
@@ -25,7 +27,7 @@ export async function waitUntil<T>(what: string, look: () => Promise<Look<T>>, o
   const signal = options.signal ?? new AbortController().signal;
   const limitMs = options.limitMs ?? 60_000;
   const end = clock.now() + limitMs;
-  for (;;) {
+  for (let stepMs = firstStepMs; ; stepMs = Math.min(stepMs * 2, longestStepMs)) {
     const found = await look().catch((error: unknown): Look<T> => {
       if (!mayBeTooEarly(error)) throw error;
       return { missing: error instanceof Error ? error.message : String(error) };

@@ -1,0 +1,201 @@
+import { isDeepStrictEqual } from "node:util";
+import type { KubeObject } from "../../../model/kube-object.ts";
+import { ApiFailure } from "../../api-failure.ts";
+import type { FieldError } from "../../machinery/field-error.ts";
+import { forbidden, invalid, required } from "../../machinery/field-error.ts";
+import { ensureMap, field, isFields, list, map, objects, setDefault, text, texts } from "../fields.ts";
+import { choice } from "./pod-template.ts";
+import type { TypeRules } from "./rules.ts";
+
+const keyProblem =
+  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+
+function keyErrors(object: KubeObject, name: string): FieldError[] {
+  return Object.keys(map(object, name))
+    .filter((key) => !/^[-._a-zA-Z0-9]+$/.test(key))
+    .map((key) => invalid(`${name}[${key}]`, key, keyProblem));
+}
+
+/** An object that was declared immutable stays as it is, and stays immutable. */
+function immutableErrors(object: KubeObject, old: KubeObject, names: readonly string[]): FieldError[] {
+  if (old.immutable !== true) return [];
+  const why = "field is immutable when `immutable` is set";
+  if (object.immutable !== true) return [forbidden("immutable", why)];
+  return names
+    .filter((name) => !isDeepStrictEqual(map(object, name), map(old, name)))
+    .map((name) => forbidden(name, why));
+}
+
+export const configMapRules: TypeRules = {
+  validate: (object) => [...keyErrors(object, "data"), ...keyErrors(object, "binaryData")],
+  validateChange: (object, old) => immutableErrors(object, old, ["data", "binaryData"]),
+};
+
+/** Keys without which a secret of a type is of no use. */
+const keysOfSecretType: Readonly<Record<string, readonly string[]>> = {
+  "kubernetes.io/tls": ["tls.crt", "tls.key"],
+  "kubernetes.io/dockercfg": [".dockercfg"],
+  "kubernetes.io/dockerconfigjson": [".dockerconfigjson"],
+};
+
+export const secretRules: TypeRules = {
+  setDefaults: (secret) => {
+    setDefault(secret, "type", "Opaque");
+    const plain = secret.stringData;
+    if (isFields(plain)) {
+      const data = ensureMap(secret, "data");
+      for (const [key, value] of Object.entries(plain)) data[key] = Buffer.from(String(value)).toString("base64");
+    }
+    // Only ever a way in.
+    delete secret.stringData;
+    for (const value of Object.values(map(secret, "data"))) checkBase64(value);
+  },
+  validate: (secret) => [
+    ...keyErrors(secret, "data"),
+    ...(keysOfSecretType[text(secret, "type")] ?? [])
+      .filter((key) => field(secret, "data", key) === undefined)
+      .map((key) => required(`data[${key}]`)),
+  ],
+  validateChange: (secret, old) => [
+    ...(secret.type === old.type ? [] : [invalid("type", secret.type, "field is immutable")]),
+    ...immutableErrors(secret, old, ["data"]),
+  ],
+};
+
+function checkBase64(value: unknown): void {
+  if (typeof value !== "string") return;
+  const bad = /[^A-Za-z0-9+/=\r\n]/.exec(value);
+  if (bad === null && value.replaceAll(/[\r\n]/g, "").length % 4 === 0) return;
+  const at = bad?.index ?? Math.trunc(value.length / 4) * 4;
+  const message = `Secret in version "v1" cannot be handled as a Secret: illegal base64 data at input byte ${at}`;
+  throw new ApiFailure(400, "BadRequest", message);
+}
+
+export const claimRules: TypeRules = {
+  setDefaults: (claim) => setDefault(ensureMap(claim, "spec"), "volumeMode", "Filesystem"),
+  begin: (claim) => {
+    claim.metadata.finalizers = [...new Set([...(claim.metadata.finalizers ?? []), "kubernetes.io/pvc-protection"])];
+    setDefault(ensureMap(claim, "status"), "phase", "Pending");
+  },
+  validate: (claim) => [
+    ...(texts(claim, "spec", "accessModes").length > 0
+      ? []
+      : [required("spec.accessModes", "at least 1 access mode is required")]),
+    ...(field(claim, "spec", "resources", "requests", "storage") === undefined
+      ? [required("spec.resources[storage]")]
+      : []),
+  ],
+};
+
+export const volumeRules: TypeRules = {
+  setDefaults: (volume) => {
+    const spec = ensureMap(volume, "spec");
+    setDefault(spec, "persistentVolumeReclaimPolicy", "Retain");
+    setDefault(spec, "volumeMode", "Filesystem");
+    if (isFields(spec.hostPath)) setDefault(spec.hostPath, "type", "");
+  },
+  begin: (volume, { now }) => {
+    volume.metadata.finalizers = [...new Set([...(volume.metadata.finalizers ?? []), "kubernetes.io/pv-protection"])];
+    const status = ensureMap(volume, "status");
+    setDefault(status, "phase", "Pending");
+    setDefault(status, "lastPhaseTransitionTime", new Date(now).toISOString().replace(/\.\d+Z$/, "Z"));
+  },
+};
+
+export const limitRangeRules: TypeRules = {
+  setDefaults: (range) => {
+    for (const limit of objects(range, "spec", "limits")) {
+      if (limit.type !== "Container") continue;
+      const maximum = map(limit, "max");
+      if (Object.keys(maximum).length > 0) {
+        const defaults = ensureMap(limit, "default");
+        for (const [resource, amount] of Object.entries(maximum)) setDefault(defaults, resource, amount);
+      }
+      const sources = { ...map(limit, "default"), ...map(limit, "min") };
+      if (Object.keys(sources).length === 0) continue;
+      const requests = ensureMap(limit, "defaultRequest");
+      for (const [resource, amount] of Object.entries(sources)) setDefault(requests, resource, amount);
+    }
+  },
+};
+
+export const eventRules: TypeRules = {
+  validate: (event) => {
+    const regarding = text(event, "involvedObject", "namespace");
+    const own = event.metadata.namespace ?? "";
+    // Events about things outside of namespaces live in the default one.
+    const expected = regarding === "" ? "default" : regarding;
+    if (own === expected || (regarding === "" && own === "kube-system")) return [];
+    return [invalid("involvedObject.namespace", regarding, "does not match event.namespace")];
+  },
+};
+
+export const newEventRules: TypeRules = {
+  validate: (event) => [
+    ...(text(event, "eventTime") === "" ? [required("eventTime")] : []),
+    ...(["Normal", "Warning"].includes(text(event, "type"))
+      ? []
+      : [invalid("type", text(event, "type"), `has invalid value: ${text(event, "type")}`)]),
+  ],
+};
+
+const rbacGroup = "rbac.authorization.k8s.io";
+
+/** Roles of a namespace and of the cluster; `isNamespaced` where rules about other paths make no sense. */
+export function roleRules(isNamespaced: boolean): TypeRules {
+  return {
+    setDefaults: (role) => {
+      if (role.rules === undefined) role.rules = [];
+    },
+    validate: (role) =>
+      objects(role, "rules").flatMap((rule, index) => {
+        const at = `rules[${index}]`;
+        const errors: FieldError[] = [];
+        if (list(rule, "verbs").length === 0) {
+          errors.push(required(`${at}.verbs`, "verbs must contain at least one value"));
+        }
+        if (list(rule, "nonResourceURLs").length > 0) {
+          if (isNamespaced) {
+            const why = "namespaced rules cannot apply to non-resource URLs";
+            errors.push(invalid(`${at}.nonResourceURLs`, list(rule, "nonResourceURLs"), why));
+          }
+          return errors;
+        }
+        if (list(rule, "apiGroups").length === 0) {
+          errors.push(required(`${at}.apiGroups`, "resource rules must supply at least one api group"));
+        }
+        if (list(rule, "resources").length === 0) {
+          errors.push(required(`${at}.resources`, "resource rules must supply at least one resource"));
+        }
+        return errors;
+      }),
+  };
+}
+
+/** Role bindings of a namespace and of the cluster: what they bind can never change. */
+export function roleBindingRules(kinds: readonly string[]): TypeRules {
+  return {
+    setDefaults: (binding) => {
+      setDefault(ensureMap(binding, "roleRef"), "apiGroup", rbacGroup);
+      for (const subject of objects(binding, "subjects")) {
+        if (subject.kind === "User" || subject.kind === "Group") setDefault(subject, "apiGroup", rbacGroup);
+      }
+    },
+    validate: (binding) => [
+      ...choice("roleRef.kind", text(binding, "roleRef", "kind"), kinds),
+      ...(text(binding, "roleRef", "name") === "" ? [required("roleRef.name")] : []),
+      ...objects(binding, "subjects").flatMap((subject, index) => [
+        ...(text(subject, "name") === "" ? [required(`subjects[${index}].name`)] : []),
+        ...choice(`subjects[${index}].kind`, text(subject, "kind"), ["ServiceAccount", "User", "Group"]),
+        ...(subject.kind === "ServiceAccount" && text(subject, "namespace") === ""
+          ? [required(`subjects[${index}].namespace`)]
+          : []),
+      ]),
+    ],
+    validateChange: (binding, old) => {
+      if (isDeepStrictEqual(binding.roleRef, old.roleRef)) return [];
+      const { apiGroup, kind, name } = map(binding, "roleRef");
+      return [invalid("roleRef", { APIGroup: apiGroup, Kind: kind, Name: name }, "cannot change roleRef")];
+    },
+  };
+}

@@ -1,0 +1,253 @@
+import { createHash } from "node:crypto";
+import type { Json } from "../model/kube-object.ts";
+import {
+  componentName,
+  hasWrittenSchema,
+  objectMetaName,
+  type WrittenSchema,
+  writtenSchema,
+} from "./builtin/schemas.ts";
+import type { Catalog, ResourceDefinition } from "./definition.ts";
+import type { Schema } from "./machinery/schema.ts";
+
+export type OpenApiAnswer = Readonly<{ contentType: string; body: string }>;
+
+type Doc = { [key: string]: unknown };
+
+/**
+ * Answers `/openapi/v3` and the documents below it, one for each group and version; undefined for every other path. The
+ * documents hold what kubectl asks for: schemas to explain, and which patches and parameters a type takes.
+ */
+export function respondOpenApi(catalog: Catalog, path: string): OpenApiAnswer | undefined {
+  const match = /^\/openapi\/v3(?:\/(api|apis\/[^/]+)\/([^/]+))?\/?$/.exec(path);
+  if (match === null) return undefined;
+  const [, root, version] = match;
+  const documents = Map.groupBy(catalog.definitions(), documentPath);
+  if (root === undefined) {
+    const paths = [...documents]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, members]) => [name, { serverRelativeURL: `/openapi/v3/${name}?hash=${hashOf(members)}` }]);
+    return json(JSON.stringify({ paths: Object.fromEntries(paths) }));
+  }
+  const members = documents.get(`${root}/${version}`);
+  return members === undefined ? undefined : json(documentText(members));
+}
+
+const json = (body: string): OpenApiAnswer => ({ contentType: "application/json", body });
+
+function documentPath({ group, version }: ResourceDefinition): string {
+  return group === "" ? `api/${version}` : `apis/${group}/${version}`;
+}
+
+const fingerprints = new WeakMap<ResourceDefinition, string>();
+
+/** Clients keep a document for ever under its hash: it changes with whatever the document is made of. */
+function hashOf(members: readonly ResourceDefinition[]): string {
+  const parts = members.map((definition) => {
+    let fingerprint = fingerprints.get(definition);
+    if (fingerprint === undefined) {
+      const { group, version, plural, kind, namespaced, verbs, status, flavour } = definition;
+      // Built-in schemas never change while the process lives.
+      const schema = flavour === "builtin" ? "" : definition.schema;
+      fingerprint = JSON.stringify([group, version, plural, kind, namespaced, verbs, status, flavour, schema]);
+      fingerprints.set(definition, fingerprint);
+    }
+    return fingerprint;
+  });
+  return createHash("sha512").update(parts.join("\n")).digest("hex").toUpperCase();
+}
+
+/** As many documents as a server with a few workspaces has; more are made anew. */
+const mostDocuments = 64;
+const documentTexts = new Map<string, string>();
+
+function documentText(members: readonly ResourceDefinition[]): string {
+  const hash = hashOf(members);
+  const known = documentTexts.get(hash);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(describeDocument(members));
+  const oldest = documentTexts.keys().next();
+  if (documentTexts.size >= mostDocuments && oldest.done !== true) documentTexts.delete(oldest.value);
+  documentTexts.set(hash, text);
+  return text;
+}
+
+function describeDocument(members: readonly ResourceDefinition[]): Doc {
+  const schemas = new Map<string, Doc>();
+  for (const definition of members) {
+    const name = nameOf(definition);
+    if (definition.flavour === "builtin" && hasWrittenSchema(name)) addWritten(schemas, name);
+    else {
+      schemas.set(name, describeCustom(definition));
+      addWritten(schemas, objectMetaName);
+    }
+    if (definition.scale !== undefined) addWritten(schemas, componentName("autoscaling", "v1", "Scale"));
+    for (const { group, version, kind } of Object.values(definition.extraSubresources ?? {})) {
+      const answer = componentName(group ?? definition.group, version ?? definition.version, kind);
+      if (hasWrittenSchema(answer)) addWritten(schemas, answer);
+    }
+  }
+  return {
+    openapi: "3.0.0",
+    info: { title: "Kubernetes", version: "v1.36.3" },
+    paths: Object.fromEntries(members.flatMap(describePaths)),
+    components: { schemas: Object.fromEntries([...schemas].toSorted(([a], [b]) => (a < b ? -1 : 1))) },
+  };
+}
+
+function nameOf({ flavour, group, version, kind }: ResourceDefinition): string {
+  if (flavour === "builtin") return componentName(group, version, kind);
+  return [...group.split(".").toReversed(), version, kind].filter((part) => part !== "").join(".");
+}
+
+function addWritten(schemas: Map<string, Doc>, name: string): void {
+  if (schemas.has(name)) return;
+  const written = writtenSchema(name);
+  const references: string[] = [];
+  schemas.set(name, publish(written, references));
+  for (const reference of references) addWritten(schemas, reference);
+}
+
+/** From the form in which schemas are written down to the published one. */
+function publish(written: WrittenSchema, references: string[]): Doc {
+  const { $ref, ...own } = written;
+  const result: Doc = {};
+  for (const [key, value] of Object.entries(own)) {
+    if (key === "properties" && isNode(value)) {
+      result[key] = Object.fromEntries(
+        Object.entries(value).map(([name, child]) => [name, isNode(child) ? publish(child, references) : child]),
+      );
+    } else if ((key === "items" || key === "additionalProperties") && isNode(value)) {
+      result[key] = publish(value, references);
+    } else result[key] = value;
+  }
+  if (typeof $ref === "string") {
+    references.push($ref);
+    const reference = { $ref: `#/components/schemas/${$ref}` };
+    return Object.keys(result).length === 0 ? reference : { ...result, allOf: [reference] };
+  }
+  if (result["x-kubernetes-int-or-string"] === true)
+    return { description: result.description, ...alternatives(result) };
+  return result;
+}
+
+function alternatives({ format }: Doc): Doc {
+  if (format === "quantity") return { oneOf: [{ type: "string" }, { type: "number" }] };
+  return { format: "int-or-string", oneOf: [{ type: "integer" }, { type: "string" }] };
+}
+
+function isNode(value: Json): value is { [key: string]: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A custom type's schema says nothing about what all objects have; readers want to see it there. */
+function describeCustom(definition: ResourceDefinition): Doc {
+  const { group, version, kind } = definition;
+  const schema: Schema = definition.schema;
+  const text = (description: string) => ({ type: "string", description });
+  return {
+    ...schema,
+    properties: {
+      ...schema.properties,
+      apiVersion: text(
+        "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+      ),
+      kind: text(
+        "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+      ),
+      metadata: {
+        description:
+          "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+        allOf: [{ $ref: `#/components/schemas/${objectMetaName}` }],
+      },
+    },
+    "x-kubernetes-group-version-kind": [{ group, version, kind }],
+  };
+}
+
+function describePaths(definition: ResourceDefinition): [string, Doc][] {
+  const { group, version, plural, namespaced, verbs, status, scale } = definition;
+  const base = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const collection = namespaced ? `${base}/namespaces/{namespace}/${plural}` : `${base}/${plural}`;
+  const schema = `#/components/schemas/${nameOf(definition)}`;
+  const own = { group, version, kind: definition.kind };
+  const item = `${collection}/{name}`;
+  const paths: [string, Doc][] = [
+    [
+      collection,
+      operations(definition, schema, own, [
+        ["get", verbs.includes("list") ? "list" : undefined],
+        ["post", verbs.includes("create") ? "post" : undefined],
+        ["delete", verbs.includes("deletecollection") ? "deletecollection" : undefined],
+      ]),
+    ],
+  ];
+  if (verbs.includes("get")) {
+    paths.push([
+      item,
+      operations(definition, schema, own, [
+        ["get", "get"],
+        ["put", verbs.includes("update") ? "put" : undefined],
+        ["patch", verbs.includes("patch") ? "patch" : undefined],
+        ["delete", verbs.includes("delete") ? "delete" : undefined],
+      ]),
+    ]);
+  }
+  if (namespaced && verbs.includes("list")) {
+    paths.push([`${base}/${plural}`, operations(definition, schema, own, [["get", "list"]])]);
+  }
+  const changes: readonly Operation[] = [
+    ["get", "get"],
+    ["put", "put"],
+    ["patch", "patch"],
+  ];
+  if (status) paths.push([`${item}/status`, operations(definition, schema, own, changes)]);
+  if (scale !== undefined) {
+    const kind = { group: "autoscaling", version: "v1", kind: "Scale" };
+    const scaleSchema = `#/components/schemas/${componentName("autoscaling", "v1", "Scale")}`;
+    paths.push([`${item}/scale`, operations(definition, scaleSchema, kind, changes)]);
+  }
+  return paths;
+}
+
+type Operation = readonly [method: string, action: string | undefined];
+type Kind = Readonly<{ group: string; version: string; kind: string }>;
+
+const query = (name: string, type = "string") => ({ name, in: "query", schema: { type, uniqueItems: true } });
+const writeParameters = ["dryRun", "fieldManager", "fieldValidation"].map((name) => query(name));
+
+function operations(definition: ResourceDefinition, schema: string, kind: Kind, wanted: readonly Operation[]): Doc {
+  const present = wanted.filter(([, action]) => action !== undefined);
+  return Object.fromEntries(
+    present.map(([method, action]) => [
+      method,
+      {
+        ...writing(definition, method, schema),
+        responses: {
+          200: { description: "OK", content: { "application/json": { schema: { $ref: schema } } } },
+          401: { description: "Unauthorized" },
+        },
+        "x-kubernetes-action": action,
+        "x-kubernetes-group-version-kind": kind,
+      },
+    ]),
+  );
+}
+
+function writing(definition: ResourceDefinition, method: string, schema: string): Doc {
+  if (method === "patch") {
+    const types = [
+      "application/apply-patch+yaml",
+      "application/json-patch+json",
+      "application/merge-patch+json",
+      ...(definition.flavour === "builtin" ? ["application/strategic-merge-patch+json"] : []),
+    ];
+    const content = Object.fromEntries(types.map((type) => [type, { schema: { type: "object" } }]));
+    return { parameters: [...writeParameters, query("force", "boolean")], requestBody: { content, required: true } };
+  }
+  if (method !== "post" && method !== "put") return {};
+  return {
+    parameters: writeParameters,
+    requestBody: { content: { "*/*": { schema: { $ref: schema } } }, required: true },
+  };
+}

@@ -1,0 +1,93 @@
+import type { Attributes } from "./frontend.ts";
+
+/** What a path and method ask for, before anything is known about what is served. */
+export type RequestInfo = Readonly<{
+  isResource: boolean;
+  verb: string;
+  group: string;
+  version: string;
+  resource: string;
+  subresource: string;
+  namespace: string;
+  name: string;
+  /** Path segments that name no subresource: nothing is served there. */
+  tooDeep: boolean;
+  path: string;
+}>;
+
+const verbs: Readonly<Record<string, string>> = {
+  POST: "create",
+  GET: "get",
+  HEAD: "get",
+  PUT: "update",
+  PATCH: "patch",
+  DELETE: "delete",
+};
+
+const namespaceSubresources = new Set(["status", "finalize"]);
+
+/** Reads a request's path the way a real server does: `/api/v1/…` and `/apis/<group>/<version>/…` are resources, the rest are paths. */
+export function parseRequestInfo(method: string, path: string, query: URLSearchParams): RequestInfo {
+  const plain: RequestInfo = {
+    isResource: false,
+    verb: method.toLowerCase(),
+    group: "",
+    version: "",
+    resource: "",
+    subresource: "",
+    namespace: "",
+    name: "",
+    tooDeep: false,
+    path,
+  };
+  let parts = path.split("/").filter((part) => part !== "");
+  const prefix = parts[0];
+  if (prefix !== "api" && prefix !== "apis") return plain;
+  const groupParts = prefix === "api" ? 2 : 3;
+  if (parts.length <= groupParts) return plain;
+  const group = prefix === "apis" ? (parts[1] ?? "") : "";
+  const version = parts[groupParts - 1] ?? "";
+  parts = parts.slice(groupParts);
+
+  let verb = verbs[method] ?? method.toLowerCase();
+  // The old form of a watch: /api/v1/watch/pods.
+  const watched = parts[0] === "watch" && parts.length > 1 && verb === "get";
+  if (watched) parts = parts.slice(1);
+
+  let namespace = "";
+  if (parts[0] === "namespaces") {
+    namespace = parts[1] ?? "";
+    if (parts.length > 2 && !namespaceSubresources.has(parts[2] ?? "")) parts = parts.slice(2);
+  }
+  const [resource = "", name = "", subresource = ""] = parts;
+  if (name === "" && verb === "get") verb = isTrue(query.get("watch")) ? "watch" : "list";
+  if (name === "" && verb === "delete") verb = "deletecollection";
+  if (watched) verb = "watch";
+  return {
+    ...plain,
+    isResource: true,
+    verb,
+    group,
+    version,
+    resource,
+    subresource,
+    namespace,
+    name,
+    tooDeep: parts.length > 3,
+  };
+}
+
+/** A parameter that is set to anything but a no. */
+export const isTrue = (value: string | null): boolean => value !== null && value !== "false" && value !== "0";
+
+/** A request in the words of RBAC. */
+export const attributesOf = (info: RequestInfo): Attributes => ({
+  verb: info.verb,
+  group: info.group,
+  version: info.version,
+  resource: info.resource,
+  subresource: info.subresource,
+  namespace: info.namespace,
+  name: info.name,
+  path: info.path,
+});
