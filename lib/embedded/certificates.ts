@@ -5,14 +5,25 @@ import { bits, boolean, explicit, implicit, integer, octets, oid, sequence, setO
 /** A certificate and its key, in PEM. */
 export type Credentials = Readonly<{ certificate: string; key: string }>;
 
-/** Signs certificates for one or more embedded servers and their users. */
+/** When a certificate holds, in milliseconds since the epoch; what is left out follows from the authority's time. */
+export type Validity = Readonly<{ notBefore?: number; notAfter?: number }>;
+
+/** What can be asked of an authority when it is made. */
+export type AuthorityOptions = Readonly<{
+  /** The CN it signs under. @default "embedded-ca" */
+  name?: string;
+  /** Milliseconds since the epoch. @default now */
+  now?: number;
+}>;
+
+/** Signs certificates for one or more servers and their users. */
 export interface CertificateAuthority {
   /** PEM. */
   readonly certificate: string;
   /** For a server that is reached under these names and addresses. */
-  issueServing(hosts: readonly string[]): Credentials;
+  issueServing(hosts: readonly string[], validity?: Validity): Credentials;
   /** For a user: the name is the subject's CN, the groups are its O. */
-  issueClient(user: Readonly<{ name: string; groups?: readonly string[] }>): Credentials;
+  issueClient(user: Readonly<{ name: string; groups?: readonly string[] }>, validity?: Validity): Credentials;
 }
 
 const day = 24 * 60 * 60 * 1000;
@@ -38,24 +49,32 @@ const ids = {
  * Makes a certificate authority with keys of its own (EC P-256). It is written here and not taken from a library because
  * two hundred lines start in a few milliseconds, and an embedded server has to start in a blink.
  */
-export function createCertificateAuthority(now: number = Date.now()): CertificateAuthority {
+export function createCertificateAuthority(options: AuthorityOptions = {}): CertificateAuthority {
+  const now = options.now ?? Date.now();
+  const usual = { notBefore: now - skewMs, notAfter: now + validMs };
   const keys = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const name = nameOf("embedded-ca", []);
+  const name = nameOf(options.name ?? "embedded-ca", []);
   const keyId = keyIdOf(keys.publicKey);
-  const issue = (subject: Buffer, publicKey: KeyObject, extensions: readonly Buffer[]): string =>
-    signed({ issuer: name, subject, publicKey, signer: keys.privateKey, now, extensions });
+  const issue = (subject: Buffer, publicKey: KeyObject, extensions: readonly Buffer[], validity: Validity = {}) =>
+    signed({ issuer: name, subject, publicKey, signer: keys.privateKey, extensions, ...usual, ...validity });
   const authority = extension(ids.authorityKey, false, sequence(implicit(0, keyId)));
 
-  const issueLeaf = (subject: Buffer, usage: string, extensions: readonly Buffer[]): Credentials => {
+  const issueLeaf = (
+    subject: Buffer,
+    usage: string,
+    extensions: readonly Buffer[],
+    validity?: Validity,
+  ): Credentials => {
     const leaf = generateKeyPairSync("ec", { namedCurve: "P-256" });
-    const certificate = issue(subject, leaf.publicKey, [
+    const all = [
       extension(ids.basicConstraints, true, sequence()),
       // digitalSignature
       extension(ids.keyUsage, true, bits(Buffer.from([0x80]), 7)),
       extension(ids.extendedKeyUsage, false, sequence(oid(usage))),
       authority,
       ...extensions,
-    ]);
+    ];
+    const certificate = issue(subject, leaf.publicKey, all, validity);
     return { certificate, key: leaf.privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
   };
 
@@ -66,11 +85,12 @@ export function createCertificateAuthority(now: number = Date.now()): Certificat
       extension(ids.keyUsage, true, bits(Buffer.from([0x06]), 1)),
       extension(ids.subjectKey, false, octets(keyId)),
     ]),
-    issueServing: (hosts) =>
-      issueLeaf(nameOf(hosts[0] ?? "embedded", []), ids.serverAuth, [
-        extension(ids.alternativeNames, false, sequence(...hosts.map(alternativeName))),
-      ]),
-    issueClient: ({ name: user, groups = [] }) => issueLeaf(nameOf(user, groups), ids.clientAuth, []),
+    issueServing: (hosts, validity) => {
+      const names = extension(ids.alternativeNames, false, sequence(...hosts.map(alternativeName)));
+      return issueLeaf(nameOf(hosts[0] ?? "embedded", []), ids.serverAuth, [names], validity);
+    },
+    issueClient: ({ name: user, groups = [] }, validity) =>
+      issueLeaf(nameOf(user, groups), ids.clientAuth, [], validity),
   };
 }
 
@@ -79,18 +99,18 @@ type Certificate = Readonly<{
   subject: Buffer;
   publicKey: KeyObject;
   signer: KeyObject;
-  now: number;
   extensions: readonly Buffer[];
-}>;
+}> &
+  Required<Validity>;
 
-function signed({ issuer, subject, publicKey, signer, now, extensions }: Certificate): string {
+function signed({ issuer, subject, publicKey, signer, extensions, notBefore, notAfter }: Certificate): string {
   const serial = randomBytes(16);
   const body = sequence(
     explicit(0, integer(Buffer.from([2]))),
     integer(Buffer.concat([Buffer.from([0x01]), serial])),
     ecdsaWithSha256,
     issuer,
-    sequence(utcTime(now - skewMs), utcTime(now + validMs)),
+    sequence(utcTime(notBefore), utcTime(notAfter)),
     subject,
     publicKey.export({ type: "spki", format: "der" }),
     explicit(3, sequence(...extensions)),

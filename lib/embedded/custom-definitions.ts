@@ -1,10 +1,10 @@
 import type { Clock } from "../model/clock.ts";
 import type { KubeObject } from "../model/kube-object.ts";
 import { ApiFailure } from "./api-failure.ts";
-import { type Fields, field, isFields, map, objects, text, texts } from "./builtin/fields.ts";
 import { cleanupFinalizer, isEstablished } from "./builtin/rules/custom-resource-definitions.ts";
 import { serverUser } from "./builtin/subresources.ts";
 import { allVerbs, type PrinterColumn, type ResourceDefinition } from "./definition.ts";
+import { type Fields, isFields, objectAt, objectsAt, textAt, textsAt, valueAt } from "./fields.ts";
 import type { Schema } from "./machinery/schema.ts";
 import type { Operations } from "./operations.ts";
 import type { Store } from "./store.ts";
@@ -21,7 +21,7 @@ export function definitionsOf(crd: KubeObject): readonly ResourceDefinition[] {
   const known = made.get(crd);
   if (known !== undefined) return known;
   const definitions = isEstablished(crd)
-    ? objects(crd, "spec", "versions")
+    ? objectsAt(crd, "spec", "versions")
         .filter(({ served }) => served === true)
         .map((version) => defineVersion(crd, version))
     : [];
@@ -33,39 +33,39 @@ export function definitionsOf(crd: KubeObject): readonly ResourceDefinition[] {
 const made = new WeakMap<KubeObject, readonly ResourceDefinition[]>();
 
 function defineVersion(crd: KubeObject, version: Fields): ResourceDefinition {
-  const spec = map(crd, "spec");
-  const names = map(crd, "status", "acceptedNames");
-  const group = text(spec, "group");
-  const plural = text(names, "plural");
-  const kind = text(names, "kind");
-  const scale = field(version, "subresources", "scale");
-  const labelSelectorPath = text(scale, "labelSelectorPath");
-  const selectable = objects(version, "selectableFields").map((item) => text(item, "jsonPath"));
+  const spec = objectAt(crd, "spec");
+  const names = objectAt(crd, "status", "acceptedNames");
+  const group = textAt(spec, "group");
+  const plural = textAt(names, "plural");
+  const kind = textAt(names, "kind");
+  const scale = valueAt(version, "subresources", "scale");
+  const labelSelectorPath = textAt(scale, "labelSelectorPath");
+  const selectable = objectsAt(version, "selectableFields").map((item) => textAt(item, "jsonPath"));
   return {
     group,
-    version: text(version, "name"),
+    version: textAt(version, "name"),
     plural,
-    singular: text(names, "singular") || kind.toLowerCase(),
+    singular: textAt(names, "singular") || kind.toLowerCase(),
     kind,
-    listKind: text(names, "listKind") || `${kind}List`,
-    shortNames: texts(names, "shortNames"),
-    categories: texts(names, "categories"),
+    listKind: textAt(names, "listKind") || `${kind}List`,
+    shortNames: textsAt(names, "shortNames"),
+    categories: textsAt(names, "categories"),
     namespaced: spec.scope === "Namespaced",
     verbs: allVerbs,
     // Checked when the definition was written.
-    schema: map(version, "schema", "openAPIV3Schema") as Schema,
+    schema: objectAt(version, "schema", "openAPIV3Schema") as Schema,
     flavour: "custom",
-    status: isFields(field(version, "subresources", "status")),
+    status: isFields(valueAt(version, "subresources", "status")),
     ...(isFields(scale)
       ? {
           scale: {
-            specReplicasPath: text(scale, "specReplicasPath"),
-            statusReplicasPath: text(scale, "statusReplicasPath"),
+            specReplicasPath: textAt(scale, "specReplicasPath"),
+            statusReplicasPath: textAt(scale, "statusReplicasPath"),
             ...(labelSelectorPath === "" ? {} : { labelSelectorPath }),
           },
         }
       : {}),
-    columns: objects(version, "additionalPrinterColumns").map(defineColumn),
+    columns: objectsAt(version, "additionalPrinterColumns").map(defineColumn),
     ...(selectable.length === 0 ? {} : { selectableFields: Object.fromEntries(selectable.map(defineSelectable)) }),
     storage: `${plural}.${group}`,
     ...(crd.metadata.deletionTimestamp === undefined ? {} : { hooks: { prepareCreate: refuseCreate } }),
@@ -76,11 +76,11 @@ const columnTypes: readonly PrinterColumn["type"][] = ["string", "integer", "num
 
 function defineColumn(column: Fields): PrinterColumn {
   const { format, priority } = column;
-  const jsonPath = text(column, "jsonPath");
+  const jsonPath = textAt(column, "jsonPath");
   return {
-    name: text(column, "name"),
+    name: textAt(column, "name"),
     type: columnTypes.find((type) => type === column.type) ?? "string",
-    description: text(column, "description") || `Custom resource definition column (in JSONPath format): ${jsonPath}`,
+    description: textAt(column, "description") || `Custom resource definition column (in JSONPath format): ${jsonPath}`,
     ...(typeof format === "string" ? { format } : {}),
     ...(typeof priority === "number" ? { priority } : {}),
     jsonPath,
@@ -103,15 +103,15 @@ function refuseCreate(): never {
 export function decideStatus(crd: KubeObject, all: readonly KubeObject[], now: number): Fields | undefined {
   const taken = all
     .filter((other) => other.metadata.name !== crd.metadata.name)
-    .filter((other) => field(other, "spec", "group") === field(crd, "spec", "group"))
-    .map((other) => map(other, "status", "acceptedNames"));
+    .filter((other) => valueAt(other, "spec", "group") === valueAt(crd, "spec", "group"))
+    .map((other) => objectAt(other, "status", "acceptedNames"));
   const resources = new Set(
-    taken.flatMap((names) => [text(names, "plural"), text(names, "singular"), ...texts(names, "shortNames")]),
+    taken.flatMap((names) => [textAt(names, "plural"), textAt(names, "singular"), ...textsAt(names, "shortNames")]),
   );
-  const kinds = new Set(taken.flatMap((names) => [text(names, "kind"), text(names, "listKind")]));
+  const kinds = new Set(taken.flatMap((names) => [textAt(names, "kind"), textAt(names, "listKind")]));
 
-  const wanted = map(crd, "spec", "names");
-  const before = map(crd, "status", "acceptedNames");
+  const wanted = objectAt(crd, "spec", "names");
+  const before = objectAt(crd, "status", "acceptedNames");
   const accepted: Fields = { kind: "", plural: "", ...before };
   let conflict: Readonly<{ reason: string; message: string }> | undefined;
   const accept = (name: string, isTaken: boolean, reason: string, shown: string): void => {
@@ -123,20 +123,20 @@ export function decideStatus(crd: KubeObject, all: readonly KubeObject[], now: n
     ["plural", "PluralConflict", resources],
     ["singular", "SingularConflict", resources],
   ] as const) {
-    accept(name, names.has(text(wanted, name)), reason, text(wanted, name));
+    accept(name, names.has(textAt(wanted, name)), reason, textAt(wanted, name));
   }
-  const takenShort = texts(wanted, "shortNames").find((name) => resources.has(name));
+  const takenShort = textsAt(wanted, "shortNames").find((name) => resources.has(name));
   accept("shortNames", takenShort !== undefined, "ShortNamesConflict", takenShort ?? "");
   for (const [name, reason, names] of [
     ["kind", "KindConflict", kinds],
     ["listKind", "ListKindConflict", kinds],
   ] as const) {
-    accept(name, names.has(text(wanted, name)), reason, text(wanted, name));
+    accept(name, names.has(textAt(wanted, name)), reason, textAt(wanted, name));
   }
   accept("categories", false, "", "");
 
   const at = new Date(now).toISOString().replace(/\.\d+Z$/, "Z");
-  const conditions = objects(crd, "status", "conditions");
+  const conditions = objectsAt(crd, "status", "conditions");
   const namesAccepted =
     conflict === undefined
       ? { status: "True", reason: "NoConflicts", message: "no conflicts found" }
@@ -162,7 +162,7 @@ export function decideStatus(crd: KubeObject, all: readonly KubeObject[], now: n
   if (isSame) return undefined;
   const kept = conditions.map((condition) => next.find(({ type }) => type === condition.type) ?? condition);
   const added = next.filter(({ type }) => !conditions.some((condition) => condition.type === type));
-  return { ...map(crd, "status"), acceptedNames: accepted, conditions: [...kept, ...added] };
+  return { ...objectAt(crd, "status"), acceptedNames: accepted, conditions: [...kept, ...added] };
 }
 
 type Outcome = Readonly<{ status: string; reason: string; message: string }>;
@@ -266,7 +266,7 @@ export function startCustomDefinitions({ store, operations, clock, definition }:
 }
 
 function storageOf(crd: KubeObject): string {
-  return `${text(crd, "spec", "names", "plural")}.${text(crd, "spec", "group")}`;
+  return `${textAt(crd, "spec", "names", "plural")}.${textAt(crd, "spec", "group")}`;
 }
 
 /** Objects of kcp say which logical cluster they are in; on a plain cluster there is only one. */

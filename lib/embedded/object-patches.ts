@@ -9,6 +9,7 @@ import {
 } from "./api-errors.ts";
 import { ApiFailure } from "./api-failure.ts";
 import type { ResourceDefinition } from "./definition.ts";
+import { unsettable } from "./field-ownership.ts";
 import { cloneJson } from "./frozen-json.ts";
 import { serverSideApply } from "./machinery/apply.ts";
 import { invalid } from "./machinery/field-error.ts";
@@ -18,7 +19,7 @@ import { isObject } from "./machinery/json-value.ts";
 import { mergePatch } from "./machinery/merge-patch.ts";
 import { strategicMerge } from "./machinery/strategic-patch.ts";
 import { decoded, matchName, matchNamespace } from "./object-decoding.ts";
-import { commitUpdate, createObject, presentObject, type UpdateContext, unsettable } from "./object-writes.ts";
+import { commitUpdate, createObject, presentObject, type UpdateContext } from "./object-writes.ts";
 import type { ObjectTarget, PatchKind } from "./operations.ts";
 import { hookContext, type OperationsCore, storeKey, timestamp } from "./operations-core.ts";
 import { parentOfScale, scaleOf, withScale } from "./scale.ts";

@@ -9,11 +9,11 @@ import {
   unforeseen,
 } from "./api-errors.ts";
 import type { ResourceDefinition } from "./definition.ts";
+import { setManagedFields, trackedFields } from "./field-ownership.ts";
 import { cloneJson } from "./frozen-json.ts";
 import { withDefaults } from "./machinery/defaults.ts";
 import { type FieldError, invalid } from "./machinery/field-error.ts";
 import { type Fields, isEqual, isList, isObject } from "./machinery/json-value.ts";
-import { trackUpdate } from "./machinery/managed-fields.ts";
 import { validateObject, validateStatus } from "./machinery/validate.ts";
 import { decoded, matchName, matchNamespace } from "./object-decoding.ts";
 import { createdMetadataErrors, finalizerWarnings, updatedMetadataErrors } from "./object-metadata.ts";
@@ -120,6 +120,7 @@ function nameNamespace({ metadata }: KubeObject): void {
   metadata.labels = { ...metadata.labels, "kubernetes.io/metadata.name": metadata.name ?? "" };
 }
 
+/** What a write is told besides the object. */
 export type UpdateContext = WriteContext &
   Readonly<{
     subresource?: string | undefined;
@@ -304,43 +305,6 @@ function restoreStatus(object: KubeObject, existing: KubeObject): void {
   else object.status = cloneJson(existing.status);
 }
 
-function trackedFields(
-  definition: ResourceDefinition,
-  old: KubeObject | undefined,
-  object: KubeObject,
-  { fieldManager = "unknown", subresource }: UpdateContext,
-  now: string,
-): ManagedFieldsEntry[] {
-  const entries = trackUpdate({
-    schema: definition.schema,
-    ...(old === undefined ? {} : { old }),
-    object,
-    manager: fieldManager,
-    ...(subresource === undefined ? {} : { subresource }),
-    apiVersion: apiVersionOf(definition),
-    now,
-    reset: unsettable(definition, subresource),
-  });
-  // Who scales is noted without a time.
-  return subresource === "scale" ? entries.map(withoutScaleTime) : entries;
-}
-
-function withoutScaleTime(entry: ManagedFieldsEntry): ManagedFieldsEntry {
-  if (entry.subresource !== "scale") return entry;
-  const { time: _time, ...rest } = entry;
-  return rest;
-}
-
-/** What a write through a subresource (or none) cannot set, and therefore cannot own. */
-export function unsettable(
-  definition: ResourceDefinition,
-  subresource: string | undefined,
-): readonly (readonly string[])[] {
-  if (subresource === "status")
-    return [["spec"], definition.flavour === "builtin" ? ["metadata", "labels"] : ["metadata"]];
-  return subresource === undefined && definition.status && !keepsStatusOnCreate(definition) ? [["status"]] : [];
-}
-
 function warnOfFinalizers(
   { flavour }: ResourceDefinition,
   { metadata }: KubeObject,
@@ -349,11 +313,6 @@ function warnOfFinalizers(
 ): void {
   if (flavour === "builtin" || warn === undefined) return;
   for (const warning of finalizerWarnings(metadata.finalizers, existing?.metadata.finalizers)) warn(warning);
-}
-
-function setManagedFields(object: KubeObject, entries: readonly ManagedFieldsEntry[]): void {
-  if (entries.length === 0) delete object.metadata.managedFields;
-  else object.metadata.managedFields = cloneJson([...entries]);
 }
 
 function refuse(definition: ResourceDefinition, name: string, errors: readonly FieldError[]): void {

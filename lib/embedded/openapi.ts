@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import type { Json } from "../model/kube-object.ts";
 import {
   componentName,
   hasWrittenSchema,
+  isWritten,
   objectMetaName,
   type WrittenSchema,
   writtenSchema,
@@ -18,7 +18,8 @@ type Doc = { [key: string]: unknown };
  * Answers `/openapi/v3` and the documents below it, one for each group and version; undefined for every other path. The
  * documents hold what kubectl asks for: schemas to explain, and which patches and parameters a type takes.
  */
-export function respondOpenApi(catalog: Catalog, path: string): OpenApiAnswer | undefined {
+export function respondOpenApi(catalog: Catalog, path: string, accept = ""): OpenApiAnswer | undefined {
+  if (path === "/openapi/v2") return oldDocument(accept);
   const match = /^\/openapi\/v3(?:\/(api|apis\/[^/]+)\/([^/]+))?\/?$/.exec(path);
   if (match === null) return undefined;
   const [, root, version] = match;
@@ -31,6 +32,18 @@ export function respondOpenApi(catalog: Catalog, path: string): OpenApiAnswer | 
   }
   const members = documents.get(`${root}/${version}`);
   return members === undefined ? undefined : json(documentText(members));
+}
+
+/**
+ * The older form of OpenAPI, with nothing in it: clients that find no type there ask the server to validate instead, which
+ * is all that kubectl wants of it. It asks for protobuf; the one here is short enough to be written out.
+ */
+function oldDocument(accept: string): OpenApiAnswer {
+  const title = "Kubernetes";
+  if (!accept.includes("protobuf")) return json(JSON.stringify({ swagger: "2.0", info: { title }, paths: {} }));
+  const field = (number: number, value: string): string => String.fromCharCode(number * 8 + 2, value.length) + value;
+  const body = field(1, "2.0") + field(2, field(1, title)) + field(8, "");
+  return { contentType: "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", body };
 }
 
 const json = (body: string): OpenApiAnswer => ({ contentType: "application/json", body });
@@ -113,11 +126,11 @@ function publish(written: WrittenSchema, references: string[]): Doc {
   const { $ref, ...own } = written;
   const result: Doc = {};
   for (const [key, value] of Object.entries(own)) {
-    if (key === "properties" && isNode(value)) {
+    if (key === "properties" && isWritten(value)) {
       result[key] = Object.fromEntries(
-        Object.entries(value).map(([name, child]) => [name, isNode(child) ? publish(child, references) : child]),
+        Object.entries(value).map(([name, child]) => [name, isWritten(child) ? publish(child, references) : child]),
       );
-    } else if ((key === "items" || key === "additionalProperties") && isNode(value)) {
+    } else if ((key === "items" || key === "additionalProperties") && isWritten(value)) {
       result[key] = publish(value, references);
     } else result[key] = value;
   }
@@ -134,10 +147,6 @@ function publish(written: WrittenSchema, references: string[]): Doc {
 function alternatives({ format }: Doc): Doc {
   if (format === "quantity") return { oneOf: [{ type: "string" }, { type: "number" }] };
   return { format: "int-or-string", oneOf: [{ type: "integer" }, { type: "string" }] };
-}
-
-function isNode(value: Json): value is { [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** A custom type's schema says nothing about what all objects have; readers want to see it there. */

@@ -24,7 +24,8 @@ export const tooLargeBody = (): ApiFailure =>
 
 /** Reads the JSON or YAML of a body; `describe` words what is wrong with it. */
 function parseBody(body: string, contentType: string | undefined, describe: (why: string) => string): unknown {
-  const type = mediaTypeOf(contentType);
+  // What comes without a type is taken for JSON.
+  const type = mediaTypeOf(contentType) || "application/json";
   if (type === "application/yaml") {
     try {
       return load(body, { schema: JSON_SCHEMA }) ?? null;
@@ -32,7 +33,7 @@ function parseBody(body: string, contentType: string | undefined, describe: (why
       throw badRequest(describe(`yaml: ${firstLine(error)}`));
     }
   }
-  // Protobuf is not spoken here; a real server does.
+  // Protobuf has been turned into JSON where it came in.
   if (type !== "application/json") throw unsupportedMediaType(acceptedTypes);
   try {
     return JSON.parse(body);

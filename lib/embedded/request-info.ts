@@ -1,19 +1,12 @@
 import type { Attributes } from "./frontend.ts";
 
 /** What a path and method ask for, before anything is known about what is served. */
-export type RequestInfo = Readonly<{
-  isResource: boolean;
-  verb: string;
-  group: string;
-  version: string;
-  resource: string;
-  subresource: string;
-  namespace: string;
-  name: string;
-  /** Path segments that name no subresource: nothing is served there. */
-  tooDeep: boolean;
-  path: string;
-}>;
+export type RequestInfo = Attributes &
+  Readonly<{
+    isResource: boolean;
+    /** Path segments that name no subresource: nothing is served there. */
+    tooDeep: boolean;
+  }>;
 
 const verbs: Readonly<Record<string, string>> = {
   POST: "create",

@@ -109,7 +109,7 @@ function respondPath(options: HandlerOptions, place: Place, request: ApiRequest,
     const { contentType, body } = discovered;
     return textResponse(200, JSON.stringify(body), "application/json", { "content-type": contentType });
   }
-  const described = respondOpenApi(place.catalog, path);
+  const described = respondOpenApi(place.catalog, path, request.headers.accept);
   if (described !== undefined) {
     return textResponse(200, described.body, "application/json", { "content-type": described.contentType });
   }

@@ -2,6 +2,7 @@ import { STATUS_CODES } from "node:http";
 import { ControllerError, type Fault } from "../model/fault.ts";
 import type { Status } from "../model/kube-object.ts";
 import { faultOfStatus, type NetworkTrouble, ruleOfNetworkCode } from "./fault-tables.ts";
+import { isRecord } from "./json-record.ts";
 
 /** As much of a server's words as a condition or a log line can bear. */
 const longestWords = 400;
@@ -51,10 +52,6 @@ export function oneLine(text: string, limit = longestWords): string {
     .replace(/\s+/g, " ")
     .trim();
   return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Reads a Status from parsed JSON; nothing when it is something else. */

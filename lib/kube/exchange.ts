@@ -14,6 +14,8 @@ const mostThrottledTries = 4;
 const mostResetTries = 3;
 /** Spreads those who were all told to come back in a second. */
 const retryJitterMs = 250;
+/** By so much the transport's own limit, which only guards against a lost signal, is behind the call's deadline. */
+const transportGraceMs = 1_000;
 /** Of a stream that turns out to be an error, no more than this is read. */
 const longestErrorBytes = 64 * 1024;
 
@@ -150,7 +152,8 @@ async function sendOnce(
     body: call.body,
     stream,
     signal,
-    timeoutMs: call.timeoutMs ?? defaultTimeoutMs,
+    // The deadline comes first: which of two timers wins must not decide what the failure is called.
+    timeoutMs: (call.timeoutMs ?? defaultTimeoutMs) + transportGraceMs,
   });
 }
 

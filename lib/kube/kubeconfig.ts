@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { load, YAMLException } from "js-yaml";
 import { type Clock, systemClock } from "../model/clock.ts";
 import { ControllerError } from "../model/fault.ts";
+import { isRecord } from "./json-record.ts";
 import { parseServerAddress } from "./server-address.ts";
 import type { Endpoint } from "./transport.ts";
 
@@ -98,17 +99,13 @@ function parseDocument(text: string): Entry {
     const line = error instanceof YAMLException && error.mark ? ` in line ${error.mark.line + 1}` : "";
     throw invalid(`is not yaml${line}`);
   }
-  if (!isEntry(document)) throw invalid("is not a mapping");
+  if (!isRecord(document)) throw invalid("is not a mapping");
   return document;
-}
-
-function isEntry(value: unknown): value is Entry {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function listOf(file: Entry, list: string): readonly Entry[] {
   const entries = file[list] ?? [];
-  if (!Array.isArray(entries) || !entries.every(isEntry)) throw invalid(`${list}: is not a list of mappings`);
+  if (!Array.isArray(entries) || !entries.every(isRecord)) throw invalid(`${list}: is not a list of mappings`);
   return entries;
 }
 
@@ -121,7 +118,7 @@ function entryOf(file: Entry, { list, field, name }: Readonly<{ list: string; fi
   const found = listOf(file, list).find((entry) => entry.name === name);
   if (found === undefined) throw invalid(`${field} "${name}": not found; there are ${formatNames(file, list)}`);
   const value = found[field] ?? {};
-  if (!isEntry(value)) throw invalid(`${field} "${name}": is not a mapping`);
+  if (!isRecord(value)) throw invalid(`${field} "${name}": is not a mapping`);
   return value;
 }
 

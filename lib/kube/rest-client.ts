@@ -4,6 +4,7 @@ import type { KubeList, KubeObject, Status } from "../model/kube-object.ts";
 import type { Collection, KubeClient, ListOptions, Patch, WriteOptions } from "./client.ts";
 import { type Answer, errorOfStrangeAnswer, faultOf } from "./errors.ts";
 import { type Call, exchange, formatCall, type Session, succeed } from "./exchange.ts";
+import { isRecord } from "./json-record.ts";
 import { formatQuery, formatResourcePath, formatTarget, type Target } from "./paths.ts";
 import { normalizeBasePath, parseServerAddress } from "./server-address.ts";
 import type { Endpoint, Transport } from "./transport.ts";
@@ -74,21 +75,14 @@ function clientAt(session: Session, origin: string, basePath: string): KubeClien
         labelSelector: options.labelSelector,
         fieldSelector: options.fieldSelector,
       };
-      const call: Call = {
-        method: "GET",
-        accept: form.list,
-        ...callFor("list", collection, query),
-        ...limits(options),
-      };
+      const call: Call = { ...callFor("list", collection, query), ...reading(form.list, options) };
       return asList<T>(session, call, await ask(call));
     };
     return {
       get: async (address, { subresource, resourceVersion, ...options } = {}) =>
         ask({
-          method: "GET",
-          accept: form.object,
           ...callFor("get", { ...address, subresource }, { resourceVersion }),
-          ...limits(options),
+          ...reading(form.object, options),
         }),
       list,
       listAll: (collection, options = {}) => listAllPages((page) => list(collection, page), options),
@@ -101,12 +95,7 @@ function clientAt(session: Session, origin: string, basePath: string): KubeClien
           labelSelector: options.labelSelector,
           fieldSelector: options.fieldSelector,
         };
-        const call: Call = {
-          method: "GET",
-          accept: form.object,
-          ...callFor("watch", collection, query),
-          ...limits(options),
-        };
+        const call: Call = { ...callFor("watch", collection, query), ...reading(form.object, options) };
         return watchOnce(session, call, options.timeoutSeconds);
       },
     };
@@ -166,6 +155,12 @@ function clientAt(session: Session, origin: string, basePath: string): KubeClien
 type Limits = Pick<Call, "signal" | "timeoutMs">;
 const limits = ({ signal, timeoutMs }: Limits): Limits => ({ signal, timeoutMs });
 
+const reading = (accept: string, options: Limits): Pick<Call, "method" | "accept"> & Limits => ({
+  method: "GET",
+  accept,
+  ...limits(options),
+});
+
 function send(
   body: object,
   options: Limits,
@@ -202,7 +197,7 @@ function parseObject(session: Session, call: Call, { status, headers, text }: An
       `answer is not json: ${text.length} characters ${type}`,
     );
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  if (isRecord(value)) return value;
   throw errorOfStrangeAnswer(formatCall(session, call), status, "answer is not a json object");
 }
 

@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import { type Dispatcher, Pool } from "undici";
 import { parseServerAddress } from "./server-address.ts";
 import type { Endpoint, Transport, TransportRequest, TransportResponse } from "./transport.ts";
@@ -10,6 +11,8 @@ export type UndiciTransportOptions = Readonly<{
   connectTimeoutMs?: number | undefined;
   /** @default 256 MiB */
   largestBodyBytes?: number | undefined;
+  /** Resolves the server's name, for callers that check where they connect to. @default the system's */
+  lookup?: LookupFunction | undefined;
 }>;
 
 /** Creates the transport for processes that live long: the fastest one, and the slowest to load. */
@@ -26,6 +29,7 @@ export function createUndiciTransport(endpoint: Endpoint, options: UndiciTranspo
       ...(endpoint.certificate !== undefined && { cert: endpoint.certificate }),
       ...(endpoint.key !== undefined && { key: endpoint.key }),
       ...(endpoint.serverName !== undefined && { servername: endpoint.serverName }),
+      ...(options.lookup !== undefined && { lookup: options.lookup }),
     },
   };
   const requests = new Pool(origin, {

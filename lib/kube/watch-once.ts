@@ -3,6 +3,7 @@ import { createDeadline } from "./deadline.ts";
 import { errorOfStatus, errorOfStrangeAnswer, statusOf } from "./errors.ts";
 import { type Call, defaultTimeoutMs, failureOf, formatCall, openStream, type Session } from "./exchange.ts";
 import { createLineSplitter } from "./json-lines.ts";
+import { isRecord } from "./json-record.ts";
 
 /** How long after the end that the server promised a watch is taken for dead. */
 const graceMs = 30_000;
@@ -68,8 +69,4 @@ function parseEvent<T>(what: string, line: string): WatchEvent<T> | undefined {
     default:
       return undefined; // a kind of event that is newer than this client
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -9,6 +9,16 @@ import { eventually, unique } from "./vocabulary.ts";
 export const endpointSlices = { group: "apis.kcp.io", version: "v1alpha1", plural: "apiexportendpointslices" };
 export type EndpointSlice = KubeObject & { status?: { endpoints?: { url: string }[] } };
 
+export const registrations = { group: "tmc.kcp.io", version: "v1alpha1", plural: "clusterregistrations" };
+
+/** One of the export's objects, which any of its tenants can make. */
+export const aRegistration = (name: string, spec: object = { location: "eu-west" }): object => ({
+  apiVersion: "tmc.kcp.io/v1alpha1",
+  kind: "ClusterRegistration",
+  metadata: { name },
+  spec,
+});
+
 export type Tenant = Readonly<{ cluster: string; path: string; client: KubeClient }>;
 export type Provider = Readonly<{
   /** Path of the workspace that holds the export: `root:…`. */

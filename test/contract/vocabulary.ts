@@ -3,12 +3,16 @@ import { expect } from "vitest";
 import type { KubeClient } from "../../lib/kube/client.ts";
 import { ApiError } from "../../lib/kube/errors.ts";
 import type { KubeObject, ResourceType } from "../../lib/model/kube-object.ts";
+import { eventually } from "../support/eventually.ts";
+
+export { eventually };
 
 export const configMaps: ResourceType = { group: "", version: "v1", plural: "configmaps" };
 export const secrets: ResourceType = { group: "", version: "v1", plural: "secrets" };
 export const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
 export const serviceAccounts: ResourceType = { group: "", version: "v1", plural: "serviceaccounts" };
 export const events: ResourceType = { group: "", version: "v1", plural: "events" };
+export const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
 export const leases: ResourceType = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
 export const crds: ResourceType = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
 export const rbac = (plural: string): ResourceType => ({ group: "rbac.authorization.k8s.io", version: "v1", plural });
@@ -30,6 +34,41 @@ export const aConfigMap = (
   data,
 });
 
+export const aClusterRole = (name: string, rules: readonly object[]): KubeObject => ({
+  apiVersion: "rbac.authorization.k8s.io/v1",
+  kind: "ClusterRole",
+  metadata: { name },
+  rules,
+});
+
+/** Gives a service account the cluster role of the binding's name. */
+export const aClusterRoleBinding = (
+  name: string,
+  account: Readonly<{ name: string; namespace: string }>,
+): KubeObject => ({
+  apiVersion: "rbac.authorization.k8s.io/v1",
+  kind: "ClusterRoleBinding",
+  metadata: { name },
+  roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
+  subjects: [{ kind: "ServiceAccount", ...account }],
+});
+
+/** Makes a service account and asks for a token of it. */
+export async function tokenOfNewAccount(client: KubeClient, namespace: string, name: string): Promise<string> {
+  await client.create(
+    { type: serviceAccounts, namespace },
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name } },
+  );
+  const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
+  const { text, status } = await client.raw("POST", path, {
+    body: JSON.stringify(request),
+    contentType: "application/json",
+  });
+  expect(status).toBe(201);
+  return JSON.parse(text).status.token;
+}
+
 /** The failure a call ends with; fails the test when the call succeeds. */
 export async function failureOf(call: Promise<unknown>): Promise<ApiError> {
   const outcome = await call.then(
@@ -47,17 +86,6 @@ export async function refusal(
 ): Promise<{ status: number | undefined; reason: string | undefined; message: string | undefined }> {
   const error = await failureOf(call);
   return { status: error.status, reason: error.body?.reason, message: error.body?.message };
-}
-
-/** Asks again until `missing` says that nothing is missing; the time-out prints what still was. */
-export async function eventually(missing: () => Promise<string | undefined>, limitMs = 15_000): Promise<void> {
-  const end = Date.now() + limitMs;
-  for (;;) {
-    const answer = await missing();
-    if (answer === undefined) return;
-    if (Date.now() > end) throw new Error(`after ${limitMs} ms: ${answer}`);
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
 }
 
 /** Until the call no longer fails; the last failure is thrown at the time-out. */

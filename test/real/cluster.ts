@@ -1,12 +1,16 @@
 import { execFile } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import {
+  type CertificateAuthority,
+  type Credentials,
+  createCertificateAuthority,
+} from "../../lib/embedded/certificates.ts";
 import { type ApiAccess, callApi } from "./api-call.ts";
 import { type StaticUser, writeSharedFlags } from "./api-server-flags.ts";
 import { type Binaries, ensureBuilt } from "./build.ts";
-import { createCertificateAuthority, createKeyPair, type Identity, type Subject } from "./certificates.ts";
 import { formatKubeconfig } from "./kubeconfig.ts";
 import { type ServerGroup, type StopOptions, startGroup } from "./server-group.ts";
 
@@ -42,13 +46,13 @@ export interface RealCluster {
   /** Of the user admin, group system:masters. */
   readonly adminToken: string;
   /** The same user by certificate. */
-  readonly adminIdentity: Identity;
+  readonly adminIdentity: Credentials;
   /** For the admin, by certificate; its context has the cluster's name. */
   readonly kubeconfig: string;
   readonly auditLog: string | undefined;
   readonly group: ServerGroup;
   /** A client certificate for whomever a test needs. */
-  issueClient(subject: Subject): Identity;
+  readonly issueClient: CertificateAuthority["issueClient"];
   stop(options?: StopOptions): Promise<string | undefined>;
 }
 
@@ -62,11 +66,12 @@ export async function startCluster(options: RealClusterOptions): Promise<RealClu
     const url = `https://127.0.0.1:${port}`;
     startEtcd(group, kubeall, { client: `http://127.0.0.1:${etcdPort}`, peer: `http://127.0.0.1:${peerPort}` });
 
-    const authority = createCertificateAuthority(`${name}-ca`);
-    const adminIdentity = authority.issueClient({ user: "admin", groups: [adminGroup] });
+    const authority = createCertificateAuthority({ name: `${name}-ca` });
+    const adminIdentity = authority.issueClient({ name: "admin", groups: [adminGroup] });
     const adminToken = randomBytes(24).toString("hex");
     const kubeconfig = formatKubeconfig(authority.certificate, adminIdentity, { [name]: url });
-    await writePki(folder, authority.certificate, authority.issueServer(["kubernetes.default.svc"]), kubeconfig);
+    const server = authority.issueServing(["127.0.0.1", "localhost", "kubernetes.default.svc"]);
+    await writePki(folder, authority.certificate, server, kubeconfig);
     const auditLog = options.auditLog === true ? join(group.folder.logs, "audit.log") : undefined;
     const admin: StaticUser = { name: "admin", token: adminToken, groups: [adminGroup] };
     const shared = await writeSharedFlags(folder, { users: [admin, ...(options.users ?? [])], auditLog });
@@ -142,8 +147,13 @@ function startEtcd(group: ServerGroup, kubeall: string, url: Readonly<{ client: 
   });
 }
 
-async function writePki(folder: string, ca: string, server: Identity, kubeconfig: string): Promise<void> {
-  const serviceAccounts = createKeyPair();
+async function writePki(folder: string, ca: string, server: Credentials, kubeconfig: string): Promise<void> {
+  /** Signs the tokens of service accounts. */
+  const serviceAccounts = generateKeyPairSync("ec", {
+    namedCurve: "P-256",
+    publicKeyEncoding: { type: "spki", format: "pem" },
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+  });
   const files: Record<string, string> = {
     "ca.crt": ca,
     "server.crt": server.certificate,

@@ -2,12 +2,12 @@ import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { type ApiAccess, callApi } from "./api-call.ts";
 import { type RealCluster, startCluster } from "./cluster.ts";
 import { startKcp } from "./kcp.ts";
 import { runKubectl } from "./kubectl.ts";
 import { realServers } from "./servers.ts";
-import { eventually } from "./support/eventually.ts";
 import { listGroups } from "./support/processes.ts";
 
 const { kubectl } = realServers();
@@ -36,8 +36,8 @@ describe("the real kcp", () => {
     const name: unknown = JSON.parse(created.body).metadata.name;
     await eventually(async () => {
       const { status } = JSON.parse((await callApi(admin, "GET", `${workspaces}/${name}`)).body);
-      return status?.phase === "Ready" ? undefined : `phase Ready: ${JSON.stringify(status)}`;
-    });
+      return status?.phase === "Ready" ? undefined : `still missing: phase Ready: ${JSON.stringify(status)}`;
+    }, 30_000);
     const configMaps = await callApi(admin, "GET", `/clusters/root:${name}/api/v1/configmaps`);
     expect(configMaps.status).toBe(200);
     await expectKubectl(kcp.kubeconfigPath, "delete", "workspace", String(name), "--wait=false");
@@ -55,7 +55,10 @@ describe("the real kcp", () => {
     // The workspace is not in the URI that is logged but in an annotation.
     const mark = `/api/v1/namespaces/audit-${process.pid}`;
     await callApi(admin, "GET", `/clusters/root${mark}`);
-    await eventually(async () => ((await readFile(kcp.auditLogPath, "utf8")).includes(mark) ? undefined : mark));
+    await eventually(async () => {
+      const log = await readFile(kcp.auditLogPath, "utf8");
+      return log.includes(mark) ? undefined : `still missing: ${mark}`;
+    }, 30_000);
   });
 
   it("says which version it is", async () => {

@@ -4,9 +4,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { isAlive } from "./build-lock.ts";
 import { startSupervised } from "./supervised-process.ts";
-import { eventually } from "./support/eventually.ts";
 import { listGroups } from "./support/processes.ts";
 
 let folder: string;
@@ -24,8 +24,8 @@ const waitForLog = async (pattern: RegExp): Promise<string> => {
   let match: RegExpExecArray | null = null;
   await eventually(async () => {
     match = pattern.exec(await readFile(logFile, "utf8").catch(() => ""));
-    return match === null ? `${pattern} in the log` : undefined;
-  });
+    return match === null ? `still missing: ${pattern} in the log` : undefined;
+  }, 30_000);
   return String(match?.[1]);
 };
 
@@ -48,7 +48,7 @@ describe("a supervised process", () => {
     starter.kill("SIGKILL");
     await eventually(async () => {
       const left = await listGroups([group]);
-      return left.length === 0 ? undefined : `the end of ${JSON.stringify(left)}`;
+      return left.length === 0 ? undefined : `still missing: the end of ${JSON.stringify(left)}`;
     }, 5_000);
   });
 

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { runKubectl } from "./kubectl.ts";
 import { realServers } from "./servers.ts";
-import { eventually } from "./support/eventually.ts";
 import { listGroups, listProcesses } from "./support/processes.ts";
 
 const upScript = fileURLToPath(new URL("up.ts", import.meta.url));
@@ -25,7 +25,7 @@ function startUp() {
     output += chunk;
   });
   const waitFor = (text: string) =>
-    eventually(async () => (output.includes(text) ? undefined : `"${text}" in: ${output}`), 90_000);
+    eventually(async () => (output.includes(text) ? undefined : `still missing: "${text}" in: ${output}`), 90_000);
   /** Each server has a process group of its own, led by a child of ours. */
   const findGroups = async () =>
     (await listProcesses()).filter(({ parent }) => parent === up.pid).map(({ group }) => group);
@@ -66,7 +66,7 @@ describe("real:up", () => {
     await exit;
     await eventually(async () => {
       const left = await listGroups(groups);
-      return left.length === 0 ? undefined : `the end of ${JSON.stringify(left)}`;
+      return left.length === 0 ? undefined : `still missing: the end of ${JSON.stringify(left)}`;
     }, 5_000);
   }, 120_000);
 });

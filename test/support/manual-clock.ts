@@ -6,6 +6,8 @@ export interface ManualClock extends Clock {
   advance(ms: number): void;
   /** How many tasks wait for their time. */
   readonly pending: number;
+  /** How long each of them still waits, in milliseconds, the shortest first. */
+  readonly waits: readonly number[];
 }
 
 /** Makes a clock that starts at `start` (milliseconds since the epoch). */
@@ -42,6 +44,9 @@ export function createManualClock(start: number = Date.parse("2026-01-01T00:00:0
     },
     get pending() {
       return tasks.size;
+    },
+    get waits() {
+      return [...tasks].map(({ at }) => at - now).toSorted((a, b) => a - b);
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { KubeObject } from "../../model/kube-object.ts";
 import { matchesLabels, selectorFromObject } from "../../model/selector.ts";
 import { ApiFailure } from "../api-failure.ts";
-import { type Fields, field, isFields, objects, text, texts } from "../builtin/fields.ts";
+import { type Fields, isFields, objectsAt, textAt, textsAt, valueAt } from "../fields.ts";
 import type { Attributes } from "../frontend.ts";
 import type { User } from "../http.ts";
 import type { Store } from "../store.ts";
@@ -105,10 +105,10 @@ function grantsOf(source: RbacSource, user: User, namespace: string, problems: s
   ];
   return scopes.flatMap(({ bindings, scope }) =>
     bindings.flatMap((binding) => {
-      const subject = objects(binding, "subjects").find((candidate) => isSubject(candidate, user, scope));
+      const subject = objectsAt(binding, "subjects").find((candidate) => isSubject(candidate, user, scope));
       if (subject === undefined) return [];
-      const kind = text(binding, "roleRef", "kind");
-      const name = text(binding, "roleRef", "name");
+      const kind = textAt(binding, "roleRef", "kind");
+      const name = textAt(binding, "roleRef", "name");
       const role = (kind === "Role" ? source.roles(scope) : source.clusterRoles()).find(
         (candidate) => candidate.metadata.name === name,
       );
@@ -129,20 +129,20 @@ function joinProblems(problems: readonly string[]): string {
 }
 
 function describeSubject(subject: Fields, scope: string): string {
-  const name = text(subject, "name");
-  const full = subject.kind === "ServiceAccount" ? `${name}/${text(subject, "namespace") || scope}` : name;
-  return `${text(subject, "kind")} ${JSON.stringify(full)}`;
+  const name = textAt(subject, "name");
+  const full = subject.kind === "ServiceAccount" ? `${name}/${textAt(subject, "namespace") || scope}` : name;
+  return `${textAt(subject, "kind")} ${JSON.stringify(full)}`;
 }
 
 function isSubject(subject: Fields, user: User, scope: string): boolean {
-  const name = text(subject, "name");
+  const name = textAt(subject, "name");
   switch (subject.kind) {
     case "User":
       return user.name === name;
     case "Group":
       return user.groups.includes(name);
     case "ServiceAccount": {
-      const namespace = text(subject, "namespace") || scope;
+      const namespace = textAt(subject, "namespace") || scope;
       return namespace !== "" && user.name === `system:serviceaccount:${namespace}:${name}`;
     }
     default:
@@ -151,12 +151,12 @@ function isSubject(subject: Fields, user: User, scope: string): boolean {
 }
 
 function ownRules(role: KubeObject): PolicyRule[] {
-  return objects(role, "rules").map((rule) => ({
-    verbs: texts(rule, "verbs"),
-    apiGroups: texts(rule, "apiGroups"),
-    resources: texts(rule, "resources"),
-    resourceNames: texts(rule, "resourceNames"),
-    nonResourceURLs: texts(rule, "nonResourceURLs"),
+  return objectsAt(role, "rules").map((rule) => ({
+    verbs: textsAt(rule, "verbs"),
+    apiGroups: textsAt(rule, "apiGroups"),
+    resources: textsAt(rule, "resources"),
+    resourceNames: textsAt(rule, "resourceNames"),
+    nonResourceURLs: textsAt(rule, "nonResourceURLs"),
   }));
 }
 
@@ -166,7 +166,7 @@ function rulesOfClusterRole(
   role: KubeObject,
   seen: ReadonlySet<unknown> = new Set(),
 ): PolicyRule[] {
-  const selectors = objects(role, "aggregationRule", "clusterRoleSelectors");
+  const selectors = objectsAt(role, "aggregationRule", "clusterRoleSelectors");
   if (selectors.length === 0) return ownRules(role);
   const within = new Set([...seen, role.metadata.name]);
   return source
@@ -177,14 +177,14 @@ function rulesOfClusterRole(
 }
 
 function selects(selector: Fields, role: KubeObject): boolean {
-  const labels = field(selector, "matchLabels");
+  const labels = valueAt(selector, "matchLabels");
   return matchesLabels(
     selectorFromObject({
       matchLabels: isFields(labels) ? Object.fromEntries(Object.entries(labels).map(([k, v]) => [k, String(v)])) : {},
-      matchExpressions: objects(selector, "matchExpressions").map((expression) => ({
-        key: text(expression, "key"),
-        operator: text(expression, "operator"),
-        values: texts(expression, "values"),
+      matchExpressions: objectsAt(selector, "matchExpressions").map((expression) => ({
+        key: textAt(expression, "key"),
+        operator: textAt(expression, "operator"),
+        values: textsAt(expression, "values"),
       })),
     }),
     role.metadata.labels,

@@ -1,7 +1,7 @@
 import type { KubeObject } from "../../model/kube-object.ts";
 import { invalidObject } from "../api-errors.ts";
-import { field, isFields, map, text, texts } from "../builtin/fields.ts";
 import type { HookContext } from "../definition.ts";
+import { isFields, objectAt, textAt, textsAt, valueAt } from "../fields.ts";
 import type { Attributes } from "../frontend.ts";
 import type { User } from "../http.ts";
 import { invalid } from "../machinery/field-error.ts";
@@ -20,7 +20,7 @@ export function createReviews(access: Access): Readonly<Record<string, Review>> 
     subjectaccessreviews: (object, context) => decided(object, context, readUser(object)),
     localsubjectaccessreviews: (object, context) => {
       const namespace = object.metadata.namespace ?? "";
-      const asked = text(object, "spec", "resourceAttributes", "namespace");
+      const asked = textAt(object, "spec", "resourceAttributes", "namespace");
       if (asked !== namespace) {
         const why = "must match metadata.namespace";
         throw refused(object, "spec.resourceAttributes.namespace", asked, why);
@@ -28,7 +28,7 @@ export function createReviews(access: Access): Readonly<Record<string, Review>> 
       return decided(object, context, readUser(object), namespace);
     },
     selfsubjectrulesreviews: (object, { cluster, user }) => {
-      const rules = access.rules(cluster, user, text(object, "spec", "namespace"));
+      const rules = access.rules(cluster, user, textAt(object, "spec", "namespace"));
       return answered(object, {
         resourceRules: rules
           .filter(({ nonResourceURLs }) => nonResourceURLs.length === 0)
@@ -46,9 +46,9 @@ export function createReviews(access: Access): Readonly<Record<string, Review>> 
     },
     selfsubjectreviews: (object, { user }) => answered(object, { userInfo: describeUser(user) }),
     tokenreviews: (object) => {
-      const user = access.authenticateToken(text(object, "spec", "token"));
+      const user = access.authenticateToken(textAt(object, "spec", "token"));
       if (user === undefined) return answered(object, { user: {}, error: "invalid bearer token" });
-      const audiences = texts(object, "spec", "audiences");
+      const audiences = textsAt(object, "spec", "audiences");
       return answered(object, {
         authenticated: true,
         user: describeUser(user),
@@ -76,37 +76,37 @@ function answered(object: KubeObject, status: { [field: string]: unknown }): Kub
 }
 
 function readAttributes(object: KubeObject, forceNamespace?: string): Attributes {
-  const resource = field(object, "spec", "resourceAttributes");
-  const path = field(object, "spec", "nonResourceAttributes");
+  const resource = valueAt(object, "spec", "resourceAttributes");
+  const path = valueAt(object, "spec", "nonResourceAttributes");
   if (isFields(resource) === isFields(path)) {
     const why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
     throw refused(object, "spec.resourceAttributes", resource ?? null, why);
   }
   return {
-    verb: text(resource ?? path, "verb"),
-    group: text(resource, "group"),
-    version: text(resource, "version"),
-    resource: text(resource, "resource"),
-    subresource: text(resource, "subresource"),
-    namespace: forceNamespace ?? text(resource, "namespace"),
-    name: text(resource, "name"),
-    path: text(path, "path"),
+    verb: textAt(resource ?? path, "verb"),
+    group: textAt(resource, "group"),
+    version: textAt(resource, "version"),
+    resource: textAt(resource, "resource"),
+    subresource: textAt(resource, "subresource"),
+    namespace: forceNamespace ?? textAt(resource, "namespace"),
+    name: textAt(resource, "name"),
+    path: textAt(path, "path"),
   };
 }
 
 function readUser(object: KubeObject): User {
-  const name = text(object, "spec", "user");
-  const groups = texts(object, "spec", "groups");
+  const name = textAt(object, "spec", "user");
+  const groups = textsAt(object, "spec", "groups");
   if (name === "" && groups.length === 0) {
     throw refused(object, "spec.user", "", "at least one of user or group must be specified");
   }
-  const uid = text(object, "spec", "uid");
-  const extra = map(object, "spec", "extra");
+  const uid = textAt(object, "spec", "uid");
+  const extra = objectAt(object, "spec", "extra");
   return {
     name,
     groups,
     ...(uid === "" ? {} : { uid }),
-    extra: Object.fromEntries(Object.keys(extra).map((key) => [key, texts(extra, key)])),
+    extra: Object.fromEntries(Object.keys(extra).map((key) => [key, textsAt(extra, key)])),
   };
 }
 

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
-import { field, text, texts } from "../builtin/fields.ts";
+import { textAt, textsAt, valueAt } from "../fields.ts";
 import type { User } from "../http.ts";
 
 export type ServiceAccountIdentity = Readonly<{ cluster: string; namespace: string; name: string; uid: string }>;
@@ -54,16 +54,16 @@ export function createServiceAccountTokens(issuer = "https://kubernetes.default.
       const expected = sign(content);
       if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
       const claims: unknown = JSON.parse(Buffer.from(content.split(".")[1] ?? "", "base64url").toString());
-      const expires = field(claims, "exp");
+      const expires = valueAt(claims, "exp");
       if (typeof expires === "number" && now / 1000 >= expires) return undefined;
-      const kubernetes = field(claims, "kubernetes.io");
+      const kubernetes = valueAt(claims, "kubernetes.io");
       return {
-        cluster: text(kubernetes, "clusterName"),
-        namespace: text(kubernetes, "namespace"),
-        name: text(kubernetes, "serviceaccount", "name"),
-        uid: text(kubernetes, "serviceaccount", "uid"),
-        id: text(claims, "jti"),
-        audiences: texts(claims, "aud"),
+        cluster: textAt(kubernetes, "clusterName"),
+        namespace: textAt(kubernetes, "namespace"),
+        name: textAt(kubernetes, "serviceaccount", "name"),
+        uid: textAt(kubernetes, "serviceaccount", "uid"),
+        id: textAt(claims, "jti"),
+        audiences: textsAt(claims, "aud"),
       };
     },
   };

@@ -1,6 +1,6 @@
 import type { KubeObject } from "../../model/kube-object.ts";
 import type { ResourceDefinition } from "../definition.ts";
-import { field, isFields, map, objects } from "./fields.ts";
+import { isFields, objectAt, objectsAt, valueAt } from "../fields.ts";
 
 type Conversion = NonNullable<ResourceDefinition["conversion"]>;
 
@@ -33,8 +33,8 @@ const behaviorAnnotation = "autoscaling.alpha.kubernetes.io/behavior";
 /** autoscaling/v1 knows one metric, the use of processors; what else there is travels in annotations. */
 export const autoscalerConversion: Conversion = {
   toStored: (object) => {
-    const { targetCPUUtilizationPercentage: percentage, ...spec } = map(object, "spec");
-    const { currentCPUUtilizationPercentage: current, ...status } = map(object, "status");
+    const { targetCPUUtilizationPercentage: percentage, ...spec } = objectAt(object, "spec");
+    const { currentCPUUtilizationPercentage: current, ...status } = objectAt(object, "status");
     const {
       [metricsAnnotation]: metrics,
       [behaviorAnnotation]: behavior,
@@ -62,16 +62,16 @@ export const autoscalerConversion: Conversion = {
     };
   },
   fromStored: (object) => {
-    const { metrics: _metrics, behavior, ...spec } = map(object, "spec");
-    const { currentMetrics: _current, conditions: _conditions, ...status } = map(object, "status");
-    const isCpu = (metric: unknown) => field(metric, "resource", "name") === "cpu";
-    const metrics = objects(object, "spec", "metrics");
+    const { metrics: _metrics, behavior, ...spec } = objectAt(object, "spec");
+    const { currentMetrics: _current, conditions: _conditions, ...status } = objectAt(object, "status");
+    const isCpu = (metric: unknown) => valueAt(metric, "resource", "name") === "cpu";
+    const metrics = objectsAt(object, "spec", "metrics");
     const target = metrics.find(
-      (metric) => isCpu(metric) && typeof field(metric, "resource", "target", "averageUtilization") === "number",
+      (metric) => isCpu(metric) && typeof valueAt(metric, "resource", "target", "averageUtilization") === "number",
     );
     const others = metrics.filter((metric) => metric !== target);
-    const current = objects(object, "status", "currentMetrics").find(isCpu);
-    const used = field(current, "resource", "current", "averageUtilization");
+    const current = objectsAt(object, "status", "currentMetrics").find(isCpu);
+    const used = valueAt(current, "resource", "current", "averageUtilization");
     return {
       ...object,
       apiVersion: "autoscaling/v1",
@@ -84,7 +84,7 @@ export const autoscalerConversion: Conversion = {
         ...spec,
         ...(target === undefined
           ? {}
-          : { targetCPUUtilizationPercentage: field(target, "resource", "target", "averageUtilization") }),
+          : { targetCPUUtilizationPercentage: valueAt(target, "resource", "target", "averageUtilization") }),
       },
       status: {
         currentReplicas: 0,

@@ -138,3 +138,13 @@ function columnsOf({ columns }: Described, cells: Cells): PrinterColumn[] {
     cell: name === "Name" ? (object) => object.metadata.name ?? "" : (cells[name] ?? (() => null)),
   }));
 }
+
+let columnsByType: ReadonlyMap<string, readonly PrinterColumn[]> | undefined;
+
+/** How Kubernetes prints one of its own types; undefined for any other. */
+export function builtinColumns(group: string, version: string, plural: string): readonly PrinterColumn[] | undefined {
+  columnsByType ??= new Map(
+    clusterDefinitions().map((type) => [`${type.group}/${type.version}/${type.plural}`, type.columns]),
+  );
+  return columnsByType.get(`${group}/${version}/${plural}`);
+}

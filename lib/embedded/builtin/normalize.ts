@@ -1,7 +1,7 @@
 import type { KubeObject } from "../../model/kube-object.ts";
 import { ApiFailure } from "../api-failure.ts";
+import { type Fields, isFields } from "../fields.ts";
 import type { Schema } from "../machinery/schema.ts";
-import { type Fields, isFields } from "./fields.ts";
 import { canonicalQuantity } from "./quantity.ts";
 
 /**

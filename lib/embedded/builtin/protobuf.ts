@@ -1,5 +1,5 @@
 import type { KubeObject } from "../../model/kube-object.ts";
-import { type Fields, isFields } from "./fields.ts";
+import { type Fields, isFields } from "../fields.ts";
 import messages from "./messages.generated.json" with { type: "json" };
 import { componentName } from "./schemas.ts";
 
@@ -9,9 +9,11 @@ export const protobufType = "application/vnd.kubernetes.protobuf";
 /** Every body in this form begins with these four bytes. */
 const magic = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
 
+const beginsWithMagic = (body: Uint8Array): boolean => magic.every((byte, index) => body[index] === byte);
+
 /** Reads a built-in object from protobuf; throws where it is none, or of a kind that is not known. */
 export function decodeProtobuf(body: Uint8Array): KubeObject {
-  if (body.length < magic.length || magic.some((byte, index) => body[index] !== byte)) {
+  if (!beginsWithMagic(body)) {
     throw new Error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
   }
   const envelope = readFields(body.subarray(magic.length));
@@ -28,7 +30,9 @@ export function decodeProtobuf(body: Uint8Array): KubeObject {
  * every other content type, and for what cannot be read: the server then says which types it takes.
  */
 export function jsonFromProtobuf(body: Uint8Array, contentType: string | undefined): string | undefined {
-  if (contentType?.split(";")[0]?.trim().toLowerCase() !== protobufType) return undefined;
+  // Some of kubectl's writes come without a content type: then the first bytes tell.
+  const isNamed = contentType?.split(";")[0]?.trim().toLowerCase() === protobufType;
+  if (!isNamed && !(contentType === undefined && beginsWithMagic(body))) return undefined;
   try {
     return JSON.stringify(decodeProtobuf(body));
   } catch {

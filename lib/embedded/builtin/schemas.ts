@@ -1,4 +1,5 @@
 import type { Json } from "../../model/kube-object.ts";
+import { isObject } from "../machinery/json-value.ts";
 import type { Schema } from "../machinery/schema.ts";
 import texts from "./schemas.generated.json" with { type: "json" };
 
@@ -95,6 +96,7 @@ function defineLazily(target: object, key: string, make: () => unknown): void {
   });
 }
 
-function isWritten(value: Json | undefined): value is { [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+/** Tells a JSON object that was written down, such as a part of a schema, from other JSON. */
+export function isWritten(value: Json | undefined): value is { [key: string]: Json } {
+  return isObject(value);
 }

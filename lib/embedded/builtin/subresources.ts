@@ -2,9 +2,9 @@ import type { KubeObject } from "../../model/kube-object.ts";
 import { invalidObject } from "../api-errors.ts";
 import type { Access } from "../auth/access.ts";
 import type { HookContext, ResourceDefinition, Subresource } from "../definition.ts";
+import { isFields, numberAt, objectsAt, textAt, textsAt, valueAt } from "../fields.ts";
 import { invalid } from "../machinery/field-error.ts";
 import type { ObjectTarget } from "../operations.ts";
-import { count, field, isFields, objects, text, texts } from "./fields.ts";
 
 /** The server's own identity, for what a subresource does on behalf of a user who may. */
 export const serverUser = { name: "system:apiserver", groups: ["system:masters"] } as const;
@@ -32,16 +32,16 @@ export function tokenSubresource(access: Access): Subresource {
     handle: ({ parent, body }, { cluster, now }) => {
       const tokens = access.serviceAccountTokens;
       const { name = "", namespace = "", uid = "" } = parent.metadata;
-      const asked = count(body, "spec", "expirationSeconds");
+      const asked = numberAt(body, "spec", "expirationSeconds");
       const expirationSeconds = asked === 0 ? 3600 : asked;
       if (expirationSeconds < 600) {
         const why = "may not specify a duration less than 10 minutes";
         const errors = [invalid("spec.expirationSeconds", expirationSeconds, why)];
         throw invalidObject({ group: "authentication.k8s.io", kind: "TokenRequest" }, "", errors);
       }
-      const given = texts(body, "spec", "audiences");
+      const given = textsAt(body, "spec", "audiences");
       const audiences = given.length === 0 ? [tokens.issuer] : given;
-      const bound = field(body, "spec", "boundObjectRef");
+      const bound = valueAt(body, "spec", "boundObjectRef");
       const token = tokens.issue({ cluster, namespace, name, uid }, { now, expirationSeconds, audiences });
       return {
         kind: "TokenRequest",
@@ -77,7 +77,7 @@ export function approvalSubresource(definition: DefinitionOf): Subresource {
       if (verb === "get" || body === undefined) return parent;
       const status = {
         ...(isFields(parent.status) ? parent.status : {}),
-        conditions: objects(body, "status", "conditions"),
+        conditions: objectsAt(body, "status", "conditions"),
       };
       return context.operations.update(
         targetOf(definition, parent, context),
@@ -96,7 +96,7 @@ export function evictionSubresource(definition: DefinitionOf): Subresource {
     version: "v1",
     verbs: ["create"],
     handle: ({ parent, body }, context) => {
-      const grace = field(body, "deleteOptions", "gracePeriodSeconds");
+      const grace = valueAt(body, "deleteOptions", "gracePeriodSeconds");
       context.operations.delete(
         targetOf(definition, parent, context),
         typeof grace === "number" ? { gracePeriodSeconds: grace } : {},
@@ -114,10 +114,10 @@ export function bindingSubresource(definition: DefinitionOf): Subresource {
     verbs: ["create"],
     handle: ({ parent, body }, context) => {
       const target = targetOf(definition, parent, context);
-      const spec = { ...(isFields(parent.spec) ? parent.spec : {}), nodeName: text(body, "target", "name") };
+      const spec = { ...(isFields(parent.spec) ? parent.spec : {}), nodeName: textAt(body, "target", "name") };
       const bound = context.operations.update(target, { ...parent, spec }, { user: serverUser });
       const scheduled = { type: "PodScheduled", status: "True", lastTransitionTime: timestamp(context.now) };
-      const others = objects(bound, "status", "conditions").filter(({ type }) => type !== "PodScheduled");
+      const others = objectsAt(bound, "status", "conditions").filter(({ type }) => type !== "PodScheduled");
       const status = { ...(isFields(bound.status) ? bound.status : {}), conditions: [...others, scheduled] };
       context.operations.update(target, { ...bound, status }, { user: serverUser, subresource: "status" });
       return success(201);

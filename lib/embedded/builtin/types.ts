@@ -1,12 +1,12 @@
 import type { KubeObject } from "../../model/kube-object.ts";
 import type { ResourceDefinition } from "../definition.ts";
+import { textAt, valueAt } from "../fields.ts";
 import type { Cells } from "./columns/cells.ts";
 import * as core from "./columns/core.ts";
 import * as network from "./columns/network.ts";
 import { podCells } from "./columns/pods.ts";
 import * as workloads from "./columns/workloads.ts";
 import { autoscalerConversion, eventConversion } from "./conversions.ts";
-import { field, text } from "./fields.ts";
 import * as coreRules from "./rules/core.ts";
 import * as networkRules from "./rules/network.ts";
 import * as otherRules from "./rules/others.ts";
@@ -34,10 +34,10 @@ const replicas = {
   labelSelectorPath: ".spec.selector",
 } as const;
 
-const textAt =
+const readText =
   (...path: readonly string[]) =>
   (object: KubeObject): string => {
-    const value = field(object, ...path);
+    const value = valueAt(object, ...path);
     return value === undefined || value === null ? "" : String(value);
   };
 
@@ -46,16 +46,16 @@ function eventFields(prefix: string): NonNullable<ResourceDefinition["selectable
   const names = ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"];
   const regarding = names.map((name) => [
     `${prefix}.${name}`,
-    (event: KubeObject) => text(event, "involvedObject", name) || text(event, "regarding", name),
+    (event: KubeObject) => textAt(event, "involvedObject", name) || textAt(event, "regarding", name),
   ]);
-  const reporter = (event: KubeObject) => text(event, "reportingComponent") || text(event, "reportingController");
+  const reporter = (event: KubeObject) => textAt(event, "reportingComponent") || textAt(event, "reportingController");
   return {
     ...Object.fromEntries(regarding),
-    reason: textAt("reason"),
-    type: textAt("type"),
+    reason: readText("reason"),
+    type: readText("type"),
     [prefix === "regarding" ? "reportingController" : "reportingComponent"]: reporter,
     source: (event) =>
-      text(event, "source", "component") || text(event, "deprecatedSource", "component") || reporter(event),
+      textAt(event, "source", "component") || textAt(event, "deprecatedSource", "component") || reporter(event),
   };
 }
 
@@ -68,12 +68,12 @@ export const typeTraits: Readonly<Partial<Record<ServedType, TypeTraits>>> = {
     selectableFields: eventFields("involvedObject"),
   },
   "/v1/limitranges": { cells: core.createdCells, rules: coreRules.limitRangeRules },
-  "/v1/namespaces": { cells: core.namespaceCells, selectableFields: { "status.phase": textAt("status", "phase") } },
+  "/v1/namespaces": { cells: core.namespaceCells, selectableFields: { "status.phase": readText("status", "phase") } },
   "/v1/resourcequotas": { cells: core.quotaCells },
   "/v1/secrets": {
     cells: core.secretCells,
     rules: coreRules.secretRules,
-    selectableFields: { type: textAt("type") },
+    selectableFields: { type: readText("type") },
   },
   "/v1/serviceaccounts": { cells: core.ageCells },
   "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": {
@@ -90,7 +90,7 @@ export const typeTraits: Readonly<Partial<Record<ServedType, TypeTraits>>> = {
   "certificates.k8s.io/v1/certificatesigningrequests": {
     cells: core.signingRequestCells,
     rules: otherRules.signingRequestRules,
-    selectableFields: { "spec.signerName": textAt("spec", "signerName") },
+    selectableFields: { "spec.signerName": readText("spec", "signerName") },
   },
   "coordination.k8s.io/v1/leases": { cells: core.leaseCells },
   "events.k8s.io/v1/events": {
@@ -113,7 +113,7 @@ export const typeTraits: Readonly<Partial<Record<ServedType, TypeTraits>>> = {
   "/v1/endpoints": { cells: network.endpointsCells, rules: networkRules.endpointsRules },
   "/v1/nodes": {
     cells: core.nodeCells,
-    selectableFields: { "spec.unschedulable": (node) => String(field(node, "spec", "unschedulable") === true) },
+    selectableFields: { "spec.unschedulable": (node) => String(valueAt(node, "spec", "unschedulable") === true) },
   },
   "/v1/persistentvolumeclaims": { cells: core.claimCells, rules: coreRules.claimRules },
   "/v1/persistentvolumes": { cells: core.volumeCells, rules: coreRules.volumeRules },
@@ -122,14 +122,14 @@ export const typeTraits: Readonly<Partial<Record<ServedType, TypeTraits>>> = {
     rules: podRules,
     generation: true,
     selectableFields: {
-      "spec.nodeName": textAt("spec", "nodeName"),
-      "spec.restartPolicy": textAt("spec", "restartPolicy"),
-      "spec.schedulerName": textAt("spec", "schedulerName"),
-      "spec.serviceAccountName": textAt("spec", "serviceAccountName"),
-      "spec.hostNetwork": (pod) => String(field(pod, "spec", "hostNetwork") === true),
-      "status.phase": textAt("status", "phase"),
-      "status.podIP": textAt("status", "podIP"),
-      "status.nominatedNodeName": textAt("status", "nominatedNodeName"),
+      "spec.nodeName": readText("spec", "nodeName"),
+      "spec.restartPolicy": readText("spec", "restartPolicy"),
+      "spec.schedulerName": readText("spec", "schedulerName"),
+      "spec.serviceAccountName": readText("spec", "serviceAccountName"),
+      "spec.hostNetwork": (pod) => String(valueAt(pod, "spec", "hostNetwork") === true),
+      "status.phase": readText("status", "phase"),
+      "status.podIP": readText("status", "podIP"),
+      "status.nominatedNodeName": readText("status", "nominatedNodeName"),
     },
   },
   "/v1/podtemplates": {
@@ -142,11 +142,11 @@ export const typeTraits: Readonly<Partial<Record<ServedType, TypeTraits>>> = {
     rules: workloadRules.replicationControllerRules,
     generation: true,
     scale: replicas,
-    selectableFields: { "status.replicas": textAt("status", "replicas") },
+    selectableFields: { "status.replicas": readText("status", "replicas") },
   },
   "/v1/services": {
     cells: network.serviceCells,
-    selectableFields: { "spec.clusterIP": textAt("spec", "clusterIP"), "spec.type": textAt("spec", "type") },
+    selectableFields: { "spec.clusterIP": readText("spec", "clusterIP"), "spec.type": readText("spec", "type") },
   },
   "apps/v1/controllerrevisions": { cells: workloads.controllerRevisionCells },
   "apps/v1/daemonsets": {
@@ -165,7 +165,7 @@ export const typeTraits: Readonly<Partial<Record<ServedType, TypeTraits>>> = {
     rules: workloadRules.replicaSetRules,
     generation: true,
     scale: replicas,
-    selectableFields: { "status.replicas": textAt("status", "replicas") },
+    selectableFields: { "status.replicas": readText("status", "replicas") },
   },
   "apps/v1/statefulsets": {
     cells: workloads.statefulSetCells,
@@ -187,7 +187,7 @@ export const typeTraits: Readonly<Partial<Record<ServedType, TypeTraits>>> = {
     cells: workloads.jobCells,
     rules: workloadRules.jobRules,
     generation: true,
-    selectableFields: { "status.successful": (job) => textAt("status", "succeeded")(job) || "0" },
+    selectableFields: { "status.successful": (job) => readText("status", "succeeded")(job) || "0" },
   },
   "discovery.k8s.io/v1/endpointslices": {
     cells: network.endpointSliceCells,

@@ -7,11 +7,11 @@ import {
   rulesOf,
   storedRbac,
 } from "../auth/rbac.ts";
+import { textAt, valueAt } from "../fields.ts";
 import type { Attributes } from "../frontend.ts";
 import type { User } from "../http.ts";
 import type { Store } from "../store.ts";
 import type { Directory } from "./directory.ts";
-import { textAt, valueAt } from "./reading.ts";
 
 /** The logical cluster whose roles hold in every workspace. */
 export const adminCluster = "system:admin";

@@ -1,11 +1,11 @@
 import type { KubeObject } from "../../model/kube-object.ts";
 import { crdStorage } from "../custom-definitions.ts";
 import type { Catalog, ResourceDefinition, ResourceHooks } from "../definition.ts";
+import { listAt, textAt } from "../fields.ts";
 import type { Store } from "../store.ts";
 import type { ExportOfType } from "./authorization.ts";
 import { type Directory, storages } from "./directory.ts";
 import { definitionsOf, type TypeSpec } from "./kcp-types.ts";
-import { listAt, textAt } from "./reading.ts";
 
 /** A fixed set of types. */
 export function createCatalog(definitions: readonly ResourceDefinition[]): Catalog {

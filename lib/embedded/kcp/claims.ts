@@ -1,6 +1,6 @@
 import { matchesLabels, selectorFromObject } from "../../model/selector.ts";
+import { listAt, textAt, textsAt, textsByName, valueAt } from "../fields.ts";
 import { type Fields, isObject } from "../machinery/json-value.ts";
-import { listAt, textAt, textsAt, textsByName, valueAt } from "./reading.ts";
 
 /** What an export asks for besides its own types, or what a binding grants. */
 export type PermissionClaim = Readonly<{

@@ -1,5 +1,5 @@
+import { textAt } from "../fields.ts";
 import { isList, isObject } from "../machinery/json-value.ts";
-import { textAt } from "./reading.ts";
 
 /** A condition as kcp's own kinds have it: with a severity, without an observed generation. */
 export type KcpCondition = {

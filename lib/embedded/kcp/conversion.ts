@@ -1,7 +1,7 @@
 import type { KubeObject } from "../../model/kube-object.ts";
+import { listAt, objectAt, textAt, textsAt, valueAt } from "../fields.ts";
 import { cloneJson } from "../frozen-json.ts";
 import { type Fields, isEqual, isList, isObject } from "../machinery/json-value.ts";
-import { listAt, objectAt, textAt, textsAt, valueAt } from "./reading.ts";
 
 type Mutable = Record<string, unknown>;
 type Side = Readonly<{ group: string; resource: string; identityHash: string }>;

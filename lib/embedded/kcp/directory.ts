@@ -1,7 +1,7 @@
 import type { KubeObject } from "../../model/kube-object.ts";
+import { textAt } from "../fields.ts";
 import type { Store } from "../store.ts";
 import { clusterAnnotation, exportHash, exportLabel, pathAnnotation } from "./names.ts";
-import { textAt } from "./reading.ts";
 
 /** Where kcp's own kinds are kept; they are the same in every logical cluster. */
 export const storages = {

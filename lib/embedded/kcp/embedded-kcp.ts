@@ -1,12 +1,12 @@
 import type { Endpoint, Transport } from "../../kube/transport.ts";
 import type { Clock } from "../../model/clock.ts";
 import { type EmbeddedServer, type ServerOptions, startServer } from "../embedded-server.ts";
+import { textAt } from "../fields.ts";
 import type { User } from "../http.ts";
 import { generatedUid } from "../object-names.ts";
 import { respondOpenApi } from "../openapi.ts";
 import { type ControlPlane, createControlPlane } from "./control-plane.ts";
 import type { Delays } from "./controllers/world.ts";
-import { textAt } from "./reading.ts";
 import { systemTypes } from "./system-client.ts";
 
 /** A user with a token that never changes, as kcp's `--token-auth-file` has them. */

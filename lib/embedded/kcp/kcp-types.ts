@@ -1,4 +1,5 @@
 import type { Json, KubeObject } from "../../model/kube-object.ts";
+import { builtinColumns } from "../builtin/definitions.ts";
 import { allVerbs, type PrinterColumn, type ResourceDefinition, type ResourceHooks } from "../definition.ts";
 import type { Schema } from "../machinery/schema.ts";
 import { bindingFromStored, bindingToStored, exportFromStored, exportToStored } from "./conversion.ts";
@@ -90,7 +91,8 @@ export function definitionsOf(spec: TypeSpec, storage: string, hooks?: ResourceH
       flavour: knownGroups.has(group) ? "bound" : "custom",
       status: version.subresources?.status !== undefined,
       ...(version.subresources?.scale === undefined ? {} : { scale: version.subresources.scale }),
-      columns: columnsOf(version),
+      // Types that kcp knows by name it prints as Kubernetes does, whatever their schema says.
+      columns: builtinColumns(group, version.name, names.plural) ?? columnsOf(version),
       storage,
       ...deprecation(spec, version),
       ...(hooks === undefined ? {} : { hooks }),

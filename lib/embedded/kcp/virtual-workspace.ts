@@ -3,6 +3,7 @@ import { forbiddenObject, objectNotFound, resourceNotFound } from "../api-errors
 import { ApiFailure } from "../api-failure.ts";
 import { forbidden } from "../auth/rbac.ts";
 import type { Catalog, ResourceDefinition } from "../definition.ts";
+import { listAt, textAt, textsByName } from "../fields.ts";
 import type { Attributes, Place } from "../frontend.ts";
 import type { User } from "../http.ts";
 import type { ObjectTarget } from "../operations.ts";
@@ -20,7 +21,6 @@ import {
 } from "./claims.ts";
 import { clusterOf, type Directory, storages } from "./directory.ts";
 import { claimLabelPrefix, claimValue, exportHash, exportLabel, reflexiveClaimValue } from "./names.ts";
-import { listAt, textAt, textsByName } from "./reading.ts";
 
 /** A type that an export's virtual workspace serves, and when it is torn down. */
 type ServedType = Readonly<{

@@ -1,7 +1,7 @@
 import type { KubeObject } from "../../model/kube-object.ts";
+import { listAt, textAt } from "../fields.ts";
 import type { Directory } from "./directory.ts";
 import { pathAnnotation } from "./names.ts";
-import { listAt, textAt } from "./reading.ts";
 
 /** A workspace type by its full name: `root:universal`. */
 export const fullNameOf = (type: KubeObject): string =>

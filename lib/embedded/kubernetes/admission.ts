@@ -1,7 +1,8 @@
 import type { KubeObject } from "../../model/kube-object.ts";
 import { ApiFailure } from "../api-failure.ts";
-import { ensureMap, setDefault, text } from "../builtin/fields.ts";
 import type { ResourceDefinition } from "../definition.ts";
+import { ensureObject, setDefault } from "../field-changes.ts";
+import { textAt } from "../fields.ts";
 import type { Store } from "../store.ts";
 
 type Admit = (object: KubeObject, store: Store) => void;
@@ -30,7 +31,7 @@ export function admitted(definition: ResourceDefinition, store: Store): Resource
 const withStatus =
   (first: Readonly<Record<string, number>>): Admit =>
   (object) => {
-    const status = ensureMap(object, "status");
+    const status = ensureObject(object, "status");
     for (const [name, value] of Object.entries(first)) setDefault(status, name, value);
   };
 
@@ -59,8 +60,8 @@ const suffixLength = 5;
 const isDefaultClass = "storageclass.kubernetes.io/is-default-class";
 
 function setStorageClass(claim: KubeObject, store: Store): void {
-  const spec = ensureMap(claim, "spec");
-  if (spec.storageClassName !== undefined || text(spec, "volumeName") !== "") return;
+  const spec = ensureObject(claim, "spec");
+  if (spec.storageClassName !== undefined || textAt(spec, "volumeName") !== "") return;
   const standard = store
     .list("storageclasses.storage.k8s.io", { cluster: "" })
     .find(({ metadata }) => metadata.annotations?.[isDefaultClass] === "true");
@@ -69,7 +70,7 @@ function setStorageClass(claim: KubeObject, store: Store): void {
 
 function requireServiceAccount(pod: KubeObject, store: Store): void {
   const { namespace = "", name = "", generateName = "" } = pod.metadata;
-  const account = text(pod, "spec", "serviceAccountName") || text(pod, "spec", "serviceAccount");
+  const account = textAt(pod, "spec", "serviceAccountName") || textAt(pod, "spec", "serviceAccount");
   // The default account is made with its namespace; it may be a moment late.
   if (account === "" || account === "default") return;
   if (store.get({ storage: "serviceaccounts", cluster: "", namespace, name: account }) !== undefined) return;

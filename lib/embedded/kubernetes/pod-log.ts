@@ -1,16 +1,17 @@
 import type { KubeObject } from "../../model/kube-object.ts";
-import { objects, text } from "../builtin/fields.ts";
+import { objectsAt, textAt } from "../fields.ts";
 
 /** What a pod of the embedded cluster has written: one line for each container that was started. */
 export function podLog(pod: KubeObject): string {
-  const started = objects(pod, "status", "containerStatuses").filter(
+  const started = objectsAt(pod, "status", "containerStatuses").filter(
     (status) =>
-      text(status, "state", "running", "startedAt") !== "" || text(status, "state", "terminated", "finishedAt") !== "",
+      textAt(status, "state", "running", "startedAt") !== "" ||
+      textAt(status, "state", "terminated", "finishedAt") !== "",
   );
   return started
     .map(
       (status) =>
-        `${text(status, "image")}: container ${text(status, "name")} of pod ${pod.metadata.name ?? ""} started\n`,
+        `${textAt(status, "image")}: container ${textAt(status, "name")} of pod ${pod.metadata.name ?? ""} started\n`,
     )
     .join("");
 }

@@ -1,6 +1,7 @@
 import type { KubeObject } from "../../model/kube-object.ts";
 import { ApiFailure } from "../api-failure.ts";
-import { ensureMap, list, objects, setDefault, text, texts } from "../builtin/fields.ts";
+import { ensureObject, setDefault } from "../field-changes.ts";
+import { listAt, objectsAt, textAt, textsAt } from "../fields.ts";
 import type { Store } from "../store.ts";
 
 const firstNodePort = 30_000;
@@ -12,7 +13,7 @@ const lastNodePort = 32_767;
  */
 export function createServiceAddresses(store: Store): (service: KubeObject) => void {
   return (service) => {
-    const spec = ensureMap(service, "spec");
+    const spec = ensureObject(service, "spec");
     if (spec.type === "ExternalName") {
       delete spec.clusterIP;
       delete spec.clusterIPs;
@@ -23,8 +24,8 @@ export function createServiceAddresses(store: Store): (service: KubeObject) => v
       .filter(
         ({ metadata }) => metadata.name !== service.metadata.name || metadata.namespace !== service.metadata.namespace,
       );
-    const wanted = text(spec, "clusterIP");
-    const addresses = new Set(others.flatMap((other) => texts(other, "spec", "clusterIPs")));
+    const wanted = textAt(spec, "clusterIP");
+    const addresses = new Set(others.flatMap((other) => textsAt(other, "spec", "clusterIPs")));
     if (wanted === "") {
       spec.clusterIP = freeAddress(addresses);
     } else if (wanted !== "None" && addresses.has(wanted)) {
@@ -35,17 +36,17 @@ export function createServiceAddresses(store: Store): (service: KubeObject) => v
         `failed to allocate IP ${wanted}: provided IP is already allocated`,
       );
     }
-    if (list(spec, "clusterIPs").length === 0) spec.clusterIPs = [spec.clusterIP];
+    if (listAt(spec, "clusterIPs").length === 0) spec.clusterIPs = [spec.clusterIP];
     assignNodePorts(service, others);
   };
 }
 
 function assignNodePorts(service: KubeObject, others: readonly KubeObject[]): void {
-  const spec = ensureMap(service, "spec");
+  const spec = ensureObject(service, "spec");
   const exposed =
     spec.type === "NodePort" || (spec.type === "LoadBalancer" && spec.allocateLoadBalancerNodePorts !== false);
-  const used = new Set(others.flatMap((other) => objects(other, "spec", "ports")).map((port) => port.nodePort));
-  for (const [index, port] of objects(spec, "ports").entries()) {
+  const used = new Set(others.flatMap((other) => objectsAt(other, "spec", "ports")).map((port) => port.nodePort));
+  for (const [index, port] of objectsAt(spec, "ports").entries()) {
     if (!exposed && spec.type === "ClusterIP") delete port.nodePort;
     if (!exposed) continue;
     const { nodePort } = port;

@@ -35,3 +35,12 @@ export function setField(target: Record<string, unknown>, name: string, value: u
     target[name] = value;
   }
 }
+
+/** Takes a part of a patch that meets nothing: a null means absence there too; lists keep theirs. */
+export function withoutNulls(value: unknown): unknown {
+  if (isList(value)) return value.map(withoutNulls);
+  if (!isObject(value)) return value;
+  const result: Record<string, unknown> = {};
+  for (const [name, inner] of Object.entries(value)) if (inner !== null) setField(result, name, withoutNulls(inner));
+  return result;
+}

@@ -1,7 +1,7 @@
 import type { KubeObject } from "../../model/kube-object.ts";
 import { ApiFailure } from "../api-failure.ts";
 import { goValue, typeOfGo } from "./go-text.ts";
-import { type Fields, fieldOf, isEqual, isList, isObject, setField } from "./json-value.ts";
+import { type Fields, fieldOf, isEqual, isList, isObject, setField, withoutNulls } from "./json-value.ts";
 import { boundLookup, builtinLookup, type PatchLookup } from "./patch-meta.ts";
 import type { Schema } from "./schema.ts";
 
@@ -303,14 +303,6 @@ function inOrder(items: readonly unknown[], { order, serverOrder, key }: Orderin
     result.push(item);
   }
   return [...result, ...serverOnly.slice(next)];
-}
-
-function withoutNulls(value: unknown): unknown {
-  if (isList(value)) return value.map(withoutNulls);
-  if (!isObject(value)) return value;
-  const result: Record<string, unknown> = {};
-  for (const [name, inner] of Object.entries(value)) if (inner !== null) setField(result, name, withoutNulls(inner));
-  return result;
 }
 
 /** Takes a part of the patch that meets nothing in the object; what carries a directive is not kept at all. */

@@ -3,6 +3,8 @@ import type { KubeClient } from "../../../lib/kube/client.ts";
 import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
 import {
+  aClusterRole,
+  aClusterRoleBinding,
   aConfigMap,
   configMaps,
   eventuallyOk,
@@ -11,7 +13,7 @@ import {
   refusal,
   reviews,
   secrets,
-  serviceAccounts,
+  tokenOfNewAccount,
   unique,
 } from "../vocabulary.ts";
 
@@ -20,10 +22,7 @@ export function accessCases(room: MakeRoom): void {
   const withAccount = async (rules: object[]): Promise<Room & { account: KubeClient; user: string }> => {
     const here = await room();
     const { client, namespace } = here;
-    await client.create(
-      { type: serviceAccounts, namespace },
-      { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } },
-    );
+    const token = await tokenOfNewAccount(client, namespace, "robot");
     if (rules.length > 0) {
       await client.create(
         { type: rbac("roles"), namespace },
@@ -40,16 +39,6 @@ export function accessCases(room: MakeRoom): void {
         },
       );
     }
-    const { text, status } = await client.raw("POST", `/api/v1/namespaces/${namespace}/serviceaccounts/robot/token`, {
-      body: JSON.stringify({
-        apiVersion: "authentication.k8s.io/v1",
-        kind: "TokenRequest",
-        spec: { expirationSeconds: 3600 },
-      }),
-      contentType: "application/json",
-    });
-    expect(status).toBe(201);
-    const token: string = JSON.parse(text).status.token;
     return {
       ...here,
       user: `system:serviceaccount:${namespace}:robot`,
@@ -177,25 +166,9 @@ export function accessCases(room: MakeRoom): void {
   it("gives cluster-wide rights through a cluster role binding", async () => {
     const { account, client, namespace } = await withAccount([]);
     const name = unique("reader");
-    await client.create(
-      { type: rbac("clusterroles") },
-      {
-        apiVersion: "rbac.authorization.k8s.io/v1",
-        kind: "ClusterRole",
-        metadata: { name },
-        rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["list"] }],
-      },
-    );
-    await client.create(
-      { type: rbac("clusterrolebindings") },
-      {
-        apiVersion: "rbac.authorization.k8s.io/v1",
-        kind: "ClusterRoleBinding",
-        metadata: { name },
-        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
-        subjects: [{ kind: "ServiceAccount", name: "robot", namespace }],
-      },
-    );
+    const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["list"] }];
+    await client.create({ type: rbac("clusterroles") }, aClusterRole(name, rules));
+    await client.create({ type: rbac("clusterrolebindings") }, aClusterRoleBinding(name, { name: "robot", namespace }));
     await eventuallyOk(() => account.list({ type: configMaps }, { limit: 1 }));
     await client.delete({ type: rbac("clusterrolebindings"), name });
     await client.delete({ type: rbac("clusterroles"), name });

@@ -12,13 +12,20 @@ import {
 } from "../../../lib/kcp/kcp-types.ts";
 import { ensureWorkspace } from "../../../lib/kcp/workspaces.ts";
 import type { KubeObject } from "../../../lib/model/kube-object.ts";
-import { aTenant, type EndpointSlice, endpointSlices, type Provider, providerOf, type Tenant } from "../provider.ts";
+import {
+  aRegistration,
+  aTenant,
+  type EndpointSlice,
+  endpointSlices,
+  type Provider,
+  providerOf,
+  registrations,
+  type Tenant,
+} from "../provider.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
-import { eventually, eventuallyGone, eventuallyOk, refusal, unique } from "../vocabulary.ts";
+import { deployments, eventually, eventuallyGone, eventuallyOk, refusal, unique } from "../vocabulary.ts";
 
-const registrations = { group: "tmc.kcp.io", version: "v1alpha1", plural: "clusterregistrations" };
 const placements = { group: "tmc.kcp.io", version: "v1alpha1", plural: "workloadplacements" };
-const deployments = { group: "apps", version: "v1", plural: "deployments" };
 
 type Bound = ApiBinding & {
   metadata: { finalizers?: string[] };
@@ -29,12 +36,6 @@ type Bound = ApiBinding & {
 };
 type Deployment = KubeObject & { spec: { replicas?: number; template: { spec: { containers: object[] } } } };
 
-const aRegistration = (name: string, spec: object = { location: "eu-west" }): object => ({
-  apiVersion: "tmc.kcp.io/v1alpha1",
-  kind: "ClusterRegistration",
-  metadata: { name },
-  spec,
-});
 const aDeployment = (name: string): object => ({
   apiVersion: "apps/v1",
   kind: "Deployment",

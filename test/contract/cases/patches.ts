@@ -176,7 +176,17 @@ export function patchCases(room: MakeRoom): void {
     expect(next.data).toEqual({ z: "1" });
   });
 
-  it("merges a list by its key in a strategic patch", async () => {
+  const byKey: [string, { patch: object[]; gives: object[] }][] = [
+    [
+      "merges a list by its key in a strategic patch",
+      { patch: [{ name: "one" }, { name: "three" }], gives: [{ name: "one" }, { name: "three" }, { name: "two" }] },
+    ],
+    [
+      "deletes a list item by its key in a strategic patch",
+      { patch: [{ $patch: "delete", name: "one" }], gives: [{ name: "two" }] },
+    ],
+  ];
+  it.each(byKey)("%s", async (_rule, { patch, gives }) => {
     const { client, namespace } = await room();
     const account = {
       apiVersion: "v1",
@@ -187,25 +197,9 @@ export function patchCases(room: MakeRoom): void {
     await client.create({ type: serviceAccounts, namespace }, account);
     const next = await client.patch<KubeObject & { secrets: unknown[] }>(
       { type: serviceAccounts, namespace, name: "s" },
-      { type: "strategic", body: { secrets: [{ name: "one" }, { name: "three" }] } },
+      { type: "strategic", body: { secrets: patch } },
     );
-    expect(next.secrets).toEqual([{ name: "one" }, { name: "three" }, { name: "two" }]);
-  });
-
-  it("deletes a list item by its key in a strategic patch", async () => {
-    const { client, namespace } = await room();
-    const account = {
-      apiVersion: "v1",
-      kind: "ServiceAccount",
-      metadata: { name: "s" },
-      secrets: [{ name: "one" }, { name: "two" }],
-    };
-    await client.create({ type: serviceAccounts, namespace }, account);
-    const next = await client.patch<KubeObject & { secrets: unknown[] }>(
-      { type: serviceAccounts, namespace, name: "s" },
-      { type: "strategic", body: { secrets: [{ $patch: "delete", name: "one" }] } },
-    );
-    expect(next.secrets).toEqual([{ name: "two" }]);
+    expect(next.secrets).toEqual(gives);
   });
 
   it("adds to a set of finalizers and deletes from it in a strategic patch", async () => {

@@ -4,30 +4,23 @@ import { apiBindings } from "../../../lib/kcp/kcp-types.ts";
 import { ensureWorkspace } from "../../../lib/kcp/workspaces.ts";
 import type { KubeClient } from "../../../lib/kube/client.ts";
 import type { KubeObject } from "../../../lib/model/kube-object.ts";
-import { type Provider, providerOf, type Tenant } from "../provider.ts";
+import { aRegistration, type Provider, providerOf, registrations, type Tenant } from "../provider.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
 import {
+  aClusterRole,
+  aClusterRoleBinding,
   aConfigMap,
   configMaps,
+  deployments,
   events,
   eventually,
   eventuallyOk,
   rbac,
   refusal,
-  serviceAccounts,
+  secrets,
+  tokenOfNewAccount,
   unique,
 } from "../vocabulary.ts";
-
-const registrations = { group: "tmc.kcp.io", version: "v1alpha1", plural: "clusterregistrations" };
-const deployments = { group: "apps", version: "v1", plural: "deployments" };
-const secretsType = { group: "", version: "v1", plural: "secrets" };
-
-const aRegistration = (name: string): object => ({
-  apiVersion: "tmc.kcp.io/v1alpha1",
-  kind: "ClusterRegistration",
-  metadata: { name },
-  spec: { location: "eu-west" },
-});
 
 export function virtualWorkspaceCases(room: MakeRoom): void {
   let here: Room;
@@ -229,7 +222,7 @@ export function virtualWorkspaceCases(room: MakeRoom): void {
   it("refuses verbs that the claim does not have", async () => {
     const failure = await refusal(
       inOne.create(
-        { type: secretsType, namespace: "default" },
+        { type: secrets, namespace: "default" },
         { apiVersion: "v1", kind: "Secret", metadata: { name: unique("s") } },
       ),
     );
@@ -291,43 +284,13 @@ export function virtualWorkspaceCases(room: MakeRoom): void {
   it("gives the relay's identity reading and nothing else", async () => {
     const { client, cluster } = provider;
     const name = unique("relay");
-    const role = {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "ClusterRole",
-      metadata: { name },
-      rules: [
-        {
-          apiGroups: ["apis.kcp.io"],
-          resources: ["apiexports/content"],
-          resourceNames: [exportName],
-          verbs: ["list", "watch"],
-        },
-      ],
-    };
-    await client.create({ type: rbac("clusterroles") }, role);
-    await client.create(
-      { type: serviceAccounts, namespace: "default" },
-      { apiVersion: "v1", kind: "ServiceAccount", metadata: { name } },
-    );
+    const content = { apiGroups: ["apis.kcp.io"], resources: ["apiexports/content"], resourceNames: [exportName] };
+    const token = await tokenOfNewAccount(client, "default", name);
+    await client.create({ type: rbac("clusterroles") }, aClusterRole(name, [{ ...content, verbs: ["list", "watch"] }]));
     await client.create(
       { type: rbac("clusterrolebindings") },
-      {
-        apiVersion: "rbac.authorization.k8s.io/v1",
-        kind: "ClusterRoleBinding",
-        metadata: { name },
-        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
-        subjects: [{ kind: "ServiceAccount", name, namespace: "default" }],
-      },
+      aClusterRoleBinding(name, { name, namespace: "default" }),
     );
-    const { text } = await client.raw("POST", `/api/v1/namespaces/default/serviceaccounts/${name}/token`, {
-      body: JSON.stringify({
-        apiVersion: "authentication.k8s.io/v1",
-        kind: "TokenRequest",
-        spec: { expirationSeconds: 3600 },
-      }),
-      contentType: "application/json",
-    });
-    const token: string = JSON.parse(text).status.token;
     const relay = here.server.clientAs({ token: async () => token, certificate: undefined, key: undefined });
     const view = relay.at(`${provider.view}/clusters/*`);
     await eventuallyOk(() => view.list({ type: registrations }), 30_000);

@@ -1,13 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { allVerbs, type Catalog, type ResourceDefinition } from "../../../lib/embedded/definition.ts";
+import { allVerbs, type ResourceDefinition } from "../../../lib/embedded/definition.ts";
 import { compareVersions, respondDiscovery } from "../../../lib/embedded/discovery.ts";
-import { builtinDefinitions, definitionOf } from "./builtin/fixed-access.ts";
+import { aCatalog, builtinDefinitions, definitionOf } from "./builtin/fixed-access.ts";
 
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-
-function aCatalog(definitions: readonly ResourceDefinition[]): Catalog {
-  return { definitions: () => definitions, find: () => undefined };
-}
 
 const gadget: ResourceDefinition = {
   ...definitionOf("ConfigMap"),

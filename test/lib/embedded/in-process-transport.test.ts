@@ -12,6 +12,18 @@ const get: TransportRequest = {
 };
 const ok: Handler = async () => ({ status: 200, headers: { "content-type": "text/plain" }, body: "fine" });
 
+/** Answers with a stream, and shows the signal that the handler was given. */
+function streaming(body: (signal: AbortSignal) => AsyncIterable<string>) {
+  const seen: { signal?: AbortSignal } = {};
+  const transport = createInProcessTransport({
+    handler: async ({ signal }) => {
+      seen.signal = signal;
+      return { status: 200, headers: {}, body: body(signal) };
+    },
+  });
+  return { transport, seen };
+}
+
 describe("a transport inside the process", () => {
   it("hands requests on with a token, unless they bring one", async () => {
     const seen: ApiRequest[] = [];
@@ -82,21 +94,9 @@ describe("a transport inside the process", () => {
 
   it("ends with the caller's signal, before and during the answer", async () => {
     const gone = new AbortController();
-    let signal: AbortSignal | undefined;
-    const transport = createInProcessTransport({
-      handler: async (request) => {
-        signal = request.signal;
-        return {
-          status: 200,
-          headers: {},
-          body: (async function* () {
-            yield "a";
-            if (!request.signal.aborted) {
-              await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
-            }
-          })(),
-        };
-      },
+    const { transport, seen } = streaming(async function* (signal) {
+      yield "a";
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
     });
     const response = await transport.send({ ...get, signal: gone.signal });
     const chunks: (string | Uint8Array)[] = [];
@@ -108,29 +108,19 @@ describe("a transport inside the process", () => {
     };
     await expect(read()).rejects.toThrow(/aborted/);
     expect(chunks).toEqual(["a"]);
-    expect(signal?.aborted).toBe(true);
+    expect(seen.signal?.aborted).toBe(true);
     await expect(transport.send({ ...get, signal: gone.signal })).rejects.toThrow(/aborted/);
   });
 
   it("leaving the loop or cancelling ends the request", async () => {
     for (const leave of ["break", "cancel"]) {
-      let signal: AbortSignal | undefined;
-      const transport = createInProcessTransport({
-        handler: async (request) => {
-          signal = request.signal;
-          return {
-            status: 200,
-            headers: {},
-            body: (async function* () {
-              for (;;) yield "x";
-            })(),
-          };
-        },
+      const { transport, seen } = streaming(async function* () {
+        for (;;) yield "x";
       });
       const response = await transport.send(get);
       if (leave === "cancel") response.cancel();
       else for await (const _chunk of response.chunks()) break;
-      expect(signal?.aborted).toBe(true);
+      expect(seen.signal?.aborted).toBe(true);
     }
   });
 

@@ -1,12 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Catalog, ResourceDefinition } from "../../../lib/embedded/definition.ts";
 import { respondOpenApi } from "../../../lib/embedded/openapi.ts";
-import { builtinDefinitions, definitionOf } from "./builtin/fixed-access.ts";
-
-const aCatalog = (definitions: readonly ResourceDefinition[]): Catalog => ({
-  definitions: () => definitions,
-  find: () => undefined,
-});
+import { aCatalog, builtinDefinitions, definitionOf } from "./builtin/fixed-access.ts";
 
 const gadget: ResourceDefinition = {
   ...definitionOf("ConfigMap"),

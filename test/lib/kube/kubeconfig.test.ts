@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { dump } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createCertificateAuthority } from "../../../lib/embedded/certificates.ts";
 import { loadCliKubeconfig } from "../../../lib/kube/cli-kubeconfig.ts";
 import { parseKubeconfig } from "../../../lib/kube/kubeconfig.ts";
 import { formatKubeconfig, writeKubeconfig } from "../../../lib/kube/kubeconfig-file.ts";
-import { createAuthority } from "../../support/certificates.ts";
-import { createManualClock } from "./manual-clock.ts";
+import { createManualClock } from "../../support/manual-clock.ts";
 
-const authority = createAuthority();
-const mine = authority.issue({ commonName: "me" });
+const authority = createCertificateAuthority();
+const mine = authority.issueClient({ name: "me" });
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 type Parts = { cluster?: object; user?: object; context?: object; file?: object };
@@ -36,7 +36,7 @@ const messageOf = (text: string, options: Parameters<typeof parseKubeconfig>[1] 
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "kubeconfig-"));
-  await writeFile(join(folder, "ca.pem"), authority.ca);
+  await writeFile(join(folder, "ca.pem"), authority.certificate);
   await writeFile(join(folder, "token"), "one\n");
 });
 afterAll(async () => {
@@ -46,7 +46,7 @@ afterAll(async () => {
 describe("a kubeconfig", () => {
   test("gives the endpoint of its current context, from the data in it alone", async () => {
     const text = aKubeconfig({
-      cluster: { "certificate-authority-data": base64(authority.ca), "tls-server-name": "api" },
+      cluster: { "certificate-authority-data": base64(authority.certificate), "tls-server-name": "api" },
       user: {
         "client-certificate-data": base64(mine.certificate),
         "client-key-data": base64(mine.key),
@@ -60,7 +60,7 @@ describe("a kubeconfig", () => {
     expect([context, namespace, await token?.()]).toEqual(["demo", "shop", "s3cret"]);
     expect(rest).toEqual({
       server: "https://kcp.example:6443/clusters/root:demo",
-      ca: authority.ca,
+      ca: authority.certificate,
       certificate: mine.certificate,
       key: mine.key,
       serverName: "api",
@@ -81,7 +81,7 @@ describe("a kubeconfig", () => {
     const clock = createManualClock();
     const text = aKubeconfig({ cluster: { "certificate-authority": "ca.pem" }, user: { tokenFile: "token" } });
     const { endpoint } = parseKubeconfig(text, { allow: "files", directory: folder, clock });
-    expect([endpoint.ca, await endpoint.token?.()]).toEqual([authority.ca, "one"]);
+    expect([endpoint.ca, await endpoint.token?.()]).toEqual([authority.certificate, "one"]);
     await writeFile(join(folder, "token"), "two\n");
     expect(await endpoint.token?.()).toBe("one");
     clock.advance(11_000);
@@ -147,13 +147,13 @@ describe("a written kubeconfig", () => {
   const contexts = [
     {
       name: "demo",
-      endpoint: { server: "https://127.0.0.1:6443/clusters/root:demo", ca: authority.ca },
+      endpoint: { server: "https://127.0.0.1:6443/clusters/root:demo", ca: authority.certificate },
       token: "t",
       namespace: "default",
     },
     {
       name: "root",
-      endpoint: { server: "https://127.0.0.1:6443/clusters/root", ca: authority.ca, ...mine },
+      endpoint: { server: "https://127.0.0.1:6443/clusters/root", ca: authority.certificate, ...mine },
     },
   ];
 
@@ -163,7 +163,7 @@ describe("a written kubeconfig", () => {
     expect([demo.context, demo.namespace, demo.endpoint.ca, await demo.endpoint.token?.()]).toEqual([
       "demo",
       "default",
-      authority.ca,
+      authority.certificate,
       "t",
     ]);
     const root = parseKubeconfig(text, { allow: "data-only", context: "root" });
@@ -201,7 +201,7 @@ describe("a person's kubeconfig", () => {
         clusters: [
           {
             name: "kcp2",
-            cluster: { server: "https://b.example", "certificate-authority-data": base64(authority.ca) },
+            cluster: { server: "https://b.example", "certificate-authority-data": base64(authority.certificate) },
           },
         ],
         users: [{ name: "runs", user: { exec } }],
@@ -215,7 +215,7 @@ describe("a person's kubeconfig", () => {
       "ran",
     ]);
     const other = await loadCliKubeconfig({ paths, context: "other" });
-    expect([other.endpoint.ca, other.namespace, other.endpoint.token]).toEqual([authority.ca, "n", undefined]);
+    expect([other.endpoint.ca, other.namespace, other.endpoint.token]).toEqual([authority.certificate, "n", undefined]);
     await expect(loadCliKubeconfig({ paths, context: "x" })).rejects.toThrow('context "x": not found');
   });
 

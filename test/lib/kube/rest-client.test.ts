@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { createCertificateAuthority } from "../../../lib/embedded/certificates.ts";
 import type { KubeClient, Patch } from "../../../lib/kube/client.ts";
 import { ApiError } from "../../../lib/kube/errors.ts";
 import { createHttpsTransport } from "../../../lib/kube/https-transport.ts";
 import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import type { Endpoint, Transport, TransportRequest } from "../../../lib/kube/transport.ts";
 import { createUndiciTransport } from "../../../lib/kube/undici-transport.ts";
-import { createAuthority } from "../../support/certificates.ts";
 import { answerJson, startServer, type TestServer } from "../../support/http-server.ts";
-import { createManualClock } from "./manual-clock.ts";
+import { createManualClock } from "../../support/manual-clock.ts";
 
 const deployments = { group: "apps", version: "v1", plural: "deployments" };
 const pods = { group: "", version: "v1", plural: "pods" };
@@ -16,8 +16,8 @@ const web = { type: deployments, namespace: "default", name: "web" };
 const anObject = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web" } };
 const partial = (kind: string) => `application/json;as=${kind};g=meta.k8s.io;v=v1`;
 
-const authority = createAuthority();
-const pair = authority.issue({ commonName: "server", hosts: ["127.0.0.1"] });
+const authority = createCertificateAuthority();
+const pair = authority.issueServing(["127.0.0.1"]);
 const transports: [string, (endpoint: Endpoint) => Transport][] = [
   ["undici", createUndiciTransport],
   ["node:https", createHttpsTransport],
@@ -40,7 +40,7 @@ describe.each(transports)("a client over %s", (_, createTransport) => {
     server = await startServer({ cert: pair.certificate, key: pair.key });
     const endpoint: Endpoint = {
       server: server.url,
-      ca: authority.ca,
+      ca: authority.certificate,
       token: async () => "s3cret\n",
       impersonate: { user: "jane", groups: ["a", "b"] },
     };
@@ -349,7 +349,7 @@ describe("a call", () => {
   test("that was throttled is sent again after the time asked for, a write too", async () => {
     const { client, clock, sent } = scripted(throttled(2), { status: 201 });
     const call = client.create({ type: pods, namespace: "x" }, {});
-    await vi.waitFor(() => expect(clock.pending()[0]).toBe(2_000));
+    await vi.waitFor(() => expect(clock.waits[0]).toBe(2_000));
     clock.advance(1_999);
     expect(sent).toHaveLength(1);
     clock.advance(1);
@@ -361,11 +361,11 @@ describe("a call", () => {
     const { client, clock, sent } = scripted(throttled(1));
     const failed = failureOf(client.get(web));
     for (let wait = 0; wait < 3; wait++) {
-      await vi.waitFor(() => expect(clock.pending()[0]).toBe(1_000));
+      await vi.waitFor(() => expect(clock.waits[0]).toBe(1_000));
       clock.advance(1_000);
     }
     expect([(await failed).fault, (await failed).retryAfterSeconds, sent.length]).toEqual(["throttled", 1, 4]);
-    expect(clock.pending()).toEqual([]);
+    expect(clock.waits).toEqual([]);
   });
 
   test("fails at once when the time asked for is longer than the call may take", async () => {
@@ -378,16 +378,16 @@ describe("a call", () => {
     const { client, clock } = scripted(throttled(2));
     const given = new AbortController();
     const call = client.get(web, { signal: given.signal });
-    await vi.waitFor(() => expect(clock.pending()[0]).toBe(2_000));
+    await vi.waitFor(() => expect(clock.waits[0]).toBe(2_000));
     given.abort("enough");
     await expect(call).rejects.toBe("enough");
-    expect(clock.pending()).toEqual([]);
+    expect(clock.waits).toEqual([]);
   });
 
   test("is given ten seconds unless told otherwise", async () => {
     const { client, clock } = scripted("never");
     const failed = failureOf(client.get(web));
-    await vi.waitFor(() => expect(clock.pending()).toEqual([10_000]));
+    await vi.waitFor(() => expect(clock.waits).toEqual([10_000]));
     clock.advance(10_000);
     expect((await failed).network).toBe("timeout");
   });

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { type Credentials, createCertificateAuthority } from "../../../lib/embedded/certificates.ts";
 import { errorOfNetwork } from "../../../lib/kube/errors.ts";
 import { createHttpsTransport } from "../../../lib/kube/https-transport.ts";
 import type { Endpoint, Transport, TransportRequest } from "../../../lib/kube/transport.ts";
 import { createUndiciTransport } from "../../../lib/kube/undici-transport.ts";
-import { createAuthority } from "../../support/certificates.ts";
 import { startServer, type TestServer } from "../../support/http-server.ts";
 
-const authority = createAuthority();
-const serverPair = authority.issue({ commonName: "server", hosts: ["127.0.0.1", "api.example"] });
-const tls = { cert: serverPair.certificate, key: serverPair.key, ca: authority.ca };
+const authority = createCertificateAuthority();
+const serverPair = authority.issueServing(["127.0.0.1", "api.example"]);
+const tls = { cert: serverPair.certificate, key: serverPair.key, ca: authority.certificate };
 
 type Options = { connections?: number; connectTimeoutMs?: number; largestBodyBytes?: number };
 const transports: [string, (endpoint: Endpoint, options?: Options) => Transport][] = [
@@ -32,7 +32,7 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
     opened.push(() => transport.close());
     return transport;
   };
-  const openHere = (options?: Options): Transport => open({ server: server.url, ca: authority.ca }, options);
+  const openHere = (options?: Options): Transport => open({ server: server.url, ca: authority.certificate }, options);
   const troubleOf = async (transport: Transport, request = aRequest()): Promise<string | undefined> => {
     try {
       const response = await transport.send(request);
@@ -187,8 +187,8 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
   test("names a server that is not there, and a name that is not known", async () => {
     const gone = await startServer(tls);
     await gone.close();
-    expect(await troubleOf(open({ server: gone.url, ca: authority.ca }))).toBe("refused");
-    expect(await troubleOf(open({ server: "https://no-such-host.invalid", ca: authority.ca }))).toBe("dns");
+    expect(await troubleOf(open({ server: gone.url, ca: authority.certificate }))).toBe("refused");
+    expect(await troubleOf(open({ server: "https://no-such-host.invalid", ca: authority.certificate }))).toBe("dns");
   });
 
   test("refuses an answer that is larger than allowed", async () => {
@@ -196,40 +196,25 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
     expect(await troubleOf(openHere({ largestBodyBytes: 1_000 }))).toBe("not-an-api-server");
   });
 
-  const yesterday = new Date(Date.now() - 60_000);
-  const badCertificates: Record<string, () => { cert: string; key: string }> = {
-    expired: () => {
-      const pair = authority.issue({ commonName: "s", hosts: ["127.0.0.1"], notAfter: yesterday });
-      return { cert: pair.certificate, key: pair.key };
-    },
-    "not valid yet": () => {
-      const pair = authority.issue({
-        commonName: "s",
-        hosts: ["127.0.0.1"],
-        notBefore: new Date(Date.now() + 3_600_000),
-      });
-      return { cert: pair.certificate, key: pair.key };
-    },
-    "made for another name": () => {
-      const pair = authority.issue({ commonName: "s", hosts: ["other.example"] });
-      return { cert: pair.certificate, key: pair.key };
-    },
-    "signed by an unknown authority": () => {
-      const pair = createAuthority("another").issue({ commonName: "s", hosts: ["127.0.0.1"] });
-      return { cert: pair.certificate, key: pair.key };
-    },
+  const now = Date.now();
+  const badCertificates: Record<string, () => Credentials> = {
+    expired: () => authority.issueServing(["127.0.0.1"], { notAfter: now - 60_000 }),
+    "not valid yet": () => authority.issueServing(["127.0.0.1"], { notBefore: now + 3_600_000 }),
+    "made for another name": () => authority.issueServing(["other.example"]),
+    "signed by an unknown authority": () => createCertificateAuthority({ name: "another" }).issueServing(["127.0.0.1"]),
   };
   test.each(Object.entries(badCertificates))("refuses a server whose certificate is %s", async (_case, issue) => {
-    const bad = await startServer(issue());
+    const { certificate, key } = issue();
+    const bad = await startServer({ cert: certificate, key });
     opened.push(() => bad.close());
-    expect(await troubleOf(open({ server: bad.url, ca: authority.ca }))).toBe("tls");
+    expect(await troubleOf(open({ server: bad.url, ca: authority.certificate }))).toBe("tls");
     bad.handle((_request, response) => void response.end("{}"));
     expect(await troubleOf(open({ server: bad.url, insecureSkipTlsVerify: true }))).toBeUndefined();
   });
 
   test("checks the server's certificate against the name it is given", async () => {
     server.handle((_request, response) => void response.end("{}"));
-    const endpoint = { server: server.url, ca: authority.ca };
+    const endpoint = { server: server.url, ca: authority.certificate };
     expect(await troubleOf(open({ ...endpoint, serverName: "api.example" }))).toBeUndefined();
     expect(await troubleOf(open({ ...endpoint, serverName: "wrong.example" }))).toBe("tls");
   });
@@ -238,8 +223,8 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
     const strict = await startServer({ ...tls, requestCert: true, rejectUnauthorized: true });
     opened.push(() => strict.close());
     strict.handle((_request, response) => void response.end("{}"));
-    const mine = authority.issue({ commonName: "me" });
-    const endpoint = { server: strict.url, ca: authority.ca };
+    const mine = authority.issueClient({ name: "me" });
+    const endpoint = { server: strict.url, ca: authority.certificate };
     expect(await troubleOf(open({ ...endpoint, certificate: mine.certificate, key: mine.key }))).toBeUndefined();
     expect(["client-certificate", "reset"]).toContain(await troubleOf(open(endpoint)));
   });

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { ApiError } from "../../../lib/kube/errors.ts";
 import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import type { Transport } from "../../../lib/kube/transport.ts";
-import { createManualClock } from "./manual-clock.ts";
+import { createManualClock } from "../../support/manual-clock.ts";
 
 const pods = { type: { group: "", version: "v1", plural: "pods" } };
 
@@ -34,16 +34,16 @@ describe("one watch", () => {
     const { clock, events } = aSilentWatch(240);
     await events.next();
     const failed = Promise.resolve(events.next()).catch((error: unknown) => error);
-    await vi.waitFor(() => expect(clock.pending()).toEqual([270_000]));
+    await vi.waitFor(() => expect(clock.waits).toEqual([270_000]));
     clock.advance(270_000);
     const error = await failed;
     expect(error instanceof ApiError ? [error.fault, error.network] : error).toEqual(["unreachable", "timeout"]);
-    expect(clock.pending()).toEqual([]);
+    expect(clock.waits).toEqual([]);
   });
 
   test("without a promised end stays open once it was answered", async () => {
     const { clock, events } = aSilentWatch(undefined);
     await events.next();
-    expect(clock.pending()).toEqual([]);
+    expect(clock.waits).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { createCertificateAuthority } from "../../../lib/embedded/certificates.ts";
 import type { KubeClient, ListOptions, WatchEvent, WatchOptions } from "../../../lib/kube/client.ts";
 import { ApiError, type ApiErrorDetails } from "../../../lib/kube/errors.ts";
 import { createHttpsTransport } from "../../../lib/kube/https-transport.ts";
@@ -8,9 +9,8 @@ import { createUndiciTransport } from "../../../lib/kube/undici-transport.ts";
 import { type EndlessWatchEvent, type EndlessWatchOptions, watchForever } from "../../../lib/kube/watch.ts";
 import type { Fault } from "../../../lib/model/fault.ts";
 import type { KubeObject } from "../../../lib/model/kube-object.ts";
-import { createAuthority } from "../../support/certificates.ts";
 import { answerJson, type Handler, startServer, type TestServer } from "../../support/http-server.ts";
-import { createManualClock, type ManualClock } from "./manual-clock.ts";
+import { createManualClock, type ManualClock } from "../../support/manual-clock.ts";
 
 const pods = { type: { group: "", version: "v1", plural: "pods" } };
 const aPod = (name: string, resourceVersion: string): KubeObject => ({
@@ -134,7 +134,7 @@ describe("an endless watch", () => {
     });
     await sees("trouble expired 2000");
     expect(seen).toEqual(["listed a @1", "trouble expired 0", "listed a @5", "trouble expired 2000"]);
-    await vi.waitFor(() => expect(clock.pending()).toEqual([2_000]));
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
     clock.advance(2_000);
     await sees("listed a @7");
     await vi.waitFor(() => expect(asked.at(-1)).toBe("watch @7 for 270"));
@@ -149,7 +149,7 @@ describe("an endless watch", () => {
       ],
     });
     await sees("trouble throttled 3500");
-    await vi.waitFor(() => expect(clock.pending()).toEqual([3_500]));
+    await vi.waitFor(() => expect(clock.waits).toEqual([3_500]));
     clock.advance(3_500);
     await sees("trouble throttled 60000");
     expect(asked).toEqual(["list", "watch @1 for 270", "watch @1 for 270"]);
@@ -166,7 +166,7 @@ describe("an endless watch", () => {
   test.each(pauses)("pauses after the fault %s, then goes on with a %s", async (fault, next) => {
     const { sees, clock, asked, end } = given({ watches: [{ ends: failed(fault) }, { ends: "never" }] });
     await sees(`trouble ${fault} 2000`);
-    await vi.waitFor(() => expect(clock.pending()).toEqual([2_000]));
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
     expect(asked).toHaveLength(2);
     clock.advance(2_000);
     await vi.waitFor(() => expect(asked[2]?.split(" ")[0]).toBe(next));
@@ -181,7 +181,7 @@ describe("an endless watch", () => {
     const pausesMs = () =>
       seen.filter((event) => event.startsWith("trouble")).map((event) => Number(event.split(" ")[2]));
     for (let pause = 1; pause <= 9; pause++) {
-      await vi.waitFor(() => expect([pausesMs().length, clock.pending().length]).toEqual([pause, 1]));
+      await vi.waitFor(() => expect([pausesMs().length, clock.waits.length]).toEqual([pause, 1]));
       clock.advance(30_000);
     }
     await sees("changed b", "trouble unreachable 2000");
@@ -194,7 +194,7 @@ describe("an endless watch", () => {
       watches: [{ ends: failed("forbidden") }, { events: [added("b", "2")], ends: failed("forbidden") }],
     });
     await sees("trouble forbidden 2000");
-    await vi.waitFor(() => expect(clock.pending()).toEqual([2_000]));
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
     clock.advance(2_000);
     await sees("changed b", "trouble forbidden 2000");
     await end();
@@ -203,7 +203,7 @@ describe("an endless watch", () => {
   test("keeps trying to list", async () => {
     const { sees, clock, asked, end } = given({ lists: [failed("not-found"), "4"], watches: [] });
     await sees("trouble not-found 2000");
-    await vi.waitFor(() => expect(clock.pending()).toEqual([2_000]));
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
     clock.advance(2_000);
     await sees("listed a @4");
     expect(asked.slice(0, 2)).toEqual(["list", "list"]);
@@ -214,7 +214,7 @@ describe("an endless watch", () => {
     const { sees, clock, asked, end } = given({ watches: [{}, {}, { ends: "never" }] });
     await sees("trouble unreachable 2000");
     expect(asked).toHaveLength(3);
-    await vi.waitFor(() => expect(clock.pending()).toEqual([2_000]));
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
     clock.advance(2_000);
     await vi.waitFor(() => expect(asked).toHaveLength(4));
     await end();
@@ -223,11 +223,11 @@ describe("an endless watch", () => {
   test("lists again now and then when it is told to", async () => {
     const { sees, clock, end } = given({ lists: ["1", "2"], watches: [] }, { relistSeconds: 600 });
     await sees("listed a @1");
-    await vi.waitFor(() => expect(clock.pending()).toEqual([600_000]));
+    await vi.waitFor(() => expect(clock.waits).toEqual([600_000]));
     clock.advance(600_000);
     await sees("listed a @1", "listed a @2");
     await end();
-    expect(clock.pending()).toEqual([]);
+    expect(clock.waits).toEqual([]);
   });
 
   test("lists again on demand, out of a watch and out of a pause", async () => {
@@ -238,7 +238,7 @@ describe("an endless watch", () => {
     await vi.waitFor(() => expect(asked).toHaveLength(2));
     watch.relist();
     await sees("listed a @1", "trouble not-found 2000");
-    await vi.waitFor(() => expect(clock.pending()).toEqual([2_000]));
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
     watch.relist();
     await sees("listed a @3");
     await end();
@@ -247,9 +247,9 @@ describe("an endless watch", () => {
   test("ends with its signal during a pause, and leaves no timer", async () => {
     const { sees, clock, end } = given({ watches: [{ ends: failed("forbidden") }] });
     await sees("trouble forbidden 2000");
-    await vi.waitFor(() => expect(clock.pending()).toEqual([2_000]));
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
     await end();
-    expect(clock.pending()).toEqual([]);
+    expect(clock.waits).toEqual([]);
   });
 
   test("does not hide a mistake of ours behind a pause", async () => {
@@ -259,8 +259,8 @@ describe("an endless watch", () => {
   });
 });
 
-const authority = createAuthority();
-const pair = authority.issue({ commonName: "server", hosts: ["127.0.0.1"] });
+const authority = createCertificateAuthority();
+const pair = authority.issueServing(["127.0.0.1"]);
 const transports: [string, (endpoint: Endpoint) => Transport][] = [
   ["undici", createUndiciTransport],
   ["node:https", createHttpsTransport],
@@ -271,7 +271,7 @@ describe.each(transports)("an endless watch over %s", (_, createTransport) => {
   let client: KubeClient;
   beforeAll(async () => {
     server = await startServer({ cert: pair.certificate, key: pair.key });
-    const endpoint = { server: server.url, ca: authority.ca };
+    const endpoint = { server: server.url, ca: authority.certificate };
     client = createKubeClient({ endpoint, transport: createTransport(endpoint) });
   });
   afterAll(async () => {

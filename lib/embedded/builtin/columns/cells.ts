@@ -1,6 +1,6 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
+import { isFields, objectAt, objectsAt, textAt, valueAt } from "../../fields.ts";
 import { type Cell, formatAge } from "../../table.ts";
-import { field, isFields, map, objects, text } from "../fields.ts";
 
 /** How the cells of a type's table come about, by the column's name. */
 export type Cells = Readonly<Record<string, (object: KubeObject, now: number) => Cell>>;
@@ -18,11 +18,11 @@ export function formatLabels(labels: unknown): string {
 /** A label selector of an object's spec as a table shows it. */
 export function formatSelector(selector: unknown): string {
   if (selector === undefined || selector === null) return none;
-  const equal = Object.entries(map(selector, "matchLabels"))
+  const equal = Object.entries(objectAt(selector, "matchLabels"))
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, value]) => `${key}=${String(value)}`);
-  const expressions = objects(selector, "matchExpressions").map((expression) => {
-    const key = text(expression, "key");
+  const expressions = objectsAt(selector, "matchExpressions").map((expression) => {
+    const key = textAt(expression, "key");
     const values = Array.isArray(expression.values) ? expression.values.map(String).toSorted().join(",") : "";
     switch (expression.operator) {
       case "In":
@@ -41,15 +41,15 @@ export function formatSelector(selector: unknown): string {
 
 /** The columns `-o wide` adds for whatever runs containers. */
 export function containerCells(podSpecPath: readonly string[]): Cells {
-  const containers = (object: KubeObject) => objects(field(object, ...podSpecPath), "containers");
+  const containers = (object: KubeObject) => objectsAt(valueAt(object, ...podSpecPath), "containers");
   return {
     Containers: (object) =>
       containers(object)
-        .map((container) => text(container, "name"))
+        .map((container) => textAt(container, "name"))
         .join(","),
     Images: (object) =>
       containers(object)
-        .map((container) => text(container, "image"))
+        .map((container) => textAt(container, "image"))
         .join(","),
   };
 }

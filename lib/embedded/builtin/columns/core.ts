@@ -1,20 +1,20 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
+import { listAt, numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from "../../fields.ts";
 import { formatAge } from "../../table.ts";
-import { count, field, list, map, objects, text, texts } from "../fields.ts";
 import { age, type Cells, formatLabels, none, orNone } from "./cells.ts";
 
 export const configMapCells: Cells = {
-  Data: (object) => Object.keys(map(object, "data")).length + Object.keys(map(object, "binaryData")).length,
+  Data: (object) => Object.keys(objectAt(object, "data")).length + Object.keys(objectAt(object, "binaryData")).length,
   Age: age,
 };
 
 export const secretCells: Cells = {
-  Type: (object) => text(object, "type"),
-  Data: (object) => Object.keys(map(object, "data")).length,
+  Type: (object) => textAt(object, "type"),
+  Data: (object) => Object.keys(objectAt(object, "data")).length,
   Age: age,
 };
 
-export const namespaceCells: Cells = { Status: (object) => text(object, "status", "phase"), Age: age };
+export const namespaceCells: Cells = { Status: (object) => textAt(object, "status", "phase"), Age: age };
 
 export const ageCells: Cells = { Age: age };
 
@@ -27,8 +27,8 @@ export const quotaCells: Cells = {
 };
 
 function formatQuota(quota: KubeObject, wanted: (name: string) => boolean): string {
-  const used = map(quota, "status", "used");
-  return Object.entries(map(quota, "status", "hard"))
+  const used = objectAt(quota, "status", "used");
+  return Object.entries(objectAt(quota, "status", "hard"))
     .filter(([name]) => wanted(name))
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, hard]) => `${name}: ${String(used[name] ?? "0")}/${String(hard)}`)
@@ -38,43 +38,47 @@ function formatQuota(quota: KubeObject, wanted: (name: string) => boolean): stri
 /** Core events; those of events.k8s.io are the same objects under other field names. */
 export const eventCells: Cells = {
   "Last Seen": (event, now) => {
-    const observed = text(event, "series", "lastObservedTime");
+    const observed = textAt(event, "series", "lastObservedTime");
     if (observed !== "") return formatAge(observed, now);
-    return formatAge(text(event, "lastTimestamp") || text(event, "deprecatedLastTimestamp") || firstSeen(event), now);
+    return formatAge(
+      textAt(event, "lastTimestamp") || textAt(event, "deprecatedLastTimestamp") || firstSeen(event),
+      now,
+    );
   },
-  Type: (event) => text(event, "type"),
-  Reason: (event) => text(event, "reason"),
+  Type: (event) => textAt(event, "type"),
+  Reason: (event) => textAt(event, "reason"),
   Object: (event) => {
     const target = regarding(event);
-    const kind = text(target, "kind").toLowerCase();
-    return text(target, "name") === "" ? kind : `${kind}/${text(target, "name")}`;
+    const kind = textAt(target, "kind").toLowerCase();
+    return textAt(target, "name") === "" ? kind : `${kind}/${textAt(target, "name")}`;
   },
-  Subobject: (event) => text(regarding(event), "fieldPath"),
+  Subobject: (event) => textAt(regarding(event), "fieldPath"),
   Source: (event) => {
-    const source = field(event, "source") ?? field(event, "deprecatedSource");
+    const source = valueAt(event, "source") ?? valueAt(event, "deprecatedSource");
     const component =
-      text(source, "component") || text(event, "reportingComponent") || text(event, "reportingController");
-    const host = text(source, "host") || text(event, "reportingInstance");
+      textAt(source, "component") || textAt(event, "reportingComponent") || textAt(event, "reportingController");
+    const host = textAt(source, "host") || textAt(event, "reportingInstance");
     return host === "" ? component : `${component}, ${host}`;
   },
-  Message: (event) => (text(event, "message") || text(event, "note")).trim(),
+  Message: (event) => (textAt(event, "message") || textAt(event, "note")).trim(),
   "First Seen": (event, now) => formatAge(firstSeen(event), now),
-  Count: (event) => count(event, "series", "count") || count(event, "count") || count(event, "deprecatedCount") || 1,
+  Count: (event) =>
+    numberAt(event, "series", "count") || numberAt(event, "count") || numberAt(event, "deprecatedCount") || 1,
 };
 
 function firstSeen(event: KubeObject): string {
-  return text(event, "firstTimestamp") || text(event, "deprecatedFirstTimestamp") || text(event, "eventTime");
+  return textAt(event, "firstTimestamp") || textAt(event, "deprecatedFirstTimestamp") || textAt(event, "eventTime");
 }
 
 function regarding(event: KubeObject): unknown {
-  return field(event, "involvedObject") ?? field(event, "regarding");
+  return valueAt(event, "involvedObject") ?? valueAt(event, "regarding");
 }
 
 export const nodeCells: Cells = {
   Status: (node) => {
-    const ready = objects(node, "status", "conditions").find(({ type }) => type === "Ready");
+    const ready = objectsAt(node, "status", "conditions").find(({ type }) => type === "Ready");
     const state = ready === undefined ? "Unknown" : ready.status === "True" ? "Ready" : "NotReady";
-    return field(node, "spec", "unschedulable") === true ? `${state},SchedulingDisabled` : state;
+    return valueAt(node, "spec", "unschedulable") === true ? `${state},SchedulingDisabled` : state;
   },
   Roles: (node) => {
     const roles = Object.entries(node.metadata.labels ?? {}).flatMap(([key, value]) => {
@@ -89,23 +93,23 @@ export const nodeCells: Cells = {
     );
   },
   Age: age,
-  Version: (node) => text(node, "status", "nodeInfo", "kubeletVersion"),
+  Version: (node) => textAt(node, "status", "nodeInfo", "kubeletVersion"),
   "Internal-IP": (node) => address(node, "InternalIP"),
   "External-IP": (node) => address(node, "ExternalIP"),
-  "OS-Image": (node) => text(node, "status", "nodeInfo", "osImage") || "<unknown>",
+  "OS-Image": (node) => textAt(node, "status", "nodeInfo", "osImage") || "<unknown>",
   "Kernel-Version": (node) => {
-    const kernel = text(node, "status", "nodeInfo", "kernelVersion");
-    const architecture = text(node, "status", "nodeInfo", "architecture");
+    const kernel = textAt(node, "status", "nodeInfo", "kernelVersion");
+    const architecture = textAt(node, "status", "nodeInfo", "architecture");
     if (kernel === "") return "<unknown>";
     return architecture === "" ? kernel : `${kernel} (${architecture})`;
   },
-  "Container-Runtime": (node) => text(node, "status", "nodeInfo", "containerRuntimeVersion") || "<unknown>",
+  "Container-Runtime": (node) => textAt(node, "status", "nodeInfo", "containerRuntimeVersion") || "<unknown>",
 };
 
 function address(node: KubeObject, wanted: string): string {
   return orNone(
-    text(
-      objects(node, "status", "addresses").find(({ type }) => type === wanted),
+    textAt(
+      objectsAt(node, "status", "addresses").find(({ type }) => type === wanted),
       "address",
     ),
   );
@@ -123,96 +127,98 @@ function accessModes(modes: readonly string[]): string {
 }
 
 export const claimCells: Cells = {
-  Status: (claim) => (claim.metadata.deletionTimestamp === undefined ? text(claim, "status", "phase") : "Terminating"),
-  Volume: (claim) => text(claim, "spec", "volumeName"),
+  Status: (claim) =>
+    claim.metadata.deletionTimestamp === undefined ? textAt(claim, "status", "phase") : "Terminating",
+  Volume: (claim) => textAt(claim, "spec", "volumeName"),
   Capacity: (claim) =>
-    text(claim, "spec", "volumeName") === "" ? "" : String(field(claim, "status", "capacity", "storage") ?? "0"),
+    textAt(claim, "spec", "volumeName") === "" ? "" : String(valueAt(claim, "status", "capacity", "storage") ?? "0"),
   "Access Modes": (claim) =>
-    text(claim, "spec", "volumeName") === "" ? "" : accessModes(texts(claim, "status", "accessModes")),
+    textAt(claim, "spec", "volumeName") === "" ? "" : accessModes(textsAt(claim, "status", "accessModes")),
   StorageClass: (claim) =>
-    claim.metadata.annotations?.["volume.beta.kubernetes.io/storage-class"] ?? text(claim, "spec", "storageClassName"),
-  VolumeAttributesClass: (claim) => text(claim, "spec", "volumeAttributesClassName") || "<unset>",
+    claim.metadata.annotations?.["volume.beta.kubernetes.io/storage-class"] ??
+    textAt(claim, "spec", "storageClassName"),
+  VolumeAttributesClass: (claim) => textAt(claim, "spec", "volumeAttributesClassName") || "<unset>",
   Age: age,
-  VolumeMode: (claim) => text(claim, "spec", "volumeMode") || "<unset>",
+  VolumeMode: (claim) => textAt(claim, "spec", "volumeMode") || "<unset>",
 };
 
 export const volumeCells: Cells = {
-  Capacity: (volume) => String(field(volume, "spec", "capacity", "storage") ?? "0"),
-  "Access Modes": (volume) => accessModes(texts(volume, "spec", "accessModes")),
-  "Reclaim Policy": (volume) => text(volume, "spec", "persistentVolumeReclaimPolicy"),
+  Capacity: (volume) => String(valueAt(volume, "spec", "capacity", "storage") ?? "0"),
+  "Access Modes": (volume) => accessModes(textsAt(volume, "spec", "accessModes")),
+  "Reclaim Policy": (volume) => textAt(volume, "spec", "persistentVolumeReclaimPolicy"),
   Status: (volume) =>
-    volume.metadata.deletionTimestamp === undefined ? text(volume, "status", "phase") : "Terminating",
+    volume.metadata.deletionTimestamp === undefined ? textAt(volume, "status", "phase") : "Terminating",
   Claim: (volume) => {
-    const name = text(volume, "spec", "claimRef", "name");
-    return name === "" ? "" : `${text(volume, "spec", "claimRef", "namespace")}/${name}`;
+    const name = textAt(volume, "spec", "claimRef", "name");
+    return name === "" ? "" : `${textAt(volume, "spec", "claimRef", "namespace")}/${name}`;
   },
-  StorageClass: (volume) => text(volume, "spec", "storageClassName"),
-  VolumeAttributesClass: (volume) => text(volume, "spec", "volumeAttributesClassName") || "<unset>",
-  Reason: (volume) => text(volume, "status", "reason"),
+  StorageClass: (volume) => textAt(volume, "spec", "storageClassName"),
+  VolumeAttributesClass: (volume) => textAt(volume, "spec", "volumeAttributesClassName") || "<unset>",
+  Reason: (volume) => textAt(volume, "status", "reason"),
   Age: age,
-  VolumeMode: (volume) => text(volume, "spec", "volumeMode") || "<unset>",
+  VolumeMode: (volume) => textAt(volume, "spec", "volumeMode") || "<unset>",
 };
 
 export const storageClassCells: Cells = {
-  Provisioner: (object) => text(object, "provisioner"),
-  ReclaimPolicy: (object) => text(object, "reclaimPolicy") || "Delete",
-  VolumeBindingMode: (object) => text(object, "volumeBindingMode") || "Immediate",
-  AllowVolumeExpansion: (object) => field(object, "allowVolumeExpansion") === true,
+  Provisioner: (object) => textAt(object, "provisioner"),
+  ReclaimPolicy: (object) => textAt(object, "reclaimPolicy") || "Delete",
+  VolumeBindingMode: (object) => textAt(object, "volumeBindingMode") || "Immediate",
+  AllowVolumeExpansion: (object) => valueAt(object, "allowVolumeExpansion") === true,
   Age: age,
 };
 
 export const priorityClassCells: Cells = {
-  Value: (object) => count(object, "value"),
-  "Global-Default": (object) => field(object, "globalDefault") === true,
+  Value: (object) => numberAt(object, "value"),
+  "Global-Default": (object) => valueAt(object, "globalDefault") === true,
   Age: age,
-  PreemptionPolicy: (object) => text(object, "preemptionPolicy"),
+  PreemptionPolicy: (object) => textAt(object, "preemptionPolicy"),
 };
 
-export const leaseCells: Cells = { Holder: (object) => text(object, "spec", "holderIdentity"), Age: age };
+export const leaseCells: Cells = { Holder: (object) => textAt(object, "spec", "holderIdentity"), Age: age };
 
-export const webhookCells: Cells = { Webhooks: (object) => list(object, "webhooks").length, Age: age };
+export const webhookCells: Cells = { Webhooks: (object) => listAt(object, "webhooks").length, Age: age };
 
 export const bindingCells: Cells = {
-  Role: (object) => `${text(object, "roleRef", "kind")}/${text(object, "roleRef", "name")}`,
+  Role: (object) => `${textAt(object, "roleRef", "kind")}/${textAt(object, "roleRef", "name")}`,
   Age: age,
   Users: (object) => subjectNames(object, "User"),
   Groups: (object) => subjectNames(object, "Group"),
   ServiceAccounts: (object) =>
-    objects(object, "subjects")
+    objectsAt(object, "subjects")
       .filter(({ kind }) => kind === "ServiceAccount")
-      .map((subject) => `${text(subject, "namespace")}/${text(subject, "name")}`)
+      .map((subject) => `${textAt(subject, "namespace")}/${textAt(subject, "name")}`)
       .join(", "),
 };
 
 function subjectNames(binding: KubeObject, wanted: string): string {
-  return objects(binding, "subjects")
+  return objectsAt(binding, "subjects")
     .filter(({ kind }) => kind === wanted)
-    .map((subject) => text(subject, "name"))
+    .map((subject) => textAt(subject, "name"))
     .join(", ");
 }
 
 export const signingRequestCells: Cells = {
   Age: age,
-  SignerName: (object) => orNone(text(object, "spec", "signerName")),
-  Requestor: (object) => text(object, "spec", "username"),
+  SignerName: (object) => orNone(textAt(object, "spec", "signerName")),
+  Requestor: (object) => textAt(object, "spec", "username"),
   RequestedDuration: (object) => {
-    const seconds = field(object, "spec", "expirationSeconds");
+    const seconds = valueAt(object, "spec", "expirationSeconds");
     return typeof seconds === "number" ? formatAge(new Date(0).toISOString(), seconds * 1000) : none;
   },
   Condition: (object) => {
-    const types = objects(object, "status", "conditions").map(({ type }) => String(type));
+    const types = objectsAt(object, "status", "conditions").map(({ type }) => String(type));
     const state = ["Denied", "Approved"].find((type) => types.includes(type)) ?? "Pending";
     return [
       state,
       ...(types.includes("Failed") ? ["Failed"] : []),
-      ...(text(object, "status", "certificate") === "" ? [] : ["Issued"]),
+      ...(textAt(object, "status", "certificate") === "" ? [] : ["Issued"]),
     ].join(",");
   },
 };
 
 export const podSelectorCells: Cells = {
   "Pod-Selector": (object) => {
-    const labels = formatLabels(field(object, "spec", "podSelector", "matchLabels"));
+    const labels = formatLabels(valueAt(object, "spec", "podSelector", "matchLabels"));
     return labels;
   },
   Age: age,

@@ -1,27 +1,27 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
-import { count, field, objects, text, texts } from "../fields.ts";
+import { numberAt, objectsAt, textAt, textsAt, valueAt } from "../../fields.ts";
 import { age, type Cells, formatLabels, none, orNone } from "./cells.ts";
 
 /** A load balancer's addresses are cut to this many characters. */
 const addressWidth = 16;
 
 export const serviceCells: Cells = {
-  Type: (service) => text(service, "spec", "type"),
-  "Cluster-IP": (service) => orNone(texts(service, "spec", "clusterIPs")[0] ?? text(service, "spec", "clusterIP")),
+  Type: (service) => textAt(service, "spec", "type"),
+  "Cluster-IP": (service) => orNone(textsAt(service, "spec", "clusterIPs")[0] ?? textAt(service, "spec", "clusterIP")),
   "External-IP": (service) => externalAddress(service),
-  "Port(s)": (service) => orNone(objects(service, "spec", "ports").map(formatServicePort).join(",")),
+  "Port(s)": (service) => orNone(objectsAt(service, "spec", "ports").map(formatServicePort).join(",")),
   Age: age,
-  Selector: (service) => formatLabels(field(service, "spec", "selector")),
+  Selector: (service) => formatLabels(valueAt(service, "spec", "selector")),
 };
 
 function formatServicePort(port: unknown): string {
-  const nodePort = count(port, "nodePort");
-  return `${count(port, "port")}${nodePort > 0 ? `:${nodePort}` : ""}/${text(port, "protocol")}`;
+  const nodePort = numberAt(port, "nodePort");
+  return `${numberAt(port, "port")}${nodePort > 0 ? `:${nodePort}` : ""}/${textAt(port, "protocol")}`;
 }
 
 function externalAddress(service: KubeObject): string {
-  const addresses = texts(service, "spec", "externalIPs");
-  switch (text(service, "spec", "type")) {
+  const addresses = textsAt(service, "spec", "externalIPs");
+  switch (textAt(service, "spec", "type")) {
     case "ClusterIP":
     case "NodePort":
       return orNone(addresses.join(","));
@@ -31,52 +31,52 @@ function externalAddress(service: KubeObject): string {
       return all === "" ? "<pending>" : all;
     }
     case "ExternalName":
-      return text(service, "spec", "externalName");
+      return textAt(service, "spec", "externalName");
     default:
       return "<unknown>";
   }
 }
 
 function loadBalancerAddresses(object: KubeObject): string {
-  const all = objects(object, "status", "loadBalancer", "ingress")
-    .map((ingress) => text(ingress, "ip") || text(ingress, "hostname"))
+  const all = objectsAt(object, "status", "loadBalancer", "ingress")
+    .map((ingress) => textAt(ingress, "ip") || textAt(ingress, "hostname"))
     .filter((address) => address !== "");
   const shown = [...new Set(all)].toSorted().join(",");
   return shown.length > addressWidth ? `${shown.slice(0, addressWidth - 3)}...` : shown;
 }
 
 export const ingressCells: Cells = {
-  Class: (ingress) => orNone(text(ingress, "spec", "ingressClassName")),
+  Class: (ingress) => orNone(textAt(ingress, "spec", "ingressClassName")),
   Hosts: (ingress) => {
-    const hosts = objects(ingress, "spec", "rules")
-      .map((rule) => text(rule, "host"))
+    const hosts = objectsAt(ingress, "spec", "rules")
+      .map((rule) => textAt(rule, "host"))
       .map((host) => (host === "" ? "*" : host));
     if (hosts.length === 0) return "*";
     return hosts.length > 3 ? `${hosts.slice(0, 3).join(",")} + ${hosts.length - 3} more...` : hosts.join(",");
   },
   Address: (ingress) => loadBalancerAddresses(ingress),
-  Ports: (ingress) => (objects(ingress, "spec", "tls").length > 0 ? "80, 443" : "80"),
+  Ports: (ingress) => (objectsAt(ingress, "spec", "tls").length > 0 ? "80, 443" : "80"),
   Age: age,
 };
 
 export const ingressClassCells: Cells = {
-  Controller: (object) => text(object, "spec", "controller"),
+  Controller: (object) => textAt(object, "spec", "controller"),
   Parameters: (object) => {
-    const parameters = field(object, "spec", "parameters");
+    const parameters = valueAt(object, "spec", "parameters");
     if (parameters === undefined) return none;
-    const group = text(parameters, "apiGroup");
-    return `${text(parameters, "kind")}${group === "" ? "" : `.${group}`}/${text(parameters, "name")}`;
+    const group = textAt(parameters, "apiGroup");
+    return `${textAt(parameters, "kind")}${group === "" ? "" : `.${group}`}/${textAt(parameters, "name")}`;
   },
   Age: age,
 };
 
 export const endpointsCells: Cells = {
   Endpoints: (object) => {
-    const all = objects(object, "subsets").flatMap((subset) => {
-      const addresses = objects(subset, "addresses").map((address) => text(address, "ip"));
-      const ports = objects(subset, "ports");
+    const all = objectsAt(object, "subsets").flatMap((subset) => {
+      const addresses = objectsAt(subset, "addresses").map((address) => textAt(address, "ip"));
+      const ports = objectsAt(subset, "ports");
       if (ports.length === 0) return addresses;
-      return ports.flatMap((port) => addresses.map((address) => `${address}:${count(port, "port")}`));
+      return ports.flatMap((port) => addresses.map((address) => `${address}:${numberAt(port, "port")}`));
     });
     return listOrNone(all);
   },
@@ -84,13 +84,13 @@ export const endpointsCells: Cells = {
 };
 
 export const endpointSliceCells: Cells = {
-  AddressType: (object) => text(object, "addressType"),
+  AddressType: (object) => textAt(object, "addressType"),
   Ports: (object) => {
-    const ports = objects(object, "ports");
+    const ports = objectsAt(object, "ports");
     return ports.length === 0 ? "<unset>" : cut(ports.map((port) => String(port.port ?? "*")));
   },
   Endpoints: (object) => {
-    const addresses = objects(object, "endpoints").flatMap((endpoint) => texts(endpoint, "addresses"));
+    const addresses = objectsAt(object, "endpoints").flatMap((endpoint) => textsAt(endpoint, "addresses"));
     return addresses.length === 0 ? "<unset>" : cut(addresses);
   },
   Age: age,

@@ -1,6 +1,6 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
+import { type Fields, isFields, numberAt, objectsAt, textAt, valueAt } from "../../fields.ts";
 import { formatAge } from "../../table.ts";
-import { count, type Fields, field, isFields, objects, text } from "../fields.ts";
 import { age, type Cells, none, orNone } from "./cells.ts";
 
 type PodSummary = Readonly<{ ready: number; total: number; reason: string; restarts: number; lastRestart: string }>;
@@ -17,32 +17,32 @@ export const podCells: Cells = {
     return restarts === 0 || lastRestart === "" ? String(restarts) : `${restarts} (${formatAge(lastRestart, now)} ago)`;
   },
   Age: age,
-  IP: (pod) => orNone(text(objects(pod, "status", "podIPs")[0], "ip") || text(pod, "status", "podIP")),
-  Node: (pod) => orNone(text(pod, "spec", "nodeName")),
-  "Nominated Node": (pod) => orNone(text(pod, "status", "nominatedNodeName")),
+  IP: (pod) => orNone(textAt(objectsAt(pod, "status", "podIPs")[0], "ip") || textAt(pod, "status", "podIP")),
+  Node: (pod) => orNone(textAt(pod, "spec", "nodeName")),
+  "Nominated Node": (pod) => orNone(textAt(pod, "status", "nominatedNodeName")),
   "Readiness Gates": (pod) => {
-    const gates = objects(pod, "spec", "readinessGates");
+    const gates = objectsAt(pod, "spec", "readinessGates");
     if (gates.length === 0) return none;
-    const met = gates.filter((gate) => conditionStatus(pod, text(gate, "conditionType")) === "True");
+    const met = gates.filter((gate) => conditionStatus(pod, textAt(gate, "conditionType")) === "True");
     return `${met.length}/${gates.length}`;
   },
 };
 
 function summarize(pod: KubeObject): PodSummary {
-  const phase = text(pod, "status", "phase");
-  let reason = text(pod, "status", "reason") || phase;
-  const gated = objects(pod, "status", "conditions").some(
+  const phase = textAt(pod, "status", "phase");
+  let reason = textAt(pod, "status", "reason") || phase;
+  const gated = objectsAt(pod, "status", "conditions").some(
     (condition) => condition.type === "PodScheduled" && condition.reason === "SchedulingGated",
   );
   if (gated) reason = "SchedulingGated";
 
   const sidecars = new Set(
-    objects(pod, "spec", "initContainers")
+    objectsAt(pod, "spec", "initContainers")
       .filter((container) => container.restartPolicy === "Always")
-      .map((container) => text(container, "name")),
+      .map((container) => textAt(container, "name")),
   );
   const init = summarizeInit(pod, sidecars);
-  const total = objects(pod, "spec", "containers").length + sidecars.size;
+  const total = objectsAt(pod, "spec", "containers").length + sidecars.size;
   let { ready, restarts, lastRestart } = init;
   if (init.reason !== undefined) reason = init.reason;
 
@@ -50,14 +50,14 @@ function summarize(pod: KubeObject): PodSummary {
     restarts = init.sidecarRestarts;
     lastRestart = init.sidecarLastRestart;
     let hasRunning = false;
-    for (const status of objects(pod, "status", "containerStatuses").toReversed()) {
-      restarts += count(status, "restartCount");
-      lastRestart = later(lastRestart, text(status, "lastState", "terminated", "finishedAt"));
-      const waiting = text(status, "state", "waiting", "reason");
-      const terminated = field(status, "state", "terminated");
+    for (const status of objectsAt(pod, "status", "containerStatuses").toReversed()) {
+      restarts += numberAt(status, "restartCount");
+      lastRestart = later(lastRestart, textAt(status, "lastState", "terminated", "finishedAt"));
+      const waiting = textAt(status, "state", "waiting", "reason");
+      const terminated = valueAt(status, "state", "terminated");
       if (waiting !== "") reason = waiting;
-      else if (isFields(terminated)) reason = text(terminated, "reason") || exitReason(terminated);
-      else if (status.ready === true && isFields(field(status, "state", "running"))) {
+      else if (isFields(terminated)) reason = textAt(terminated, "reason") || exitReason(terminated);
+      else if (status.ready === true && isFields(valueAt(status, "state", "running"))) {
         hasRunning = true;
         ready += 1;
       }
@@ -67,7 +67,7 @@ function summarize(pod: KubeObject): PodSummary {
     }
   }
   if (pod.metadata.deletionTimestamp !== undefined) {
-    if (text(pod, "status", "reason") === "NodeLost") reason = "Unknown";
+    if (textAt(pod, "status", "reason") === "NodeLost") reason = "Unknown";
     else if (phase !== "Succeeded" && phase !== "Failed") reason = "Terminating";
   }
   return { ready, total, reason, restarts, lastRestart };
@@ -91,24 +91,24 @@ function summarizeInit(pod: KubeObject, sidecars: ReadonlySet<string>): InitSumm
     sidecarRestarts: 0,
     sidecarLastRestart: "",
   };
-  const total = objects(pod, "spec", "initContainers").length;
-  for (const [index, status] of objects(pod, "status", "initContainerStatuses").entries()) {
-    const isSidecar = sidecars.has(text(status, "name"));
-    const finishedAt = text(status, "lastState", "terminated", "finishedAt");
-    summary.restarts += count(status, "restartCount");
+  const total = objectsAt(pod, "spec", "initContainers").length;
+  for (const [index, status] of objectsAt(pod, "status", "initContainerStatuses").entries()) {
+    const isSidecar = sidecars.has(textAt(status, "name"));
+    const finishedAt = textAt(status, "lastState", "terminated", "finishedAt");
+    summary.restarts += numberAt(status, "restartCount");
     summary.lastRestart = later(summary.lastRestart, finishedAt);
     if (isSidecar) {
-      summary.sidecarRestarts += count(status, "restartCount");
+      summary.sidecarRestarts += numberAt(status, "restartCount");
       summary.sidecarLastRestart = later(summary.sidecarLastRestart, finishedAt);
     }
-    const terminated = field(status, "state", "terminated");
-    if (isFields(terminated) && count(terminated, "exitCode") === 0) continue;
+    const terminated = valueAt(status, "state", "terminated");
+    if (isFields(terminated) && numberAt(terminated, "exitCode") === 0) continue;
     if (isSidecar && status.started === true) {
       if (status.ready === true) summary.ready += 1;
       continue;
     }
-    const waiting = text(status, "state", "waiting", "reason");
-    if (isFields(terminated)) summary.reason = `Init:${text(terminated, "reason") || exitReason(terminated)}`;
+    const waiting = textAt(status, "state", "waiting", "reason");
+    if (isFields(terminated)) summary.reason = `Init:${textAt(terminated, "reason") || exitReason(terminated)}`;
     else if (waiting !== "" && waiting !== "PodInitializing") summary.reason = `Init:${waiting}`;
     else summary.reason = `Init:${index}/${total}`;
     break;
@@ -117,13 +117,13 @@ function summarizeInit(pod: KubeObject, sidecars: ReadonlySet<string>): InitSumm
 }
 
 function exitReason(terminated: Fields): string {
-  const signal = count(terminated, "signal");
-  return signal === 0 ? `ExitCode:${count(terminated, "exitCode")}` : `Signal:${signal}`;
+  const signal = numberAt(terminated, "signal");
+  return signal === 0 ? `ExitCode:${numberAt(terminated, "exitCode")}` : `Signal:${signal}`;
 }
 
 function conditionStatus(pod: KubeObject, type: string): string {
-  return text(
-    objects(pod, "status", "conditions").find((condition) => condition.type === type),
+  return textAt(
+    objectsAt(pod, "status", "conditions").find((condition) => condition.type === type),
     "status",
   );
 }

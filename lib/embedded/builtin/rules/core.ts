@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { KubeObject } from "../../../model/kube-object.ts";
 import { ApiFailure } from "../../api-failure.ts";
+import { ensureObject, setDefault } from "../../field-changes.ts";
+import { isFields, listAt, objectAt, objectsAt, textAt, textsAt, valueAt } from "../../fields.ts";
 import type { FieldError } from "../../machinery/field-error.ts";
 import { forbidden, invalid, required } from "../../machinery/field-error.ts";
-import { ensureMap, field, isFields, list, map, objects, setDefault, text, texts } from "../fields.ts";
 import { choice } from "./pod-template.ts";
 import type { TypeRules } from "./rules.ts";
 
@@ -11,7 +12,7 @@ const keyProblem =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
 function keyErrors(object: KubeObject, name: string): FieldError[] {
-  return Object.keys(map(object, name))
+  return Object.keys(objectAt(object, name))
     .filter((key) => !/^[-._a-zA-Z0-9]+$/.test(key))
     .map((key) => invalid(`${name}[${key}]`, key, keyProblem));
 }
@@ -22,7 +23,7 @@ function immutableErrors(object: KubeObject, old: KubeObject, names: readonly st
   const why = "field is immutable when `immutable` is set";
   if (object.immutable !== true) return [forbidden("immutable", why)];
   return names
-    .filter((name) => !isDeepStrictEqual(map(object, name), map(old, name)))
+    .filter((name) => !isDeepStrictEqual(objectAt(object, name), objectAt(old, name)))
     .map((name) => forbidden(name, why));
 }
 
@@ -43,17 +44,17 @@ export const secretRules: TypeRules = {
     setDefault(secret, "type", "Opaque");
     const plain = secret.stringData;
     if (isFields(plain)) {
-      const data = ensureMap(secret, "data");
+      const data = ensureObject(secret, "data");
       for (const [key, value] of Object.entries(plain)) data[key] = Buffer.from(String(value)).toString("base64");
     }
     // Only ever a way in.
     delete secret.stringData;
-    for (const value of Object.values(map(secret, "data"))) checkBase64(value);
+    for (const value of Object.values(objectAt(secret, "data"))) checkBase64(value);
   },
   validate: (secret) => [
     ...keyErrors(secret, "data"),
-    ...(keysOfSecretType[text(secret, "type")] ?? [])
-      .filter((key) => field(secret, "data", key) === undefined)
+    ...(keysOfSecretType[textAt(secret, "type")] ?? [])
+      .filter((key) => valueAt(secret, "data", key) === undefined)
       .map((key) => required(`data[${key}]`)),
   ],
   validateChange: (secret, old) => [
@@ -72,16 +73,16 @@ function checkBase64(value: unknown): void {
 }
 
 export const claimRules: TypeRules = {
-  setDefaults: (claim) => setDefault(ensureMap(claim, "spec"), "volumeMode", "Filesystem"),
+  setDefaults: (claim) => setDefault(ensureObject(claim, "spec"), "volumeMode", "Filesystem"),
   begin: (claim) => {
     claim.metadata.finalizers = [...new Set([...(claim.metadata.finalizers ?? []), "kubernetes.io/pvc-protection"])];
-    setDefault(ensureMap(claim, "status"), "phase", "Pending");
+    setDefault(ensureObject(claim, "status"), "phase", "Pending");
   },
   validate: (claim) => [
-    ...(texts(claim, "spec", "accessModes").length > 0
+    ...(textsAt(claim, "spec", "accessModes").length > 0
       ? []
       : [required("spec.accessModes", "at least 1 access mode is required")]),
-    ...(field(claim, "spec", "resources", "requests", "storage") === undefined
+    ...(valueAt(claim, "spec", "resources", "requests", "storage") === undefined
       ? [required("spec.resources[storage]")]
       : []),
   ],
@@ -89,14 +90,14 @@ export const claimRules: TypeRules = {
 
 export const volumeRules: TypeRules = {
   setDefaults: (volume) => {
-    const spec = ensureMap(volume, "spec");
+    const spec = ensureObject(volume, "spec");
     setDefault(spec, "persistentVolumeReclaimPolicy", "Retain");
     setDefault(spec, "volumeMode", "Filesystem");
     if (isFields(spec.hostPath)) setDefault(spec.hostPath, "type", "");
   },
   begin: (volume, { now }) => {
     volume.metadata.finalizers = [...new Set([...(volume.metadata.finalizers ?? []), "kubernetes.io/pv-protection"])];
-    const status = ensureMap(volume, "status");
+    const status = ensureObject(volume, "status");
     setDefault(status, "phase", "Pending");
     setDefault(status, "lastPhaseTransitionTime", new Date(now).toISOString().replace(/\.\d+Z$/, "Z"));
   },
@@ -104,16 +105,16 @@ export const volumeRules: TypeRules = {
 
 export const limitRangeRules: TypeRules = {
   setDefaults: (range) => {
-    for (const limit of objects(range, "spec", "limits")) {
+    for (const limit of objectsAt(range, "spec", "limits")) {
       if (limit.type !== "Container") continue;
-      const maximum = map(limit, "max");
+      const maximum = objectAt(limit, "max");
       if (Object.keys(maximum).length > 0) {
-        const defaults = ensureMap(limit, "default");
+        const defaults = ensureObject(limit, "default");
         for (const [resource, amount] of Object.entries(maximum)) setDefault(defaults, resource, amount);
       }
-      const sources = { ...map(limit, "default"), ...map(limit, "min") };
+      const sources = { ...objectAt(limit, "default"), ...objectAt(limit, "min") };
       if (Object.keys(sources).length === 0) continue;
-      const requests = ensureMap(limit, "defaultRequest");
+      const requests = ensureObject(limit, "defaultRequest");
       for (const [resource, amount] of Object.entries(sources)) setDefault(requests, resource, amount);
     }
   },
@@ -121,7 +122,7 @@ export const limitRangeRules: TypeRules = {
 
 export const eventRules: TypeRules = {
   validate: (event) => {
-    const regarding = text(event, "involvedObject", "namespace");
+    const regarding = textAt(event, "involvedObject", "namespace");
     const own = event.metadata.namespace ?? "";
     // Events about things outside of namespaces live in the default one.
     const expected = regarding === "" ? "default" : regarding;
@@ -132,10 +133,10 @@ export const eventRules: TypeRules = {
 
 export const newEventRules: TypeRules = {
   validate: (event) => [
-    ...(text(event, "eventTime") === "" ? [required("eventTime")] : []),
-    ...(["Normal", "Warning"].includes(text(event, "type"))
+    ...(textAt(event, "eventTime") === "" ? [required("eventTime")] : []),
+    ...(["Normal", "Warning"].includes(textAt(event, "type"))
       ? []
-      : [invalid("type", text(event, "type"), `has invalid value: ${text(event, "type")}`)]),
+      : [invalid("type", textAt(event, "type"), `has invalid value: ${textAt(event, "type")}`)]),
   ],
 };
 
@@ -148,23 +149,23 @@ export function roleRules(isNamespaced: boolean): TypeRules {
       if (role.rules === undefined) role.rules = [];
     },
     validate: (role) =>
-      objects(role, "rules").flatMap((rule, index) => {
+      objectsAt(role, "rules").flatMap((rule, index) => {
         const at = `rules[${index}]`;
         const errors: FieldError[] = [];
-        if (list(rule, "verbs").length === 0) {
+        if (listAt(rule, "verbs").length === 0) {
           errors.push(required(`${at}.verbs`, "verbs must contain at least one value"));
         }
-        if (list(rule, "nonResourceURLs").length > 0) {
+        if (listAt(rule, "nonResourceURLs").length > 0) {
           if (isNamespaced) {
             const why = "namespaced rules cannot apply to non-resource URLs";
-            errors.push(invalid(`${at}.nonResourceURLs`, list(rule, "nonResourceURLs"), why));
+            errors.push(invalid(`${at}.nonResourceURLs`, listAt(rule, "nonResourceURLs"), why));
           }
           return errors;
         }
-        if (list(rule, "apiGroups").length === 0) {
+        if (listAt(rule, "apiGroups").length === 0) {
           errors.push(required(`${at}.apiGroups`, "resource rules must supply at least one api group"));
         }
-        if (list(rule, "resources").length === 0) {
+        if (listAt(rule, "resources").length === 0) {
           errors.push(required(`${at}.resources`, "resource rules must supply at least one resource"));
         }
         return errors;
@@ -176,25 +177,25 @@ export function roleRules(isNamespaced: boolean): TypeRules {
 export function roleBindingRules(kinds: readonly string[]): TypeRules {
   return {
     setDefaults: (binding) => {
-      setDefault(ensureMap(binding, "roleRef"), "apiGroup", rbacGroup);
-      for (const subject of objects(binding, "subjects")) {
+      setDefault(ensureObject(binding, "roleRef"), "apiGroup", rbacGroup);
+      for (const subject of objectsAt(binding, "subjects")) {
         if (subject.kind === "User" || subject.kind === "Group") setDefault(subject, "apiGroup", rbacGroup);
       }
     },
     validate: (binding) => [
-      ...choice("roleRef.kind", text(binding, "roleRef", "kind"), kinds),
-      ...(text(binding, "roleRef", "name") === "" ? [required("roleRef.name")] : []),
-      ...objects(binding, "subjects").flatMap((subject, index) => [
-        ...(text(subject, "name") === "" ? [required(`subjects[${index}].name`)] : []),
-        ...choice(`subjects[${index}].kind`, text(subject, "kind"), ["ServiceAccount", "User", "Group"]),
-        ...(subject.kind === "ServiceAccount" && text(subject, "namespace") === ""
+      ...choice("roleRef.kind", textAt(binding, "roleRef", "kind"), kinds),
+      ...(textAt(binding, "roleRef", "name") === "" ? [required("roleRef.name")] : []),
+      ...objectsAt(binding, "subjects").flatMap((subject, index) => [
+        ...(textAt(subject, "name") === "" ? [required(`subjects[${index}].name`)] : []),
+        ...choice(`subjects[${index}].kind`, textAt(subject, "kind"), ["ServiceAccount", "User", "Group"]),
+        ...(subject.kind === "ServiceAccount" && textAt(subject, "namespace") === ""
           ? [required(`subjects[${index}].namespace`)]
           : []),
       ]),
     ],
     validateChange: (binding, old) => {
       if (isDeepStrictEqual(binding.roleRef, old.roleRef)) return [];
-      const { apiGroup, kind, name } = map(binding, "roleRef");
+      const { apiGroup, kind, name } = objectAt(binding, "roleRef");
       return [invalid("roleRef", { APIGroup: apiGroup, Kind: kind, Name: name }, "cannot change roleRef")];
     },
   };

@@ -1,7 +1,8 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
+import { ensureObject, setDefault } from "../../field-changes.ts";
+import { type Fields, isFields, objectAt, objectsAt, textAt, textsAt, valueAt } from "../../fields.ts";
 import { type FieldError, invalid, required } from "../../machinery/field-error.ts";
 import { isJsonPath } from "../../table.ts";
-import { ensureMap, type Fields, field, isFields, map, objects, setDefault, text, texts } from "../fields.ts";
 import { choice } from "./pod-template.ts";
 import type { TypeRules } from "./rules.ts";
 import { structuralErrors } from "./structural-schema.ts";
@@ -11,14 +12,14 @@ export const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
 
 export const customResourceDefinitionRules: TypeRules = {
   setDefaults: (crd) => {
-    const spec = ensureMap(crd, "spec");
-    const names = ensureMap(spec, "names");
-    const kind = text(names, "kind");
+    const spec = ensureObject(crd, "spec");
+    const names = ensureObject(spec, "names");
+    const kind = textAt(names, "kind");
     if (kind !== "") {
       setDefault(names, "singular", kind.toLowerCase());
       setDefault(names, "listKind", `${kind}List`);
     }
-    setDefault(ensureMap(spec, "conversion"), "strategy", "None");
+    setDefault(ensureObject(spec, "conversion"), "strategy", "None");
     if (spec.preserveUnknownFields === false) delete spec.preserveUnknownFields;
   },
   begin: (crd) => {
@@ -31,15 +32,15 @@ export const customResourceDefinitionRules: TypeRules = {
   },
   carryOver: (crd) => {
     const stored = storageVersion(crd);
-    const status = ensureMap(crd, "status");
-    if (stored !== undefined && !texts(status, "storedVersions").includes(stored)) {
-      status.storedVersions = [...texts(status, "storedVersions"), stored];
+    const status = ensureObject(crd, "status");
+    if (stored !== undefined && !textsAt(status, "storedVersions").includes(stored)) {
+      status.storedVersions = [...textsAt(status, "storedVersions"), stored];
     }
   },
   validate: (crd) => [...nameErrors(crd), ...versionsErrors(crd)],
   validateChange: (crd, old) => {
-    const lost = texts(crd, "status", "storedVersions").flatMap((name, index) =>
-      objects(crd, "spec", "versions").some((version) => version.name === name)
+    const lost = textsAt(crd, "status", "storedVersions").flatMap((name, index) =>
+      objectsAt(crd, "spec", "versions").some((version) => version.name === name)
         ? []
         : [
             invalid(
@@ -59,8 +60,8 @@ export const customResourceDefinitionRules: TypeRules = {
     return [
       ...lost,
       ...fixed
-        .filter((path) => field(crd, ...path) !== field(old, ...path))
-        .map((path) => invalid(path.join("."), field(crd, ...path), "field is immutable")),
+        .filter((path) => valueAt(crd, ...path) !== valueAt(old, ...path))
+        .map((path) => invalid(path.join("."), valueAt(crd, ...path), "field is immutable")),
     ];
   },
   prepareDelete: (crd) => {
@@ -70,12 +71,12 @@ export const customResourceDefinitionRules: TypeRules = {
 
 /** Tells whether a definition's types are served. */
 export function isEstablished(crd: KubeObject): boolean {
-  return objects(crd, "status", "conditions").some(({ type, status }) => type === "Established" && status === "True");
+  return objectsAt(crd, "status", "conditions").some(({ type, status }) => type === "Established" && status === "True");
 }
 
 function storageVersion(crd: KubeObject): string | undefined {
-  const version = objects(crd, "spec", "versions").find(({ storage }) => storage === true);
-  return version === undefined ? undefined : text(version, "name");
+  const version = objectsAt(crd, "spec", "versions").find(({ storage }) => storage === true);
+  return version === undefined ? undefined : textAt(version, "name");
 }
 
 const label1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
@@ -84,9 +85,9 @@ const label1035Problem =
 
 function nameErrors(crd: KubeObject): FieldError[] {
   const errors: FieldError[] = [];
-  const spec = map(crd, "spec");
-  const group = text(spec, "group");
-  const plural = text(spec, "names", "plural");
+  const spec = objectAt(crd, "spec");
+  const group = textAt(spec, "group");
+  const plural = textAt(spec, "names", "plural");
   const name = crd.metadata.name ?? "";
   if (name !== `${plural}.${group}`) {
     errors.push(invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group'));
@@ -102,10 +103,10 @@ function nameErrors(crd: KubeObject): FieldError[] {
       ),
     );
   }
-  if (text(spec, "scope") === "") errors.push(required("spec.scope"));
+  if (textAt(spec, "scope") === "") errors.push(required("spec.scope"));
   else errors.push(...choice("spec.scope", spec.scope, ["Cluster", "Namespaced"]));
   for (const part of ["plural", "singular", "kind", "listKind"]) {
-    const value = text(spec, "names", part);
+    const value = textAt(spec, "names", part);
     if (value === "") errors.push(required(`spec.names.${part}`));
     // Kinds are written in capitals, and held to the same form without them.
     else if (!label1035.test(part.endsWith("ind") ? value.toLowerCase() : value)) {
@@ -116,7 +117,7 @@ function nameErrors(crd: KubeObject): FieldError[] {
 }
 
 function versionsErrors(crd: KubeObject): FieldError[] {
-  const versions = objects(crd, "spec", "versions");
+  const versions = objectsAt(crd, "spec", "versions");
   const errors: FieldError[] = [];
   const stored = versions.filter(({ storage }) => storage === true);
   if (stored.length !== 1) {
@@ -129,7 +130,7 @@ function versionsErrors(crd: KubeObject): FieldError[] {
   if (stored.length === 0) {
     errors.push(invalid("status.storedVersions", null, "must have at least one stored version"));
   }
-  if (field(crd, "spec", "preserveUnknownFields") === true) {
+  if (valueAt(crd, "spec", "preserveUnknownFields") === true) {
     const why =
       "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
     errors.push(invalid("spec.preserveUnknownFields", true, why));
@@ -140,13 +141,13 @@ function versionsErrors(crd: KubeObject): FieldError[] {
 const columnTypes = ["boolean", "date", "integer", "number", "string"];
 
 function versionErrors(version: Fields, path: string): FieldError[] {
-  const errors = structuralErrors(field(version, "schema", "openAPIV3Schema"), `${path}.schema.openAPIV3Schema`);
-  const name = text(version, "name");
+  const errors = structuralErrors(valueAt(version, "schema", "openAPIV3Schema"), `${path}.schema.openAPIV3Schema`);
+  const name = textAt(version, "name");
   if (!label1035.test(name)) errors.push(invalid(`${path}.name`, name, label1035Problem));
-  for (const [index, column] of objects(version, "additionalPrinterColumns").entries()) {
+  for (const [index, column] of objectsAt(version, "additionalPrinterColumns").entries()) {
     const at = `${path}.additionalPrinterColumns[${index}]`;
     const { type, jsonPath } = column;
-    if (text(column, "name") === "") errors.push(required(`${at}.name`));
+    if (textAt(column, "name") === "") errors.push(required(`${at}.name`));
     if (typeof type !== "string" || type === "")
       errors.push(required(`${at}.type`, `must be one of ${columnTypes.join(",")}`));
     else if (!columnTypes.includes(type)) {
@@ -157,13 +158,13 @@ function versionErrors(version: Fields, path: string): FieldError[] {
       errors.push(invalid(`${at}.JSONPath`, jsonPath, "must be a simple json path starting with ."));
     }
   }
-  const scale = field(version, "subresources", "scale");
+  const scale = valueAt(version, "subresources", "scale");
   if (isFields(scale)) {
     for (const [part, root] of [
       ["specReplicasPath", ".spec."],
       ["statusReplicasPath", ".status."],
     ] as const) {
-      const value = text(scale, part);
+      const value = textAt(scale, part);
       const at = `${path}.subresources.scale.${part}`;
       if (value === "") errors.push(required(at));
       else if (!value.startsWith(root))

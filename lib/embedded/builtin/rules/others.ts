@@ -1,24 +1,25 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
+import { ensureObject, setDefault } from "../../field-changes.ts";
+import { type Fields, isFields, numberAt, objectsAt, textAt, valueAt } from "../../fields.ts";
 import type { FieldError } from "../../machinery/field-error.ts";
 import { invalid, required } from "../../machinery/field-error.ts";
-import { count, ensureMap, type Fields, field, isFields, objects, setDefault, text } from "../fields.ts";
 import type { TypeRules } from "./rules.ts";
 
 export const autoscalerRules: TypeRules = {
   setDefaults: (autoscaler) => {
-    const spec = ensureMap(autoscaler, "spec");
+    const spec = ensureObject(autoscaler, "spec");
     setDefault(spec, "minReplicas", 1);
-    if (objects(spec, "metrics").length === 0) {
+    if (objectsAt(spec, "metrics").length === 0) {
       const target = { type: "Utilization", averageUtilization: 80 };
       spec.metrics = [{ type: "Resource", resource: { name: "cpu", target } }];
     }
     const behavior = spec.behavior;
     if (!isFields(behavior)) return;
-    setScalingDefaults(ensureMap(behavior, "scaleUp"), 0, [
+    setScalingDefaults(ensureObject(behavior, "scaleUp"), 0, [
       { type: "Pods", value: 4, periodSeconds: 15 },
       { type: "Percent", value: 100, periodSeconds: 15 },
     ]);
-    setScalingDefaults(ensureMap(behavior, "scaleDown"), undefined, [
+    setScalingDefaults(ensureObject(behavior, "scaleDown"), undefined, [
       { type: "Percent", value: 100, periodSeconds: 15 },
     ]);
   },
@@ -26,7 +27,7 @@ export const autoscalerRules: TypeRules = {
 };
 
 export const oldAutoscalerRules: TypeRules = {
-  setDefaults: (autoscaler) => setDefault(ensureMap(autoscaler, "spec"), "minReplicas", 1),
+  setDefaults: (autoscaler) => setDefault(ensureObject(autoscaler, "spec"), "minReplicas", 1),
   validate: autoscalerErrors,
 };
 
@@ -37,19 +38,19 @@ function setScalingDefaults(rules: Fields, windowSeconds: number | undefined, po
 }
 
 function autoscalerErrors(autoscaler: KubeObject): FieldError[] {
-  const maximum = count(autoscaler, "spec", "maxReplicas");
-  const target = field(autoscaler, "spec", "scaleTargetRef");
-  const isCore = text(target, "apiVersion") === "v1" && text(target, "kind") === "ReplicationController";
+  const maximum = numberAt(autoscaler, "spec", "maxReplicas");
+  const target = valueAt(autoscaler, "spec", "scaleTargetRef");
+  const isCore = textAt(target, "apiVersion") === "v1" && textAt(target, "kind") === "ReplicationController";
   return [
     ...(maximum < 1 ? [required("spec.maxReplicas", "must be set and greater than 0")] : []),
-    ...(maximum < count(autoscaler, "spec", "minReplicas")
+    ...(maximum < numberAt(autoscaler, "spec", "minReplicas")
       ? [invalid("spec.maxReplicas", maximum, "must be greater than or equal to `minReplicas`")]
       : []),
-    ...(text(target, "kind") === "" ? [required("spec.scaleTargetRef.kind")] : []),
-    ...(text(target, "name") === "" ? [required("spec.scaleTargetRef.name")] : []),
-    ...(text(target, "apiVersion").includes("/") || isCore
+    ...(textAt(target, "kind") === "" ? [required("spec.scaleTargetRef.kind")] : []),
+    ...(textAt(target, "name") === "" ? [required("spec.scaleTargetRef.name")] : []),
+    ...(textAt(target, "apiVersion").includes("/") || isCore
       ? []
-      : [invalid("spec.scaleTargetRef.apiVersion", text(target, "apiVersion"), "apiVersion must specify API group")]),
+      : [invalid("spec.scaleTargetRef.apiVersion", textAt(target, "apiVersion"), "apiVersion must specify API group")]),
   ];
 }
 
@@ -67,15 +68,15 @@ export const priorityClassRules: TypeRules = {
 /** Webhooks are kept for whoever reads them; the embedded servers call none. */
 export const webhookRules: TypeRules = {
   setDefaults: (object) => {
-    for (const webhook of objects(object, "webhooks")) {
+    for (const webhook of objectsAt(object, "webhooks")) {
       setDefault(webhook, "failurePolicy", "Fail");
       setDefault(webhook, "matchPolicy", "Equivalent");
       setDefault(webhook, "namespaceSelector", {});
       setDefault(webhook, "objectSelector", {});
       setDefault(webhook, "timeoutSeconds", 10);
       if (object.kind === "MutatingWebhookConfiguration") setDefault(webhook, "reinvocationPolicy", "Never");
-      for (const rule of objects(webhook, "rules")) setDefault(rule, "scope", "*");
-      const service = field(webhook, "clientConfig", "service");
+      for (const rule of objectsAt(webhook, "rules")) setDefault(rule, "scope", "*");
+      const service = valueAt(webhook, "clientConfig", "service");
       if (isFields(service)) setDefault(service, "port", 443);
     }
   },
@@ -83,7 +84,7 @@ export const webhookRules: TypeRules = {
 
 export const signingRequestRules: TypeRules = {
   begin: (request, { user }) => {
-    const spec = ensureMap(request, "spec");
+    const spec = ensureObject(request, "spec");
     setDefault(spec, "usages", ["digital signature", "key encipherment"]);
     spec.username = user.name;
     spec.groups = [...user.groups];

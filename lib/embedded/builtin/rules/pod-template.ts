@@ -1,6 +1,7 @@
+import { ensureObject, setDefault } from "../../field-changes.ts";
+import { type Fields, isFields, numberAt, objectAt, objectsAt, textAt, valueAt } from "../../fields.ts";
 import type { FieldError } from "../../machinery/field-error.ts";
 import { duplicate, invalid, notSupported, required } from "../../machinery/field-error.ts";
-import { count, ensureMap, type Fields, field, isFields, map, objects, setDefault, text } from "../fields.ts";
 import { compareQuantities } from "../quantity.ts";
 
 /** Fills in what a pod's spec leaves out, be it a pod's own or a template's. */
@@ -11,30 +12,30 @@ export function setPodSpecDefaults(spec: Fields): void {
   setDefault(spec, "terminationGracePeriodSeconds", 30);
   setDefault(spec, "securityContext", {});
   // The old name of the same field, kept in step for old readers.
-  const account = text(spec, "serviceAccountName") || text(spec, "serviceAccount");
+  const account = textAt(spec, "serviceAccountName") || textAt(spec, "serviceAccount");
   if (account !== "") {
     spec.serviceAccountName = account;
     spec.serviceAccount = account;
   }
-  for (const container of [...objects(spec, "initContainers"), ...objects(spec, "containers")]) {
+  for (const container of [...objectsAt(spec, "initContainers"), ...objectsAt(spec, "containers")]) {
     setContainerDefaults(container);
   }
-  for (const volume of objects(spec, "volumes")) setVolumeDefaults(volume);
+  for (const volume of objectsAt(spec, "volumes")) setVolumeDefaults(volume);
 }
 
 function setContainerDefaults(container: Fields): void {
   setDefault(container, "terminationMessagePath", "/dev/termination-log");
   setDefault(container, "terminationMessagePolicy", "File");
-  setDefault(container, "imagePullPolicy", isLatest(text(container, "image")) ? "Always" : "IfNotPresent");
-  ensureMap(container, "resources");
-  for (const port of objects(container, "ports")) setDefault(port, "protocol", "TCP");
+  setDefault(container, "imagePullPolicy", isLatest(textAt(container, "image")) ? "Always" : "IfNotPresent");
+  ensureObject(container, "resources");
+  for (const port of objectsAt(container, "ports")) setDefault(port, "protocol", "TCP");
   for (const name of ["livenessProbe", "readinessProbe", "startupProbe"]) {
     const probe = container[name];
     if (isFields(probe)) setProbeDefaults(probe);
   }
-  for (const hook of ["postStart", "preStop"]) setHttpDefaults(map(container, "lifecycle", hook));
-  for (const variable of objects(container, "env")) {
-    const reference = field(variable, "valueFrom", "fieldRef");
+  for (const hook of ["postStart", "preStop"]) setHttpDefaults(objectAt(container, "lifecycle", hook));
+  for (const variable of objectsAt(container, "env")) {
+    const reference = valueAt(variable, "valueFrom", "fieldRef");
     if (isFields(reference)) setDefault(reference, "apiVersion", "v1");
   }
 }
@@ -61,10 +62,10 @@ function setVolumeDefaults(volume: Fields): void {
     if (isFields(source)) setDefault(source, "defaultMode", 420);
   }
   if (isFields(hostPath)) setDefault(hostPath, "type", "");
-  const items = [...objects(downwardAPI, "items")];
-  for (const source of objects(projected, "sources")) {
+  const items = [...objectsAt(downwardAPI, "items")];
+  for (const source of objectsAt(projected, "sources")) {
     if (isFields(source.serviceAccountToken)) setDefault(source.serviceAccountToken, "expirationSeconds", 3600);
-    items.push(...objects(source, "downwardAPI", "items"));
+    items.push(...objectsAt(source, "downwardAPI", "items"));
   }
   for (const item of items) if (isFields(item.fieldRef)) setDefault(item.fieldRef, "apiVersion", "v1");
 }
@@ -82,14 +83,14 @@ const labelProblem =
 /** What is wrong with a pod's spec, as far as people meet it: containers, ports, volumes, policies. */
 export function podSpecErrors(spec: unknown, path: string, claims: readonly string[] = []): FieldError[] {
   const errors: FieldError[] = [];
-  if (!isFields(spec) || objects(spec, "containers").length === 0) {
+  if (!isFields(spec) || objectsAt(spec, "containers").length === 0) {
     errors.push(required(`${path}.containers`));
     if (!isFields(spec)) return errors;
   }
-  const volumes = new Set([...claims, ...objects(spec, "volumes").map((volume) => text(volume, "name"))]);
+  const volumes = new Set([...claims, ...objectsAt(spec, "volumes").map((volume) => textAt(volume, "name"))]);
   const names = new Set<string>();
   for (const list of ["initContainers", "containers"]) {
-    for (const [index, container] of objects(spec, list).entries()) {
+    for (const [index, container] of objectsAt(spec, list).entries()) {
       errors.push(...containerErrors(container, `${path}.${list}[${index}]`, volumes, names));
     }
   }
@@ -108,29 +109,29 @@ function containerErrors(
   names: Set<string>,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  const name = text(container, "name");
+  const name = textAt(container, "name");
   if (name === "") errors.push(required(`${path}.name`));
   else if (!labelPattern.test(name)) errors.push(invalid(`${path}.name`, name, labelProblem));
   else if (names.has(name)) errors.push(duplicate(`${path}.name`, name));
   names.add(name);
-  if (text(container, "image") === "") errors.push(required(`${path}.image`));
-  for (const [index, port] of objects(container, "ports").entries()) {
+  if (textAt(container, "image") === "") errors.push(required(`${path}.image`));
+  for (const [index, port] of objectsAt(container, "ports").entries()) {
     const at = `${path}.ports[${index}]`;
-    const number = count(port, "containerPort");
+    const number = numberAt(port, "containerPort");
     if (number === 0) errors.push(required(`${at}.containerPort`));
     else errors.push(...portErrors(`${at}.containerPort`, number));
     errors.push(...choice(`${at}.protocol`, port.protocol, ["SCTP", "TCP", "UDP"]));
   }
-  for (const [index, mount] of objects(container, "volumeMounts").entries()) {
-    const volume = text(mount, "name");
+  for (const [index, mount] of objectsAt(container, "volumeMounts").entries()) {
+    const volume = textAt(mount, "name");
     const at = `${path}.volumeMounts[${index}]`;
     if (volume === "") errors.push(required(`${at}.name`));
     else if (!volumes.has(volume))
       errors.push({ type: "NotFound", field: `${at}.name`, message: `Not found: "${volume}"` });
   }
   errors.push(...choice(`${path}.imagePullPolicy`, container.imagePullPolicy, ["Always", "IfNotPresent", "Never"]));
-  for (const [resource, wanted] of Object.entries(map(container, "resources", "requests"))) {
-    const limit = field(container, "resources", "limits", resource);
+  for (const [resource, wanted] of Object.entries(objectAt(container, "resources", "requests"))) {
+    const limit = valueAt(container, "resources", "limits", resource);
     if (typeof wanted !== "string" || typeof limit !== "string") continue;
     if ((compareQuantities(wanted, limit) ?? 0) > 0) {
       const detail = `must be less than or equal to ${resource} limit of ${limit}`;

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { KubeObject } from "../../../model/kube-object.ts";
+import { ensureObject, setDefault } from "../../field-changes.ts";
+import { type Fields, isFields, listAt, objectAt, objectsAt, valueAt } from "../../fields.ts";
 import { forbidden } from "../../machinery/field-error.ts";
-import { ensureMap, type Fields, field, isFields, list, map, objects, setDefault } from "../fields.ts";
 import { podSpecErrors, setPodSpecDefaults } from "./pod-template.ts";
 import { isServer, type TypeRules } from "./rules.ts";
 
@@ -10,32 +11,32 @@ const evictionSeconds = 300;
 
 export const podRules: TypeRules = {
   setDefaults: (pod) => {
-    const spec = ensureMap(pod, "spec");
+    const spec = ensureObject(pod, "spec");
     setPodSpecDefaults(spec);
     setDefault(spec, "enableServiceLinks", true);
-    for (const container of [...objects(spec, "initContainers"), ...objects(spec, "containers")]) {
-      const limits = map(container, "resources", "limits");
+    for (const container of [...objectsAt(spec, "initContainers"), ...objectsAt(spec, "containers")]) {
+      const limits = objectAt(container, "resources", "limits");
       if (Object.keys(limits).length === 0) continue;
-      const requests = ensureMap(ensureMap(container, "resources"), "requests");
+      const requests = ensureObject(ensureObject(container, "resources"), "requests");
       for (const [resource, limit] of Object.entries(limits)) setDefault(requests, resource, limit);
     }
   },
   begin: (pod) => {
-    const spec = ensureMap(pod, "spec");
+    const spec = ensureObject(pod, "spec");
     setDefault(spec, "serviceAccountName", "default");
     spec.serviceAccount = spec.serviceAccountName;
     setDefault(spec, "priority", 0);
     setDefault(spec, "preemptionPolicy", "PreemptLowerPriority");
-    spec.tolerations = withDefaultTolerations(list(spec, "tolerations"));
-    const status = ensureMap(pod, "status");
+    spec.tolerations = withDefaultTolerations(listAt(spec, "tolerations"));
+    const status = ensureObject(pod, "status");
     setDefault(status, "phase", "Pending");
     status.qosClass = qualityOfService(pod);
   },
   carryOver: (pod, old) => {
     // Filled in by admission once and for all: a change that leaves them out does not mean to take them away.
-    const spec = ensureMap(pod, "spec");
+    const spec = ensureObject(pod, "spec");
     for (const name of ["priority", "preemptionPolicy", "serviceAccountName", "serviceAccount", "tolerations"]) {
-      const before = field(old, "spec", name);
+      const before = valueAt(old, "spec", name);
       if (before !== undefined) setDefault(spec, name, before);
     }
   },
@@ -53,11 +54,11 @@ export const podRules: TypeRules = {
 
 function fixedPart(pod: KubeObject): Fields {
   const withoutImages = (containers: readonly Fields[]) => containers.map(({ image: _image, ...rest }) => rest);
-  const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, ...spec } = map(pod, "spec");
+  const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, ...spec } = objectAt(pod, "spec");
   return {
     ...spec,
-    containers: withoutImages(objects(spec, "containers")),
-    initContainers: withoutImages(objects(spec, "initContainers")),
+    containers: withoutImages(objectsAt(spec, "containers")),
+    initContainers: withoutImages(objectsAt(spec, "initContainers")),
     terminationGracePeriodSeconds: 0,
   };
 }
@@ -84,10 +85,10 @@ function withDefaultTolerations(tolerations: readonly unknown[]): unknown[] {
 }
 
 function qualityOfService(pod: KubeObject): string {
-  const containers = [...objects(pod, "spec", "initContainers"), ...objects(pod, "spec", "containers")];
+  const containers = [...objectsAt(pod, "spec", "initContainers"), ...objectsAt(pod, "spec", "containers")];
   const amounts = containers.map((container) => ({
-    requests: map(container, "resources", "requests"),
-    limits: map(container, "resources", "limits"),
+    requests: objectAt(container, "resources", "requests"),
+    limits: objectAt(container, "resources", "limits"),
   }));
   const counted = ["cpu", "memory"];
   const asksNothing = amounts.every(({ requests, limits }) =>

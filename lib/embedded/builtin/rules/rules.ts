@@ -1,11 +1,11 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
 import { invalidObject } from "../../api-errors.ts";
 import type { HookContext, ResourceHooks } from "../../definition.ts";
+import { isFields } from "../../fields.ts";
 import { withDefaults } from "../../machinery/defaults.ts";
 import type { FieldError } from "../../machinery/field-error.ts";
 import type { Schema } from "../../machinery/schema.ts";
 import { validateObject } from "../../machinery/validate.ts";
-import { isFields } from "../fields.ts";
 import { normalize } from "../normalize.ts";
 
 /** What a built-in type does beyond its schema, in the order in which it happens. */

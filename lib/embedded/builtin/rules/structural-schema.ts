@@ -1,7 +1,7 @@
+import { type Fields, isFields } from "../../fields.ts";
 import { type FieldError, forbidden, notSupported, required } from "../../machinery/field-error.ts";
 import type { Schema } from "../../machinery/schema.ts";
 import { validateObject } from "../../machinery/validate.ts";
-import { type Fields, isFields } from "../fields.ts";
 
 const types = ["array", "boolean", "integer", "number", "object", "string"];
 

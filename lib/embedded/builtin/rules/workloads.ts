@@ -1,20 +1,21 @@
 import { isDeepStrictEqual } from "node:util";
 import type { KubeObject } from "../../../model/kube-object.ts";
 import { matchesLabels, selectorFromObject } from "../../../model/selector.ts";
+import { ensureObject, setDefault } from "../../field-changes.ts";
+import { type Fields, isFields, numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from "../../fields.ts";
 import type { FieldError } from "../../machinery/field-error.ts";
 import { forbidden, invalid, notSupported, required } from "../../machinery/field-error.ts";
-import { count, ensureMap, type Fields, field, isFields, map, objects, setDefault, text, texts } from "../fields.ts";
 import { choice, podSpecErrors, setPodSpecDefaults } from "./pod-template.ts";
 import type { TypeRules } from "./rules.ts";
 
 /** A selector as the functions on selectors want it, out of what an object really holds. */
 function readSelector(selector: unknown) {
   return selectorFromObject({
-    matchLabels: stringMap(map(selector, "matchLabels")),
-    matchExpressions: objects(selector, "matchExpressions").map((expression) => ({
-      key: text(expression, "key"),
-      operator: text(expression, "operator"),
-      values: texts(expression, "values"),
+    matchLabels: stringMap(objectAt(selector, "matchLabels")),
+    matchExpressions: objectsAt(selector, "matchExpressions").map((expression) => ({
+      key: textAt(expression, "key"),
+      operator: textAt(expression, "operator"),
+      values: textsAt(expression, "values"),
     })),
   });
 }
@@ -24,9 +25,9 @@ function stringMap(fields: Fields): Record<string, string> {
 }
 
 function setTemplateDefaults(parent: Fields): Fields {
-  const template = ensureMap(parent, "template");
-  ensureMap(template, "metadata");
-  const podSpec = ensureMap(template, "spec");
+  const template = ensureObject(parent, "template");
+  ensureObject(template, "metadata");
+  const podSpec = ensureObject(template, "spec");
   setPodSpecDefaults(podSpec);
   return template;
 }
@@ -34,14 +35,14 @@ function setTemplateDefaults(parent: Fields): Fields {
 function setRollingDefaults(strategy: Fields, defaults: Fields): void {
   setDefault(strategy, "type", "RollingUpdate");
   if (strategy.type !== "RollingUpdate") return;
-  const rolling = ensureMap(strategy, "rollingUpdate");
+  const rolling = ensureObject(strategy, "rollingUpdate");
   for (const [name, value] of Object.entries(defaults)) setDefault(rolling, name, value);
 }
 
 /** The rules that all workloads with a selector and a template share; `word` is how the server calls the type. */
 function selectorErrors(object: KubeObject, word: string): FieldError[] {
-  const selector = field(object, "spec", "selector");
-  const labels = field(object, "spec", "template", "metadata", "labels");
+  const selector = valueAt(object, "spec", "selector");
+  const labels = valueAt(object, "spec", "template", "metadata", "labels");
   const mismatch = () =>
     invalid("spec.template.metadata.labels", labels ?? null, "`selector` does not match template `labels`");
   if (!isFields(selector)) return [required("spec.selector"), mismatch()];
@@ -56,33 +57,33 @@ function selectorErrors(object: KubeObject, word: string): FieldError[] {
 
 function templateErrors(object: KubeObject): FieldError[] {
   // A stateful set's claims become volumes of its pods.
-  const claims = objects(object, "spec", "volumeClaimTemplates").map((claim) => text(claim, "metadata", "name"));
-  const errors = podSpecErrors(field(object, "spec", "template", "spec"), "spec.template.spec", claims);
-  const policy = field(object, "spec", "template", "spec", "restartPolicy");
+  const claims = objectsAt(object, "spec", "volumeClaimTemplates").map((claim) => textAt(claim, "metadata", "name"));
+  const errors = podSpecErrors(valueAt(object, "spec", "template", "spec"), "spec.template.spec", claims);
+  const policy = valueAt(object, "spec", "template", "spec", "restartPolicy");
   if (policy === "Always") return errors;
   return [...errors, notSupported("spec.template.spec.restartPolicy", policy, ["Always"])];
 }
 
 function atLeastZero(object: KubeObject, ...names: readonly string[]): FieldError[] {
   return names
-    .filter((name) => count(object, "spec", name) < 0)
-    .map((name) => invalid(`spec.${name}`, count(object, "spec", name), "must be greater than or equal to 0"));
+    .filter((name) => numberAt(object, "spec", name) < 0)
+    .map((name) => invalid(`spec.${name}`, numberAt(object, "spec", name), "must be greater than or equal to 0"));
 }
 
 function immutable(object: KubeObject, old: KubeObject, ...path: readonly string[]): FieldError[] {
-  const value = field(object, ...path);
-  return isDeepStrictEqual(value, field(old, ...path))
+  const value = valueAt(object, ...path);
+  return isDeepStrictEqual(value, valueAt(old, ...path))
     ? []
     : [invalid(path.join("."), value ?? null, "field is immutable")];
 }
 
 export const deploymentRules: TypeRules = {
   setDefaults: (object) => {
-    const spec = ensureMap(object, "spec");
+    const spec = ensureObject(object, "spec");
     setDefault(spec, "replicas", 1);
     setDefault(spec, "revisionHistoryLimit", 10);
     setDefault(spec, "progressDeadlineSeconds", 600);
-    setRollingDefaults(ensureMap(spec, "strategy"), { maxUnavailable: "25%", maxSurge: "25%" });
+    setRollingDefaults(ensureObject(spec, "strategy"), { maxUnavailable: "25%", maxSurge: "25%" });
     setTemplateDefaults(spec);
   },
   validate: (object) => [
@@ -95,7 +96,7 @@ export const deploymentRules: TypeRules = {
 };
 
 function strategyErrors(object: KubeObject): FieldError[] {
-  const strategy = map(object, "spec", "strategy");
+  const strategy = objectAt(object, "spec", "strategy");
   if (strategy.type === "Recreate") {
     if (strategy.rollingUpdate === undefined) return [];
     const why = "may not be specified when strategy `type` is 'Recreate'";
@@ -115,7 +116,7 @@ function strategyErrors(object: KubeObject): FieldError[] {
 
 export const replicaSetRules: TypeRules = {
   setDefaults: (object) => {
-    const spec = ensureMap(object, "spec");
+    const spec = ensureObject(object, "spec");
     setDefault(spec, "replicas", 1);
     setTemplateDefaults(spec);
   },
@@ -130,8 +131,8 @@ export const replicaSetRules: TypeRules = {
 export const replicationControllerRules: TypeRules = {
   setDefaults: (object) => {
     replicaSetRules.setDefaults?.(object);
-    const spec = ensureMap(object, "spec");
-    const labels = map(spec, "template", "metadata", "labels");
+    const spec = ensureObject(object, "spec");
+    const labels = objectAt(spec, "template", "metadata", "labels");
     if (Object.keys(labels).length === 0) return;
     setDefault(spec, "selector", { ...labels });
     // Its labels follow from the template's, where it has none of its own.
@@ -142,15 +143,15 @@ export const replicationControllerRules: TypeRules = {
 
 export const daemonSetRules: TypeRules = {
   setDefaults: (object) => {
-    const spec = ensureMap(object, "spec");
+    const spec = ensureObject(object, "spec");
     setDefault(spec, "revisionHistoryLimit", 10);
-    setRollingDefaults(ensureMap(spec, "updateStrategy"), { maxUnavailable: 1, maxSurge: 0 });
+    setRollingDefaults(ensureObject(spec, "updateStrategy"), { maxUnavailable: 1, maxSurge: 0 });
     setTemplateDefaults(spec);
   },
   begin: (object) => setTemplateGeneration(object, "1"),
   carryOver: (object, old) => {
     const before = Number(old.metadata.annotations?.[templateGeneration] ?? "1");
-    const isSame = isDeepStrictEqual(field(object, "spec", "template"), field(old, "spec", "template"));
+    const isSame = isDeepStrictEqual(valueAt(object, "spec", "template"), valueAt(old, "spec", "template"));
     setTemplateGeneration(object, String(isSame ? before : before + 1));
   },
   validate: (object) => [...selectorErrors(object, "daemonset"), ...templateErrors(object)],
@@ -175,23 +176,23 @@ const changeableOfStatefulSet = [
 
 export const statefulSetRules: TypeRules = {
   setDefaults: (object) => {
-    const spec = ensureMap(object, "spec");
+    const spec = ensureObject(object, "spec");
     setDefault(spec, "replicas", 1);
     setDefault(spec, "revisionHistoryLimit", 10);
     setDefault(spec, "podManagementPolicy", "OrderedReady");
-    const retention = ensureMap(spec, "persistentVolumeClaimRetentionPolicy");
+    const retention = ensureObject(spec, "persistentVolumeClaimRetentionPolicy");
     setDefault(retention, "whenDeleted", "Retain");
     setDefault(retention, "whenScaled", "Retain");
-    setRollingDefaults(ensureMap(spec, "updateStrategy"), { partition: 0 });
+    setRollingDefaults(ensureObject(spec, "updateStrategy"), { partition: 0 });
     setTemplateDefaults(spec);
-    for (const claim of objects(spec, "volumeClaimTemplates")) {
+    for (const claim of objectsAt(spec, "volumeClaimTemplates")) {
       claim.apiVersion = "v1";
       claim.kind = "PersistentVolumeClaim";
-      setDefault(ensureMap(claim, "spec"), "volumeMode", "Filesystem");
-      setDefault(ensureMap(claim, "status"), "phase", "Pending");
+      setDefault(ensureObject(claim, "spec"), "volumeMode", "Filesystem");
+      setDefault(ensureObject(claim, "status"), "phase", "Pending");
     }
   },
-  begin: (object) => setDefault(ensureMap(object, "status"), "availableReplicas", 0),
+  begin: (object) => setDefault(ensureObject(object, "status"), "availableReplicas", 0),
   validate: (object) => [
     ...selectorErrors(object, "statefulset"),
     ...templateErrors(object),
@@ -202,7 +203,7 @@ export const statefulSetRules: TypeRules = {
       ...spec,
       ...Object.fromEntries(changeableOfStatefulSet.map((name) => [name, 0])),
     });
-    if (isDeepStrictEqual(rest(map(object, "spec")), rest(map(old, "spec")))) return [];
+    if (isDeepStrictEqual(rest(objectAt(object, "spec")), rest(objectAt(old, "spec")))) return [];
     return [
       forbidden(
         "spec",
@@ -224,12 +225,12 @@ function setJobSpecDefaults(spec: Fields): void {
 
 export const jobRules: TypeRules = {
   setDefaults: (object) => {
-    const spec = ensureMap(object, "spec");
+    const spec = ensureObject(object, "spec");
     setJobSpecDefaults(spec);
     setTemplateDefaults(spec);
   },
   begin: (object) => {
-    const spec = ensureMap(object, "spec");
+    const spec = ensureObject(object, "spec");
     if (spec.manualSelector === true) return;
     const uid = object.metadata.uid ?? "";
     const name = object.metadata.name ?? "";
@@ -239,45 +240,62 @@ export const jobRules: TypeRules = {
       "controller-uid": uid,
       "job-name": name,
     };
-    const templateMetadata = ensureMap(ensureMap(spec, "template"), "metadata");
-    templateMetadata.labels = { ...map(templateMetadata, "labels"), ...labels };
+    const templateMetadata = ensureObject(ensureObject(spec, "template"), "metadata");
+    templateMetadata.labels = { ...objectAt(templateMetadata, "labels"), ...labels };
     // A job that brings no labels gets its template's.
-    if (object.metadata.labels === undefined) object.metadata.labels = stringMap(map(templateMetadata, "labels"));
+    if (object.metadata.labels === undefined) object.metadata.labels = stringMap(objectAt(templateMetadata, "labels"));
     spec.selector = { matchLabels: { "batch.kubernetes.io/controller-uid": uid } };
   },
   validate: (object) => jobTemplateErrors(object, "spec"),
   validateChange: (object, old) => [
     ...immutable(object, old, "spec", "selector"),
-    ...(field(old, "spec", "suspend") === true ? [] : immutable(object, old, "spec", "template")),
+    ...jobTemplateChanges(object, old),
     ...immutable(object, old, "spec", "completionMode"),
   ],
 };
 
+/** While a job is suspended, where its pods may run can still change; what runs in them never does. */
+function jobTemplateChanges(object: KubeObject, old: KubeObject): FieldError[] {
+  if (valueAt(old, "spec", "suspend") !== true) return immutable(object, old, "spec", "template");
+  const lasting = (job: KubeObject): Fields => {
+    const {
+      nodeSelector: _,
+      affinity: __,
+      tolerations: ___,
+      schedulingGates: ____,
+      ...pod
+    } = objectAt(job, "spec", "template", "spec");
+    return pod;
+  };
+  if (isDeepStrictEqual(lasting(object), lasting(old))) return [];
+  return [invalid("spec.template", objectAt(object, "spec", "template"), "field is immutable")];
+}
+
 function jobTemplateErrors(object: KubeObject, ...path: readonly string[]): FieldError[] {
-  const spec = field(object, ...path, "template", "spec");
+  const spec = valueAt(object, ...path, "template", "spec");
   const at = `${path.join(".")}.template.spec`;
   const errors = podSpecErrors(spec, at);
-  const policy = field(spec, "restartPolicy");
+  const policy = valueAt(spec, "restartPolicy");
   if (policy === "OnFailure" || policy === "Never") return errors;
   return [...errors, required(`${at}.restartPolicy`, 'valid values: "OnFailure", "Never"')];
 }
 
 export const cronJobRules: TypeRules = {
   setDefaults: (object) => {
-    const spec = ensureMap(object, "spec");
+    const spec = ensureObject(object, "spec");
     setDefault(spec, "concurrencyPolicy", "Allow");
     setDefault(spec, "suspend", false);
     setDefault(spec, "successfulJobsHistoryLimit", 3);
     setDefault(spec, "failedJobsHistoryLimit", 1);
-    const template = ensureMap(spec, "jobTemplate");
-    ensureMap(template, "metadata");
+    const template = ensureObject(spec, "jobTemplate");
+    ensureObject(template, "metadata");
     // The job's own defaults come when a job is made of it.
-    setTemplateDefaults(ensureMap(template, "spec"));
+    setTemplateDefaults(ensureObject(template, "spec"));
   },
   validate: (object) => [
-    ...scheduleErrors(text(object, "spec", "schedule")),
+    ...scheduleErrors(textAt(object, "spec", "schedule")),
     ...jobTemplateErrors(object, "spec", "jobTemplate", "spec"),
-    ...choice("spec.concurrencyPolicy", field(object, "spec", "concurrencyPolicy"), ["Allow", "Forbid", "Replace"]),
+    ...choice("spec.concurrencyPolicy", valueAt(object, "spec", "concurrencyPolicy"), ["Allow", "Forbid", "Replace"]),
   ],
 };
 

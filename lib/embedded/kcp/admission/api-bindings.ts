@@ -1,14 +1,13 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
 import { invalidObject } from "../../api-errors.ts";
-import { isFields } from "../../builtin/fields.ts";
 import type { HookContext, ResourceHooks } from "../../definition.ts";
+import { isFields, listAt, objectAt, textAt, valueAt } from "../../fields.ts";
 import { type FieldError, required } from "../../machinery/field-error.ts";
 import { isEqual, isObject } from "../../machinery/json-value.ts";
 import type { KcpAuthorizer } from "../authorization.ts";
 import { bindingClaims } from "../claims.ts";
 import type { Directory } from "../directory.ts";
 import { bindingFinalizer, exportHash, exportLabel } from "../names.ts";
-import { listAt, objectAt, textAt, valueAt } from "../reading.ts";
 import { refusal, refusalOf } from "./refusal.ts";
 
 const type = { group: "apis.kcp.io", plural: "apibindings", kind: "APIBinding" };

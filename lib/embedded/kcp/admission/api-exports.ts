@@ -1,10 +1,10 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
 import type { ResourceHooks } from "../../definition.ts";
+import { listAt, textAt } from "../../fields.ts";
 import { invalid } from "../../machinery/field-error.ts";
 import { isBuiltinClaim } from "../claimable-types.ts";
 import { exportClaims } from "../claims.ts";
 import { exportToStored } from "../conversion.ts";
-import { listAt, textAt } from "../reading.ts";
 import { formatFieldError, refusal } from "./refusal.ts";
 
 const type = { group: "apis.kcp.io", plural: "apiexports" };

@@ -1,7 +1,7 @@
 import { privilegedGroup } from "../../auth/rbac.ts";
 import type { HookContext, ResourceHooks } from "../../definition.ts";
+import { valueAt } from "../../fields.ts";
 import { isEqual } from "../../machinery/json-value.ts";
-import { valueAt } from "../reading.ts";
 import { refusal } from "./refusal.ts";
 
 const type = { group: "core.kcp.io", plural: "logicalclusters" };

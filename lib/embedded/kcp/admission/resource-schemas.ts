@@ -1,9 +1,9 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
 import { subdomainProblems } from "../../../model/selector.ts";
 import type { ResourceHooks } from "../../definition.ts";
+import { listAt, textAt, valueAt } from "../../fields.ts";
 import { type FieldError, invalid, required } from "../../machinery/field-error.ts";
 import { isEqual, isList, isObject } from "../../machinery/json-value.ts";
-import { listAt, textAt, valueAt } from "../reading.ts";
 import { refusalOf } from "./refusal.ts";
 
 const type = { group: "apis.kcp.io", plural: "apiresourceschemas" };

@@ -2,11 +2,11 @@ import type { KubeObject } from "../../../model/kube-object.ts";
 import { invalidObject } from "../../api-errors.ts";
 import { privilegedGroup } from "../../auth/rbac.ts";
 import type { HookContext, ResourceHooks } from "../../definition.ts";
+import { listAt, objectAt, textAt, textsByName, valueAt } from "../../fields.ts";
 import { isObject } from "../../machinery/json-value.ts";
 import type { KcpAuthorizer } from "../authorization.ts";
 import { clusterOf, type Directory } from "../directory.ts";
 import { ownerAnnotation, typeAnnotation } from "../names.ts";
-import { listAt, objectAt, textAt, textsByName, valueAt } from "../reading.ts";
 import { findWorkspaceType, fullNameOf, resolveWorkspaceType, typeNamed } from "../workspace-types.ts";
 import { refusal } from "./refusal.ts";
 

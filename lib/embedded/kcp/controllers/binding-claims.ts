@@ -1,4 +1,5 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
+import { listAt, textAt, valueAt } from "../../fields.ts";
 import { isEqual } from "../../machinery/json-value.ts";
 import { isNeverStored } from "../claimable-types.ts";
 import {
@@ -11,7 +12,6 @@ import {
 } from "../claims.ts";
 import type { Conditions } from "../conditions.ts";
 import { clusterOf } from "../directory.ts";
-import { listAt, textAt, valueAt } from "../reading.ts";
 import type { ControllerWorld } from "./world.ts";
 
 /** Brings the accepted claims of a binding into force: labels what they let the export see, and says so in the status. */

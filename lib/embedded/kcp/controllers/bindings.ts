@@ -1,8 +1,8 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
+import { listAt, objectAt, textAt, textsAt, valueAt } from "../../fields.ts";
 import { type Conditions, conditionsOf, type Unmet } from "../conditions.ts";
 import { clusterOf } from "../directory.ts";
 import { bindingFinalizer, claimLabelPrefix, exportLabel } from "../names.ts";
-import { listAt, objectAt, textAt, textsAt, valueAt } from "../reading.ts";
 import { systemTypes } from "../system-client.ts";
 import { applyClaims } from "./binding-claims.ts";
 import { namingConflict } from "./naming-conflicts.ts";

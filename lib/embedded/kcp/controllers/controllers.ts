@@ -1,7 +1,7 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
+import { textAt } from "../../fields.ts";
 import type { Change } from "../../store.ts";
 import { storages } from "../directory.ts";
-import { textAt } from "../reading.ts";
 import { systemTypes } from "../system-client.ts";
 import type { VirtualWorkspaces } from "../virtual-workspace.ts";
 import type { WorkKey } from "../work-loop.ts";

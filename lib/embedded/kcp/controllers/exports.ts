@@ -1,7 +1,7 @@
+import { textAt, valueAt } from "../../fields.ts";
 import { conditionsOf } from "../conditions.ts";
 import { clusterOf } from "../directory.ts";
 import { identityHash, identityKey, identityNamespace, pathAnnotation, skipSliceAnnotation } from "../names.ts";
-import { textAt, valueAt } from "../reading.ts";
 import { systemTypes } from "../system-client.ts";
 import type { ControllerWorld } from "./world.ts";
 

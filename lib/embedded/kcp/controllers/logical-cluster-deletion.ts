@@ -1,8 +1,8 @@
 import type { ResourceDefinition } from "../../definition.ts";
+import { objectAt, textAt, valueAt } from "../../fields.ts";
 import { conditionsOf } from "../conditions.ts";
 import { storages } from "../directory.ts";
 import { logicalClusterFinalizer, phaseLabel } from "../names.ts";
-import { objectAt, textAt, valueAt } from "../reading.ts";
 import { systemTypes } from "../system-client.ts";
 import type { ControllerWorld } from "./world.ts";
 

@@ -1,6 +1,6 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
+import { listAt, textAt, textsAt } from "../../fields.ts";
 import { clusterOf } from "../directory.ts";
-import { listAt, textAt, textsAt } from "../reading.ts";
 import type { ControllerWorld } from "./world.ts";
 
 /** What stands against binding a type beside the others of its workspace: names that two types of a group cannot share. */

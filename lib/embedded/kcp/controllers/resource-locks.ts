@@ -1,6 +1,6 @@
+import { textAt } from "../../fields.ts";
 import { isObject } from "../../machinery/json-value.ts";
 import { resourceBindingsAnnotation } from "../names.ts";
-import { textAt } from "../reading.ts";
 import { systemTypes } from "../system-client.ts";
 import type { ControllerWorld } from "./world.ts";
 

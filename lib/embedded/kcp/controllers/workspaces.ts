@@ -1,4 +1,5 @@
 import type { KubeObject } from "../../../model/kube-object.ts";
+import { listAt, objectAt, textAt, textsAt, valueAt } from "../../fields.ts";
 import { isObject } from "../../machinery/json-value.ts";
 import { bindingClaims, exportClaims } from "../claims.ts";
 import { conditionsOf } from "../conditions.ts";
@@ -14,7 +15,6 @@ import {
   typeAnnotation,
   workspaceFinalizer,
 } from "../names.ts";
-import { listAt, objectAt, textAt, textsAt, valueAt } from "../reading.ts";
 import { systemTypes } from "../system-client.ts";
 import { fullNameOf, resolveWorkspaceType, typeNamed } from "../workspace-types.ts";
 import type { ControllerWorld } from "./world.ts";

@@ -1,7 +1,7 @@
 import type { Access } from "../../../../lib/embedded/auth/access.ts";
 import { createServiceAccountTokens } from "../../../../lib/embedded/auth/service-account-tokens.ts";
 import { clusterDefinitions, commonDefinitions } from "../../../../lib/embedded/builtin/definitions.ts";
-import type { HookContext, ResourceDefinition } from "../../../../lib/embedded/definition.ts";
+import type { Catalog, HookContext, ResourceDefinition } from "../../../../lib/embedded/definition.ts";
 import type { Operations } from "../../../../lib/embedded/operations.ts";
 
 /** Everyone may do everything, and nobody has a token. */
@@ -23,6 +23,11 @@ export function definitionOf(kind: string, group?: string): ResourceDefinition {
   const found = builtinDefinitions.find((item) => item.kind === kind && (group === undefined || item.group === group));
   if (found === undefined) throw new Error(`no built-in kind ${kind}`);
   return found;
+}
+
+/** A catalog that shows these types, to those who ask for all of them. */
+export function aCatalog(definitions: readonly ResourceDefinition[]): Catalog {
+  return { definitions: () => definitions, find: () => undefined };
 }
 
 /** For hooks that do not look further than their object. */

@@ -1,22 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { textAt } from "../../../../lib/embedded/kcp/reading.ts";
-import {
-  aBinding,
-  bindingsPath,
-  exportedWidgets,
-  exportsPath,
-  type KcpUnderTest,
-  kcpUnderTest,
-  merge,
-  workspaces,
-} from "./support.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { textAt } from "../../../../lib/embedded/fields.ts";
+import { aBinding, bindingsPath, exportedWidgets, exportsPath, kcpForEachTest, merge, workspaces } from "./support.ts";
 
-let test: KcpUnderTest;
-beforeEach(async () => {
-  test = await kcpUnderTest();
-  test.kcp.createWorkspace("root:a");
-});
-afterEach(() => test.kcp.stop());
+const test = kcpForEachTest();
+beforeEach(() => void test.kcp.createWorkspace("root:a"));
 
 const roles = "/apis/rbac.authorization.k8s.io/v1";
 const aRole = (name: string, rules: readonly object[]) => ({

@@ -1,5 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { valueAt } from "../../../../lib/embedded/kcp/reading.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { valueAt } from "../../../../lib/embedded/fields.ts";
 import {
   aBinding,
   anExport,
@@ -10,18 +10,13 @@ import {
   configMapClaim,
   exportedWidgets,
   exportsPath,
-  type KcpUnderTest,
-  kcpUnderTest,
+  kcpForEachTest,
   merge,
   schemasPath,
   slicesPath,
 } from "./support.ts";
 
-let test: KcpUnderTest;
-beforeEach(async () => {
-  test = await kcpUnderTest();
-});
-afterEach(() => test.kcp.stop());
+const test = kcpForEachTest();
 
 const provider = "/clusters/root:provider";
 const consumer = "/clusters/root:consumer";

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { valueAt } from "../../../../lib/embedded/kcp/reading.ts";
-import { bindingsPath, exportsPath, type KcpUnderTest, kcpUnderTest, schemasPath } from "./support.ts";
+import { describe, expect, it } from "vitest";
+import { valueAt } from "../../../../lib/embedded/fields.ts";
+import { bindingsPath, exportsPath, kcpForAllTests, schemasPath } from "./support.ts";
 
-let test: KcpUnderTest;
-beforeAll(async () => {
-  test = await kcpUnderTest();
-});
-afterAll(() => test.kcp.stop());
+const test = kcpForAllTests();
 
 const roles = "/apis/rbac.authorization.k8s.io/v1";
 const names = async (path: string): Promise<unknown> => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { valueAt } from "../../../../lib/embedded/fields.ts";
 import {
   bindingFromStored,
   bindingToStored,
   exportFromStored,
   exportToStored,
 } from "../../../../lib/embedded/kcp/conversion.ts";
-import { valueAt } from "../../../../lib/embedded/kcp/reading.ts";
 
 const stored = (kind: string, spec: object, extra: object = {}) => ({
   apiVersion: "apis.kcp.io/v1alpha2",

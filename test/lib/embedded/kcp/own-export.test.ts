@@ -1,16 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { apiBinding, apiExport, type ExportVersion, exportVersions } from "../../../../lib/api/api-export.ts";
 import { bindingName, exportWorkspace } from "../../../../lib/api/group.ts";
 import { kinds } from "../../../../lib/api/kinds.ts";
 import { apiResourceSchema } from "../../../../lib/api/resource-schema.ts";
 import { workloadTypes } from "../../../../lib/api/workload-types.ts";
-import { bindingsPath, type KcpUnderTest, kcpUnderTest, schemasPath } from "./support.ts";
+import { bindingsPath, kcpForEachTest, schemasPath } from "./support.ts";
 
-let test: KcpUnderTest;
-beforeEach(async () => {
-  test = await kcpUnderTest();
-});
-afterEach(() => test.kcp.stop());
+const test = kcpForEachTest();
 
 const served = [...kinds, ...workloadTypes];
 

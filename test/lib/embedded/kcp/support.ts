@@ -1,9 +1,10 @@
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { valueAt } from "../../../../lib/embedded/fields.ts";
 import {
   type EmbeddedKcp,
   type EmbeddedKcpOptions,
   startEmbeddedKcp,
 } from "../../../../lib/embedded/kcp/embedded-kcp.ts";
-import { valueAt } from "../../../../lib/embedded/kcp/reading.ts";
 
 export type Answer = Readonly<{ status: number; body: unknown; message: string }>;
 export type CallOptions = Readonly<{ token?: string; type?: string }>;
@@ -45,6 +46,36 @@ export async function kcpUnderTest(options: EmbeddedKcpOptions = {}): Promise<Kc
     kcp,
     call,
     read: async (path, ...fields) => valueAt((await call("GET", path)).body, ...fields),
+  };
+}
+
+/** A kcp of its own for each test of a file, stopped at its end; in a hook or a test it is the one of the moment. */
+export const kcpForEachTest = (): KcpUnderTest => kcpWithin(beforeEach, afterEach);
+
+/** One kcp for all tests of a file. */
+export const kcpForAllTests = (): KcpUnderTest => kcpWithin(beforeAll, afterAll);
+
+type Hook = (run: () => Promise<void>) => void;
+
+function kcpWithin(before: Hook, after: Hook): KcpUnderTest {
+  let started: KcpUnderTest | undefined;
+  const current = (): KcpUnderTest => {
+    if (started === undefined) throw new Error("kcp runs only within a test");
+    return started;
+  };
+  before(async () => {
+    started = await kcpUnderTest();
+  });
+  after(async () => {
+    await started?.kcp.stop();
+    started = undefined;
+  });
+  return {
+    get kcp() {
+      return current().kcp;
+    },
+    call: (...args) => current().call(...args),
+    read: (...args) => current().read(...args),
   };
 }
 

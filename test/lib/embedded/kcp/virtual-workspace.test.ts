@@ -1,5 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { valueAt } from "../../../../lib/embedded/kcp/reading.ts";
+import { describe, expect, it } from "vitest";
+import { valueAt } from "../../../../lib/embedded/fields.ts";
 import {
   aResource,
   aSchema,
@@ -8,17 +8,12 @@ import {
   configMapClaim,
   exportedWidgets,
   exportsPath,
-  type KcpUnderTest,
-  kcpUnderTest,
+  kcpForEachTest,
   merge,
   schemasPath,
 } from "./support.ts";
 
-let test: KcpUnderTest;
-beforeEach(async () => {
-  test = await kcpUnderTest();
-});
-afterEach(() => test.kcp.stop());
+const test = kcpForEachTest();
 
 const all = { ...configMapClaim, state: "Accepted", selector: { matchAll: true } };
 const some = { ...configMapClaim, state: "Accepted", selector: { matchLabels: { app: "x" } } };

@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
   anExport,
   aWorkspace,
   bindingsPath,
   configMapClaim,
   exportsPath,
-  type KcpUnderTest,
-  kcpUnderTest,
+  kcpForAllTests,
   merge,
   workspaces,
 } from "./support.ts";
 
-let test: KcpUnderTest;
-beforeAll(async () => {
-  test = await kcpUnderTest();
-});
-afterAll(() => test.kcp.stop());
+const test = kcpForAllTests();
 
 const root = `/clusters/root${workspaces}`;
 

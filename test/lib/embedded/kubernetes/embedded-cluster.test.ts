@@ -14,6 +14,16 @@ const template = (image: string, annotations?: Record<string, string>) => ({
   metadata: { labels: { app: "x" }, ...(annotations === undefined ? {} : { annotations }) },
   spec: { containers: [{ name: "c", image }] },
 });
+const aDatabase = (more: object = {}) => ({
+  metadata: { name: "db" },
+  spec: {
+    replicas: 2,
+    serviceName: "db",
+    selector: { matchLabels: { app: "x" } },
+    template: template("db:1"),
+    ...more,
+  },
+});
 
 describe("a new cluster", () => {
   test("has what every cluster has", async () => {
@@ -192,14 +202,7 @@ describe("other workloads", () => {
       metadata: { name: "data" },
       spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
     };
-    const spec = {
-      replicas: 2,
-      serviceName: "db",
-      selector: { matchLabels: { app: "x" } },
-      template: template("db:1"),
-      volumeClaimTemplates: [claim],
-    };
-    create("statefulsets", { metadata: { name: "db" }, spec });
+    create("statefulsets", aDatabase({ volumeClaimTemplates: [claim] }));
     clock.advance(50);
     expect(names(list("pods"))).toEqual(["db-0"]);
     clock.advance(2000);
@@ -222,13 +225,7 @@ describe("other workloads", () => {
   });
   test("a stateful set updates its pods from the last", async () => {
     const { create, get, list, patch, clock } = await startTestCluster();
-    const spec = {
-      replicas: 2,
-      serviceName: "db",
-      selector: { matchLabels: { app: "x" } },
-      template: template("db:1"),
-    };
-    create("statefulsets", { metadata: { name: "db" }, spec });
+    create("statefulsets", aDatabase());
     clock.advance(2000);
     patch("statefulsets", "db", { spec: { template: { spec: { containers: [{ name: "c", image: "db:2" }] } } } });
     clock.advance(250);
@@ -241,13 +238,7 @@ describe("other workloads", () => {
   });
   test("what was left behind on purpose is taken over by the next owner that selects it", async () => {
     const { create, list, remove, clock, failures } = await startTestCluster();
-    const spec = {
-      replicas: 2,
-      serviceName: "db",
-      selector: { matchLabels: { app: "x" } },
-      template: template("db:1"),
-    };
-    create("statefulsets", { metadata: { name: "db" }, spec });
+    create("statefulsets", aDatabase());
     create("deployments", aWebApp(2));
     clock.advance(2000);
     const before = names(list("pods"));
@@ -255,7 +246,7 @@ describe("other workloads", () => {
     remove("deployments", "web", { propagationPolicy: "Orphan" });
     clock.advance(2000);
     expect(names(list("pods"))).toEqual(before);
-    const owners = [create("statefulsets", { metadata: { name: "db" }, spec }), create("deployments", aWebApp(2))].map(
+    const owners = [create("statefulsets", aDatabase()), create("deployments", aWebApp(2))].map(
       ({ metadata }) => metadata.uid,
     );
     clock.advance(2000);

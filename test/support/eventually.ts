@@ -1,0 +1,12 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/** Asks again until `missing` says that nothing is missing; the time-out prints what still was. */
+export async function eventually(missing: () => Promise<string | undefined>, limitMs = 15_000): Promise<void> {
+  const end = Date.now() + limitMs;
+  for (;;) {
+    const answer = await missing();
+    if (answer === undefined) return;
+    if (Date.now() > end) throw new Error(`after ${limitMs} ms: ${answer}`);
+    await delay(25);
+  }
+}
