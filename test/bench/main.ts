@@ -1,0 +1,93 @@
+// `npm run bench`: measures the embedded servers and the client, and compares them with what was aimed at.
+import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
+import { parseArgs } from "node:util";
+import { benchEmbedded } from "./embedded.ts";
+import { benchReal } from "./real.ts";
+import { type BenchReport, formatReport } from "./report.ts";
+import { quick, type Settings, thorough } from "./settings.ts";
+import { benchStart } from "./start.ts";
+
+type Bench = Readonly<{ about: string; run: (settings: Settings) => Promise<BenchReport> }>;
+
+const benches: ReadonlyMap<string, Bench> = new Map([
+  ["start", { about: "time and memory of an embedded kcp and two clusters in a fresh process", run: benchStart }],
+  ["embedded", { about: "calls and watches of an embedded cluster", run: benchEmbedded }],
+  ["real", { about: "the same against a real kube-apiserver (npm run real:build)", run: benchReal }],
+]);
+
+const usage = `Usage: npm run bench -- [name…] [-o json] [--list] [--quick]
+
+  --list   name the benches
+  --quick  less of everything: an impression in well under a minute
+  -o json  machine-readable
+
+A bench that crashes makes the exit code 1; a goal that is missed does not.
+`;
+
+type Machine = Readonly<{ cores: number; cpu: string; memoryGb: number; node: string; platform: string; load: number }>;
+
+const machine = (): Machine => ({
+  cores: availableParallelism(),
+  cpu: cpus()[0]?.model.trim() ?? "unknown",
+  memoryGb: Math.round(totalmem() / 1e9),
+  node: process.version,
+  platform: `${process.platform} ${process.arch}`,
+  load: loadavg()[0] ?? 0,
+});
+
+function formatMachine({ cores, cpu, memoryGb, node, platform, load }: Machine): string {
+  const busy = load > cores / 2 ? "; the machine is busy: times come out longer than they are" : "";
+  return `${cores} cores (${cpu}), ${memoryGb} GB, ${platform}, Node ${node}, load ${load.toFixed(1)}${busy}`;
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      output: { type: "string", short: "o", default: "text" },
+      list: { type: "boolean", default: false },
+      quick: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  const print = (text: string) => process.stdout.write(`${text}\n`);
+  if (values.help) {
+    print(usage);
+    return 0;
+  }
+  if (values.list) {
+    for (const [name, { about }] of benches) print(`${name.padEnd(10)}${about}`);
+    return 0;
+  }
+  const unknown = positionals.filter((name) => !benches.has(name));
+  if (unknown.length > 0)
+    throw new Error(`no bench "${unknown.join('", "')}"; there are ${[...benches.keys()].join(", ")}`);
+  if (!["text", "json"].includes(values.output)) throw new Error(`-o ${values.output}: text or json`);
+
+  const text = values.output === "text";
+  const before = machine();
+  if (text) print(formatMachine(before));
+  const reports: BenchReport[] = [];
+  let crashed = false;
+  for (const [name, { run }] of benches) {
+    if (positionals.length > 0 && !positionals.includes(name)) continue;
+    try {
+      const report = await run(values.quick ? quick : thorough);
+      reports.push(report);
+      if (text) print(`\n${formatReport(report)}`);
+    } catch (error) {
+      crashed = true;
+      process.stderr.write(`\n${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    }
+  }
+  if (!text) print(JSON.stringify({ machine: before, reports }, undefined, 2));
+  return crashed ? 1 : 0;
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n${usage}`);
+  process.exitCode = 2;
+}
