@@ -1,4 +1,3 @@
-import { STATUS_CODES } from "node:http";
 import { ControllerError, type Fault } from "../model/fault.ts";
 import type { Status } from "../model/kube-object.ts";
 import { faultOfStatus, type NetworkTrouble, ruleOfNetworkCode } from "./fault-tables.ts";
@@ -93,7 +92,9 @@ function wordsOf({ status, headers, text }: Answer, body: Status | undefined): s
   const type = headers["content-type"] ?? "";
   const readable = type.startsWith("text/plain") || type.startsWith("application/json");
   const said = readable ? oneLine(text, 200) : "";
-  return said === "" ? (STATUS_CODES[status]?.toLowerCase() ?? "unknown status") : said;
+  if (said !== "") return said;
+  // Asked for only when it is needed: importing node:http costs every process its memory and start.
+  return process.getBuiltinModule("node:http").STATUS_CODES[status]?.toLowerCase() ?? "unknown status";
 }
 
 /** Turns an HTTP answer that is a failure into its error. `what` says what was asked of whom. */
