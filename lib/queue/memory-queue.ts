@@ -1,0 +1,353 @@
+import type { Clock } from "../model/clock.ts";
+import { ControllerError } from "../model/fault.ts";
+import { formatKey, type ObjectKey } from "../model/key.ts";
+import type { Next } from "../model/next.ts";
+import { type AfterFailure, afterFailure, type FailureSort, readableCause, sortOfFailure } from "./after-failure.ts";
+import { createFairLine } from "./fair-line.ts";
+import type { QueueEvent, SetAside } from "./queue-event.ts";
+import { createTimetable } from "./timetable.ts";
+import type { Work, WorkItem, WorkQueue } from "./work-queue.ts";
+
+/** How much a queue in memory holds. */
+export type QueueLimits = Readonly<{
+  /** Keys that wait, run, or come back later. What is sent beyond is refused as throttled. @default 1,000,000 */
+  keys?: number;
+  /** Keys set aside; the one that has lain there longest makes room. @default 1,000 */
+  setAside?: number;
+}>;
+
+export type MemoryQueueOptions = Readonly<{
+  clock: Clock;
+  /** From 0 up to 1; the spread of the waits between attempts. */
+  random: () => number;
+  limits?: QueueLimits;
+  /** Told of everything that happens, after it has; for metrics and logs. What it throws is nobody's. */
+  onEvent?: (event: QueueEvent) => void;
+}>;
+
+export type RunOptions = Readonly<{
+  /** How many keys are worked on at once. */
+  workers: number;
+  /** Ends the run: nothing more is begun, what is in flight may finish. */
+  signal: AbortSignal;
+  /** How long what is in flight may take after that; then its own signal aborts and it is returned. @default 10 */
+  graceSeconds?: number;
+}>;
+
+/** A work queue in this process's memory, with the workers that empty it. */
+export interface MemoryQueue extends WorkQueue {
+  /**
+   * Works until the signal aborts, and is done when everything in flight has ended. What was cut off is in the queue
+   * again, as is everything not begun. Nothing falls due while nobody runs.
+   */
+  run(work: Work, options: RunOptions): Promise<void>;
+  /** Keys that wait for a worker. */
+  readonly depth: number;
+  /** Keys that are being worked on. */
+  readonly inFlight: number;
+  /** Keys that wait for a time. */
+  readonly waiting: number;
+  /** Keys that have failed since they last succeeded and will be tried again. */
+  readonly failing: number;
+  /** How long the key that has waited longest for a worker has done so. */
+  oldestAgeSeconds(): number;
+  /** What was given up, longest ago first. A key leaves the list when its work succeeds. */
+  setAside(): readonly SetAside[];
+  /** Sends again what was set aside, or only that key; answers how many. */
+  redrive(key?: ObjectKey): number;
+}
+
+type Later = Readonly<{ atMs: number; cancel: () => void }>;
+
+/** All that is known of a key. There is none for a key that neither waits nor runs nor comes back. */
+type Entry = {
+  readonly key: ObjectKey;
+  readonly text: string;
+  /** What to run next. While nothing runs, the entry is then in line. */
+  pending: Readonly<{ item: WorkItem; sinceMs: number }> | undefined;
+  running: boolean;
+  /** The earliest time that a sender asked for. */
+  asked: Later | undefined;
+  /** What the last run wants: a retry or a look later. A newer run knows better, so its beginning takes this back. */
+  own: Later | undefined;
+  /** Failures since the last success, each sort by itself. */
+  failures: Map<FailureSort, number> | undefined;
+};
+
+type Run = {
+  readonly work: Work;
+  readonly workers: number;
+  readonly cut: AbortController;
+  readonly ended: () => void;
+  busy: number;
+  draining: boolean;
+};
+
+type Ending = Readonly<{ next: Next } | { error: unknown; sort: FailureSort; attempts: number; after: AfterFailure }>;
+
+/** Creates a work queue in memory. Time comes from the clock alone; the same sends and the same random numbers give the same order. */
+export function createMemoryQueue({ clock, random, limits = {}, onEvent }: MemoryQueueOptions): MemoryQueue {
+  const mostKeys = limits.keys ?? 1_000_000;
+  const mostSetAside = limits.setAside ?? 1_000;
+  const entries = new Map<string, Entry>();
+  const line = createFairLine<Entry>();
+  const timetable = createTimetable(clock);
+  const asideByKey = new Map<string, SetAside>();
+  const runs = new Set<Run>();
+  let inFlight = 0;
+  let isPumping = false;
+
+  const tell = (event: QueueEvent): void => {
+    try {
+      onEvent?.(event);
+    } catch {
+      // Whoever only listens must not be able to stop the work.
+    }
+  };
+
+  const entryOf = (key: ObjectKey): Entry => {
+    const text = formatKey(key);
+    const known = entries.get(text);
+    if (known !== undefined) return known;
+    const entry: Entry = {
+      key,
+      text,
+      pending: undefined,
+      running: false,
+      asked: undefined,
+      own: undefined,
+      failures: undefined,
+    };
+    entries.set(text, entry);
+    return entry;
+  };
+
+  const forgetIfIdle = (entry: Entry): void => {
+    const { pending, running, asked, own } = entry;
+    if (!running && pending === undefined && asked === undefined && own === undefined) entries.delete(entry.text);
+  };
+
+  const refuseBeyondLimit = (items: readonly WorkItem[]): void => {
+    if (entries.size + items.length <= mostKeys) return;
+    const fresh = new Set(items.map(({ key }) => formatKey(key)).filter((text) => !entries.has(text)));
+    if (entries.size + fresh.size <= mostKeys) return;
+    throw new ControllerError("throttled", `queue: ${fresh.size} more keys are too many beside ${entries.size}`);
+  };
+
+  const add = (entry: Entry, item: WorkItem, sinceMs: number): void => {
+    const { pending } = entry;
+    if (pending === undefined) {
+      entry.pending = { item, sinceMs };
+      if (!entry.running) line.join(entry.key.cluster, entry);
+    } else {
+      // The newest reason, but no version is lost: a reader may want to know how fresh it has to be.
+      const resourceVersion = item.resourceVersion ?? pending.item.resourceVersion;
+      entry.pending = { item: { ...item, resourceVersion }, sinceMs: pending.sinceMs };
+    }
+    tell({ kind: "added", item, collapsed: pending !== undefined });
+    pump();
+  };
+
+  const addLater = (entry: Entry, slot: "asked" | "own", item: WorkItem, afterSeconds: number): void => {
+    const atMs = clock.now() + afterSeconds * 1000;
+    const present = entry[slot];
+    if (present !== undefined && present.atMs <= atMs) return;
+    present?.cancel();
+    const cancel = timetable.book(atMs, () => {
+      entry[slot] = undefined;
+      add(entry, item, atMs);
+    });
+    entry[slot] = { atMs, cancel };
+    tell({ kind: "delayed", item, afterSeconds });
+  };
+
+  /** Gives work to whoever is free; after the present step, so that what is sent together is seen together. */
+  const pump = (): void => {
+    if (isPumping || runs.size === 0) return;
+    isPumping = true;
+    queueMicrotask(() => {
+      isPumping = false;
+      for (const run of runs) {
+        while (!run.draining && run.busy < run.workers) {
+          const entry = line.next();
+          if (entry === undefined) return;
+          begin(run, entry);
+        }
+      }
+    });
+  };
+
+  const begin = (run: Run, entry: Entry): void => {
+    const { pending } = entry;
+    if (pending === undefined) return; // who is in line has something pending
+    entry.own?.cancel();
+    entry.own = undefined;
+    entry.pending = undefined;
+    entry.running = true;
+    run.busy += 1;
+    inFlight += 1;
+    const startedMs = clock.now();
+    tell({ kind: "started", item: pending.item, waitedSeconds: Math.max(0, startedMs - pending.sinceMs) / 1000 });
+    void perform(run, entry, pending.item).then((ending) => end(run, entry, { ...pending, startedMs }, ending));
+  };
+
+  const perform = async (run: Run, entry: Entry, item: WorkItem): Promise<Ending | undefined> => {
+    try {
+      const next = await run.work(item, run.cut.signal);
+      if (next.kind === "check-again") refuseStrangeTime(next.afterSeconds);
+      return { next };
+    } catch (error) {
+      if (run.cut.signal.aborted) return undefined; // it was cut off: that says nothing about the key
+      const sort = sortOfFailure(error);
+      const failures = entry.failures ?? new Map<FailureSort, number>();
+      const attempts = (failures.get(sort) ?? 0) + 1;
+      entry.failures = failures.set(sort, attempts);
+      return { error, sort, attempts, after: afterFailure(error, attempts, random()) };
+    }
+  };
+
+  const end = (
+    run: Run,
+    entry: Entry,
+    begun: Readonly<{ item: WorkItem; sinceMs: number; startedMs: number }>,
+    ending: Ending | undefined,
+  ): void => {
+    const { item } = begun;
+    entry.running = false;
+    run.busy -= 1;
+    inFlight -= 1;
+    if (ending === undefined) entry.pending ??= begun;
+    // It goes behind those who came while it ran: another of its tenant's keys is not held back by it.
+    if (entry.pending !== undefined) line.join(entry.key.cluster, entry);
+    if (ending !== undefined && "next" in ending) succeed(entry, item, ending.next);
+    else if (ending !== undefined) fail(entry, item, ending);
+    forgetIfIdle(entry);
+
+    const durationSeconds = Math.max(0, clock.now() - begun.startedMs) / 1000;
+    if (ending === undefined) tell({ kind: "ended", item, durationSeconds, outcome: "returned" });
+    else if ("next" in ending) tell({ kind: "ended", item, durationSeconds, outcome: ending.next.kind });
+    else {
+      const { error, sort, attempts, after } = ending;
+      const afterSeconds = after.kind === "retry" ? after.afterSeconds : undefined;
+      tell({ kind: "ended", item, durationSeconds, outcome: after.kind, error, sort, attempts, afterSeconds });
+    }
+    if (run.draining && run.busy === 0) run.ended();
+    else pump();
+  };
+
+  const succeed = (entry: Entry, item: WorkItem, next: Next): void => {
+    entry.failures = undefined;
+    asideByKey.delete(entry.text);
+    // Also a wait of no time goes through the clock: a key that always wants to run must not keep others from the processor.
+    if (next.kind === "check-again") addLater(entry, "own", { ...item, reason: "check-again" }, next.afterSeconds);
+  };
+
+  const fail = (entry: Entry, item: WorkItem, failure: Exclude<Ending, { next: Next }>): void => {
+    const { after, attempts, error } = failure;
+    switch (after.kind) {
+      case "retry": {
+        const again: WorkItem = { ...item, reason: "retry" };
+        if (after.afterSeconds > 0) addLater(entry, "own", again, after.afterSeconds);
+        // A fresh change that came meanwhile is tried at once anyway, and says more.
+        else if (entry.pending === undefined) add(entry, again, clock.now());
+        return;
+      }
+      case "drop":
+        entry.failures = undefined;
+        return;
+      case "set-aside":
+        entry.failures = undefined;
+        asideByKey.delete(entry.text);
+        asideByKey.set(entry.text, { item, cause: readableCause(error), attempts, atMs: clock.now() });
+        for (const longest of asideByKey.keys()) {
+          if (asideByKey.size <= mostSetAside) break;
+          asideByKey.delete(longest);
+        }
+    }
+  };
+
+  return {
+    send: async (items) => {
+      refuseBeyondLimit(items);
+      for (const item of items) add(entryOf(item.key), item, clock.now());
+    },
+    sendLater: async (item, afterSeconds) => {
+      refuseStrangeTime(afterSeconds);
+      refuseBeyondLimit([item]);
+      if (afterSeconds <= 0) add(entryOf(item.key), item, clock.now());
+      else addLater(entryOf(item.key), "asked", item, afterSeconds);
+    },
+    run: (work, { workers, signal, graceSeconds = 10 }) =>
+      new Promise((resolve, reject) => {
+        if (!Number.isInteger(workers) || workers < 1) {
+          reject(new ControllerError("invalid", `queue: ${workers} workers: a whole number from 1 on is needed`));
+          return;
+        }
+        if (signal.aborted) {
+          resolve();
+          return;
+        }
+        let disarm = (): void => {};
+        const run: Run = {
+          work,
+          workers,
+          cut: new AbortController(),
+          busy: 0,
+          draining: false,
+          ended: () => {
+            disarm();
+            runs.delete(run);
+            if (runs.size === 0) timetable.stop();
+            resolve();
+          },
+        };
+        const drain = (): void => {
+          run.draining = true;
+          if (run.busy === 0) run.ended();
+          else disarm = clock.after(graceSeconds * 1000, () => run.cut.abort());
+        };
+        signal.addEventListener("abort", drain, { once: true });
+        runs.add(run);
+        timetable.start();
+        pump();
+      }),
+    get depth() {
+      return line.length;
+    },
+    get inFlight() {
+      return inFlight;
+    },
+    get waiting() {
+      let waiting = 0;
+      for (const { asked, own } of entries.values()) if (asked !== undefined || own !== undefined) waiting += 1;
+      return waiting;
+    },
+    get failing() {
+      let failing = 0;
+      for (const { failures } of entries.values()) if (failures !== undefined) failing += 1;
+      return failing;
+    },
+    oldestAgeSeconds: () => {
+      let oldestMs = clock.now();
+      for (const { pending } of entries.values()) oldestMs = Math.min(oldestMs, pending?.sinceMs ?? oldestMs);
+      return (clock.now() - oldestMs) / 1000;
+    },
+    setAside: () => [...asideByKey.values()],
+    redrive: (key) => {
+      const chosen = key === undefined ? [...asideByKey.keys()] : [formatKey(key)];
+      let redriven = 0;
+      for (const text of chosen) {
+        const aside = asideByKey.get(text);
+        if (aside === undefined) continue;
+        asideByKey.delete(text);
+        add(entryOf(aside.item.key), { ...aside.item, reason: "retry" }, clock.now());
+        redriven += 1;
+      }
+      return redriven;
+    },
+  };
+}
+
+function refuseStrangeTime(seconds: number): void {
+  if (!Number.isFinite(seconds)) throw new RangeError(`queue: later by ${seconds} seconds is no time`);
+}

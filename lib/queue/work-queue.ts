@@ -1,0 +1,27 @@
+import type { ObjectKey } from "../model/key.ts";
+import type { Next } from "../model/next.ts";
+
+/** Why a key is sent; for logs and metrics, and for the cloud queue's deduplication. Never an action. */
+export const reasons = ["changed", "fan-out", "resync", "check-again", "retry", "on-demand", "heartbeat"] as const;
+export type Reason = (typeof reasons)[number];
+
+/** A message: a key, never an object. */
+export type WorkItem = Readonly<{
+  key: ObjectKey;
+  reason: Reason;
+  /** Of the change that woke it, where one did. */
+  resourceVersion?: string | undefined;
+}>;
+
+/**
+ * What client-go's work queue promises: one in flight per key; adds while waiting collapse into one; an add while running
+ * runs again after; a retry backs off per key and never holds back a fresh change of that key.
+ */
+export interface WorkQueue {
+  send(items: readonly WorkItem[]): Promise<void>;
+  /** At the earliest after that time. An earlier wish for the same key wins over a later one. */
+  sendLater(item: WorkItem, afterSeconds: number): Promise<void>;
+}
+
+/** Works on one key. Faults that may pass are thrown and retried; anything else thrown is retried and at last set aside. */
+export type Work = (item: WorkItem, signal: AbortSignal) => Promise<Next>;

@@ -1,0 +1,259 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ControllerError } from "../../lib/model/fault.ts";
+import type { ObjectKey } from "../../lib/model/key.ts";
+import { checkAgain, settled } from "../../lib/model/next.ts";
+import type { Work, WorkItem, WorkQueue } from "../../lib/queue/work-queue.ts";
+
+/** A queue under test, with its workers and its time in the test's hand. */
+export interface QueueUnderTest {
+  readonly queue: WorkQueue;
+  /** Begins to work; at most one run at a time. */
+  start(work: Work, options: Readonly<{ workers: number }>): void;
+  /** Stops the run, and is done when everything in flight has ended. */
+  stop(): Promise<void>;
+  /** Lets time pass, and waits until nothing more happens by itself. */
+  pass(seconds: number): Promise<void>;
+  setAside(): Promise<readonly Readonly<{ key: ObjectKey; cause: string }>[]>;
+  redrive(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const item = (name: string, reason: WorkItem["reason"] = "changed", cluster = "tenant-a"): WorkItem => ({
+  key: { cluster, kind: "WorkloadPlacement", name },
+  reason,
+});
+
+/** Work that is let go by the test. */
+function gate() {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { passed: promise, open: () => resolve() };
+}
+
+/** The promises of a work queue, for every form of it. */
+export function workQueueContract(name: string, create: () => Promise<QueueUnderTest>): void {
+  describe(`the work queue's contract: ${name}`, () => {
+    let under: QueueUnderTest;
+    let ran: string[];
+    beforeEach(async () => {
+      under = await create();
+      ran = [];
+    });
+    afterEach(async () => {
+      await under.stop();
+      await under.close();
+    });
+
+    /** Notes the key, then does what is said for that run of it. */
+    const noting =
+      (...script: Work[]): Work =>
+      async (work, signal) => {
+        const earlier = ran.filter((one) => one === work.key.name).length;
+        ran.push(work.key.name);
+        return (await script[Math.min(earlier, script.length - 1)]?.(work, signal)) ?? settled;
+      };
+    const failing =
+      (error: unknown): Work =>
+      async () => {
+        throw error;
+      };
+
+    test("what is sent is worked on", async () => {
+      under.start(noting(), { workers: 2 });
+      await under.queue.send([item("one"), item("two")]);
+      await under.pass(0);
+      expect(ran.toSorted()).toEqual(["one", "two"]);
+    });
+
+    test("what is sent before anybody works is kept", async () => {
+      await under.queue.send([item("one")]);
+      under.start(noting(), { workers: 1 });
+      await under.pass(0);
+      expect(ran).toEqual(["one"]);
+    });
+
+    test("adds while waiting collapse into one", async () => {
+      await under.queue.send([item("one"), item("one")]);
+      await under.queue.send([item("one")]);
+      under.start(noting(), { workers: 3 });
+      await under.pass(0);
+      expect(ran).toEqual(["one"]);
+    });
+
+    test("a key is never in flight twice, and an add while it runs runs after", async () => {
+      const gates = [gate(), gate()];
+      let now = 0;
+      let most = 0;
+      under.start(
+        noting(async ({ key }) => {
+          if (key.name !== "one") return settled;
+          now += 1;
+          most = Math.max(most, now);
+          await gates[ran.filter((one) => one === "one").length - 1]?.passed;
+          now -= 1;
+          return settled;
+        }),
+        { workers: 3 },
+      );
+      await under.queue.send([item("one")]);
+      await under.pass(0);
+      await under.queue.send([{ ...item("one"), resourceVersion: "2" }, item("two")]);
+      await under.pass(0);
+      expect(ran, "the other key is not held back").toEqual(["one", "two"]);
+      gates[0]?.open();
+      await under.pass(0);
+      expect(ran).toEqual(["one", "two", "one"]);
+      gates[1]?.open();
+      await under.pass(0);
+      expect(most).toBe(1);
+    });
+
+    test("what is sent for later runs not before its time, and then once", async () => {
+      under.start(noting(), { workers: 1 });
+      await under.queue.sendLater(item("one", "resync"), 60);
+      await under.pass(59);
+      expect(ran).toEqual([]);
+      await under.pass(2);
+      expect(ran).toEqual(["one"]);
+      await under.pass(120);
+      expect(ran).toEqual(["one"]);
+    });
+
+    test("an earlier wish wins over a later one, whichever came first", async () => {
+      under.start(noting(), { workers: 1 });
+      await under.queue.sendLater(item("one"), 60);
+      await under.queue.sendLater(item("one"), 10);
+      await under.queue.sendLater(item("two"), 10);
+      await under.queue.sendLater(item("two"), 60);
+      await under.pass(11);
+      expect(ran.toSorted()).toEqual(["one", "two"]);
+    });
+
+    test("a run that wants to look again is run again after that time", async () => {
+      under.start(
+        noting(
+          async () => checkAgain(30),
+          async () => settled,
+        ),
+        { workers: 1 },
+      );
+      await under.queue.send([item("one")]);
+      await under.pass(29);
+      expect(ran).toEqual(["one"]);
+      await under.pass(2);
+      expect(ran).toEqual(["one", "one"]);
+    });
+
+    test.each(["conflict", "throttled", "unreachable"] as const)(
+      "the fault %s is retried until it has passed, and never set aside",
+      async (fault) => {
+        const error = new ControllerError(fault, "not now");
+        under.start(
+          noting(...Array<Work>(9).fill(failing(error)), async () => settled),
+          { workers: 1 },
+        );
+        await under.queue.send([item("one")]);
+        for (let round = 0; round < 20; round++) await under.pass(31);
+        expect(ran).toHaveLength(10);
+        expect(await under.setAside()).toEqual([]);
+      },
+    );
+
+    test("a fault that lasts is not retried: its change will bring the key back", async () => {
+      under.start(noting(failing(new ControllerError("forbidden", "no access"))), { workers: 1 });
+      await under.queue.send([item("one")]);
+      for (let round = 0; round < 10; round++) await under.pass(31);
+      expect(ran).toEqual(["one"]);
+      expect(await under.setAside()).toEqual([]);
+    });
+
+    test("something unforeseen is set aside at the fifth time, its cause readable", async () => {
+      under.start(noting(failing(new TypeError("x is not a function"))), { workers: 1 });
+      await under.queue.send([item("one")]);
+      for (let round = 0; round < 10; round++) await under.pass(31);
+      expect(ran).toHaveLength(5);
+      const [aside, ...more] = await under.setAside();
+      expect(more).toEqual([]);
+      expect(aside?.key).toEqual(item("one").key);
+      expect(aside?.cause).toContain("x is not a function");
+    });
+
+    test("what was set aside is worked on when it changes, and when it is sent again", async () => {
+      under.start(
+        noting(...Array<Work>(5).fill(failing(new TypeError("bug"))), async () => settled),
+        { workers: 1 },
+      );
+      await under.queue.send([item("one"), item("two")]);
+      for (let round = 0; round < 10; round++) await under.pass(31);
+      expect(await under.setAside()).toHaveLength(2);
+      ran = ran.filter((one) => one === "two"); // from here the first key succeeds as if its bug were mended
+      ran.push(...Array<string>(5).fill("one"));
+      await under.queue.send([{ ...item("one"), resourceVersion: "2" }]);
+      await under.pass(0);
+      expect(ran.filter((one) => one === "one")).toHaveLength(6);
+      await under.redrive();
+      await under.pass(1);
+      expect(ran.filter((one) => one === "two")).toHaveLength(6);
+      expect(await under.setAside()).toEqual([]);
+    });
+
+    test("a retry does not hold back a fresh change of its key", async () => {
+      const unreachable = failing(new ControllerError("unreachable", "no route"));
+      under.start(
+        noting(...Array<Work>(6).fill(unreachable), async () => settled),
+        { workers: 1 },
+      );
+      await under.queue.send([item("one")]);
+      for (let round = 0; round < 200 && ran.length < 6; round++) await under.pass(1);
+      expect(ran, "now it waits up to half a minute").toHaveLength(6);
+      await under.queue.send([{ ...item("one"), resourceVersion: "2" }]);
+      await under.pass(0);
+      expect(ran).toHaveLength(7);
+    });
+
+    test("a key that fails does not hold back another", async () => {
+      under.start(
+        noting(async ({ key }) => {
+          if (key.name === "bad") throw new ControllerError("unreachable", "no route");
+          return settled;
+        }),
+        { workers: 1 },
+      );
+      await under.queue.send([item("bad"), item("good")]);
+      await under.pass(0);
+      expect(ran).toContain("good");
+    });
+
+    test("a tenant with much to do does not hold back another", async () => {
+      const many = Array.from({ length: 100 }, (_, index) => item(`noisy-${index}`));
+      await under.queue.send(many);
+      await under.queue.send([item("quiet", "changed", "tenant-b")]);
+      under.start(noting(), { workers: 1 });
+      await under.pass(0);
+      expect(ran).toHaveLength(101);
+      expect(ran.indexOf("quiet")).toBeLessThan(20);
+    });
+
+    test("a stop waits for what is in flight and loses nothing that was not begun", async () => {
+      const one = gate();
+      let done = false;
+      under.start(
+        noting(async () => {
+          await one.passed;
+          done = true;
+          return settled;
+        }),
+        { workers: 1 },
+      );
+      await under.queue.send([item("one"), item("two")]);
+      await under.pass(0);
+      const stopped = under.stop();
+      one.open();
+      await stopped;
+      expect(done).toBe(true);
+      expect(ran).toEqual(["one"]);
+      under.start(noting(), { workers: 1 });
+      await under.pass(0);
+      expect(ran).toEqual(["one", "two"]);
+    });
+  });
+}
