@@ -40,6 +40,25 @@ describe("a good object passes", () => {
         { conditions: [{ ...ready, severity: "Info", observedGeneration: 1 }], lastHeartbeat: "2030-01-01T00:00:00Z" },
       ),
     ],
+    "a placement that wishes for nothing": [workloadPlacement, placement({})],
+    "a placement that wishes for everything": [
+      workloadPlacement,
+      placement({
+        strategy: "Spread",
+        clusterNames: ["east", "west"],
+        preferredClusters: ["east"],
+        numberOfClusters: 2,
+        capabilityRequirements: [{ type: "gpu", required: false, minVersion: "12.4" }],
+        tolerations: [{ key: "a", operator: "Exists", effect: "NoExecute", tolerationSeconds: 60 }],
+        affinity: {
+          clusterAffinity: { required: [{ matchLabels: { a: "b" } }] },
+          clusterAntiAffinity: { preferred: [{ weight: 1, term: { matchLabels: { a: "c" } } }] },
+        },
+        spreadConstraints: [{ topologyKey: "zone", maxSkew: 2, whenUnsatisfiable: "ScheduleAnyway" }],
+        resources: { cpu: "500m", memory: "1Gi" },
+        workloadSelector: { workloadTypes: [{ apiVersion: "apps/v1", kind: "Deployment" }] },
+      }),
+    ],
     "a placement with its strategy alone": [workloadPlacement, placement({ strategy: "Affinity" })],
     "a placement that selects by expression": [
       workloadPlacement,
@@ -106,7 +125,27 @@ describe("a bad value is refused by its field", () => {
       registration({ location: "a" }, { lastHeartbeat: "just now" }),
       ".status.lastHeartbeat",
     ],
-    "no strategy": [workloadPlacement, placement({}), ".spec: must have required property 'strategy'"],
+    "a number of clusters below one": [workloadPlacement, placement({ numberOfClusters: 0 }), ".spec.numberOfClusters"],
+    "a weight above a hundred": [
+      workloadPlacement,
+      placement({ affinity: { clusterAffinity: { preferred: [{ weight: 101, term: {} }] } } }),
+      ".spec.affinity.clusterAffinity.preferred.0.weight",
+    ],
+    "a taint's effect that is none": [
+      workloadPlacement,
+      placement({ tolerations: [{ operator: "Exists", effect: "NoSelect" }] }),
+      ".spec.tolerations.0.effect",
+    ],
+    "a time to bear a taint that is negative": [
+      workloadPlacement,
+      placement({ tolerations: [{ key: "a", tolerationSeconds: -1 }] }),
+      ".spec.tolerations.0.tolerationSeconds",
+    ],
+    "a skew below one": [
+      workloadPlacement,
+      placement({ spreadConstraints: [{ topologyKey: "zone", maxSkew: 0 }] }),
+      ".spec.spreadConstraints.0.maxSkew",
+    ],
     "an unknown strategy": [workloadPlacement, placement({ strategy: "Random" }), ".spec.strategy"],
     "an unknown operator": [
       workloadPlacement,
@@ -171,7 +210,9 @@ describe("our kinds", () => {
   it("give their types to the compiler", () => {
     expectTypeOf<ClusterRegistration["kind"]>().toEqualTypeOf<"ClusterRegistration">();
     expectTypeOf<ClusterRegistration["spec"]["location"]>().toEqualTypeOf<string>();
-    expectTypeOf<WorkloadPlacement["spec"]["strategy"]>().toEqualTypeOf<"RoundRobin" | "Spread" | "Affinity">();
+    expectTypeOf<WorkloadPlacement["spec"]["strategy"]>().toEqualTypeOf<
+      "RoundRobin" | "Spread" | "Affinity" | undefined
+    >();
     expectTypeOf<ClusterRegistration>().toExtend<KubeObject>();
     const spec: WorkloadPlacement["spec"] = { strategy: "Spread" };
     expectTypeOf(spec.capabilityRequirements?.[0]?.required).toEqualTypeOf<boolean | undefined>();

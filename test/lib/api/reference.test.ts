@@ -13,7 +13,7 @@ describe("the reference page", () => {
 
   it("names every field with its rules", () => {
     expect(referencePage()).toContain(
-      "| `spec.strategy` | string | required; one of `RoundRobin`, `Spread`, `Affinity` |",
+      '| `spec.strategy` | string | default `"RoundRobin"`; one of `RoundRobin`, `Spread`, `Affinity` |',
     );
     expect(referencePage()).toContain("| `spec.capabilities[].available` | boolean | default `true` |");
   });

@@ -1,0 +1,94 @@
+import type { WorkloadPlacement } from "../api/workload-placement.ts";
+import { type DecidedCondition, withCondition } from "../model/condition.ts";
+import type { Choice } from "./choose.ts";
+import { clip } from "./clip.ts";
+import { countReasons, formatMoment, type Group, type PlacementStatus } from "./explain.ts";
+import type { ClusterFacts } from "./facts.ts";
+import type { ReadyReason } from "./reasons.ts";
+import { defaultStrategy, type InvalidWish, satisfies, type Wish } from "./wish.ts";
+
+export type ReadyDecision = Readonly<{ status: "True" | "False"; reason: ReadyReason; message: string }>;
+
+/** All that a status is made from. */
+export type Outcome = Readonly<{
+  strategy: string;
+  selected: readonly string[];
+  decisions: NonNullable<PlacementStatus["decisions"]>;
+  omitted: PlacementStatus["decisionsOmitted"] | undefined;
+  ready: ReadyDecision;
+  nowMs: number;
+}>;
+
+/** The status of a placement with an outcome put in; what others may have written there stays. */
+export function statusOf({ metadata, status = {} }: WorkloadPlacement, outcome: Outcome): PlacementStatus {
+  const generation = metadata.generation === undefined ? {} : { observedGeneration: metadata.generation };
+  const { decisionsOmitted: _, ...rest } = status;
+  const condition: DecidedCondition = { type: "Ready", ...outcome.ready, ...generation };
+  return {
+    ...rest,
+    strategy: outcome.strategy === "" ? defaultStrategy : outcome.strategy,
+    selectedClusters: outcome.selected,
+    decisions: outcome.decisions,
+    ...(outcome.omitted === undefined ? {} : { decisionsOmitted: outcome.omitted }),
+    conditions: withCondition(status.conditions ?? [], condition, formatMoment(outcome.nowMs)),
+    ...generation,
+  };
+}
+
+/** Says in one sentence which clusters were chosen, or what keeps all of them out. */
+export function readyCondition(
+  wish: Wish,
+  {
+    clusters,
+    choice,
+    others,
+  }: Readonly<{ clusters: readonly ClusterFacts[]; choice: Choice; others: readonly Group[] }>,
+): ReadyDecision {
+  const { selected, excess } = choice;
+  if (selected.length > 0) {
+    const wanted = wish.wanted ?? selected.length;
+    const sentences = [
+      `${wish.strategy} chose ${formatNames(selected)}`,
+      ...(selected.length < wanted
+        ? [`${wanted} clusters are wanted, of the others there are: ${countReasons(others) || "none"}`]
+        : []),
+      ...excess.map(({ key, skew, maxSkew }) => `the skew over ${key} is ${skew}, more than ${maxSkew}`),
+    ];
+    return { status: "True", reason: "PlacementReady", message: sentences.join("; ") };
+  }
+  const counted = countReasons(others);
+  if (counted === "") return { status: "False", reason: "NoClusters", message: "no cluster is registered" };
+  const sentences = [
+    `0 of ${clusters.length} ${clusters.length === 1 ? "cluster fits" : "clusters fit"}: ${counted}`,
+    ...formatUnmatched(wish, clusters),
+  ];
+  return { status: "False", reason: "NoSuitableClusters", message: sentences.join("; ") };
+}
+
+/** Says what cannot be read. */
+export function unreadableCondition({ reason, message }: InvalidWish): ReadyDecision {
+  return { status: "False", reason, message: clip(message, 1000) };
+}
+
+/** Reads from a message that this file wrote which requirements of the selector no cluster satisfied. */
+export function parseUnmatched(message: string): readonly string[] {
+  return /no cluster has (.*) \(locationSelector\)$/.exec(message)?.[1]?.split(" or ") ?? [];
+}
+
+/** A key that no cluster has is most often a key that was written otherwise: it deserves to be named. */
+function formatUnmatched({ selector }: Wish, clusters: readonly ClusterFacts[]): readonly string[] {
+  if (clusters.length === 0) return [];
+  const unmatched = selector.filter(
+    (requirement) => !clusters.some(({ deleting, labels }) => !deleting && satisfies(labels, requirement)),
+  );
+  if (unmatched.length === 0) return [];
+  return [`no cluster has ${unmatched.map(({ text }) => clip(text)).join(" or ")} (locationSelector)`];
+}
+
+function formatNames(clusters: readonly ClusterFacts[]): string {
+  const shown = clusters
+    .slice(0, 5)
+    .map(({ name }) => name)
+    .join(", ");
+  return clusters.length > 5 ? `${shown} and ${clusters.length - 5} more` : shown;
+}

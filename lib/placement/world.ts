@@ -1,0 +1,51 @@
+import type { WorkloadPlacement } from "../api/workload-placement.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Hub } from "../model/hub.ts";
+import type { KubeObject } from "../model/kube-object.ts";
+import { type ClusterFacts, clusterFacts, type Registration } from "./facts.ts";
+import { LoadBook } from "./load-book.ts";
+import type { PlacementWorld } from "./reconcile.ts";
+
+/** Gives the placement reconciler its world over a hub. */
+export function createPlacementWorld(hub: Hub, clock: Clock): PlacementWorld {
+  const books = new Map<string, LoadBook>();
+  const bookOf = (cluster: string): LoadBook => {
+    const book = books.get(cluster) ?? new LoadBook();
+    books.set(cluster, book);
+    return book;
+  };
+  return {
+    async observe(key, signal) {
+      const placement = await hub.read<WorkloadPlacement>(key, signal);
+      if (placement === undefined) return undefined;
+      const registrations = await hub.list<RegistrationObject>("ClusterRegistration", key.cluster, signal);
+      return { placement, clusters: registrations.map(factsOf), nowMs: clock.now() };
+    },
+    async deal(key, seen, decideUnder, signal) {
+      const placements = await hub.list<WorkloadPlacement>("WorkloadPlacement", key.cluster, signal);
+      // From here to the end nothing waits: whoever deals next sees this answer.
+      const book = bookOf(key.cluster);
+      book.update(placements);
+      const plan = decideUnder(book.without(key.name));
+      book.promise(seen, plan.status.selectedClusters ?? []);
+      return plan;
+    },
+    async writeStatus(key, seen, status, signal) {
+      await hub.writeStatus(key, seen, status, signal);
+    },
+  };
+}
+
+type RegistrationObject = KubeObject & Registration;
+
+// An object from the hub is never changed, so what was made of it stays true; it goes when the object goes.
+const factsOfRegistrations = new WeakMap<object, ClusterFacts>();
+
+/** The facts of a registration, made once for each object that the hub hands out. */
+export function factsOf(registration: Registration): ClusterFacts {
+  const known = factsOfRegistrations.get(registration);
+  if (known !== undefined) return known;
+  const facts = clusterFacts(registration);
+  factsOfRegistrations.set(registration, facts);
+  return facts;
+}

@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import { compareVersions, parseVersion } from "../../../lib/placement/versions.ts";
+
+const cases: readonly (readonly [string, string, number])[] = [
+  ["1.31", "1.31.0", 0],
+  ["v1.31.2", "1.31.2", 0],
+  ["1.9", "1.10", -1],
+  ["12.4", "12.3.9", 1],
+  ["2", "10", -1],
+  ["1.31.0-rc.1", "1.31.0", -1],
+  ["1.31.2-gke.1000", "1.31.2", 0],
+  ["1.31.2-eks-abc", "1.31.3", -1],
+  ["1.31.2+k3s1", "1.31.2", 0],
+];
+
+it.each(cases)("version %s against %s", (one, other, order) => {
+  const [a, b] = [parseVersion(one), parseVersion(other)];
+  if (a === undefined || b === undefined) throw new Error("these are versions");
+  expect(Math.sign(compareVersions(a, b))).toBe(order);
+  expect(Math.sign(compareVersions(b, a))).toBe(0 - order);
+});
+
+it.each(["new", "", "1.x", "v", "1..2"])("%j is no version", (text) => {
+  expect(parseVersion(text)).toBeUndefined();
+});
