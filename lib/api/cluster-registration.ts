@@ -1,12 +1,68 @@
 import { conditions, observedGeneration } from "./condition.ts";
 import { group, version } from "./group.ts";
 import { defineKind, type KindOf } from "./kind.ts";
-import { capabilityType } from "./names.ts";
-import { flag, listMap, object, required, text, time } from "./schema.ts";
+import { capabilityType, objectName } from "./names.ts";
+import { choice, flag, list, listMap, object, required, set, text, textMap, time, whole } from "./schema.ts";
 
 const capability = object("One thing that the cluster can offer.", {
   type: required(capabilityType("What it is, for example compute, storage, networking or gpu.")),
-  available: flag("Whether the cluster offers it.", { default: true }),
+  available: flag("Whether the cluster offers it; false wins over what TMC detects.", { default: true }),
+  version: text("Which version of it the cluster offers.", { minLength: 1, maxLength: 63 }),
+  properties: textMap("More about it, for people and for tools of their own.", { maxProperties: 64 }),
+});
+
+const taint = object("Something that keeps work away from the cluster, unless it tolerates it.", {
+  key: required(text("What it is, in the form of a label's key.", { minLength: 1, maxLength: 317 })),
+  value: text("Told apart by this where one key is not enough.", { maxLength: 63 }),
+  effect: required(
+    choice(
+      "NoSchedule lets no new work in, PreferNoSchedule only when nothing else fits, NoExecute sends away what is there too.",
+      ["NoSchedule", "PreferNoSchedule", "NoExecute"],
+    ),
+  ),
+  timeAdded: time("Since when; tolerations that last for some seconds count from here."),
+});
+
+const secretReference = object("A Secret of the same workspace.", {
+  namespace: required(text("Its namespace.", { minLength: 1, maxLength: 63 })),
+  name: required(objectName("Its name.")),
+  key: text("Which of its entries holds the kubeconfig; kubeconfig when it is left out.", {
+    minLength: 1,
+    maxLength: 253,
+  }),
+});
+
+const endpoint = object("Where the cluster is, for a Secret that holds a token and no kubeconfig.", {
+  server: required(
+    text("The address of its API server, https only.", {
+      maxLength: 2048,
+      pattern: "^https://[^\\s/?#@]+(/[^\\s?#]*)?$",
+    }),
+  ),
+  caBundle: text("The certificates that its API server's own is checked against, as PEM or base64 of PEM.", {
+    maxLength: 131_072,
+  }),
+});
+
+const quantity = (description: string) => text(description, { minLength: 1, maxLength: 63 });
+
+const amounts = (description: string) =>
+  object(description, {
+    cpu: quantity("Processors, as a quantity."),
+    memory: quantity("Bytes of memory, as a quantity."),
+    pods: quantity("How many pods, as a quantity."),
+  });
+
+const servedApi = object("What is served under one group and version.", {
+  groupVersion: required(text("The group and version, for example apps/v1.", { minLength: 1, maxLength: 317 })),
+  kinds: set("The kinds that can be created there.", text("A kind.", { minLength: 1, maxLength: 253 }), {
+    maxItems: 2000,
+  }),
+});
+
+const detectedCapability = object("One thing that TMC has found the cluster to offer.", {
+  type: required(capabilityType("What it is.")),
+  version: text("Which version of it.", { minLength: 1, maxLength: 63 }),
 });
 
 /** A physical Kubernetes cluster that a tenant lets its work run on. */
@@ -34,11 +90,36 @@ export const clusterRegistration = defineKind({
       }),
     ),
     capabilities: listMap("What the cluster offers, one entry for each type.", "type", capability, { maxItems: 64 }),
+    taints: list("What keeps work away from the cluster.", taint, { maxItems: 64 }),
+    unschedulable: flag("Lets no new work in; what is there stays."),
+    endpoint,
+    credentials: object("How TMC gets in. It names where the credentials are and never holds them.", {
+      secretRef: required(secretReference),
+    }),
   }),
   status: object("What TMC has seen of the cluster.", {
     conditions,
-    lastHeartbeat: time("When the cluster last answered."),
     observedGeneration,
+    lastHeartbeat: time("When the cluster last answered well; written about once a minute."),
+    kubernetesVersion: text("The version that its API server says it is.", { maxLength: 253 }),
+    apis: listMap("What the cluster serves, one entry for each group and version.", "groupVersion", servedApi, {
+      maxItems: 1000,
+    }),
+    capacity: amounts("What all its nodes have together; left out where TMC may not see nodes."),
+    allocatable: amounts("What its ready nodes that take pods have for them; left out where TMC may not see nodes."),
+    nodes: object("How many nodes it has; left out where TMC may not see nodes.", {
+      ready: required(whole("Nodes that are ready.", { minimum: 0 })),
+      total: required(whole("All nodes.", { minimum: 0 })),
+    }),
+    capabilities: listMap("What TMC has found it to offer.", "type", detectedCapability, { maxItems: 64 }),
+    capabilitiesDetected: time("When version, APIs, nodes and capabilities were last looked at."),
+    consecutiveFailures: whole("Failed probes in a row, counted up to the number that makes it not Ready.", {
+      minimum: 0,
+    }),
+    consecutiveSuccesses: whole("Good probes in a row while it is not Ready yet.", { minimum: 0 }),
+    nextProbeTime: time("While its health is in doubt, nobody needs to try it before this time."),
+    credentialsExpire: time("When the credentials in use end, where they say so."),
+    told: text("The fingerprint of what placements have last been told of the cluster.", { maxLength: 128 }),
   }),
 });
 

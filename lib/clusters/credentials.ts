@@ -1,0 +1,100 @@
+import { createHash } from "node:crypto";
+import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import type { Endpoint } from "../kube/transport.ts";
+import type { ObjectKey } from "../model/key.ts";
+import { credentialsExpireMs } from "./expiry.ts";
+
+/** What a source of credentials may look at. */
+export type CredentialsWanted = Readonly<{ key: ObjectKey; registration: ClusterRegistration }>;
+
+/** The way into a cluster. */
+export type CredentialsFound = Readonly<{
+  kind: "found";
+  endpoint: Endpoint;
+  /** The same as long as the same connections will do; it gives no secret away. */
+  fingerprint: string;
+  /** Servers that a tenant names are connected to only as far as the endpoint rules allow. */
+  givenBy: "operator" | "tenant";
+  expiresMs?: number | undefined;
+  /** Takes what must not be read out of any text that the cluster had a part in. */
+  conceal: (text: string) => string;
+}>;
+
+/** There is no way in, and why, in words for the registration's owner. */
+export type NotConfigured = Readonly<{
+  kind: "not-configured";
+  reason: "ClusterNotConfigured" | "CredentialsInvalid" | "CredentialsExpired" | "EndpointRefused";
+  message: string;
+  expiresMs?: number | undefined;
+}>;
+
+/** What a source of credentials answers. */
+export type CredentialsOutcome = CredentialsFound | NotConfigured;
+
+/**
+ * Where credentials for clusters come from. What is wrong with the credentials is an answer; only a source that cannot be
+ * asked just now throws.
+ */
+export interface CredentialSource {
+  find(wanted: CredentialsWanted, signal: AbortSignal): Promise<CredentialsOutcome>;
+  /** Lets go of what is remembered for a registration: it has gone, its secret has changed, or the cluster refused it. */
+  forget(key: ObjectKey): void;
+}
+
+/** Asks the registration's own secret where it names one, and the operator's files otherwise. */
+export function createCredentialSource(
+  sources: Readonly<{ secret?: CredentialSource | undefined; file?: CredentialSource | undefined }>,
+): CredentialSource {
+  return {
+    find: async (wanted, signal) => {
+      const named = wanted.registration.spec.credentials !== undefined;
+      const source = named ? sources.secret : sources.file;
+      return source?.find(wanted, signal) ?? notConfigured("no credentials are configured for the cluster");
+    },
+    forget: (key) => {
+      sources.secret?.forget(key);
+      sources.file?.forget(key);
+    },
+  };
+}
+
+/** Says that there is no way in; the words are for the registration's owner and hold no secret. */
+export function notConfigured(
+  message: string,
+  reason: NotConfigured["reason"] = "ClusterNotConfigured",
+): NotConfigured {
+  return { kind: "not-configured", reason, message };
+}
+
+/** Completes a way into a cluster: its fingerprint, when it ends, what must not be read. Credentials that have ended are none. */
+export async function asOutcome(
+  endpoint: Endpoint,
+  { givenBy, nowMs }: Readonly<{ givenBy: CredentialsFound["givenBy"]; nowMs: number }>,
+): Promise<CredentialsOutcome> {
+  const token = (await endpoint.token?.())?.trim();
+  const expiresMs = credentialsExpireMs({ certificate: endpoint.certificate, token });
+  if (expiresMs !== undefined && expiresMs <= nowMs) {
+    const message = "the credentials for the cluster have expired";
+    return { kind: "not-configured", reason: "CredentialsExpired", message, expiresMs };
+  }
+  return {
+    kind: "found",
+    endpoint,
+    fingerprint: fingerprintOf(endpoint, token),
+    givenBy,
+    expiresMs,
+    conceal: (text) => concealed(text, [token, endpoint.key]),
+  };
+}
+
+function fingerprintOf({ token: _, ...endpoint }: Endpoint, token: string | undefined): string {
+  return createHash("sha256")
+    .update(JSON.stringify([endpoint, token ?? null]))
+    .digest("base64url");
+}
+
+function concealed(text: string, secrets: readonly (string | undefined)[]): string {
+  let rest = text;
+  for (const secret of secrets) if (secret !== undefined && secret !== "") rest = rest.replaceAll(secret, "…");
+  return rest;
+}

@@ -1,0 +1,113 @@
+import { lookup as systemLookup } from "node:dns";
+import { BlockList, isIP, type LookupFunction } from "node:net";
+import { ControllerError } from "../model/fault.ts";
+
+export type EndpointRules = Readonly<{
+  /**
+   * Lets tenants name servers in private networks and on this machine; for trying things out, and for operators whose
+   * clusters live there. Link-local and metadata addresses stay refused: no API server is there. @default false
+   */
+  allowPrivateEndpoints?: boolean | undefined;
+}>;
+
+type Range = readonly [network: string, prefix: number];
+
+/** Where credentials of the machine itself are handed out, or nothing at all. */
+const neverAllowed: readonly Range[] = [
+  ["0.0.0.0", 8],
+  ["169.254.0.0", 16], // link-local, and the metadata services of most clouds
+  ["100.100.100.200", 32], // metadata of Alibaba Cloud
+  ["168.63.129.16", 32], // the host's own service on Azure
+  ["192.0.0.192", 32], // metadata of Oracle Cloud
+  ["224.0.0.0", 3], // multicast, reserved, broadcast
+  ["::", 128],
+  ["fe80::", 10],
+  ["fd00:ec2::254", 128], // metadata of AWS over IPv6
+  ["fd20:ce::254", 128], // metadata of Google Cloud over IPv6
+  ["ff00::", 8],
+];
+const privateRanges: readonly Range[] = [
+  ["127.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["172.16.0.0", 12],
+  ["192.168.0.0", 16],
+  ["100.64.0.0", 10],
+  ["192.0.0.0", 24],
+  ["198.18.0.0", 15],
+  ["::1", 128],
+  ["fc00::", 7],
+  ["fec0::", 10],
+];
+/** Addresses that carry an IPv4 address inside; the way out of them may lead to the one that is carried. */
+const carriers: readonly Range[] = [
+  ["64:ff9b::", 96],
+  ["64:ff9b:1::", 48],
+  ["2002::", 16],
+  ["2001::", 32],
+  ["::", 96],
+];
+const metadataNames: ReadonlySet<string> = new Set(["metadata", "metadata.google.internal", "instance-data"]);
+
+const listOf = (ranges: readonly Range[]): BlockList => {
+  const list = new BlockList();
+  for (const [network, prefix] of ranges) list.addSubnet(network, prefix, isIP(network) === 6 ? "ipv6" : "ipv4");
+  return list;
+};
+const never = listOf(neverAllowed);
+const nearby = listOf(privateRanges);
+const carrying = listOf(carriers);
+
+/** Says why a tenant may not have us connect to an address; undefined when it may. */
+export function addressRefusal(address: string, { allowPrivateEndpoints = false }: EndpointRules): string | undefined {
+  const family = isIP(address);
+  if (family === 0) return "its address is not an IP address";
+  const kind = family === 6 ? "ipv6" : "ipv4";
+  if (never.check(address, kind)) return "its address is link-local or a metadata service's";
+  if (allowPrivateEndpoints) return undefined;
+  if (nearby.check(address, kind)) return "its address is in a private network";
+  if (kind === "ipv6" && carrying.check(address, kind)) return "its address leads into another network";
+  return undefined;
+}
+
+/**
+ * Says why a server that a tenant names is not connected to; undefined when nothing in its URL speaks against it. What its
+ * name resolves to is looked at when a connection is made (`createCheckedLookup`), for that may change at any time.
+ */
+export function serverRefusal(server: string, rules: EndpointRules): string | undefined {
+  const url = URL.canParse(server) ? new URL(server) : undefined;
+  if (url === undefined) return "the server is not a URL";
+  if (url.protocol !== "https:") return "the server is not https";
+  if (url.username !== "" || url.password !== "") return "the server carries credentials in its URL";
+  if (url.search !== "" || url.hash !== "") return "the server has a query";
+  const host = url.hostname
+    .replace(/^\[|\]$/g, "")
+    .replace(/\.$/, "")
+    .toLowerCase();
+  if (isIP(host) !== 0) {
+    const refusal = addressRefusal(host, rules);
+    return refusal === undefined ? undefined : `the server is refused: ${refusal}`;
+  }
+  if (metadataNames.has(host)) return "the server is refused: its name is a metadata service's";
+  const isThisMachine = host === "localhost" || host.endsWith(".localhost");
+  if (isThisMachine && rules.allowPrivateEndpoints !== true) return "the server is refused: its name is this machine's";
+  return undefined;
+}
+
+/**
+ * A name lookup for connections to servers that tenants name: it fails with the fault "forbidden" as soon as one of the
+ * addresses is refused, and what was checked is what is connected to.
+ */
+export function createCheckedLookup(rules: EndpointRules, lookup: LookupFunction = systemLookup): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, options, (error, address, family) => {
+      if (error !== null) {
+        callback(error, address, family);
+        return;
+      }
+      const addresses = Array.isArray(address) ? address.map((each) => each.address) : [address];
+      const refusal = addresses.map((each) => addressRefusal(each, rules)).find((each) => each !== undefined);
+      if (refusal === undefined) callback(null, address, family);
+      else callback(new ControllerError("forbidden", `the server is refused: ${refusal}`), [], undefined);
+    });
+  };
+}

@@ -1,0 +1,103 @@
+import { readFile, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { parseKubeconfig } from "../kube/kubeconfig.ts";
+import type { Endpoint } from "../kube/transport.ts";
+import type { Clock } from "../model/clock.ts";
+import { ControllerError } from "../model/fault.ts";
+import { asOutcome, type CredentialSource, type NotConfigured, notConfigured } from "./credentials.ts";
+
+export type FileCredentialsOptions = Readonly<{
+  /** Paths of kubeconfigs by the name of the registration they are for. */
+  kubeconfigs: ReadonlyMap<string, string>;
+  /**
+   * Whether the names count in a logical cluster. Where tenants do not know each other they must not: anyone can register
+   * a cluster under a name. @default in all
+   */
+  servesCluster?: ((cluster: string) => boolean) | undefined;
+  clock: Clock;
+}>;
+
+type Stamp = Readonly<{ modifiedMs: number; size: number; inode: number }>;
+type Read = Readonly<{ stamp: Stamp; result: Endpoint | NotConfigured }>;
+
+/**
+ * Credentials from kubeconfig files that the operator names. A file is read again when it has changed. What a registration
+ * says about its endpoint is not looked at: a tenant must not lead the operator's credentials to another server.
+ */
+export function createFileCredentials(options: FileCredentialsOptions): CredentialSource {
+  const { kubeconfigs, servesCluster = () => true, clock } = options;
+  const known = new Map<string, Read>();
+
+  const read = async (name: string, path: string): Promise<Endpoint | NotConfigured> => {
+    const stamp = await stampOf(path);
+    if (stamp === undefined) {
+      known.delete(path);
+      return notConfigured(`the kubeconfig of cluster "${name}" cannot be read: ${path}`, "CredentialsInvalid");
+    }
+    const before = known.get(path);
+    if (before !== undefined && isSame(before.stamp, stamp)) return before.result;
+    const result = await parseFile(name, path, clock);
+    known.set(path, { stamp, result });
+    return result;
+  };
+
+  return {
+    find: async ({ key }) => {
+      const path = servesCluster(key.cluster) ? kubeconfigs.get(key.name) : undefined;
+      if (path === undefined) return notConfigured(`no kubeconfig is given for cluster "${key.name}"`);
+      const result = await read(key.name, path);
+      if ("kind" in result) return result;
+      try {
+        return await asOutcome(result, { givenBy: "operator", nowMs: clock.now() });
+      } catch {
+        // Only its token file can fail here; the system's words repeat the path and add nothing.
+        return notConfigured(`the token file of cluster "${key.name}" cannot be read`, "CredentialsInvalid");
+      }
+    },
+    forget: (key) => {
+      const path = kubeconfigs.get(key.name);
+      if (path !== undefined) known.delete(path);
+    },
+  };
+}
+
+/** Reads `name=path,name=path`, the form of the command line; throws with everything that is wrong with it. */
+export function parseClusterKubeconfigs(text: string): ReadonlyMap<string, string> {
+  const files = new Map<string, string>();
+  const problems: string[] = [];
+  for (const entry of text.split(",").map((part) => part.trim())) {
+    const at = entry.indexOf("=");
+    const name = entry.slice(0, Math.max(0, at)).trim();
+    const path = entry.slice(at + 1).trim();
+    if (at < 0 || name === "" || path === "") problems.push(`"${entry}" is not name=path`);
+    else if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name)) problems.push(`"${name}" is not the name of a cluster`);
+    else if (files.has(name)) problems.push(`"${name}" is given twice`);
+    else files.set(name, path);
+  }
+  if (problems.length > 0) throw new ControllerError("invalid", `cluster kubeconfigs: ${problems.join("; ")}`);
+  return files;
+}
+
+async function stampOf(path: string): Promise<Stamp | undefined> {
+  try {
+    const { mtimeMs, size, ino } = await stat(path);
+    return { modifiedMs: mtimeMs, size, inode: ino };
+  } catch {
+    return undefined;
+  }
+}
+
+const isSame = (one: Stamp, other: Stamp): boolean =>
+  one.modifiedMs === other.modifiedMs && one.size === other.size && one.inode === other.inode;
+
+async function parseFile(name: string, path: string, clock: Clock): Promise<Endpoint | NotConfigured> {
+  try {
+    const text = await readFile(path, "utf8");
+    return parseKubeconfig(text, { allow: "files", directory: dirname(path), clock }).endpoint;
+  } catch (error) {
+    if (!(error instanceof ControllerError)) {
+      return notConfigured(`the kubeconfig of cluster "${name}" cannot be read: ${path}`, "CredentialsInvalid");
+    }
+    return notConfigured(`the kubeconfig of cluster "${name}" cannot be used: ${error.message}`, "CredentialsInvalid");
+  }
+}

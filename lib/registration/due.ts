@@ -1,0 +1,59 @@
+import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import { findCondition } from "../model/condition.ts";
+import { momentOf } from "./moment.ts";
+import type { RegistrationSettings } from "./settings.ts";
+
+/** Why the registration is worked on, as far as it matters here; any other reason counts as a look in passing. */
+export type Occasion = "heartbeat" | "on-demand" | "passing";
+
+export type DueFacts = Readonly<{
+  registration: ClusterRegistration;
+  occasion: Occasion;
+  /** When this process last probed it; unknown in a function that has just started. */
+  lastProbeMs: number | undefined;
+  /** When it was last found out here what the cluster is. */
+  lastDetectionMs: number | undefined;
+  nowMs: number;
+  settings: RegistrationSettings;
+}>;
+
+export type Due =
+  | Readonly<{ kind: "now"; detect: boolean }>
+  /** Its health is in doubt and somebody has just tried: once more after that time. */
+  | Readonly<{ kind: "later"; afterSeconds: number }>
+  | Readonly<{ kind: "not-due" }>;
+
+/**
+ * Tells whether a cluster is to be looked at now.
+ *
+ * A person's wish, a new spec and a registration that was never looked at come first. While a cluster's health is in doubt
+ * the time in its status holds for everybody, so that two controllers at once do not count failures at double speed.
+ */
+export function decideDue(facts: DueFacts): Due {
+  const { registration, occasion, nowMs, settings } = facts;
+  const { status } = registration;
+  const ready = findCondition(status?.conditions, "Ready");
+  const isNew = ready === undefined || status?.observedGeneration !== registration.metadata.generation;
+  if (isNew || occasion === "on-demand") return { kind: "now", detect: true };
+
+  const waitMs = (momentOf(status?.nextProbeTime) ?? nowMs) - nowMs;
+  // A time further off than any that we write is not ours: nobody may put a cluster out of sight.
+  if (waitMs > 0 && waitMs <= settings.intervalSeconds * 1000) {
+    return { kind: "later", afterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };
+  }
+  const lastMs = facts.lastProbeMs ?? momentOf(status?.lastHeartbeat);
+  const isRecent = lastMs !== undefined && lastMs <= nowMs && nowMs - lastMs < settings.intervalSeconds * 1000;
+  if (occasion === "passing" && isRecent) return { kind: "not-due" };
+  return { kind: "now", detect: ready.status !== "True" || isDetectionDue(facts) };
+}
+
+function isDetectionDue({ registration, lastDetectionMs, nowMs, settings }: DueFacts): boolean {
+  const { status } = registration;
+  // After a failure it may be another one that answers: an upgrade looks like that.
+  if (status?.consecutiveFailures !== undefined && status.consecutiveFailures > 0) return true;
+  // A time that has not come yet is of another clock, and tells nothing.
+  const times = [lastDetectionMs, momentOf(status?.capabilitiesDetected)].filter(
+    (ms) => ms !== undefined && ms <= nowMs,
+  );
+  return times.every((ms) => ms === undefined || nowMs - ms >= settings.detectEverySeconds * 1000);
+}

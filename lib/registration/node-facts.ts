@@ -1,0 +1,47 @@
+import type { KubeObject } from "../model/kube-object.ts";
+import { addQuantities, formatQuantity, isQuantity, parseQuantity, zeroQuantity } from "../model/quantity.ts";
+import type { Amounts, NodeFacts } from "./look.ts";
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/**
+ * Adds up the nodes of a cluster. Capacity counts all of them; allocatable only those that are ready and take pods, for
+ * that is what new work can have.
+ */
+export function sumNodes(nodes: readonly KubeObject[]): NodeFacts {
+  const ready = nodes.filter(isReady);
+  const open = ready.filter(({ spec }) => entryOf(spec).unschedulable !== true);
+  return {
+    nodes: { ready: ready.length, total: nodes.length },
+    capacity: sumOf(nodes, "capacity"),
+    allocatable: sumOf(open, "allocatable"),
+    gpu: open.some((node) => Object.entries(amountsOf(node, "allocatable")).some(isSomeGpu)),
+  };
+}
+
+/** `nvidia.com/gpu`, `amd.com/gpu`, `gpu.intel.com/i915` …: device plugins have no common name for them. */
+function isSomeGpu([resource, amount]: readonly [string, unknown]): boolean {
+  const [vendor = "", name = ""] = resource.split("/");
+  if (name !== "gpu" && !name.startsWith("gpu-") && !vendor.startsWith("gpu.")) return false;
+  return isQuantity(amount) && parseQuantity(amount).nanos > 0n;
+}
+
+function sumOf(nodes: readonly KubeObject[], field: "capacity" | "allocatable"): Amounts {
+  const sum = (resource: string): string => {
+    const amounts = nodes.map((node) => amountsOf(node, field)[resource]).filter(isQuantity);
+    return formatQuantity(amounts.map(parseQuantity).reduce((total, each) => addQuantities(total, each), zeroQuantity));
+  };
+  return { cpu: sum("cpu"), memory: sum("memory"), pods: sum("pods") };
+}
+
+function isReady({ status }: KubeObject): boolean {
+  const { conditions } = entryOf(status);
+  if (!Array.isArray(conditions)) return false;
+  return conditions.map(entryOf).some(({ type, status: state }) => type === "Ready" && state === "True");
+}
+
+const amountsOf = (node: KubeObject, field: string): Entry => entryOf(entryOf(node.status)[field]);
+
+function entryOf(value: unknown): Entry {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+}

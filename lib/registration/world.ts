@@ -1,0 +1,130 @@
+import { type ClusterRegistration, clusterRegistration } from "../api/cluster-registration.ts";
+import { apiVersionOf } from "../api/kind.ts";
+import type { WorkloadPlacement } from "../api/workload-placement.ts";
+import type { Connections } from "../clusters/connections.ts";
+import type { CredentialSource, CredentialsFound } from "../clusters/credentials.ts";
+import type { Clock } from "../model/clock.ts";
+import { ControllerError } from "../model/fault.ts";
+import type { Hub } from "../model/hub.ts";
+import { formatKey, type ObjectKey } from "../model/key.ts";
+import type { WorkQueue } from "../queue/work-queue.ts";
+import type { Event } from "./decide.ts";
+import type { Look } from "./look.ts";
+import { type HealthPath, type ProbeResult, probe } from "./probe.ts";
+import type { Change, Memory, RegistrationWorld } from "./reconcile.ts";
+
+export type RegistrationWorldOptions = Readonly<{
+  hub: Hub;
+  queue: WorkQueue;
+  connections: Connections;
+  credentials: CredentialSource;
+  clock: Clock;
+  /** The same text as long as placements would decide the same about a cluster. */
+  fingerprint: (registration: ClusterRegistration) => string;
+  /** Whether a change of a cluster may concern a placement; at least one side of the change names the cluster. */
+  mayConcern: (placement: WorkloadPlacement, change: Change) => boolean;
+  onEvent?: ((key: ObjectKey, event: Event) => void) | undefined;
+  /** Hears of each probe when it has ended: how it went and how long it took. */
+  onProbe?: ((key: ObjectKey, probe: Readonly<{ outcome: Look["kind"]; tookMs: number }>) => void) | undefined;
+}>;
+
+/** Gives the reconciler its world over a hub, a queue and the clusters themselves. */
+export function createRegistrationWorld(options: RegistrationWorldOptions): RegistrationWorld {
+  const { hub, queue, connections, credentials, clock, fingerprint, mayConcern, onEvent, onProbe } = options;
+  const memories = new Map<string, Memory>();
+  /** What only saves requests: the path a cluster answers on. */
+  const paths = new Map<string, HealthPath>();
+
+  const placementsOf = async (
+    { cluster }: ObjectKey,
+    signal: AbortSignal,
+    wanted: (placement: WorkloadPlacement) => boolean,
+  ): Promise<readonly ObjectKey[]> => {
+    const placements = await hub.list<WorkloadPlacement>("WorkloadPlacement", cluster, signal);
+    return placements
+      .filter(wanted)
+      .map(({ metadata }) => ({ cluster, kind: "WorkloadPlacement", name: metadata.name ?? "" }));
+  };
+  const probeWith = async (
+    key: ObjectKey,
+    registration: ClusterRegistration,
+    found: CredentialsFound,
+    { detect, timeoutMs, signal }: Readonly<{ detect: boolean; timeoutMs: number; signal: AbortSignal }>,
+  ): Promise<Look> => {
+    let client: ReturnType<Connections["clientFor"]>;
+    try {
+      client = connections.clientFor(key, found);
+    } catch (error) {
+      if (!(error instanceof ControllerError)) throw error;
+      return { kind: "not-configured", reason: "CredentialsInvalid", message: found.conceal(error.message) };
+    }
+    const id = formatKey(key);
+    const version = registration.status?.kubernetesVersion;
+    const result = await probe(client, { timeoutMs, signal, clock, detect, path: paths.get(id), version });
+    if (result.path !== undefined) paths.set(id, result.path);
+    return concealed(result.outcome, found);
+  };
+
+  return {
+    nowMs: () => clock.now(),
+    read: (key, signal) => hub.read<ClusterRegistration>(key, signal),
+    writeStatus: (key, seen, status, signal) => hub.writeStatus(key, seen, status, signal),
+    writeFinalizers: (key, seen, finalizers, signal) => hub.writeFinalizers(key, seen, finalizers, signal),
+    look: async (key, registration, { detect, fresh: isAskedFor, timeoutMs }, signal) => {
+      if (isAskedFor) credentials.forget(key);
+      const startedMs = clock.now();
+      const wanted = { key, registration };
+      const found = await credentials.find(wanted, signal);
+      if (found.kind === "not-configured") return { ...found, credentialsExpireMs: found.expiresMs };
+      let look = await probeWith(key, registration, found, { detect, timeoutMs, signal });
+      if (look.kind === "failed" && look.reason === "CredentialsRefused") {
+        // They may have been rotated since they were read: once, and only with others than those.
+        credentials.forget(key);
+        const fresh = await credentials.find(wanted, signal);
+        if (fresh.kind === "not-configured") return { ...fresh, credentialsExpireMs: fresh.expiresMs };
+        if (fresh.fingerprint !== found.fingerprint) {
+          look = await probeWith(key, registration, fresh, { detect: true, timeoutMs, signal });
+        }
+      }
+      onProbe?.(key, { outcome: look.kind, tookMs: clock.now() - startedMs });
+      return look;
+    },
+    memory: (key) => memories.get(formatKey(key)) ?? {},
+    remember: (key, memory) => {
+      memories.set(formatKey(key), memory);
+    },
+    forget: async (key) => {
+      memories.delete(formatKey(key));
+      paths.delete(formatKey(key));
+      credentials.forget(key);
+      await connections.drop(key);
+    },
+    fingerprint,
+    concerned: (key, change, signal) => {
+      const named: Change = change.after === undefined ? { before: change.before ?? traceOf(key) } : change;
+      return placementsOf(key, signal, (placement) => mayConcern(placement, named));
+    },
+    users: (key, signal) => placementsOf(key, signal, (placement) => isUser(placement, key.name)),
+    wake: (keys) => queue.send(keys.map((key) => ({ key, reason: "fan-out" }))),
+    note: (key, event) => onEvent?.(key, event),
+  };
+}
+
+/** All that is left of a registration that has gone: its name. */
+function traceOf({ name }: ObjectKey): ClusterRegistration {
+  return {
+    apiVersion: apiVersionOf(clusterRegistration),
+    kind: "ClusterRegistration",
+    metadata: { name },
+    spec: { location: "" },
+  };
+}
+
+function isUser({ status }: WorkloadPlacement, name: string): boolean {
+  return status?.selectedClusters?.includes(name) === true;
+}
+
+function concealed(outcome: ProbeResult["outcome"], { conceal, expiresMs }: CredentialsFound): Look {
+  if (outcome.kind === "healthy") return { ...outcome, credentialsExpireMs: expiresMs };
+  return { ...outcome, message: conceal(outcome.message), credentialsExpireMs: expiresMs };
+}

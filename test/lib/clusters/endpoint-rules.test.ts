@@ -1,0 +1,108 @@
+import type { LookupAddress } from "node:dns";
+import type { LookupFunction } from "node:net";
+import { describe, expect, it } from "vitest";
+import { addressRefusal, createCheckedLookup, serverRefusal } from "../../../lib/clusters/endpoint-rules.ts";
+
+type Verdict = "taken" | "private" | "never";
+const servers: Record<string, Verdict> = {
+  "https://east.example.com:6443": "taken",
+  "https://east.example.com/k8s/clusters/c-1": "taken",
+  "https://203.0.113.7": "taken",
+  "https://[2a00:1450:4001::1]:6443": "taken",
+  "https://127.0.0.1:6443": "private",
+  "https://127.1:6443": "private",
+  "https://0x7f000001": "private",
+  "https://2130706433": "private",
+  "https://localhost:6443": "private",
+  "https://LOCALHOST.": "private",
+  "https://api.localhost": "private",
+  "https://10.0.0.1": "private",
+  "https://172.16.3.4": "private",
+  "https://172.31.255.255": "private",
+  "https://172.32.0.1": "taken",
+  "https://192.168.1.1": "private",
+  "https://100.64.0.1": "private",
+  "https://[::1]": "private",
+  "https://[fd00::1]": "private",
+  "https://[::ffff:10.0.0.1]": "private",
+  "https://[64:ff9b::a00:1]": "private",
+  "https://[2002:7f00:1::]": "private",
+  "https://169.254.169.254": "never",
+  "https://[::ffff:169.254.169.254]": "never",
+  "https://[fe80::1]": "never",
+  "https://[fd00:ec2::254]": "never",
+  "https://100.100.100.200": "never",
+  "https://168.63.129.16": "never",
+  "https://0.0.0.0": "never",
+  "https://[::]": "never",
+  "https://224.0.0.1": "never",
+  "https://255.255.255.255": "never",
+  "https://metadata.google.internal": "never",
+  "http://east.example.com": "never",
+  "ftp://east.example.com": "never",
+  "https://user:secret@east.example.com": "never",
+  "https://east.example.com?a=b": "never",
+  "east.example.com": "never",
+  "": "never",
+};
+
+describe("a server that a tenant names", () => {
+  for (const [server, verdict] of Object.entries(servers)) {
+    it(`${server || "(nothing)"} is ${verdict === "taken" ? "taken" : verdict === "private" ? "taken only where the operator allows it" : "refused in any case"}`, () => {
+      expect(serverRefusal(server, {}) === undefined).toBe(verdict === "taken");
+      expect(serverRefusal(server, { allowPrivateEndpoints: true }) === undefined).toBe(verdict !== "never");
+    });
+  }
+  it("is not repeated with the credentials in it", () => {
+    expect(serverRefusal("https://user:secret@east.example.com", {})).not.toContain("secret");
+  });
+});
+
+describe("the lookup for such servers", () => {
+  const names: Record<string, LookupAddress[]> = {
+    "good.example.com": [{ address: "203.0.113.7", family: 4 }],
+    "rebound.example.com": [{ address: "127.0.0.1", family: 4 }],
+    "mixed.example.com": [
+      { address: "203.0.113.7", family: 4 },
+      { address: "169.254.169.254", family: 4 },
+    ],
+  };
+  const system: LookupFunction = (hostname, options, callback) => {
+    const found = names[hostname];
+    const [first] = found ?? [];
+    if (found === undefined || first === undefined)
+      callback(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }), []);
+    else if (options.all === true) callback(null, found);
+    else callback(null, first.address, first.family);
+  };
+  const resolve = (hostname: string, all: boolean, allowPrivateEndpoints = false): Promise<unknown> =>
+    new Promise((done, fail) => {
+      createCheckedLookup({ allowPrivateEndpoints }, system)(hostname, { all }, (error, address) => {
+        if (error === null) done(address);
+        else fail(error);
+      });
+    });
+
+  it("gives the addresses that are allowed, in either form", async () => {
+    expect(await resolve("good.example.com", true)).toEqual(names["good.example.com"]);
+    expect(await resolve("good.example.com", false)).toBe("203.0.113.7");
+  });
+  it("refuses a name that leads to this machine", async () => {
+    for (const all of [true, false]) {
+      await expect(resolve("rebound.example.com", all)).rejects.toMatchObject({
+        fault: "forbidden",
+        message: "the server is refused: its address is in a private network",
+      });
+    }
+    expect(await resolve("rebound.example.com", false, true)).toBe("127.0.0.1");
+  });
+  it("refuses a name as soon as one of its addresses is refused", async () => {
+    await expect(resolve("mixed.example.com", true, true)).rejects.toMatchObject({ fault: "forbidden" });
+  });
+  it("passes on what the system says", async () => {
+    await expect(resolve("none.example.com", true)).rejects.toMatchObject({ code: "ENOTFOUND" });
+  });
+  it("takes nothing that is no address", () => {
+    expect(addressRefusal("not-an-address", { allowPrivateEndpoints: true })).toBeDefined();
+  });
+});

@@ -1,0 +1,378 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { type EmbeddedCluster, startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeClient } from "../../../lib/kube/client.ts";
+import { createKubeClient } from "../../../lib/kube/rest-client.ts";
+import type { Transport, TransportRequest } from "../../../lib/kube/transport.ts";
+import type { Clock } from "../../../lib/model/clock.ts";
+import type { KubeObject } from "../../../lib/model/kube-object.ts";
+import { sumNodes } from "../../../lib/registration/node-facts.ts";
+import { type ProbeOptions, probe } from "../../../lib/registration/probe.ts";
+import { createManualClock } from "../../support/manual-clock.ts";
+
+const clusters: EmbeddedCluster[] = [];
+afterEach(async () => {
+  for (const cluster of clusters.splice(0)) await cluster.stop();
+});
+
+/** Has no rights at all but those of every user. */
+const nobody = { nobody: { name: "nobody", groups: ["system:authenticated"] } };
+
+async function aCluster(options: Partial<Parameters<typeof startEmbeddedCluster>[0]> = {}): Promise<EmbeddedCluster> {
+  const cluster = await startEmbeddedCluster({ name: "east", listen: false, users: nobody, ...options });
+  clusters.push(cluster);
+  return cluster;
+}
+
+function clientOver(transport: Transport, clock?: Clock): { client: KubeClient; paths: string[] } {
+  const paths: string[] = [];
+  const counting: Transport = {
+    send: (request) => {
+      paths.push(request.path.split("?", 1)[0] ?? "");
+      return transport.send(request);
+    },
+    close: () => transport.close(),
+  };
+  const endpoint = { server: "https://embedded.invalid" };
+  return { client: createKubeClient({ endpoint, transport: counting, name: "cluster east", clock }), paths };
+}
+
+/** A server of whom only its answers are known. */
+function answering(answer: (request: TransportRequest) => Readonly<{ status: number; text?: string }>): Transport {
+  return {
+    send: async (request) => {
+      const { status, text = "" } = answer(request);
+      const headers = { "content-type": text.startsWith("{") ? "application/json" : "text/plain" };
+      return {
+        status,
+        headers,
+        text: async () => text,
+        chunks: async function* () {
+          yield text;
+        },
+        cancel: () => {},
+      };
+    },
+    close: async () => {},
+  };
+}
+
+const usual = (changes: Partial<ProbeOptions> = {}): ProbeOptions => ({
+  timeoutMs: 5_000,
+  signal: new AbortController().signal,
+  clock: createManualClock(),
+  detect: false,
+  ...changes,
+});
+
+describe("a healthy cluster", () => {
+  it("costs one request", async () => {
+    const { client, paths } = clientOver((await aCluster()).transport());
+    expect(await probe(client, usual())).toEqual({ path: "/readyz", outcome: { kind: "healthy" } });
+    expect(paths).toEqual(["/readyz"]);
+  });
+
+  it("says what it is in five requests more", async () => {
+    const { client, paths } = clientOver((await aCluster()).transport());
+    const { outcome } = await probe(client, usual({ detect: true }));
+    expect(outcome).toMatchObject({
+      kind: "healthy",
+      detected: {
+        version: "v1.36.3",
+        nodes: {
+          nodes: { ready: 3, total: 3 },
+          capacity: { cpu: "24", memory: "96Gi", pods: "330" },
+          allocatable: { cpu: "24", memory: "96Gi", pods: "330" },
+          gpu: false,
+        },
+      },
+    });
+    expect(paths.toSorted()).toEqual(
+      ["/api", "/api/v1/nodes", "/apis", "/apis/storage.k8s.io/v1/storageclasses", "/readyz", "/version"].toSorted(),
+    );
+    const apis = outcome.kind === "healthy" ? (outcome.detected?.apis ?? []) : [];
+    const served = new Map(apis.map(({ groupVersion, kinds }) => [groupVersion, kinds]));
+    expect(served.get("apps/v1")).toContain("Deployment");
+    expect(served.get("v1")).toContain("Service");
+    expect([...served.keys()]).toEqual([...served.keys()].toSorted());
+  });
+
+  it("needs no right to see nodes", async () => {
+    const { client } = clientOver((await aCluster()).transport("nobody"));
+    const { outcome } = await probe(client, usual({ detect: true }));
+    expect(outcome).toMatchObject({ kind: "healthy", detected: { nodes: "refused", version: "v1.36.3" } });
+  });
+
+  it("is looked at anew when its version has changed", async () => {
+    const { client } = clientOver((await aCluster()).transport());
+    const { outcome } = await probe(client, usual({ path: "/version", version: "v1.35.0" }));
+    expect(outcome).toMatchObject({ kind: "healthy", detected: { version: "v1.36.3" } });
+    expect((await probe(client, usual({ path: "/version", version: "v1.36.3" }))).outcome).toEqual({ kind: "healthy" });
+  });
+});
+
+describe("a cluster that does not serve every health path", () => {
+  const cases: Record<string, { refuse: readonly string[]; status: number; path: string }> = {
+    "is asked /livez where /readyz is forbidden": { refuse: ["/readyz"], status: 403, path: "/livez" },
+    "is asked /version where both are forbidden": { refuse: ["/readyz", "/livez"], status: 403, path: "/version" },
+    "is asked /version where both are not there": { refuse: ["/readyz", "/livez"], status: 404, path: "/version" },
+  };
+  for (const [rule, { refuse, status, path }] of Object.entries(cases)) {
+    it(rule, async () => {
+      const { client, paths } = clientOver(
+        answering((request) =>
+          refuse.includes(request.path) ? { status } : { status: 200, text: '{"gitVersion":"v1.30.0"}' },
+        ),
+      );
+      expect(await probe(client, usual({ version: "v1.30.0" }))).toMatchObject({ path, outcome: { kind: "healthy" } });
+      paths.length = 0;
+      await probe(client, usual({ version: "v1.30.0", path: path === "/livez" ? "/livez" : "/version" }));
+      expect(paths).toEqual([path]); // and still costs one request, once that is known
+    });
+  }
+});
+
+describe("a cluster that is not well", () => {
+  const network = (code: string): Transport => ({
+    send: () => Promise.reject(Object.assign(new Error(`${code} 10.0.0.1:41234`), { code })),
+    close: async () => {},
+  });
+  const cases: Record<string, { transport: Transport; reason: string; message: string }> = {
+    "names the checks that failed, in one order": {
+      transport: answering(() => ({
+        status: 500,
+        text: "[+]ping ok\n[-]log failed: reason withheld\n[-]etcd failed: x\nreadyz check failed",
+      })),
+      reason: "ClusterUnhealthy",
+      message: "/readyz answers 500: etcd, log failed",
+    },
+    "is overloaded": {
+      transport: answering(() => ({ status: 429 })),
+      reason: "ClusterUnhealthy",
+      message: "/readyz answers 429: the cluster has too much to do",
+    },
+    "sends us elsewhere": {
+      transport: answering(() => ({ status: 302 })),
+      reason: "ClusterUnhealthy",
+      message: "/readyz answers 302: redirects are not followed",
+    },
+    "refuses the credentials": {
+      transport: answering(() => ({ status: 401 })),
+      reason: "CredentialsRefused",
+      message: "the cluster refuses the credentials",
+    },
+    "allows nothing at all": {
+      transport: answering(() => ({ status: 403 })),
+      reason: "AccessRefused",
+      message: "the cluster lets the credentials ask neither /readyz nor /livez nor /version",
+    },
+    "is a web server with a page for everything": {
+      transport: answering(({ path }) => ({ status: path === "/version" ? 200 : 404, text: "<html>" })),
+      reason: "ClusterUnhealthy",
+      message: "/version is not an API server's answer",
+    },
+    "refuses connections, in the same words each time": {
+      transport: network("ECONNREFUSED"),
+      reason: "ClusterUnhealthy",
+      message: "cluster east: get /readyz: connection refused",
+    },
+    "has an unknown name": {
+      transport: network("ENOTFOUND"),
+      reason: "ClusterUnhealthy",
+      message: "cluster east: get /readyz: server name not found",
+    },
+    "has a certificate from nobody we know": {
+      transport: network("UNABLE_TO_VERIFY_LEAF_SIGNATURE"),
+      reason: "ClusterUnhealthy",
+      message: "cluster east: get /readyz: server certificate signed by an unknown authority",
+    },
+    "refuses our certificate": {
+      transport: network("ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED"),
+      reason: "CredentialsRefused",
+      message: "cluster east: get /readyz: server refused our certificate",
+    },
+  };
+  for (const [rule, { transport, reason, message }] of Object.entries(cases)) {
+    it(rule, async () => {
+      const { client } = clientOver(transport);
+      expect((await probe(client, usual({ detect: true }))).outcome).toEqual({ kind: "failed", reason, message });
+    });
+  }
+
+  it("is unhealthy while it is broken, and well again after", async () => {
+    const cluster = await aCluster();
+    const { client } = clientOver(cluster.transport());
+    cluster.beBroken();
+    expect((await probe(client, usual())).outcome).toEqual({
+      kind: "failed",
+      reason: "ClusterUnhealthy",
+      message: "/readyz answers 500: poststarthook/start-embedded-workloads failed",
+    });
+    cluster.recover();
+    expect((await probe(client, usual())).outcome.kind).toBe("healthy");
+  });
+
+  it("cannot be reached", async () => {
+    const cluster = await aCluster();
+    cluster.beUnreachable();
+    const { client } = clientOver(cluster.transport());
+    expect((await probe(client, usual())).outcome).toMatchObject({ kind: "failed", reason: "ClusterUnhealthy" });
+  });
+
+  it("has five seconds to answer, whether it is slow or hangs", async () => {
+    for (const make of ["slow", "hanging"]) {
+      const clock = createManualClock();
+      const cluster = await aCluster({ clock });
+      if (make === "slow") cluster.beSlow(6_000);
+      else cluster.beUnreachable("hang");
+      const { client } = clientOver(cluster.transport(), clock);
+      let isDone = false;
+      const result = probe(client, usual({ clock })).finally(() => {
+        isDone = true;
+      });
+      await new Promise(setImmediate);
+      clock.advance(4_999);
+      await new Promise(setImmediate);
+      expect(isDone).toBe(false);
+      clock.advance(1);
+      expect((await result).outcome).toEqual({
+        kind: "failed",
+        reason: "ClusterUnhealthy",
+        message: "cluster east: get /readyz: no answer in time",
+      });
+    }
+  });
+
+  it("is healthy even when it does not say what it is", async () => {
+    const { client } = clientOver(answering(({ path }) => ({ status: path === "/readyz" ? 200 : 500 })));
+    expect((await probe(client, usual({ detect: true }))).outcome).toEqual({
+      kind: "healthy",
+      detected: { version: undefined, apis: undefined, nodes: undefined, storage: undefined },
+    });
+  });
+
+  it("lets the caller give up", async () => {
+    const cluster = await aCluster();
+    cluster.beUnreachable("hang");
+    const { client } = clientOver(cluster.transport());
+    const caller = new AbortController();
+    const result = probe(client, usual({ signal: caller.signal }));
+    await new Promise(setImmediate);
+    caller.abort(new Error("stopping"));
+    await expect(result).rejects.toThrow("stopping");
+  });
+});
+
+describe("served APIs", () => {
+  it("are found on servers without aggregated discovery, group by group", async () => {
+    const bodies: Record<string, object> = {
+      "/api": { kind: "APIVersions", versions: ["v1"] },
+      "/apis": { kind: "APIGroupList", groups: [{ name: "apps", versions: [{ groupVersion: "apps/v1" }] }] },
+      "/api/v1": {
+        kind: "APIResourceList",
+        resources: [
+          { name: "services", kind: "Service", verbs: ["create", "get"] },
+          { name: "services/status", kind: "Service", verbs: ["create"] },
+          { name: "componentstatuses", kind: "ComponentStatus", verbs: ["get"] },
+        ],
+      },
+      "/apis/apps/v1": {
+        kind: "APIResourceList",
+        resources: [{ name: "deployments", kind: "Deployment", verbs: ["create"] }],
+      },
+    };
+    const { client } = clientOver(
+      answering(({ path }) => {
+        const body = bodies[path];
+        return body === undefined
+          ? { status: path === "/readyz" ? 200 : 404 }
+          : { status: 200, text: JSON.stringify(body) };
+      }),
+    );
+    const { outcome } = await probe(client, usual({ detect: true }));
+    expect(outcome).toMatchObject({
+      detected: {
+        apis: [
+          { groupVersion: "apps/v1", kinds: ["Deployment"] },
+          { groupVersion: "v1", kinds: ["Service"] },
+        ],
+        storage: false,
+        nodes: "refused",
+      },
+    });
+  });
+
+  it("stay within bounds on a cluster with very many kinds, and Kubernetes' own stay among them", async () => {
+    const resource = (kind: string) => ({ responseKind: { kind }, verbs: ["create"] });
+    const group = (name: string, kinds: readonly string[]) => ({
+      metadata: { name },
+      versions: [{ version: "v1", resources: kinds.map(resource) }],
+    });
+    const many = Array.from({ length: 300 }, (_, index) =>
+      group(
+        `g${index}.example.com`,
+        Array.from({ length: 20 }, (__, kind) => `Kind${kind}`),
+      ),
+    );
+    const answers: Record<string, object> = {
+      "/api": { kind: "APIGroupDiscoveryList", items: [group("", ["Service"])] },
+      "/apis": { kind: "APIGroupDiscoveryList", items: [...many, group("networking.k8s.io", ["Ingress"])] },
+    };
+    const { client } = clientOver(
+      answering(({ path }) => ({ status: 200, text: JSON.stringify(answers[path] ?? {}) })),
+    );
+    const { outcome } = await probe(client, usual({ detect: true }));
+    const apis = outcome.kind === "healthy" ? (outcome.detected?.apis ?? []) : [];
+    expect(apis.flatMap(({ kinds }) => kinds)).toHaveLength(2_000);
+    expect(apis.map(({ groupVersion }) => groupVersion)).toEqual(
+      expect.arrayContaining(["v1", "networking.k8s.io/v1"]),
+    );
+  });
+});
+
+describe("sums of nodes", () => {
+  const node = (changes: { ready?: boolean; unschedulable?: boolean; amounts?: object } = {}): KubeObject => {
+    const amounts = changes.amounts ?? { cpu: "4", memory: "16Gi", pods: "110" };
+    return {
+      apiVersion: "v1",
+      kind: "Node",
+      metadata: { name: "n" },
+      spec: { unschedulable: changes.unschedulable ?? false },
+      status: {
+        capacity: amounts,
+        allocatable: amounts,
+        conditions: [{ type: "Ready", status: changes.ready === false ? "Unknown" : "True" }],
+      },
+    };
+  };
+  it("count all nodes for capacity, and those that are ready and open for what can be had", () => {
+    expect(sumNodes([node(), node({ ready: false }), node({ unschedulable: true })])).toEqual({
+      nodes: { ready: 2, total: 3 },
+      capacity: { cpu: "12", memory: "48Gi", pods: "330" },
+      allocatable: { cpu: "4", memory: "16Gi", pods: "110" },
+      gpu: false,
+    });
+  });
+  it("add different units exactly", () => {
+    const odd = [{ cpu: "3920m", memory: "1Gi" }, { cpu: "80m", memory: "512Mi" }, { cpu: "nonsense" }];
+    expect(sumNodes(odd.map((amounts) => node({ amounts }))).capacity).toEqual({
+      cpu: "4",
+      memory: "1536Mi",
+      pods: "0",
+    });
+  });
+  it("bear a cluster without nodes and a node without status", () => {
+    expect(sumNodes([]).capacity).toEqual({ cpu: "0", memory: "0", pods: "0" });
+    expect(sumNodes([{ apiVersion: "v1", kind: "Node", metadata: {} }]).nodes).toEqual({ ready: 0, total: 1 });
+  });
+  const gpus: Record<string, [amounts: object, gpu: boolean]> = {
+    nvidia: [{ "nvidia.com/gpu": "8" }, true],
+    amd: [{ "amd.com/gpu": "1" }, true],
+    intel: [{ "gpu.intel.com/i915": "1" }, true],
+    "a shared one": [{ "nvidia.com/gpu-shared": "4" }, true],
+    "none left": [{ "nvidia.com/gpu": "0" }, false],
+    "something else": [{ "example.com/fpga": "1" }, false],
+  };
+  for (const [name, [amounts, gpu]] of Object.entries(gpus)) {
+    it(`know graphics processors: ${name}`, () => expect(sumNodes([node({ amounts })]).gpu).toBe(gpu));
+  }
+});

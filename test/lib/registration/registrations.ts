@@ -1,0 +1,46 @@
+import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
+import type { RegistrationStatus } from "../../../lib/registration/look.ts";
+
+type Changes = Readonly<{
+  name?: string;
+  metadata?: Partial<ClusterRegistration["metadata"]>;
+  spec?: Partial<ClusterRegistration["spec"]>;
+  status?: RegistrationStatus;
+}>;
+
+/** A whole registration; only what matters need be said. */
+export function aRegistration({ name = "east", metadata = {}, spec = {}, status }: Changes = {}): ClusterRegistration {
+  return {
+    apiVersion: "tmc.kcp.io/v1alpha1",
+    kind: "ClusterRegistration",
+    metadata: { name, generation: 1, resourceVersion: "1", finalizers: ["tmc.kcp.io/cluster"], ...metadata },
+    spec: { location: "us-east-1", ...spec },
+    ...(status !== undefined && { status }),
+  };
+}
+
+type Ready = Readonly<{ status?: "True" | "False"; reason?: string; message?: string; generation?: number }>;
+
+/** A status with a Ready condition, as of the start of the manual clock. */
+export function aStatus(ready: Ready = {}, rest: Partial<RegistrationStatus> = {}): RegistrationStatus {
+  const { status = "True", generation = 1 } = ready;
+  const isTrue = status === "True";
+  return {
+    observedGeneration: generation,
+    conditions: [
+      {
+        type: "Ready",
+        status,
+        ...(!isTrue && { severity: "Error" as const }),
+        reason: ready.reason ?? (isTrue ? "ClusterReady" : "ClusterUnhealthy"),
+        message:
+          ready.message ??
+          (isTrue ? "the cluster answers and says that it is ready" : "cluster east: connection refused"),
+        lastTransitionTime: "2026-01-01T00:00:00Z",
+        observedGeneration: generation,
+      },
+    ],
+    lastHeartbeat: "2026-01-01T00:00:00Z",
+    ...rest,
+  };
+}
