@@ -1,0 +1,254 @@
+import { createConnections, type OpenTransport } from "../clusters/connections.ts";
+import { type CredentialSource, createCredentialSource } from "../clusters/credentials.ts";
+import { createFileCredentials } from "../clusters/file-credentials.ts";
+import { pooledTransports } from "../clusters/pooled-transport.ts";
+import { createSecretCredentials } from "../clusters/secret-credentials.ts";
+import { createDirectHub, reconciledTypes } from "../kcp/direct-hub.ts";
+import { clientOf, type LogicalCluster, plainHub, resolveLogicalCluster } from "../kcp/logical-cluster.ts";
+import { createObjectCache, type ObjectCache } from "../kcp/object-cache.ts";
+import { createSlimmer } from "../kcp/slim-object.ts";
+import { createBackoff } from "../kube/backoff.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { delay } from "../kube/deadline.ts";
+import { faultOf } from "../kube/errors.ts";
+import { type Clock, systemClock } from "../model/clock.ts";
+import type { ObjectKey } from "../model/key.ts";
+import { createHealth, type Health } from "../observe/health.ts";
+import { createLog, type Log } from "../observe/log.ts";
+import { createMetrics, type Metrics } from "../observe/metrics.ts";
+import { queueEventRecorder, readQueueGauges } from "../observe/record-queue.ts";
+import { createMemoryQueue, type MemoryQueue } from "../queue/memory-queue.ts";
+import { createRelay, type Relay } from "../relay/relay.ts";
+import { countedClient } from "./counted-client.ts";
+import { createHeartbeat } from "./heartbeat.ts";
+import { logReconciles, observeRelay } from "./observation.ts";
+import { createReconcilers } from "./reconcilers.ts";
+import { createResync } from "./resync.ts";
+import { type ControllerSettings, defaultControllerSettings } from "./settings.ts";
+
+export type ControllerOptions = Readonly<{
+  /** A client for the hub; the controller looks below its server's root and leaves it open at the end. */
+  client: KubeClient;
+  /** Paths of workspaces, or names of logical clusters; undefined for a plain Kubernetes cluster with our kinds. */
+  workspaces: readonly string[] | undefined;
+  /** Kubeconfigs that the operator has for clusters, by the name of the registration. @default none */
+  clusterKubeconfigs?: ReadonlyMap<string, string> | undefined;
+  /** In place of those kubeconfigs. */
+  operatorCredentials?: CredentialSource | undefined;
+  /** How clusters are reached. @default pooled connections, to servers that the rules for tenants allow */
+  openTransport?: OpenTransport | undefined;
+  settings?: Partial<ControllerSettings> | undefined;
+  clock?: Clock | undefined;
+  random?: (() => number) | undefined;
+  /** @default silent */
+  log?: Log | undefined;
+  metrics?: Metrics | undefined;
+  health?: Health | undefined;
+}>;
+
+/** Everything in one process: what the relay sees is queued, reconciled and written. */
+export interface Controller {
+  /**
+   * Finds the workspaces and begins. Fails at once, in one line, for a workspace that is not there; a hub that cannot be
+   * reached is asked again until it can.
+   */
+  start(): Promise<void>;
+  /** Begins nothing more, lets what is under way finish within its time, and gives up connections and timers. */
+  stop(): Promise<void>;
+  /** Has an object reconciled now; a cluster is probed for it. */
+  reconcile(key: ObjectKey): Promise<void>;
+  /** Whether everything has been listed and nothing is left to do or to try again. */
+  isSettled(): boolean;
+  /** Resolves the next time that this is so. */
+  whenSettled(): Promise<void>;
+  /** What has been seen, for whoever shows it. */
+  readonly cache: ObjectCache;
+  /** The logical clusters that are worked on; none before the start. */
+  readonly clusters: readonly LogicalCluster[];
+  readonly queue: MemoryQueue;
+}
+
+type Running = Readonly<{ relay: Relay; stop: () => Promise<void> }>;
+
+/** Creates a controller that does nothing yet. Two of them on the same objects change nothing: what is there is right for both. */
+export function createController(options: ControllerOptions): Controller {
+  const { workspaces, clock = systemClock, random = Math.random, metrics = createMetrics() } = options;
+  const { log = createLog({ level: 0, write: () => {}, clock }), health = createHealth({ clock }) } = options;
+  const settings: ControllerSettings = { ...defaultControllerSettings, ...options.settings };
+  const client = countedClient(options.client, (request) => metrics.add("tmc_hub_requests_total", request));
+  const slim = createSlimmer();
+  const cache = createObjectCache(slim);
+  const end = new AbortController();
+  const waiting = new Set<() => void>();
+  let clusters: readonly LogicalCluster[] = [];
+  let running: Running | undefined;
+
+  const isSettled = (): boolean =>
+    running !== undefined &&
+    queue.depth === 0 &&
+    queue.inFlight === 0 &&
+    running.relay.unsent === 0 &&
+    running.relay.unlisted().length === 0 &&
+    queue.failing === 0;
+  const tellIfSettled = (): void => {
+    if (waiting.size > 0 && isSettled()) for (const tell of [...waiting]) tell();
+  };
+
+  const record = queueEventRecorder(metrics);
+  const logEnd = logReconciles(log, cache);
+  const queue = createMemoryQueue({
+    clock,
+    random,
+    onEvent: (event) => {
+      record(event);
+      logEnd(event);
+      if (event.kind === "ended") tellIfSettled();
+    },
+  });
+
+  const run = (): Running => {
+    const { relistSeconds, drainSeconds, workers } = settings;
+    const rules = { allowPrivateEndpoints: settings.allowPrivateEndpoints };
+    const hub = createDirectHub({
+      client,
+      cache,
+      onWrite: ({ key, part }) => metrics.add("tmc_hub_writes_total", { kind: key.kind, part }),
+    });
+    const connections = createConnections({
+      openTransport: options.openTransport ?? pooledTransports(rules),
+      clock,
+      random,
+    });
+    const credentials = createCredentialSource({
+      secret: createSecretCredentials({ hub, rules, clock, random }),
+      file:
+        options.operatorCredentials ??
+        createFileCredentials({ kubeconfigs: options.clusterKubeconfigs ?? new Map(), clock }),
+    });
+    const work = createReconcilers({
+      hub,
+      cache,
+      queue,
+      connections,
+      credentials,
+      clock,
+      metrics,
+      settings,
+      onEvent: ({ cluster, name }, { type, reason, message }) => {
+        const fields = { cluster, name, reason, detail: message };
+        if (type === "Warning") log.warn("cluster changed", fields);
+        else log.info("cluster changed", fields);
+      },
+    });
+    const paths = new Map(clusters.map(({ name, path }) => [name, path]));
+    const observed = observeRelay({ log, metrics, health }, cache, {
+      pathOf: (cluster) => paths.get(cluster) ?? cluster,
+      onSecretChanged: (registration) => credentials.forget(registration),
+      relay: () => relay,
+    });
+    const relay = createRelay({
+      clusters: clusters.map(({ name }) => ({ cluster: name, client: clientOf(client, name) })),
+      types: reconciledTypes,
+      queue: {
+        send: async (items) => {
+          for (const { key } of items) metrics.add("tmc_relay_keys_total", { kind: key.kind, tenant: key.cluster });
+          await queue.send(items);
+        },
+      },
+      clock,
+      random,
+      listener: observed.listener,
+      slim,
+      relistSeconds,
+    });
+    const onTrouble = (error: unknown, keys: number): void => log.warn("queue refused keys", { keys, error });
+    const rounds = [
+      createHeartbeat({ periodSeconds: settings.heartbeatSeconds, cache, queue, clock, onTrouble }),
+      createResync({ periodSeconds: settings.resyncSeconds, cache, queue, clock, onTrouble }),
+    ];
+    const endGauges = readQueueGauges(metrics, queue);
+    const drain = new AbortController();
+    const worked = queue.run(work, { workers, signal: drain.signal, graceSeconds: drainSeconds });
+    relay.start();
+    for (const round of rounds) round.start();
+    void relay.whenListed().then(tellIfSettled);
+    return {
+      relay,
+      stop: async () => {
+        for (const round of rounds) round.stop();
+        // Nobody takes what the relay still has when the workers have gone, so it goes first.
+        await relay.stop(drainSeconds * 1000);
+        drain.abort();
+        await worked;
+        await connections.close();
+        endGauges();
+        observed.end();
+      },
+    };
+  };
+
+  /** Asks again for as long as the hub cannot be reached. */
+  const resolve = async (workspace: string): Promise<LogicalCluster> => {
+    const backoff = createBackoff({ shortestMs: 500, longestMs: 15_000, random });
+    for (;;) {
+      try {
+        return await resolveLogicalCluster(client, workspace, end.signal);
+      } catch (error) {
+        const fault = faultOf(error);
+        if (end.signal.aborted || (fault !== "unreachable" && fault !== "throttled")) throw error;
+        const retryInMs = backoff.nextMs();
+        log.warn("hub cannot be reached", { workspace, retryInSeconds: retryInMs / 1000, error });
+        if (!(await delay(clock, retryInMs, end.signal))) throw error;
+      }
+    }
+  };
+
+  let started: Promise<void> | undefined;
+  let stopped: Promise<void> | undefined;
+  return {
+    cache,
+    queue,
+    get clusters() {
+      return clusters;
+    },
+    start: () => {
+      started ??= (async () => {
+        const check = health.register("workspaces");
+        try {
+          const found = workspaces === undefined ? [plainHub] : await Promise.all(workspaces.map(resolve));
+          // A path and a name may lead to the same one.
+          clusters = [...new Map(found.map((cluster) => [cluster.name, cluster])).values()];
+          check.pass(clusters.map(({ path }) => path).join(", "));
+        } catch (error) {
+          check.fail(error instanceof Error ? error.message : "unknown failure");
+          end.abort(); // nobody waits for the other workspaces any more
+          throw error;
+        }
+        if (!end.signal.aborted) running = run();
+      })();
+      return started;
+    },
+    stop: () => {
+      stopped ??= (async () => {
+        end.abort();
+        await started?.catch(() => {}); // who started it has heard
+        await running?.stop();
+      })();
+      return stopped;
+    },
+    reconcile: (key) => queue.send([{ key, reason: "on-demand" }]),
+    isSettled,
+    whenSettled: () =>
+      new Promise((resolved) => {
+        if (isSettled()) {
+          resolved();
+          return;
+        }
+        const tell = (): void => {
+          waiting.delete(tell);
+          resolved();
+        };
+        waiting.add(tell);
+      }),
+  };
+}

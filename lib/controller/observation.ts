@@ -1,0 +1,142 @@
+import type { ObjectCache } from "../kcp/object-cache.ts";
+import { faultOf } from "../kube/errors.ts";
+import { type Condition, findCondition } from "../model/condition.ts";
+import { type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
+import type { KubeObject } from "../model/kube-object.ts";
+import type { Health } from "../observe/health.ts";
+import type { Log } from "../observe/log.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { QueueEvent } from "../queue/queue-event.ts";
+import type { Relay, RelayListener, RelayTrouble } from "../relay/relay.ts";
+
+export type Observers = Readonly<{ log: Log; metrics: Metrics; health: Health }>;
+
+/** Logs a line for each reconcile that ended. */
+export function logReconciles(log: Log, cache: ObjectCache): (event: QueueEvent) => void {
+  return (event) => {
+    if (event.kind !== "ended") return;
+    const { item, outcome, durationSeconds } = event;
+    const { cluster, kind, name } = item.key;
+    const fields = {
+      cluster,
+      kind,
+      name,
+      reason: item.reason,
+      outcome,
+      strategy: strategyOf(cache, item.key),
+      durationMs: Math.round(durationSeconds * 1000),
+    };
+    switch (event.outcome) {
+      case "retry":
+        // A conflict is nobody's news.
+        if (event.sort === "conflict") log.debug("reconcile failed", { ...fields, error: event.error });
+        else log.warn("reconcile failed", { ...fields, retryInSeconds: event.afterSeconds, error: event.error });
+        return;
+      case "drop":
+        // It has gone while it was worked on; that is no failure.
+        if (faultOf(event.error) === "not-found") log.debug("reconcile failed", { ...fields, error: event.error });
+        else log.error("reconcile failed", { ...fields, error: event.error });
+        return;
+      case "set-aside":
+        log.error("reconcile failed", { ...fields, error: event.error });
+        return;
+      default:
+        // The rounds that come by themselves and find nothing to do would be most of every log.
+        if (item.reason === "resync" || item.reason === "heartbeat") log.debug("reconciled", fields);
+        else log.info("reconciled", fields);
+    }
+  };
+}
+
+/** Puts what the relay sees into the cache, the log, the metrics and the health of the process. */
+export function observeRelay(
+  { log, metrics, health }: Observers,
+  cache: ObjectCache,
+  options: Readonly<{
+    pathOf: (cluster: string) => string;
+    onSecretChanged: (registration: ObjectKey) => void;
+    relay: () => Relay;
+  }>,
+): Readonly<{ listener: RelayListener; end: () => void }> {
+  const { pathOf, onSecretChanged, relay } = options;
+  /** What failed last and has not been heard of since. */
+  const troubles = new Map<string, string>();
+  const placeOf = ({ what, cluster }: Pick<RelayTrouble, "what" | "cluster">): string =>
+    [what, pathOf(cluster)].filter((part) => part !== "").join(" in ");
+
+  const endCheck = health.ask("hub", () => {
+    const unlisted = relay()
+      .unlisted()
+      .map((cluster) => pathOf(cluster) || "the cluster");
+    const words = [...troubles].map(([place, why]) => `${place}: ${why}`);
+    if (unlisted.length > 0) words.unshift(`not listed yet: ${unlisted.join(", ")}`);
+    return { ok: words.length === 0, detail: words.join("; ") };
+  });
+  const endGauges = metrics.onScrape(() => {
+    metrics.set("tmc_relay_dirty_keys", {}, relay().unsent);
+    for (const kind of reconciledKinds) setReadiness(metrics, cache, kind);
+  });
+
+  return {
+    listener: {
+      listed: (kind, cluster, objects) => {
+        metrics.add("tmc_relay_relists_total", { kind });
+        cache.takeList(kind, cluster, objects);
+      },
+      changed: (kind, cluster, object) => {
+        metrics.add("tmc_relay_events_total", { kind, event: "modified" });
+        cache.takeSeen(kind, cluster, object);
+      },
+      deleted: (kind, cluster, { metadata }) => {
+        metrics.add("tmc_relay_events_total", { kind, event: "deleted" });
+        cache.takeGone({ cluster, kind, name: metadata.name ?? "" }, metadata.resourceVersion);
+      },
+      alive: (what, cluster) => {
+        if (troubles.size > 0) troubles.delete(placeOf({ what, cluster }));
+      },
+      secretChanged: onSecretChanged,
+      trouble: (trouble) => {
+        const { what, cluster, error, retryInMs } = trouble;
+        const fields = { cluster, workspace: pathOf(cluster), what, retryInSeconds: retryInMs / 1000, error };
+        const fault = faultOf(error);
+        // Secrets may be none of our business in a workspace; registrations that need one say so themselves.
+        if (what !== "Secret")
+          troubles.set(placeOf(trouble), error instanceof Error ? error.message : "unknown failure");
+        if (fault === "expired") log.debug("watch expired", fields);
+        else if (fault === undefined) log.error("relay failed", fields);
+        else log.warn(what === "queue" ? "queue refused keys" : "watch failed", fields);
+      },
+    },
+    end: () => {
+      endCheck();
+      endGauges();
+    },
+  };
+}
+
+function strategyOf(cache: ObjectCache, key: ObjectKey): unknown {
+  if (key.kind !== "WorkloadPlacement") return undefined;
+  const spec = cache.get(key)?.spec;
+  return typeof spec === "object" && spec !== null && "strategy" in spec ? spec.strategy : undefined;
+}
+
+function setReadiness(metrics: Metrics, cache: ObjectCache, kind: ReconciledKind): void {
+  const counts = { true: 0, false: 0, unknown: 0 };
+  let objects = 0;
+  for (const cluster of cache.clusters()) {
+    for (const object of cache.list(kind, cluster)) {
+      objects += 1;
+      counts[readinessOf(object)] += 1;
+    }
+  }
+  metrics.set("tmc_relay_objects", { kind }, objects);
+  const gauge = kind === "ClusterRegistration" ? "tmc_clusters" : "tmc_placements";
+  for (const ready of ["true", "false", "unknown"] as const) metrics.set(gauge, { ready }, counts[ready]);
+}
+
+function readinessOf({ status }: KubeObject): "true" | "false" | "unknown" {
+  if (typeof status !== "object" || status === null || !("conditions" in status)) return "unknown";
+  // The schema of both kinds gives conditions this form.
+  const ready = findCondition(status.conditions as readonly Condition[] | undefined, "Ready");
+  return ready?.status === "True" ? "true" : ready?.status === "False" ? "false" : "unknown";
+}

@@ -1,0 +1,145 @@
+import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
+import { ControllerError } from "../model/fault.ts";
+import { durationForm, parseDurationSeconds } from "./duration.ts";
+
+/** What the command line gave, as text; what was not given is missing. */
+export type ControllerFlags = Readonly<{
+  kcpKubeconfig?: string | undefined;
+  /** Given several times, or as a list with commas. */
+  workspace?: readonly string[] | undefined;
+  /** `name=path,…`, given once or several times. */
+  clusterKubeconfigs?: readonly string[] | undefined;
+  /** `kcp`, or `kubernetes` for a plain cluster that has our kinds. */
+  hub?: string | undefined;
+  resyncPeriod?: string | undefined;
+  workerCount?: string | undefined;
+  metricsPort?: string | undefined;
+  healthPort?: string | undefined;
+  logLevel?: string | undefined;
+  heartbeatInterval?: string | undefined;
+}>;
+
+/** Everything that a controller is told from outside, checked. */
+export type ControllerConfig = Readonly<{
+  kcpKubeconfig: string;
+  /** Undefined for a plain Kubernetes cluster. */
+  workspaces: readonly string[] | undefined;
+  /** Paths of kubeconfigs by the name of the registration they are for. */
+  clusterKubeconfigs: ReadonlyMap<string, string>;
+  metricsPort: number;
+  healthPort: number;
+  /** As klog has it: 0 is quiet, 2 the usual, 4 and more for looking closely. */
+  logLevel: number;
+  resyncSeconds: number;
+  workers: number;
+  heartbeatSeconds: number;
+}>;
+
+/** What each option is when it is not given. */
+export const flagDefaults = {
+  hub: "kcp",
+  resyncPeriod: "30s",
+  workerCount: "5",
+  metricsPort: "8080",
+  healthPort: "8081",
+  logLevel: "2",
+  heartbeatInterval: "30s",
+} as const;
+
+const clusterNamePattern = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
+
+/**
+ * Checks the options of the controller and gives them their types. Everything that is wrong is named in one error, each with
+ * the form it should have.
+ */
+export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
+  const problems: string[] = [];
+  const wrong = (option: string, why: string): void => void problems.push(`--${option} ${why}`);
+  const given = { ...flagDefaults, ...definedOf(flags) };
+
+  const wholeNumber = (option: string, text: string, least: number, most: number): number => {
+    const value = /^[0-9]{1,6}$/.test(text.trim()) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    wrong(option, `"${text}" is not a whole number from ${least} to ${most}`);
+    return least;
+  };
+  const seconds = (option: string, text: string, least: number, most: number): number => {
+    const value = parseDurationSeconds(text.trim());
+    if (value === undefined) wrong(option, `"${text}" is not ${durationForm}`);
+    else if (value < least || value > most) wrong(option, `"${text}" is not between ${least}s and ${most / 3600}h`);
+    return value ?? least;
+  };
+
+  const kcpKubeconfig = flags.kcpKubeconfig?.trim() ?? "";
+  if (kcpKubeconfig === "") wrong("kcp-kubeconfig", "is missing: the path of a kubeconfig for kcp");
+  const workspaces = workspacesOf(given, wrong);
+  const clusterKubeconfigs = kubeconfigsOf(given.clusterKubeconfigs, wrong);
+  const metricsPort = wholeNumber("metrics-port", given.metricsPort, 0, 65_535);
+  const healthPort = wholeNumber("health-port", given.healthPort, 0, 65_535);
+  if (metricsPort === healthPort && metricsPort !== 0) {
+    wrong("health-port", `${healthPort} is taken by --metrics-port: each needs a port of its own`);
+  }
+  const config: ControllerConfig = {
+    kcpKubeconfig,
+    workspaces,
+    clusterKubeconfigs,
+    metricsPort,
+    healthPort,
+    logLevel: wholeNumber("log-level", given.logLevel, 0, 10),
+    resyncSeconds: seconds("resync-period", given.resyncPeriod, 1, 24 * 3600),
+    workers: wholeNumber("worker-count", given.workerCount, 1, 100),
+    heartbeatSeconds: seconds("heartbeat-interval", given.heartbeatInterval, 1, 24 * 3600),
+  };
+  if (problems.length > 0) throw new ControllerError("invalid", problems.join("; "));
+  return config;
+}
+
+type Wrong = (option: string, why: string) => void;
+
+function definedOf(
+  flags: ControllerFlags,
+): Partial<{ [Flag in keyof ControllerFlags]: NonNullable<ControllerFlags[Flag]> }> {
+  return Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
+}
+
+function workspacesOf({ hub, workspace }: ControllerFlags, wrong: Wrong): readonly string[] | undefined {
+  const named = listOf(workspace);
+  if (hub === "kubernetes") {
+    if (named.length > 0) wrong("workspace", "is for kcp: a plain Kubernetes hub has no workspaces");
+    return undefined;
+  }
+  if (hub !== "kcp") wrong("hub", `"${hub}" is not kcp or kubernetes`);
+  if (named.length === 0) wrong("workspace", "is missing: a path like root:org:team, or several with commas between");
+  for (const path of named) {
+    if (!isWorkspaceAddress(path)) wrong("workspace", `"${path}" is not a path like root:org:team`);
+  }
+  return [...new Set(named)];
+}
+
+function kubeconfigsOf(texts: readonly string[] | undefined, wrong: Wrong): ReadonlyMap<string, string> {
+  const files = new Map<string, string>();
+  const entries = listOf(texts);
+  if (entries.length === 0) {
+    wrong(
+      "cluster-kubeconfigs",
+      "is missing: name=path of a kubeconfig for each cluster, with commas between, or none when registrations name secrets",
+    );
+  }
+  if (entries.length === 1 && entries[0] === "none") return files;
+  for (const entry of entries) {
+    const at = entry.indexOf("=");
+    const [name, path] = [entry.slice(0, Math.max(0, at)).trim(), entry.slice(at + 1).trim()];
+    if (name === "" || path === "") wrong("cluster-kubeconfigs", `"${entry}" is not name=path`);
+    else if (!clusterNamePattern.test(name)) wrong("cluster-kubeconfigs", `"${name}" is not the name of a cluster`);
+    else if (files.has(name)) wrong("cluster-kubeconfigs", `"${name}" is given twice`);
+    else files.set(name, path);
+  }
+  return files;
+}
+
+function listOf(texts: readonly string[] = []): string[] {
+  return texts
+    .flatMap((text) => text.split(","))
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+}

@@ -1,0 +1,103 @@
+import type { Connections } from "../clusters/connections.ts";
+import type { CredentialSource } from "../clusters/credentials.ts";
+import type { ObjectCache } from "../kcp/object-cache.ts";
+import { createDeadline } from "../kube/deadline.ts";
+import type { Clock } from "../model/clock.ts";
+import { ControllerError } from "../model/fault.ts";
+import type { Hub } from "../model/hub.ts";
+import type { ObjectKey, ReconciledKind } from "../model/key.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import { mayConcern } from "../placement/concern.ts";
+import { factsFingerprint } from "../placement/facts.ts";
+import { type PlacementWorld, placementReconciler } from "../placement/reconcile.ts";
+import { createPlacementWorld, factsOf } from "../placement/world.ts";
+import type { Work, WorkQueue } from "../queue/work-queue.ts";
+import type { Event } from "../registration/decide.ts";
+import { registrationReconciler } from "../registration/reconcile.ts";
+import { createRegistrationWorld } from "../registration/world.ts";
+import type { ControllerSettings } from "./settings.ts";
+
+export type ReconcilersOptions = Readonly<{
+  hub: Hub;
+  cache: ObjectCache;
+  queue: WorkQueue;
+  connections: Connections;
+  credentials: CredentialSource;
+  clock: Clock;
+  metrics: Metrics;
+  settings: ControllerSettings;
+  onEvent?: ((key: ObjectKey, event: Event) => void) | undefined;
+}>;
+
+/** Creates the work on every kind of key, each within its time. */
+export function createReconcilers(options: ReconcilersOptions): Work {
+  const { hub, queue, connections, credentials, clock, metrics, settings, onEvent } = options;
+  const fanOut: WorkQueue = {
+    sendLater: queue.sendLater,
+    send: async (items) => {
+      metrics.add("tmc_fan_out_woken_total", {}, items.length);
+      await queue.send(items);
+    },
+  };
+  const registration = registrationReconciler(
+    createRegistrationWorld({
+      hub,
+      queue: fanOut,
+      connections,
+      credentials,
+      clock,
+      fingerprint: (object) => factsFingerprint(factsOf(object)),
+      mayConcern: (placement, { before, after }) =>
+        mayConcern(placement, before && factsOf(before), after && factsOf(after)),
+      onEvent,
+      onProbe: (_key, { outcome: kind, tookMs }) => {
+        const outcome = kind === "failed" ? "unhealthy" : kind;
+        metrics.add("tmc_probe_total", { outcome });
+        metrics.observe("tmc_probe_duration_seconds", { outcome }, tookMs / 1000);
+      },
+    }),
+    {
+      ...settings.registration,
+      intervalSeconds: settings.heartbeatSeconds,
+      heartbeatWriteSeconds: settings.heartbeatWriteSeconds,
+    },
+  );
+  const placement = placementReconciler(createCachedPlacementWorld(options));
+  const works: Readonly<Record<ReconciledKind, Work>> = {
+    ClusterRegistration: registration,
+    WorkloadPlacement: ({ key }, signal) => placement(key, signal),
+  };
+  return withinTime((item, signal) => works[item.key.kind](item, signal), options);
+}
+
+/**
+ * The world of placements over the cache, which counts as it goes: nobody need look at ten thousand placements to deal out
+ * one, and a decision counts from the moment it is made.
+ */
+function createCachedPlacementWorld({ hub, cache, clock }: ReconcilersOptions): PlacementWorld {
+  return {
+    ...createPlacementWorld(hub, clock),
+    deal: async (key, _seen, decideUnder) => {
+      const plan = decideUnder(cache.load(key));
+      cache.reserve(key, plan.status.selectedClusters ?? []);
+      return plan;
+    },
+  };
+}
+
+/** Cuts off work that takes too long; that is trouble which may pass, and nothing unforeseen. */
+function withinTime(work: Work, { clock, settings }: Pick<ReconcilersOptions, "clock" | "settings">): Work {
+  return async (item, signal) => {
+    const deadline = createDeadline(clock, { signal, timeoutMs: settings.reconcileSeconds * 1000 });
+    try {
+      return await work(item, deadline.signal);
+    } catch (error) {
+      if (!deadline.expired) throw error;
+      const { kind, name } = item.key;
+      const message = `reconcile ${kind} "${name}": not done within ${settings.reconcileSeconds} s`;
+      throw new ControllerError("unreachable", message, { cause: error });
+    } finally {
+      deadline.end();
+    }
+  };
+}

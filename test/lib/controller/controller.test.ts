@@ -1,0 +1,394 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { customResourceDefinition } from "../../../lib/api/crd.ts";
+import { kinds } from "../../../lib/api/kinds.ts";
+import { createKubeClient } from "../../../lib/kube/rest-client.ts";
+import { createHealth } from "../../../lib/observe/health.ts";
+import { createLog } from "../../../lib/observe/log.ts";
+import { createMetrics } from "../../../lib/observe/metrics.ts";
+import { defaultRegistrationSettings } from "../../../lib/registration/settings.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";
+import { readyOf, type Stage, type StageOptions, setStage, statusOf } from "./stage.ts";
+
+let stage: Stage | undefined;
+afterEach(async () => {
+  await stage?.stop();
+  stage = undefined;
+});
+async function given(options?: StageOptions): Promise<Stage> {
+  stage = await setStage(options);
+  return stage;
+}
+
+const three = { one: "east", two: "east", three: "east" };
+
+describe("the first run", () => {
+  test("registrations become Ready, and placements are decided and explained", async () => {
+    const { client, settled, registration, placement } = await given();
+    await client.create(registrations, aRegistration("east"));
+    await client.create(registrations, aRegistration("west"));
+    await client.create(registrations, aRegistration("nowhere"));
+    await client.create(placements, aPlacement("web", { strategy: "Spread" }));
+    await settled();
+    expect(readyOf(await registration("east"))).toBe("True ClusterReady");
+    expect(readyOf(await registration("nowhere"))).toBe("False ClusterNotConfigured");
+    const web = await placement("web");
+    expect(readyOf(web)).toBe("True PlacementReady");
+    expect(statusOf(web).selectedClusters).toEqual(["east", "west"]);
+    expect(statusOf(web).decisions).toHaveLength(3);
+  });
+
+  test("what comes later is handled as it comes", async () => {
+    const { client, settled, rest, placement } = await given();
+    await settled();
+    await client.create(placements, aPlacement("web"));
+    await rest();
+    expect(readyOf(await placement("web"))).toBe("False NoClusters");
+    await client.create(registrations, aRegistration("east"));
+    await rest();
+    expect(statusOf(await placement("web")).selectedClusters).toEqual(["east"]);
+  });
+});
+
+test("nothing is written before both kinds are listed, and a workspace that cannot be listed stops no other", async () => {
+  const { tenants, controller, rest, pass, count } = await given({ workspaces: ["root:one", "root:two"] });
+  const [one = "", two = ""] = tenants.clusters;
+  for (const cluster of [one, two]) {
+    await tenants.at(cluster).create(registrations, aRegistration("east"));
+    await tenants.at(cluster).create(placements, aPlacement("web"));
+  }
+  const refusal = tenants.kcp.faults.inject({
+    match: { verb: "list", resource: "clusterregistrations", cluster: one },
+    effect: { kind: "status", code: 503 },
+  });
+  const health = createHealth({ clock: { now: () => 0, after: () => () => {} } });
+  await controller({ health }).start();
+  await rest();
+  const selectedIn = async (cluster: string) =>
+    statusOf(await tenants.at(cluster).get({ ...placements, name: "web" })).selectedClusters;
+  expect(await selectedIn(two)).toEqual(["east"]);
+  expect(await selectedIn(one)).toBeUndefined();
+  expect(health.report("ready").checks.find(({ name }) => name === "hub")?.detail).toMatch(/^not listed yet: root:one/);
+
+  const writes = count();
+  await pass(60_000);
+  expect(await selectedIn(one)).toBeUndefined();
+  refusal.remove();
+  await pass(60_000);
+  expect(await selectedIn(one)).toEqual(["east"]);
+  expect(writes()).toBeGreaterThan(0);
+  expect(health.report("ready").status).toBe("Healthy");
+});
+
+describe("RoundRobin", () => {
+  test("300 placements over three equal clusters give 100 each, created one by one", async () => {
+    const { client, settled, rest } = await given({ reached: three });
+    for (const name of Object.keys(three)) await client.create(registrations, aRegistration(name));
+    await settled({ settings: { workers: 16 } });
+    for (let index = 0; index < 300; index++) await client.create(placements, aPlacement(`p-${index}`));
+    await rest();
+    expect(await dealt()).toEqual({ one: 100, two: 100, three: 100 });
+  });
+
+  test("300 that wait already are dealt out evenly by many workers at once, with one write each", async () => {
+    const { client, settled, count } = await given({ reached: three });
+    for (const name of Object.keys(three)) await client.create(registrations, aRegistration(name));
+    const first = await settled();
+    await first.stop();
+    for (let index = 0; index < 300; index++) await client.create(placements, aPlacement(`p-${index}`));
+    const writes = count();
+    await settled({ settings: { workers: 16 } });
+    expect(await dealt()).toEqual({ one: 100, two: 100, three: 100 });
+    expect(writes()).toBe(300);
+  });
+
+  async function dealt(): Promise<Record<string, number>> {
+    const counts: Record<string, number> = {};
+    for (const placement of (await stage?.client.listAll(placements))?.items ?? []) {
+      const selected = statusOf(placement).selectedClusters;
+      for (const name of Array.isArray(selected) ? selected : [])
+        counts[String(name)] = (counts[String(name)] ?? 0) + 1;
+    }
+    return counts;
+  }
+});
+
+test("a Ready flip wakes exactly the placements that it can concern", async () => {
+  const { client, clusters, settled, pass, placement } = await given({ reached: { east: "east", west: "west" } });
+  await client.create(registrations, aRegistration("east", { location: "eu-west-1" }));
+  await client.create(registrations, aRegistration("west", { location: "us-west-2" }));
+  const inRegion = (region: string) => ({ strategy: "Spread", locationSelector: { matchLabels: { region } } });
+  for (let index = 0; index < 5; index++) {
+    await client.create(placements, aPlacement(`eu-${index}`, inRegion("eu-west-1")));
+    await client.create(placements, aPlacement(`us-${index}`, inRegion("us-west-2")));
+  }
+  const woken: string[] = [];
+  const log = createLog({
+    level: 2,
+    clock: { now: () => 0, after: () => () => {} },
+    write: (line) => {
+      const { kind, name, reason } = JSON.parse(line);
+      if (kind === "WorkloadPlacement" && reason !== "resync") woken.push(`${reason} ${name}`);
+    },
+  });
+  await settled({ log });
+  expect(readyOf(await placement("eu-0"))).toBe("True PlacementReady");
+  woken.length = 0;
+  clusters.get("east")?.beBroken();
+  await pass(180_000);
+  expect(woken.toSorted()).toEqual([0, 1, 2, 3, 4].map((index) => `fan-out eu-${index}`));
+});
+
+describe("at rest", () => {
+  test("1,000 placements and 50 clusters cost their probes and nothing else for ten minutes", async () => {
+    const names = Array.from({ length: 50 }, (_, index) => `c-${index}`);
+    const { client, clusters, settled, pass, count } = await given({
+      reached: Object.fromEntries(names.map((name) => [name, "east"])),
+    });
+    for (const name of names) await client.create(registrations, aRegistration(name));
+    for (let index = 0; index < 1000; index++) await client.create(placements, aPlacement(`p-${index}`));
+    await settled({ settings: { resyncSeconds: 120, heartbeatWriteSeconds: 3600, registration: quiet } });
+    await pass(60_000);
+    const [writes, reads] = [count(), count("get", "list")];
+    const probes = clusters.get("east")?.faults.inject({ effect: { kind: "delay", ms: 0 } });
+    await pass(600_000);
+    expect(writes()).toBe(0);
+    expect(reads()).toBe(0);
+    expect(probes?.hits).toBe(50 * 20);
+  }, 60_000);
+
+  test("an idle cluster's heartbeat is written at most once a minute", async () => {
+    const { client, settled, pass, count } = await given();
+    await client.create(registrations, aRegistration("east"));
+    await settled();
+    await pass(60_000);
+    const writes = count();
+    await pass(600_000);
+    expect(writes()).toBeLessThanOrEqual(10);
+    expect(writes()).toBeGreaterThan(5);
+  });
+
+  const quiet = { ...defaultRegistrationSettings, detectEverySeconds: 3600 };
+});
+
+describe("more than one life", () => {
+  test("a controller that is started again writes nothing that is there already", async () => {
+    const { client, settled, count } = await given();
+    await client.create(registrations, aRegistration("east"));
+    await client.create(placements, aPlacement("web"));
+    const first = await settled();
+    await first.stop();
+    const writes = count();
+    await settled();
+    expect(writes()).toBe(0);
+  });
+
+  test("what changed while none ran is handled by the next one", async () => {
+    const { client, settled, placement, registration } = await given();
+    await client.create(registrations, aRegistration("east"));
+    await client.create(registrations, aRegistration("west"));
+    await client.create(placements, aPlacement("web", { strategy: "Spread" }));
+    const first = await settled();
+    await first.stop();
+    await client.patch(
+      { ...registrations, name: "east" },
+      { type: "merge", body: { metadata: { labels: { a: "b" } } } },
+    );
+    await client.patch(
+      { ...placements, name: "web" },
+      { type: "merge", body: { spec: { locationSelector: { matchLabels: { a: "b" } } } } },
+    );
+    await client.delete({ ...registrations, name: "west" });
+    await settled();
+    expect(statusOf(await placement("web")).selectedClusters).toEqual(["east"]);
+    await stage?.pass(10_000);
+    await expect(registration("west")).rejects.toMatchObject({ fault: "not-found" });
+  });
+
+  test("two at once end in the same place and then change nothing", async () => {
+    const { client, controller, rest, pass, count, placement } = await given();
+    const [one, other] = [controller(), controller()];
+    await Promise.all([one.start(), other.start()]);
+    await client.create(registrations, aRegistration("east"));
+    await client.create(registrations, aRegistration("west"));
+    for (let index = 0; index < 20; index++) await client.create(placements, aPlacement(`p-${index}`));
+    await rest();
+    await pass(10_000);
+    for (let index = 0; index < 20; index++) {
+      expect(readyOf(await placement(`p-${index}`))).toBe("True PlacementReady");
+    }
+    const versions = async () =>
+      (await client.listAll(placements)).items.map(({ metadata }) => metadata.resourceVersion);
+    const before = await versions();
+    const writes = count();
+    await pass(120_000);
+    expect(await versions()).toEqual(before);
+    // Heartbeats of two clusters, each once a minute whoever writes them.
+    expect(writes()).toBeLessThanOrEqual(8);
+  });
+});
+
+test("someone else's change of a status is put right within a resync period", async () => {
+  const { client, settled, pass, placement } = await given();
+  await client.create(registrations, aRegistration("east"));
+  await client.create(placements, aPlacement("web"));
+  await settled({ settings: { resyncSeconds: 30 } });
+  const wrong = { status: { conditions: null, decisions: null } };
+  await client.patch({ ...placements, name: "web" }, { type: "merge", body: wrong }, { subresource: "status" });
+  await pass(31_000);
+  expect(readyOf(await placement("web"))).toBe("True PlacementReady");
+});
+
+describe("credentials in a secret", () => {
+  const secrets = { type: { group: "", version: "v1", plural: "secrets" }, namespace: "default" };
+  const aKubeconfig = (token: string): string =>
+    Buffer.from(
+      JSON.stringify({
+        "current-context": "x",
+        contexts: [{ name: "x", context: { cluster: "x", user: "x" } }],
+        clusters: [{ name: "x", cluster: { server: "https://east.example.com" } }],
+        users: [{ name: "x", user: { token } }],
+      }),
+    ).toString("base64");
+
+  test("a cluster is reached as soon as its secret is right, and a wrong one is seen at once", async () => {
+    const { client, clusters, settled, rest, registration } = await given();
+    const secretRef = { namespace: "default", name: "east" };
+    await client.create(registrations, aRegistration("east", { credentials: { secretRef } }));
+    await settled();
+    expect(readyOf(await registration("east"))).toBe("False ClusterNotConfigured");
+
+    const token = clusters.get("east")?.adminToken ?? "";
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "east" } };
+    await client.create(secrets, { ...secret, data: { kubeconfig: aKubeconfig(token) } });
+    await rest();
+    expect(readyOf(await registration("east"))).toBe("True ClusterReady");
+
+    const wrong = { data: { kubeconfig: Buffer.from("{}").toString("base64") } };
+    await client.patch({ ...secrets, name: "east" }, { type: "merge", body: wrong });
+    await rest();
+    expect(readyOf(await registration("east"))).toBe("False CredentialsInvalid");
+    expect(JSON.stringify(await registration("east"))).not.toContain(token);
+  });
+});
+
+test("a plain Kubernetes cluster with our kinds is a hub too", async () => {
+  const { clusters, settled } = await given();
+  const west = clusters.get("west");
+  if (west === undefined) throw new Error("there is no west");
+  const hub = createKubeClient({ endpoint: { server: west.url }, transport: west.transport() });
+  const crds = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
+  for (const kind of kinds) await hub.create({ type: crds }, customResourceDefinition(kind));
+  await stage?.rest();
+  await hub.create(registrations, aRegistration("east"));
+  await hub.create(placements, aPlacement("web"));
+  await settled({ client: hub, workspaces: undefined });
+  expect(statusOf(await hub.get({ ...placements, name: "web" })).selectedClusters).toEqual(["east"]);
+});
+
+test("an object is reconciled on demand, and a cluster is probed for it", async () => {
+  const { client, cluster, clusters, settled, rest, registration } = await given();
+  await client.create(registrations, aRegistration("east"));
+  const controller = await settled();
+  const probes = clusters.get("east")?.faults.inject({ effect: { kind: "delay", ms: 0 } });
+  await controller.reconcile({ cluster, kind: "ClusterRegistration", name: "east" });
+  await rest();
+  expect(probes?.hits).toBeGreaterThan(0);
+  expect(readyOf(await registration("east"))).toBe("True ClusterReady");
+});
+
+test("a deleted registration leaves the placements, and then goes", async () => {
+  const { client, settled, pass, placement, registration } = await given();
+  await client.create(registrations, aRegistration("east"));
+  await client.create(registrations, aRegistration("west"));
+  await client.create(placements, aPlacement("web", { strategy: "Spread" }));
+  await settled();
+  await client.delete({ ...registrations, name: "east" });
+  await pass(5_000);
+  expect(statusOf(await placement("web")).selectedClusters).toEqual(["west"]);
+  await expect(registration("east")).rejects.toMatchObject({ fault: "not-found" });
+  expect(JSON.stringify(statusOf(await placement("web")).decisions)).not.toContain("east");
+});
+
+describe("trouble", () => {
+  test("a hub that is away is waited for, and nothing is lost", async () => {
+    const { client, tenants, settled, pass, placement } = await given();
+    await client.create(registrations, aRegistration("east"));
+    await settled();
+    const away = tenants.kcp.faults.inject({ effect: { kind: "partition", requests: "refuse" } });
+    await pass(120_000);
+    away.remove();
+    await client.create(placements, aPlacement("web"));
+    await pass(60_000);
+    expect(readyOf(await placement("web"))).toBe("True PlacementReady");
+  });
+
+  test("a controller starts when the hub does", async () => {
+    const { client, tenants, controller, pass, registration } = await given();
+    await client.create(registrations, aRegistration("east"));
+    const away = tenants.kcp.faults.inject({ effect: { kind: "partition", requests: "refuse" } });
+    const starting = controller().start();
+    await pass(30_000);
+    away.remove();
+    await pass(30_000);
+    await starting;
+    expect(readyOf(await registration("east"))).toBe("True ClusterReady");
+  });
+
+  test("a workspace that is not there is named in one line", async () => {
+    const { controller } = await given();
+    await expect(controller({ workspaces: ["root:demo", "root:nowhere"] }).start()).rejects.toThrow(
+      /^workspace "root:nowhere": there is none, or we have no access to it$/,
+    );
+  });
+
+  test("a reconcile that hangs is cut off and tried again, and delays no other", async () => {
+    const { client, tenants, settled, rest, pass, placement } = await given();
+    await client.create(registrations, aRegistration("east"));
+    const metrics = createMetrics();
+    await settled({ metrics, settings: { workers: 2, reconcileSeconds: 5 } });
+    tenants.kcp.faults.inject({
+      match: { verb: "patch", name: "stuck" },
+      effect: { kind: "delay", ms: 20_000 },
+      count: 1,
+    });
+    await client.create(placements, aPlacement("stuck"));
+    await client.create(placements, aPlacement("web"));
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    expect(readyOf(await placement("web"))).toBe("True PlacementReady");
+    expect(readyOf(await placement("stuck"))).toBe("none");
+    stage?.clock.advance(6_000);
+    await rest();
+    await pass(30_000);
+    expect(readyOf(await placement("stuck"))).toBe("True PlacementReady");
+    expect(metrics.render()).toMatch(/^tmc_queue_retries_total\{sort="trouble"\} 1$/m);
+  });
+});
+
+test("a stopped controller leaves no timer behind and starts nothing more", async () => {
+  const { client, clock, settled, pass, count } = await given();
+  await client.create(registrations, aRegistration("east"));
+  const before = clock.pending;
+  const controller = await settled();
+  await controller.stop();
+  expect(clock.pending).toBeLessThanOrEqual(before);
+  const requests = count("get", "list", "watch", "patch");
+  await pass(60_000);
+  expect(requests()).toBe(0);
+});
+
+test("requests, writes, probes and readiness are counted", async () => {
+  const { client, settled } = await given();
+  await client.create(registrations, aRegistration("east"));
+  await client.create(registrations, aRegistration("nowhere"));
+  await client.create(placements, aPlacement("web"));
+  const metrics = createMetrics();
+  await settled({ metrics });
+  const text = metrics.render();
+  expect(text).toMatch(/^tmc_clusters\{ready="true"\} 1$/m);
+  expect(text).toMatch(/^tmc_clusters\{ready="false"\} 1$/m);
+  expect(text).toMatch(/^tmc_placements\{ready="true"\} 1$/m);
+  expect(text).toMatch(/^tmc_hub_requests_total\{verb="patch",code="200"\} [1-9]/m);
+  expect(text).toMatch(/^tmc_hub_writes_total\{kind="WorkloadPlacement",part="status"\} [1-9]/m);
+  expect(text).toMatch(/^tmc_probe_total\{outcome="healthy"\} [1-9]/m);
+  expect(text).toMatch(/^tmc_fan_out_woken_total [1-9]/m);
+});

@@ -1,0 +1,126 @@
+import { describe, expect, test } from "vitest";
+import { type ControllerFlags, parseControllerFlags } from "../../../lib/controller/options.ts";
+
+const usual: ControllerFlags = {
+  kcpKubeconfig: "kcp.kubeconfig",
+  workspace: ["root:production"],
+  clusterKubeconfigs: ["east=east.kubeconfig,west=/etc/west.kubeconfig"],
+};
+
+test("what is not given has its default", () => {
+  expect(parseControllerFlags(usual)).toEqual({
+    kcpKubeconfig: "kcp.kubeconfig",
+    workspaces: ["root:production"],
+    clusterKubeconfigs: new Map([
+      ["east", "east.kubeconfig"],
+      ["west", "/etc/west.kubeconfig"],
+    ]),
+    metricsPort: 8080,
+    healthPort: 8081,
+    logLevel: 2,
+    resyncSeconds: 30,
+    workers: 5,
+    heartbeatSeconds: 30,
+  });
+});
+
+const right: Record<string, { flags: ControllerFlags; gives: object }> = {
+  "durations of several parts": {
+    flags: { resyncPeriod: "1h30m", heartbeatInterval: "1.5m" },
+    gives: { resyncSeconds: 5400, heartbeatSeconds: 90 },
+  },
+  "workspaces given several times and with commas, each once": {
+    flags: { workspace: ["root:a, root:b", "root:b", "2x7kq1"] },
+    gives: { workspaces: ["root:a", "root:b", "2x7kq1"] },
+  },
+  "a plain Kubernetes hub, which has no workspaces": {
+    flags: { hub: "kubernetes", workspace: [] },
+    gives: { workspaces: undefined },
+  },
+  "no kubeconfigs, where registrations name secrets": {
+    flags: { clusterKubeconfigs: ["none"] },
+    gives: { clusterKubeconfigs: new Map() },
+  },
+  "free ports": { flags: { metricsPort: "0", healthPort: "0" }, gives: { metricsPort: 0, healthPort: 0 } },
+  "a path with an equals sign in it": {
+    flags: { clusterKubeconfigs: ["east=/a=b"] },
+    gives: { clusterKubeconfigs: new Map([["east", "/a=b"]]) },
+  },
+};
+test.each(Object.entries(right))("taken: %s", (_name, { flags, gives }) => {
+  expect(parseControllerFlags({ ...usual, ...flags })).toMatchObject(gives);
+});
+
+const wrong: Record<string, { flags: ControllerFlags; says: string }> = {
+  "no kubeconfig for kcp": { flags: { kcpKubeconfig: undefined }, says: "--kcp-kubeconfig is missing" },
+  "no workspace": { flags: { workspace: undefined }, says: "--workspace is missing" },
+  "no kubeconfigs for clusters": { flags: { clusterKubeconfigs: undefined }, says: "--cluster-kubeconfigs is missing" },
+  "an empty list of clusters": { flags: { clusterKubeconfigs: [""] }, says: "--cluster-kubeconfigs is missing" },
+  "a cluster without a path": {
+    flags: { clusterKubeconfigs: ["east"] },
+    says: '--cluster-kubeconfigs "east" is not name=path',
+  },
+  "a path where a name belongs": {
+    flags: { clusterKubeconfigs: ["./east.kubeconfig=x"] },
+    says: '--cluster-kubeconfigs "./east.kubeconfig" is not the name of a cluster',
+  },
+  "a cluster given twice": {
+    flags: { clusterKubeconfigs: ["east=a,east=b"] },
+    says: '--cluster-kubeconfigs "east" is given twice',
+  },
+  "a workspace that is no path": {
+    flags: { workspace: ["/clusters/root"] },
+    says: '--workspace "/clusters/root" is not a path like root:org:team',
+  },
+  "a workspace for a plain hub": { flags: { hub: "kubernetes" }, says: "--workspace is for kcp" },
+  "an unknown hub": { flags: { hub: "etcd" }, says: '--hub "etcd" is not kcp or kubernetes' },
+  "a number for a duration": {
+    flags: { resyncPeriod: "30" },
+    says: '--resync-period "30" is not a duration like 30s, 5m or 1h30m',
+  },
+  "a duration that is too short": {
+    flags: { heartbeatInterval: "10ms" },
+    says: '--heartbeat-interval "10ms" is not between 1s and 24h',
+  },
+  "a count that is no number": {
+    flags: { workerCount: "many" },
+    says: '--worker-count "many" is not a whole number from 1 to 100',
+  },
+  "no workers": { flags: { workerCount: "0" }, says: '--worker-count "0" is not a whole number from 1 to 100' },
+  "a port that is none": {
+    flags: { metricsPort: "70000" },
+    says: '--metrics-port "70000" is not a whole number from 0 to 65535',
+  },
+  "one port for both": {
+    flags: { metricsPort: "9000", healthPort: "9000" },
+    says: "--health-port 9000 is taken by --metrics-port",
+  },
+  "a log level that is a word": {
+    flags: { logLevel: "debug" },
+    says: '--log-level "debug" is not a whole number from 0 to 10',
+  },
+};
+describe("refused, with the form that is right", () => {
+  test.each(Object.entries(wrong))("%s", (_name, { flags, says }) => {
+    expect(() => parseControllerFlags({ ...usual, ...flags })).toThrow(says);
+  });
+
+  test("all at once, in one line", () => {
+    const all = { workspace: ["Nope"], workerCount: "x", logLevel: "99", resyncPeriod: "soon" };
+    try {
+      parseControllerFlags(all);
+      expect.unreachable();
+    } catch (error) {
+      const message = error instanceof Error ? error.message : "";
+      expect(message.match(/--[a-z-]+/g)).toEqual([
+        "--kcp-kubeconfig",
+        "--workspace",
+        "--cluster-kubeconfigs",
+        "--log-level",
+        "--resync-period",
+        "--worker-count",
+      ]);
+      expect(message).not.toContain("\n");
+    }
+  });
+});

@@ -1,0 +1,102 @@
+import { expect, test } from "vitest";
+import { createHeartbeat } from "../../../lib/controller/heartbeat.ts";
+import { createResync } from "../../../lib/controller/resync.ts";
+import { createRota } from "../../../lib/controller/rota.ts";
+import { createObjectCache } from "../../../lib/kcp/object-cache.ts";
+import type { ObjectKey } from "../../../lib/model/key.ts";
+import type { KubeObject } from "../../../lib/model/kube-object.ts";
+import type { WorkItem } from "../../../lib/queue/work-queue.ts";
+import { createManualClock } from "../../support/manual-clock.ts";
+
+const keysOf = (count: number): ObjectKey[] =>
+  Array.from({ length: count }, (_, index) => ({ cluster: "2x7k", kind: "WorkloadPlacement", name: `p-${index}` }));
+
+function aRota(periodSeconds: number, keys: readonly ObjectKey[]) {
+  const clock = createManualClock(0);
+  const turns: { atSeconds: number; names: string[] }[] = [];
+  const rota = createRota({
+    periodSeconds,
+    clock,
+    keys: () => keys,
+    onTurn: (due) => turns.push({ atSeconds: clock.now() / 1000, names: due.map(({ name }) => name) }),
+  });
+  rota.start();
+  return { clock, turns, rota };
+}
+
+test.each([1, 7, 30, 600])("every key has its turn exactly once in a period of %i s", (periodSeconds) => {
+  const { clock, turns } = aRota(periodSeconds, keysOf(500));
+  for (let period = 1; period <= 3; period++) {
+    turns.length = 0;
+    clock.advance(periodSeconds * 1000);
+    const names = turns.flatMap((turn) => turn.names);
+    expect(names.toSorted()).toEqual(
+      keysOf(500)
+        .map(({ name }) => name)
+        .toSorted(),
+    );
+  }
+});
+
+test("turns are spread over the period", () => {
+  const { clock, turns } = aRota(30, keysOf(3_000));
+  clock.advance(30_000);
+  expect(turns).toHaveLength(30);
+  expect(Math.max(...turns.map(({ names }) => names.length))).toBeLessThan(200);
+});
+
+test("a key comes round at the same distance each time", () => {
+  const { clock, turns } = aRota(30, keysOf(50));
+  clock.advance(120_000);
+  const times = turns.filter(({ names }) => names.includes("p-7")).map(({ atSeconds }) => atSeconds);
+  expect(times.map((at, index) => at - (times[index - 1] ?? at - 30))).toEqual([30, 30, 30, 30]);
+});
+
+test("after it was stopped there are no more turns, and no timer", () => {
+  const { clock, turns, rota } = aRota(30, keysOf(50));
+  rota.stop();
+  clock.advance(120_000);
+  expect([turns.length, clock.pending]).toEqual([0, 0]);
+});
+
+function aCache() {
+  const cache = createObjectCache();
+  const object = (kind: string, name: string, status?: object): KubeObject => ({
+    apiVersion: "tmc.kcp.io/v1alpha1",
+    kind,
+    metadata: { name, resourceVersion: "1" },
+    ...(status === undefined ? {} : { status }),
+  });
+  cache.takeList("ClusterRegistration", "listed", [
+    object("ClusterRegistration", "east"),
+    object("ClusterRegistration", "broken", { nextProbeTime: "1970-01-01T00:01:40Z" }),
+  ]);
+  cache.takeList("WorkloadPlacement", "listed", [object("WorkloadPlacement", "web")]);
+  cache.takeList("ClusterRegistration", "half", [object("ClusterRegistration", "unseen")]);
+  return cache;
+}
+
+function sent(create: typeof createHeartbeat) {
+  const clock = createManualClock(0);
+  const items: WorkItem[] = [];
+  const queue = { send: async (added: readonly WorkItem[]) => void items.push(...added) };
+  create({ periodSeconds: 30, cache: aCache(), queue, clock }).start();
+  return (ms: number): string[] => {
+    items.length = 0;
+    clock.advance(ms);
+    return items.map(({ key, reason }) => `${reason} ${key.name}`).toSorted();
+  };
+}
+
+test("the heartbeat is for clusters that are due, where everything has been listed", () => {
+  const after = sent(createHeartbeat);
+  expect(after(30_000)).toEqual(["heartbeat east"]);
+  expect(after(30_000)).toEqual(["heartbeat east"]);
+  after(30_000);
+  expect(after(30_000)).toEqual(["heartbeat broken", "heartbeat east"]);
+});
+
+test("the resync is for everything, where everything has been listed", () => {
+  const after = sent(createResync);
+  expect(after(30_000)).toEqual(["resync broken", "resync east", "resync web"]);
+});
