@@ -163,9 +163,17 @@ export function reasonsPage(): string {
     return `| \`${reason}\` | ${selected ? "yes" : "no"} | ${meaning} | ${message} |`;
   });
   return [
+    "# Why a cluster was chosen, or not",
+    "",
+    "<!-- Made from lib/placement/reasons.ts by `npm run generate`; change it there. -->",
+    "",
+    "Every entry of a placement's `status.decisions` has one of these reasons; there are no others.",
+    "",
     "| Reason | Selected | Meaning | Message |",
     "| --- | --- | --- | --- |",
     ...rows,
+    "",
+    "And its condition `Ready` one of these:",
     "",
     "| Reason of Ready | Meaning |",
     "| --- | --- |",
