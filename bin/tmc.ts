@@ -1,4 +1,11 @@
 #!/usr/bin/env node
 import { runTmc } from "../lib/cli/program.ts";
 
+// Whoever reads our output may stop reading, as head does.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
+process.on("uncaughtException", (error) => {
+  process.stderr.write(`tmc: unexpected failure: ${error.message}\n`);
+  process.exit(1);
+});
+
 process.exitCode = await runTmc(process.argv.slice(2));

@@ -1,24 +1,39 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { referencePage } from "../lib/api/reference.ts";
+import { cliPage } from "../lib/cli/cli-page.ts";
+import { metricsPage } from "../lib/observe/metrics-page.ts";
+import { reasonsPage } from "../lib/placement/reasons.ts";
 
-/** Writes the pages that are made from the sources; with `--check` it only says whether they are current. */
+/** The pages that are made from the sources, and what makes them. */
+const pages: Readonly<Record<string, () => string>> = {
+  "docs/cli.md": cliPage,
+  "docs/metrics.md": metricsPage,
+  "docs/reasons.md": reasonsPage,
+  "docs/reference.md": referencePage,
+};
+
+/** Writes the pages that are not current; with `--check` it only names them. */
 async function main(arguments_: readonly string[]): Promise<number> {
   const unknown = arguments_.filter((argument) => argument !== "--check");
   if (unknown.length > 0) {
     console.error(`generate: unknown argument ${unknown.join(" ")}; usage: npm run generate [-- --check]`);
     return 2;
   }
-  const page = new URL("../docs/reference.md", import.meta.url);
-  const wanted = referencePage();
-  const found = await readFile(page, "utf8").catch(() => "");
-  if (found === wanted) return 0;
-  if (arguments_.includes("--check")) {
-    console.error("docs/reference.md is stale: run `npm run generate`");
-    return 1;
+  const isCheck = arguments_.includes("--check");
+  let stale = 0;
+  for (const [name, make] of Object.entries(pages)) {
+    const page = new URL(`../${name}`, import.meta.url);
+    const wanted = make();
+    if ((await readFile(page, "utf8").catch(() => "")) === wanted) continue;
+    stale += 1;
+    if (isCheck) {
+      console.error(`${name} is stale: run \`npm run generate\``);
+    } else {
+      await writeFile(page, wanted);
+      console.log(`${name} written`);
+    }
   }
-  await writeFile(page, wanted);
-  console.log("docs/reference.md written");
-  return 0;
+  return isCheck && stale > 0 ? 1 : 0;
 }
 
 process.exitCode = await main(process.argv.slice(2));

@@ -3,6 +3,7 @@ import { type EmbeddedKcp, startEmbeddedKcp } from "../embedded/kcp/embedded-kcp
 import { type EmbeddedCluster, startEmbeddedCluster } from "../embedded/kubernetes/embedded-cluster.ts";
 import { bindExport, installExport } from "../kcp/install.ts";
 import { createKubeClient } from "../kube/rest-client.ts";
+import type { Clock } from "../model/clock.ts";
 
 export const demoWorkspace = "root:demo";
 export const clusterNames = ["east", "west"] as const;
@@ -15,10 +16,10 @@ export type LocalWorld = Readonly<{
 }>;
 
 /** Starts the embedded kcp and clusters, with TMC's export in `root:tmc`, bound in `root:demo`. */
-export async function startLocalWorld(): Promise<LocalWorld> {
+export async function startLocalWorld({ clock }: Readonly<{ clock?: Clock }> = {}): Promise<LocalWorld> {
   const [kcp, ...clusters] = await Promise.all([
-    startEmbeddedKcp(),
-    ...clusterNames.map((name) => startEmbeddedCluster({ name })),
+    startEmbeddedKcp({ clock }),
+    ...clusterNames.map((name) => startEmbeddedCluster({ name, clock })),
   ]);
   const stop = async (): Promise<void> => {
     await Promise.all([kcp, ...clusters].map((server) => server.stop()));

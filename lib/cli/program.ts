@@ -1,44 +1,63 @@
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { type CliIo, processIo, UsageError } from "./cli-io.ts";
+import { clusterCommand } from "./cluster.ts";
+import { completionCommand } from "./completion.ts";
+import { controllerCommand } from "./controller.ts";
+import { explainCommand } from "./explain.ts";
 import { localCommand } from "./local.ts";
 import { manifestsCommand } from "./manifests.ts";
-
-/** Set when the command line is bundled; from a clone package.json says it. */
-function version(): string {
-  const bundled = process.env.TMC_VERSION;
-  if (bundled !== undefined) return bundled;
-  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  const parsed: unknown = JSON.parse(text);
-  return typeof parsed === "object" && parsed !== null && "version" in parsed ? String(parsed.version) : "unknown";
-}
+import { placementCommand } from "./placement.ts";
+import { reconcileCommand } from "./reconcile.ts";
+import { tmcVersion } from "./version.ts";
 
 const examples = `
 Examples:
-  tmc local                        try it: a kcp and two clusters in memory, on this machine
+  tmc local                        try it: a kcp, two clusters and the controller, in memory, on this machine
+  tmc controller --help            run the controller against a kcp of your own
+  tmc cluster list                 the registered clusters and their health
+  tmc explain web                  why a placement is where it is
   tmc manifests --format kcp       what a kcp workspace needs to offer the API to tenants
-  tmc manifests --format crd       what a plain Kubernetes cluster needs to be the hub
 
 From a clone of the sources, the same commands are: npm run tmc -- <command>
 `;
 
 /** The whole command line, one file per command beside this one. */
-export function createProgram(): Command {
-  return new Command("tmc")
+export function createProgram(io: CliIo = processIo): Command {
+  const program: Command = new Command("tmc")
     .description("Transparent Multi-Cluster for kcp: workloads of kcp workspaces on many Kubernetes clusters.")
-    .version(version(), "-V, --version", "print the version")
+    .version(tmcVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help, or a command's")
     .helpCommand("help [command]", "print the help of a command")
-    .addCommand(localCommand())
-    .addCommand(manifestsCommand())
-    .addHelpText("after", examples)
-    .showHelpAfterError("(run tmc --help for what there is)")
-    .showSuggestionAfterError();
+    .commandsGroup("Run it:")
+    .addCommand(localCommand(io))
+    .addCommand(controllerCommand(io))
+    .commandsGroup("Look at a workspace and change it:")
+    .addCommand(clusterCommand(io))
+    .addCommand(placementCommand(io))
+    .addCommand(explainCommand(io))
+    .addCommand(reconcileCommand(io))
+    .commandsGroup("Set up:")
+    .addCommand(manifestsCommand(io.out))
+    .addCommand(completionCommand(io, () => program))
+    .addHelpText("after", examples);
+  for (const command of allCommands(program)) {
+    command
+      .exitOverride()
+      .showSuggestionAfterError()
+      .showHelpAfterError(false)
+      .helpOption("-h, --help", command === program ? "print this help, or a command's" : "print this help")
+      .configureOutput({
+        writeOut: io.out,
+        writeErr: io.err,
+        outputError: (text, write) => write(`${inOneLine(text)}; see ${pathOf(command)} --help\n`),
+      });
+  }
+  return program;
 }
 
-/** Runs one command line and gives the exit code; errors are one line on standard error. */
-export async function runTmc(args: readonly string[]): Promise<number> {
-  const program = createProgram();
-  for (const command of [program, ...program.commands]) command.exitOverride();
+/** Runs one command line and gives the exit code: 1 when it failed, 2 when it was not understood. Errors are one line. */
+export async function runTmc(args: readonly string[], io: CliIo = processIo): Promise<number> {
+  const program = createProgram(io);
   try {
     if (args.length === 0) {
       program.outputHelp();
@@ -47,8 +66,32 @@ export async function runTmc(args: readonly string[]): Promise<number> {
     await program.parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode; // commander has printed it
-    process.stderr.write(`tmc: ${error instanceof Error ? error.message : String(error)}\n`);
-    return 1;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2; // commander has printed it
+    io.err(`tmc: ${wordsOf(error)}\n`);
+    return error instanceof UsageError ? 2 : 1;
   }
+}
+
+/** A command and all that are below it. */
+export function allCommands(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(allCommands)];
+}
+
+/** `tmc cluster list`: a command's name with those above it. */
+export function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+}
+
+/** commander's own words in the form of our errors: its suggestion comes on a second line. */
+function inOneLine(text: string): string {
+  return `tmc: ${text
+    .trim()
+    .replace(/^error: /, "")
+    .replace(/\n\(Did you mean (.*)\?\)$/s, " (did you mean $1?)")
+    .replace(/\s+/g, " ")
+    .replace(/\.$/, "")}`;
+}
+
+function wordsOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ").trim();
 }

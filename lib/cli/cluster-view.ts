@@ -1,0 +1,131 @@
+import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import type { WorkloadPlacement } from "../api/workload-placement.ts";
+import { findCondition } from "../model/condition.ts";
+import { ageOf } from "./ages.ts";
+import { formatFields, formatTable } from "./output.ts";
+
+/** How a cluster is, in one word, and what else keeps work away from it. */
+export function clusterStatus(registration: ClusterRegistration): string {
+  const ready = findCondition(registration.status?.conditions, "Ready")?.status;
+  const words = [ready === "True" ? "Ready" : ready === "False" ? "NotReady" : "Unknown"];
+  if (registration.spec.unschedulable === true) words.push("SchedulingDisabled");
+  if (registration.metadata.deletionTimestamp !== undefined) words.push("Deleting");
+  return words.join(",");
+}
+
+/** Clusters as a table; wide has what was found out about them too. */
+export function formatClusters(
+  registrations: readonly ClusterRegistration[],
+  { wide, nowMs }: Readonly<{ wide: boolean; nowMs: number }>,
+): string {
+  const columns = ["NAME", "LOCATION", "STATUS", "LAST HEARTBEAT", "AGE"];
+  const more = ["REASON", "VERSION", "NODES", "CPU", "MEMORY", "CAPABILITIES", "TAINTS"];
+  const rows = registrations.map((registration) => {
+    const { metadata, spec, status } = registration;
+    const row = [
+      metadata.name ?? "",
+      spec.location,
+      clusterStatus(registration),
+      heartbeatOf(registration, nowMs),
+      ageOf(metadata.creationTimestamp, nowMs) ?? "",
+    ];
+    if (!wide) return row;
+    return [
+      ...row,
+      findCondition(status?.conditions, "Ready")?.reason ?? "",
+      status?.kubernetesVersion ?? "",
+      nodesOf(registration),
+      status?.allocatable?.cpu ?? "",
+      status?.allocatable?.memory ?? "",
+      capabilityNames(registration).join(","),
+      (spec.taints ?? []).map(formatTaint).join(","),
+    ];
+  });
+  return formatTable(wide ? [...columns, ...more] : columns, rows);
+}
+
+/** Everything that is known about a cluster, for people. */
+export function describeCluster(
+  registration: ClusterRegistration,
+  placements: readonly WorkloadPlacement[],
+  nowMs: number,
+): string {
+  const { metadata, spec, status } = registration;
+  const ready = findCondition(status?.conditions, "Ready");
+  const users = placements
+    .filter(({ status: placed }) => placed?.selectedClusters?.includes(metadata.name ?? "") === true)
+    .map(({ metadata: { name = "" } }) => name);
+  const secret = spec.credentials?.secretRef;
+  return formatFields([
+    ["Name", metadata.name],
+    ["Location", spec.location],
+    ["Labels", pairs(metadata.labels ?? {})],
+    ["Status", clusterStatus(registration)],
+    ["Reason", ready === undefined ? "nobody has looked at it yet" : `${ready.reason}: ${ready.message}`],
+    ["Since", ready === undefined ? undefined : `${ageOf(ready.lastTransitionTime, nowMs) ?? "?"}`],
+    ["Last heartbeat", heartbeatOf(registration, nowMs)],
+    ["Kubernetes", status?.kubernetesVersion],
+    ["Nodes", status?.nodes === undefined ? undefined : `${status.nodes.ready} ready of ${status.nodes.total}`],
+    ["Capacity", amountsOf(status?.capacity)],
+    ["Allocatable", amountsOf(status?.allocatable)],
+    ["Capabilities", capabilitiesOf(registration)],
+    ["Taints", (spec.taints ?? []).map(formatTaint).join("\n")],
+    ["Credentials", secret === undefined ? "the controller's own" : `secret ${secret.namespace}/${secret.name}`],
+    ["Credentials end", status?.credentialsExpire],
+    ["Placements", users.join(", ")],
+    ["Age", ageOf(metadata.creationTimestamp, nowMs) ?? ""],
+  ]);
+}
+
+/** `4s ago`, or that there was none. */
+export function heartbeatOf({ status }: ClusterRegistration, nowMs: number): string {
+  const age = ageOf(status?.lastHeartbeat, nowMs);
+  return age === undefined ? "never" : `${age} ago`;
+}
+
+/** `3/3`: nodes that are ready, of all. */
+export function nodesOf({ status }: ClusterRegistration): string {
+  return status?.nodes === undefined ? "" : `${status.nodes.ready}/${status.nodes.total}`;
+}
+
+function capabilityNames({ spec, status }: ClusterRegistration): readonly string[] {
+  const declared = spec.capabilities ?? [];
+  const denied = new Set(declared.filter(({ available }) => available === false).map(({ type }) => type));
+  const all = [...declared, ...(status?.capabilities ?? [])].map(({ type }) => type);
+  return [...new Set(all)].filter((type) => !denied.has(type)).toSorted();
+}
+
+function capabilitiesOf({ spec, status }: ClusterRegistration): string {
+  const declared = new Map((spec.capabilities ?? []).map((each) => [each.type, each]));
+  const detected = new Map((status?.capabilities ?? []).map((each) => [each.type, each]));
+  return [...new Set([...declared.keys(), ...detected.keys()])]
+    .toSorted()
+    .map((type) => {
+      const said = declared.get(type);
+      const version = said?.version ?? detected.get(type)?.version;
+      const source = said === undefined ? "detected" : said.available === false ? "declared absent" : "declared";
+      return `${type}${version === undefined ? "" : ` ${version}`} (${source})`;
+    })
+    .join("\n");
+}
+
+function amountsOf(
+  amounts: Readonly<{ cpu?: string; memory?: string; pods?: string }> | undefined,
+): string | undefined {
+  if (amounts === undefined) return undefined;
+  return Object.entries({ cpu: amounts.cpu, memory: amounts.memory, pods: amounts.pods })
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(", ");
+}
+
+function formatTaint({ key, value, effect }: Readonly<{ key: string; value?: string; effect: string }>): string {
+  return value === undefined || value === "" ? `${key}:${effect}` : `${key}=${value}:${effect}`;
+}
+
+function pairs(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .toSorted()
+    .join("\n");
+}

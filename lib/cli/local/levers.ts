@@ -1,0 +1,52 @@
+import type { ClusterRegistration } from "../../api/cluster-registration.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { resourceTypes } from "../workspace.ts";
+import type { LocalParts } from "./local-parts.ts";
+
+/** What a person at the board can do to a cluster, by a key. */
+export type Lever = Readonly<{ key: string; does: string; pull: () => Promise<void> }>;
+
+/** The taint that keeps everything away from a cluster. */
+export const drainTaint = { key: "tmc.kcp.io/drained", effect: "NoExecute" } as const;
+
+type LeverOptions = Readonly<{
+  parts: LocalParts;
+  workspace: KubeClient;
+  /** The registration as it was last seen. */
+  registration: (name: string) => ClusterRegistration | undefined;
+  note: (subject: string, text: string) => void;
+}>;
+
+/** The levers of all clusters: a letter drains one and lets work back in, the capital cuts it off and reconnects it. */
+export function createLevers({ parts, workspace, registration, note }: LeverOptions): readonly Lever[] {
+  const cutOff = new Set<string>();
+  const toggleDrain = async (name: string): Promise<void> => {
+    const taints = registration(name)?.spec.taints ?? [];
+    const others = taints.filter(({ key }) => key !== drainTaint.key);
+    const wanted = others.length < taints.length ? others : [...others, drainTaint];
+    await workspace.patch(
+      { type: resourceTypes.clusters, name },
+      { type: "merge", body: { spec: { taints: wanted.length === 0 ? null : wanted } } },
+      { fieldManager: "tmc-cli" },
+    );
+  };
+  const toggleReachable = async (name: string): Promise<void> => {
+    const reachable = cutOff.delete(name);
+    if (!reachable) cutOff.add(name);
+    parts.setReachable?.(name, reachable);
+    note(name, reachable ? "can be reached again" : "was cut off; three failed probes make it not Ready");
+  };
+  const letterOf = (name: string): string => name.slice(0, 1);
+  return [
+    ...parts.clusters.map(({ name }) => ({
+      key: letterOf(name).toLowerCase(),
+      does: `drain ${name}, or let work back in`,
+      pull: () => toggleDrain(name),
+    })),
+    ...(parts.setReachable === undefined ? [] : parts.clusters).map(({ name }) => ({
+      key: letterOf(name).toUpperCase(),
+      does: `cut ${name} off, or reconnect it`,
+      pull: () => toggleReachable(name),
+    })),
+  ];
+}

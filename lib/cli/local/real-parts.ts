@@ -1,0 +1,103 @@
+import { exportWorkspace } from "../../api/group.ts";
+import { bindExport, installExport } from "../../kcp/install.ts";
+import { ensureWorkspace } from "../../kcp/workspaces.ts";
+import { createKubeClient } from "../../kube/rest-client.ts";
+import type { Endpoint } from "../../kube/transport.ts";
+import { createUndiciTransport } from "../../kube/undici-transport.ts";
+import { clusterNames, demoWorkspace } from "../local-world.ts";
+import type { LocalParts } from "./local-parts.ts";
+
+/** What the harness of the tests offers; only a clone of the sources has it. */
+type RealServer = Readonly<{ url: string; ca: string; adminToken: string; stop(): Promise<unknown> }>;
+type Harness = Readonly<{
+  ensureBuilt(print: (line: string) => void): Promise<object>;
+  startKcp(options: Readonly<{ binaries: object; signal: AbortSignal }>): Promise<RealServer>;
+  startCluster(options: Readonly<{ name: string; binaries: object; signal: AbortSignal }>): Promise<RealServer>;
+}>;
+
+/** Starts a real kcp and real clusters, built from their sources when that has not been done yet. */
+export async function startRealParts(print: (line: string) => void, signal: AbortSignal): Promise<LocalParts> {
+  const harness = await loadHarness();
+  const binaries = await harness.ensureBuilt(print);
+  print("starting kcp and 2 clusters; it takes some 20 seconds");
+  const started: RealServer[] = [];
+  const stop = async (): Promise<void> => {
+    await Promise.all(started.map((server) => server.stop()));
+  };
+  const keep = async (starting: Promise<RealServer>): Promise<RealServer> => {
+    const server = await starting;
+    started.push(server);
+    return server;
+  };
+  const starts = await Promise.allSettled([
+    keep(harness.startKcp({ binaries, signal })),
+    ...clusterNames.map((name) => keep(harness.startCluster({ name, binaries, signal }))),
+  ]);
+  try {
+    const [kcp, ...clusters] = starts.map((start) => {
+      if (start.status === "rejected") throw start.reason;
+      return start.value;
+    });
+    if (kcp === undefined) throw new Error("kcp did not start");
+    const client = createKubeClient({
+      endpoint: endpointOf(kcp),
+      transport: createUndiciTransport(endpointOf(kcp)),
+      name: "kcp",
+    });
+    await ensureWorkspace(client, exportWorkspace, { signal });
+    await ensureWorkspace(client, demoWorkspace, { signal });
+    await installExport(client.at(`/clusters/${exportWorkspace}`), { signal });
+    await bindExport(client.at(`/clusters/${demoWorkspace}`), exportWorkspace, { signal });
+    const below = (workspace: string): Endpoint => ({ ...endpointOf(kcp), server: `${kcp.url}/clusters/${workspace}` });
+    return {
+      what: "as processes of their own",
+      kcpUrl: kcp.url,
+      client,
+      clusters: clusters.map((cluster, at) => {
+        const name = clusterNames[at] ?? "";
+        const contexts = [{ name, endpoint: endpointOf(cluster), token: cluster.adminToken }];
+        return { name, url: cluster.url, kubeconfig: { contexts } };
+      }),
+      kubeconfig: {
+        contexts: [
+          { name: "demo", endpoint: below(demoWorkspace), token: kcp.adminToken },
+          { name: "root", endpoint: below("root"), token: kcp.adminToken },
+        ],
+        currentContext: "demo",
+      },
+      stop: async () => {
+        await client.close();
+        await stop();
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function endpointOf({ url, ca, adminToken }: RealServer): Endpoint {
+  return { server: url, ca, token: async () => adminToken };
+}
+
+async function loadHarness(): Promise<Harness> {
+  const folder = new URL("../../../test/real/", import.meta.url);
+  try {
+    // Not by literal paths: the published bundle must not contain them.
+    const [build, kcp, cluster] = await Promise.all(
+      ["build.ts", "kcp.ts", "cluster.ts"].map((file): Promise<unknown> => import(new URL(file, folder).href)),
+    );
+    const harness: object = { ...asObject(build), ...asObject(kcp), ...asObject(cluster) };
+    if (isHarness(harness)) return harness;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code !== "ERR_MODULE_NOT_FOUND" && code !== "ENOENT") throw error;
+  }
+  throw new Error("--real works in a clone of the sources only: the real kcp and Kubernetes are built there");
+}
+
+const asObject = (value: unknown): object => (typeof value === "object" && value !== null ? value : {});
+
+function isHarness(value: object): value is Harness {
+  return ["ensureBuilt", "startKcp", "startCluster"].every((name) => typeof Reflect.get(value, name) === "function");
+}

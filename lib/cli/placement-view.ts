@@ -1,0 +1,72 @@
+import type { WorkloadPlacement } from "../api/workload-placement.ts";
+import { findCondition } from "../model/condition.ts";
+import type { Decision } from "../placement/explain.ts";
+import { ageOf } from "./ages.ts";
+import { formatFields, formatTable } from "./output.ts";
+
+/** How a placement is, in one word. */
+export function placementStatus({
+  metadata,
+  status,
+}: WorkloadPlacement): "Ready" | "NotReady" | "Pending" | "Deleting" {
+  if (metadata.deletionTimestamp !== undefined) return "Deleting";
+  const ready = findCondition(status?.conditions, "Ready");
+  if (ready === undefined || status?.observedGeneration !== metadata.generation) return "Pending";
+  return ready.status === "True" ? "Ready" : "NotReady";
+}
+
+/** Placements as a table; wide says why too. */
+export function formatPlacements(
+  placements: readonly WorkloadPlacement[],
+  { wide, nowMs }: Readonly<{ wide: boolean; nowMs: number }>,
+): string {
+  const columns = ["NAME", "STRATEGY", "CLUSTERS", "STATUS", "AGE"];
+  const rows = placements.map((placement) => {
+    const { metadata, spec, status } = placement;
+    const row = [
+      metadata.name ?? "",
+      spec.strategy ?? "RoundRobin",
+      (status?.selectedClusters ?? []).join(","),
+      placementStatus(placement),
+      ageOf(metadata.creationTimestamp, nowMs) ?? "",
+    ];
+    const ready = findCondition(status?.conditions, "Ready");
+    return wide ? [...row, ready?.reason ?? "", ready?.message ?? ""] : row;
+  });
+  return formatTable(wide ? [...columns, "REASON", "MESSAGE"] : columns, rows);
+}
+
+/** Everything that is known about a placement, for people, with what was decided about each cluster. */
+export function describePlacement(placement: WorkloadPlacement, nowMs: number): string {
+  const { metadata, spec, status } = placement;
+  const ready = findCondition(status?.conditions, "Ready");
+  const { strategy, ...wishes } = spec;
+  const fields = formatFields([
+    ["Name", metadata.name],
+    ["Strategy", strategy ?? "RoundRobin"],
+    ...Object.entries(wishes).map(([name, wish]): [string, string] => [name, JSON.stringify(wish)]),
+    ["Status", placementStatus(placement)],
+    ["Reason", ready === undefined ? "nobody has decided it yet" : `${ready.reason}: ${ready.message}`],
+    ["Since", ready === undefined ? undefined : (ageOf(ready.lastTransitionTime, nowMs) ?? "?")],
+    ["Clusters", (status?.selectedClusters ?? []).join(", ")],
+    ["Age", ageOf(metadata.creationTimestamp, nowMs) ?? ""],
+  ]);
+  const decisions = status?.decisions ?? [];
+  if (decisions.length === 0) return fields;
+  const omitted = status?.decisionsOmitted;
+  const rest = omitted === undefined ? "" : `and ${omitted.count} more; tmc explain ${metadata.name} shows them all\n`;
+  return `${fields}\n${formatDecisions(decisions)}${rest}`;
+}
+
+function formatDecisions(decisions: readonly Decision[]): string {
+  return formatTable(
+    ["CLUSTER", "SELECTED", "REASON", "SCORE", "WHY"],
+    decisions.map(({ cluster, selected, reason, score, message }) => [
+      cluster,
+      selected ? "yes" : "no",
+      reason,
+      score === undefined ? "-" : String(score),
+      message,
+    ]),
+  );
+}

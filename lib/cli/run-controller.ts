@@ -1,0 +1,75 @@
+import { access, constants, readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { createController } from "../controller/controller.ts";
+import type { ControllerConfig } from "../controller/options.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { parseKubeconfig } from "../kube/kubeconfig.ts";
+import { createKubeClient } from "../kube/rest-client.ts";
+import { createUndiciTransport } from "../kube/undici-transport.ts";
+import { createHealth, healthRoutes } from "../observe/health.ts";
+import { type HttpServer, metricsRoutes, startHttp } from "../observe/http.ts";
+import { createLog, type Log } from "../observe/log.ts";
+import { createMetrics } from "../observe/metrics.ts";
+import { readProcessGauges } from "../observe/record-process.ts";
+import type { CliIo } from "./cli-io.ts";
+import { tmcVersion } from "./version.ts";
+
+/** Runs a controller with its metrics and health until it is asked to end, and lets it finish what is under way. */
+export async function runController(io: CliIo, config: ControllerConfig): Promise<void> {
+  const { clock } = io;
+  const interrupted = io.untilInterrupted();
+  const log = createLog({ level: config.logLevel, write: io.err, clock });
+  const metrics = createMetrics();
+  const health = createHealth({ clock });
+  readProcessGauges(metrics, { process, nowMs: clock.now(), version: tmcVersion(), nodeVersion: process.version });
+  const client = await openHub(config.kcpKubeconfig, io);
+  const servers: HttpServer[] = [];
+  const controller = createController({
+    client,
+    workspaces: config.workspaces,
+    clusterKubeconfigs: config.clusterKubeconfigs,
+    settings: {
+      resyncSeconds: config.resyncSeconds,
+      workers: config.workers,
+      heartbeatSeconds: config.heartbeatSeconds,
+    },
+    clock,
+    log,
+    metrics,
+    health,
+  });
+  try {
+    servers.push(await startHttp({ name: "--metrics-port", port: config.metricsPort, routes: metricsRoutes(metrics) }));
+    servers.push(await startHttp({ name: "--health-port", port: config.healthPort, routes: healthRoutes(health) }));
+    await warnOfUnreadable(config.clusterKubeconfigs, log);
+    const [metricsPort, healthPort] = servers.map(({ port }) => port);
+    log.info("controller starts", { version: tmcVersion(), workspaces: config.workspaces, metricsPort, healthPort });
+    // A hub that is away is asked until it is there; whoever is tired of that ends it.
+    const isInterrupted = await Promise.race([controller.start().then(() => false), interrupted.then(() => true)]);
+    if (!isInterrupted) await interrupted;
+    log.info("controller drains");
+  } finally {
+    await controller.stop();
+    await Promise.all(servers.map((server) => server.close()));
+    await client.close();
+  }
+  log.info("controller ended");
+}
+
+async function openHub(path: string, { clock }: CliIo): Promise<KubeClient> {
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "cannot be read";
+    throw new Error(`--kcp-kubeconfig "${path}": ${code === "ENOENT" ? "there is no such file" : code}`, {
+      cause: error,
+    });
+  });
+  const { endpoint } = parseKubeconfig(text, { allow: "files", directory: dirname(path), clock });
+  return createKubeClient({ endpoint, transport: createUndiciTransport(endpoint), clock });
+}
+
+/** A missing file may yet come, and must not keep the other clusters from being served: the registration says so too. */
+async function warnOfUnreadable(kubeconfigs: ReadonlyMap<string, string>, log: Log): Promise<void> {
+  for (const [name, path] of kubeconfigs) {
+    await access(path, constants.R_OK).catch(() => log.warn("kubeconfig cannot be read", { name, path }));
+  }
+}

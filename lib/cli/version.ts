@@ -1,0 +1,10 @@
+import { readFileSync } from "node:fs";
+
+/** The version of TMC that runs: set when it is bundled, and what package.json says in a clone. */
+export function tmcVersion(): string {
+  const bundled = process.env.TMC_VERSION;
+  if (bundled !== undefined) return bundled;
+  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  const parsed: unknown = JSON.parse(text);
+  return typeof parsed === "object" && parsed !== null && "version" in parsed ? String(parsed.version) : "unknown";
+}

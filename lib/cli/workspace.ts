@@ -1,0 +1,104 @@
+import { type Command, Option } from "commander";
+import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import type { WorkloadPlacement } from "../api/workload-placement.ts";
+import { reconciledTypes } from "../kcp/direct-hub.ts";
+import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
+import { loadCliKubeconfig } from "../kube/cli-kubeconfig.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { ApiError } from "../kube/errors.ts";
+import { createHttpsTransport } from "../kube/https-transport.ts";
+import { createKubeClient } from "../kube/rest-client.ts";
+import { ControllerError } from "../model/fault.ts";
+import type { ResourceType } from "../model/kube-object.ts";
+import { type CliIo, UsageError } from "./cli-io.ts";
+
+/** Where a command works, in the options that kubectl has for it. */
+export type WorkspaceOptions = Readonly<{
+  kubeconfig?: string | undefined;
+  context?: string | undefined;
+  workspace?: string | undefined;
+}>;
+
+/** Adds the options that say where a command works. */
+export function withWorkspaceOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--kubeconfig <path>", "the kubeconfig to use (otherwise $KUBECONFIG or ~/.kube/config)").helpGroup(
+        "Where:",
+      ),
+    )
+    .addOption(new Option("--context <name>", "the kubeconfig's context to use").helpGroup("Where:"))
+    .addOption(new Option("--workspace <path>", "the kcp workspace to work in, such as root:demo").helpGroup("Where:"));
+}
+
+/** A workspace of a hub, or a plain cluster, as commands see it. */
+export interface Workspace {
+  readonly client: KubeClient;
+  clusters(): Promise<readonly ClusterRegistration[]>;
+  cluster(name: string): Promise<ClusterRegistration>;
+  placements(): Promise<readonly WorkloadPlacement[]>;
+  placement(name: string): Promise<WorkloadPlacement>;
+}
+
+/** The types that commands work with, the way URLs name them. */
+export const resourceTypes: Readonly<Record<"clusters" | "placements", ResourceType>> = {
+  clusters: reconciledTypes.ClusterRegistration,
+  placements: reconciledTypes.WorkloadPlacement,
+};
+
+/** Does something in the workspace that the options name, and ends the connections after it. */
+export async function inWorkspace<T>(
+  io: CliIo,
+  options: WorkspaceOptions,
+  work: (workspace: Workspace) => Promise<T>,
+): Promise<T> {
+  const client = await openClient(io, options);
+  try {
+    return await work(workspaceOver(client));
+  } catch (error) {
+    throw inWords(error, client);
+  } finally {
+    await client.close();
+  }
+}
+
+/** The workspace that a client is in. */
+export function workspaceOver(client: KubeClient): Workspace {
+  return {
+    client,
+    clusters: async () => (await client.listAll<ClusterRegistration>({ type: resourceTypes.clusters })).items,
+    cluster: (name) => client.get<ClusterRegistration>({ type: resourceTypes.clusters, name }),
+    placements: async () => (await client.listAll<WorkloadPlacement>({ type: resourceTypes.placements })).items,
+    placement: (name) => client.get<WorkloadPlacement>({ type: resourceTypes.placements, name }),
+  };
+}
+
+async function openClient(io: CliIo, { kubeconfig, context, workspace }: WorkspaceOptions): Promise<KubeClient> {
+  const path = workspace?.replace(/^:/, "");
+  if (path !== undefined && !isWorkspaceAddress(path)) {
+    throw new UsageError(`--workspace "${workspace}": is not a path like root:org:team`);
+  }
+  const paths = kubeconfig ?? (io.env.KUBECONFIG || undefined);
+  const { endpoint } = await loadCliKubeconfig({ paths, context }).catch((error: unknown) => {
+    if (!(error instanceof Error) || !error.message.endsWith(": ENOENT")) throw error;
+    const words = `${error.message.replace(/ENOENT$/, "there is no such file")}; --kubeconfig or KUBECONFIG names another`;
+    throw new ControllerError("invalid", words, { cause: error });
+  });
+  const client = createKubeClient({ endpoint, transport: createHttpsTransport(endpoint), clock: io.clock });
+  return path === undefined ? client : client.at(`/clusters/${path}`);
+}
+
+/** What a server said, with what a person can do about it where that is known. */
+function inWords(error: unknown, { server }: KubeClient): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const said = (words: string): ControllerError => new ControllerError(error.fault, words, { cause: error });
+  const isUnknownType = error.status === 404 && error.body?.details?.name === undefined;
+  if (isUnknownType) {
+    return said(`${server}: TMC's kinds are not served there; bind its export in the workspace, or see tmc manifests`);
+  }
+  if (error.status === 401) return said(`${server}: the server does not accept the kubeconfig's credentials`);
+  if (error.status === 403 && server.includes("/clusters/")) {
+    return said(`${error.message} (the workspace may not exist, or you have no access to it)`);
+  }
+  return error;
+}

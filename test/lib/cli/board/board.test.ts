@@ -1,0 +1,111 @@
+import { EventEmitter } from "node:events";
+import { expect, it } from "vitest";
+import { showBoard } from "../../../../lib/cli/board/board.ts";
+import type { BoardState } from "../../../../lib/cli/board/render.ts";
+import { createManualClock } from "../../../support/manual-clock.ts";
+
+function aBoard() {
+  const clock = createManualClock();
+  const [output, input] = [new EventEmitter(), new EventEmitter()];
+  const seen = { screen: "", keys: "", quits: 0, raw: false, exits: [] as (() => void)[], workspace: "root:demo" };
+  const sinceMs = clock.now();
+  const state = (help: boolean): BoardState => ({
+    workspace: seen.workspace,
+    kcpUrl: "https://kcp",
+    sinceMs,
+    clusters: [],
+    placements: [],
+    news: [],
+    queue: { depth: 0, inFlight: 0, waiting: 0, failing: 0, setAside: 0 },
+    hints: ["a hint"],
+    keys: [],
+    help,
+  });
+  const size = { columns: 80, rows: 24 };
+  const board = showBoard({
+    output: Object.assign(output, {
+      ...size,
+      write: (text: string) => {
+        seen.screen += text;
+      },
+    }),
+    input: Object.assign(input, {
+      setRawMode: (on: boolean) => {
+        seen.raw = on;
+      },
+      resume: () => {},
+      pause: () => {},
+    }),
+    color: false,
+    clock,
+    state,
+    onKey: (key) => {
+      seen.keys += key;
+    },
+    onQuit: () => {
+      seen.quits += 1;
+    },
+    atExit: (task) => seen.exits.push(task),
+  });
+  const drawn = (): string => {
+    const text = seen.screen;
+    seen.screen = "";
+    return text;
+  };
+  return { board, clock, input, output, seen, drawn };
+}
+
+it("draws what has changed soon after it is told, however often it is told", () => {
+  const { board, clock, seen, drawn } = aBoard();
+  drawn();
+  seen.workspace = "root:other";
+  board.changed();
+  board.changed();
+  expect(drawn()).toBe("");
+  clock.advance(30);
+  expect(drawn()).toContain("root:other");
+  board.end();
+});
+
+it("sends nothing while nothing changes but the ages that it shows", () => {
+  const { board, clock, drawn } = aBoard();
+  drawn();
+  clock.advance(500);
+  expect(drawn()).toBe("");
+  clock.advance(500);
+  const text = drawn();
+  expect(text).toContain("up 1s");
+  // The first line alone.
+  expect(text.split(";1H")).toHaveLength(2);
+  board.end();
+});
+
+it("keeps q, Ctrl-C and h for itself and passes other keys on", () => {
+  const { board, clock, input, seen, drawn } = aBoard();
+  input.emit("data", "xhE");
+  clock.advance(30);
+  expect(drawn()).toContain("a hint");
+  input.emit("data", Buffer.from("q"));
+  input.emit("data", "\x03");
+  expect({ keys: seen.keys, quits: seen.quits }).toEqual({ keys: "xE", quits: 2 });
+  board.end();
+});
+
+it("draws everything anew when the terminal changes its size", () => {
+  const { board, clock, output, drawn } = aBoard();
+  drawn();
+  output.emit("resize");
+  clock.advance(30);
+  expect(drawn()).toContain("\x1b[2J");
+  board.end();
+});
+
+it("gives the terminal back when the process ends, however it does, and leaves no timer", () => {
+  const { clock, input, output, seen, drawn } = aBoard();
+  expect(seen.raw).toBe(true);
+  drawn();
+  for (const task of seen.exits) task();
+  expect(drawn()).toContain("\x1b[?1049l");
+  expect({ raw: seen.raw, timers: clock.pending }).toEqual({ raw: false, timers: 0 });
+  expect([input.listenerCount("data"), output.listenerCount("resize")]).toEqual([0, 0]);
+});

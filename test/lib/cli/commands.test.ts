@@ -1,0 +1,318 @@
+import { load } from "js-yaml";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
+import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
+import { resourceTypes } from "../../../lib/cli/workspace.ts";
+import { reconcileRequestedAnnotation } from "../../../lib/relay/fingerprint.ts";
+import { beReady, decidePlacement, startTestWorkspace, type TestWorkspace } from "./support.ts";
+
+let workspace: TestWorkspace;
+const placementNamed = (name: string) =>
+  workspace.client.get<WorkloadPlacement>({ type: resourceTypes.placements, name });
+
+beforeAll(async () => {
+  workspace = await startTestWorkspace();
+  const { run, clock } = workspace;
+  const commands = [
+    "cluster register east --location us-east-1 --label region=us-east --label tier=gold --capability compute",
+    "cluster register west --location us-west-2 --label region=us-west --taint upgrade=soon:NoSchedule",
+    "placement create shop",
+    "placement create edge --strategy Spread",
+    "placement create training --strategy Affinity --capability gpu",
+  ];
+  for (const command of commands) expect(await run(command)).toMatchObject({ code: 0, err: "" });
+  clock.shown += 60_000;
+  await beReady(workspace, "east");
+  await beReady(workspace, "west");
+  for (const name of ["shop", "edge", "training"]) await decidePlacement(workspace, name);
+  clock.shown += 12_000;
+});
+afterAll(() => workspace.stop());
+
+/** Commands with all that they print, to the letter. */
+const printed: Record<string, string> = {
+  "cluster list": `
+NAME   LOCATION    STATUS   LAST HEARTBEAT   AGE
+east   us-east-1   Ready    12s ago          72s
+west   us-west-2   Ready    12s ago          72s
+`,
+  "cluster list -o wide": `
+NAME   LOCATION    STATUS   LAST HEARTBEAT   AGE   REASON         VERSION   NODES   CPU   MEMORY   CAPABILITIES   TAINTS
+east   us-east-1   Ready    12s ago          72s   ClusterReady   v1.36.3   3/3     24    96Gi     compute        <none>
+west   us-west-2   Ready    12s ago          72s   ClusterReady   v1.36.3   3/3     24    96Gi     compute        upgrade=soon:NoSchedule
+`,
+  "cluster status east": `
+Name:             east
+Location:         us-east-1
+Labels:           region=us-east
+                  tier=gold
+Status:           Ready
+Reason:           ClusterReady: the cluster answers and says that it is ready
+Since:            12s
+Last heartbeat:   12s ago
+Kubernetes:       v1.36.3
+Nodes:            3 ready of 3
+Capacity:         cpu 24, memory 96Gi, pods 330
+Allocatable:      cpu 24, memory 96Gi, pods 330
+Capabilities:     compute v1.36.3 (declared)
+Taints:           <none>
+Credentials:      the controller's own
+Placements:       edge, shop
+Age:              72s
+`,
+  "placement list": `
+NAME       STRATEGY     CLUSTERS   STATUS     AGE
+edge       Spread       east       Ready      72s
+shop       RoundRobin   east       Ready      72s
+training   Affinity     <none>     NotReady   72s
+`,
+  "placement list -o wide": `
+NAME       STRATEGY     CLUSTERS   STATUS     AGE   REASON               MESSAGE
+edge       Spread       east       Ready      72s   PlacementReady       Spread chose east
+shop       RoundRobin   east       Ready      72s   PlacementReady       RoundRobin chose east
+training   Affinity     <none>     NotReady   72s   NoSuitableClusters   0 of 2 clusters fit: 2 CapabilityMissing
+`,
+  "placement describe training": `
+Name:                     training
+Strategy:                 Affinity
+capabilityRequirements:   [{"type":"gpu","required":true}]
+Status:                   NotReady
+Reason:                   NoSuitableClusters: 0 of 2 clusters fit: 2 CapabilityMissing
+Since:                    12s
+Clusters:                 <none>
+Age:                      72s
+
+CLUSTER   SELECTED   REASON              SCORE   WHY
+east      no         CapabilityMissing   -       capabilityRequirements[gpu] asks for gpu, the cluster has no gpu
+west      no         CapabilityMissing   -       capabilityRequirements[gpu] asks for gpu, the cluster has no gpu
+`,
+  "explain shop": `
+shop: RoundRobin chose east
+
+CLUSTER   SELECTED   REASON             EXPECTED        ACTUAL                          SCORE   WOULD FIT WITH
+east      yes        Chosen             -               -                               0       -
+west      no         UntoleratedTaint   no such taint   taint upgrade=soon:NoSchedule   -       a toleration of upgrade=soon:NoSchedule
+`,
+  "explain training": `
+training: 0 of 2 clusters fit: 2 CapabilityMissing
+
+CLUSTER   SELECTED   REASON              EXPECTED   ACTUAL   SCORE   WOULD FIT WITH
+east      no         CapabilityMissing   gpu        no gpu   -       capability gpu
+west      no         CapabilityMissing   gpu        no gpu   -       capability gpu and a toleration of upgrade=soon:NoSchedule
+`,
+  "explain shop --without-cluster east": `
+shop: 0 of 1 cluster fits: 1 UntoleratedTaint (supposing east gone)
+
+CLUSTER   SELECTED   REASON             EXPECTED        ACTUAL                          SCORE   WOULD FIT WITH
+west      no         UntoleratedTaint   no such taint   taint upgrade=soon:NoSchedule   -       a toleration of upgrade=soon:NoSchedule
+`,
+  "explain edge --with-taint east:maintenance:NoExecute -o yaml": `
+placement: edge
+strategy: Spread
+supposing: maintenance:NoExecute on east
+selectedClusters: []
+ready:
+  status: 'False'
+  reason: NoSuitableClusters
+  message: '0 of 2 clusters fit: 2 UntoleratedTaint'
+decisions:
+  - cluster: east
+    selected: false
+    reason: UntoleratedTaint
+    message: 'tainted: the cluster has taint maintenance:NoExecute, which tolerations does not bear'
+    rule: tolerations
+    expected: no such taint
+    actual: taint maintenance:NoExecute
+    otherPlacements: 1
+    wouldFitWith:
+      - a toleration of maintenance:NoExecute
+  - cluster: west
+    selected: false
+    reason: UntoleratedTaint
+    message: 'tainted: the cluster has taint upgrade=soon:NoSchedule, which tolerations does not bear'
+    rule: tolerations
+    expected: no such taint
+    actual: taint upgrade=soon:NoSchedule
+    otherPlacements: 0
+    wouldFitWith:
+      - a toleration of upgrade=soon:NoSchedule
+`,
+};
+
+describe("what commands print", () => {
+  it.each(Object.entries(printed))("tmc %s prints to the letter", async (command, text) => {
+    expect(await workspace.run(command)).toEqual({ code: 0, out: text.slice(1), err: "" });
+  });
+
+  it.each(["cluster list", "cluster status east", "placement list", "placement describe shop", "explain shop"])(
+    "tmc %s says the same in json and yaml, without what only servers care for",
+    async (command) => {
+      const [json, yaml] = await Promise.all([
+        workspace.run(`${command} -o json`),
+        workspace.run(`${command} -o yaml`),
+      ]);
+      expect(JSON.parse(json.out)).toEqual(load(yaml.out));
+      expect(json.out).not.toContain("managedFields");
+    },
+  );
+
+  it("prints lists as kubectl does in json", async () => {
+    const { out } = await workspace.run("cluster ls -o json");
+    const items = [{ metadata: { name: "east" }, kind: "ClusterRegistration" }, { metadata: { name: "west" } }];
+    expect(JSON.parse(out)).toMatchObject({ apiVersion: "v1", kind: "List", items });
+  });
+});
+
+describe("tmc explain", () => {
+  const manifest = `
+apiVersion: tmc.kcp.io/v1alpha1
+kind: WorkloadPlacement
+metadata: { name: unsaved }
+spec:
+  clusterNames: [west]
+  tolerations: [{ key: upgrade, operator: Exists }]
+`;
+
+  it("explains a placement that is not saved, and saves nothing", async () => {
+    const { out, code } = await workspace.run("explain -f -", { input: manifest });
+    expect({ code, head: out.split("\n")[0] }).toEqual({ code: 0, head: "unsaved: RoundRobin chose west" });
+    expect((await workspace.run("placement list")).out).not.toContain("unsaved");
+  });
+
+  it("has a saved placement keep its cluster when its file is explained", async () => {
+    const input = manifest.replace("unsaved", "shop").replace("clusterNames: [west]", "numberOfClusters: 1");
+    const { out } = await workspace.run("explain -f -", { input });
+    expect(out.split("\n")[0]).toBe("shop: RoundRobin chose east");
+  });
+
+  it("writes nothing, not even a status", async () => {
+    const before = await placementNamed("shop");
+    await workspace.run("explain shop --without-cluster east");
+    expect(await placementNamed("shop")).toEqual(before);
+  });
+
+  it("names all that is wrong with a file in one line", async () => {
+    const input = manifest.replace("clusterNames: [west]", "strategy: Best\n  numberOfCluster: 2");
+    const { code, err } = await workspace.run("explain -f -", { input });
+    expect(code).toBe(1);
+    expect(err).toBe(
+      'tmc: standard input: unsaved: spec.numberOfCluster: is not a field of a placement; unsaved: spec.strategy: Unsupported value: "Best": supported values: "RoundRobin", "Spread", "Affinity"\n',
+    );
+  });
+});
+
+describe("commands that change something", () => {
+  it("registers with everything that the options say", async () => {
+    const { out } = await workspace.run(
+      "cluster register gpu-1 --location eu-central-1 --capability gpu,storage --label a=b --kubeconfig-secret clusters/gpu-1/config --dry-run -o json",
+    );
+    expect(JSON.parse(out)).toMatchObject({
+      metadata: { name: "gpu-1", labels: { a: "b" } },
+      spec: {
+        location: "eu-central-1",
+        capabilities: [
+          { type: "gpu", available: true },
+          { type: "storage", available: true },
+        ],
+        credentials: { secretRef: { namespace: "clusters", name: "gpu-1", key: "config" } },
+      },
+    });
+  });
+
+  it("stores nothing in a dry run", async () => {
+    expect((await workspace.run("cluster register dry --location x --dry-run")).out).toBe(
+      "clusterregistration.tmc.kcp.io/dry registered (dry run)\n",
+    );
+    expect((await workspace.run("cluster status dry")).code).toBe(1);
+  });
+
+  it("creates a placement with everything that the options say", async () => {
+    const { out } = await workspace.run(
+      "placement create p --strategy Spread --location-selector region=us-west --cluster west,east --prefer-cluster west --number-of-clusters 2 --dry-run -o json",
+    );
+    expect(JSON.parse(out)).toMatchObject({
+      spec: {
+        strategy: "Spread",
+        locationSelector: { matchLabels: { region: "us-west" } },
+        clusterNames: ["west", "east"],
+        preferredClusters: ["west"],
+        numberOfClusters: 2,
+      },
+    });
+  });
+
+  it.each([
+    ["cluster unregister", "cluster register", "--location x", "unregistered"],
+    ["placement delete", "placement create", "", "deleted"],
+  ])("tmc %s asks, and does what is answered", async (remove, create, options, done) => {
+    await workspace.run(`${create} doomed ${options}`);
+    expect(await workspace.run(`${remove} doomed`, { answer: false })).toEqual({
+      code: 0,
+      out: "",
+      err: "tmc: nothing was changed\n",
+    });
+    expect((await workspace.run(`${remove} doomed`)).code).toBe(2);
+    const { code, out } = await workspace.run(`${remove} doomed --yes`);
+    expect(code).toBe(0);
+    expect(out).toContain(`/doomed ${done}\n`);
+    expect((await workspace.run(`${remove} doomed --yes`)).code).toBe(1);
+  });
+
+  it("says what is missing when it has waited in vain", async () => {
+    const systemTime = { clock: { now: Date.now, after: workspace.clock.after } };
+    const { code, err } = await workspace.run("placement create slow --wait --timeout 50ms", systemTime);
+    expect(code).toBe(1);
+    expect(err).toContain("placement slow to be Ready: not there after 0.05 s: no controller has looked at it");
+    await workspace.run("placement delete slow --yes");
+  });
+
+  it("asks for a reconcile by an annotation that tells the time", async () => {
+    const { out } = await workspace.run("reconcile wp shop");
+    expect(out).toBe("workloadplacement.tmc.kcp.io/shop will be reconciled\n");
+    const { metadata } = await placementNamed("shop");
+    expect(metadata.annotations).toEqual({
+      ...metadata.annotations,
+      [reconcileRequestedAnnotation]: "2026-01-01T00:01:12.000Z",
+    });
+    await workspace.run("reconcile cluster east");
+    const east = await workspace.client.get<ClusterRegistration>({ type: resourceTypes.clusters, name: "east" });
+    expect(east.metadata.annotations).toHaveProperty([reconcileRequestedAnnotation]);
+  });
+});
+
+describe("what goes wrong", () => {
+  it.each<[string, number, string]>([
+    ["explain nope", 1, 'placement "nope": there is none; there are edge, shop, training'],
+    ["cluster status nope", 1, 'cluster "nope": is not registered; there are east, west'],
+    ["explain shop --without-cluster nope", 2, 'cluster "nope": is not registered; there are east, west'],
+    ["explain", 2, "name a placement, or a file with -f"],
+    ["explain -f /does/not/exist.yaml", 1, "/does/not/exist.yaml: there is no such file"],
+    ["reconcile placement nope", 1, 'WorkloadPlacement "nope": there is none'],
+    ["cluster register east --location y", 1, 'cluster "east": is registered already'],
+    ["placement create shop", 1, 'placement "shop": is there already'],
+    ["cluster list --workspace root", 1, "TMC's kinds are not served there; bind its export in the workspace"],
+    ["cluster list --workspace root:nope", 1, "root:nope"],
+    ["cluster list --workspace a/b", 2, '--workspace "a/b": is not a path like root:org:team'],
+    ["cluster list --context nope", 1, 'kubeconfig: context "nope": not found; there are "demo", "root"'],
+    ["cluster list --kubeconfig /nope", 1, 'kubeconfig "/nope": there is no such file'],
+  ])("tmc %s ends with %i and one line", async (command, code, words) => {
+    const outcome = await workspace.run(command);
+    expect(outcome).toMatchObject({ code, out: "" });
+    expect(outcome.err).toContain(words);
+    expect(outcome.err).toMatch(/^tmc: [^\n]+\n$/);
+  });
+
+  it("works in the workspace that --workspace names, whatever the context says", async () => {
+    expect((await workspace.run("cluster list --context root --workspace root:demo")).out).toContain("us-west-2");
+  });
+
+  it("says what to do about credentials that are refused", async () => {
+    const { readFile, writeFile } = await import("node:fs/promises");
+    const stale = `${workspace.kubeconfig}.stale`;
+    const text = await readFile(workspace.kubeconfig, "utf8");
+    await writeFile(stale, text.replace(/token: .*/g, "token: stale"));
+    const { code, err } = await workspace.run(`cluster list --kubeconfig ${stale}`);
+    expect(code).toBe(1);
+    expect(err).toContain("the server does not accept the kubeconfig's credentials");
+  });
+});

@@ -1,0 +1,195 @@
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
+import { customResourceDefinition } from "../../../lib/api/crd.ts";
+import { kinds } from "../../../lib/api/kinds.ts";
+import { resourceTypes } from "../../../lib/cli/workspace.ts";
+import type { ControllerOptions } from "../../../lib/controller/controller.ts";
+import { waitUntil } from "../../../lib/kcp/wait.ts";
+import { createHttpsTransport } from "../../../lib/kube/https-transport.ts";
+import { parseKubeconfig } from "../../../lib/kube/kubeconfig.ts";
+import { createKubeClient } from "../../../lib/kube/rest-client.ts";
+import { findCondition } from "../../../lib/model/condition.ts";
+import { type Outcome, startTestWorkspace, type TestWorkspace, tmc } from "./support.ts";
+
+/** What controllers were made with; they are the real ones otherwise. */
+const made = vi.hoisted((): { options: ControllerOptions[] } => ({ options: [] }));
+vi.mock(import("../../../lib/controller/controller.ts"), async (original) => {
+  const module = await original();
+  return {
+    ...module,
+    createController: (options) => {
+      made.options.push(options);
+      return module.createController(options);
+    },
+  };
+});
+
+let workspace: TestWorkspace;
+beforeAll(async () => {
+  workspace = await startTestWorkspace();
+});
+afterAll(() => workspace.stop());
+
+const fixed = ["--cluster-kubeconfigs", "none", "--metrics-port", "0", "--health-port", "0", "--log-level", "0"];
+const run = (...flags: readonly string[]): Promise<Outcome> =>
+  tmc(["controller", "--kcp-kubeconfig", workspace.kubeconfig, ...fixed, ...flags]);
+
+describe("tmc controller", () => {
+  it("names everything that is missing, in one line", async () => {
+    const { code, err } = await tmc(["controller"]);
+    expect(code).toBe(2);
+    expect(err).toMatch(
+      /^tmc: --kcp-kubeconfig is missing: [^\n]*; --workspace is missing: [^\n]*; --cluster-kubeconfigs is missing: [^\n]*\n$/,
+    );
+  });
+
+  it("names everything that is wrong, unknown options included, in one line", async () => {
+    const flags =
+      "--kcp-kubeconfig a --workspace root/x --cluster-kubeconfigs east --worker-count 0 --resync-period soon";
+    const strange = "--helth-port 1 --metrics-port 70000 --log-level 11 --heartbeat-interval 0s stray";
+    const { code, err } = await tmc(["controller", ...`${flags} ${strange}`.split(" ")]);
+    expect(code).toBe(2);
+    expect(err.trim().split("; ")).toEqual([
+      "tmc: --helth-port is not an option (did you mean --health-port?)",
+      '"stray" is not expected',
+      '--workspace "root/x" is not a path like root:org:team',
+      '--cluster-kubeconfigs "east" is not name=path',
+      '--metrics-port "70000" is not a whole number from 0 to 65535',
+      '--log-level "11" is not a whole number from 0 to 10',
+      '--resync-period "soon" is not a duration like 30s, 5m or 1h30m',
+      '--worker-count "0" is not a whole number from 1 to 100',
+      '--heartbeat-interval "0s" is not between 1s and 24h',
+    ]);
+  });
+
+  it("ends with one line when its kubeconfig cannot be read", async () => {
+    const { code, err } = await tmc([
+      "controller",
+      "--kcp-kubeconfig",
+      "/does/not/exist",
+      "--workspace",
+      "root:demo",
+      ...fixed,
+    ]);
+    expect({ code, err }).toEqual({ code: 1, err: 'tmc: --kcp-kubeconfig "/does/not/exist": there is no such file\n' });
+  });
+
+  it("ends with one line when a workspace is not there", async () => {
+    const { code, err } = await run("--workspace", "root:demo,root:nope");
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: 'tmc: workspace "root:nope": there is none, or we have no access to it\n',
+    });
+  });
+
+  it("ends with one line when a port is in use", async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, resolve));
+    const address = other.address();
+    const port = String(typeof address === "object" && address !== null ? address.port : 0);
+    const { code, err } = await run("--workspace", "root:demo", "--metrics-port", port);
+    other.close();
+    expect({ code, err }).toEqual({ code: 1, err: `tmc: --metrics-port: port ${port} is in use\n` });
+  });
+
+  it("works, serves its metrics and health, and drains when it is asked to end", async () => {
+    await workspace.run("cluster register east --location us-east-1");
+    await workspace.run("placement create shop");
+    const interrupt = Promise.withResolvers<void>();
+    const lines: Record<string, unknown>[] = [];
+    const kubeconfigs = [...workspace.clusterKubeconfigs].map(([name, path]) => `${name}=${path}`).join(",");
+    const ended = tmc(
+      [
+        ...["controller", "--kcp-kubeconfig", workspace.kubeconfig, "--workspace", "root:demo"],
+        ...["--cluster-kubeconfigs", kubeconfigs, "--metrics-port", "0", "--health-port", "0", "--log-level", "2"],
+      ],
+      { interrupted: interrupt.promise, onPrint: (text) => lines.push(JSON.parse(text)) },
+    );
+    await waitUntil("the cluster to be Ready and the placement placed", async () => {
+      const east = await workspace.client.get<ClusterRegistration>({ type: resourceTypes.clusters, name: "east" });
+      if (findCondition(east.status?.conditions, "Ready")?.status !== "True") return { missing: "east is not Ready" };
+      const { out } = await workspace.run("placement list");
+      return out.includes("Ready") && !out.includes("NotReady") && out.includes("east")
+        ? { done: true }
+        : { missing: out };
+    });
+    const { metricsPort, healthPort } = lines.find(({ message }) => message === "controller starts") ?? {};
+    const get = async (port: unknown, path: string) => {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+      return { status: answer.status, text: await answer.text() };
+    };
+    expect((await get(metricsPort, "/metrics")).text).toMatch(/^tmc_clusters\{ready="true"\} 1$/m);
+    for (const path of ["/healthz", "/livez", "/readyz"]) {
+      expect(await get(healthPort, path)).toEqual({ status: 200, text: "ok" });
+    }
+
+    const reconciles = () => lines.filter(({ message, name }) => message === "reconciled" && name === "shop").length;
+    const before = reconciles();
+    await workspace.run("reconcile placement shop");
+    await waitUntil("the reconcile that was asked for", async () =>
+      reconciles() > before ? { done: true } : { missing: "no line says so" },
+    );
+
+    interrupt.resolve();
+    expect((await ended).code).toBe(0);
+    expect(lines.map(({ message }) => message).slice(-2)).toEqual(["controller drains", "controller ended"]);
+    await expect(get(healthPort, "/livez")).rejects.toThrow();
+  });
+
+  it("warns of a cluster's kubeconfig that cannot be read, and serves the others", async () => {
+    const interrupt = Promise.withResolvers<void>();
+    const { err } = await tmc(
+      [
+        ...["controller", "--kcp-kubeconfig", workspace.kubeconfig, "--workspace", "root:demo"],
+        ...["--cluster-kubeconfigs", "west=/does/not/exist", "--metrics-port", "0", "--health-port", "0"],
+      ],
+      {
+        interrupted: interrupt.promise,
+        onPrint: (text) => {
+          if (text.includes("controller starts")) interrupt.resolve();
+        },
+      },
+    );
+    expect(err).toContain('"message":"kubeconfig cannot be read","name":"west","path":"/does/not/exist"');
+  });
+
+  it("hands its options to the controller", async () => {
+    made.options.length = 0;
+    const interrupted = Promise.resolve();
+    const flags = "--workspace root:demo --worker-count 7 --resync-period 1m30s --heartbeat-interval 5s";
+    await tmc(["controller", "--kcp-kubeconfig", workspace.kubeconfig, ...fixed, ...flags.split(" ")], { interrupted });
+    expect(made.options).toMatchObject([
+      { workspaces: ["root:demo"], settings: { workers: 7, resyncSeconds: 90, heartbeatSeconds: 5 } },
+    ]);
+  });
+
+  it("takes a plain cluster with our kinds as its hub", async () => {
+    const [hub = "", target = ""] = ["east", "west"].map((name) => workspace.clusterKubeconfigs.get(name));
+    const { endpoint } = parseKubeconfig(await readFile(hub, "utf8"), { allow: "files" });
+    const client = createKubeClient({ endpoint, transport: createHttpsTransport(endpoint) });
+    const crds = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
+    for (const kind of kinds) await client.create({ type: crds }, customResourceDefinition(kind));
+    await waitUntil("our kinds to be served", async () => {
+      await client.list({ type: resourceTypes.clusters });
+      return { done: true };
+    });
+    const env = { KUBECONFIG: hub };
+    await workspace.run("cluster register west --location us-west-2", { env });
+    await workspace.run("placement create web", { env });
+
+    const interrupt = Promise.withResolvers<void>();
+    const flags = ["--kcp-kubeconfig", hub, "--hub", "kubernetes", "--cluster-kubeconfigs", `west=${target}`];
+    const ended = tmc(["controller", ...flags, "--metrics-port", "0", "--health-port", "0", "--log-level", "0"], {
+      interrupted: interrupt.promise,
+    });
+    await waitUntil("the placement to be on west", async () => {
+      const { out } = await workspace.run("placement list", { env });
+      return /^web +RoundRobin +west +Ready/m.test(out) ? { done: true } : { missing: out };
+    });
+    interrupt.resolve();
+    expect(await ended).toEqual({ code: 0, out: "", err: "" });
+    await client.close();
+  });
+});

@@ -1,0 +1,133 @@
+import { EventEmitter } from "node:events";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { Terminal } from "../../../../lib/cli/cli-io.ts";
+import { tmc } from "../support.ts";
+
+async function inFolder<T>(work: (dir: string) => Promise<T>): Promise<T> {
+  const dir = await mkdtemp(join(tmpdir(), "tmc-local-test-"));
+  try {
+    return await work(dir);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+describe("tmc local --once", () => {
+  it("prints both clusters Ready and every placement settled, within ten seconds", async () => {
+    const began = Date.now();
+    const { code, out, err } = await tmc(["local", "--once", "-o", "json"]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(Date.now() - began).toBeLessThan(10_000);
+    const facts = JSON.parse(out);
+    expect(facts).toMatchObject({
+      workspace: "root:demo",
+      settled: true,
+      missing: [],
+      clusters: [
+        { name: "east", location: "us-east-1", ready: "True", reason: "ClusterReady", nodes: { ready: 3, total: 3 } },
+        { name: "west", location: "us-west-2", ready: "True", reason: "ClusterReady" },
+      ],
+      placements: [
+        { name: "edge", strategy: "Spread", selectedClusters: ["east", "west"], ready: "True", settled: true },
+        { name: "reports", strategy: "Affinity", selectedClusters: ["west"], ready: "True" },
+        { name: "shop", strategy: "RoundRobin", ready: "True" },
+        { name: "training", strategy: "Affinity", selectedClusters: [], reason: "NoSuitableClusters", settled: true },
+      ],
+    });
+    for (const { decisions } of facts.placements) expect(decisions).toHaveLength(2);
+  });
+
+  it("prints tables for people", async () => {
+    const { code, out } = await tmc(["local", "--once"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^east +us-east-1 +Ready .*v1\.\d+\.\d+ +3\/3/m);
+    expect(out).toMatch(/^training +Affinity +<none> +NotReady .*0 of 2 clusters fit: 2 CapabilityMissing$/m);
+    expect(out).toMatch(/\nsettled after \d+\.\d\d s\n$/);
+  });
+});
+
+describe("tmc local", () => {
+  it("tells in lines what happens where there is no terminal, and leaves nothing behind", () =>
+    inFolder(async (dir) => {
+      const interrupt = Promise.withResolvers<void>();
+      let files: readonly string[] = [];
+      let printed = "";
+      const { code, out } = await tmc(["local", "--dir", dir], {
+        interrupted: interrupt.promise,
+        onPrint: (text) => {
+          printed += text;
+          if (!printed.includes("training: 0 of 2 clusters fit")) return;
+          readdir(dir).then((names) => {
+            files = names;
+            interrupt.resolve();
+          }, interrupt.reject);
+        },
+      });
+      expect(code).toBe(0);
+      expect(files.toSorted()).toEqual(["east.kubeconfig", "kcp.kubeconfig", "west.kubeconfig"]);
+      expect(out).toContain("export KUBECONFIG=");
+      expect(out).toMatch(/^\d\d:\d\d:\d\d {2}east: Ready: v1/m);
+      expect(out).toMatch(/stopped; nothing is left running, and nothing was kept\n$/);
+      expect(await readdir(dir)).toEqual([]);
+    }));
+
+  it("tells the same as a line of JSON each when asked to", () =>
+    inFolder(async (dir) => {
+      const interrupt = Promise.withResolvers<void>();
+      const { code, out } = await tmc(["local", "--dir", dir, "-o", "json"], {
+        interrupted: interrupt.promise,
+        onPrint: (text) => {
+          if (text.includes('"training"')) interrupt.resolve();
+        },
+      });
+      expect(code).toBe(0);
+      const subjects = out
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line).subject);
+      expect(new Set(subjects)).toEqual(new Set(["east", "west", "shop", "edge", "reports", "training"]));
+    }));
+
+  it("draws the board on a terminal, obeys keys, and gives the terminal back", () =>
+    inFolder(async (dir) => {
+      const interrupt = Promise.withResolvers<void>();
+      const keys = new EventEmitter();
+      const exits: (() => void)[] = [];
+      let raw = false;
+      let screen = "";
+      let drained = false;
+      const seen = (text: string): void => {
+        screen += text;
+        if (!drained && screen.includes("RoundRobin chose east")) {
+          drained = true;
+          keys.emit("data", "e");
+        }
+        if (screen.includes("moved from east: RoundRobin chose west")) keys.emit("data", "q");
+      };
+      const terminal: Terminal = {
+        output: Object.assign(new EventEmitter(), {
+          columns: 120,
+          rows: 40,
+          write: seen,
+        }),
+        input: Object.assign(keys, {
+          setRawMode: (on: boolean) => {
+            raw = on;
+          },
+          resume: () => {},
+          pause: () => {},
+        }),
+        interrupt: interrupt.resolve,
+        atExit: (task) => exits.push(task),
+      };
+      const { code, out } = await tmc(["local", "--dir", dir], { interrupted: interrupt.promise, terminal });
+      expect(code).toBe(0);
+      expect(screen.endsWith("\x1b[?1049l")).toBe(true);
+      expect(raw).toBe(false);
+      expect(exits).toHaveLength(1);
+      expect(out).toBe("stopped; nothing is left running, and nothing was kept\n");
+    }));
+});

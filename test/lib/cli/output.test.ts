@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { ageOf, formatSpan } from "../../../lib/cli/ages.ts";
+import { formatFields, formatTable, textWidth } from "../../../lib/cli/output.ts";
+import { similarWord } from "../../../lib/cli/similar.ts";
+
+const seconds = 1000;
+const minutes = 60 * seconds;
+const hours = 60 * minutes;
+const days = 24 * hours;
+
+describe("ages", () => {
+  it.each<[number, string]>([
+    [-5 * seconds, "0s"],
+    [999, "0s"],
+    [119 * seconds, "119s"],
+    [2 * minutes, "2m"],
+    [5 * minutes + 7 * seconds, "5m7s"],
+    [10 * minutes + 59 * seconds, "10m"],
+    [179 * minutes, "179m"],
+    [3 * hours, "3h"],
+    [7 * hours + 59 * minutes, "7h59m"],
+    [47 * hours, "47h"],
+    [2 * days, "2d"],
+    [7 * days + 23 * hours, "7d23h"],
+    [100 * days, "100d"],
+    [800 * days, "2y70d"],
+  ])("shows %i ms as kubectl does: %s", (ms, words) => {
+    expect(formatSpan(ms)).toBe(words);
+  });
+
+  it("knows no age of what is no moment", () => {
+    expect([ageOf(undefined, 0), ageOf("yesterday", 0)]).toEqual([undefined, undefined]);
+  });
+});
+
+describe("tables", () => {
+  it("stand in columns, however wide their signs are", () => {
+    expect(
+      formatTable(
+        ["A", "B"],
+        [
+          ["名前", "x"],
+          ["", "y"],
+        ],
+      ),
+    ).toBe("A        B\n名前     x\n<none>   y\n");
+  });
+
+  it("have no spaces at the end of a line", () => {
+    expect(formatTable(["A", "LONG"], [["x", "y"]])).not.toMatch(/ \n/);
+  });
+
+  it("of fields leave out what has no value and indent what has several lines", () => {
+    expect(
+      formatFields([
+        ["A", "1\n2"],
+        ["Long", ""],
+        ["None", undefined],
+      ]),
+    ).toBe("A:      1\n        2\nLong:   <none>\n");
+  });
+
+  it.each<[string, number]>([
+    ["abc", 3],
+    ["名", 2],
+    ["é", 1],
+    ["🚀", 2],
+  ])("take %s to be %i columns wide", (words, width) => {
+    expect(textWidth(words)).toBe(width);
+  });
+});
+
+it.each<[string, string | undefined]>([
+  ["--helth-port", "--health-port"],
+  ["--workspac", "--workspace"],
+  ["--nothing-like-it", undefined],
+])("takes %s to be meant for %s", (word, meant) => {
+  expect(similarWord(word, ["--health-port", "--metrics-port", "--workspace"])).toBe(meant);
+});
