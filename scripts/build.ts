@@ -1,5 +1,5 @@
-// Bundles the command line into one file, dist/tmc.js, which package.json publishes as `tmc`.
-import { chmod, readFile, rm, stat } from "node:fs/promises";
+// Bundles the command line into dist/tmc.js, which package.json publishes as `tmc`, and the files it loads when needed.
+import { chmod, readdir, readFile, rm, stat } from "node:fs/promises";
 import { build } from "esbuild";
 
 const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
@@ -9,6 +9,9 @@ await build({
   entryPoints: { tmc: "bin/tmc.ts" },
   outdir: "dist",
   bundle: true,
+  // What only some commands need (client-node's kubeconfig loading above all) stays in files of its own, unread by the rest.
+  splitting: true,
+  minify: true,
   platform: "node",
   target: "node22",
   format: "esm",
@@ -20,4 +23,6 @@ await build({
   },
 });
 await chmod("dist/tmc.js", 0o755);
-console.log(`dist/tmc.js  ${Math.round((await stat("dist/tmc.js")).size / 1024)} KB`);
+for (const file of (await readdir("dist")).filter((name) => name.endsWith(".js")).toSorted()) {
+  console.log(`dist/${file}  ${Math.round((await stat(`dist/${file}`)).size / 1024)} KB`);
+}
