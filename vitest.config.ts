@@ -7,6 +7,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     exclude: ["test/real/**", "test/**/*.real.test.ts"],
     reporters: reporters(),
+    // One more than the two cores that a small machine has: the contract's long watches mostly wait.
+    maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 20_000,
   },

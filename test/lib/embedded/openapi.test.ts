@@ -121,10 +121,16 @@ describe("respondOpenApi", () => {
     expect(paths["/api/v1/namespaces/{name}"]?.patch?.parameters?.map(({ name }) => name)).toContain("fieldValidation");
   });
 
-  it.each(["/openapi/v2", "/openapi/v3/apis/nope/v1", "/openapi/v3/apis/apps", "/apis"])(
-    "has nothing at %s",
-    (path) => {
-      expect(respondOpenApi(catalog, path)).toBeUndefined();
-    },
-  );
+  it("answers an old document without types, as JSON or as the protobuf that kubectl asks for", () => {
+    const wanted = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    expect(JSON.parse(respondOpenApi(aCatalog(), "/openapi/v2")?.body ?? "")).toMatchObject({
+      swagger: "2.0",
+      paths: {},
+    });
+    expect(respondOpenApi(aCatalog(), "/openapi/v2", wanted)?.body).toBe("\n\x032.0\x12\f\n\nKubernetesB\0");
+  });
+
+  it.each(["/openapi/v3/apis/nope/v1", "/openapi/v3/apis/apps", "/apis"])("has nothing at %s", (path) => {
+    expect(respondOpenApi(catalog, path)).toBeUndefined();
+  });
 });
