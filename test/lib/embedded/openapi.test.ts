@@ -123,11 +123,11 @@ describe("respondOpenApi", () => {
 
   it("answers an old document without types, as JSON or as the protobuf that kubectl asks for", () => {
     const wanted = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-    expect(JSON.parse(respondOpenApi(aCatalog(), "/openapi/v2")?.body ?? "")).toMatchObject({
+    expect(JSON.parse(respondOpenApi(catalog, "/openapi/v2")?.body ?? "")).toMatchObject({
       swagger: "2.0",
       paths: {},
     });
-    expect(respondOpenApi(aCatalog(), "/openapi/v2", wanted)?.body).toBe("\n\x032.0\x12\f\n\nKubernetesB\0");
+    expect(respondOpenApi(catalog, "/openapi/v2", wanted)?.body).toBe("\n\x032.0\x12\f\n\nKubernetesB\0");
   });
 
   it.each(["/openapi/v3/apis/nope/v1", "/openapi/v3/apis/apps", "/apis"])("has nothing at %s", (path) => {
