@@ -4,13 +4,10 @@ import { createFileCredentials } from "../clusters/file-credentials.ts";
 import { pooledTransports } from "../clusters/pooled-transport.ts";
 import { createSecretCredentials } from "../clusters/secret-credentials.ts";
 import { createDirectHub, reconciledTypes } from "../kcp/direct-hub.ts";
-import { clientOf, type LogicalCluster, plainHub, resolveLogicalCluster } from "../kcp/logical-cluster.ts";
+import { clientOf, type LogicalCluster, plainHub } from "../kcp/logical-cluster.ts";
 import { createObjectCache, type ObjectCache } from "../kcp/object-cache.ts";
 import { createSlimmer } from "../kcp/slim-object.ts";
-import { createBackoff } from "../kube/backoff.ts";
 import type { KubeClient } from "../kube/client.ts";
-import { delay } from "../kube/deadline.ts";
-import { faultOf } from "../kube/errors.ts";
 import { type Clock, systemClock } from "../model/clock.ts";
 import type { ObjectKey } from "../model/key.ts";
 import { createHealth, type Health } from "../observe/health.ts";
@@ -19,6 +16,7 @@ import { createMetrics, type Metrics } from "../observe/metrics.ts";
 import { queueEventRecorder, readQueueGauges } from "../observe/record-queue.ts";
 import { createMemoryQueue, type MemoryQueue } from "../queue/memory-queue.ts";
 import { createRelay, type Relay } from "../relay/relay.ts";
+import { awaitWorkspace } from "./await-workspace.ts";
 import { countedClient } from "./counted-client.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { logReconciles, observeRelay } from "./observation.ts";
@@ -187,21 +185,14 @@ export function createController(options: ControllerOptions): Controller {
     };
   };
 
-  /** Asks again for as long as the hub cannot be reached. */
-  const resolve = async (workspace: string): Promise<LogicalCluster> => {
-    const backoff = createBackoff({ shortestMs: 500, longestMs: 15_000, random });
-    for (;;) {
-      try {
-        return await resolveLogicalCluster(client, workspace, end.signal);
-      } catch (error) {
-        const fault = faultOf(error);
-        if (end.signal.aborted || (fault !== "unreachable" && fault !== "throttled")) throw error;
-        const retryInMs = backoff.nextMs();
-        log.warn("hub cannot be reached", { workspace, retryInSeconds: retryInMs / 1000, error });
-        if (!(await delay(clock, retryInMs, end.signal))) throw error;
-      }
-    }
-  };
+  const resolve = (workspace: string): Promise<LogicalCluster> =>
+    awaitWorkspace(client, workspace, {
+      clock,
+      random,
+      signal: end.signal,
+      onWait: (error, retryInMs) =>
+        log.warn("hub cannot be reached", { workspace, retryInSeconds: retryInMs / 1000, error }),
+    });
 
   let started: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;

@@ -50,6 +50,8 @@ export type WatchOptions = CallOptions &
     resourceVersion?: string | undefined;
     timeoutSeconds?: number | undefined;
     allowWatchBookmarks?: boolean | undefined;
+    /** Hears that the server has taken the watch; where nothing happens that is all that is heard for a long time. */
+    onOpen?: (() => void) | undefined;
   }>;
 
 /**

@@ -96,7 +96,7 @@ function clientAt(session: Session, origin: string, basePath: string): KubeClien
           fieldSelector: options.fieldSelector,
         };
         const call: Call = { ...callFor("watch", collection, query), ...reading(form.object, options) };
-        return watchOnce(session, call, options.timeoutSeconds);
+        return watchOnce(session, call, options);
       },
     };
   };

@@ -1,4 +1,4 @@
-import type { WatchEvent } from "./client.ts";
+import type { WatchEvent, WatchOptions } from "./client.ts";
 import { createDeadline } from "./deadline.ts";
 import { errorOfStatus, errorOfStrangeAnswer, statusOf } from "./errors.ts";
 import { type Call, defaultTimeoutMs, failureOf, formatCall, openStream, type Session } from "./exchange.ts";
@@ -17,7 +17,7 @@ const graceMs = 30_000;
 export async function* watchOnce<T>(
   session: Session,
   call: Call,
-  timeoutSeconds: number | undefined,
+  { timeoutSeconds, onOpen }: Pick<WatchOptions, "timeoutSeconds" | "onOpen"> = {},
 ): AsyncGenerator<WatchEvent<T>, void, undefined> {
   const deadline = createDeadline(session.clock, {
     signal: call.signal,
@@ -25,6 +25,7 @@ export async function* watchOnce<T>(
   });
   try {
     const response = await openStream(session, call, deadline);
+    onOpen?.();
     // A connection whose other side vanished without a word looks like a quiet one; only the time tells.
     deadline.rearm(timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000 + graceMs);
     const splitter = createLineSplitter();

@@ -35,6 +35,8 @@ export type EndlessWatchOptions = SelectOptions &
     relistSeconds?: number | undefined;
     /** @default 500 */
     pageSize?: number | undefined;
+    /** Hears of each watch that the server has taken: after trouble, it is over. */
+    onOpen?: (() => void) | undefined;
     clock?: Clock | undefined;
     random?: (() => number) | undefined;
   }>;
@@ -116,6 +118,7 @@ export function watchForever<T extends KubeObject = KubeObject>(
       resourceVersion: version,
       timeoutSeconds: Math.round(shortestWatchSeconds + random() * watchSpreadSeconds),
       allowWatchBookmarks: true,
+      onOpen: options.onOpen,
       signal: attemptSignal,
     });
     let told = false;

@@ -20,7 +20,7 @@ export interface RelayListener {
   deleted?(kind: ReconciledKind, cluster: string, object: KubeObject): void;
   /** A secret that this registration refers to came, changed or went. */
   secretChanged?(registration: ObjectKey): void;
-  /** A watch has told something, be it only that there is nothing to tell. */
+  /** A watch was taken by the server, or has told something. */
   alive?(kind: ReconciledKind, cluster: string): void;
   /** Something failed; it is tried again by itself. */
   trouble?(trouble: RelayTrouble): void;
@@ -174,7 +174,7 @@ export function createRelay(options: RelayOptions): Relay {
     const watched = watchForever(
       pageByPage(client, slim),
       { type: types[kind] },
-      { signal: end.signal, clock, random, relistSeconds },
+      { signal: end.signal, clock, random, relistSeconds, onOpen: () => listener.alive?.(kind, cluster) },
     );
     for await (const event of watched) {
       if (event.type !== "trouble") listener.alive?.(kind, cluster);

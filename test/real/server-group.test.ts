@@ -53,6 +53,21 @@ describe("a group of servers", () => {
     await rm(join(logs, ".."), { recursive: true });
   });
 
+  it("takes back a member that was killed, as it was, and none that still runs", async () => {
+    const group = await startGroup({ name: "again", portCount: 0 }, async (made) => {
+      await startScript(made, 0, "etcd", untilStopped);
+      return made;
+    });
+    expect(() => group.restart("etcd")).toThrow("real: restart etcd: it has not ended");
+    await group.processes[0]?.kill();
+    const { logFile } = group.restart("etcd");
+    await group.waitUntilNothingMissing(async () => {
+      return (await readFile(logFile, "utf8")) === "up\nup\n" ? undefined : "up for the second time";
+    }, 5_000);
+    expect(group.processes).toHaveLength(1);
+    expect(await group.stop()).toBeUndefined();
+  });
+
   it("says what was still missing when its time is over", async () => {
     const start = startGroup({ name: "slow", portCount: 0 }, (group) =>
       group.waitUntilNothingMissing(async () => "the moon", 100),

@@ -21,6 +21,8 @@ export interface ServerGroup {
   readonly processes: readonly SupervisedProcess[];
   /** Starts a process. Layers are stopped from the highest down, so what others lean on gets the lowest. */
   start(layer: number, options: Omit<SupervisedOptions, "logFile">): SupervisedProcess;
+  /** Starts a process that was killed once more, as it was started before; it takes the killed one's place. */
+  restart(name: string): SupervisedProcess;
   /** Asks again and again what is still missing until nothing is; fails at once when a process of the group has died. */
   waitUntilNothingMissing(missing: () => Promise<string | undefined>, timeoutMs: number): Promise<void>;
   /** Ends every process and deletes the folder. Answers where the logs are if they were kept. */
@@ -56,9 +58,11 @@ export async function startGroup<T>(
   }
 }
 
+type Member = { readonly layer: number; readonly options: SupervisedOptions; process: SupervisedProcess };
+
 async function createGroup(name: string, signal: AbortSignal | undefined): Promise<ServerGroup> {
   const folder = await createRunFolder(name);
-  const members: { layer: number; process: SupervisedProcess }[] = [];
+  const members: Member[] = [];
   let stopping: Promise<string | undefined> | undefined;
   const dead = () => members.map(({ process: member }) => member).find((member) => member.ended() !== undefined);
 
@@ -83,9 +87,16 @@ async function createGroup(name: string, signal: AbortSignal | undefined): Promi
       return members.map((member) => member.process);
     },
     start: (layer, options) => {
-      const started = startSupervised({ ...options, logFile: join(folder.logs, `${options.name}.log`) });
-      members.push({ layer, process: started });
+      const whole = { ...options, logFile: join(folder.logs, `${options.name}.log`) };
+      const started = startSupervised(whole);
+      members.push({ layer, options: whole, process: started });
       return started;
+    },
+    restart: (processName) => {
+      const member = members.find(({ options }) => options.name === processName);
+      if (member?.process.ended() === undefined) throw new Error(`real: restart ${processName}: it has not ended`);
+      member.process = startSupervised(member.options);
+      return member.process;
     },
     waitUntilNothingMissing: async (missing, timeoutMs) => {
       const deadline = Date.now() + timeoutMs;

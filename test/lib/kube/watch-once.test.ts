@@ -25,8 +25,9 @@ function aSilentWatch(timeoutSeconds: number | undefined) {
     close: async () => {},
   };
   const client = createKubeClient({ endpoint: { server: "https://a.example" }, transport, clock });
-  const events = client.watch(pods, { timeoutSeconds })[Symbol.asyncIterator]();
-  return { clock, events };
+  const onOpen = vi.fn();
+  const events = client.watch(pods, { timeoutSeconds, onOpen })[Symbol.asyncIterator]();
+  return { clock, events, onOpen };
 }
 
 describe("one watch", () => {
@@ -42,8 +43,9 @@ describe("one watch", () => {
   });
 
   test("without a promised end stays open once it was answered", async () => {
-    const { clock, events } = aSilentWatch(undefined);
+    const { clock, events, onOpen } = aSilentWatch(undefined);
     await events.next();
     expect(clock.waits).toEqual([]);
+    expect(onOpen).toHaveBeenCalledTimes(1);
   });
 });

@@ -1,0 +1,41 @@
+import type { EmbeddedServer } from "../../lib/embedded/embedded-server.ts";
+import { startEmbeddedKcp } from "../../lib/embedded/kcp/embedded-kcp.ts";
+import { type EmbeddedCluster, startEmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
+import type { ClusterPart, Part, Parts } from "./world.ts";
+
+type Embedded = Pick<EmbeddedServer, "url" | "ca" | "faults"> & Readonly<{ adminToken: string }>;
+
+/** Starts a kcp and clusters in this process; over the wire they look like those that run by themselves. */
+export async function startEmbeddedParts(): Promise<Parts> {
+  const [kcp, east, west] = await Promise.all([
+    startEmbeddedKcp(),
+    startEmbeddedCluster({ name: "us-east" }),
+    startEmbeddedCluster({ name: "us-west" }),
+  ]);
+  return {
+    kcp: partOf(kcp),
+    clusters: { "us-east": clusterPart(east), "us-west": clusterPart(west) },
+    stop: async () => {
+      await Promise.all([kcp, east, west].map((server) => server.stop()));
+    },
+  };
+}
+
+function clusterPart(cluster: EmbeddedCluster): ClusterPart {
+  return { ...partOf(cluster), loseStore: async () => cluster.beBroken(), regainStore: async () => cluster.recover() };
+}
+
+/** A server in memory dies with this process: being cut off from everybody is the nearest to death that it survives. */
+function partOf({ url, ca, adminToken, faults }: Embedded): Part {
+  return {
+    endpoint: { server: url, ca, token: async () => adminToken },
+    token: adminToken,
+    kill: async () => {
+      faults.inject({ effect: { kind: "partition", requests: "refuse" } });
+      faults.cutWatches();
+    },
+    revive: async () => faults.clear(),
+    freeze: () => void faults.inject({ effect: { kind: "partition", requests: "hang" } }),
+    thaw: () => faults.clear(),
+  };
+}
