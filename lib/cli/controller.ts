@@ -6,7 +6,6 @@ import {
   parseControllerFlags,
 } from "../controller/options.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
-import { collectWords } from "./names.ts";
 import { similarWord } from "./similar.ts";
 
 const examples = `
@@ -17,6 +16,9 @@ Examples:
     --cluster-kubeconfigs east=east.kubeconfig,west=west.kubeconfig
   tmc controller --kcp-kubeconfig hub.kubeconfig --hub kubernetes --cluster-kubeconfigs none
 `;
+
+/** Texts as they were given: what is wrong with them is said together with all else that is. */
+const gather = (text: string, before: readonly string[] = []): readonly string[] => [...before, text];
 
 /** The command that runs the controller in one process. */
 export function controllerCommand(io: CliIo): Command {
@@ -34,13 +36,13 @@ export function controllerCommand(io: CliIo): Command {
         option(
           "--workspace <path>",
           "a workspace such as root:production; several with commas, or given again",
-        ).argParser(collectWords),
+        ).argParser(gather),
       )
       .addOption(
         option(
           "--cluster-kubeconfigs <name=path,…>",
           "kubeconfigs by the name of the registered cluster; none when registrations name secrets",
-        ).argParser(collectWords),
+        ).argParser(gather),
       )
       .addOption(withDefault("--hub <kind>", "kcp, or kubernetes for a plain cluster with our CRDs", flagDefaults.hub))
       .addOption(
@@ -71,6 +73,12 @@ export function controllerCommand(io: CliIo): Command {
           "--heartbeat-interval <duration>",
           "how often each cluster is probed",
           flagDefaults.heartbeatInterval,
+        ),
+      )
+      .addOption(
+        option(
+          "--allow-private-endpoints",
+          "let tenants' secrets name clusters in private networks or on this machine; off, because such addresses may be yours and not theirs",
         ),
       )
       // So that what is not known is named together with all else that is wrong.

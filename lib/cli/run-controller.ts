@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { createController } from "../controller/controller.ts";
 import type { ControllerConfig } from "../controller/options.ts";
 import type { KubeClient } from "../kube/client.ts";
-import { parseKubeconfig } from "../kube/kubeconfig.ts";
+import { parseKubeconfig, type ResolvedContext } from "../kube/kubeconfig.ts";
 import { createKubeClient } from "../kube/rest-client.ts";
 import { createUndiciTransport } from "../kube/undici-transport.ts";
 import { createHealth, healthRoutes } from "../observe/health.ts";
@@ -32,6 +32,7 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
       resyncSeconds: config.resyncSeconds,
       workers: config.workers,
       heartbeatSeconds: config.heartbeatSeconds,
+      allowPrivateEndpoints: config.allowPrivateEndpoints,
     },
     clock,
     log,
@@ -63,8 +64,17 @@ async function openHub(path: string, { clock }: CliIo): Promise<KubeClient> {
       cause: error,
     });
   });
-  const { endpoint } = parseKubeconfig(text, { allow: "files", directory: dirname(path), clock });
+  const { endpoint } = readKubeconfig(path, text, clock);
   return createKubeClient({ endpoint, transport: createUndiciTransport(endpoint), clock });
+}
+
+function readKubeconfig(path: string, text: string, clock: CliIo["clock"]): ResolvedContext {
+  try {
+    return parseKubeconfig(text, { allow: "files", directory: dirname(path), clock });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`--kcp-kubeconfig "${path}": ${why}`, { cause: error });
+  }
 }
 
 /** A missing file may yet come, and must not keep the other clusters from being served: the registration says so too. */

@@ -17,6 +17,7 @@ export type ControllerFlags = Readonly<{
   healthPort?: string | undefined;
   logLevel?: string | undefined;
   heartbeatInterval?: string | undefined;
+  allowPrivateEndpoints?: boolean | undefined;
 }>;
 
 /** Everything that a controller is told from outside, checked. */
@@ -33,6 +34,8 @@ export type ControllerConfig = Readonly<{
   resyncSeconds: number;
   workers: number;
   heartbeatSeconds: number;
+  /** Whether secrets of tenants may name servers on this machine or in private networks. */
+  allowPrivateEndpoints: boolean;
 }>;
 
 /** What each option is when it is not given. */
@@ -89,6 +92,7 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
     resyncSeconds: seconds("resync-period", given.resyncPeriod, 1, 24 * 3600),
     workers: wholeNumber("worker-count", given.workerCount, 1, 100),
     heartbeatSeconds: seconds("heartbeat-interval", given.heartbeatInterval, 1, 24 * 3600),
+    allowPrivateEndpoints: flags.allowPrivateEndpoints === true,
   };
   if (problems.length > 0) throw new ControllerError("invalid", problems.join("; "));
   return config;

@@ -18,6 +18,8 @@ const longestText = 4_000;
 export type LogValueOptions = Readonly<{
   /** Stacks of all errors; otherwise only of those that are no known fault, whose place in the code is the news. */
   stacks: boolean;
+  /** Below a known fault. */
+  known?: boolean;
 }>;
 
 /** Makes anything fit for a log line: bounded, without secrets, errors whole with their causes. Undefined for what cannot be shown. */
@@ -92,11 +94,14 @@ function errorValue(error: Error, options: LogValueOptions, depth: number): Json
     const inner = fieldValue(name, value, options, depth);
     if (inner !== undefined) shown.push([name, inner]);
   }
-  if (error.stack !== undefined && (options.stacks || !(error instanceof ControllerError))) {
+  const isNews = options.known !== true && !(error instanceof ControllerError);
+  if (error.stack !== undefined && (options.stacks || isNews)) {
     shown.push(["stack", clean(error.stack)]);
   }
   if (error instanceof AggregateError) shown.push(["errors", listValue(error.errors, options, depth)]);
-  const cause = logValue(error.cause, options, depth + 1);
+  // What a known fault was caused by is explained by the fault: its place in the code is no news either.
+  const isKnown = error instanceof ControllerError;
+  const cause = logValue(error.cause, isKnown ? { ...options, known: true } : options, depth + 1);
   if (cause !== undefined) shown.push(["cause", cause]);
   return Object.fromEntries(shown);
 }

@@ -371,7 +371,7 @@ export function engineScenario({ kind, testMs, waitMs, startMs }: Setting, start
         "a path where a workspace belongs": [line({ workspace: east }), `"${east}"`, "root:org:team"],
         "a path where a cluster's name belongs": [line({ "cluster-kubeconfigs": east }), `"${east}"`, "name=path"],
         "a port in use": [line({ "health-port": port }), "--health-port", `port ${port} is in use`],
-        "no clusters": [line({ "cluster-kubeconfigs": "" }), "--cluster-kubeconfigs", "empty"],
+        "no clusters": [line({ "cluster-kubeconfigs": "" }), "--cluster-kubeconfigs", "is missing"],
         "everything at once": [
           [
             ...line({ workspace: "a/b", "worker-count": "0", "resync-period": "soon", "log-level": "11" }),

@@ -21,6 +21,7 @@ test("what is not given has its default", () => {
     resyncSeconds: 30,
     workers: 5,
     heartbeatSeconds: 30,
+    allowPrivateEndpoints: false,
   });
 });
 
