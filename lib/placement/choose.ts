@@ -1,5 +1,5 @@
 import { byText, type ClusterFacts } from "./facts.ts";
-import { SpreadCount } from "./spread-count.ts";
+import { type Place, SpreadCount } from "./spread-count.ts";
 import { mostClusters, type SpreadWish, type Wish } from "./wish.ts";
 
 /** A cluster that may be chosen, with what it is worth. */
@@ -34,7 +34,7 @@ export type Choice = Readonly<{
  */
 export function choose(wish: Wish, { held, newcomers, load }: Candidates): Choice {
   const wanted = wish.wanted ?? mostClusters;
-  const spread = new SpreadCount(wish.spread, [...held, ...newcomers]);
+  const spread = new SpreadCount(wish.spread);
   const ranking: Ranking = { strategy: wish.strategy, load: wish.strategy === "RoundRobin" ? load : undefined, spread };
   return held.length > wanted
     ? dropWorst(ranking, { held, newcomers, wanted })
@@ -44,10 +44,16 @@ export function choose(wish: Wish, { held, newcomers, load }: Candidates): Choic
 type Task = Omit<Candidates, "load"> & Readonly<{ wanted: number }>;
 
 function dropWorst(ranking: Ranking, { held, newcomers, wanted }: Task): Choice {
+  const { spread } = ranking;
   const whole = held.filter(({ limited }) => !limited);
   const limited = held.filter((each) => each.limited);
-  const kept = take(ranking, whole, wanted, { strict: false });
-  const alsoKept = take(ranking, limited, wanted - kept.length, { strict: false });
+  const pools = {
+    whole: poolOf(ranking, whole),
+    limited: poolOf(ranking, limited),
+    newcomers: poolOf(ranking, newcomers),
+  };
+  const kept = take(ranking, pools.whole, wanted, { strict: false });
+  const alsoKept = take(ranking, pools.limited, wanted - kept.length, { strict: false });
   const selected = clustersOf([...kept, ...alsoKept]);
   const names = new Set(selected.map(({ name }) => name));
   const isLeft = ({ cluster }: Candidate) => !names.has(cluster.name);
@@ -56,15 +62,16 @@ function dropWorst(ranking: Ranking, { held, newcomers, wanted }: Task): Choice 
     notChosen: inNameOrder([...whole.filter(isLeft), ...newcomers]),
     dropped: limited.filter(isLeft).map(({ cluster }) => cluster),
     refused: [],
-    excess: ranking.spread.excess(),
+    excess: spread.excess(),
     dealt: false,
   };
 }
 
 function addBest(ranking: Ranking, { held, newcomers, wanted }: Task): Choice {
   const { spread } = ranking;
-  for (const { cluster } of held) spread.add(cluster);
-  const joined = take(ranking, newcomers, wanted - held.length, { strict: true });
+  const pool = poolOf(ranking, newcomers);
+  if (spread.isNeeded) for (const { cluster } of held) spread.add(spread.placeOf(cluster));
+  const joined = take(ranking, pool, wanted - held.length, { strict: true });
   const [taken, left] = divide(newcomers, joined);
   const selected = held.length === 0 ? taken.map(({ cluster }) => cluster) : clustersOf([...held, ...taken]);
 
@@ -72,7 +79,7 @@ function addBest(ranking: Ranking, { held, newcomers, wanted }: Task): Choice {
   let notChosen = left;
   if (spread.isNeeded && selected.length < wanted) {
     notChosen = left.filter(({ cluster }) => {
-      const constraint = spread.refusal(cluster);
+      const constraint = spread.refusal(spread.placeOf(cluster));
       if (constraint !== undefined) refused.push({ cluster, constraint });
       return constraint === undefined;
     });
@@ -95,14 +102,41 @@ function compare({ load }: Ranking, one: Candidate, other: Candidate): number {
   return byLoad === 0 ? byText(one.cluster.name, other.cluster.name) : byLoad;
 }
 
+/** Candidates in the same places, of which the best is asked for first. */
+type PlacedGroup = { readonly place: Place; readonly members: Candidate[]; isSorted: boolean };
+type Pool = Readonly<{
+  candidates: readonly Candidate[];
+  /** Empty where places do not matter. */
+  groups: readonly PlacedGroup[];
+}>;
+
+/** Puts candidates together by their places, which count for the skew from here on. */
+function poolOf({ spread, load }: Ranking, candidates: readonly Candidate[]): Pool {
+  if (!spread.isNeeded) return { candidates, groups: [] };
+  const groups = new Map<Place, PlacedGroup>();
+  for (const candidate of candidates) {
+    const place = spread.placeOf(candidate.cluster);
+    const group = groups.get(place);
+    if (group === undefined) {
+      groups.set(place, { place, members: [candidate], isSorted: load === undefined });
+      continue;
+    }
+    // They come in the order of names, so only a better score or the load can put them into another.
+    if (group.isSorted && candidate.score > (group.members.at(-1)?.score ?? Infinity)) group.isSorted = false;
+    group.members.push(candidate);
+  }
+  return { candidates, groups: [...groups.values()] };
+}
+
 function take(
   ranking: Ranking,
-  from: readonly Candidate[],
+  pool: Pool,
   count: number,
   { strict }: Readonly<{ strict: boolean }>,
 ): readonly Candidate[] {
+  const from = pool.candidates;
   if (count <= 0 || from.length === 0) return [];
-  if (ranking.spread.isNeeded) return takeEvenly(ranking, from, count, strict);
+  if (ranking.spread.isNeeded) return takeEvenly(ranking, pool.groups, count, strict);
   if (count >= from.length) return from;
   if (count === 1) return [best(ranking, from)];
   return from.toSorted((one, other) => compare(ranking, one, other)).slice(0, count);
@@ -110,17 +144,18 @@ function take(
 
 /** By far the most frequent question, answered without sorting. */
 function best({ load }: Ranking, from: readonly Candidate[]): Candidate {
-  const loadOf = ({ cluster }: Candidate): number => load?.get(cluster.name) ?? 0;
-  let lead: Readonly<{ candidate: Candidate; load: number }> | undefined;
+  let lead: Candidate | undefined;
+  let least = Infinity;
   for (const candidate of from) {
-    if (lead !== undefined && candidate.score < lead.candidate.score) continue;
-    const own = loadOf(candidate);
+    if (lead !== undefined && candidate.score < lead.score) continue;
+    const own = load?.get(candidate.cluster.name) ?? 0;
     // They come in the order of names, so of equals the first is the one.
-    if (lead === undefined || candidate.score > lead.candidate.score || own < lead.load)
-      lead = { candidate, load: own };
+    if (lead !== undefined && candidate.score === lead.score && own >= least) continue;
+    lead = candidate;
+    least = own;
   }
   if (lead === undefined) throw new RangeError("placement: the best of no clusters was asked for");
-  return lead.candidate;
+  return lead;
 }
 
 type Placed = Readonly<{ candidate: Candidate; crowd: number }>;
@@ -134,28 +169,28 @@ function comparePlaced(ranking: Ranking, one: Placed, other: Placed): number {
 }
 
 /** One at a time, always from where there are fewest. Clusters in the same places are asked for as one, best first. */
-function takeEvenly(ranking: Ranking, from: readonly Candidate[], count: number, strict: boolean): Candidate[] {
+function takeEvenly(ranking: Ranking, pool: readonly PlacedGroup[], count: number, strict: boolean): Candidate[] {
   const { spread } = ranking;
-  const groups = [...Map.groupBy(from, ({ cluster }) => spread.placeOf(cluster)).values()].map((members) =>
-    members.toSorted((one, other) => compare(ranking, other, one)),
-  );
+  const groups = pool.map(({ place, members, isSorted }) => {
+    return { place, members: isSorted ? members : members.toSorted((a, b) => compare(ranking, a, b)), next: 0 };
+  });
   const taken: Candidate[] = [];
   while (taken.length < count) {
-    let next: Placed | undefined;
-    let nextGroup: Candidate[] | undefined;
+    let lead: Placed | undefined;
+    let leader: (typeof groups)[number] | undefined;
     for (const group of groups) {
-      const candidate = group.at(-1);
-      if (candidate === undefined || (strict && spread.refusal(candidate.cluster) !== undefined)) continue;
-      const placed = { candidate, crowd: spread.crowd(candidate.cluster) };
-      if (next === undefined || comparePlaced(ranking, placed, next) < 0) {
-        next = placed;
-        nextGroup = group;
+      const candidate = group.members[group.next];
+      if (candidate === undefined || (strict && spread.refusal(group.place) !== undefined)) continue;
+      const placed = { candidate, crowd: spread.crowd(group.place) };
+      if (lead === undefined || comparePlaced(ranking, placed, lead) < 0) {
+        lead = placed;
+        leader = group;
       }
     }
-    if (next === undefined) break;
-    nextGroup?.pop();
-    spread.add(next.candidate.cluster);
-    taken.push(next.candidate);
+    if (lead === undefined || leader === undefined) break;
+    leader.next += 1;
+    spread.add(leader.place);
+    taken.push(lead.candidate);
   }
   return taken;
 }
@@ -165,11 +200,15 @@ function divide(
   all: readonly Candidate[],
   taken: readonly Candidate[],
 ): [taken: readonly Candidate[], left: readonly Candidate[]] {
-  if (taken.length === 0) return [[], all];
+  const [only, ...more] = taken;
+  if (only === undefined) return [[], all];
   if (taken.length === all.length) return [all, []];
+  if (more.length === 0) return [taken, all.toSpliced(all.indexOf(only), 1)];
   const chosen = new Set(taken);
-  const isTaken = (candidate: Candidate) => chosen.has(candidate);
-  return [taken.length === 1 ? taken : all.filter(isTaken), all.filter((candidate) => !isTaken(candidate))];
+  const inOrder: Candidate[] = [];
+  const left: Candidate[] = [];
+  for (const candidate of all) (chosen.has(candidate) ? inOrder : left).push(candidate);
+  return [inOrder, left];
 }
 
 function inNameOrder(candidates: readonly Candidate[]): readonly Candidate[] {

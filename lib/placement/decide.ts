@@ -3,10 +3,10 @@ import { checkAgain, type Next, settled, soonest } from "../model/next.ts";
 import { type Candidate, type Choice, choose } from "./choose.ts";
 import { type Group, listBounds, listDecisions, type PlacementStatus, type Statement } from "./explain.ts";
 import { byText, type ClusterFacts, type Observed } from "./facts.ts";
-import { type Filter, filtersFor, rejection } from "./filters.ts";
+import { type Filter, rejection, rejectionsFor } from "./filters.ts";
 import { type Borne, type HeldVerdict, judgeHeld } from "./held.ts";
 import { type DecisionReason, reasonsByNearness } from "./reasons.ts";
-import { partsOf, type Scorer, scoreOf, scorersOf } from "./scores.ts";
+import { partsOf, type Scorers, scoreOf, scorersOf } from "./scores.ts";
 import { type Outcome, readyCondition, statusOf, unreadableCondition } from "./status.ts";
 import { InvalidWish, tryReadWish, type Wish } from "./wish.ts";
 
@@ -50,7 +50,7 @@ export function decide(observed: Observed, bounds: Bounds = listBounds): Plan {
   });
   for (const cluster of choice.dropped) addRejected(rejected, rejection(wish, cluster), cluster);
 
-  const { chosen, others } = groupsOf(wish, { scorers, clusters, held, choice, rejected });
+  const { chosen, others } = groupsOf(wish, { scorers, clusters, held, choice, rejected, most: bounds.entries });
   const { decisions, omitted } = listDecisions([chosen, ...others], bounds);
   const outcome: Outcome = {
     strategy: wish.strategy,
@@ -99,16 +99,22 @@ function borneBefore({ metadata, status }: WorkloadPlacement, name: string): Bor
 
 function judge(
   wish: Wish,
-  scorers: readonly Scorer[],
+  scorers: Scorers,
   clusters: readonly ClusterFacts[],
   held: Held,
 ): { newcomers: readonly Candidate[]; rejected: Rejected } {
   const newcomers: Candidate[] = [];
   const rejected: Rejected = new Map();
-  const inQuestion = filtersFor(wish);
+  const rejectionOf = rejectionsFor(wish);
+  // They come in the order in which the clusters do.
+  const staying = held.values();
+  let skipped = staying.next().value?.cluster;
   for (const cluster of clusters) {
-    if (held.size > 0 && held.has(cluster.name)) continue;
-    const filter = rejection(wish, cluster, inQuestion);
+    if (cluster === skipped) {
+      skipped = staying.next().value?.cluster;
+      continue;
+    }
+    const filter = rejectionOf(cluster);
     if (filter === undefined) newcomers.push({ cluster, score: scoreOf(scorers, cluster) });
     else addRejected(rejected, filter, cluster);
   }
@@ -130,76 +136,80 @@ function groupsOf(
     held,
     choice,
     rejected,
+    most,
   }: Readonly<{
-    scorers: readonly Scorer[];
+    scorers: Scorers;
     clusters: readonly ClusterFacts[];
     held: Held;
     choice: Choice;
     rejected: Rejected;
+    /** No more are ever listed. */
+    most: number;
   }>,
 ): { chosen: Group; others: readonly Group[] } {
   const group = (
     reason: DecisionReason,
-    members: readonly (ClusterFacts | string)[],
-    say: (cluster: ClusterFacts) => Omit<Statement, "reason">,
+    { members, count, say }: Pick<Group, "count"> & Readonly<{ members: readonly ClusterFacts[]; say: Say }>,
   ): [DecisionReason, Group] => [
     reason,
+    // None of these groups has members that are not registered.
     {
       reasonOf: reason,
       members,
-      say: (member) => ({
-        reason,
-        ...(typeof member === "string" ? { detail: { rule: "clusterNames" } } : say(member)),
-      }),
+      count,
+      say: (member) => (typeof member === "string" ? notFound : say(member, reason)),
     },
   ];
-  const fits = (cluster: ClusterFacts) => ({ detail: { rule: wish.strategy }, parts: partsOf(scorers, cluster) });
-  const constraints = new Map(choice.refused.map(({ cluster, constraint }) => [cluster.name, constraint]));
+  const byStrategy = { rule: wish.strategy };
+  const fits: Say = (cluster, reason) => ({ reason, detail: byStrategy, parts: partsOf(scorers, cluster) });
+  const constraints = new Map(choice.refused.map(({ cluster, constraint }) => [cluster, constraint]));
 
   const groups = new Map([
-    group("NotChosen", bestFirst(choice.notChosen), fits),
-    group(
-      "SkewTooLarge",
-      choice.refused.map(({ cluster }) => cluster),
-      (cluster) => {
-        const { key, maxSkew } = constraints.get(cluster.name) ?? { key: "", maxSkew: 0 };
-        return {
-          ...fits(cluster),
-          detail: {
-            rule: `spreadConstraints[${key}]`,
-            expected: `a skew of at most ${maxSkew}`,
-            actual: `${key}=${cluster.labels.get(key) ?? ""}`,
-          },
+    group("NotChosen", {
+      members: bestFirst(choice.notChosen, most),
+      count: choice.notChosen.length,
+      say: fits,
+    }),
+    group("SkewTooLarge", {
+      members: choice.refused.map(({ cluster }) => cluster),
+      say: (cluster, reason) => {
+        const { key, maxSkew } = constraints.get(cluster) ?? { key: "", maxSkew: 0 };
+        const detail = {
+          rule: `spreadConstraints[${key}]`,
+          expected: `a skew of at most ${maxSkew}`,
+          actual: `${key}=${cluster.labels.get(key) ?? ""}`,
         };
+        return { reason, detail, parts: partsOf(scorers, cluster) };
       },
-    ),
-    group("NotFound", unknownNames(wish, clusters), () => ({ detail: {} })),
+    }),
     ...[...rejected].map(([reason, { filter, members }]) =>
-      // Those that were dropped came last.
-      group(reason, choice.dropped.length === 0 ? members : inNameOrder(members), (cluster) => ({
-        detail: filter.detail(wish, cluster),
-      })),
+      group(reason, {
+        // Those that were dropped came last.
+        members: choice.dropped.length === 0 ? members : inNameOrder(members),
+        say: (cluster) => ({ reason, detail: filter.detail(wish, cluster) }),
+      }),
     ),
   ]);
+  groups.set("NotFound", { reasonOf: "NotFound", members: unknownNames(wish, clusters), say: () => notFound });
   return {
     chosen: chosenGroup(choice.selected, held, fits),
     others: reasonsByNearness.flatMap((reason) => groups.get(reason) ?? []),
   };
 }
 
-function chosenGroup(
-  members: readonly ClusterFacts[],
-  held: Held,
-  fits: (cluster: ClusterFacts) => Omit<Statement, "reason">,
-): Group {
+type Say = (cluster: ClusterFacts, reason: DecisionReason) => Statement;
+
+const notFound: Statement = { reason: "NotFound", detail: { rule: "clusterNames" } };
+
+function chosenGroup(members: readonly ClusterFacts[], held: Held, fits: Say): Group {
   const reasonOf = (name: string): DecisionReason => held.get(name)?.verdict.reason ?? "Chosen";
   return {
     reasonOf,
     members,
     say: (member) => {
-      if (typeof member === "string") return { reason: "NotFound", detail: {} };
+      if (typeof member === "string") return notFound;
       const verdict = held.get(member.name)?.verdict;
-      if (verdict === undefined || verdict.reason === "Chosen") return { reason: "Chosen", ...fits(member) };
+      if (verdict === undefined || verdict.reason === "Chosen") return fits(member, "Chosen");
       return {
         reason: verdict.reason,
         detail: verdict.detail,
@@ -215,19 +225,21 @@ function unknownNames({ names }: Wish, clusters: readonly ClusterFacts[]): reado
   return [...names].filter((name) => !known.has(name)).toSorted(byText);
 }
 
-/** By score, and between equals as they come. There are few different scores, so this needs no sorting of all of them. */
-function bestFirst(candidates: readonly Candidate[]): readonly ClusterFacts[] {
+/** The best of them, by score, and between equals as they come. There are few different scores, so nothing is sorted. */
+function bestFirst(candidates: readonly Candidate[], most: number): readonly ClusterFacts[] {
   const byScore = new Map<number, ClusterFacts[]>();
-  let last: Readonly<{ score: number; equals: ClusterFacts[] }> | undefined;
+  let last: number | undefined;
+  let equals: ClusterFacts[] = [];
   for (const { cluster, score } of candidates) {
-    if (last?.score !== score) {
-      const equals = byScore.get(score) ?? [];
+    if (score !== last) {
+      last = score;
+      equals = byScore.get(score) ?? [];
       byScore.set(score, equals);
-      last = { score, equals };
     }
-    last.equals.push(cluster);
+    if (equals.length < most) equals.push(cluster);
   }
-  return [...byScore].toSorted(([one], [other]) => other - one).flatMap(([, equals]) => equals);
+  const ordered = [...byScore].toSorted(([one], [other]) => other - one).flatMap(([, members]) => members);
+  return ordered.length > most ? ordered.slice(0, most) : ordered;
 }
 
 /** A day: timers have an end to what they can count, and to look too early does no harm. */

@@ -20,8 +20,10 @@ export type Statement = Readonly<{
 export type Group = Readonly<{
   /** The reason of all of them, or how to find it. */
   reasonOf: DecisionReason | ((name: string) => DecisionReason);
-  /** The name alone where no cluster is registered under it. */
+  /** The name alone where no cluster is registered under it. At least as many of them as can be listed. */
   members: readonly (ClusterFacts | string)[];
+  /** How many there are in all, where `members` has only the first of them. */
+  count?: number | undefined;
   say: (member: ClusterFacts | string) => Statement;
 }>;
 
@@ -34,26 +36,30 @@ export function listDecisions(
   bounds: Readonly<{ entries: number; bytes: number }> = listBounds,
 ): Readonly<{ decisions: readonly Decision[]; omitted: DecisionsOmitted | undefined }> {
   const decisions: Decision[] = [];
-  const left: Pick<Group, "reasonOf" | "members">[] = [];
+  const left: Counted[] = [];
   let bytes = 0;
-  for (const { reasonOf, members, say } of groups) {
+  let words: Words | undefined;
+  for (const { reasonOf, members, count = members.length, say } of groups) {
     let listed = 0;
     // Once one has been left out so are all that follow.
     for (const member of left.length > 0 ? [] : members) {
       if (decisions.length >= bounds.entries) break;
-      const decision = decisionOf(nameOf(member), say(member));
-      bytes += roughBytes(decision);
+      const statement = say(member);
+      // Of many clusters in a row the very same is said.
+      if (words?.detail !== statement.detail || words.reason !== statement.reason) words = wordsOf(statement);
+      const decision = decisionOf(nameOf(member), statement, words);
+      bytes += words.bytes + roughBytes(decision);
       if (bytes > bounds.bytes) break;
       decisions.push(decision);
       listed += 1;
     }
-    if (listed < members.length) left.push({ reasonOf, members: members.slice(listed) });
+    if (listed < count) left.push({ reasonOf, members: members.slice(listed), count: count - listed });
   }
   return { decisions, omitted: omittedOf(left) };
 }
 
 /** `2 NotReady, 1 SelectorMismatch`: the most frequent first. */
-export function countReasons(groups: readonly Pick<Group, "reasonOf" | "members">[]): string {
+export function countReasons(groups: readonly Counted[]): string {
   return [...tally(groups)]
     .toSorted(([a, one], [b, other]) => other - one || byText(a, b))
     .map(([reason, count]) => `${count} ${reason}`)
@@ -72,14 +78,46 @@ export function formatEnd(ms: number): string {
 
 const nameOf = (member: ClusterFacts | string): string => (typeof member === "string" ? member : member.name);
 
+type Counted = Pick<Group, "reasonOf" | "members" | "count">;
 type Open<T> = { -readonly [K in keyof T]: T[K] };
 
-function decisionOf(cluster: string, { reason, detail, parts, untilMs }: Statement): Decision {
-  const decision: Open<Decision> = { cluster, selected: decisionReasons[reason].selected, reason, message: "" };
-  if (detail.rule !== undefined) decision.rule = clip(detail.rule);
-  if (detail.expected !== undefined) decision.expected = clip(detail.expected);
-  if (detail.actual !== undefined) decision.actual = clip(detail.actual);
-  decision.message = formatReason(reason, decision);
+/** What is said about a cluster without what is its own: name, score and time. */
+type Words = Readonly<{
+  reason: DecisionReason;
+  detail: Detail;
+  selected: boolean;
+  message: string;
+  clipped: Detail;
+  /** About how long they are as JSON. */
+  bytes: number;
+}>;
+
+function wordsOf({ reason, detail }: Statement): Words {
+  const clipped: Open<Detail> = {};
+  let bytes = 110 + reason.length;
+  for (const part of ["rule", "expected", "actual"] as const) {
+    const text = detail[part];
+    if (text === undefined) continue;
+    clipped[part] = clip(text);
+    bytes += clipped[part].length;
+  }
+  const message = formatReason(reason, clipped);
+  return {
+    reason,
+    detail,
+    selected: decisionReasons[reason].selected,
+    message,
+    clipped,
+    bytes: bytes + message.length,
+  };
+}
+
+function decisionOf(cluster: string, { reason, parts, untilMs }: Statement, words: Words): Decision {
+  const { rule, expected, actual } = words.clipped;
+  const decision: Open<Decision> = { cluster, selected: words.selected, reason, message: words.message };
+  if (rule !== undefined) decision.rule = rule;
+  if (expected !== undefined) decision.expected = expected;
+  if (actual !== undefined) decision.actual = actual;
   if (untilMs !== undefined) decision.until = formatEnd(untilMs);
   if (parts !== undefined) {
     let score = 0;
@@ -90,15 +128,14 @@ function decisionOf(cluster: string, { reason, detail, parts, untilMs }: Stateme
   return decision;
 }
 
-/** About as long as the decision is as JSON, without the cost of writing it. */
-function roughBytes({ cluster, reason, rule, expected, actual, parts, message }: Decision): number {
-  let bytes = 110 + cluster.length + reason.length + message.length;
-  bytes += (rule?.length ?? 0) + (expected?.length ?? 0) + (actual?.length ?? 0);
-  for (const { name } of parts ?? []) bytes += 28 + name.length;
+/** About as long as is what is a cluster's own in a decision, as JSON, without the cost of writing it. */
+function roughBytes({ cluster, parts }: Decision): number {
+  let bytes = cluster.length;
+  if (parts !== undefined) for (const { name } of parts) bytes += 28 + name.length;
   return bytes;
 }
 
-function omittedOf(left: readonly Pick<Group, "reasonOf" | "members">[]): DecisionsOmitted | undefined {
+function omittedOf(left: readonly Counted[]): DecisionsOmitted | undefined {
   if (left.length === 0) return undefined;
   const reasons = [...tally(left)]
     .map(([reason, count]) => ({ reason, count }))
@@ -106,12 +143,12 @@ function omittedOf(left: readonly Pick<Group, "reasonOf" | "members">[]): Decisi
   return { count: reasons.reduce((sum, { count }) => sum + count, 0), reasons };
 }
 
-function tally(groups: readonly Pick<Group, "reasonOf" | "members">[]): ReadonlyMap<DecisionReason, number> {
+function tally(groups: readonly Counted[]): ReadonlyMap<DecisionReason, number> {
   const counts = new Map<DecisionReason, number>();
   const add = (reason: DecisionReason, count: number) => counts.set(reason, (counts.get(reason) ?? 0) + count);
-  for (const { reasonOf, members } of groups) {
+  for (const { reasonOf, members, count = members.length } of groups) {
     if (typeof reasonOf === "string") {
-      if (members.length > 0) add(reasonOf, members.length);
+      if (count > 0) add(reasonOf, count);
     } else {
       for (const member of members) add(reasonOf(nameOf(member)), 1);
     }

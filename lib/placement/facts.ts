@@ -123,6 +123,14 @@ export function factsFingerprint(cluster: ClusterFacts): string {
   return createHash("sha256").update(JSON.stringify(cluster, plain)).digest("hex").slice(0, 16);
 }
 
+/**
+ * Tells whether nothing is wrong with a cluster. Most clusters are sound most of the time, and what looks only at a cluster's
+ * own state need not look at those.
+ */
+export function isSound({ deleting, ready, unschedulable, degraded, taints }: ClusterFacts): boolean {
+  return !deleting && ready === "True" && !unschedulable && !degraded && taints.length === 0;
+}
+
 /** Orders names the way all lists of placements are ordered: by their code units, in no one's language. */
 export function byText(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;

@@ -1,9 +1,9 @@
 import { compareQuantities, formatQuantity } from "../model/quantity.ts";
-import type { ClusterFacts, Taint } from "./facts.ts";
+import { type ClusterFacts, isSound, type Taint } from "./facts.ts";
 import type { DecisionReason, Detail } from "./reasons.ts";
 import { formatTaint, toleratedSeconds } from "./taints.ts";
 import { compareVersions } from "./versions.ts";
-import { type CapabilityWish, matches, satisfies, type Wish } from "./wish.ts";
+import { type CapabilityWish, matches, satisfies, type Term, type Wish } from "./wish.ts";
 
 /**
  * A rule that a cluster must satisfy. `fails` costs next to nothing, as it is asked of every cluster of every placement;
@@ -11,7 +11,7 @@ import { type CapabilityWish, matches, satisfies, type Wish } from "./wish.ts";
  */
 export type Filter = Readonly<{
   reason: DecisionReason;
-  /** Whether the wish has anything to say about this; always when left out. */
+  /** Whether the wish has anything to say about this. Left out where it is the cluster's own state: no sound cluster fails. */
   matters?: (wish: Wish) => boolean;
   fails: (wish: Wish, cluster: ClusterFacts) => boolean;
   detail: (wish: Wish, cluster: ClusterFacts) => Detail;
@@ -59,7 +59,7 @@ export const filters: readonly Filter[] = [
   {
     reason: "AffinityMismatch",
     matters: ({ affinity }) => affinity.length > 0,
-    fails: ({ affinity }, { labels }) => affinity.length > 0 && !affinity.some((term) => matches(labels, term)),
+    fails: ({ affinity }, { labels }) => affinity.length > 0 && !matchesAny(labels, affinity),
     detail: ({ affinity }, { labels }) => {
       const missed = affinity[0]?.requirements.find((requirement) => !satisfies(labels, requirement));
       return {
@@ -73,8 +73,7 @@ export const filters: readonly Filter[] = [
   {
     reason: "AntiAffinityMatch",
     matters: ({ antiAffinity }) => antiAffinity.length > 0,
-    fails: ({ antiAffinity }, { labels }) =>
-      antiAffinity.length > 0 && antiAffinity.some((term) => matches(labels, term)),
+    fails: ({ antiAffinity }, { labels }) => matchesAny(labels, antiAffinity),
     detail: ({ antiAffinity }, { labels }) => {
       const matched = antiAffinity.find((term) => matches(labels, term));
       return {
@@ -92,8 +91,10 @@ export const filters: readonly Filter[] = [
   {
     reason: "TopologyKeyMissing",
     matters: ({ spread }) => spread.length > 0,
-    fails: ({ spread }, { labels }) =>
-      spread.length > 0 && spread.some(({ key, strict }) => strict && !labels.has(key)),
+    fails: ({ spread }, { labels }) => {
+      for (const { key, strict } of spread) if (strict && !labels.has(key)) return true;
+      return false;
+    },
     detail: ({ spread }, { labels }) => {
       const key = spread.find((constraint) => constraint.strict && !labels.has(constraint.key))?.key ?? "";
       return { rule: `spreadConstraints[${key}]`, expected: `a label ${key}`, actual: labelText(labels, key) };
@@ -218,17 +219,19 @@ export const filters: readonly Filter[] = [
   },
 ];
 
-/** The filters that can reject anything under a wish; worth asking once where many clusters are looked at. */
-export function filtersFor(wish: Wish): readonly Filter[] {
-  return filters.filter(({ matters }) => matters === undefined || matters(wish));
+/** Why new work may not go to a cluster; undefined when it may. */
+export function rejection(wish: Wish, cluster: ClusterFacts): Filter | undefined {
+  return firstFailing(filters, wish, cluster);
 }
 
-/** Why new work may not go to a cluster; undefined when it may. */
-export function rejection(
-  wish: Wish,
-  cluster: ClusterFacts,
-  inQuestion: readonly Filter[] = filters,
-): Filter | undefined {
+/** Answers the same as `rejection`, quickly, where many clusters are held against one wish. */
+export function rejectionsFor(wish: Wish): (cluster: ClusterFacts) => Filter | undefined {
+  const inQuestion = filters.filter(({ matters }) => matters === undefined || matters(wish));
+  const ofTheWish = inQuestion.filter(({ matters }) => matters !== undefined);
+  return (cluster) => firstFailing(isSound(cluster) ? ofTheWish : inQuestion, wish, cluster);
+}
+
+function firstFailing(inQuestion: readonly Filter[], wish: Wish, cluster: ClusterFacts): Filter | undefined {
   for (const filter of inQuestion) if (filter.fails(wish, cluster)) return filter;
   return undefined;
 }
@@ -261,6 +264,11 @@ function repels(tolerations: Wish["tolerations"], taint: Taint): boolean {
 function lacks({ resource, quantity }: Wish["resources"][number], { allocatable }: ClusterFacts): boolean {
   const has = allocatable[resource];
   return has !== undefined && compareQuantities(has.quantity, quantity) < 0;
+}
+
+function matchesAny(labels: ReadonlyMap<string, string>, terms: readonly Term[]): boolean {
+  for (const term of terms) if (matches(labels, term)) return true;
+  return false;
 }
 
 function labelText(labels: ReadonlyMap<string, string>, key: string): string {

@@ -32,9 +32,17 @@ export function labelsWithDerivedKeys(
     ["environment", first("tmc.kcp.io/environment", "env")],
   ];
   const all = new Map<string, string>();
-  for (const [key, value] of derived) if (value !== undefined && value !== "") all.set(key, value);
-  for (const key of Object.keys(labels).toSorted()) all.set(key, labels[key] ?? "");
+  for (const [key, value] of derived) if (value !== undefined && value !== "") all.set(key, shared(value));
+  for (const key of Object.keys(labels).toSorted()) all.set(key, shared(labels[key] ?? ""));
   return all;
+}
+
+/**
+ * The same text, as the engine keeps it for names of properties: one for all equal ones. Whether two of these are equal is
+ * told without looking at their characters, and a thousand clusters of a region have one text for it.
+ */
+function shared(text: string): string {
+  return Object.keys({ [text]: 0 })[0] ?? text;
 }
 
 // Only known names: in `eu:frankfurt` the first word is no provider.

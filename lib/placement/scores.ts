@@ -1,4 +1,4 @@
-import type { ClusterFacts } from "./facts.ts";
+import { type ClusterFacts, isSound } from "./facts.ts";
 import { offers } from "./filters.ts";
 import { toleratedSeconds } from "./taints.ts";
 import { matches, type Wish } from "./wish.ts";
@@ -22,11 +22,14 @@ export const worth = {
   locationHint: { match: 100, other: 30 },
 } as const;
 
+/** The scorers that matter to a wish: all of them, and those that can say anything about a sound cluster. */
+export type Scorers = Readonly<{ all: readonly Scorer[]; ofSound: readonly Scorer[] }>;
+
 /**
  * The scorers that matter to a wish, in the order in which their parts are shown. They rest on lasting facts alone (room is
  * counted in steps), so that a score, and with it the status, does not change each time a number moves somewhere.
  */
-export function scorersOf(wish: Wish): readonly Scorer[] {
+export function scorersOf(wish: Wish): Scorers {
   const scorers: Scorer[] = wish.preferred.map(({ name, weight, term }) => ({
     name,
     value: ({ labels }) => (matches(labels, term) ? weight : undefined),
@@ -49,8 +52,11 @@ export function scorersOf(wish: Wish): readonly Scorer[] {
       value: (cluster) => (offers(capability, cluster) ? worth.optionalCapability : undefined),
     });
   }
-  scorers.push({ name: "preferNoSchedule", value: (cluster) => preferNoSchedule(wish, cluster) });
-  scorers.push({ name: "degraded", value: ({ degraded }) => (degraded ? worth.degraded : undefined) });
+  const troubles: readonly Scorer[] = [
+    { name: "preferNoSchedule", value: (cluster) => preferNoSchedule(wish, cluster) },
+    { name: "degraded", value: ({ degraded }) => (degraded ? worth.degraded : undefined) },
+  ];
+  scorers.push(...troubles);
   if (wish.apis.length > 0) {
     scorers.push({ name: "apisUnknown", value: ({ apis }) => (apis === undefined ? worth.apisUnknown : undefined) });
   }
@@ -58,20 +64,20 @@ export function scorersOf(wish: Wish): readonly Scorer[] {
   if (wish.resources.length > 0 && wish.strategy !== "RoundRobin") {
     scorers.push({ name: "headroom", value: (cluster) => headroom(wish, cluster) });
   }
-  return scorers;
+  return { all: scorers, ofSound: scorers.filter((scorer) => !troubles.includes(scorer)) };
 }
 
 /** How well a fitting cluster fits: the sum of its parts. */
-export function scoreOf(scorers: readonly Scorer[], cluster: ClusterFacts): number {
+export function scoreOf({ all, ofSound }: Scorers, cluster: ClusterFacts): number {
   let score = 0;
-  for (const { value } of scorers) score += value(cluster) ?? 0;
+  for (const { value } of isSound(cluster) ? ofSound : all) score += value(cluster) ?? 0;
   return score;
 }
 
 /** The parts of a cluster's score; those that say nothing about it are left out. */
-export function partsOf(scorers: readonly Scorer[], cluster: ClusterFacts): readonly ScorePart[] {
+export function partsOf({ all, ofSound }: Scorers, cluster: ClusterFacts): readonly ScorePart[] {
   const parts: ScorePart[] = [];
-  for (const { name, value: valueFor } of scorers) {
+  for (const { name, value: valueFor } of isSound(cluster) ? ofSound : all) {
     const value = valueFor(cluster);
     if (value !== undefined) parts.push({ name, value });
   }

@@ -1,76 +1,108 @@
 import type { ClusterFacts } from "./facts.ts";
 import type { SpreadWish } from "./wish.ts";
 
-type Constraint = { readonly wish: SpreadWish; readonly counts: Map<string, number>; least: number };
+/** How many chosen clusters have one value of one topology key. */
+type Tally = { count: number };
+type Constraint = {
+  readonly wish: SpreadWish;
+  readonly tallies: Map<string, Tally>;
+  /** The smallest of the counts; undefined when it is to be found anew. */
+  least: number | undefined;
+};
 
-/** Counts the chosen clusters for each value that the candidates have of each topology key. */
+/** Where a cluster is, in all topology keys: the same object for all clusters that are in the same places. */
+export type Place = Readonly<{
+  /** One for each constraint; undefined where the cluster lacks the label. */
+  tallies: readonly (Tally | undefined)[];
+  inside: Map<string, Place>;
+}>;
+
+/** Stands for a missing label; no label has this value. */
+const nowhere = "\0";
+
+/**
+ * Counts the chosen clusters for each value that the candidates have of each topology key. A value counts from the moment
+ * its place is asked for, so the places of all candidates are asked for before the first question about the skew.
+ */
 export class SpreadCount {
   readonly isNeeded: boolean;
   readonly #constraints: readonly Constraint[];
+  readonly #everywhere: Place = { tallies: [], inside: new Map() };
 
-  constructor(wishes: readonly SpreadWish[], candidates: readonly Readonly<{ cluster: ClusterFacts }>[]) {
+  constructor(wishes: readonly SpreadWish[]) {
     this.isNeeded = wishes.length > 0;
-    this.#constraints = wishes.map((wish) => {
-      const counts = new Map<string, number>();
-      for (const { cluster } of candidates) {
-        const value = cluster.labels.get(wish.key);
-        if (value !== undefined) counts.set(value, 0);
-      }
-      return { wish, counts, least: 0 };
-    });
+    this.#constraints = wishes.map((wish) => ({ wish, tallies: new Map(), least: 0 }));
   }
 
-  /** Counts a cluster as chosen. */
-  add({ labels }: ClusterFacts): void {
+  /** Where a cluster is. */
+  placeOf({ labels }: ClusterFacts): Place {
+    let place = this.#everywhere;
     for (const constraint of this.#constraints) {
-      const { wish, counts } = constraint;
-      const value = labels.get(wish.key);
-      if (value === undefined) continue;
-      counts.set(value, (counts.get(value) ?? 0) + 1);
-      constraint.least = leastOf(counts);
+      const value = labels.get(constraint.wish.key) ?? nowhere;
+      let deeper = place.inside.get(value);
+      if (deeper === undefined) {
+        const tally = value === nowhere ? undefined : tallyAt(constraint, value);
+        deeper = { tallies: [...place.tallies, tally], inside: new Map() };
+        place.inside.set(value, deeper);
+      }
+      place = deeper;
+    }
+    return place;
+  }
+
+  /** Counts a cluster there as chosen. */
+  add({ tallies }: Place): void {
+    for (const [index, constraint] of this.#constraints.entries()) {
+      const tally = tallies[index];
+      if (tally === undefined) continue;
+      if (tally.count === constraint.least) constraint.least = undefined;
+      tally.count += 1;
     }
   }
 
-  /** How full the places are in which a cluster is. */
-  crowd(cluster: ClusterFacts): number {
+  /** How full the places are. */
+  crowd({ tallies }: Place): number {
     let crowd = 0;
-    for (const constraint of this.#constraints) crowd += countAt(constraint, cluster);
+    for (const tally of tallies) crowd += tally?.count ?? 0;
     return crowd;
   }
 
-  /** The strict constraint that one more cluster would break. */
-  refusal(cluster: ClusterFacts): SpreadWish | undefined {
+  /** The strict constraint that one more cluster there would break. */
+  refusal({ tallies }: Place): SpreadWish | undefined {
+    let index = 0;
     for (const constraint of this.#constraints) {
-      const { wish, least } = constraint;
-      if (wish.strict && countAt(constraint, cluster) + 1 - least > wish.maxSkew) return wish;
+      const count = tallies[index]?.count ?? 0;
+      index += 1;
+      if (constraint.wish.strict && count + 1 - leastOf(constraint) > constraint.wish.maxSkew) return constraint.wish;
     }
     return undefined;
   }
 
   /** The constraints that the choice does not keep to, strict or not. */
   excess(): readonly Readonly<{ key: string; skew: number; maxSkew: number }>[] {
-    return this.#constraints.flatMap(({ wish: { key, maxSkew }, counts, least }) => {
-      const skew = Math.max(0, ...counts.values()) - least;
+    return this.#constraints.flatMap((constraint) => {
+      const { key, maxSkew } = constraint.wish;
+      let most = 0;
+      for (const { count } of constraint.tallies.values()) most = Math.max(most, count);
+      const skew = most - leastOf(constraint);
       return skew > maxSkew ? [{ key, skew, maxSkew }] : [];
     });
   }
-
-  /** One text for all clusters that are in the same places. */
-  placeOf({ labels }: ClusterFacts): string {
-    let place = "";
-    // Neither character can be part of a value.
-    for (const { wish } of this.#constraints) place += `${labels.get(wish.key) ?? "\0"}\n`;
-    return place;
-  }
 }
 
-function countAt({ wish, counts }: Constraint, { labels }: ClusterFacts): number {
-  const value = labels.get(wish.key);
-  return value === undefined ? 0 : (counts.get(value) ?? 0);
+function tallyAt(constraint: Constraint, value: string): Tally {
+  const known = constraint.tallies.get(value);
+  if (known !== undefined) return known;
+  const tally = { count: 0 };
+  constraint.tallies.set(value, tally);
+  constraint.least = 0;
+  return tally;
 }
 
-function leastOf(counts: ReadonlyMap<string, number>): number {
-  let smallest = Infinity;
-  for (const count of counts.values()) if (count < smallest) smallest = count;
-  return smallest;
+function leastOf(constraint: Constraint): number {
+  if (constraint.least !== undefined) return constraint.least;
+  let least = Infinity;
+  for (const { count } of constraint.tallies.values()) if (count < least) least = count;
+  constraint.least = least;
+  return least;
 }

@@ -128,8 +128,22 @@ export function readWish({ metadata, spec }: Pick<WorkloadPlacement, "metadata" 
   };
 }
 
-/** Reads what a placement wishes for, or says why it cannot be read. */
+type Read = Readonly<{ annotations: WorkloadPlacement["metadata"]["annotations"]; wish: Wish | InvalidWish }>;
+
+// An object that was handed out is never changed, so what was read from its spec stays true; it goes when the spec goes.
+const readSpecs = new WeakMap<WorkloadPlacement["spec"], Read>();
+
+/** Reads what a placement wishes for, or says why it cannot be read; the same spec is read once. */
 export function tryReadWish(placement: Pick<WorkloadPlacement, "metadata" | "spec">): Wish | InvalidWish {
+  const { annotations } = placement.metadata;
+  const known = readSpecs.get(placement.spec);
+  if (known !== undefined && known.annotations === annotations) return known.wish;
+  const wish = readOrRefuse(placement);
+  readSpecs.set(placement.spec, { annotations, wish });
+  return wish;
+}
+
+function readOrRefuse(placement: Pick<WorkloadPlacement, "metadata" | "spec">): Wish | InvalidWish {
   try {
     return readWish(placement);
   } catch (error) {

@@ -19,7 +19,7 @@ export function createPlacementWorld(hub: Hub, clock: Clock): PlacementWorld {
       const placement = await hub.read<WorkloadPlacement>(key, signal);
       if (placement === undefined) return undefined;
       const registrations = await hub.list<RegistrationObject>("ClusterRegistration", key.cluster, signal);
-      return { placement, clusters: registrations.map(factsOf), nowMs: clock.now() };
+      return { placement, clusters: factsOfAll(registrations), nowMs: clock.now() };
     },
     async deal(key, seen, decideUnder, signal) {
       const placements = await hub.list<WorkloadPlacement>("WorkloadPlacement", key.cluster, signal);
@@ -40,6 +40,17 @@ type RegistrationObject = KubeObject & Registration;
 
 // An object from the hub is never changed, so what was made of it stays true; it goes when the object goes.
 const factsOfRegistrations = new WeakMap<object, ClusterFacts>();
+
+/** Hubs that keep a list hand out the same one until something in it changes; then so do we. */
+const factsOfLists = new WeakMap<readonly Registration[], readonly ClusterFacts[]>();
+
+function factsOfAll(registrations: readonly Registration[]): readonly ClusterFacts[] {
+  const known = factsOfLists.get(registrations);
+  if (known !== undefined) return known;
+  const facts = registrations.map(factsOf);
+  factsOfLists.set(registrations, facts);
+  return facts;
+}
 
 /** The facts of a registration, made once for each object that the hub hands out. */
 export function factsOf(registration: Registration): ClusterFacts {

@@ -1,7 +1,10 @@
 // `npm run bench`: measures the embedded servers and the client, and compares them with what was aimed at.
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { parseArgs } from "node:util";
+import { benchDecide } from "./decide.ts";
 import { benchEmbedded } from "./embedded.ts";
+import { benchEngine } from "./engine.ts";
+import { benchEngineReal } from "./engine-real.ts";
 import { benchReal } from "./real.ts";
 import { type BenchReport, formatReport } from "./report.ts";
 import { quick, type Settings, thorough } from "./settings.ts";
@@ -11,8 +14,11 @@ type Bench = Readonly<{ about: string; run: (settings: Settings) => Promise<Benc
 
 const benches: ReadonlyMap<string, Bench> = new Map([
   ["start", { about: "time and memory of an embedded kcp and two clusters in a fresh process", run: benchStart }],
+  ["decide", { about: "placement decisions over a thousand clusters", run: benchDecide }],
   ["embedded", { about: "calls and watches of an embedded cluster", run: benchEmbedded }],
+  ["engine", { about: "a controller over an embedded kcp and three clusters", run: benchEngine }],
   ["real", { about: "the same against a real kube-apiserver (npm run real:build)", run: benchReal }],
+  ["engine-real", { about: "a controller over a real kcp and three real clusters", run: benchEngineReal }],
 ]);
 
 const usage = `Usage: npm run bench -- [name…] [-o json] [--list] [--quick]
@@ -57,7 +63,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 0;
   }
   if (values.list) {
-    for (const [name, { about }] of benches) print(`${name.padEnd(10)}${about}`);
+    for (const [name, { about }] of benches) print(`${name.padEnd(13)}${about}`);
     return 0;
   }
   const unknown = positionals.filter((name) => !benches.has(name));

@@ -1,8 +1,5 @@
-import { access } from "node:fs/promises";
-import { join } from "node:path";
-import { BuildError, readGoVersion } from "../real/build.ts";
 import { startCluster } from "../real/cluster.ts";
-import { buildName, cacheFolder, kubeallComponent } from "../real/components.ts";
+import { findBinaries } from "./find-binaries.ts";
 import { type CallRatio, measureCalls } from "./measure-calls.ts";
 import { measureWatch } from "./measure-watch.ts";
 import type { BenchReport, Goal } from "./report.ts";
@@ -13,16 +10,14 @@ const leastRatio = 5;
 
 /** Times the clients against a real kube-apiserver with its etcd, where one has been built. */
 export async function benchReal(settings: Settings): Promise<BenchReport> {
-  const kubeall = await findKubeall();
-  if ("missing" in kubeall) return { name: "real", tables: [], goals: [], notes: [`skipped: ${kubeall.missing}`] };
+  const found = await findBinaries();
+  if ("missing" in found) return { name: "real", tables: [], goals: [], notes: [`skipped: ${found.missing}`] };
 
-  const { path } = kubeall;
   const cluster = await startCluster({
     name: "bench",
     workloads: false,
     nodes: 1,
-    // Only the API server and its etcd are started, and they are in this one.
-    binaries: { kubeall: path, kubectl: path, kcp: path },
+    binaries: found.binaries,
   });
   try {
     const target = { server: cluster.url, ca: cluster.ca, token: cluster.adminToken };
@@ -63,16 +58,4 @@ function goalsOf(ratios: readonly CallRatio[]): Goal[] {
     goal("requests/s, all calls", ours, ({ rate }) => rate),
     goal("requests per second of client CPU, all calls", ours, ({ cpu }) => cpu),
   ];
-}
-
-/** Never builds: that takes minutes, and nobody expects it of a bench. */
-async function findKubeall(): Promise<{ path: string } | { missing: string }> {
-  try {
-    const folder = join(cacheFolder(), await buildName(kubeallComponent, await readGoVersion()));
-    await access(folder);
-    return { path: join(folder, kubeallComponent.name) };
-  } catch (error) {
-    const why = error instanceof BuildError ? error.message : "no kube-apiserver has been built yet";
-    return { missing: `${why}; \`npm run real:build\` builds it` };
-  }
 }

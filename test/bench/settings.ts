@@ -11,6 +11,14 @@ export type Settings = Readonly<{
   burst: number;
   /** Objects whose way from create to event is timed one by one. */
   singles: number;
+  /** Placements that are created at once. */
+  placements: number;
+  /** Changes of placements that are timed one by one. */
+  changes: number;
+  /** How long a controller is watched while nothing happens. */
+  restSeconds: number;
+  /** Placements with which memory is measured: so many made at once, and so many in all. */
+  crowdSizes: readonly [number, number];
 }>;
 
 export const thorough: Settings = {
@@ -20,6 +28,10 @@ export const thorough: Settings = {
   turnMs: 350,
   burst: 5_000,
   singles: 400,
+  placements: 1_000,
+  changes: 300,
+  restSeconds: 15,
+  crowdSizes: [1_000, 10_000],
 };
 
 export const quick: Settings = {
@@ -29,4 +41,8 @@ export const quick: Settings = {
   turnMs: 250,
   burst: 500,
   singles: 50,
+  placements: 200,
+  changes: 40,
+  restSeconds: 6,
+  crowdSizes: [200, 1_000],
 };

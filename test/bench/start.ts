@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { build } from "esbuild";
+import { bundle } from "./bundle.ts";
 import type { BenchReport, Goal, Row } from "./report.ts";
 import type { Settings } from "./settings.ts";
 import { median } from "./statistics.ts";
@@ -28,7 +28,10 @@ type Form = (typeof forms)[number];
 export async function benchStart({ starts }: Settings): Promise<BenchReport> {
   const folder = await mkdtemp(join(tmpdir(), "tmc-bench-"));
   try {
-    await bundle(folder);
+    await bundle(folder, {
+      "start-worker": here("workers/start-worker.ts"),
+      ...Object.fromEntries(worldNames.map((world) => [world, here(`worlds/${world}.ts`)])),
+    });
     const results = new Map<string, StartResult[]>();
     // One of each in turn, and the first round only fills the file cache.
     for (let run = -1; run < starts; run++) {
@@ -107,24 +110,4 @@ async function startOnce(folder: string, form: Form, world: World): Promise<Star
   const { stdout } = await promisify(execFile)(process.execPath, [worker, file]);
   // Nothing but start-worker.ts writes there.
   return JSON.parse(stdout) as StartResult;
-}
-
-/** As `npm run build` bundles the command line. */
-async function bundle(folder: string): Promise<void> {
-  await build({
-    entryPoints: [
-      { in: here("workers/start-worker.ts"), out: "start-worker" },
-      ...worldNames.map((world) => ({ in: here(`worlds/${world}.ts`), out: world })),
-    ],
-    outdir: folder,
-    outExtension: { ".js": ".mjs" },
-    bundle: true,
-    platform: "node",
-    target: "node22",
-    format: "esm",
-    logLevel: "error",
-    banner: {
-      js: 'import { createRequire as tmcCreateRequire } from "node:module"; const require = tmcCreateRequire(import.meta.url);',
-    },
-  });
 }

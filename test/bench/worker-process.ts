@@ -1,4 +1,5 @@
 import { fork } from "node:child_process";
+import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** A process of its own that does tasks, so that nobody's memory, sockets or event loop gets in another's way. */
@@ -12,9 +13,10 @@ type Waiting = Readonly<{ resolve: (answer: unknown) => void; reject: (error: Er
 export type TaskMessage = Readonly<{ id: number; task: object }>;
 export type AnswerMessage = Readonly<{ id: number; answer?: unknown; error?: string }>;
 
-/** Starts the process that runs a file of `workers/`, which calls `serveTasks`. */
+/** Starts the process that runs a file of `workers/`, or one elsewhere by its whole path, which calls `serveTasks`. */
 export function startWorkerProcess(file: string): WorkerProcess {
-  const child = fork(fileURLToPath(new URL(`workers/${file}`, import.meta.url)), { execArgv: [] });
+  const path = isAbsolute(file) ? file : fileURLToPath(new URL(`workers/${file}`, import.meta.url));
+  const child = fork(path, { execArgv: [] });
   const waiting = new Map<number, Waiting>();
   let next = 0;
   const ended = new Promise<void>((resolve) => {

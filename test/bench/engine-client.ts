@@ -1,0 +1,126 @@
+import { clusterRegistration } from "../../lib/api/cluster-registration.ts";
+import { apiVersionOf } from "../../lib/api/kind.ts";
+import { type WorkloadPlacement, workloadPlacement } from "../../lib/api/workload-placement.ts";
+import { reconciledTypes } from "../../lib/kcp/direct-hub.ts";
+import { clientOf } from "../../lib/kcp/logical-cluster.ts";
+import type { KubeClient } from "../../lib/kube/client.ts";
+import { createKubeClient } from "../../lib/kube/rest-client.ts";
+import { createUndiciTransport } from "../../lib/kube/undici-transport.ts";
+import { watchForever } from "../../lib/kube/watch.ts";
+import type { KubeObject } from "../../lib/model/kube-object.ts";
+import type { Target } from "./clients/bench-client.ts";
+
+const types = { placements: reconciledTypes.WorkloadPlacement, registrations: reconciledTypes.ClusterRegistration };
+
+/** The label by which the placements of the benches select clusters, and its value. */
+export const pool = { key: "pool", value: "open" } as const;
+
+/** A tenant at work in one workspace: it makes placements and watches what becomes of them. */
+export interface Tenant extends AsyncDisposable {
+  register(name: string): Promise<void>;
+  label(registration: string, labels: Readonly<Record<string, string>>): Promise<void>;
+  create(name: string): Promise<void>;
+  /** Writes a status without any controller, as large as a controller's. */
+  writeStatus(name: string, status: object): Promise<void>;
+  /** Asks for another number of clusters; answers the new generation. */
+  resize(name: string, numberOfClusters: number): Promise<number>;
+  read(name: string): Promise<WorkloadPlacement>;
+  /** Resolves when this is true of so many objects, as they were seen last. */
+  untilSeen(count: number, holds: (object: Seen) => boolean): Promise<void>;
+}
+
+/** What is watched: a placement or a registration, of which only what both can have is looked at. */
+export type Seen = KubeObject & Readonly<{ status?: WorkloadPlacement["status"] }>;
+type Watched = Readonly<{ kind: keyof typeof types; seen: Map<string, Seen>; told: Set<(object: Seen) => void> }>;
+
+/** Opens a workspace and watches both kinds in it. */
+export async function openTenant(target: Target, workspace: string): Promise<Tenant> {
+  const endpoint = { server: target.server, ca: target.ca, token: async () => target.token };
+  const root = createKubeClient({ endpoint, transport: createUndiciTransport(endpoint) });
+  const client = clientOf(root, workspace);
+  const end = new AbortController();
+  const seen = new Map<string, Seen>();
+  const told = new Set<(object: Seen) => void>();
+  const watches = await Promise.all(
+    (["placements", "registrations"] as const).map((kind) => follow(client, { kind, seen, told }, end.signal)),
+  );
+  return {
+    register: async (name) => {
+      await client.create(
+        { type: types.registrations },
+        {
+          apiVersion: apiVersionOf(clusterRegistration),
+          kind: "ClusterRegistration",
+          metadata: { name, labels: { [pool.key]: pool.value } },
+          spec: { location: `region-of-${name}` },
+        },
+      );
+    },
+    label: async (name, labels) => {
+      await client.patch({ type: types.registrations, name }, { type: "merge", body: { metadata: { labels } } });
+    },
+    create: async (name) => {
+      await client.create({ type: types.placements }, placementOf(name));
+    },
+    writeStatus: async (name, status) => {
+      const body = { status };
+      await client.patch({ type: types.placements, name }, { type: "merge", body }, { subresource: "status" });
+    },
+    resize: async (name, numberOfClusters) => {
+      const body = { spec: { numberOfClusters } };
+      const { metadata } = await client.patch<KubeObject>({ type: types.placements, name }, { type: "merge", body });
+      return metadata.generation ?? 0;
+    },
+    read: (name) => client.get<WorkloadPlacement>({ type: types.placements, name }),
+    untilSeen: (count, holds) =>
+      new Promise((resolve) => {
+        const ids = new Set([...seen.values()].filter(holds).map(({ metadata }) => metadata.uid));
+        const look = (object: Seen): void => {
+          if (holds(object)) ids.add(object.metadata.uid);
+          else ids.delete(object.metadata.uid);
+          if (ids.size < count) return;
+          told.delete(look);
+          resolve();
+        };
+        if (ids.size >= count) resolve();
+        else told.add(look);
+      }),
+    [Symbol.asyncDispose]: async () => {
+      end.abort();
+      await Promise.all(watches.map(({ ended }) => ended));
+      await root.close();
+    },
+  };
+}
+
+function placementOf(name: string): WorkloadPlacement {
+  return {
+    apiVersion: apiVersionOf(workloadPlacement),
+    kind: "WorkloadPlacement",
+    metadata: { name },
+    spec: { strategy: "RoundRobin", locationSelector: { matchLabels: { [pool.key]: pool.value } } },
+  };
+}
+
+/** Answers once what is there has been listed; `ended` resolves when the watch has ended. */
+async function follow(
+  client: KubeClient,
+  { kind, seen, told }: Watched,
+  signal: AbortSignal,
+): Promise<Readonly<{ ended: Promise<void> }>> {
+  const { promise: isListed, resolve } = Promise.withResolvers<void>();
+  const take = (object: Seen): void => {
+    seen.set(`${kind}/${object.metadata.name}`, object);
+    for (const tell of [...told]) tell(object);
+  };
+  const ended = (async () => {
+    for await (const event of watchForever<Seen>(client, { type: types[kind] }, { signal })) {
+      if (event.type === "changed") take(event.object);
+      if (event.type !== "listed") continue;
+      for (const object of event.objects) take(object);
+      resolve();
+    }
+  })();
+  await Promise.race([isListed, ended]);
+  return { ended };
+}
