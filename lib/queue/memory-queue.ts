@@ -140,9 +140,11 @@ export function createMemoryQueue({ clock, random, limits = {}, onEvent }: Memor
       entry.pending = { item, sinceMs };
       if (!entry.running) line.join(entry.key.cluster, entry);
     } else {
-      // The newest reason, but no version is lost: a reader may want to know how fresh it has to be.
+      // The newest reason, unless the one that waits asks for more. No version is lost: a reader may want to know how fresh
+      // it has to be.
       const resourceVersion = item.resourceVersion ?? pending.item.resourceVersion;
-      entry.pending = { item: { ...item, resourceVersion }, sinceMs: pending.sinceMs };
+      const reason = weightOf(item) < weightOf(pending.item) ? pending.item.reason : item.reason;
+      entry.pending = { item: { ...item, reason, resourceVersion }, sinceMs: pending.sinceMs };
     }
     tell({ kind: "added", item, collapsed: pending !== undefined });
     pump();
@@ -346,6 +348,11 @@ export function createMemoryQueue({ clock, random, limits = {}, onEvent }: Memor
       return redriven;
     },
   };
+}
+
+/** Two reasons have a cluster looked at where the others would only pass by; a wish for that must not get lost. */
+function weightOf({ reason }: WorkItem): number {
+  return reason === "on-demand" ? 2 : reason === "heartbeat" ? 1 : 0;
 }
 
 function refuseStrangeTime(seconds: number): void {

@@ -42,8 +42,10 @@ export function decideDue(facts: DueFacts): Due {
     return { kind: "later", afterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };
   }
   const lastMs = facts.lastProbeMs ?? momentOf(status?.lastHeartbeat);
-  const isRecent = lastMs !== undefined && lastMs <= nowMs && nowMs - lastMs < settings.intervalSeconds * 1000;
-  if (occasion === "passing" && isRecent) return { kind: "not-due" };
+  const sinceMs = lastMs === undefined || lastMs > nowMs ? Infinity : nowMs - lastMs;
+  if (occasion === "passing" && sinceMs < settings.intervalSeconds * 1000) return { kind: "not-due" };
+  // Rounds of different kinds meet at the same moment, in any order: a heartbeat right after our own look is not another.
+  if (facts.lastProbeMs !== undefined && sinceMs < settings.intervalSeconds * 500) return { kind: "not-due" };
   return { kind: "now", detect: ready.status !== "True" || isDetectionDue(facts) };
 }
 

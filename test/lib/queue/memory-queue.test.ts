@@ -292,25 +292,33 @@ describe("memory queue", () => {
     expect(queue.inFlight).toBe(0);
   });
 
-  test("adds that collapse keep the newest reason and the newest version that is known", async () => {
-    const seen: WorkItem[] = [];
-    const clock = createManualClock();
-    const queue = createMemoryQueue({ clock, random: () => 0 });
-    await queue.send([{ ...item("1"), resourceVersion: "7" }]);
-    await queue.send([{ ...item("1"), reason: "fan-out" }]);
-    const stop = new AbortController();
-    const ended = queue.run(
-      async (one) => {
-        seen.push(one);
-        return settled;
-      },
-      { workers: 1, signal: stop.signal },
-    );
-    await afterPending();
-    expect(seen).toEqual([{ ...item("1"), reason: "fan-out", resourceVersion: "7" }]);
-    stop.abort();
-    await ended;
-  });
+  test.each([
+    { reasons: ["changed", "fan-out"], kept: "fan-out" },
+    { reasons: ["on-demand", "resync"], kept: "on-demand" },
+    { reasons: ["heartbeat", "resync"], kept: "heartbeat" },
+    { reasons: ["heartbeat", "on-demand"], kept: "on-demand" },
+  ] as const)(
+    "adds that collapse keep a wish for a look, or else the newest reason: $reasons",
+    async ({ reasons, kept }) => {
+      const seen: WorkItem[] = [];
+      const clock = createManualClock();
+      const queue = createMemoryQueue({ clock, random: () => 0 });
+      await queue.send([{ ...item("1"), reason: reasons[0], resourceVersion: "7" }]);
+      await queue.send([{ ...item("1"), reason: reasons[1] }]);
+      const stop = new AbortController();
+      const ended = queue.run(
+        async (one) => {
+          seen.push(one);
+          return settled;
+        },
+        { workers: 1, signal: stop.signal },
+      );
+      await afterPending();
+      expect(seen).toEqual([{ ...item("1"), reason: kept, resourceVersion: "7" }]);
+      stop.abort();
+      await ended;
+    },
+  );
 
   test("a listener that throws stops nothing", async () => {
     let runs = 0;

@@ -143,8 +143,19 @@ describe("a registration", () => {
   it("is looked at with every heartbeat and whenever somebody asks", async () => {
     const system = aWorld();
     await system.run();
-    for (const reason of ["heartbeat", "heartbeat", "on-demand"] as const) await system.run(reason);
-    expect(system.state.looks).toEqual([true, true, true, true]);
+    for (const reason of ["heartbeat", "heartbeat"] as const) {
+      system.state.nowMs += 30_000;
+      await system.run(reason);
+    }
+    await system.run("on-demand");
+    expect(system.state.looks).toHaveLength(4);
+  });
+
+  it("is not looked at by a heartbeat that comes right after another look", async () => {
+    const system = aWorld();
+    await system.run();
+    await system.run("heartbeat");
+    expect(system.state.looks).toHaveLength(1);
   });
 
   it("writes ten times in ten idle minutes of heartbeats", async () => {
