@@ -1,0 +1,15 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { WorkItem } from "../../lib/queue/work-queue.ts";
+
+/** Which controller does something, and for which key, where it is for one. */
+export type Cause = Readonly<{
+  process: Readonly<{ name: string; skewMs: number }>;
+  /** One run of the work on a key. */
+  work?: Readonly<{ item: WorkItem }> | undefined;
+}>;
+
+/**
+ * What everything that happens is done for. It follows the work through every wait, also into the servers, so that each
+ * request and each change of the store can be held against the key that it was made for.
+ */
+export const causes = new AsyncLocalStorage<Cause>();

@@ -1,0 +1,113 @@
+import { isDeepStrictEqual } from "node:util";
+import { findCondition } from "../../lib/model/condition.ts";
+import { formatKey } from "../../lib/model/key.ts";
+import { decide } from "../../lib/placement/decide.ts";
+import { clusterFacts } from "../../lib/placement/facts.ts";
+import type { Rest } from "./monitor.ts";
+import { keyOf, type Snapshot } from "./outcome.ts";
+import type { Scenario } from "./scenario.ts";
+import type { Seeded } from "./seeded.ts";
+import type { World } from "./world.ts";
+
+/** Law 2: at rest nothing is written, and a cluster costs one probe per interval. */
+export function checkRest(
+  { monitor, settings }: World,
+  { writes, probes }: Rest,
+  { tenants }: Snapshot,
+  { restMs, finalStates }: Scenario,
+): void {
+  for (const write of writes) monitor.broken(2, `written at rest: ${write}`);
+  const turns = restMs / 1000 / settings.heartbeatSeconds;
+  // Workers that wait for clusters which do not answer make others late, and rounds that are late no longer meet.
+  const isSlowed = Object.values(finalStates).some((state) => state === "hang" || state === "stuck");
+  const late = isSlowed ? turns / 4 : 0;
+  for (const { cluster, registrations } of tenants) {
+    for (const registration of registrations) {
+      const key = formatKey(keyOf("ClusterRegistration", cluster, registration));
+      const count = probes.get(key) ?? 0;
+      const reason = findCondition(registration.status?.conditions, "Ready")?.reason ?? "";
+      const isReachable = ["ClusterReady", "ClusterUnhealthy", "CredentialsRefused"].includes(reason);
+      const [low, high] = isReachable ? [turns - 1 - late, turns + 1 + late] : [0, turns + 1 + late];
+      if (count < low || count > high) {
+        monitor.broken(2, `${key} (${reason}) was probed ${count} times in ${turns} intervals`);
+      }
+    }
+  }
+}
+
+/** Law 5, once all is at rest: a cluster that is said to be Ready has been seen to be so within the time of damping. */
+export function checkClaims({ monitor, settings }: World, { tenants, atMs }: Snapshot): void {
+  const { failuresToUnready } = settings.registration;
+  const windowMs = (failuresToUnready * settings.heartbeatSeconds + settings.reconcileSeconds) * 1000;
+  for (const { cluster, registrations } of tenants) {
+    for (const registration of registrations) {
+      if (findCondition(registration.status?.conditions, "Ready")?.status !== "True") continue;
+      const key = keyOf("ClusterRegistration", cluster, registration);
+      const seenMs = monitor.lastSuccessMs(key);
+      if (seenMs === undefined || atMs - seenMs > windowMs) {
+        monitor.broken(5, `${formatKey(key)} is said to be Ready, but has not answered for ${atMs - (seenMs ?? 0)} ms`);
+      }
+      const heartbeatMs = Date.parse(registration.status?.lastHeartbeat ?? "");
+      const oldestMs = settings.heartbeatWriteSeconds * 1000 + windowMs;
+      if (!(heartbeatMs <= atMs) || atMs - heartbeatMs > oldestMs) {
+        monitor.broken(5, `${formatKey(key)}: lastHeartbeat ${registration.status?.lastHeartbeat} is not of now`);
+      }
+    }
+  }
+}
+
+/** Law 6: what is stored is what the present facts give, in whatever order they come, byte for byte. */
+export function checkDecisions({ monitor }: World, { tenants, atMs }: Snapshot, seeded: Seeded): void {
+  for (const { cluster, registrations, placements } of tenants) {
+    const clusters = registrations.map(clusterFacts);
+    const load = new Map<string, number>();
+    for (const { status } of placements) {
+      for (const name of status?.selectedClusters ?? []) load.set(name, (load.get(name) ?? 0) + 1);
+    }
+    for (const placement of placements) {
+      const key = formatKey(keyOf("WorkloadPlacement", cluster, placement));
+      const others = new Map(load);
+      for (const name of placement.status?.selectedClusters ?? []) others.set(name, (others.get(name) ?? 0) - 1);
+      const again = decide({ placement, clusters, load: others, nowMs: atMs });
+      const shuffled = decide({ placement, clusters: seeded.shuffled(clusters), load: others, nowMs: atMs });
+      if (JSON.stringify(again) !== JSON.stringify(shuffled))
+        monitor.broken(6, `${key}: the order of clusters matters`);
+      if (!isDeepStrictEqual(JSON.parse(JSON.stringify(again.status)), placement.status ?? {})) {
+        const [stored, decided] = [JSON.stringify(placement.status), JSON.stringify(again.status)];
+        monitor.broken(6, `${key}: stored is ${stored}; decided is ${decided}`);
+      }
+    }
+  }
+}
+
+/** A part of law 1: equal placements are dealt out evenly over the clusters that fit best. */
+export function checkDeal({ monitor }: World, { tenants }: Snapshot): void {
+  for (const { cluster, registrations, placements } of tenants) {
+    const counts = new Map<string, number>();
+    const [first] = placements;
+    const fitting = (first?.status?.decisions ?? []).filter(
+      ({ reason }) => reason === "Chosen" || reason === "NotChosen",
+    );
+    const best = Math.max(...fitting.map(({ score }) => score ?? 0));
+    for (const { cluster: name, score } of fitting) if ((score ?? 0) === best) counts.set(name, 0);
+    let dealt = 0;
+    for (const { metadata, status } of placements) {
+      if (status?.decisions === undefined && registrations.length > 0) {
+        monitor.broken(1, `${cluster}/${metadata.name} was never decided`);
+      }
+      for (const name of status?.selectedClusters ?? []) {
+        dealt += 1;
+        if (!counts.has(name))
+          monitor.broken(1, `${cluster}/${metadata.name} was dealt ${name}, which is not the best`);
+        counts.set(name, (counts.get(name) ?? 0) + 1);
+      }
+    }
+    const shares = [...counts.values()];
+    if (shares.length > 0 && (Math.max(...shares) - Math.min(...shares) > 1 || dealt !== placements.length)) {
+      monitor.broken(
+        1,
+        `${cluster}: ${placements.length} equal placements were dealt out ${JSON.stringify([...counts])}`,
+      );
+    }
+  }
+}

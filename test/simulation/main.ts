@@ -1,0 +1,88 @@
+// npm run simulate -- --seeds 5000 --from 1 --jobs 2, or --seed 1234 --verbose to see one of them again.
+import { parseArgs } from "node:util";
+import { runSeeds } from "./jobs.ts";
+import { formatFailure } from "./report.ts";
+import { startServers } from "./servers.ts";
+import { simulate } from "./simulate.ts";
+
+const progressMs = 5_000;
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: "string", default: "5000" },
+      from: { type: "string", default: "1" },
+      jobs: { type: "string", default: "2" },
+      seed: { type: "string" },
+      verbose: { type: "boolean", default: false },
+    },
+  });
+  const problems: string[] = [];
+  const whole = (name: string, text: string): number => {
+    if (!/^[0-9]{1,9}$/.test(text)) problems.push(`--${name} ${text} is not a whole number`);
+    return Number(text);
+  };
+  const read = {
+    seeds: whole("seeds", values.seeds),
+    from: whole("from", values.from),
+    jobs: Math.max(1, whole("jobs", values.jobs)),
+    seed: values.seed === undefined ? undefined : whole("seed", values.seed),
+    verbose: values.verbose,
+  };
+  if (problems.length > 0) throw new Error(problems.join("; "));
+  return read;
+}
+
+/** Runs one seed in this process, line by line if wanted. */
+async function replay(seed: number, verbose: boolean): Promise<boolean> {
+  const onLog = verbose ? (line: string) => console.log(line) : undefined;
+  const result = await simulate(seed, { servers: await startServers(), onLog });
+  const isGood = result.violations.length === 0;
+  console.log(isGood ? `seed ${seed}: all laws hold (${result.digest})` : formatFailure(result));
+  return isGood;
+}
+
+async function runMany({
+  seeds,
+  from,
+  jobs,
+}: Readonly<{ seeds: number; from: number; jobs: number }>): Promise<boolean> {
+  const began = performance.now();
+  let told = began;
+  let done = 0;
+  let simulatedMs = 0;
+  const failed: number[] = [];
+  const tell = (): void => {
+    const seconds = (performance.now() - began) / 1000;
+    const hours = (simulatedMs / 3_600_000).toFixed(1);
+    const rate = (done / seconds).toFixed(1);
+    console.log(`${done}/${seeds} seeds, ${rate} seeds/s, ${hours} h simulated, ${failed.length} failed`);
+  };
+  await runSeeds({
+    seeds: Array.from({ length: seeds }, (_, index) => from + index),
+    jobs,
+    onResult: (result) => {
+      done += 1;
+      simulatedMs += result.simulatedMs;
+      if (result.violations.length > 0) {
+        failed.push(result.seed);
+        console.log(formatFailure(result));
+      }
+      if (performance.now() - told < progressMs) return;
+      told = performance.now();
+      tell();
+    },
+  });
+  tell();
+  if (failed.length > 0) console.log(`failed: ${failed.join(", ")}`);
+  return failed.length === 0;
+}
+
+try {
+  const options = readOptions();
+  const isGood = await (options.seed === undefined ? runMany(options) : replay(options.seed, options.verbose));
+  if (!isGood) process.exitCode = 1;
+} catch (error) {
+  console.error(`simulate: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 2;
+}

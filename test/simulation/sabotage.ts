@@ -1,0 +1,13 @@
+import type { KubeClient } from "../../lib/kube/client.ts";
+import type { Transport } from "../../lib/kube/transport.ts";
+import type { WorkItem } from "../../lib/queue/work-queue.ts";
+
+/** Breaks the controller in one way, to see that the laws notice. */
+export type Sabotage = Readonly<{
+  /** What becomes of keys on their way to the queue. */
+  keys?: (items: readonly WorkItem[], tenants: readonly string[]) => readonly WorkItem[];
+  /** What the controller does after each piece of work. */
+  afterWork?: (item: WorkItem, client: KubeClient, tenants: readonly string[]) => Promise<void>;
+  /** Stands between the controller and the wire to a cluster. */
+  clusterTransport?: (wire: Transport) => Transport;
+}>;

@@ -1,0 +1,253 @@
+import type { FaultRule } from "../../lib/embedded/faults.ts";
+import { createSeeded, type Seeded } from "./seeded.ts";
+import { type Physical, physicalNames, tenantPaths } from "./servers.ts";
+import { aPlacementWish, aRegistrationWish, type PlacementWish, type RegistrationWish } from "./wishes.ts";
+
+/** How a cluster is; all but "up" end in a registration that is not Ready. */
+export const clusterStates = ["up", "slow", "refuse", "hang", "stuck", "broken"] as const;
+export type ClusterState = (typeof clusterStates)[number];
+export const secretContents = ["one", "two", "wrong", "garbage", "missing"] as const;
+export type SecretContent = (typeof secretContents)[number];
+
+/** What happens to messages between the relay and the workers, each with its probability. */
+export type QueueWeather = Readonly<{ lose: number; double: number; late: number; refuse: number; lateMs: number }>;
+/** How long messages take on the wire, at most; watches may lag by more. */
+export type WireWeather = Readonly<{ latencyMs: number; watchLagMs: number }>;
+
+/** What people and clusters do: the same in the fault-free run. */
+export type Input =
+  | Readonly<{ kind: "register"; tenant: number; name: string; wish: RegistrationWish }>
+  | Readonly<{ kind: "register-anew"; tenant: number; name: string; wish: RegistrationWish }>
+  | Readonly<{ kind: "unregister"; tenant: number; name: string }>
+  | Readonly<{ kind: "place"; tenant: number; name: string; wish: PlacementWish }>
+  | Readonly<{ kind: "unplace"; tenant: number; name: string }>
+  | Readonly<{ kind: "secret"; tenant: number; name: string; content: SecretContent }>
+  | Readonly<{ kind: "cluster"; cluster: Physical; state: ClusterState }>;
+
+/** What must leave no trace. */
+export type Fault =
+  | Readonly<{ kind: "kill"; restartAfterMs: number; skewMs: number }>
+  | Readonly<{ kind: "kill-at-write"; nth: number; when: "before" | "after"; restartAfterMs: number }>
+  | Readonly<{ kind: "terminate"; restartAfterMs: number }>
+  | Readonly<{ kind: "second-controller"; forMs: number; skewMs: number }>
+  | Readonly<{ kind: "kcp-fault"; rule: FaultRule; forMs: number }>
+  | Readonly<{ kind: "kcp-partition"; requests: "hang" | "refuse"; tenant: number | undefined; forMs: number }>
+  | Readonly<{ kind: "cluster-fault"; cluster: Physical; rule: FaultRule; forMs: number }>
+  | Readonly<{ kind: "cut-watches" }>
+  | Readonly<{ kind: "forget-history" }>
+  | Readonly<{ kind: "queue-weather"; weather: QueueWeather; forMs: number }>
+  | Readonly<{ kind: "wire-weather"; weather: WireWeather; forMs: number }>;
+
+export type Step = Readonly<{ atMs: number }> & (Readonly<{ input: Input }> | Readonly<{ fault: Fault }>);
+
+/** How a run ends, once everything has come to rest. */
+export type Ending =
+  /** As it is. */
+  | "as-is"
+  /** All placements are made anew, so that nothing of what they remember counts. */
+  | "anew"
+  /** All placements go, and equal ones are dealt out. */
+  | "deal";
+
+export type Scenario = Readonly<{
+  seed: number;
+  /** In the order of time. */
+  steps: readonly Step[];
+  endMs: number;
+  finalStates: Readonly<Record<Physical, ClusterState>>;
+  ending: Ending;
+  /** How long nobody does anything in the end, to see whether anything still happens. */
+  restMs: number;
+  settings: Readonly<{ workers: number; heartbeatWriteSeconds: number; resyncSeconds: number }>;
+}>;
+
+const names = ["east", "west", "north", "south"] as const;
+
+/** What the generator remembers, so that its steps make sense. */
+type Model = {
+  readonly registrations: Map<string, RegistrationWish>[];
+  readonly placements: Set<string>[];
+};
+
+/** Makes the scenario of a seed: who is there, what happens when, and how it ends. */
+export function generateScenario(seed: number): Scenario {
+  const seeded = createSeeded(seed).fork("scenario");
+  const model: Model = { registrations: [], placements: [] };
+  const steps: Step[] = [];
+  let atMs = 0;
+  const add = (step: Readonly<{ input: Input }> | Readonly<{ fault: Fault }>): void => {
+    steps.push({ atMs, ...step });
+  };
+
+  for (const _ of tenantPaths) {
+    const registrations = new Map<string, RegistrationWish>();
+    for (const name of names.slice(0, seeded.between(2, 4))) {
+      registrations.set(name, aRegistrationWish(seeded, seeded.pick(physicalNames)));
+    }
+    model.registrations.push(registrations);
+    model.placements.push(new Set(Array.from({ length: seeded.between(2, 7) }, (_each, index) => `p${index}`)));
+  }
+  const first: Input[] = model.registrations.flatMap((registrations, tenant) => [
+    ...[...registrations].map(([name, wish]): Input => ({ kind: "register", tenant, name, wish })),
+    ...[...(model.placements[tenant] ?? [])].map(
+      (name): Input => ({ kind: "place", tenant, name, wish: aPlacementWish(seeded, names) }),
+    ),
+  ]);
+  for (const input of seeded.shuffled(first)) add({ input });
+  for (const cluster of seeded.some(physicalNames, 0.15)) {
+    add({ input: { kind: "cluster", cluster, state: seeded.pick(clusterStates) } });
+  }
+
+  const faultShare = seeded.pick([0.3, 0.5, 0.7]);
+  const count = seeded.between(20, 60);
+  for (let index = 0; index < count; index++) {
+    atMs += pauseMs(seeded);
+    if (seeded.chance(faultShare)) add({ fault: aFault(seeded) });
+    else add({ input: anInput(seeded, model) });
+  }
+  const allWell = seeded.chance(0.6);
+  const state = (): ClusterState => (allWell || seeded.chance(0.5) ? "up" : seeded.pick(clusterStates));
+  return {
+    seed,
+    steps,
+    endMs: atMs + seeded.between(0, 20_000),
+    finalStates: { c0: state(), c1: state(), c2: state(), c3: state() },
+    ending: seeded.pick(["as-is", "anew", "deal"]),
+    restMs: seeded.pick([600_000, 120_000, 120_000]),
+    settings: {
+      workers: seeded.between(1, 5),
+      heartbeatWriteSeconds: seeded.pick([60, 3600, 3600, 3600]),
+      resyncSeconds: seeded.pick([30, 60, 120, 120]),
+    },
+  };
+}
+
+/** Steps come in bursts, with long rests in between: races need the one, timers the other. */
+function pauseMs(seeded: Seeded): number {
+  const length = seeded.next();
+  if (length < 0.35) return seeded.between(0, 50);
+  if (length < 0.7) return seeded.between(100, 3_000);
+  if (length < 0.93) return seeded.between(3_000, 30_000);
+  return seeded.between(30_000, 150_000);
+}
+
+function anInput(seeded: Seeded, { registrations, placements }: Model): Input {
+  const tenant = seeded.between(0, tenantPaths.length - 1);
+  const registered = registrations[tenant] ?? new Map<string, RegistrationWish>();
+  const placed = placements[tenant] ?? new Set<string>();
+  const kind = seeded.next();
+  if (kind < 0.3) {
+    const name = seeded.chance(0.6) && placed.size > 0 ? seeded.pick([...placed]) : `p${seeded.between(0, 11)}`;
+    placed.add(name);
+    return { kind: "place", tenant, name, wish: aPlacementWish(seeded, names) };
+  }
+  if (kind < 0.37 && placed.size > 0) {
+    const name = seeded.pick([...placed]);
+    placed.delete(name);
+    return { kind: "unplace", tenant, name };
+  }
+  if (kind < 0.62 && registered.size > 0) {
+    const [name, { cluster }] = seeded.pick([...registered]);
+    const wish = aRegistrationWish(seeded, cluster);
+    registered.set(name, wish);
+    return { kind: seeded.chance(0.2) ? "register-anew" : "register", tenant, name, wish };
+  }
+  if (kind < 0.7) {
+    const name = seeded.pick(names);
+    if (registered.has(name) && registered.size > 1) {
+      registered.delete(name);
+      return { kind: "unregister", tenant, name };
+    }
+    const wish = aRegistrationWish(seeded, seeded.pick(physicalNames));
+    registered.set(name, wish);
+    return { kind: "register", tenant, name, wish };
+  }
+  if (kind < 0.78) return { kind: "secret", tenant, name: seeded.pick(names), content: seeded.pick(secretContents) };
+  const state: ClusterState = seeded.chance(0.5) ? "up" : seeded.pick(clusterStates);
+  return { kind: "cluster", cluster: seeded.pick(physicalNames), state };
+}
+
+function aFault(seeded: Seeded): Fault {
+  const forMs = seeded.pick([500, 5_000, 20_000, 60_000]);
+  const restartAfterMs = seeded.pick([0, 100, 5_000, 40_000]);
+  const skewMs = seeded.chance(0.7) ? 0 : seeded.between(-120_000, 120_000);
+  const make = seeded.pick<() => Fault>([
+    () => ({ kind: "kill", restartAfterMs, skewMs }),
+    () => ({
+      kind: "kill-at-write",
+      nth: seeded.between(1, 8),
+      when: seeded.pick(["before", "after"]),
+      restartAfterMs,
+    }),
+    () => ({
+      kind: "kill-at-write",
+      nth: seeded.between(1, 3),
+      when: seeded.pick(["before", "after"]),
+      restartAfterMs,
+    }),
+    () => ({ kind: "terminate", restartAfterMs }),
+    () => ({ kind: "second-controller", forMs, skewMs }),
+    () => ({ kind: "kcp-fault", rule: aKcpRule(seeded), forMs }),
+    () => ({ kind: "kcp-fault", rule: aKcpRule(seeded), forMs }),
+    () => ({
+      kind: "kcp-partition",
+      requests: seeded.pick(["hang", "refuse"]),
+      tenant: seeded.pick([undefined, 0, 1]),
+      forMs,
+    }),
+    () => ({ kind: "cluster-fault", cluster: seeded.pick(physicalNames), rule: aClusterRule(seeded), forMs }),
+    () => ({ kind: "cut-watches" }),
+    () => ({ kind: "forget-history" }),
+    () => ({ kind: "queue-weather", weather: aQueueWeather(seeded), forMs }),
+    () => ({ kind: "queue-weather", weather: aQueueWeather(seeded), forMs }),
+    () => ({
+      kind: "wire-weather",
+      weather: { latencyMs: seeded.pick([5, 50, 1_500]), watchLagMs: seeded.pick([0, 100, 4_000]) },
+      forMs,
+    }),
+  ]);
+  return make();
+}
+
+function aKcpRule(seeded: Seeded): FaultRule {
+  const count = seeded.between(1, 6);
+  const skip = seeded.between(0, 3);
+  const writes = { verb: "patch" };
+  return seeded.pick<FaultRule>([
+    { effect: { kind: "reset", when: "before" }, match: writes, count, skip },
+    { effect: { kind: "reset", when: "after" }, match: writes, count, skip },
+    { effect: { kind: "reset", when: "after" }, count, skip },
+    { effect: { kind: "status", code: 409 }, match: writes, count, skip },
+    { effect: { kind: "status", code: 429, retryAfterSeconds: seeded.between(1, 3) }, count, skip },
+    { effect: { kind: "status", code: 500 }, count, skip },
+    { effect: { kind: "status", code: 503 }, count, skip },
+    { effect: { kind: "status", code: 504 }, match: writes, count, skip },
+    { effect: { kind: "delay", ms: seeded.pick([20, 2_000, 12_000, 40_000]) }, count, skip },
+    { effect: { kind: "cut-watch", afterEvents: seeded.between(0, 3) }, count },
+    { effect: { kind: "stall-watch", afterEvents: seeded.between(0, 2) }, count: 2 },
+    { effect: { kind: "stale-read", revisionsBack: seeded.between(1, 12) }, count },
+    { effect: { kind: "expired" }, count: seeded.between(1, 3) },
+  ]);
+}
+
+function aClusterRule(seeded: Seeded): FaultRule {
+  const count = seeded.between(1, 4);
+  return seeded.pick<FaultRule>([
+    { effect: { kind: "reset", when: "before" }, count },
+    { effect: { kind: "status", code: 500 }, count },
+    { effect: { kind: "status", code: 429 }, count },
+    { effect: { kind: "status", code: 401 }, count },
+    { effect: { kind: "delay", ms: seeded.pick([500, 10_000]) }, count },
+    { effect: { kind: "partition", requests: seeded.pick(["hang", "refuse"]) } },
+  ]);
+}
+
+function aQueueWeather(seeded: Seeded): QueueWeather {
+  return {
+    lose: seeded.pick([0, 0.2, 1]),
+    double: seeded.pick([0, 0.3]),
+    late: seeded.pick([0, 0.5]),
+    refuse: seeded.pick([0, 0.3]),
+    lateMs: seeded.pick([10, 1_000, 20_000]),
+  };
+}

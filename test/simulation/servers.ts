@@ -1,0 +1,132 @@
+import { apiBinding, apiExport } from "../../lib/api/api-export.ts";
+import { clusterRegistration } from "../../lib/api/cluster-registration.ts";
+import { exportWorkspace } from "../../lib/api/group.ts";
+import { apiResourceSchema } from "../../lib/api/resource-schema.ts";
+import { workloadPlacement } from "../../lib/api/workload-placement.ts";
+import { createCertificateAuthority } from "../../lib/embedded/certificates.ts";
+import { type EmbeddedKcp, startEmbeddedKcp } from "../../lib/embedded/kcp/embedded-kcp.ts";
+import { type EmbeddedCluster, startEmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
+import type { StoreKey } from "../../lib/embedded/store.ts";
+import { type ApiBinding, apiBindings, apiExports, apiResourceSchemas } from "../../lib/kcp/kcp-types.ts";
+import { clientOf } from "../../lib/kcp/logical-cluster.ts";
+import type { KubeClient } from "../../lib/kube/client.ts";
+import { createKubeClient } from "../../lib/kube/rest-client.ts";
+import { createSeeded, type Seeded } from "./seeded.ts";
+import { createSimClock, type SimClock } from "./sim-clock.ts";
+
+/** The workspaces of every run, and the clusters that can be registered in them. */
+export const tenantPaths = ["root:a", "root:b"] as const;
+export const physicalNames = ["c0", "c1", "c2", "c3"] as const;
+export type Physical = (typeof physicalNames)[number];
+
+/** Who the controller is in kcp: faults are for its requests and for nobody else's. */
+export const controllerUser = "tmc";
+export const controllerToken = "controller-token";
+export const startMs = Date.parse("2026-01-01T00:00:00Z");
+
+/** The tokens with which a tenant is let into any of the clusters: two, so that one can take the place of the other. */
+export const tokensOf = (tenant: number): readonly [string, string] => [`tenant-${tenant}-one`, `tenant-${tenant}-two`];
+
+/** A kcp with two tenants and four clusters, all in this process; their making is what costs, so runs share them. */
+export type Servers = Readonly<{
+  clock: SimClock;
+  kcp: EmbeddedKcp;
+  /** As the tenants' user, below each tenant's logical cluster. */
+  users: readonly KubeClient[];
+  /** The logical clusters' names, in the order of `tenantPaths`. */
+  tenants: readonly string[];
+  clusters: ReadonlyMap<string, EmbeddedCluster>;
+  /** Takes away everything that the last run has left, and starts the time and all choices anew. */
+  restart(seeded: Seeded): Promise<void>;
+}>;
+
+/** Starts the servers. */
+export async function startServers(): Promise<Servers> {
+  const clock = createSimClock();
+  clock.restart(startMs, () => 0);
+  let choices = createSeeded("servers");
+  const random = (): number => choices.next();
+  const authority = createCertificateAuthority();
+  const kcp = await startEmbeddedKcp({
+    listen: false,
+    clock,
+    random,
+    authority,
+    users: [{ token: controllerToken, name: controllerUser, groups: ["system:kcp:admin"] }],
+  });
+  const client = createKubeClient({
+    endpoint: { server: kcp.url },
+    transport: kcp.transport(),
+    name: "kcp",
+    clock,
+    random,
+  });
+  const settle = async (): Promise<void> => {
+    kcp.settle();
+    await clock.runUntil(clock.now());
+  };
+
+  kcp.createWorkspace(exportWorkspace);
+  const kinds = [clusterRegistration, workloadPlacement];
+  const provider = clientOf(client, exportWorkspace);
+  const fieldManager = "tmc";
+  for (const kind of kinds) await provider.create({ type: apiResourceSchemas }, apiResourceSchema(kind));
+  const offered = apiExport(kinds);
+  const exportAddress = { type: apiExports, name: offered.metadata.name };
+  await provider.patch(exportAddress, { type: "apply", body: offered, force: true }, { fieldManager });
+  await settle();
+
+  const tenants: string[] = [];
+  for (const path of tenantPaths) {
+    const cluster = kcp.createWorkspace(path);
+    const binding = apiBinding({ path: exportWorkspace });
+    const address = { type: apiBindings, name: binding.metadata.name };
+    const tenant = clientOf(client, cluster);
+    await tenant.patch(address, { type: "apply", body: binding, force: true }, { fieldManager });
+    await settle();
+    const { status } = await tenant.get<ApiBinding>(address);
+    if (status?.phase !== "Bound") throw new Error(`simulation: the binding in ${path} is ${status?.phase}`);
+    tenants.push(cluster);
+  }
+
+  const clusters = new Map<string, EmbeddedCluster>();
+  const users = Object.fromEntries(
+    tenantPaths.flatMap((path, tenant) =>
+      tokensOf(tenant).map((token) => [token, { name: path, groups: ["system:masters", "system:authenticated"] }]),
+    ),
+  );
+  for (const name of physicalNames) {
+    clusters.set(name, await startEmbeddedCluster({ name, listen: false, clock, random, authority, users, nodes: 2 }));
+  }
+  await settle();
+
+  const added = new Map<string, StoreKey>();
+  kcp.store.subscribe(({ type, key }) => {
+    const id = JSON.stringify(key);
+    if (type === "ADDED") added.set(id, key);
+    else if (type === "DELETED") added.delete(id);
+  });
+
+  return {
+    clock,
+    kcp,
+    users: tenants.map((cluster) => clientOf(client, cluster)),
+    tenants,
+    clusters,
+    restart: async (seeded) => {
+      kcp.faults.clear();
+      for (const cluster of clusters.values()) {
+        cluster.faults.clear();
+        cluster.recover();
+      }
+      for (const key of [...added.values()]) kcp.store.delete(key);
+      // What the servers' own controllers have to do about it.
+      await clock.runUntil(clock.now() + 60_000);
+      kcp.settle();
+      kcp.store.compact();
+      const order = seeded.fork("order");
+      choices = seeded.fork("servers");
+      clock.restart(startMs, () => order.next());
+    },
+  };
+}

@@ -1,0 +1,170 @@
+import { checkClaims, checkDeal, checkDecisions, checkRest } from "./laws.ts";
+import type { Violation } from "./monitor.ts";
+import { answersOf, areAllReady, differencesOf, type Outcome, outcomeOf, takeSnapshot } from "./outcome.ts";
+import type { Sabotage } from "./sabotage.ts";
+import { generateScenario, type Scenario } from "./scenario.ts";
+import { createSeeded } from "./seeded.ts";
+import { physicalNames, type Servers, startMs } from "./servers.ts";
+import { createTroubles } from "./troubles.ts";
+import { createUser } from "./user.ts";
+import { createWorld } from "./world.ts";
+
+export type SimulateOptions = Readonly<{
+  servers: Servers;
+  /** Breaks the controller, to see that a law notices. */
+  sabotage?: Sabotage | undefined;
+  /** In place of the seed's own. */
+  scenario?: Scenario | undefined;
+  onLog?: ((line: string) => void) | undefined;
+}>;
+
+/** What one run of a scenario has come to. */
+export type Run = Readonly<{
+  outcome: Outcome;
+  answers: Outcome;
+  violations: readonly Violation[];
+  digest: string;
+  writes: number;
+  simulatedMs: number;
+}>;
+
+export type Result = Readonly<{
+  seed: number;
+  violations: readonly Violation[];
+  /** One text for all that happened: the same whenever this seed runs. */
+  digest: string;
+  scenario: Scenario;
+  /** Writes that controllers sent to kcp. */
+  writes: number;
+  /** How much time has passed in the simulated world. */
+  simulatedMs: number;
+}>;
+
+/** How long the world is given after the last fault, with all clusters up, and then with each as it is in the end. */
+const recoveryMs = 100_000;
+/** Longer than anything is waited for: lists, rounds, and the end of a registration. */
+const settlingMs = 180_000;
+/** Longer than any cluster is borne that has gone. */
+const losingMs = 540_000;
+/** Where nothing is compared that depends on time, it is enough that every cluster is known for what it is. */
+const hurriedMs = 150_000;
+const answeringMs = 60_000;
+const neighbourMs = 60_000;
+const equalPlacements = 12;
+/**
+ * Only what does not depend on the way there is compared, so without faults everything may happen at once. One of so many
+ * seeds takes its time there too, and by that holds the laws against the fault-free run as well.
+ */
+const unhurried = 10;
+
+/** Runs the scenario of a seed with its faults and without, and holds the one against the other and both against the laws. */
+export async function simulate(seed: number, options: SimulateOptions): Promise<Result> {
+  const scenario = options.scenario ?? generateScenario(seed);
+  const oracle = await runScenario(scenario, { ...options, sabotage: undefined }, "without faults");
+  const found = await runScenario(scenario, options, "with faults");
+  return {
+    seed,
+    scenario,
+    violations: violationsOf(oracle, found),
+    digest: `${oracle.digest}-${found.digest}`,
+    writes: found.writes,
+    simulatedMs: oracle.simulatedMs + found.simulatedMs,
+  };
+}
+
+/** Everything that is wrong with a run, held against the fault-free one. */
+export function violationsOf(oracle: Run, found: Run): readonly Violation[] {
+  return [
+    ...oracle.violations.map((violation) => ({ ...violation, message: `without faults: ${violation.message}` })),
+    ...found.violations,
+    ...differencesOf(oracle.outcome, found.outcome).map((message) => ({ law: 1, atMs: found.simulatedMs, message })),
+    ...differencesOf(oracle.answers, found.answers).map((message) => ({ law: 1, atMs: found.simulatedMs, message })),
+  ];
+}
+
+/** Runs a scenario once, from its first step until everything has been checked. */
+export async function runScenario(
+  scenario: Scenario,
+  { servers, sabotage, onLog }: SimulateOptions,
+  purpose: "with faults" | "without faults",
+): Promise<Run> {
+  const isFaulty = purpose === "with faults";
+  const isHurried = !isFaulty && scenario.seed % unhurried !== 0;
+  await servers.restart(createSeeded(scenario.seed).fork(purpose));
+  const world = createWorld({ servers, scenario, purpose, onLog: isFaulty ? onLog : undefined });
+  const { clock } = servers;
+  const { monitor } = world;
+  const troubles = createTroubles(world, sabotage);
+  const user = createUser(world);
+  const pass = (ms: number): Promise<void> => clock.runUntil(clock.now() + ms);
+
+  troubles.begin();
+  if (isHurried) {
+    user.doAll(scenario.steps.flatMap((step) => ("input" in step ? [step.input] : [])));
+  } else {
+    for (const step of scenario.steps) {
+      await clock.runUntil(startMs + step.atMs);
+      if ("input" in step) {
+        if (step.input.kind === "cluster") troubles.setCluster(step.input.cluster, step.input.state);
+        else user.doAll([step.input]);
+      } else if (isFaulty) troubles.happen(step.fault);
+    }
+    await clock.runUntil(startMs + scenario.endMs);
+  }
+
+  troubles.cease();
+  for (const cluster of physicalNames) troubles.setCluster(cluster, "up");
+  await pass(recoveryMs);
+  for (const cluster of physicalNames) troubles.setCluster(cluster, scenario.finalStates[cluster]);
+  await pass(isHurried ? hurriedMs : settlingMs);
+  // A cluster that is not Ready, be it for want of credentials, is borne for a while by those who use it.
+  if (!isHurried && !areAllReady(await takeSnapshot(servers))) await pass(losingMs - settlingMs);
+  if (user.open > 0) monitor.broken(1, `${user.open} wishes are still not fulfilled`);
+
+  const settled = await takeSnapshot(servers);
+  const causesLag = world.settings.heartbeatWriteSeconds * 1000 > settlingMs;
+  const outcome = outcomeOf(settled, { causesLag });
+  checkClaims(world, settled);
+  if (!isHurried) checkDecisions(world, settled, world.seeded.fork("shuffle"));
+  let answers: Outcome = new Map();
+  if (scenario.ending === "anew" || scenario.ending === "deal") {
+    if (scenario.ending === "anew") user.placeAnew();
+    else user.placeEqual(equalPlacements);
+    await pass(answeringMs);
+    const answered = await takeSnapshot(servers);
+    if (scenario.ending === "anew") answers = answersOf(answered);
+    else checkDeal(world, answered);
+    checkDecisions(world, answered, world.seeded.fork("shuffle again"));
+  }
+
+  if (isFaulty && scenario.restMs > 0) {
+    const rest = monitor.beginRest();
+    await pass(scenario.restMs);
+    checkRest(world, rest, await takeSnapshot(servers), scenario);
+    const [noisy = "", quiet = ""] = servers.tenants;
+    const works = monitor.beginNeighbour(quiet);
+    const edits = 10;
+    for (let index = 0; index < edits; index++) {
+      const spec = { strategy: "Spread" } as const;
+      user.doAll([
+        { kind: "place", tenant: servers.tenants.indexOf(noisy), name: "noise", wish: { annotations: {}, spec } },
+      ]);
+      await pass(neighbourMs / edits);
+      user.doAll([{ kind: "unplace", tenant: servers.tenants.indexOf(noisy), name: "noise" }]);
+    }
+    for (const { key, reason } of works()) {
+      if (reason === "heartbeat" || reason === "resync" || reason === "check-again") continue;
+      monitor.broken(4, `${key.kind} ${key.name} of the quiet tenant was worked on: ${reason}`);
+    }
+  }
+  troubles.end();
+  monitor.end();
+  return {
+    outcome,
+    answers,
+    violations: [...monitor.violations],
+    digest: world.digest(),
+    writes: troubles.writes,
+    simulatedMs: world.nowMs(),
+  };
+}

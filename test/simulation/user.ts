@@ -1,0 +1,249 @@
+import type { Collection, KubeClient } from "../../lib/kube/client.ts";
+import { faultOf } from "../../lib/kube/errors.ts";
+import type { KubeObject } from "../../lib/model/kube-object.ts";
+import { placements, registrations } from "../lib/kcp/tenants.ts";
+import type { Input, SecretContent } from "./scenario.ts";
+import { tokensOf } from "./servers.ts";
+import type { PlacementWish, RegistrationWish } from "./wishes.ts";
+import { clusterAnnotation, serverOf, type World } from "./world.ts";
+
+/** The people of all tenants: each wish of theirs is tried until it is so, whatever state the controllers are in. */
+export interface User {
+  /** Wishes for all of it, and then sets out for what is wished for in the end. */
+  doAll(inputs: readonly Input[]): void;
+  /** Has every placement of all tenants deleted and, if they are wanted again, made anew. */
+  placeAnew(): void;
+  /** Takes all placements away and asks for equal ones. */
+  placeEqual(count: number): void;
+  /** Wishes that are not fulfilled yet. */
+  readonly open: number;
+}
+
+const secrets: Collection = { type: { group: "", version: "v1", plural: "secrets" }, namespace: "default" };
+const incarnationAnnotation = "simulation/incarnation";
+const patienceMs = 2_000;
+
+type Wanted = Readonly<{ object: KubeObject | undefined; incarnation: number }>;
+type Place = Readonly<{ client: KubeClient; collection: Collection; name: string }>;
+
+/** Makes the people of a world. */
+export function createUser(world: World): User {
+  const { servers, monitor, log } = world;
+  const wanted = new Map<string, Wanted>();
+  const open = new Set<string>();
+  const setOut = new Map<string, () => void>();
+  /** What was last wished of a registration: its secret has the form that it asks for. */
+  const wishes = new Map<string, RegistrationWish>();
+
+  const idOf = (tenant: number, { type: { plural } }: Collection, name: string): string =>
+    `${tenant} ${plural} ${name}`;
+
+  /** One try; answers whether it is as wanted now. */
+  const attempt = async ({ client, collection, name }: Place, { object, incarnation }: Wanted): Promise<boolean> => {
+    const address = { ...collection, name };
+    const present = await client.get<KubeObject>(address).catch((error: unknown) => {
+      if (faultOf(error) !== "not-found") throw error;
+    });
+    if (present === undefined) {
+      if (object !== undefined) await client.create(collection, object);
+      return true;
+    }
+    const { uid = "", deletionTimestamp, annotations = {} } = present.metadata;
+    if (object === undefined || Number(annotations[incarnationAnnotation]) !== incarnation) {
+      monitor.mayGo(uid);
+      if (deletionTimestamp === undefined) await client.delete(address, { preconditions: { uid } });
+      return object === undefined;
+    }
+    if (deletionTimestamp !== undefined) return false;
+    const { labels, annotations: own } = object.metadata;
+    const metadata = { ...present.metadata, labels: labels ?? {}, annotations: { ...annotations, ...own } };
+    for (const key of Object.keys(metadata.annotations)) {
+      if (key.startsWith("tmc.kcp.io/") && own?.[key] === undefined) delete metadata.annotations[key];
+    }
+    await client.update(address, { ...present, ...object, metadata });
+    return true;
+  };
+
+  const pursue = async (tenant: number, collection: Collection, name: string): Promise<void> => {
+    const id = idOf(tenant, collection, name);
+    const client = servers.users[tenant];
+    const wish = wanted.get(id);
+    if (client === undefined || wish === undefined) return;
+    let isDone = false;
+    try {
+      isDone = await attempt({ client, collection, name }, wish);
+    } catch (error) {
+      const fault = faultOf(error);
+      if (fault !== "conflict" && fault !== "exists" && fault !== "not-found") {
+        world.fail(`the user cannot have ${id}`, error);
+        return;
+      }
+    }
+    // Another wish for the same object may have come meanwhile; who brought it pursues it.
+    if (wanted.get(id) !== wish) return;
+    if (isDone) {
+      open.delete(id);
+      return;
+    }
+    servers.clock.after(patienceMs, () => void pursue(tenant, collection, name));
+  };
+
+  const want = (
+    tenant: number,
+    collection: Collection,
+    name: string,
+    make: ((incarnation: number) => KubeObject) | undefined,
+    anew = false,
+  ): void => {
+    const id = idOf(tenant, collection, name);
+    const before = wanted.get(id);
+    // What was unwanted in between is another object, also where the first one has not gone yet.
+    const isAnother = before !== undefined && (anew || before.object === undefined);
+    const incarnation = (before?.incarnation ?? 0) + (isAnother ? 1 : 0);
+    wanted.set(id, { object: make?.(incarnation), incarnation });
+    open.add(id);
+    setOut.set(id, () => void pursue(tenant, collection, name));
+  };
+  const go = (): void => {
+    for (const begin of setOut.values()) begin();
+    setOut.clear();
+  };
+
+  const wantPlacement = (tenant: number, name: string, wish: PlacementWish | undefined, anew = false): void =>
+    want(tenant, placements, name, wish && ((incarnation) => placementOf(name, wish, incarnation)), anew);
+  const placed = () =>
+    [...wanted].flatMap(([id, { object }]) => {
+      const [tenant, plural, name = ""] = id.split(" ");
+      return plural === placements.type.plural ? [{ tenant: Number(tenant), name, object }] : [];
+    });
+
+  const wish = (input: Exclude<Input, { kind: "cluster" }>): void => {
+    const { tenant, name } = input;
+    log(`user ${JSON.stringify(input)}`);
+    switch (input.kind) {
+      case "register":
+      case "register-anew": {
+        const { wish } = input;
+        const id = idOf(tenant, secrets, name);
+        wishes.set(id, wish);
+        if (wish.wayIn !== "operator" && !wanted.has(id)) {
+          want(tenant, secrets, name, (incarnation) => secretOf({ tenant, name, content: "one", wish }, incarnation));
+        }
+        const anew = input.kind === "register-anew";
+        want(tenant, registrations, name, (incarnation) => registrationOf(name, wish, incarnation), anew);
+        return;
+      }
+      case "unregister":
+        want(tenant, registrations, name, undefined);
+        return;
+      case "place":
+        wantPlacement(tenant, name, input.wish);
+        return;
+      case "unplace":
+        wantPlacement(tenant, name, undefined);
+        return;
+      case "secret": {
+        const { content } = input;
+        const wish = wishes.get(idOf(tenant, secrets, name));
+        const make = (incarnation: number): KubeObject => secretOf({ tenant, name, content, wish }, incarnation);
+        want(tenant, secrets, name, content === "missing" ? undefined : make);
+      }
+    }
+  };
+
+  return {
+    doAll: (inputs) => {
+      for (const input of inputs) if (input.kind !== "cluster") wish(input);
+      go();
+    },
+    placeAnew: () => {
+      for (const { tenant, name, object } of placed()) {
+        if (object === undefined) continue;
+        want(tenant, placements, name, (incarnation) => withIncarnation(object, incarnation), true);
+      }
+      go();
+    },
+    placeEqual: (count) => {
+      for (const { tenant, name } of placed()) wantPlacement(tenant, name, undefined);
+      servers.tenants.forEach((_, tenant) => {
+        for (let index = 0; index < count; index++) {
+          wantPlacement(tenant, `equal-${index}`, { annotations: {}, spec: { strategy: "RoundRobin" } });
+        }
+      });
+      go();
+    },
+    get open() {
+      return open.size;
+    },
+  };
+}
+
+function withIncarnation(object: KubeObject, incarnation: number): KubeObject {
+  const annotations = { ...object.metadata.annotations, [incarnationAnnotation]: String(incarnation) };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+function registrationOf(
+  name: string,
+  { cluster, wayIn, labels, spec }: RegistrationWish,
+  incarnation: number,
+): KubeObject {
+  return {
+    apiVersion: "tmc.kcp.io/v1alpha1",
+    kind: "ClusterRegistration",
+    metadata: {
+      name,
+      labels: { ...labels },
+      annotations: { [clusterAnnotation]: cluster, [incarnationAnnotation]: String(incarnation) },
+    },
+    spec: {
+      ...spec,
+      ...(wayIn === "token" && { endpoint: { server: serverOf(cluster) } }),
+      ...(wayIn !== "operator" && { credentials: { secretRef: { namespace: "default", name } } }),
+    },
+  };
+}
+
+function placementOf(name: string, { annotations, spec }: PlacementWish, incarnation: number): KubeObject {
+  return {
+    apiVersion: "tmc.kcp.io/v1alpha1",
+    kind: "WorkloadPlacement",
+    metadata: { name, annotations: { ...annotations, [incarnationAnnotation]: String(incarnation) } },
+    spec,
+  };
+}
+
+type SecretWish = Readonly<{
+  tenant: number;
+  name: string;
+  content: SecretContent;
+  wish: RegistrationWish | undefined;
+}>;
+
+/** A secret in the form that its registration asks for. */
+function secretOf({ tenant, name, content, wish }: SecretWish, incarnation: number): KubeObject {
+  const [one, two] = tokensOf(tenant);
+  const token = content === "two" ? two : content === "wrong" ? "not-a-token" : one;
+  const isKubeconfig = wish?.wayIn === "kubeconfig";
+  const good = isKubeconfig ? { kubeconfig: kubeconfigOf(wish.cluster, token) } : { token };
+  const data = content === "garbage" ? { kubeconfig: "no: [kubeconfig" } : good;
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name, annotations: { [incarnationAnnotation]: String(incarnation) } },
+    data: Object.fromEntries(
+      Object.entries(data).map(([field, text]) => [field, Buffer.from(text).toString("base64")]),
+    ),
+  };
+}
+
+function kubeconfigOf(cluster: string, token: string): string {
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: cluster, cluster: { server: serverOf(cluster) } }],
+    users: [{ name: "tmc", user: { token } }],
+    contexts: [{ name: cluster, context: { cluster, user: "tmc" } }],
+    "current-context": cluster,
+  });
+}
