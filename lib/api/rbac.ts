@@ -1,6 +1,6 @@
 import { clusterRegistration } from "./cluster-registration.ts";
 import type { ServedKind } from "./kind.ts";
-import { kinds } from "./kinds.ts";
+import { offeredKinds } from "./offered-kinds.ts";
 import { workloadPlacement } from "./workload-placement.ts";
 import { workloadTypes } from "./workload-types.ts";
 
@@ -13,7 +13,7 @@ const readAndWrite = [...read, ...write];
 // Rules name their resources one by one, never `*`: a status is a subresource that only TMC writes.
 const scalable = workloadTypes.filter((type) => type.scale !== undefined);
 const viewerRules: readonly Rule[] = [
-  ...rules([...kinds, ...workloadTypes], read),
+  ...rules(offeredKinds, read),
   ...rules(scalable, ["get"], "/scale"),
   { apiGroups: [""], resources: ["namespaces", "configmaps", "serviceaccounts", "events"], verbs: read },
 ];

@@ -5,9 +5,9 @@ import { customResourceDefinition } from "../api/crd.ts";
 import { exportWorkspace } from "../api/group.ts";
 import type { ServedKind } from "../api/kind.ts";
 import { kinds } from "../api/kinds.ts";
+import { offeredKinds } from "../api/offered-kinds.ts";
 import { clusterRoles } from "../api/rbac.ts";
 import { apiResourceSchema } from "../api/resource-schema.ts";
-import { workloadTypes } from "../api/workload-types.ts";
 
 const formats = ["kcp", "crd"] as const;
 export type ManifestFormat = (typeof formats)[number];
@@ -33,9 +33,7 @@ export type ManifestOptions = Readonly<{
 /** What has to be on a hub before TMC can work with it: a kcp workspace that exports our API, or a plain cluster. */
 export function manifests(format: ManifestFormat, options: ManifestOptions = {}): readonly object[] {
   if (format === "crd") return [...kinds.map(customResourceDefinition), ...clusterRoles];
-  const exported = [...kinds, ...workloadTypes].map((kind) =>
-    options.warnings === false ? withoutWarning(kind) : kind,
-  );
+  const exported = offeredKinds.map((kind) => (options.warnings === false ? withoutWarning(kind) : kind));
   return [...exported.map(apiResourceSchema), apiExport(exported, options.exportVersion), ...clusterRoles];
 }
 

@@ -1,10 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { apiBinding, apiExport } from "../api/api-export.ts";
 import { exportName } from "../api/group.ts";
-import type { ServedKind } from "../api/kind.ts";
-import { kinds } from "../api/kinds.ts";
+import { offeredKinds } from "../api/offered-kinds.ts";
 import { apiResourceSchema } from "../api/resource-schema.ts";
-import { workloadTypes } from "../api/workload-types.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { faultOf } from "../kube/errors.ts";
 import {
@@ -19,9 +17,6 @@ import { type WaitOptions, waitUntil } from "./wait.ts";
 
 /** Who writes, in the objects' managed fields. */
 const fieldManager = "tmc";
-
-/** Everything that TMC offers to tenants: its own kinds, and the workload types that kcp lacks. */
-export const offeredKinds: readonly ServedKind[] = [...kinds, ...workloadTypes];
 
 /**
  * Puts TMC's schemas and its export into a workspace. Run again it changes nothing.

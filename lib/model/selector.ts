@@ -71,21 +71,27 @@ export function matchesLabels(
   selector: LabelSelector,
   labels: Readonly<Record<string, string>> | null | undefined,
 ): boolean {
-  return selector.every(({ key, operator, values }) => {
-    const value = labels !== undefined && labels !== null && Object.hasOwn(labels, key) ? labels[key] : undefined;
-    switch (operator) {
-      case "in":
-        return value !== undefined && values.includes(value);
-      case "notin":
-        return value === undefined || !values.includes(value);
-      case "exists":
-        return value !== undefined;
-      case "!":
-        return value === undefined;
-      default:
-        return value !== undefined && compares(operator, value, values[0]);
-    }
+  return selector.every((requirement) => {
+    const { key } = requirement;
+    const isThere = labels !== undefined && labels !== null && Object.hasOwn(labels, key);
+    return satisfiesRequirement(isThere ? labels[key] : undefined, requirement);
   });
+}
+
+/** Tells whether a label's value satisfies a requirement on it; undefined where there is no such label. */
+export function satisfiesRequirement(value: string | undefined, { operator, values }: LabelRequirement): boolean {
+  switch (operator) {
+    case "in":
+      return value !== undefined && values.includes(value);
+    case "notin":
+      return value === undefined || !values.includes(value);
+    case "exists":
+      return value !== undefined;
+    case "!":
+      return value === undefined;
+    default:
+      return value !== undefined && compares(operator, value, values[0]);
+  }
 }
 
 /** Writes a label selector as a URL's `labelSelector` has it. */

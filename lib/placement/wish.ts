@@ -4,6 +4,7 @@ import {
   formatLabelSelector,
   type LabelOperator,
   type LabelSelectorObject,
+  satisfiesRequirement,
   selectorFromObject,
 } from "../model/selector.ts";
 import { clip } from "./clip.ts";
@@ -153,21 +154,8 @@ function readOrRefuse(placement: Pick<WorkloadPlacement, "metadata" | "spec">): 
 }
 
 /** Tells whether a cluster's labels satisfy a requirement. */
-export function satisfies(labels: ReadonlyMap<string, string>, { key, operator, values }: Requirement): boolean {
-  const value = labels.get(key);
-  switch (operator) {
-    case "in":
-      return value !== undefined && values.includes(value);
-    case "notin":
-      return value === undefined || !values.includes(value);
-    case "exists":
-      return value !== undefined;
-    case "!":
-      return value === undefined;
-    default:
-      // The selectors of objects know no comparison of numbers.
-      return false;
-  }
+export function satisfies(labels: ReadonlyMap<string, string>, requirement: Requirement): boolean {
+  return satisfiesRequirement(labels.get(requirement.key), requirement);
 }
 
 /** Tells whether a cluster's labels satisfy all requirements of a term. */

@@ -1,8 +1,9 @@
 import { beforeAll, expect, it } from "vitest";
 import { apiBinding, apiExport } from "../../../lib/api/api-export.ts";
 import { exportName } from "../../../lib/api/group.ts";
+import { offeredKinds } from "../../../lib/api/offered-kinds.ts";
 import { apiResourceSchema } from "../../../lib/api/resource-schema.ts";
-import { bindExport, installExport, offeredKinds } from "../../../lib/kcp/install.ts";
+import { bindExport, installExport } from "../../../lib/kcp/install.ts";
 import {
   type ApiBinding,
   type ApiExport,
