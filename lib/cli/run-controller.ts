@@ -1,6 +1,7 @@
 import { access, constants, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { createController } from "../controller/controller.ts";
+import { keepMemoryLean } from "../controller/lean-memory.ts";
 import type { ControllerConfig } from "../controller/options.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { parseKubeconfig, type ResolvedContext } from "../kube/kubeconfig.ts";
@@ -16,6 +17,7 @@ import { tmcVersion } from "./version.ts";
 
 /** Runs a controller with its metrics and health until it is asked to end, and lets it finish what is under way. */
 export async function runController(io: CliIo, config: ControllerConfig): Promise<void> {
+  keepMemoryLean();
   const { clock } = io;
   const interrupted = io.untilInterrupted();
   const log = createLog({ level: config.logLevel, write: io.err, clock });

@@ -1,5 +1,8 @@
 import type { LookupFunction } from "node:net";
-import { type Dispatcher, Pool } from "undici";
+import type { Dispatcher } from "undici";
+// Not the package's index: it also loads fetch, web sockets, caches and mocks, 14 MB of memory and 70 ms for nothing.
+import request from "undici/lib/api/api-request.js";
+import Pool from "undici/lib/dispatcher/pool.js";
 import { parseServerAddress } from "./server-address.ts";
 import type { Endpoint, Transport, TransportRequest, TransportResponse } from "./transport.ts";
 import { connectTimeoutMs, idleTimeoutMs, largestBodyBytes, requestConnections } from "./transport-limits.ts";
@@ -43,9 +46,9 @@ export function createUndiciTransport(endpoint: Endpoint, options: UndiciTranspo
   let closing: Promise<void> | undefined;
 
   return {
-    send: async (request) => {
-      const pool = request.stream === true ? streams : requests;
-      return responseOf(await pool.request(optionsOf(request)));
+    send: async (wanted) => {
+      const pool = wanted.stream === true ? streams : requests;
+      return responseOf(await request.call(pool, optionsOf(wanted)));
     },
     close: () => {
       closing ??= Promise.all([requests.close(), streams.destroy()]).then(() => {});

@@ -6,7 +6,7 @@ import type { KubeList, KubeObject } from "../model/kube-object.ts";
 export type Watchable = Pick<KubeClient, "listAll" | "watch">;
 
 /** Whole objects with their managed fields: a page of them is all that is held at once. */
-const pageSize = 250;
+const pageSize = 100;
 
 /**
  * A client whose lists let go of what nobody needs page by page. Listed whole, ten thousand objects with all that servers

@@ -2,6 +2,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { type Controller, createController } from "../../../lib/controller/controller.ts";
+import { keepMemoryLean } from "../../../lib/controller/lean-memory.ts";
 import type { ControllerSettings } from "../../../lib/controller/settings.ts";
 import type { KubeClient } from "../../../lib/kube/client.ts";
 import { createKubeClient } from "../../../lib/kube/rest-client.ts";
@@ -86,4 +87,5 @@ async function perform(task: ControllerTask): Promise<ControllerUsage | undefine
   }
 }
 
+keepMemoryLean();
 serveTasks(perform);
