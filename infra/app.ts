@@ -1,0 +1,22 @@
+import { dirname, join } from "node:path";
+import { App } from "aws-cdk-lib";
+import { ControllerError } from "../lib/model/fault.ts";
+import { addStacks } from "./add-stacks.ts";
+import { addChecks } from "./checks.ts";
+import { readSettings } from "./read-settings.ts";
+
+const root = dirname(import.meta.dirname);
+
+try {
+  // Only when all of it is there: by itself it would also put out what was made before an error.
+  const app = new App({ autoSynth: false });
+  const settings = readSettings(join(root, "tmc.config.json"), app.node.getAllContext());
+  addStacks(app, { settings, bundles: join(root, "dist", "functions"), imageFolder: root });
+  addChecks(app);
+  app.synth();
+} catch (error) {
+  // What the operator can mend is one line; anything else comes with its stack.
+  if (!(error instanceof ControllerError)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}

@@ -1,0 +1,33 @@
+import { readFileSync } from "node:fs";
+import { ControllerError } from "../lib/model/fault.ts";
+import { type GivenSettings, parseSettings, type Settings } from "./settings.ts";
+
+/** Reads the settings file, over which the context goes; a file that is not there says nothing. */
+export function readSettings(path: string, context: GivenSettings): Settings {
+  return parseSettings(readFile(path), settingsOf(context));
+}
+
+function readFile(path: string): GivenSettings {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return {};
+    throw error;
+  }
+  try {
+    const content: unknown = JSON.parse(text);
+    if (typeof content === "object" && content !== null && !Array.isArray(content)) return { ...content };
+  } catch (error) {
+    throw new ControllerError(
+      "invalid",
+      `settings: ${path} is not JSON: ${error instanceof Error ? error.message : error}`,
+    );
+  }
+  throw new ControllerError("invalid", `settings: ${path} has to be an object of settings`);
+}
+
+/** What of the context is meant for us: CDK's own keys have a colon, an at or a hyphen in them, a setting never has. */
+function settingsOf(context: GivenSettings): GivenSettings {
+  return Object.fromEntries(Object.entries(context).filter(([key]) => /^[A-Za-z.]+$/.test(key)));
+}

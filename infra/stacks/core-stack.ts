@@ -1,0 +1,118 @@
+import { CfnOutput, RemovalPolicy, Stack } from "aws-cdk-lib";
+import { SecurityGroup } from "aws-cdk-lib/aws-ec2";
+import type { Construct } from "constructs";
+import { ClusterAccess } from "../constructs/cluster-access.ts";
+import type { FunctionNetwork, FunctionSetup } from "../constructs/controller-function.ts";
+import { ForwardFunction } from "../constructs/forward-function.ts";
+import { HealthFunction } from "../constructs/health-function.ts";
+import { HeartbeatFleet } from "../constructs/heartbeat-fleet.ts";
+import { HubAccess } from "../constructs/hub-access.ts";
+import { ReconcileFunction } from "../constructs/reconcile-function.ts";
+import { Resync } from "../constructs/resync.ts";
+import { WorkQueue } from "../constructs/work-queue.ts";
+import type { StageNames } from "../names.ts";
+import type { Settings } from "../settings.ts";
+import { givenNetwork } from "./given-network.ts";
+
+export interface CoreStackProps {
+  readonly settings: Settings;
+  readonly names: StageNames;
+  readonly bundles: string;
+}
+
+/** Queues, functions and schedules: all that it takes once keys arrive. */
+export class CoreStack extends Stack {
+  readonly queue: WorkQueue;
+
+  constructor(scope: Construct, id: string, { settings, names, bundles }: CoreStackProps) {
+    super(scope, id, { description: `TMC ${settings.stage}: queues, functions and schedules` });
+    const { queues, functions, schedules } = names;
+    const network = this.#functionNetwork(settings);
+    const setup: FunctionSetup = {
+      stage: settings.stage,
+      bundles,
+      logLevel: settings.logLevel,
+      logRetention: settings.logRetentionDays,
+      ...(network === undefined ? {} : { network }),
+    };
+    const hub = new HubAccess(this, "Hub", {
+      hub: settings.hub,
+      secret: settings.kcpSecret,
+      workspaces: settings.workspaces,
+    });
+    const clusters = new ClusterAccess(this, "Clusters", {
+      providers: settings.credentialProviders,
+      allowedEndpoints: settings.allowedEndpoints,
+      heartbeatSeconds: settings.heartbeatSeconds,
+    });
+    const concurrency = (most: number) => ({
+      maxConcurrency: most,
+      ...(settings["concurrency.reserve"] ? { reservedConcurrency: most } : {}),
+    });
+
+    this.queue = new WorkQueue(this, "Queue", {
+      workName: queues.work,
+      delayName: queues.delay,
+      deadLettersName: queues.deadLetters,
+      delayDeadLettersName: queues.delayDeadLetters,
+      ...(settings.removal === "destroy" ? { deadLettersRemoval: RemovalPolicy.DESTROY } : {}),
+    });
+    const common = { setup, queue: this.queue };
+    const reconcile = new ReconcileFunction(this, "Reconcile", {
+      ...common,
+      ...concurrency(settings["concurrency.reconcile"]),
+      functionName: functions.reconcile,
+      hub,
+      clusters,
+    });
+    new ForwardFunction(this, "Forward", {
+      ...common,
+      ...concurrency(settings["concurrency.forward"]),
+      functionName: functions.forward,
+    });
+    const fleet = new HeartbeatFleet(this, "Heartbeat", {
+      ...common,
+      ...concurrency(settings["concurrency.probe"]),
+      plannerName: functions.heartbeat,
+      probeName: functions.probe,
+      queueName: queues.heartbeat,
+      scheduleName: schedules.heartbeat,
+      hub,
+      clusters,
+    });
+    new Resync(this, "Resync", {
+      ...common,
+      functionName: functions.resync,
+      scheduleName: schedules.resync,
+      minutes: settings.resyncMinutes,
+      hub,
+    });
+    new HealthFunction(this, "Health", {
+      ...common,
+      functionName: functions.health,
+      heartbeats: fleet.heartbeats,
+      hub,
+    });
+
+    const show = (name: string, value: string): CfnOutput => new CfnOutput(this, name, { value });
+    show("WorkQueueUrl", this.queue.work.queueUrl);
+    show("DelayQueueUrl", this.queue.delay.queueUrl);
+    show("DeadLettersUrl", this.queue.deadLetters.queueUrl);
+    show("DelayDeadLettersUrl", this.queue.delayDeadLetters.queueUrl);
+    show("HeartbeatQueueUrl", fleet.heartbeats.queueUrl);
+    show("HealthFunctionName", functions.health);
+    // Whom an EKS cluster, or a role of another account, has to let in.
+    show("ReconcileRoleArn", reconcile.role.roleArn);
+    show("ProbeRoleArn", fleet.probe.role.roleArn);
+  }
+
+  #functionNetwork(settings: Settings): FunctionNetwork | undefined {
+    const given = settings["vpc.functions"] ? givenNetwork(this, settings) : undefined;
+    if (given === undefined) return undefined;
+    const securityGroup = new SecurityGroup(this, "FunctionsSecurityGroup", {
+      vpc: given.vpc,
+      description: `TMC ${settings.stage}: functions, which nobody calls from the network`,
+    });
+    return { ...given, securityGroup };
+  }
+}

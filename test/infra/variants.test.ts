@@ -1,0 +1,157 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { App } from "aws-cdk-lib";
+import type { Template } from "aws-cdk-lib/assertions";
+import { describe, expect, it, vi } from "vitest";
+import { addStacks } from "../../infra/add-stacks.ts";
+import { checkReserved } from "../../infra/constructs/concurrency.ts";
+import { builtRelayImage } from "../../infra/constructs/relay-image.ts";
+import { functionNames } from "../../infra/names.ts";
+import { parseSettings } from "../../infra/settings.ts";
+import { policiesOf, rightsOf } from "./policies.ts";
+import { leastSettings, listOf, objectOf, resourcesOf, synthesize, textOf } from "./synthesized.ts";
+
+// A synth on a busy machine takes its time.
+vi.setConfig({ testTimeout: 120_000 });
+
+const network = {
+  "vpc.id": "vpc-0123456789abcdef0",
+  "vpc.subnets": "subnet-0123456789abcdef0,subnet-0123456789abcdef1",
+  "vpc.availabilityZones": "eu-west-1a,eu-west-1b",
+};
+const typesOf = (template: Template): readonly string[] => [
+  ...new Set(resourcesOf(template).map(({ type }) => type.replace(/^AWS::/, ""))),
+];
+const actionsOf = (template: Template): readonly string[] =>
+  policiesOf(template).flatMap(({ statements }) => statements.flatMap(({ actions }) => actions));
+
+describe("settings", () => {
+  it("removal=destroy leaves nothing behind", () => {
+    const { core, relay, observability } = synthesize({ removal: "destroy" });
+    const kept = [core, relay, observability].flatMap((template) => resourcesOf(template));
+    expect(kept.filter(({ deletion }) => deletion?.startsWith("Retain"))).toEqual([]);
+  });
+
+  it("relay.mode=external makes the rights of a relay, to be given to a pod, and no relay", () => {
+    const made = synthesize({ "relay.mode": "external" });
+    expect(typesOf(made.relay)).toEqual(["IAM::ManagedPolicy"]);
+    const statements = policiesOf(made.relay).flatMap((policy) => policy.statements);
+    expect(
+      statements.flatMap(({ actions, resources }) =>
+        actions.map((action) => `${action} ${resources.map((each) => textOf(each, [made.core, made.relay])).join()}`),
+      ),
+    ).toEqual([
+      "sqs:GetQueueAttributes tmc-test-work.fifo",
+      "sqs:GetQueueUrl tmc-test-work.fifo",
+      "sqs:SendMessage tmc-test-work.fifo",
+      "secretsmanager:GetSecretValue arn:<Partition>:secretsmanager:<Region>:<AccountId>:secret:tmc-test-kcp-??????",
+    ]);
+    const alarms = resourcesOf(made.observability, "AWS::CloudWatch::Alarm");
+    expect(alarms.filter(({ properties }) => String(properties.AlarmName).includes("relay"))).toEqual([]);
+  });
+
+  it("concurrency.reserve sets aside what the queues may ask for", () => {
+    const { core } = synthesize({ concurrency: { reserve: true, reconcile: 50 } });
+    const reserved = resourcesOf(core, "AWS::Lambda::Function").map(({ properties }) => [
+      properties.FunctionName,
+      properties.ReservedConcurrentExecutions,
+    ]);
+    expect(Object.fromEntries(reserved)).toMatchObject({
+      "tmc-test-reconcile": 50,
+      "tmc-test-forward": 5,
+      "tmc-test-probe": 10,
+    });
+    const most = resourcesOf(core, "AWS::Lambda::EventSourceMapping").map(({ properties }) => properties.ScalingConfig);
+    expect(most).toContainEqual({ MaximumConcurrency: 50 });
+  });
+
+  it("vpc.id puts the relay into a network that exists, and with vpc.functions the functions too", () => {
+    const { core, relay } = synthesize({ ...network, "vpc.functions": true });
+    expect(typesOf(relay)).not.toContain("EC2::VPC");
+    expect(resourcesOf(relay, "AWS::ECS::Service")[0]?.properties).toMatchObject({
+      NetworkConfiguration: {
+        AwsvpcConfiguration: { AssignPublicIp: "DISABLED", Subnets: network["vpc.subnets"].split(",") },
+      },
+    });
+    const inside = resourcesOf(core, "AWS::Lambda::Function").map(({ properties }) => objectOf(properties.VpcConfig));
+    expect(inside.map(({ SubnetIds }) => SubnetIds)).toEqual(
+      functionNames.map(() => network["vpc.subnets"].split(",")),
+    );
+  });
+
+  it("kcpSecret as an ARN is granted as it stands, and handed on as it stands", () => {
+    const arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:hub/kubeconfig-AbCdEf";
+    const { core } = synthesize({ kcpSecret: arn });
+    const resync = resourcesOf(core, "AWS::Lambda::Function").find(
+      ({ properties }) => properties.FunctionName === "tmc-test-resync",
+    );
+    expect(resync?.properties.Environment).toMatchObject({ Variables: { TMC_KCP_SECRET: arn } });
+    const [role] = listOf(objectOf(resync?.properties.Role)["Fn::GetAtt"]);
+    expect(rightsOf(String(role), [core])).toContain(`secretsmanager:GetSecretValue ${arn}`);
+  });
+
+  it("hub=kubernetes has no workspaces", () => {
+    const { core } = synthesize({ hub: "kubernetes", workspaces: [] });
+    for (const { properties } of resourcesOf(core, "AWS::Lambda::Function")) {
+      expect(objectOf(properties.Environment).Variables).not.toHaveProperty("TMC_WORKSPACES");
+    }
+  });
+
+  it("credentialProviders gives only the rights that the chosen ways need", () => {
+    const { core } = synthesize({ credentialProviders: "kcp-secret" });
+    expect(actionsOf(core).filter((action) => /^(?:eks|sts):/.test(action))).toEqual([]);
+    expect(JSON.stringify(core.toJSON())).not.toContain(":secret:tmc/*");
+  });
+
+  it("relay.image in ECR gives the tasks the right to pull that one", () => {
+    const image = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/tmc/relay:1.2.3";
+    const { relay } = synthesize({ "relay.image": image });
+    const [task] = resourcesOf(relay, "AWS::ECS::TaskDefinition");
+    const [role] = listOf(objectOf(task?.properties.ExecutionRoleArn)["Fn::GetAtt"]);
+    const repository = "arn:aws:ecr:eu-west-1:123456789012:repository/tmc/relay";
+    expect(rightsOf(String(role), [relay])).toEqual([
+      `ecr:BatchCheckLayerAvailability ${repository}`,
+      `ecr:BatchGetImage ${repository}`,
+      "ecr:GetAuthorizationToken *",
+      `ecr:GetDownloadUrlForLayer ${repository}`,
+    ]);
+  });
+});
+
+describe("what is missing", () => {
+  const inEmptyFolder = (run: (folder: string) => void): void => {
+    const folder = mkdtempSync(join(tmpdir(), "tmc-infra-"));
+    try {
+      run(folder);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  };
+
+  it("is said of all bundles at once, with what to do", () => {
+    inEmptyFolder((folder) => {
+      const settings = parseSettings(leastSettings);
+      const add = () => addStacks(new App({ autoSynth: false }), { settings, bundles: folder, imageFolder: folder });
+      expect(add).toThrow(
+        `functions: no bundle of reconcile, forward, heartbeat, probe, resync, health in ${folder}: run npm run build first`,
+      );
+    });
+  });
+
+  it("is said of the relay's image, with what to do", () => {
+    inEmptyFolder((folder) => {
+      writeFileSync(join(folder, "Dockerfile"), "FROM scratch\n");
+      expect(() => builtRelayImage(folder)).toThrow(
+        `relay: no dist/relay.js in ${folder}: run npm run build first, or name an image with relay.image`,
+      );
+    });
+  });
+
+  it("is said of a reserve that is smaller than what a queue may ask for", () => {
+    expect(() => checkReserved("tmc-test-probe", 10, 9)).toThrow(
+      "functions: tmc-test-probe reserves 9 concurrent runs, its queue may ask for 10",
+    );
+    expect(() => checkReserved("tmc-test-probe", 10, 10)).not.toThrow();
+  });
+});
