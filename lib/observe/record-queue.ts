@@ -3,8 +3,12 @@ import type { QueueEvent } from "../queue/queue-event.ts";
 import type { Metrics } from "./metrics.ts";
 
 /** Counts what happens in a queue; to be handed to it as its listener. */
-export function queueEventRecorder(metrics: Metrics): (event: QueueEvent) => void {
+export function queueEventRecorder(metrics: Pick<Metrics, "add" | "observe">): (event: QueueEvent) => void {
   return (event) => {
+    if (event.kind === "unreadable") {
+      if (event.error === undefined) metrics.add("tmc_queue_given_up_total", {});
+      return;
+    }
     const { kind, cluster: tenant } = event.item.key;
     switch (event.kind) {
       case "added":

@@ -3,8 +3,10 @@ import { ControllerError } from "../model/fault.ts";
 import { formatKey, type ObjectKey } from "../model/key.ts";
 import type { Next } from "../model/next.ts";
 import { type AfterFailure, afterFailure, type FailureSort, readableCause, sortOfFailure } from "./after-failure.ts";
+import { collapse } from "./collapse.ts";
 import { createFairLine } from "./fair-line.ts";
 import type { QueueEvent, SetAside } from "./queue-event.ts";
+import { refuseStrangeTime } from "./strange-time.ts";
 import { createTimetable } from "./timetable.ts";
 import type { Work, WorkItem, WorkQueue } from "./work-queue.ts";
 
@@ -140,11 +142,7 @@ export function createMemoryQueue({ clock, random, limits = {}, onEvent }: Memor
       entry.pending = { item, sinceMs };
       if (!entry.running) line.join(entry.key.cluster, entry);
     } else {
-      // The newest reason, unless the one that waits asks for more. No version is lost: a reader may want to know how fresh
-      // it has to be.
-      const resourceVersion = item.resourceVersion ?? pending.item.resourceVersion;
-      const reason = weightOf(item) < weightOf(pending.item) ? pending.item.reason : item.reason;
-      entry.pending = { item: { ...item, reason, resourceVersion }, sinceMs: pending.sinceMs };
+      entry.pending = { item: collapse(pending.item, item), sinceMs: pending.sinceMs };
     }
     tell({ kind: "added", item, collapsed: pending !== undefined });
     pump();
@@ -348,13 +346,4 @@ export function createMemoryQueue({ clock, random, limits = {}, onEvent }: Memor
       return redriven;
     },
   };
-}
-
-/** Two reasons have a cluster looked at where the others would only pass by; a wish for that must not get lost. */
-function weightOf({ reason }: WorkItem): number {
-  return reason === "on-demand" ? 2 : reason === "heartbeat" ? 1 : 0;
-}
-
-function refuseStrangeTime(seconds: number): void {
-  if (!Number.isFinite(seconds)) throw new RangeError(`queue: later by ${seconds} seconds is no time`);
 }

@@ -1,7 +1,10 @@
 import type { FailureSort } from "./after-failure.ts";
 import type { WorkItem } from "./work-queue.ts";
 
-/** How a run ended, seen from the queue: `drop` is a lasting fault, `returned` one that was cut off by the end of the process. */
+/**
+ * How a run ended, seen from the queue: `drop` is a lasting fault, `returned` one that was cut off or whose next message
+ * could not be sent; it is handed out again.
+ */
 export const outcomes = ["settled", "check-again", "retry", "drop", "set-aside", "returned"] as const;
 export type Outcome = (typeof outcomes)[number];
 
@@ -9,8 +12,24 @@ export type Outcome = (typeof outcomes)[number];
 export type QueueEvent = Readonly<
   | { kind: "added"; item: WorkItem /** It was waiting already. */; collapsed: boolean }
   | { kind: "delayed"; item: WorkItem; afterSeconds: number }
-  | { kind: "started"; item: WorkItem; waitedSeconds: number }
-  | { kind: "ended"; item: WorkItem; durationSeconds: number; outcome: "settled" | "check-again" | "returned" }
+  | {
+      kind: "started";
+      item: WorkItem;
+      /** From the sending of the oldest wish that is now worked on. */
+      waitedSeconds: number;
+      /** How many messages collapsed into this run, where a queue hands out messages. */
+      messages?: number;
+      /** How often the one that was handed out most had been, this time included; above 1, an earlier try never answered. */
+      receives?: number;
+    }
+  | {
+      kind: "ended";
+      item: WorkItem;
+      durationSeconds: number;
+      outcome: "settled" | "check-again" | "returned";
+      /** Why it was returned, where that was not the end of the time. */
+      error?: unknown;
+    }
   | {
       kind: "ended";
       item: WorkItem;
@@ -22,6 +41,15 @@ export type QueueEvent = Readonly<
       attempts: number;
       /** When it is tried again, for a retry. */
       afterSeconds: number | undefined;
+    }
+  | {
+      /** A message that nobody can read; it was set aside as it is. */
+      kind: "unreadable";
+      messageId: string;
+      cause: string;
+      receives: number;
+      /** Why it could not be set aside, and comes again. */
+      error?: unknown;
     }
 >;
 

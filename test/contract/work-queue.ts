@@ -3,6 +3,7 @@ import { ControllerError } from "../../lib/model/fault.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
 import { checkAgain, settled } from "../../lib/model/next.ts";
 import type { Work, WorkItem, WorkQueue } from "../../lib/queue/work-queue.ts";
+import { differenceOf } from "./work-queue-differences.ts";
 
 /** A queue under test, with its workers and its time in the test's hand. */
 export interface QueueUnderTest {
@@ -29,11 +30,13 @@ function gate() {
   return { passed: promise, open: () => resolve() };
 }
 
-/** The promises of a work queue, for every form of it. */
+/** The promises of a work queue, for every form of it; what a form is known not to keep has to fail. */
 export function workQueueContract(name: string, create: () => Promise<QueueUnderTest>): void {
   describe(`the work queue's contract: ${name}`, () => {
     let under: QueueUnderTest;
     let ran: string[];
+    const rule = (words: string, check: () => Promise<void>): void =>
+      (differenceOf(name, words) === undefined ? test : test.fails)(words, check);
     beforeEach(async () => {
       under = await create();
       ran = [];
@@ -57,21 +60,21 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
         throw error;
       };
 
-    test("what is sent is worked on", async () => {
+    rule("what is sent is worked on", async () => {
       under.start(noting(), { workers: 2 });
       await under.queue.send([item("one"), item("two")]);
       await under.pass(0);
       expect(ran.toSorted()).toEqual(["one", "two"]);
     });
 
-    test("what is sent before anybody works is kept", async () => {
+    rule("what is sent before anybody works is kept", async () => {
       await under.queue.send([item("one")]);
       under.start(noting(), { workers: 1 });
       await under.pass(0);
       expect(ran).toEqual(["one"]);
     });
 
-    test("adds while waiting collapse into one", async () => {
+    rule("adds while waiting collapse into one", async () => {
       await under.queue.send([item("one"), item("one")]);
       await under.queue.send([item("one")]);
       under.start(noting(), { workers: 3 });
@@ -79,7 +82,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(ran).toEqual(["one"]);
     });
 
-    test("a key is never in flight twice, and an add while it runs runs after", async () => {
+    rule("a key is never in flight twice, and an add while it runs runs after", async () => {
       const gates = [gate(), gate()];
       let now = 0;
       let most = 0;
@@ -107,7 +110,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(most).toBe(1);
     });
 
-    test("what is sent for later runs not before its time, and then once", async () => {
+    rule("what is sent for later runs not before its time, and then once", async () => {
       under.start(noting(), { workers: 1 });
       await under.queue.sendLater(item("one", "resync"), 60);
       await under.pass(59);
@@ -118,7 +121,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(ran).toEqual(["one"]);
     });
 
-    test("an earlier wish wins over a later one, whichever came first", async () => {
+    rule("an earlier wish wins over a later one, whichever came first", async () => {
       under.start(noting(), { workers: 1 });
       await under.queue.sendLater(item("one"), 60);
       await under.queue.sendLater(item("one"), 10);
@@ -128,7 +131,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(ran.toSorted()).toEqual(["one", "two"]);
     });
 
-    test("a run that wants to look again is run again after that time", async () => {
+    rule("a run that wants to look again is run again after that time", async () => {
       under.start(
         noting(
           async () => checkAgain(30),
@@ -158,7 +161,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       },
     );
 
-    test("a fault that lasts is not retried: its change will bring the key back", async () => {
+    rule("a fault that lasts is not retried: its change will bring the key back", async () => {
       under.start(noting(failing(new ControllerError("forbidden", "no access"))), { workers: 1 });
       await under.queue.send([item("one")]);
       for (let round = 0; round < 10; round++) await under.pass(31);
@@ -166,7 +169,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(await under.setAside()).toEqual([]);
     });
 
-    test("something unforeseen is set aside at the fifth time, its cause readable", async () => {
+    rule("something unforeseen is set aside at the fifth time, its cause readable", async () => {
       under.start(noting(failing(new TypeError("x is not a function"))), { workers: 1 });
       await under.queue.send([item("one")]);
       for (let round = 0; round < 10; round++) await under.pass(31);
@@ -177,7 +180,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(aside?.cause).toContain("x is not a function");
     });
 
-    test("what was set aside is worked on when it changes, and when it is sent again", async () => {
+    rule("what was set aside is worked on when it changes, and when it is sent again", async () => {
       under.start(
         noting(...Array<Work>(5).fill(failing(new TypeError("bug"))), async () => settled),
         { workers: 1 },
@@ -196,7 +199,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(await under.setAside()).toEqual([]);
     });
 
-    test("a retry does not hold back a fresh change of its key", async () => {
+    rule("a retry does not hold back a fresh change of its key", async () => {
       const unreachable = failing(new ControllerError("unreachable", "no route"));
       under.start(
         noting(...Array<Work>(6).fill(unreachable), async () => settled),
@@ -210,7 +213,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(ran).toHaveLength(7);
     });
 
-    test("a key that fails does not hold back another", async () => {
+    rule("a key that fails does not hold back another", async () => {
       under.start(
         noting(async ({ key }) => {
           if (key.name === "bad") throw new ControllerError("unreachable", "no route");
@@ -223,7 +226,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(ran).toContain("good");
     });
 
-    test("a tenant with much to do does not hold back another", async () => {
+    rule("a tenant with much to do does not hold back another", async () => {
       const many = Array.from({ length: 100 }, (_, index) => item(`noisy-${index}`));
       await under.queue.send(many);
       await under.queue.send([item("quiet", "changed", "tenant-b")]);
@@ -233,7 +236,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(ran.indexOf("quiet")).toBeLessThan(20);
     });
 
-    test("a stop waits for what is in flight and loses nothing that was not begun", async () => {
+    rule("a stop waits for what is in flight and loses nothing that was not begun", async () => {
       const one = gate();
       let done = false;
       under.start(

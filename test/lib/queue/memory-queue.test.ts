@@ -6,9 +6,10 @@ import { createMemoryQueue, type MemoryQueueOptions } from "../../../lib/queue/m
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
 import type { Work, WorkItem } from "../../../lib/queue/work-queue.ts";
 import { workQueueContract } from "../../contract/work-queue.ts";
+import { memory } from "../../contract/work-queue-differences.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 
-workQueueContract("in memory", async () => {
+workQueueContract(memory, async () => {
   const clock = createManualClock();
   const queue = createMemoryQueue({ clock, random: () => 0.99 });
   let running: { stop: AbortController; ended: Promise<void> } | undefined;
@@ -345,7 +346,7 @@ describe("memory queue", () => {
     });
     await queue.sendLater(item("1"), 2);
     await pass(2);
-    expect(events.map((event) => [event.kind, event.item.reason])).toEqual([
+    expect(events.map((event) => [event.kind, "item" in event && event.item.reason])).toEqual([
       ["delayed", "changed"],
       ["added", "changed"],
       ["started", "changed"],

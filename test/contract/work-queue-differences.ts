@@ -1,0 +1,31 @@
+/** A promise of the work queue that a form of it does not keep. */
+export type Difference = Readonly<{
+  /** The name of the case in the contract. */
+  rule: string;
+  /** The forms that differ, by the name they run the contract under. */
+  forms: readonly string[];
+  why: string;
+}>;
+
+export const memory = "in memory";
+export const fauxqs = "SQS on fauxqs";
+export const endpoint = "SQS on AWS_ENDPOINT_URL";
+
+/** All that is known to differ. A case that is listed is expected to fail: when it passes, the list is out of date. */
+export const knownDifferences: readonly Difference[] = [
+  {
+    rule: "a tenant with much to do does not hold back another",
+    forms: [fauxqs, endpoint],
+    why: "a FIFO queue hands lines out in the order they were filled, and knows of no tenants",
+  },
+  {
+    rule: "adds while waiting collapse into one",
+    forms: [fauxqs],
+    why: "it hands out one message of a line at a time, so that each is a run; SQS hands out up to ten, which are one",
+  },
+];
+
+/** Says why a form does not keep a rule; undefined when it has to. */
+export function differenceOf(form: string, rule: string): string | undefined {
+  return knownDifferences.find((one) => one.rule === rule && one.forms.includes(form))?.why;
+}

@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { BatchRunner } from "../../../lib/queue/batch-runner.ts";
+import type { Outage } from "../../../lib/queue/outages.ts";
+import { createSqsQueue } from "../../../lib/queue/sqs.ts";
+import type { QueueUrls, SqsClient } from "../../../lib/queue/sqs-client.ts";
+import { fetchMessages } from "../../../lib/queue/sqs-fetch.ts";
+import { failedSeconds, runSqsWorker, type SqsWorkerOptions } from "../../../lib/queue/sqs-worker.ts";
+import { parseBody, type WorkMessage } from "../../../lib/queue/work-message.ts";
+import { eventually } from "../../support/eventually.ts";
+import { createManualClock } from "../../support/manual-clock.ts";
+import { createQueues, interceptSqs, type SqsCall, startSqs } from "../../support/sqs.ts";
+
+let server: Awaited<ReturnType<typeof startSqs>>;
+let urls: QueueUrls;
+beforeAll(async () => {
+  server = await startSqs();
+});
+afterAll(() => server.stop());
+beforeEach(async () => {
+  ({ urls } = await createQueues(server.sqs));
+});
+
+const item = (name: string, more: Partial<WorkMessage> = {}): WorkMessage => ({
+  key: { cluster: "t", kind: "WorkloadPlacement", name },
+  reason: "changed",
+  ...more,
+});
+const send = (...names: string[]) => createSqsQueue({ sqs: server.sqs, urls }).send(names.map((name) => item(name)));
+const nobody: BatchRunner = async () => ({ failed: [] });
+
+function begin(run: BatchRunner, options: Partial<SqsWorkerOptions> = {}) {
+  const stop = new AbortController();
+  const ran: string[] = [];
+  const outages: Outage[] = [];
+  const ended = runSqsWorker({
+    sqs: server.sqs,
+    urls,
+    run: async (records, signal, drain) => {
+      ran.push(...records.map(({ body }) => parseBody(body).key.name));
+      return run(records, signal, drain);
+    },
+    signal: stop.signal,
+    waitSeconds: 1,
+    onOutage: (outage) => outages.push(outage),
+    ...options,
+  });
+  return {
+    ran,
+    outages,
+    ended,
+    stop: async () => {
+      stop.abort();
+      await ended;
+    },
+    signal: stop,
+  };
+}
+const until = (holds: () => boolean, what: string) => eventually(async () => (holds() ? undefined : what));
+
+/** Notes the calls of a client. */
+function noting(sqs: SqsClient, answer?: (call: SqsCall, pass: () => Promise<unknown>) => Promise<unknown>) {
+  const calls: SqsCall[] = [];
+  const client = interceptSqs(sqs, (call, pass) => {
+    calls.push(call);
+    return answer === undefined ? pass() : answer(call, pass);
+  });
+  return { calls, client };
+}
+
+describe("the worker on SQS", () => {
+  test("what has ended is deleted, what has failed comes again after a moment", async () => {
+    const { calls, client } = noting(server.sqs);
+    const worker = begin(
+      async (records) => ({
+        failed: records.filter(({ body }) => parseBody(body).key.name === "bad").map(({ messageId }) => messageId),
+      }),
+      { sqs: client },
+    );
+    await send("good", "bad");
+    const given = () => calls.filter(({ name }) => name === "ChangeMessageVisibilityBatch");
+    await until(() => given().length > 0 && worker.ran.includes("good"), "neither was answered");
+    await worker.stop();
+    expect(given()[0]?.input.Entries).toMatchObject([{ VisibilityTimeout: 5 }]);
+    const deleted = calls.filter(({ name }) => name === "DeleteMessageBatch").flatMap(({ input }) => input.Entries);
+    expect(deleted).toHaveLength(1);
+  });
+
+  test("what fails again and again comes ever later: a minute without a queue to send on to gives nothing up", () => {
+    const waits = [1, 2, 3, 4, 5].map(failedSeconds);
+    expect(waits).toEqual([5, 15, 45, 120, 120]);
+  });
+
+  test("batches are worked on beside each other", async () => {
+    const gate = Promise.withResolvers<void>();
+    const worker = begin(
+      async (records) => {
+        if (records.some(({ body }) => parseBody(body).key.name === "slow")) await gate.promise;
+        return { failed: [] };
+      },
+      { batches: 2 },
+    );
+    await send("slow");
+    await until(() => worker.ran.includes("slow"), "the slow one was not begun");
+    await send("quick");
+    await until(() => worker.ran.includes("quick"), "the quick one waits for the slow one");
+    gate.resolve();
+    await worker.stop();
+  });
+
+  test("the delay queue is left alone, unless it is asked to hand on", async () => {
+    const queue = createSqsQueue({ sqs: server.sqs, urls });
+    await queue.sendLater(item("web", { reason: "resync" }), 1);
+    const { calls, client } = noting(server.sqs);
+    const idle = begin(nobody, { sqs: client });
+    await until(() => calls.length > 1, "it does not ask");
+    await idle.stop();
+    expect(calls.some(({ input }) => input.QueueUrl === urls.delay)).toBe(false);
+    const forwarding = begin(nobody, { forward: true });
+    await until(() => forwarding.ran.includes("web"), "nothing was handed on");
+    await forwarding.stop();
+    expect(await fetchMessages(server.sqs, urls.delay, { waitSeconds: 0 })).toEqual([]);
+  });
+
+  test("a drain lets what is under way end, and deletes it", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { calls, client } = noting(server.sqs);
+    const worker = begin(
+      async () => {
+        await gate.promise;
+        return { failed: [] };
+      },
+      { sqs: client },
+    );
+    await send("web");
+    await until(() => worker.ran.length > 0, "it was not begun");
+    worker.signal.abort();
+    gate.resolve();
+    await worker.ended;
+    expect(calls.filter(({ name }) => name === "DeleteMessageBatch")).toHaveLength(1);
+  });
+
+  test("a stop does not take back its question, or the answer would go to nobody; what it brings is given back", async () => {
+    const asked = Promise.withResolvers<void>();
+    const stopped = Promise.withResolvers<void>();
+    // The queue hands a message to the question that waits, just after the worker was told to stop.
+    const { calls, client } = noting(server.sqs, async ({ name, signal }, pass) => {
+      if (name !== "ReceiveMessage") return pass();
+      asked.resolve();
+      await stopped.promise;
+      signal?.throwIfAborted();
+      return pass();
+    });
+    const beginsNothingMore: BatchRunner = async (records, _, drain) => ({
+      failed: drain?.aborted === true ? records.map(({ messageId }) => messageId) : [],
+    });
+    const worker = begin(beginsNothingMore, { sqs: client, batches: 1 });
+    await asked.promise;
+    await send("web");
+    worker.signal.abort();
+    stopped.resolve();
+    await worker.ended;
+    expect(calls.map(({ name }) => name)).toEqual(["ReceiveMessage", "ChangeMessageVisibilityBatch"]);
+    expect(await fetchMessages(server.sqs, urls.work, { waitSeconds: 0 })).toHaveLength(1);
+  });
+
+  test("what is still under way after the grace is cut off and given back at once", async () => {
+    const clock = createManualClock();
+    const cutOff: BatchRunner = (records, signal) =>
+      new Promise((resolve) => {
+        const failed = records.map(({ messageId }) => messageId);
+        signal.addEventListener("abort", () => resolve({ failed }), { once: true });
+      });
+    const worker = begin(cutOff, { clock, graceSeconds: 5, batches: 1 });
+    await send("web");
+    await until(() => worker.ran.length > 0, "it was not begun");
+    worker.signal.abort();
+    clock.advance(4_900);
+    expect(await Promise.race([worker.ended.then(() => "ended"), Promise.resolve("waits")])).toBe("waits");
+    clock.advance(200);
+    await worker.ended;
+    expect(clock.pending).toBe(0);
+    expect(await fetchMessages(server.sqs, urls.work, { waitSeconds: 0 })).toHaveLength(1);
+  });
+
+  test("a batch that takes too long is cut off, and the others go on", async () => {
+    const clock = createManualClock();
+    const stuck: BatchRunner = (records, signal) =>
+      new Promise((resolve) => {
+        if (!records.some(({ body }) => parseBody(body).key.name === "stuck")) resolve({ failed: [] });
+        const failed = records.map(({ messageId }) => messageId);
+        signal.addEventListener("abort", () => resolve({ failed }), { once: true });
+      });
+    const worker = begin(stuck, { clock, batchSeconds: 60, batches: 1 });
+    await send("stuck");
+    await until(() => worker.ran.length > 0, "it was not begun");
+    await send("next");
+    clock.advance(60_000);
+    await until(() => worker.ran.includes("next"), "the next one waits");
+    await worker.stop();
+  });
+
+  test("a queue that is away is asked ever less often, and that is news once; then the work goes on", async () => {
+    const clock = createManualClock();
+    let isAway = true;
+    const { calls, client } = noting(server.sqs, async (_, pass) => {
+      if (isAway) throw Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
+      return pass();
+    });
+    const worker = begin(nobody, { sqs: client, clock, batches: 3, random: () => 0.99 });
+    for (let minute = 0; minute < 10; minute++) {
+      for (let second = 0; second < 60; second++) {
+        clock.advance(1_000);
+        await new Promise(setImmediate);
+      }
+    }
+    expect(calls.length, "three pollers, every half minute").toBeLessThan(90);
+    expect(calls.length).toBeGreaterThan(45);
+    expect(worker.outages).toMatchObject([
+      { kind: "begun", error: { message: expect.stringContaining("ECONNREFUSED") } },
+    ]);
+    isAway = false;
+    await send("web");
+    await until(() => {
+      clock.advance(1_000);
+      return worker.ran.includes("web") && worker.outages.length > 1;
+    }, "it does not go on");
+    expect(worker.outages.map(({ kind }) => kind)).toEqual(["begun", "ended"]);
+    await worker.stop();
+  });
+
+  test("a stop while the queue is away ends at once and leaves no timer", async () => {
+    const clock = createManualClock();
+    const client = interceptSqs(server.sqs, async () => {
+      throw new Error("away");
+    });
+    const worker = begin(nobody, { sqs: client, clock });
+    await until(() => worker.outages.length > 0, "it has not noticed");
+    await worker.stop();
+    expect(clock.pending).toBe(0);
+  });
+});
