@@ -44,6 +44,25 @@ const endpoint = object("Where the cluster is, for a Secret that holds a token a
   }),
 });
 
+const eksCluster = object(
+  "An EKS cluster that carries the tag tmc.kcp.io/logical-cluster with this workspace's logical cluster as its value. TMC asks AWS for its address and signs in with its own role.",
+  {
+    clusterName: required(
+      text("Its name in EKS.", { minLength: 1, maxLength: 100, pattern: "^[0-9A-Za-z][A-Za-z0-9_-]*$" }),
+    ),
+    region: required(
+      text("Its region, for example eu-central-1.", {
+        maxLength: 32,
+        pattern: "^[a-z]{2}(-[a-z]{2,12}){1,2}-[0-9]{1,2}$",
+      }),
+    ),
+    account: text(
+      "The AWS account it is in, where that is not TMC's own. TMC then takes the role tmc/<logical cluster> there, with the logical cluster as external id.",
+      { pattern: "^[0-9]{12}$" },
+    ),
+  },
+);
+
 const quantity = (description: string) => text(description, { minLength: 1, maxLength: 63 });
 
 const amounts = (description: string) =>
@@ -51,6 +70,8 @@ const amounts = (description: string) =>
     cpu: quantity("Processors, as a quantity."),
     memory: quantity("Bytes of memory, as a quantity."),
     pods: quantity("How many pods, as a quantity."),
+    storage: quantity("Bytes of the nodes' own disks for pods, as a quantity; left out when nodes do not say."),
+    gpu: quantity("Graphics processors of any make, as a quantity; left out when there are none."),
   });
 
 const servedApi = object("What is served under one group and version.", {
@@ -93,9 +114,18 @@ export const clusterRegistration = defineKind({
     taints: list("What keeps work away from the cluster.", taint, { maxItems: 64 }),
     unschedulable: flag("Lets no new work in; what is there stays."),
     endpoint,
-    credentials: object("How TMC gets in. It names where the credentials are and never holds them.", {
-      secretRef: required(secretReference),
-    }),
+    credentials: object(
+      "How TMC gets in, one way of these. It names where the credentials are and never holds them. Without it the operator's own arrangement counts.",
+      {
+        secretRef: secretReference,
+        eks: eksCluster,
+        secretsManager: object(
+          "The AWS Secrets Manager secret tmc/<logical cluster>/<name of this registration> of TMC's own account: a kubeconfig, or server, ca and token.",
+          {},
+        ),
+      },
+      { minProperties: 1, maxProperties: 1 },
+    ),
   }),
   status: object("What TMC has seen of the cluster.", {
     conditions,

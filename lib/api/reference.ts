@@ -110,8 +110,10 @@ function rulesOf(schema: OpenApiSchema, mandatory: boolean): string {
   const length = limits("length", schema.minLength, schema.maxLength);
   const value = limits("value", schema.minimum, schema.maximum);
   const items = limits("entries", schema.minItems, schema.maxItems);
+  const isOneOf = schema.minProperties === 1 && schema.maxProperties === 1;
   return [
     mandatory ? "required" : undefined,
+    isOneOf ? "exactly one of its fields" : undefined,
     schema.default === undefined ? undefined : `default ${code(JSON.stringify(schema.default))}`,
     schema.enum === undefined ? undefined : `one of ${schema.enum.map(code).join(", ")}`,
     keys === undefined ? undefined : `one for each ${keys.map(code).join(", ")}`,

@@ -14,6 +14,7 @@ export type OpenApiSchema = Readonly<{
   maximum?: number;
   minItems?: number;
   maxItems?: number;
+  minProperties?: number;
   maxProperties?: number;
   required?: readonly string[];
   properties?: Readonly<Record<string, OpenApiSchema>>;
@@ -131,7 +132,7 @@ export function listMap<T extends object>(
 export function object<const S extends Shape>(
   description: string,
   shape: S,
-  rules: Pick<OpenApiSchema, "x-kubernetes-map-type"> = {},
+  rules: Pick<OpenApiSchema, "x-kubernetes-map-type" | "minProperties" | "maxProperties"> = {},
 ): Field<ObjectOf<S>> {
   const fields = Object.entries(shape);
   const mandatory = fields.filter(([, field]) => field.mandatory === true).map(([name]) => name);

@@ -44,6 +44,14 @@ export function formatClusters(
   return formatTable(wide ? [...columns, ...more] : columns, rows);
 }
 
+function credentialsOf({ credentials }: ClusterRegistration["spec"]): string {
+  if (credentials?.secretRef !== undefined) {
+    return `secret ${credentials.secretRef.namespace}/${credentials.secretRef.name}`;
+  }
+  if (credentials?.eks !== undefined) return `EKS cluster ${credentials.eks.clusterName} in ${credentials.eks.region}`;
+  return credentials?.secretsManager === undefined ? "the controller's own" : "AWS Secrets Manager";
+}
+
 /** Everything that is known about a cluster, for people. */
 export function describeCluster(
   registration: ClusterRegistration,
@@ -55,7 +63,6 @@ export function describeCluster(
   const users = placements
     .filter(({ status: placed }) => placed?.selectedClusters?.includes(metadata.name ?? "") === true)
     .map(({ metadata: { name = "" } }) => name);
-  const secret = spec.credentials?.secretRef;
   return formatFields([
     ["Name", metadata.name],
     ["Location", spec.location],
@@ -70,7 +77,7 @@ export function describeCluster(
     ["Allocatable", amountsOf(status?.allocatable)],
     ["Capabilities", capabilitiesOf(registration)],
     ["Taints", (spec.taints ?? []).map(formatTaint).join("\n")],
-    ["Credentials", secret === undefined ? "the controller's own" : `secret ${secret.namespace}/${secret.name}`],
+    ["Credentials", credentialsOf(spec)],
     ["Credentials end", status?.credentialsExpire],
     ["Placements", users.join(", ")],
     ["Age", ageOf(metadata.creationTimestamp, nowMs) ?? ""],
@@ -110,10 +117,11 @@ function capabilitiesOf({ spec, status }: ClusterRegistration): string {
 }
 
 function amountsOf(
-  amounts: Readonly<{ cpu?: string; memory?: string; pods?: string }> | undefined,
+  amounts: Readonly<{ cpu?: string; memory?: string; pods?: string; storage?: string; gpu?: string }> | undefined,
 ): string | undefined {
   if (amounts === undefined) return undefined;
-  return Object.entries({ cpu: amounts.cpu, memory: amounts.memory, pods: amounts.pods })
+  const { cpu, memory, pods, storage, gpu } = amounts;
+  return Object.entries({ cpu, memory, pods, storage, gpu })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name} ${value}`)
     .join(", ");

@@ -22,13 +22,18 @@ export interface Connections {
 
 export type ConnectionsOptions = Readonly<{
   openTransport: OpenTransport;
+  /** How many clusters are kept connected; the one that was used longest ago goes first. @default all */
+  most?: number | undefined;
   clock?: Clock | undefined;
   random?: (() => number) | undefined;
 }>;
 
+type Connected = Readonly<{ fingerprint: string; client: KubeClient }>;
+
 /** Keeps one client, with its pool of connections, for each registered cluster. */
-export function createConnections({ openTransport, clock, random }: ConnectionsOptions): Connections {
-  const open = new Map<string, Readonly<{ fingerprint: string; client: KubeClient }>>();
+export function createConnections(options: ConnectionsOptions): Connections {
+  const { openTransport, most = Number.POSITIVE_INFINITY, clock, random } = options;
+  const open = new Map<string, Connected>();
   const closing = new Set<Promise<void>>();
 
   const end = (client: KubeClient): Promise<void> => {
@@ -36,16 +41,29 @@ export function createConnections({ openTransport, clock, random }: ConnectionsO
     closing.add(ended);
     return ended;
   };
+  /** Makes it the one that was used last. */
+  const use = (id: string, connected: Connected): void => {
+    open.delete(id);
+    open.set(id, connected);
+  };
   return {
     clientFor: (key, { endpoint, fingerprint, givenBy }) => {
       const id = formatKey(key);
       const before = open.get(id);
-      if (before?.fingerprint === fingerprint) return before.client;
+      if (before?.fingerprint === fingerprint) {
+        use(id, before);
+        return before.client;
+      }
       const transport = openTransport(endpoint, { key, givenBy });
       const client = createKubeClient({ endpoint, transport, name: `cluster ${key.name}`, clock, random });
-      open.set(id, { fingerprint, client });
+      use(id, { fingerprint, client });
       // Requests that are on their way end well; nobody waits for them. A failure to close is of no use to anyone.
       if (before !== undefined) end(before.client).catch(() => {});
+      for (const [oldest, unused] of open) {
+        if (open.size <= most) break;
+        open.delete(oldest);
+        end(unused.client).catch(() => {});
+      }
       return client;
     },
     drop: async (key) => {

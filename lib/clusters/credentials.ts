@@ -41,19 +41,28 @@ export interface CredentialSource {
   forget(key: ObjectKey): void;
 }
 
-/** Asks the registration's own secret where it names one, and the operator's files otherwise. */
-export function createCredentialSource(
-  sources: Readonly<{ secret?: CredentialSource | undefined; file?: CredentialSource | undefined }>,
-): CredentialSource {
+/** The ways in which a registration can name its credentials: the fields of `spec.credentials`. */
+export type NamedCredentials = keyof NonNullable<ClusterRegistration["spec"]["credentials"]>;
+
+/** A source for each way that is offered, and one for registrations that name none. */
+export type CredentialSources = Readonly<Partial<Record<NamedCredentials | "otherwise", CredentialSource | undefined>>>;
+
+const namedCredentials: readonly NamedCredentials[] = ["secretRef", "eks", "secretsManager"];
+
+/** Asks the source that a registration names, and the operator's own where it names none. */
+export function createCredentialSource(sources: CredentialSources): CredentialSource {
   return {
     find: async (wanted, signal) => {
-      const named = wanted.registration.spec.credentials !== undefined;
-      const source = named ? sources.secret : sources.file;
-      return source?.find(wanted, signal) ?? notConfigured("no credentials are configured for the cluster");
+      const credentials = wanted.registration.spec.credentials;
+      const named = namedCredentials.find((each) => credentials?.[each] !== undefined);
+      const source = sources[named ?? "otherwise"];
+      if (source !== undefined) return source.find(wanted, signal);
+      if (named === undefined) return notConfigured("no credentials are configured for the cluster");
+      return notConfigured(`credentials of the kind ${named} are not offered here`);
     },
     forget: (key) => {
-      sources.secret?.forget(key);
-      sources.file?.forget(key);
+      // The same one may stand for two ways.
+      for (const source of new Set(Object.values(sources))) source?.forget(key);
     },
   };
 }
@@ -87,7 +96,8 @@ export async function asOutcome(
   };
 }
 
-function fingerprintOf({ token: _, ...endpoint }: Endpoint, token: string | undefined): string {
+/** The same text for the same way into a cluster; it gives no secret away. */
+export function fingerprintOf({ token: _, ...endpoint }: Endpoint, token: string | undefined): string {
   return createHash("sha256")
     .update(JSON.stringify([endpoint, token ?? null]))
     .digest("base64url");

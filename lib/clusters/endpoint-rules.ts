@@ -8,6 +8,11 @@ export type EndpointRules = Readonly<{
    * clusters live there. Link-local and metadata addresses stay refused: no API server is there. @default false
    */
   allowPrivateEndpoints?: boolean | undefined;
+  /**
+   * Networks that tenants' servers may be in besides public addresses, as CIDRs (`parseRanges`); the same addresses as above
+   * stay refused. @default none
+   */
+  allowedRanges?: readonly string[] | undefined;
 }>;
 
 type Range = readonly [network: string, prefix: number];
@@ -48,6 +53,23 @@ const carriers: readonly Range[] = [
 ];
 const metadataNames: ReadonlySet<string> = new Set(["metadata", "metadata.google.internal", "instance-data"]);
 
+/** Reads networks with commas between, `10.0.0.0/8,fd00::/8`; throws with everything that is wrong with them. */
+export function parseRanges(text: string): readonly string[] {
+  const ranges = text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+  const wrong = ranges.filter((range) => rangeOf(range) === undefined).map((range) => `"${range}"`);
+  if (wrong.length === 0) return ranges;
+  throw new ControllerError("invalid", `${wrong.join(", ")}: not a network like 10.0.0.0/8`);
+}
+
+function rangeOf(text: string): Range | undefined {
+  const [, network = "", prefix = ""] = /^([0-9a-f.:]+)\/(\d{1,3})$/i.exec(text) ?? [];
+  const family = isIP(network);
+  return family !== 0 && Number(prefix) <= (family === 6 ? 128 : 32) ? [network, Number(prefix)] : undefined;
+}
+
 const listOf = (ranges: readonly Range[]): BlockList => {
   const list = new BlockList();
   for (const [network, prefix] of ranges) list.addSubnet(network, prefix, isIP(network) === 6 ? "ipv6" : "ipv4");
@@ -58,12 +80,17 @@ const nearby = listOf(privateRanges);
 const carrying = listOf(carriers);
 
 /** Says why a tenant may not have us connect to an address; undefined when it may. */
-export function addressRefusal(address: string, { allowPrivateEndpoints = false }: EndpointRules): string | undefined {
+export function addressRefusal(
+  address: string,
+  { allowPrivateEndpoints = false, allowedRanges = [] }: EndpointRules,
+): string | undefined {
   const family = isIP(address);
   if (family === 0) return "its address is not an IP address";
   const kind = family === 6 ? "ipv6" : "ipv4";
   if (never.check(address, kind)) return "its address is link-local or a metadata service's";
   if (allowPrivateEndpoints) return undefined;
+  const allowed = allowedRanges.map(rangeOf).filter((range) => range !== undefined);
+  if (allowed.length > 0 && listOf(allowed).check(address, kind)) return undefined;
   if (nearby.check(address, kind)) return "its address is in a private network";
   if (kind === "ipv6" && carrying.check(address, kind)) return "its address leads into another network";
   return undefined;
@@ -89,7 +116,9 @@ export function serverRefusal(server: string, rules: EndpointRules): string | un
   }
   if (metadataNames.has(host)) return "the server is refused: its name is a metadata service's";
   const isThisMachine = host === "localhost" || host.endsWith(".localhost");
-  if (isThisMachine && rules.allowPrivateEndpoints !== true) return "the server is refused: its name is this machine's";
+  if (isThisMachine && ["127.0.0.1", "::1"].every((address) => addressRefusal(address, rules) !== undefined)) {
+    return "the server is refused: its name is this machine's";
+  }
   return undefined;
 }
 

@@ -6,6 +6,7 @@ import type { Clock } from "../model/clock.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey } from "../model/key.ts";
+import { longestKubeconfig, pemOf } from "./credential-text.ts";
 import {
   asOutcome,
   type CredentialSource,
@@ -29,8 +30,6 @@ type Remembered = Readonly<{ generation: number; untilMs: number; result: Endpoi
 const rememberMs = 5 * 60_000;
 /** Who has just created a missing secret should not wait for long. */
 const rememberMissingMs = 60_000;
-/** A kubeconfig with certificates takes some ten kilobytes; parsing what a tenant wrote must stay cheap. */
-const longestKubeconfig = 256 * 1024;
 
 const defaultKey = "kubeconfig";
 
@@ -86,7 +85,7 @@ type Held = Readonly<{ where: string; data: Readonly<Record<string, string>>; ru
 
 function endpointOf(registration: ClusterRegistration, { where, data, rules }: Held): Endpoint | NotConfigured {
   const { endpoint, credentials } = registration.spec;
-  const key = credentials?.secretRef.key ?? defaultKey;
+  const key = credentials?.secretRef?.key ?? defaultKey;
   const kubeconfig = textOf(data, key);
   if (kubeconfig === undefined) {
     if (endpoint === undefined) return notConfigured(`${where} has no entry ${key}`);
@@ -95,7 +94,7 @@ function endpointOf(registration: ClusterRegistration, { where, data, rules }: H
     return allowed(
       {
         server: endpoint.server.replace(/\/+$/, ""),
-        ca: pemOf(endpoint.caBundle) ?? textOf(data, "ca.crt"),
+        ca: endpoint.caBundle ? pemOf(endpoint.caBundle) : textOf(data, "ca.crt"),
         token: async () => token,
       },
       rules,
@@ -122,10 +121,4 @@ function allowed(endpoint: Endpoint, rules: EndpointRules): Endpoint | NotConfig
 function textOf(data: Readonly<Record<string, string>>, key: string): string | undefined {
   const value = Object.hasOwn(data, key) ? data[key] : undefined;
   return value === undefined || value === "" ? undefined : Buffer.from(value, "base64").toString("utf8");
-}
-
-/** Certificates as PEM, or as the base64 of it that Kubernetes' own objects carry. */
-function pemOf(bundle: string | undefined): string | undefined {
-  if (bundle === undefined || bundle === "") return undefined;
-  return bundle.includes("-----BEGIN ") ? bundle : Buffer.from(bundle, "base64").toString("utf8");
 }

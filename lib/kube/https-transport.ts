@@ -6,7 +6,7 @@ import {
   type RequestOptions,
 } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import type { Socket } from "node:net";
+import type { LookupFunction, Socket } from "node:net";
 import { type Clock, systemClock } from "../model/clock.ts";
 import { parseServerAddress } from "./server-address.ts";
 import type { Endpoint, Transport, TransportRequest, TransportResponse } from "./transport.ts";
@@ -19,6 +19,8 @@ export type HttpsTransportOptions = Readonly<{
   connectTimeoutMs?: number | undefined;
   /** @default 256 MiB */
   largestBodyBytes?: number | undefined;
+  /** Resolves the server's name, for callers that check where they connect to. @default the system's */
+  lookup?: LookupFunction | undefined;
   clock?: Clock | undefined;
 }>;
 
@@ -31,7 +33,12 @@ export function createHttpsTransport(endpoint: Endpoint, options: HttpsTransport
   const secure = address.protocol === "https:";
   const createAgent = (maxSockets: number): HttpAgent => {
     // The agent's time-out ends idle sockets; on a socket in use it only makes an event that nobody listens to.
-    const pooling = { keepAlive: true, maxSockets, timeout: idleTimeoutMs };
+    const pooling = {
+      keepAlive: true,
+      maxSockets,
+      timeout: idleTimeoutMs,
+      ...(options.lookup !== undefined && { lookup: options.lookup }),
+    };
     if (!secure) return new HttpAgent(pooling);
     return new HttpsAgent({
       ...pooling,

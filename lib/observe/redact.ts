@@ -52,6 +52,9 @@ const secretTexts: readonly Readonly<{ pattern: RegExp; keep: string }>[] = [
   { pattern: /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, keep: "" },
   { pattern: /\b(Bearer|Basic)\s+[\w.~+/=-]+/gi, keep: "$1 " },
   { pattern: /\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/g, keep: "" },
+  // A token for EKS, and what makes a signed URL of AWS one that anybody can use.
+  { pattern: /(\bk8s-aws-v1\.)[\w-]+/g, keep: "$1" },
+  { pattern: /(\bX-Amz-(?:Signature|Credential|Security-Token)=)[^\s"'&]+/gi, keep: "$1" },
   { pattern: /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@:]*:[^\s/@]*@/gi, keep: "$1" },
   {
     // A line of a kubeconfig or of a Secret, a query, a command's option.

@@ -36,7 +36,14 @@ export type Healthy = Expiring &
 export type Look = NoWayIn | Failed | Healthy;
 
 export type ServedApi = Readonly<{ groupVersion: string; kinds: readonly string[] }>;
-export type Amounts = Readonly<{ cpu: string; memory: string; pods: string }>;
+export type Amounts = Readonly<{
+  cpu: string;
+  memory: string;
+  pods: string;
+  /** Left out when no node says anything of it. */
+  storage?: string;
+  gpu?: string;
+}>;
 export type NodeFacts = Readonly<{
   nodes: Readonly<{ ready: number; total: number }>;
   capacity: Amounts;

@@ -27,11 +27,24 @@ function isSomeGpu([resource, amount]: readonly [string, unknown]): boolean {
 }
 
 function sumOf(nodes: readonly KubeObject[], field: "capacity" | "allocatable"): Amounts {
-  const sum = (resource: string): string => {
-    const amounts = nodes.map((node) => amountsOf(node, field)[resource]).filter(isQuantity);
-    return formatQuantity(amounts.map(parseQuantity).reduce((total, each) => addQuantities(total, each), zeroQuantity));
+  const all = nodes.flatMap((node) => Object.entries(amountsOf(node, field)));
+  const sum = (isWanted: (entry: readonly [string, unknown]) => boolean): string | undefined => {
+    const amounts = all.filter(isWanted).map(([, amount]) => amount);
+    const quantities = amounts.filter(isQuantity).map(parseQuantity);
+    if (quantities.length === 0) return undefined;
+    return formatQuantity(quantities.reduce((total, each) => addQuantities(total, each), zeroQuantity));
   };
-  return { cpu: sum("cpu"), memory: sum("memory"), pods: sum("pods") };
+  const sumNamed = (name: string) => sum(([resource]) => resource === name);
+  const none = formatQuantity(zeroQuantity);
+  const storage = sumNamed("ephemeral-storage");
+  const gpu = sum(isSomeGpu);
+  return {
+    cpu: sumNamed("cpu") ?? none,
+    memory: sumNamed("memory") ?? none,
+    pods: sumNamed("pods") ?? none,
+    ...(storage !== undefined && { storage }),
+    ...(gpu !== undefined && { gpu }),
+  };
 }
 
 function isReady({ status }: KubeObject): boolean {

@@ -33,6 +33,25 @@ describe("a good object passes", () => {
       clusterRegistration,
       registration({ location: "a", capabilities: [{ type: "compute", available: true }, { type: "gpu" }] }),
     ],
+    "a registration with a Secret": [
+      clusterRegistration,
+      registration({ location: "a", credentials: { secretRef: { namespace: "default", name: "east" } } }),
+    ],
+    "a registration of an EKS cluster": [
+      clusterRegistration,
+      registration({ location: "a", credentials: { eks: { clusterName: "East_1", region: "us-gov-west-1" } } }),
+    ],
+    "a registration of an EKS cluster in another account": [
+      clusterRegistration,
+      registration({
+        location: "a",
+        credentials: { eks: { clusterName: "east", region: "eu-central-1", account: "123456789012" } },
+      }),
+    ],
+    "a registration with Secrets Manager": [
+      clusterRegistration,
+      registration({ location: "a", credentials: { secretsManager: {} } }),
+    ],
     "a registration with a status": [
       clusterRegistration,
       registration(
@@ -108,6 +127,37 @@ describe("a bad value is refused by its field", () => {
       clusterRegistration,
       registration({ location: "a", capabilities: Array.from({ length: 65 }, (_, index) => ({ type: `c${index}` })) }),
       ".spec.capabilities",
+    ],
+    "credentials of no kind": [
+      clusterRegistration,
+      registration({ location: "a", credentials: {} }),
+      ".spec.credentials",
+    ],
+    "credentials of two kinds": [
+      clusterRegistration,
+      registration({
+        location: "a",
+        credentials: { secretsManager: {}, eks: { clusterName: "east", region: "eu-central-1" } },
+      }),
+      ".spec.credentials",
+    ],
+    "a secret of Secrets Manager by name": [
+      clusterRegistration,
+      registration({ location: "a", credentials: { secretsManager: { name: "tmc/other/east" } } }),
+      ".spec.credentials.secretsManager.name",
+    ],
+    "a region that leads elsewhere": [
+      clusterRegistration,
+      registration({ location: "a", credentials: { eks: { clusterName: "east", region: "x.evil.example.com" } } }),
+      ".spec.credentials.eks.region",
+    ],
+    "a role by its name": [
+      clusterRegistration,
+      registration({
+        location: "a",
+        credentials: { eks: { clusterName: "east", region: "eu-central-1", roleArn: "arn:aws:iam::1:role/x" } },
+      }),
+      ".spec.credentials.eks.roleArn",
     ],
     "an unknown field": [clusterRegistration, registration({ location: "a", place: "b" }), ".spec.place"],
     "a condition that may be": [

@@ -20,7 +20,8 @@ export function structuralFaults(schema: OpenApiSchema): readonly string[] {
 
 const known = new Set(
   [
-    "type description format default enum pattern minLength maxLength minimum maximum minItems maxItems maxProperties",
+    "type description format default enum pattern minLength maxLength minimum maximum minItems maxItems",
+    "minProperties maxProperties",
     "required properties additionalProperties items x-kubernetes-preserve-unknown-fields x-kubernetes-int-or-string",
     "x-kubernetes-list-type x-kubernetes-list-map-keys x-kubernetes-map-type",
   ].flatMap((words) => words.split(" ")),

@@ -7,12 +7,14 @@ import type { ClusterRegistration } from "../../../lib/api/cluster-registration.
 import { type CredentialSource, createCredentialSource } from "../../../lib/clusters/credentials.ts";
 import { createFileCredentials, parseClusterKubeconfigs } from "../../../lib/clusters/file-credentials.ts";
 import { createSecretCredentials } from "../../../lib/clusters/secret-credentials.ts";
+import { createSecretsManagerCredentials } from "../../../lib/clusters/secrets-manager-credentials.ts";
 import { createCertificateAuthority } from "../../../lib/embedded/certificates.ts";
 import { formatKubeconfig } from "../../../lib/kube/kubeconfig-file.ts";
 import { ControllerError } from "../../../lib/model/fault.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 import { aRegistration } from "../registration/registrations.ts";
+import { fakeSecretsManager } from "./fake-secrets-manager.ts";
 
 const key: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
 const signal = new AbortController().signal;
@@ -92,9 +94,30 @@ function aSecret(): Place & Readonly<{ clock: ReturnType<typeof createManualCloc
   };
 }
 
+function aStoredSecret(): Place {
+  const { secretsManager, secrets, reads } = fakeSecretsManager();
+  const source = createSecretsManagerCredentials({
+    secretsManager,
+    rules: {},
+    clock: createManualClock(startMs),
+    random: () => 1,
+  });
+  return {
+    source,
+    registration: aRegistration({ spec: { credentials: { secretsManager: {} } } }),
+    put: async (text) => {
+      if (text === undefined) secrets.delete("tmc/abc/east");
+      else secrets.set("tmc/abc/east", text);
+      source.forget(key);
+    },
+    reads,
+  };
+}
+
 describe.each([
   ["a file", aFile],
   ["a secret", aSecret],
+  ["Secrets Manager", aStoredSecret],
 ])("credentials from %s", (_, aPlace) => {
   const find = ({ source, registration }: Place) => source.find({ key, registration }, signal);
 
@@ -270,6 +293,22 @@ describe("credentials from a secret", () => {
     }
   });
 
+  it("that the workspace does not let us read are not configured; a hub that is down is no news", async () => {
+    const failing = (fault: "forbidden" | "unreachable") =>
+      createSecretCredentials({
+        hub: { readSecret: () => Promise.reject(new ControllerError(fault, "no")) },
+        rules: {},
+        clock: createManualClock(startMs),
+      }).find({ key, registration: named }, signal);
+    expect(await failing("forbidden")).toMatchObject({ kind: "not-configured", reason: "ClusterNotConfigured" });
+    await expect(failing("unreachable")).rejects.toMatchObject({ fault: "unreachable" });
+  });
+});
+
+describe.each([
+  ["a secret", aSecret],
+  ["Secrets Manager", aStoredSecret],
+])("a kubeconfig from %s", (_, aPlace) => {
   const refused: Record<string, { cluster?: object; user?: object; reason: string; message: string }> = {
     "a file of ours": {
       user: { tokenFile: "/var/run/token" },
@@ -285,6 +324,11 @@ describe("credentials from a secret", () => {
       cluster: { "insecure-skip-tls-verify": true },
       reason: "CredentialsInvalid",
       message: "turns off the check of the server",
+    },
+    "a program of its choice": {
+      user: { exec: { command: "/bin/sh" } },
+      reason: "CredentialsInvalid",
+      message: "exec runs a program",
     },
     "a login of its own": {
       user: { "auth-provider": { name: "x" } },
@@ -305,7 +349,7 @@ describe("credentials from a secret", () => {
   };
   for (const [what, { cluster, user, reason, message }] of Object.entries(refused)) {
     it(`may not lead to ${what}`, async () => {
-      const place = aSecret();
+      const place = aPlace();
       await place.put(
         JSON.stringify({
           "current-context": "c",
@@ -314,35 +358,49 @@ describe("credentials from a secret", () => {
           users: [{ name: "u", user: user ?? { token: "t" } }],
         }),
       );
-      const found = await find(place);
+      const found = await place.source.find({ key, registration: place.registration }, signal);
       expect(found).toMatchObject({ kind: "not-configured", reason });
       expect(found.kind === "not-configured" && found.message).toContain(message);
     });
   }
-
-  it("that the workspace does not let us read are not configured; a hub that is down is no news", async () => {
-    const failing = (fault: "forbidden" | "unreachable") =>
-      createSecretCredentials({
-        hub: { readSecret: () => Promise.reject(new ControllerError(fault, "no")) },
-        rules: {},
-        clock: createManualClock(startMs),
-      }).find({ key, registration: named }, signal);
-    expect(await failing("forbidden")).toMatchObject({ kind: "not-configured", reason: "ClusterNotConfigured" });
-    await expect(failing("unreachable")).rejects.toMatchObject({ fault: "unreachable" });
-  });
 });
 
 describe("where credentials are looked for", () => {
-  it("is the secret where the registration names one, and the operator's files otherwise", async () => {
-    const says = (message: string): CredentialSource => ({
-      find: async () => ({ kind: "not-configured", reason: "ClusterNotConfigured", message }),
-      forget: () => {},
+  const says = (message: string): CredentialSource => ({
+    find: async () => ({ kind: "not-configured", reason: "ClusterNotConfigured", message }),
+    forget: () => {},
+  });
+  const ways = {
+    secretRef: { namespace: "default", name: "east" },
+    eks: { clusterName: "east", region: "eu-central-1" },
+    secretsManager: {},
+  } as const;
+
+  it("is where the registration says, and the operator's own place where it says nothing", async () => {
+    const source = createCredentialSource({
+      secretRef: says("secretRef"),
+      eks: says("eks"),
+      secretsManager: says("secretsManager"),
+      otherwise: says("otherwise"),
     });
-    const source = createCredentialSource({ secret: says("secret"), file: says("file") });
-    expect(await source.find({ key, registration: named }, signal)).toMatchObject({ message: "secret" });
-    expect(await source.find({ key, registration: aRegistration() }, signal)).toMatchObject({ message: "file" });
-    expect(await createCredentialSource({}).find({ key, registration: named }, signal)).toMatchObject({
-      reason: "ClusterNotConfigured",
+    for (const [way, reference] of Object.entries(ways)) {
+      const registration = aRegistration({ spec: { credentials: { [way]: reference } } });
+      expect(await source.find({ key, registration }, signal)).toMatchObject({ message: way });
+    }
+    expect(await source.find({ key, registration: aRegistration() }, signal)).toMatchObject({ message: "otherwise" });
+  });
+  it("is nowhere else: a way that is not offered is said to be so", async () => {
+    const source = createCredentialSource({ otherwise: says("otherwise") });
+    for (const [way, reference] of Object.entries(ways)) {
+      const registration = aRegistration({ spec: { credentials: { [way]: reference } } });
+      expect(await source.find({ key, registration }, signal)).toEqual({
+        kind: "not-configured",
+        reason: "ClusterNotConfigured",
+        message: `credentials of the kind ${way} are not offered here`,
+      });
+    }
+    expect(await createCredentialSource({}).find({ key, registration: aRegistration() }, signal)).toMatchObject({
+      message: "no credentials are configured for the cluster",
     });
   });
 });

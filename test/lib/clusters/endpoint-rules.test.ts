@@ -1,7 +1,12 @@
 import type { LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
 import { describe, expect, it } from "vitest";
-import { addressRefusal, createCheckedLookup, serverRefusal } from "../../../lib/clusters/endpoint-rules.ts";
+import {
+  addressRefusal,
+  createCheckedLookup,
+  parseRanges,
+  serverRefusal,
+} from "../../../lib/clusters/endpoint-rules.ts";
 
 type Verdict = "taken" | "private" | "never";
 const servers: Record<string, Verdict> = {
@@ -55,6 +60,39 @@ describe("a server that a tenant names", () => {
   }
   it("is not repeated with the credentials in it", () => {
     expect(serverRefusal("https://user:secret@east.example.com", {})).not.toContain("secret");
+  });
+});
+
+describe("networks that the operator lists", () => {
+  const cases: Record<string, readonly [ranges: readonly string[], taken: boolean]> = {
+    "https://10.1.2.3": [["10.0.0.0/8"], true],
+    "https://10.1.2.4": [["10.1.2.3/32"], false],
+    "https://192.168.1.1": [["10.0.0.0/8"], false],
+    "https://127.0.0.1": [["10.0.0.0/8", "127.0.0.0/8"], true],
+    "https://[::ffff:10.0.0.1]": [["10.0.0.0/8"], true],
+    "https://[fd00::1]": [["fd00::/8"], true],
+    "https://[::1]": [["127.0.0.0/8"], false],
+    "https://localhost": [["127.0.0.0/8"], true],
+    "https://api.localhost": [["10.0.0.0/8"], false],
+    "https://203.0.113.7": [["10.0.0.0/8"], true],
+    "https://169.254.169.254": [["0.0.0.0/0", "169.254.169.254/32"], false],
+    "https://[fd00:ec2::254]": [["::/0"], false],
+    "https://0.0.0.0": [["0.0.0.0/0"], false],
+    "https://metadata.google.internal": [["0.0.0.0/0"], false],
+  };
+  for (const [server, [allowedRanges, taken]] of Object.entries(cases)) {
+    it(`${server} is ${taken ? "taken" : "refused"} with ${allowedRanges.join(", ")}`, () => {
+      expect(serverRefusal(server, { allowedRanges }) === undefined).toBe(taken);
+    });
+  }
+  it("are read from a list with commas", () => {
+    expect(parseRanges(" 10.0.0.0/8, fd00::/8 ,")).toEqual(["10.0.0.0/8", "fd00::/8"]);
+    expect(parseRanges("")).toEqual([]);
+  });
+  it("are all named when they are wrong", () => {
+    expect(() => parseRanges("10.0.0.0,10.0.0.0/33,a/8,::/129,127.0.0.0/8")).toThrow(
+      '"10.0.0.0", "10.0.0.0/33", "a/8", "::/129": not a network like 10.0.0.0/8',
+    );
   });
 });
 

@@ -219,6 +219,8 @@ describe("secrets", () => {
     (text) => `?access_token=${text}&x=1`,
     (text) => `-----BEGIN EC PRIVATE KEY-----\n${text}\n-----END EC PRIVATE KEY-----`,
     (text) => `eyJhbGciOiJSUzI1NiJ9.${text}.${text}`,
+    (text) => `token k8s-aws-v1.${text} was refused`,
+    (text) => `https://sts.eu-central-1.amazonaws.com/?Action=GetCallerIdentity&X-Amz-Signature=${text}&x=1`,
   );
   /** Ways in which something sits deeper in what is logged. */
   const wrapper = fc.constantFrom<(value: unknown, name: string) => Fields>(

@@ -360,6 +360,15 @@ describe("sums of nodes", () => {
       pods: "0",
     });
   });
+  it("count disks and graphics processors of any make where there are some", () => {
+    const one = { cpu: "8", memory: "32Gi", pods: "110", "ephemeral-storage": "100Gi", "nvidia.com/gpu": "4" };
+    const other = { cpu: "8", memory: "32Gi", pods: "110", "ephemeral-storage": "50Gi", "amd.com/gpu": "1" };
+    const sums = { cpu: "16", memory: "64Gi", pods: "220", storage: "150Gi", gpu: "5" };
+    expect(sumNodes([node({ amounts: one }), node({ amounts: other })])).toMatchObject({
+      capacity: sums,
+      allocatable: sums,
+    });
+  });
   it("bear a cluster without nodes and a node without status", () => {
     expect(sumNodes([]).capacity).toEqual({ cpu: "0", memory: "0", pods: "0" });
     expect(sumNodes([{ apiVersion: "v1", kind: "Node", metadata: {} }]).nodes).toEqual({ ready: 0, total: 1 });

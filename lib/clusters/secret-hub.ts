@@ -1,0 +1,68 @@
+import { readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { KubeClient } from "../kube/client.ts";
+import { parseKubeconfig } from "../kube/kubeconfig.ts";
+import type { Endpoint, Transport } from "../kube/transport.ts";
+import type { Clock } from "../model/clock.ts";
+import { ControllerError } from "../model/fault.ts";
+import { parseCredentialText } from "./credential-text.ts";
+import { openRenewedHub } from "./renewed-hub.ts";
+import { readSecretText, type SecretsManager } from "./secrets-manager.ts";
+
+/** How the hub is reached. */
+type HubOptions = Readonly<{
+  openTransport: (endpoint: Endpoint) => Transport;
+  clock: Clock;
+  /** @default Math.random */
+  random?: (() => number) | undefined;
+}>;
+
+export type SecretHubOptions = HubOptions &
+  Readonly<{
+    secretsManager: SecretsManager;
+    /** Name or ARN of the secret: a kubeconfig that holds all it needs, or server, ca and token. */
+    secret: string;
+  }>;
+
+/**
+ * Opens the hub with the kubeconfig in a secret. It is read again after some minutes, and at once when the hub refuses it;
+ * while Secrets Manager cannot be asked the last one is used.
+ */
+export function openSecretHub(options: SecretHubOptions): Promise<KubeClient> {
+  const { secretsManager, secret, openTransport, clock, random = Math.random } = options;
+  const place = `secret ${secret}`;
+  const readEndpoint = async (): Promise<Endpoint> => {
+    const text = await readSecretText(secretsManager, secret, clock);
+    return sayingWhere(place, () => parseCredentialText(text));
+  };
+  return openRenewedHub({ place, readEndpoint, openTransport, clock, random });
+}
+
+/** Opens the hub with a kubeconfig of our own, which may name other files; a new one in its place is taken up likewise. */
+export function openFileHub({
+  path,
+  openTransport,
+  clock,
+  random = Math.random,
+}: HubOptions & Readonly<{ path: string }>): Promise<KubeClient> {
+  const place = `kubeconfig ${path}`;
+  const readEndpoint = async (): Promise<Endpoint> => {
+    const text = await readFile(path, "utf8").catch((error: unknown) => {
+      throw new ControllerError("invalid", `${place}: cannot be read`, { cause: error });
+    });
+    return sayingWhere(
+      place,
+      () => parseKubeconfig(text, { allow: "files", directory: dirname(path), clock }).endpoint,
+    );
+  };
+  return openRenewedHub({ place, readEndpoint, openTransport, clock, random });
+}
+
+function sayingWhere<T>(place: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    const why = error instanceof ControllerError ? error.message : "cannot be read";
+    throw new ControllerError("invalid", `${place}: ${why}`, { cause: error });
+  }
+}
