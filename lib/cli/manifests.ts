@@ -8,9 +8,12 @@ import { kinds } from "../api/kinds.ts";
 import { offeredKinds } from "../api/offered-kinds.ts";
 import { clusterRoles } from "../api/rbac.ts";
 import { apiResourceSchema } from "../api/resource-schema.ts";
+import { collectWords } from "./names.ts";
+import { parseRelayFlags, type RelayFlags, relayDefaults, relayManifests } from "./relay-manifests.ts";
 
-const formats = ["kcp", "crd"] as const;
-export type ManifestFormat = (typeof formats)[number];
+const hubFormats = ["kcp", "crd"] as const;
+export type ManifestFormat = (typeof hubFormats)[number];
+const formats = [...hubFormats, "relay"] as const;
 
 const outputs = ["yaml", "json"] as const;
 type Output = (typeof outputs)[number];
@@ -45,7 +48,10 @@ export type RenderOptions = ManifestOptions & Readonly<{ output?: Output }>;
 
 /** The manifests of a format as text that `kubectl apply -f -` takes: a stream of YAML documents, or one JSON list. */
 export function renderManifests(format: ManifestFormat, { output = "yaml", ...options }: RenderOptions = {}): string {
-  const items = manifests(format, options);
+  return renderItems(manifests(format, options), output);
+}
+
+function renderItems(items: readonly object[], output: Output): string {
   if (output === "json") return `${JSON.stringify({ apiVersion: "v1", kind: "List", items }, null, 2)}\n`;
   // Shared parts are written out each time: kubectl reads aliases, people do not.
   return items.map((item) => `---\n${dump(item, { noRefs: true, lineWidth: 120 })}`).join("");
@@ -61,16 +67,23 @@ Examples:
 
   # a kcp older than 0.28
   tmc manifests --format kcp --export-version v1alpha1
+
+  # the relay of the deployed form, in a Kubernetes cluster in place of Fargate
+  tmc manifests --format relay --image example.com/tmc-relay:1.2.3 --region eu-central-1 \\
+    --queue-url https://sqs.eu-central-1.amazonaws.com/123456789012/tmc-prod-work.fifo \\
+    --kcp-secret tmc/kcp --workspace root:production | kubectl apply --server-side -f -
 `;
 
-/** The command that prints what has to be applied to a hub. */
+type Flags = RenderOptions & RelayFlags & Readonly<{ format: (typeof formats)[number] }>;
+
+/** The command that prints what has to be applied to a hub, or where the relay is to run. */
 export function manifestsCommand(write: (text: string) => void = (text) => void process.stdout.write(text)): Command {
   return new Command("manifests")
-    .summary("print the manifests that a hub needs")
+    .summary("print the manifests that a hub or a relay needs")
     .description(
-      "Prints the manifests that a hub needs: for kcp APIResourceSchemas and an APIExport, for a plain cluster CRDs, and ClusterRoles for both.",
+      "Prints the manifests that a hub needs: for kcp APIResourceSchemas and an APIExport, for a plain cluster CRDs, and ClusterRoles for both; or those of a relay that runs in a Kubernetes cluster and sends to SQS.",
     )
-    .addOption(new Option("--format <format>", "what the hub is").choices(formats).makeOptionMandatory())
+    .addOption(new Option("--format <format>", "what the hub is, or relay").choices(formats).makeOptionMandatory())
     .addOption(new Option("-o, --output <output>", "how to print them").choices(outputs).default("yaml"))
     .addOption(
       new Option("--export-version <version>", "the version of the APIExport (kcp only)")
@@ -78,9 +91,40 @@ export function manifestsCommand(write: (text: string) => void = (text) => void 
         .default("v1alpha2"),
     )
     .option("--no-warnings", "leave out the warnings of types that only --server-side can change fully (kcp only)")
+    .option("--image <image>", "the relay's image, with its version (relay only)")
+    .option("--queue-url <url>", "the URL of the work queue (relay only)")
+    .option("--region <region>", "the AWS region of the queue (relay only)")
+    .option("--kcp-secret <name>", "the secret of AWS Secrets Manager that holds the hub's kubeconfig (relay only)")
+    .option(
+      "--kubeconfig-secret <name>",
+      "in its place, a Secret in the relay's namespace with an entry kubeconfig (relay only)",
+    )
+    .addOption(
+      new Option(
+        "--workspace <path>",
+        "a workspace to watch; several with commas, or given again (relay only)",
+      ).argParser(collectWords),
+    )
+    .addOption(
+      new Option("--hub <kind>", "kcp, or kubernetes for a plain cluster with our CRDs (relay only)")
+        .choices(["kcp", "kubernetes"])
+        .default("kcp"),
+    )
+    .option("--namespace <name>", `where the relay runs (relay only) (default: ${relayDefaults.namespace})`)
+    .option(
+      "--stage <name>",
+      `the stage that it belongs to, for its log (relay only) (default: ${relayDefaults.stage})`,
+    )
+    .option("--role-arn <arn>", "the AWS role of the relay's pods, on EKS without Pod Identity (relay only)")
     .addHelpText("after", examples)
     .showHelpAfterError("(tmc manifests --help says more)")
-    .action((options: RenderOptions & Readonly<{ format: ManifestFormat }>) => {
-      write(renderManifests(options.format, options));
+    .action(({ format, output = "yaml", ...options }: Flags, command: Command) => {
+      if (format !== "relay") {
+        write(renderManifests(format, { ...options, output }));
+        return;
+      }
+      const [problems, settings] = parseRelayFlags(options);
+      if (problems.length > 0) command.error(`error: ${problems.join("; ")}`);
+      write(renderItems(relayManifests(settings), output));
     });
 }

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from "commander";
+import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
 import { labelKeyProblems, labelValueProblems, subdomainProblems } from "../model/selector.ts";
 
 /** Checks the name of an object, for an argument. */
@@ -27,4 +28,11 @@ export function collectWords(text: string, before: readonly string[] = []): read
     .filter((word) => word !== "");
   if (words.length === 0) throw new InvalidArgumentError("it is empty.");
   return [...new Set([...before, ...words])];
+}
+
+/** Checks the path of a workspace, for an argument. */
+export function parseWorkspaceArgument(text: string): string {
+  const path = text.replace(/^:/, "");
+  if (!isWorkspaceAddress(path)) throw new InvalidArgumentError("it is not a path like root:org:team.");
+  return path;
 }

@@ -124,6 +124,12 @@ export const catalogue = {
     unit: "",
     labels: {},
   },
+  tmc_relay_oldest_dirty_seconds: {
+    type: "gauge",
+    help: "How long the key that waits longest for the queue has waited.",
+    unit: "seconds",
+    labels: {},
+  },
   tmc_relay_objects: { type: "gauge", help: "Objects whose fingerprint is known.", unit: "", labels: { kind } },
   tmc_relay_watch_restarts_total: {
     type: "counter",

@@ -3,6 +3,7 @@ import { watchForever } from "../kube/watch.ts";
 import type { Clock } from "../model/clock.ts";
 import { formatKey, type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
+import { collapse } from "../queue/collapse.ts";
 import type { WorkItem, WorkQueue } from "../queue/work-queue.ts";
 import { fingerprintOf, reconcileRequestedAnnotation } from "./fingerprint.ts";
 import { keepRunning } from "./keep-running.ts";
@@ -20,6 +21,8 @@ export interface RelayListener {
   deleted?(kind: ReconciledKind, cluster: string, object: KubeObject): void;
   /** A secret that this registration refers to came, changed or went. */
   secretChanged?(registration: ObjectKey): void;
+  /** A watch that had ended was taken up again where it left off. */
+  restarted?(kind: ReconciledKind, cluster: string): void;
   /** A watch was taken by the server, or has told something. */
   alive?(kind: ReconciledKind, cluster: string): void;
   /** Something failed; it is tried again by itself. */
@@ -43,6 +46,10 @@ export type RelayOptions = Readonly<{
   listener?: RelayListener | undefined;
   /** Takes from an object what the listener does not keep. @default nothing */
   slim?: ((object: KubeObject) => KubeObject) | undefined;
+  /** How many keys are sent at a time (`lib/relay/outbox.ts`). @default 1000 */
+  batchSize?: number | undefined;
+  /** How long a key waits for others to be sent with. @default 0 */
+  gatherMs?: number | undefined;
   /** How often everything is listed again, so that a watch that missed something heals. @default 30 minutes */
   relistSeconds?: number | undefined;
 }>;
@@ -60,6 +67,10 @@ export interface Relay {
   whenListed(): Promise<void>;
   /** Keys that wait to be sent. */
   readonly unsent: number;
+  /** How long the key that waits longest to be sent has been waiting. */
+  oldestUnsentSeconds(): number;
+  /** Whether keys wait because the queue did not take the last ones. */
+  readonly isQueueFailing: boolean;
 }
 
 const defaultRelistSeconds = 1_800;
@@ -90,14 +101,22 @@ export function createRelay(options: RelayOptions): Relay {
     queue: options.queue,
     clock,
     random,
+    batchSize: options.batchSize,
+    gatherMs: options.gatherMs,
     onTrouble: (error, { retryInMs }) => listener.trouble?.({ what: "queue", cluster: "", error, retryInMs }),
   });
   const loops: Promise<void>[] = [];
   const waiting = new Set<() => void>();
 
   const send = (tenant: Tenant, items: readonly WorkItem[]): void => {
-    if (tenant.held === undefined) outbox.add(items);
-    else for (const item of items) tenant.held.set(formatKey(item.key), item);
+    if (tenant.held === undefined) {
+      outbox.add(items);
+      return;
+    }
+    for (const item of items) {
+      const before = tenant.held.get(formatKey(item.key));
+      tenant.held.set(formatKey(item.key), before === undefined ? item : collapse(before, item));
+    }
   };
 
   const tenantOf = ({ cluster, client }: RelayedCluster): Tenant => {
@@ -144,11 +163,12 @@ export function createRelay(options: RelayOptions): Relay {
     const key: ObjectKey = { cluster: tenant.cluster, kind, name };
     return [{ key, reason: isWished ? "on-demand" : "changed", resourceVersion }];
   };
-  const lose = (tenant: Tenant, kind: ReconciledKind, name: string): WorkItem[] => {
+  /** Answers what to send for an object that has gone; a version is known of one whose end was watched. */
+  const lose = (tenant: Tenant, kind: ReconciledKind, name: string, resourceVersion?: string): WorkItem[] => {
     tenant.fingerprints[kind].delete(name);
     tenant.wishes[kind].delete(name);
     if (kind === "ClusterRegistration") tenant.secrets.refer(name, undefined);
-    return [{ key: { cluster: tenant.cluster, kind, name }, reason: "changed" }];
+    return [{ key: { cluster: tenant.cluster, kind, name }, reason: "changed", resourceVersion }];
   };
 
   const takeList = (tenant: Tenant, kind: ReconciledKind, objects: readonly KubeObject[]): void => {
@@ -171,12 +191,20 @@ export function createRelay(options: RelayOptions): Relay {
   };
 
   const watch = async ({ cluster, client }: RelayedCluster, tenant: Tenant, kind: ReconciledKind): Promise<void> => {
+    /** The watch that follows a list begins; any other goes on. */
+    let isListed = false;
+    const onOpen = (): void => {
+      listener.alive?.(kind, cluster);
+      if (!isListed) listener.restarted?.(kind, cluster);
+      isListed = false;
+    };
     const watched = watchForever(
       pageByPage(client, slim),
       { type: types[kind] },
-      { signal: end.signal, clock, random, relistSeconds, onOpen: () => listener.alive?.(kind, cluster) },
+      { signal: end.signal, clock, random, relistSeconds, onOpen },
     );
     for await (const event of watched) {
+      if (event.type === "listed") isListed = true;
       if (event.type !== "trouble") listener.alive?.(kind, cluster);
       if (event.type === "listed") takeList(tenant, kind, event.objects);
       else if (event.type === "changed") {
@@ -184,7 +212,8 @@ export function createRelay(options: RelayOptions): Relay {
         send(tenant, see(tenant, kind, event.object));
       } else if (event.type === "deleted") {
         listener.deleted?.(kind, cluster, event.object);
-        send(tenant, lose(tenant, kind, event.object.metadata.name ?? ""));
+        const { name = "", resourceVersion } = event.object.metadata;
+        send(tenant, lose(tenant, kind, name, resourceVersion));
       } else if (event.type === "trouble") {
         listener.trouble?.({ what: kind, cluster, error: event.error, retryInMs: event.retryInMs });
       }
@@ -228,6 +257,10 @@ export function createRelay(options: RelayOptions): Relay {
       }),
     get unsent() {
       return outbox.size;
+    },
+    oldestUnsentSeconds: () => outbox.oldestAgeSeconds(),
+    get isQueueFailing() {
+      return outbox.isFailing;
     },
   };
 }

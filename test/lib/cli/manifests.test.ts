@@ -68,7 +68,7 @@ describe("tmc manifests", () => {
   });
 
   it.each([
-    [["--format", "helm"], "Allowed choices are kcp, crd."],
+    [["--format", "helm"], "Allowed choices are kcp, crd, relay."],
     [[], "'--format <format>' not specified"],
     [["--format", "kcp", "-o", "xml"], "Allowed choices are yaml, json."],
     [["--format", "kcp", "--export-version", "v1"], "Allowed choices are v1alpha2, v1alpha1."],

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import type { WorkItem } from "../../../lib/queue/work-queue.ts";
-import { createOutbox } from "../../../lib/relay/outbox.ts";
+import { createOutbox, type OutboxOptions } from "../../../lib/relay/outbox.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 
 const item = (name: string): WorkItem => ({
@@ -10,21 +10,24 @@ const item = (name: string): WorkItem => ({
 const never = new AbortController().signal;
 
 /** A queue that can be down. */
-function anOutbox() {
+function anOutbox(options: Partial<OutboxOptions> = {}) {
   const clock = createManualClock();
-  const queue = { down: false, sent: [] as string[], sends: 0 };
+  const queue = { down: false, sent: [] as string[], sends: 0, reasons: [] as string[], wait: Promise.resolve() };
   const troubles: number[] = [];
   const outbox = createOutbox({
     queue: {
       send: async (items) => {
         queue.sends += 1;
+        await queue.wait;
         if (queue.down) throw new Error("queue is down");
         queue.sent.push(...items.map(({ key }) => key.name));
+        queue.reasons.push(...items.map(({ reason }) => reason));
       },
     },
     clock,
     random: () => 0.5,
     onTrouble: (_error, { keys }) => troubles.push(keys),
+    ...options,
   });
   return { outbox, queue, clock, troubles };
 }
@@ -82,4 +85,66 @@ test("draining does not wait for the next attempt, and gives up with its signal"
   await vi.waitFor(() => expect(troubles).toHaveLength(2));
   limit.abort();
   expect(await draining).toBe(1);
+});
+
+test("says how long the oldest key has waited, and that it waits for the queue", async () => {
+  const { outbox, queue, clock, troubles } = anOutbox();
+  expect([outbox.oldestAgeSeconds(), outbox.isFailing]).toEqual([0, false]);
+  queue.down = true;
+  outbox.add([item("a")]);
+  await vi.waitFor(() => expect(troubles).toHaveLength(1));
+  clock.advance(100);
+  outbox.add([item("a"), item("b")]);
+  clock.advance(100);
+  expect([outbox.oldestAgeSeconds(), outbox.isFailing]).toEqual([0.2, true]);
+  queue.down = false;
+  expect(await outbox.drain(never)).toBe(0);
+  expect([outbox.oldestAgeSeconds(), outbox.isFailing]).toEqual([0, false]);
+});
+
+test("counts a key that changed on its way out from that change on", async () => {
+  const { outbox, queue, clock } = anOutbox();
+  const slow = Promise.withResolvers<void>();
+  queue.wait = slow.promise;
+  outbox.add([item("a")]);
+  clock.advance(10_000);
+  outbox.add([item("a")]);
+  expect(outbox.oldestAgeSeconds()).toBe(10);
+  const next = Promise.withResolvers<void>();
+  queue.wait = next.promise;
+  slow.resolve();
+  await vi.waitFor(() => expect(queue.sends).toBe(2));
+  clock.advance(1_000);
+  expect(outbox.oldestAgeSeconds()).toBe(1);
+  next.resolve();
+  expect(await outbox.drain(never)).toBe(0);
+});
+
+test("gathers what comes within a moment, and does not wait when it has to end", async () => {
+  const { outbox, queue, clock } = anOutbox({ gatherMs: 100 });
+  outbox.add([item("a")]);
+  clock.advance(99);
+  outbox.add([item("b"), item("a")]);
+  expect(queue.sends).toBe(0);
+  clock.advance(1);
+  await vi.waitFor(() => expect(queue.sent).toEqual(["a", "b"]));
+  expect(queue.sends).toBe(1);
+  outbox.add([item("c")]);
+  expect(await outbox.drain(never)).toBe(0);
+  expect(queue.sent).toEqual(["a", "b", "c"]);
+});
+
+test("sends no more at a time than it is told", async () => {
+  const { outbox, queue } = anOutbox({ batchSize: 2 });
+  outbox.add(["a", "b", "c", "d", "e"].map(item));
+  expect(await outbox.drain(never)).toBe(0);
+  expect([queue.sends, queue.sent]).toEqual([3, ["a", "b", "c", "d", "e"]]);
+});
+
+test("keeps a person's wish when the object changes before it is sent", async () => {
+  const { outbox, queue } = anOutbox({ gatherMs: 100 });
+  outbox.add([{ ...item("a"), reason: "on-demand" }]);
+  outbox.add([item("a")]);
+  expect(await outbox.drain(never)).toBe(0);
+  expect(queue.reasons).toEqual(["on-demand"]);
 });

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { reconciledTypes } from "../../../lib/kcp/direct-hub.ts";
+import { reconciledTypes } from "../../../lib/kcp/reconciled-types.ts";
 import { faultOf } from "../../../lib/kube/errors.ts";
 import { createRelay, type Relay, type RelayOptions, type RelayTrouble } from "../../../lib/relay/relay.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
@@ -127,6 +127,33 @@ describe("before everything is listed", () => {
     clock.advance(60_000);
     await relay.whenListed();
     await vi.waitFor(() => expect(sent.slice(2)).toEqual(["0 east", "0 web"]));
+  });
+});
+
+test("a watch that goes on where it left off is told as such, the first one after a list is not", async () => {
+  const tenants = await someTenants();
+  const client = tenants.at(tenants.clusters[0] ?? "");
+  const heard: string[] = [];
+  const { relay, clock, troubles } = aRelay(tenants, {
+    listener: {
+      trouble: (trouble) => void troubles.push(trouble),
+      alive: (kind) => void heard.push(`${kind} alive`),
+      restarted: (kind) => void heard.push(`${kind} restarted`),
+    },
+  });
+  await relay.whenListed();
+  await client.create(placements, aPlacement("web"));
+  await vi.waitFor(() => expect(heard.filter((word) => word.startsWith("WorkloadPlacement"))).toHaveLength(3));
+  await vi.waitFor(() => expect(heard.filter((word) => word.startsWith("ClusterRegistration"))).toHaveLength(2));
+  expect(heard.filter((word) => word.endsWith("restarted"))).toEqual([]);
+
+  tenants.kcp.faults.cutWatches();
+  await vi.waitFor(() => {
+    clock.advance(1_000);
+    expect(heard.filter((word) => word.endsWith("restarted")).toSorted()).toEqual([
+      "ClusterRegistration restarted",
+      "WorkloadPlacement restarted",
+    ]);
   });
 });
 

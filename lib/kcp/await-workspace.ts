@@ -1,9 +1,9 @@
-import { type LogicalCluster, resolveLogicalCluster } from "../kcp/logical-cluster.ts";
 import { createBackoff } from "../kube/backoff.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { delay } from "../kube/deadline.ts";
 import { faultOf } from "../kube/errors.ts";
 import type { Clock } from "../model/clock.ts";
+import { type LogicalCluster, resolveLogicalCluster } from "./logical-cluster.ts";
 
 export type AwaitWorkspaceOptions = Readonly<{
   clock: Clock;

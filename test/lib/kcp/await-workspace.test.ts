@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { awaitWorkspace } from "../../../lib/controller/await-workspace.ts";
+import { awaitWorkspace } from "../../../lib/kcp/await-workspace.ts";
 import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import type { Transport } from "../../../lib/kube/transport.ts";
 import { createManualClock } from "../../support/manual-clock.ts";

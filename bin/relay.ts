@@ -1,0 +1,22 @@
+import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
+import { SQSClient } from "@aws-sdk/client-sqs";
+import { untilInterrupted } from "../lib/cli/interrupt.ts";
+import { tmcVersion } from "../lib/cli/version.ts";
+import { systemClock } from "../lib/model/clock.ts";
+import { runRelay } from "../lib/relay/service-process.ts";
+
+/** What AWS does not answer by then, it never will; the relay has its own ways to try again. */
+const requestHandler = { connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true };
+
+process.exitCode = await runRelay({
+  variables: process.env,
+  version: tmcVersion(),
+  nodeVersion: process.version,
+  process,
+  clock: systemClock,
+  random: Math.random,
+  write: (line) => void process.stdout.write(line),
+  untilInterrupted,
+  openSqs: () => new SQSClient({ requestHandler }),
+  openSecretsManager: () => new SecretsManagerClient({ requestHandler }),
+});

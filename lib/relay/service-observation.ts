@@ -1,0 +1,85 @@
+import type { LogicalCluster } from "../kcp/logical-cluster.ts";
+import { faultOf } from "../kube/errors.ts";
+import type { Clock } from "../model/clock.ts";
+import { reconciledKinds } from "../model/key.ts";
+import type { Health } from "../observe/health.ts";
+import type { Log } from "../observe/log.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import { createFleetCensus } from "./fleet-census.ts";
+import { startLoopLag } from "./loop-lag.ts";
+import type { Relay, RelayListener } from "./relay.ts";
+import { createWatchPulse } from "./watch-pulse.ts";
+
+export type ServiceObservers = Readonly<{ log: Log; metrics: Metrics; health: Health; clock: Clock }>;
+
+/**
+ * Puts what a relay of its own sees into the log, the metrics and the health of its process.
+ *
+ * It is alive while it comes to its timers and each watch is heard of; it is ready once everything was listed, as long as
+ * the queue takes what there is.
+ */
+export function observeService(
+  { log, metrics, health, clock }: ServiceObservers,
+  { clusters, relay }: Readonly<{ clusters: readonly LogicalCluster[]; relay: () => Relay }>,
+): Readonly<{ listener: RelayListener; end: () => void }> {
+  const paths = new Map(clusters.map(({ name, path }) => [name, path]));
+  const pathOf = (cluster: string): string => paths.get(cluster) || "the cluster";
+  const watchName = (kind: string, cluster: string): string => `${kind} in ${pathOf(cluster)}`;
+  const census = createFleetCensus();
+  const lag = startLoopLag(clock);
+  const pulse = createWatchPulse(
+    clock,
+    clusters.flatMap(({ name }) => reconciledKinds.map((kind) => watchName(kind, name))),
+  );
+
+  const ends = [
+    lag.stop,
+    health.ask("event-loop", () => lag.look(), { probe: "live" }),
+    health.ask("watches", () => pulse.look(), { probe: "live" }),
+    health.ask("listed", () => {
+      const unlisted = relay().unlisted().map(pathOf);
+      return { ok: unlisted.length === 0, detail: unlisted.length === 0 ? "" : `not yet: ${unlisted.join(", ")}` };
+    }),
+    health.ask("queue", () => {
+      const { isQueueFailing, unsent } = relay();
+      return { ok: !isQueueFailing, detail: isQueueFailing ? `${unsent} keys wait for the queue` : "" };
+    }),
+    metrics.onScrape(() => {
+      metrics.set("tmc_relay_dirty_keys", {}, relay().unsent);
+      metrics.set("tmc_relay_oldest_dirty_seconds", {}, relay().oldestUnsentSeconds());
+      census.record(metrics);
+    }),
+  ];
+
+  return {
+    listener: {
+      listed: (kind, cluster, objects) => {
+        metrics.add("tmc_relay_relists_total", { kind });
+        census.takeList(kind, cluster, objects);
+        log.debug("listed", { kind, workspace: pathOf(cluster), objects: objects.length });
+      },
+      changed: (kind, cluster, object) => {
+        metrics.add("tmc_relay_events_total", { kind, event: "modified" });
+        census.take(kind, cluster, object);
+      },
+      deleted: (kind, cluster, { metadata }) => {
+        metrics.add("tmc_relay_events_total", { kind, event: "deleted" });
+        census.lose(kind, cluster, metadata.name ?? "");
+      },
+      restarted: (kind) => metrics.add("tmc_relay_watch_restarts_total", { kind }),
+      alive: (kind, cluster) => pulse.beat(watchName(kind, cluster)),
+      trouble: ({ what, cluster, error, retryInMs }) => {
+        if (what !== "queue" && what !== "Secret") pulse.beat(watchName(what, cluster));
+        const workspace = what === "queue" ? undefined : pathOf(cluster);
+        const fields = { workspace, what, retryInSeconds: retryInMs / 1000, error };
+        const fault = faultOf(error);
+        if (fault === "expired") log.debug("watch expired", fields);
+        else if (fault === undefined) log.error("relay failed", fields);
+        else log.warn(what === "queue" ? "queue refused keys" : "watch failed", fields);
+      },
+    },
+    end: () => {
+      for (const each of ends) each();
+    },
+  };
+}

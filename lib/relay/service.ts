@@ -1,0 +1,109 @@
+import { awaitWorkspace } from "../kcp/await-workspace.ts";
+import { clientOf, type LogicalCluster, plainHub } from "../kcp/logical-cluster.ts";
+import { reconciledTypes } from "../kcp/reconciled-types.ts";
+import type { KubeClient } from "../kube/client.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Health } from "../observe/health.ts";
+import type { Log } from "../observe/log.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { WorkQueue } from "../queue/work-queue.ts";
+import { createRelay, type Relay } from "./relay.ts";
+import { observeService } from "./service-observation.ts";
+import { traceOfObject } from "./trace-of-object.ts";
+
+export type RelayServiceOptions = Readonly<{
+  /** A client for the hub; it stays open at the end. */
+  client: KubeClient;
+  /** Paths of workspaces, or names of logical clusters; undefined for a plain Kubernetes cluster with our kinds. */
+  workspaces: readonly string[] | undefined;
+  queue: Pick<WorkQueue, "send">;
+  clock: Clock;
+  random: () => number;
+  log: Log;
+  metrics: Metrics;
+  health: Health;
+}>;
+
+/** The relay as a process of its own. Any number of them may run at once: the queue takes each change once. */
+export interface RelayService {
+  /** Finds the workspaces and begins; fails in one line for one that is not there. A hub that is away is waited for. */
+  start(): Promise<void>;
+  /** Watches nothing more and sends what is left within the time; answers how many keys could not be sent. */
+  stop(limitMs: number): Promise<number>;
+  readonly unsent: number;
+  oldestUnsentSeconds(): number;
+}
+
+/** Ten calls of SQS, of which some are under way at once: where one is refused, no more than these go again. */
+const batchSize = 100;
+/** Nobody notices it, and what one command of a user changes goes in one call. */
+const gatherMs = 100;
+
+/** Creates a relay that does nothing yet. It keeps no objects: of each a fingerprint, and how ready it is. */
+export function createRelayService(options: RelayServiceOptions): RelayService {
+  const { client, workspaces, queue, clock, random, log, metrics, health } = options;
+  const end = new AbortController();
+  let relay: Relay | undefined;
+  let endObservation = (): void => {};
+
+  const find = async (): Promise<readonly LogicalCluster[]> => {
+    if (workspaces === undefined) return [plainHub];
+    const onWait = (workspace: string) => (error: unknown, retryInMs: number) =>
+      log.warn("hub cannot be reached", { workspace, retryInSeconds: retryInMs / 1000, error });
+    const found = await Promise.all(
+      workspaces.map((workspace) =>
+        awaitWorkspace(client, workspace, { clock, random, signal: end.signal, onWait: onWait(workspace) }),
+      ),
+    );
+    // A path and a name may lead to the same one.
+    return [...new Map(found.map((cluster) => [cluster.name, cluster])).values()];
+  };
+
+  return {
+    start: async () => {
+      const check = health.register("workspaces");
+      let clusters: readonly LogicalCluster[];
+      try {
+        clusters = await find();
+      } catch (error) {
+        check.fail(error instanceof Error ? error.message : "unknown failure");
+        if (end.signal.aborted) return;
+        end.abort(); // nobody waits for the other workspaces any more
+        throw error;
+      }
+      check.pass(clusters.map(({ path }) => path).join(", "));
+      if (end.signal.aborted) return;
+      const observed = observeService({ log, metrics, health, clock }, { clusters, relay: () => created });
+      endObservation = observed.end;
+      const created = createRelay({
+        clusters: clusters.map(({ name }) => ({ cluster: name, client: clientOf(client, name) })),
+        types: reconciledTypes,
+        queue: {
+          send: async (items) => {
+            await queue.send(items);
+            for (const { key } of items) metrics.add("tmc_relay_keys_total", { kind: key.kind, tenant: key.cluster });
+            log.debug("keys sent", { keys: items.length });
+          },
+        },
+        clock,
+        random,
+        listener: observed.listener,
+        slim: traceOfObject,
+        batchSize,
+        gatherMs,
+      });
+      relay = created;
+      created.start();
+    },
+    stop: async (limitMs) => {
+      end.abort();
+      const left = (await relay?.stop(limitMs)) ?? 0;
+      endObservation();
+      return left;
+    },
+    get unsent() {
+      return relay?.unsent ?? 0;
+    },
+    oldestUnsentSeconds: () => relay?.oldestUnsentSeconds() ?? 0,
+  };
+}

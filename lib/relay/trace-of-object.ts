@@ -1,0 +1,33 @@
+import type { KubeObject } from "../model/kube-object.ts";
+
+/**
+ * Takes from an object all that the relay does not look at: what its fingerprint is made of, the secret that it refers to
+ * and how ready it is are left. A list of ten thousand then takes a few megabytes for a moment, and nothing of it is kept.
+ */
+export function traceOfObject({ apiVersion, kind, metadata, spec, status }: KubeObject): KubeObject {
+  const { name, uid, resourceVersion, generation, deletionTimestamp, labels, annotations, finalizers } = metadata;
+  const own = Object.entries(annotations ?? {}).filter(([annotation]) => annotation.startsWith("tmc.kcp.io/"));
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      ...definedOf({ name, uid, resourceVersion, generation, deletionTimestamp, labels, finalizers }),
+      ...(own.length > 0 && { annotations: Object.fromEntries(own) }),
+    },
+    ...pick("spec", spec, "credentials"),
+    ...pick("status", status, "conditions"),
+  };
+}
+
+function definedOf<T extends object>(fields: T): { [Field in keyof T]?: Exclude<T[Field], undefined> } {
+  // Whatever is undefined has been left out.
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [Field in keyof T]?: Exclude<T[Field], undefined>;
+  };
+}
+
+function pick(part: "spec" | "status", whole: unknown, field: string): { spec?: unknown; status?: unknown } {
+  const value: unknown =
+    typeof whole === "object" && whole !== null ? Object.getOwnPropertyDescriptor(whole, field)?.value : undefined;
+  return value === undefined ? {} : { [part]: { [field]: value } };
+}

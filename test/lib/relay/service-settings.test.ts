@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { readRelaySettings } from "../../../lib/relay/service-settings.ts";
+
+const url = "https://sqs.eu-central-1.amazonaws.com/123456789012/tmc-work.fifo";
+const all = {
+  TMC_STAGE: "prod",
+  TMC_KCP_SECRET: "tmc/kcp",
+  TMC_WORKSPACES: "root:a, root:b",
+  TMC_WORK_QUEUE_URL: url,
+};
+
+describe("the relay's environment", () => {
+  it("says where the hub, the workspaces and the queue are", () => {
+    expect(readRelaySettings(all)).toEqual({
+      stage: "prod",
+      logLevel: 2,
+      kubeconfig: { secret: "tmc/kcp" },
+      workspaces: ["root:a", "root:b"],
+      workQueueUrl: url,
+      metricsPort: 8080,
+      healthPort: 8081,
+    });
+  });
+  it("may name a file in place of the secret", () => {
+    const { TMC_KCP_SECRET: _, ...rest } = all;
+    expect(readRelaySettings({ ...rest, TMC_KCP_KUBECONFIG: "/etc/tmc/kubeconfig" }).kubeconfig).toEqual({
+      path: "/etc/tmc/kubeconfig",
+    });
+    expect(readRelaySettings({ ...all, TMC_KCP_KUBECONFIG: "/a" }).kubeconfig).toEqual({ path: "/a" });
+  });
+  it("names no workspaces for a plain Kubernetes hub", () => {
+    const { TMC_WORKSPACES: _, ...rest } = all;
+    expect(readRelaySettings({ ...rest, TMC_HUB: "kubernetes" }).workspaces).toBeUndefined();
+  });
+  it("takes any ports, but not one for both", () => {
+    expect(readRelaySettings({ ...all, TMC_METRICS_PORT: "0", TMC_HEALTH_PORT: "0" })).toMatchObject({
+      metricsPort: 0,
+      healthPort: 0,
+    });
+    expect(() => readRelaySettings({ ...all, TMC_METRICS_PORT: "8081" })).toThrow(
+      "environment: TMC_HEALTH_PORT is the same as TMC_METRICS_PORT",
+    );
+  });
+  it("is told all that is wrong with it at once", () => {
+    expect(() => readRelaySettings({ TMC_METRICS_PORT: "many", TMC_HEALTH_PORT: "70000" })).toThrow(
+      /^environment: TMC_METRICS_PORT .*; TMC_HEALTH_PORT .*; TMC_STAGE is not set; .*TMC_WORK_QUEUE_URL is not set.*; TMC_KCP_SECRET is not set$/,
+    );
+  });
+});

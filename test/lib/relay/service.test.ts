@@ -1,0 +1,171 @@
+import { DeleteMessageCommand, ReceiveMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { systemClock } from "../../../lib/model/clock.ts";
+import { createHealth } from "../../../lib/observe/health.ts";
+import { createLog } from "../../../lib/observe/log.ts";
+import { createMetrics } from "../../../lib/observe/metrics.ts";
+import { createSqsQueue, type QueueUrls, type SqsClient } from "../../../lib/queue/sqs.ts";
+import { createRelayService } from "../../../lib/relay/service.ts";
+import { eventually } from "../../support/eventually.ts";
+import { createQueues, interceptSqs, startSqs } from "../../support/sqs.ts";
+import { aPlacement, aRegistration, placements, registrations, startTenants, type Tenants } from "../kcp/tenants.ts";
+
+const ends: (() => Promise<unknown>)[] = [];
+let sqs: SQSClient;
+let stopSqs: () => Promise<void>;
+beforeAll(async () => {
+  ({ sqs, stop: stopSqs } = await startSqs());
+});
+afterAll(() => stopSqs());
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end();
+});
+
+async function aStage(): Promise<Readonly<{ tenants: Tenants; urls: QueueUrls }>> {
+  const tenants = await startTenants(["root:demo"]);
+  ends.push(() => tenants.stop());
+  const { urls, remove } = await createQueues(sqs);
+  ends.push(remove);
+  return { tenants, urls };
+}
+
+/** A relay as a process of its own would be, and a switch for its way to SQS. */
+function aRelay(
+  { tenants, urls }: Readonly<{ tenants: Tenants; urls: QueueUrls }>,
+  workspaces: readonly string[] = ["root:demo"],
+) {
+  const way = { isDown: false, calls: 0 };
+  const switched: SqsClient = interceptSqs(sqs, (_call, pass) => {
+    way.calls += 1;
+    if (way.isDown) throw Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
+    return pass();
+  });
+  const metrics = createMetrics();
+  const health = createHealth({ clock: systemClock });
+  const service = createRelayService({
+    client: tenants.client,
+    workspaces,
+    queue: createSqsQueue({ sqs: switched, urls }),
+    clock: systemClock,
+    random: () => 0, // the shortest of all pauses
+    log: createLog({ level: 0, write: () => {}, clock: systemClock }),
+    metrics,
+    health,
+  });
+  ends.push(() => service.stop(0));
+  const isReady = (): boolean => health.report("ready").status === "Healthy";
+  return { service, metrics, health, way, isReady };
+}
+
+const untilReady = (relay: ReturnType<typeof aRelay>): Promise<void> =>
+  eventually(async () => (relay.isReady() ? undefined : JSON.stringify(relay.health.report("ready"))));
+
+/** Takes all there is off the work queue, and answers as `kind/name reason`. */
+async function received({ work }: QueueUrls, waitSeconds = 1): Promise<string[]> {
+  const bodies: string[] = [];
+  for (;;) {
+    const { Messages = [] } = await sqs.send(
+      new ReceiveMessageCommand({ QueueUrl: work, MaxNumberOfMessages: 10, WaitTimeSeconds: waitSeconds }),
+    );
+    if (Messages.length === 0) return bodies.toSorted();
+    for (const { Body = "", ReceiptHandle } of Messages) {
+      // The line of a key is held while one of its messages is out.
+      await sqs.send(new DeleteMessageCommand({ QueueUrl: work, ReceiptHandle }));
+      const { kind, name, reason } = JSON.parse(Body) as Record<string, string>;
+      bodies.push(`${kind}/${name} ${reason}`);
+    }
+  }
+}
+
+describe("the relay with SQS", () => {
+  test("two at once have each change delivered once", async () => {
+    const stage = await aStage();
+    const client = stage.tenants.at(stage.tenants.clusters[0] ?? "");
+    await client.create(registrations, aRegistration("east"));
+    const relays = [aRelay(stage), aRelay(stage)];
+    await Promise.all(relays.map(({ service }) => service.start()));
+    await Promise.all(relays.map(untilReady));
+    for (const name of ["web", "api", "gone"]) await client.create(placements, aPlacement(name));
+    await eventually(async () => {
+      const objects = relays
+        .map(({ metrics }) => metrics.render())
+        .filter((page) => page.includes('tmc_placements{ready="unknown"} 3'));
+      return objects.length === 2 ? undefined : "a relay has not seen all placements";
+    });
+    await eventually(async () => (relays.every(({ service }) => service.unsent === 0) ? undefined : "keys are unsent"));
+    expect(await received(stage.urls)).toEqual([
+      "ClusterRegistration/east changed",
+      "WorkloadPlacement/api changed",
+      "WorkloadPlacement/gone changed",
+      "WorkloadPlacement/web changed",
+    ]);
+    expect(relays.every(({ way }) => way.calls > 0)).toBe(true);
+  });
+
+  test("the end of an object is one change for both", async () => {
+    const stage = await aStage();
+    const client = stage.tenants.at(stage.tenants.clusters[0] ?? "");
+    const relays = [aRelay(stage), aRelay(stage)];
+    await Promise.all(relays.map(({ service }) => service.start()));
+    await Promise.all(relays.map(untilReady));
+    await client.create(placements, aPlacement("gone"));
+    await eventually(async () => (relays.every(({ way }) => way.calls >= 1) ? undefined : "the birth is not sent"));
+    await client.delete({ ...placements, name: "gone" });
+    await eventually(async () => (relays.every(({ way }) => way.calls >= 2) ? undefined : "the end is not sent"));
+    await eventually(async () => (relays.every(({ service }) => service.unsent === 0) ? undefined : "keys are unsent"));
+    expect(await received(stage.urls)).toEqual(["WorkloadPlacement/gone changed", "WorkloadPlacement/gone changed"]);
+  });
+
+  test("while SQS is down nothing is lost and each key is held once; the relay is alive and not ready", async () => {
+    const stage = await aStage();
+    const client = stage.tenants.at(stage.tenants.clusters[0] ?? "");
+    const relay = aRelay(stage);
+    await relay.service.start();
+    await untilReady(relay);
+    relay.way.isDown = true;
+    for (const name of ["web", "api"]) await client.create(placements, aPlacement(name));
+    for (let round = 0; round < 20; round++) {
+      const body = { metadata: { labels: { round: String(round) } } };
+      await client.patch({ ...placements, name: "web" }, { type: "merge", body });
+    }
+    await eventually(async () => (relay.isReady() ? "it is still ready" : undefined));
+    expect(relay.service.unsent).toBe(2);
+    expect(relay.health.report("live").status).toBe("Healthy");
+    expect(relay.metrics.render()).toMatch(/tmc_relay_dirty_keys 2\n/);
+    expect(relay.service.oldestUnsentSeconds()).toBeGreaterThan(0);
+    relay.way.isDown = false;
+    await untilReady(relay);
+    await eventually(async () => (relay.service.unsent === 0 ? undefined : "keys are unsent"));
+    expect(relay.service.oldestUnsentSeconds()).toBe(0);
+    expect(await received(stage.urls)).toEqual(["WorkloadPlacement/api changed", "WorkloadPlacement/web changed"]);
+  });
+
+  test("what is left is sent when it is told to stop; what cannot be sent in time is counted", async () => {
+    const stage = await aStage();
+    const client = stage.tenants.at(stage.tenants.clusters[0] ?? "");
+    const relay = aRelay(stage);
+    await relay.service.start();
+    await untilReady(relay);
+    relay.way.isDown = true;
+    await client.create(placements, aPlacement("web"));
+    await eventually(async () => (relay.service.unsent === 1 && !relay.isReady() ? undefined : "nothing is held"));
+    const stopping = relay.service.stop(5_000);
+    relay.way.isDown = false;
+    expect(await stopping).toBe(0);
+    expect(await received(stage.urls)).toEqual(["WorkloadPlacement/web changed"]);
+
+    const other = aRelay(stage);
+    other.way.isDown = true;
+    await other.service.start();
+    await eventually(async () => (other.service.unsent === 1 ? undefined : "nothing is held"));
+    expect(await other.service.stop(10)).toBe(1);
+  });
+
+  test("a workspace that is not there is named at once", async () => {
+    const relay = aRelay(await aStage(), ["root:none"]);
+    await expect(relay.service.start()).rejects.toMatchObject({
+      message: 'workspace "root:none": there is none, or we have no access to it',
+    });
+    expect(relay.isReady()).toBe(false);
+  });
+});
