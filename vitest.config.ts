@@ -1,11 +1,11 @@
 import { defineConfig } from "vitest/config";
 import { reporters } from "./test/reporters.ts";
 
-/** Everything that needs only Node. What needs real servers runs with vitest.real.config.ts. */
+/** Everything that needs only Node. What needs real servers runs with vitest.real.config.ts, what needs AWS with vitest.aws.config.ts. */
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: ["test/real/**", "test/**/*.real.test.ts"],
+    exclude: ["test/real/**", "test/**/*.real.test.ts", "test/**/*.aws.test.ts"],
     reporters: reporters(),
     // One more than the two cores that a small machine has: the contract's long watches mostly wait.
     maxWorkers: 3,

@@ -1,28 +1,17 @@
-// Bundles the command line into dist/tmc.js, which package.json publishes as `tmc`, and the files it loads when needed.
-import { chmod, readdir, readFile, rm, stat } from "node:fs/promises";
-import { build } from "esbuild";
+// Bundles what is published and deployed: the command line as dist/tmc.js, which package.json names as `tmc`, with the files
+// it loads when needed; the relay as dist/relay.js; each function as dist/functions/<name>/index.mjs.
+import { chmod, glob, rename, rm, stat } from "node:fs/promises";
+import { bundleFunctions, bundlePrograms, bundleRelay } from "./bundles.ts";
 
-const { version } = JSON.parse(await readFile("package.json", "utf8")) as { version: string };
-
+// Put in its place when all of it is there: a build that fails leaves the last one, and nobody deploys half of one.
+const next = "dist.next";
+await rm(next, { recursive: true, force: true });
+await bundlePrograms(next, { tmc: "bin/tmc.ts" });
+await chmod(`${next}/tmc.js`, 0o755);
+await bundleRelay(`${next}/relay.js`);
+await bundleFunctions(`${next}/functions`);
 await rm("dist", { recursive: true, force: true });
-await build({
-  entryPoints: { tmc: "bin/tmc.ts" },
-  outdir: "dist",
-  bundle: true,
-  // What only some commands need (client-node's kubeconfig loading above all) stays in files of its own, unread by the rest.
-  splitting: true,
-  minify: true,
-  platform: "node",
-  target: "node22",
-  format: "esm",
-  sourcemap: true,
-  define: { "process.env.TMC_VERSION": JSON.stringify(version) },
-  // Some dependencies are CommonJS inside and call require for Node's own modules.
-  banner: {
-    js: 'import { createRequire as tmcCreateRequire } from "node:module"; const require = tmcCreateRequire(import.meta.url);',
-  },
-});
-await chmod("dist/tmc.js", 0o755);
-for (const file of (await readdir("dist")).filter((name) => name.endsWith(".js")).toSorted()) {
-  console.log(`dist/${file}  ${Math.round((await stat(`dist/${file}`)).size / 1024)} KB`);
+await rename(next, "dist");
+for (const file of (await Array.fromAsync(glob("dist/**/*.{js,mjs}"))).toSorted()) {
+  console.log(`${file}  ${Math.round((await stat(file)).size / 1024)} KB`);
 }

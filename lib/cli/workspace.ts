@@ -1,13 +1,14 @@
 import { type Command, Option } from "commander";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { reconciledTypes } from "../kcp/direct-hub.ts";
 import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
+import { reconciledTypes } from "../kcp/reconciled-types.ts";
 import { loadCliKubeconfig } from "../kube/cli-kubeconfig.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { ApiError } from "../kube/errors.ts";
 import { createHttpsTransport } from "../kube/https-transport.ts";
 import { createKubeClient } from "../kube/rest-client.ts";
+import type { Endpoint } from "../kube/transport.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { ResourceType } from "../model/kube-object.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
@@ -73,19 +74,31 @@ export function workspaceOver(client: KubeClient): Workspace {
   };
 }
 
-async function openClient(io: CliIo, { kubeconfig, context, workspace }: WorkspaceOptions): Promise<KubeClient> {
+async function openClient(io: CliIo, options: WorkspaceOptions): Promise<KubeClient> {
+  const path = workspacePath(options);
+  const endpoint = await openEndpoint(io, options);
+  const client = createKubeClient({ endpoint, transport: createHttpsTransport(endpoint), clock: io.clock });
+  return path === undefined ? client : client.at(`/clusters/${path}`);
+}
+
+/** The path of the workspace that the options name; undefined when they name none. */
+export function workspacePath({ workspace }: WorkspaceOptions): string | undefined {
   const path = workspace?.replace(/^:/, "");
   if (path !== undefined && !isWorkspaceAddress(path)) {
     throw new UsageError(`--workspace "${workspace}": is not a path like root:org:team`);
   }
+  return path;
+}
+
+/** Where the kubeconfig of the options leads, and as whom. */
+export async function openEndpoint(io: CliIo, { kubeconfig, context }: WorkspaceOptions): Promise<Endpoint> {
   const paths = kubeconfig ?? (io.env.KUBECONFIG || undefined);
   const { endpoint } = await loadCliKubeconfig({ paths, context }).catch((error: unknown) => {
     if (!(error instanceof Error) || !error.message.endsWith(": ENOENT")) throw error;
     const words = `${error.message.replace(/ENOENT$/, "there is no such file")}; --kubeconfig or KUBECONFIG names another`;
     throw new ControllerError("invalid", words, { cause: error });
   });
-  const client = createKubeClient({ endpoint, transport: createHttpsTransport(endpoint), clock: io.clock });
-  return path === undefined ? client : client.at(`/clusters/${path}`);
+  return endpoint;
 }
 
 /** What a server said, with what a person can do about it where that is known. */

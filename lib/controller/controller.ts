@@ -3,26 +3,34 @@ import { type CredentialSource, createCredentialSource } from "../clusters/crede
 import { createFileCredentials } from "../clusters/file-credentials.ts";
 import { pooledTransports } from "../clusters/pooled-transport.ts";
 import { createSecretCredentials } from "../clusters/secret-credentials.ts";
-import { createDirectHub, reconciledTypes } from "../kcp/direct-hub.ts";
+import { awaitWorkspace } from "../kcp/await-workspace.ts";
+import { createDirectHub } from "../kcp/direct-hub.ts";
+import { createFreshHub } from "../kcp/fresh-hub.ts";
+import type { HubWrite } from "../kcp/hub-requests.ts";
 import { clientOf, type LogicalCluster, plainHub } from "../kcp/logical-cluster.ts";
 import { createObjectCache, type ObjectCache } from "../kcp/object-cache.ts";
+import { reconciledTypes } from "../kcp/reconciled-types.ts";
 import { createSlimmer } from "../kcp/slim-object.ts";
 import type { KubeClient } from "../kube/client.ts";
+import { countedClient } from "../kube/counted-client.ts";
 import { type Clock, systemClock } from "../model/clock.ts";
+import type { Hub } from "../model/hub.ts";
 import type { ObjectKey } from "../model/key.ts";
 import { createHealth, type Health } from "../observe/health.ts";
 import { createLog, type Log } from "../observe/log.ts";
 import { createMetrics, type Metrics } from "../observe/metrics.ts";
+import { hubRequestRecorder } from "../observe/record-hub-requests.ts";
 import { queueEventRecorder, readQueueGauges } from "../observe/record-queue.ts";
 import { createMemoryQueue, type MemoryQueue } from "../queue/memory-queue.ts";
+import type { QueueEvent } from "../queue/queue-event.ts";
+import type { Work, WorkQueue } from "../queue/work-queue.ts";
 import { createRelay, type Relay } from "../relay/relay.ts";
-import { awaitWorkspace } from "./await-workspace.ts";
-import { countedClient } from "./counted-client.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { logReconciles, observeRelay } from "./observation.ts";
 import { createReconcilers } from "./reconcilers.ts";
 import { createResync } from "./resync.ts";
 import { type ControllerSettings, defaultControllerSettings } from "./settings.ts";
+import type { SharedQueue } from "./shared-queue.ts";
 
 export type ControllerOptions = Readonly<{
   /** A client for the hub; the controller looks below its server's root and leaves it open at the end. */
@@ -66,66 +74,152 @@ export interface Controller {
   readonly queue: MemoryQueue;
 }
 
+/** A controller that shares its queue with others: it cannot know when everything is done. */
+export type SharingController = Omit<Controller, "queue" | "isSettled" | "whenSettled">;
+
 type Running = Readonly<{ relay: Relay; stop: () => Promise<void> }>;
 
 /** Creates a controller that does nothing yet. Two of them on the same objects change nothing: what is there is right for both. */
 export function createController(options: ControllerOptions): Controller {
-  const { workspaces, clock = systemClock, random = Math.random, metrics = createMetrics() } = options;
-  const { log = createLog({ level: 0, write: () => {}, clock }), health = createHealth({ clock }) } = options;
-  const settings: ControllerSettings = { ...defaultControllerSettings, ...options.settings };
-  const client = countedClient(options.client, (request) => metrics.add("tmc_hub_requests_total", request));
-  const slim = createSlimmer();
-  const cache = createObjectCache(slim);
-  const end = new AbortController();
+  const { clock = systemClock, random = Math.random, metrics = createMetrics() } = options;
   const waiting = new Set<() => void>();
-  let clusters: readonly LogicalCluster[] = [];
-  let running: Running | undefined;
-
-  const isSettled = (): boolean =>
-    running !== undefined &&
-    queue.depth === 0 &&
-    queue.inFlight === 0 &&
-    running.relay.unsent === 0 &&
-    running.relay.unlisted().length === 0 &&
-    queue.failing === 0;
   const tellIfSettled = (): void => {
     if (waiting.size > 0 && isSettled()) for (const tell of [...waiting]) tell();
   };
-
-  const record = queueEventRecorder(metrics);
-  const logEnd = logReconciles(log, cache);
+  let onEvent: (event: QueueEvent) => void = () => {};
   const queue = createMemoryQueue({
     clock,
     random,
     onEvent: (event) => {
+      onEvent(event);
+      if (event.kind === "ended") tellIfSettled();
+    },
+  });
+  const { controller, relay } = assemble({ ...options, clock, random, metrics }, (tools) => {
+    onEvent = tools.onEvent;
+    const { client, cache, onWrite } = tools;
+    return {
+      queue,
+      hub: createDirectHub({ client, cache, onWrite }),
+      dealsFromCache: true,
+      run: async (work, runOptions) => {
+        const endGauges = readQueueGauges(metrics, queue);
+        await queue.run(work, runOptions);
+        endGauges();
+      },
+      onListed: tellIfSettled,
+    };
+  });
+  const isSettled = (): boolean =>
+    relay()?.unsent === 0 &&
+    relay()?.unlisted().length === 0 &&
+    queue.depth === 0 &&
+    queue.inFlight === 0 &&
+    queue.failing === 0;
+  // Not spread: `clusters` is asked for anew each time.
+  return Object.assign(controller, {
+    queue,
+    isSettled,
+    whenSettled: () =>
+      new Promise<void>((resolved) => {
+        if (isSettled()) {
+          resolved();
+          return;
+        }
+        const tell = (): void => {
+          waiting.delete(tell);
+          resolved();
+        };
+        waiting.add(tell);
+      }),
+  });
+}
+
+/**
+ * Creates a controller on a queue that other processes send to and work on as well. What they tell may be ahead of what this one
+ * has seen, so its reconcilers read from the hub itself, as functions do.
+ */
+export function createSharingController(options: ControllerOptions, shared: SharedQueue): SharingController {
+  return assemble(options, ({ client, onWrite, onEvent }) => {
+    const hub = createFreshHub({ client, onWrite });
+    return {
+      queue: shared,
+      hub,
+      dealsFromCache: false,
+      run: (work, runOptions) => shared.run(work, { ...runOptions, onBatch: hub.beginBatch, onEvent }),
+      onListed: () => {},
+    };
+  }).controller;
+}
+
+/** What a queue and the hub that fits it may be made of. */
+type Tools = Readonly<{
+  client: KubeClient;
+  cache: ObjectCache;
+  onWrite: (write: HubWrite) => void;
+  onEvent: (event: QueueEvent) => void;
+}>;
+
+/** In which the two kinds of controllers differ. */
+type Engine = Readonly<{
+  queue: WorkQueue;
+  hub: Hub;
+  /** Whether what the relay has seen is as new as what the queue tells. */
+  dealsFromCache: boolean;
+  run: (work: Work, options: Readonly<{ workers: number; signal: AbortSignal; graceSeconds: number }>) => Promise<void>;
+  /** Everything has been listed once. */
+  onListed: () => void;
+}>;
+
+function assemble(
+  options: ControllerOptions,
+  createEngine: (tools: Tools) => Engine,
+): Readonly<{ controller: SharingController; relay: () => Relay | undefined }> {
+  const { workspaces, clock = systemClock, random = Math.random, metrics = createMetrics() } = options;
+  const { log = createLog({ level: 0, write: () => {}, clock }), health = createHealth({ clock }) } = options;
+  const settings: ControllerSettings = { ...defaultControllerSettings, ...options.settings };
+  const client = countedClient(options.client, hubRequestRecorder(metrics), clock);
+  const slim = createSlimmer();
+  const cache = createObjectCache(slim);
+  const end = new AbortController();
+  let clusters: readonly LogicalCluster[] = [];
+  let running: Running | undefined;
+
+  const record = queueEventRecorder(metrics);
+  const logEnd = logReconciles(log, cache);
+  const {
+    queue,
+    hub,
+    dealsFromCache,
+    run: runWork,
+    onListed,
+  } = createEngine({
+    client,
+    cache,
+    onWrite: ({ key, part }) => metrics.add("tmc_hub_writes_total", { kind: key.kind, part }),
+    onEvent: (event) => {
       record(event);
       logEnd(event);
-      if (event.kind === "ended") tellIfSettled();
     },
   });
 
   const run = (): Running => {
     const { relistSeconds, drainSeconds, workers } = settings;
     const rules = { allowPrivateEndpoints: settings.allowPrivateEndpoints };
-    const hub = createDirectHub({
-      client,
-      cache,
-      onWrite: ({ key, part }) => metrics.add("tmc_hub_writes_total", { kind: key.kind, part }),
-    });
     const connections = createConnections({
       openTransport: options.openTransport ?? pooledTransports(rules),
       clock,
       random,
     });
     const credentials = createCredentialSource({
-      secret: createSecretCredentials({ hub, rules, clock, random }),
-      file:
+      secretRef: createSecretCredentials({ hub, rules, clock, random }),
+      otherwise:
         options.operatorCredentials ??
         createFileCredentials({ kubeconfigs: options.clusterKubeconfigs ?? new Map(), clock }),
     });
     const work = createReconcilers({
       hub,
-      cache,
+      cache: dealsFromCache ? cache : undefined,
       queue,
       connections,
       credentials,
@@ -164,12 +258,11 @@ export function createController(options: ControllerOptions): Controller {
       createHeartbeat({ periodSeconds: settings.heartbeatSeconds, cache, queue, clock, onTrouble }),
       createResync({ periodSeconds: settings.resyncSeconds, cache, queue, clock, onTrouble }),
     ];
-    const endGauges = readQueueGauges(metrics, queue);
     const drain = new AbortController();
-    const worked = queue.run(work, { workers, signal: drain.signal, graceSeconds: drainSeconds });
+    const worked = runWork(work, { workers, signal: drain.signal, graceSeconds: drainSeconds });
     relay.start();
     for (const round of rounds) round.start();
-    void relay.whenListed().then(tellIfSettled);
+    void relay.whenListed().then(onListed);
     return {
       relay,
       stop: async () => {
@@ -179,7 +272,6 @@ export function createController(options: ControllerOptions): Controller {
         drain.abort();
         await worked;
         await connections.close();
-        endGauges();
         observed.end();
       },
     };
@@ -196,9 +288,8 @@ export function createController(options: ControllerOptions): Controller {
 
   let started: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
-  return {
+  const controller: SharingController = {
     cache,
-    queue,
     get clusters() {
       return clusters;
     },
@@ -228,18 +319,6 @@ export function createController(options: ControllerOptions): Controller {
       return stopped;
     },
     reconcile: (key) => queue.send([{ key, reason: "on-demand" }]),
-    isSettled,
-    whenSettled: () =>
-      new Promise((resolved) => {
-        if (isSettled()) {
-          resolved();
-          return;
-        }
-        const tell = (): void => {
-          waiting.delete(tell);
-          resolved();
-        };
-        waiting.add(tell);
-      }),
   };
+  return { controller, relay: () => running?.relay };
 }

@@ -1,6 +1,8 @@
+import { group } from "../api/group.ts";
 import type { ObjectCache } from "../kcp/object-cache.ts";
-import { faultOf } from "../kube/errors.ts";
+import { ApiError, faultOf } from "../kube/errors.ts";
 import { type Condition, findCondition } from "../model/condition.ts";
+import { ControllerError } from "../model/fault.ts";
 import { type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { KubeObject } from "../model/kube-object.ts";
 import type { Health } from "../observe/health.ts";
@@ -11,8 +13,8 @@ import type { Relay, RelayListener, RelayTrouble } from "../relay/relay.ts";
 
 export type Observers = Readonly<{ log: Log; metrics: Metrics; health: Health }>;
 
-/** Logs a line for each reconcile that ended. */
-export function logReconciles(log: Log, cache: ObjectCache): (event: QueueEvent) => void {
+/** Logs a line for each reconcile that ended; where objects are at hand, with what they say of it. */
+export function logReconciles(log: Log, cache?: Pick<ObjectCache, "get">): (event: QueueEvent) => void {
   return (event) => {
     if (event.kind !== "ended") return;
     const { item, outcome, durationSeconds } = event;
@@ -74,6 +76,7 @@ export function observeRelay(
   });
   const endGauges = metrics.onScrape(() => {
     metrics.set("tmc_relay_dirty_keys", {}, relay().unsent);
+    metrics.set("tmc_relay_oldest_dirty_seconds", {}, relay().oldestUnsentSeconds());
     for (const kind of reconciledKinds) setReadiness(metrics, cache, kind);
   });
 
@@ -91,12 +94,14 @@ export function observeRelay(
         metrics.add("tmc_relay_events_total", { kind, event: "deleted" });
         cache.takeGone({ cluster, kind, name: metadata.name ?? "" }, metadata.resourceVersion);
       },
+      restarted: (kind) => metrics.add("tmc_relay_watch_restarts_total", { kind }),
       alive: (what, cluster) => {
         if (troubles.size > 0) troubles.delete(placeOf({ what, cluster }));
       },
       secretChanged: onSecretChanged,
       trouble: (trouble) => {
-        const { what, cluster, error, retryInMs } = trouble;
+        const { what, cluster, retryInMs } = trouble;
+        const error = explained(trouble, pathOf(cluster));
         const fields = { cluster, workspace: pathOf(cluster), what, retryInSeconds: retryInMs / 1000, error };
         const fault = faultOf(error);
         // Secrets may be none of our business in a workspace; registrations that need one say so themselves.
@@ -114,9 +119,17 @@ export function observeRelay(
   };
 }
 
-function strategyOf(cache: ObjectCache, key: ObjectKey): unknown {
+/** A 404 for a whole kind means that nobody serves it there: the words say what to do about that. */
+function explained({ what, error }: RelayTrouble, workspace: string): unknown {
+  if (what === "queue" || what === "Secret" || !(error instanceof ApiError) || error.status !== 404) return error;
+  const remedy = workspace === "" ? "install its CRDs there" : "bind the APIExport that offers it in that workspace";
+  const where = workspace === "" ? "the cluster" : workspace;
+  return new ControllerError("not-found", `${where} does not serve ${group} ${what}: ${remedy}`, { cause: error });
+}
+
+function strategyOf(cache: Pick<ObjectCache, "get"> | undefined, key: ObjectKey): unknown {
   if (key.kind !== "WorkloadPlacement") return undefined;
-  const spec = cache.get(key)?.spec;
+  const spec = cache?.get(key)?.spec;
   return typeof spec === "object" && spec !== null && "strategy" in spec ? spec.strategy : undefined;
 }
 

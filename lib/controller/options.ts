@@ -1,5 +1,6 @@
 import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
 import { ControllerError } from "../model/fault.ts";
+import type { KnownQueues } from "../queue/queue-stats.ts";
 import { durationForm, parseDurationSeconds } from "./duration.ts";
 
 /** What the command line gave, as text; what was not given is missing. */
@@ -18,6 +19,10 @@ export type ControllerFlags = Readonly<{
   logLevel?: string | undefined;
   heartbeatInterval?: string | undefined;
   allowPrivateEndpoints?: boolean | undefined;
+  /** The work queue on SQS, in place of one in memory. */
+  queueUrl?: string | undefined;
+  delayQueueUrl?: string | undefined;
+  deadLettersUrl?: string | undefined;
 }>;
 
 /** Everything that a controller is told from outside, checked. */
@@ -36,6 +41,8 @@ export type ControllerConfig = Readonly<{
   heartbeatSeconds: number;
   /** Whether secrets of tenants may name servers on this machine or in private networks. */
   allowPrivateEndpoints: boolean;
+  /** The queues that are shared with other processes; undefined for one in memory. Those that were not named are found. */
+  queues: KnownQueues | undefined;
 }>;
 
 /** What each option is when it is not given. */
@@ -93,6 +100,7 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
     workers: wholeNumber("worker-count", given.workerCount, 1, 100),
     heartbeatSeconds: seconds("heartbeat-interval", given.heartbeatInterval, 1, 24 * 3600),
     allowPrivateEndpoints: flags.allowPrivateEndpoints === true,
+    queues: queuesOf(flags, wrong),
   };
   if (problems.length > 0) throw new ControllerError("invalid", problems.join("; "));
   return config;
@@ -118,6 +126,17 @@ function workspacesOf({ hub, workspace }: ControllerFlags, wrong: Wrong): readon
     if (!isWorkspaceAddress(path)) wrong("workspace", `"${path}" is not a path like root:org:team`);
   }
   return [...new Set(named)];
+}
+
+function queuesOf({ queueUrl, delayQueueUrl, deadLettersUrl }: ControllerFlags, wrong: Wrong): KnownQueues | undefined {
+  const urls = { "queue-url": queueUrl, "delay-queue-url": delayQueueUrl, "dead-letters-url": deadLettersUrl };
+  for (const [option, url] of Object.entries(urls)) {
+    if (url === undefined) continue;
+    if (!URL.canParse(url) || !/^https?:/.test(url)) wrong(option, `"${url}" is not the URL of a queue`);
+    else if (queueUrl === undefined) wrong(option, "goes with --queue-url");
+  }
+  if (queueUrl === undefined) return undefined;
+  return { work: queueUrl, delay: delayQueueUrl, deadLetters: deadLettersUrl };
 }
 
 function kubeconfigsOf(texts: readonly string[] | undefined, wrong: Wrong): ReadonlyMap<string, string> {

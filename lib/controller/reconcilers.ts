@@ -19,17 +19,24 @@ import type { ControllerSettings } from "./settings.ts";
 
 export type ReconcilersOptions = Readonly<{
   hub: Hub;
-  cache: ObjectCache;
+  /** What a relay of this process has seen; without one, who deals out placements lists them. */
+  cache?: ObjectCache | undefined;
   queue: WorkQueue;
   connections: Connections;
   credentials: CredentialSource;
   clock: Clock;
-  metrics: Metrics;
-  settings: ControllerSettings;
+  metrics: Pick<Metrics, "add" | "observe">;
+  settings: ReconcilersSettings;
   onEvent?: ((key: ObjectKey, event: Event) => void) | undefined;
 }>;
 
-/** Creates the work on every kind of key, each within its time. */
+/** The part of the settings that reconcilers work by. */
+export type ReconcilersSettings = Pick<
+  ControllerSettings,
+  "heartbeatSeconds" | "heartbeatWriteSeconds" | "reconcileSeconds" | "registration"
+>;
+
+/** Creates the work on every kind of key, each within its time; the same in one process and in functions. */
 export function createReconcilers(options: ReconcilersOptions): Work {
   const { hub, queue, connections, credentials, clock, metrics, settings, onEvent } = options;
   const fanOut: WorkQueue = {
@@ -62,7 +69,10 @@ export function createReconcilers(options: ReconcilersOptions): Work {
       heartbeatWriteSeconds: settings.heartbeatWriteSeconds,
     },
   );
-  const placement = placementReconciler(createCachedPlacementWorld(options));
+  const placements = createPlacementWorld(hub, clock);
+  const placement = placementReconciler(
+    options.cache === undefined ? placements : withCountedDeals(placements, options.cache),
+  );
   const works: Readonly<Record<ReconciledKind, Work>> = {
     ClusterRegistration: registration,
     WorkloadPlacement: ({ key }, signal) => placement(key, signal),
@@ -71,12 +81,12 @@ export function createReconcilers(options: ReconcilersOptions): Work {
 }
 
 /**
- * The world of placements over the cache, which counts as it goes: nobody need look at ten thousand placements to deal out
- * one, and a decision counts from the moment it is made.
+ * A world of placements in which the cache counts as it goes: nobody need look at ten thousand placements to deal out one,
+ * and a decision counts from the moment it is made.
  */
-function createCachedPlacementWorld({ hub, cache, clock }: ReconcilersOptions): PlacementWorld {
+function withCountedDeals(world: PlacementWorld, cache: ObjectCache): PlacementWorld {
   return {
-    ...createPlacementWorld(hub, clock),
+    ...world,
     deal: async (key, _seen, decideUnder) => {
       const plan = decideUnder(cache.load(key));
       cache.reserve(key, plan.status.selectedClusters ?? []);

@@ -219,7 +219,7 @@ export function compareVersions(one: string | undefined, other: string | undefin
 const isNumber = (text: string): boolean => /^[1-9][0-9]*$/.test(text);
 
 /** Whether `object` may take the place of `present`: versions that cannot be ordered are taken as they come. */
-function isNewer(object: KubeObject, present: KubeObject): boolean {
+export function isNewer(object: KubeObject, present: KubeObject): boolean {
   const [next, last] = [object.metadata.resourceVersion, present.metadata.resourceVersion];
   return next !== last && compareVersions(next, last) >= 0;
 }

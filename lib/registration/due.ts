@@ -4,7 +4,7 @@ import { momentOf } from "./moment.ts";
 import type { RegistrationSettings } from "./settings.ts";
 
 /** Why the registration is worked on, as far as it matters here; any other reason counts as a look in passing. */
-export type Occasion = "heartbeat" | "on-demand" | "passing";
+export type Occasion = "heartbeat" | "on-demand" | "resync" | "passing";
 
 export type DueFacts = Readonly<{
   registration: ClusterRegistration;
@@ -44,6 +44,8 @@ export function decideDue(facts: DueFacts): Due {
   const lastMs = facts.lastProbeMs ?? momentOf(status?.lastHeartbeat);
   const sinceMs = lastMs === undefined || lastMs > nowMs ? Infinity : nowMs - lastMs;
   if (occasion === "passing" && sinceMs < settings.intervalSeconds * 1000) return { kind: "not-due" };
+  // Heartbeats come by themselves, if late where workers are busy; a resync makes up only for one that was missed.
+  if (occasion === "resync" && sinceMs < settings.intervalSeconds * 1500) return { kind: "not-due" };
   // Rounds of different kinds meet at the same moment, in any order: a heartbeat right after our own look is not another.
   if (facts.lastProbeMs !== undefined && sinceMs < settings.intervalSeconds * 500) return { kind: "not-due" };
   return { kind: "now", detect: ready.status !== "True" || isDetectionDue(facts) };

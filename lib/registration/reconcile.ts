@@ -109,7 +109,7 @@ export function registrationReconciler(
 }
 
 function occasionOf(reason: WorkItem["reason"]): Occasion {
-  return reason === "heartbeat" || reason === "on-demand" ? reason : "passing";
+  return reason === "heartbeat" || reason === "on-demand" || reason === "resync" ? reason : "passing";
 }
 
 type Subject = Readonly<{ key: ObjectKey; seen: ClusterRegistration }>;

@@ -1,8 +1,8 @@
 import { clusterRegistration } from "../../lib/api/cluster-registration.ts";
 import { apiVersionOf } from "../../lib/api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../../lib/api/workload-placement.ts";
-import { reconciledTypes } from "../../lib/kcp/direct-hub.ts";
 import { clientOf } from "../../lib/kcp/logical-cluster.ts";
+import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
 import type { KubeClient } from "../../lib/kube/client.ts";
 import { createKubeClient } from "../../lib/kube/rest-client.ts";
 import { createUndiciTransport } from "../../lib/kube/undici-transport.ts";

@@ -5,6 +5,7 @@ import { benchDecide } from "./decide.ts";
 import { benchEmbedded } from "./embedded.ts";
 import { benchEngine } from "./engine.ts";
 import { benchEngineReal } from "./engine-real.ts";
+import { benchFunctions } from "./functions.ts";
 import { benchReal } from "./real.ts";
 import { type BenchReport, formatReport } from "./report.ts";
 import { quick, type Settings, thorough } from "./settings.ts";
@@ -15,6 +16,7 @@ type Bench = Readonly<{ about: string; run: (settings: Settings) => Promise<Benc
 const benches: ReadonlyMap<string, Bench> = new Map([
   ["start", { about: "time and memory of an embedded kcp and two clusters in a fresh process", run: benchStart }],
   ["decide", { about: "placement decisions over a thousand clusters", run: benchDecide }],
+  ["functions", { about: "size and loading of each function as it is deployed", run: benchFunctions }],
   ["embedded", { about: "calls and watches of an embedded cluster", run: benchEmbedded }],
   ["engine", { about: "a controller over an embedded kcp and three clusters", run: benchEngine }],
   ["real", { about: "the same against a real kube-apiserver (npm run real:build)", run: benchReal }],

@@ -1,23 +1,21 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { customResourceDefinition } from "../../lib/api/crd.ts";
 import { kinds } from "../../lib/api/kinds.ts";
-import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
-import { reconciledTypes } from "../../lib/kcp/direct-hub.ts";
+import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
 import { faultOf } from "../../lib/kube/errors.ts";
 import { eventually } from "../support/eventually.ts";
+import type { ControllerForm } from "./controller-form.ts";
 import { type ControllerProcess, runRefused, startController } from "./controller-process.ts";
-import { chosenBy, decisionOn, isDecided, readyOf, type Tenant, tenantOf } from "./tenant.ts";
+import { bothRegions, distinct, engineCases, versions } from "./engine-cases.ts";
+import { chosenBy, readyOf, type Tenant, tenantOf } from "./tenant.ts";
 import { clusterNames, furnish, type Parts, tenantWorkspace, type World } from "./world.ts";
 
 /** Where the cases run, and how long they may take there. */
 export type Setting = Readonly<{ kind: "embedded" | "real"; testMs: number; waitMs: number; startMs: number }>;
 
-const bothRegions = {
-  locationSelector: { matchExpressions: [{ key: "region", operator: "In", values: ["us-east", "us-west"] }] },
-};
 const crds = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
 
 /** Holds the whole engine to its promises: the real command against a kcp and clusters that die in the middle of it. */
@@ -49,8 +47,12 @@ export function engineScenario({ kind, testMs, waitMs, startMs }: Setting, start
       await main.untilReady(waitMs);
       return main;
     };
-    const chosen = async (): Promise<Readonly<Record<string, string>>> =>
-      Object.fromEntries((await tenant.placements()).map((each) => [each.metadata.name ?? "", chosenBy(each)]));
+    const processForm: ControllerForm = {
+      running: async () => void (await running()),
+      kill: async () => main?.kill(),
+      isReady: async () => (await main?.ask("/readyz"))?.status === 200,
+      unevenBy: 0,
+    };
 
     beforeAll(async () => {
       world = await furnish(await startParts());
@@ -67,177 +69,10 @@ export function engineScenario({ kind, testMs, waitMs, startMs }: Setting, start
       }
     });
 
-    it("judges clusters with and without credentials, and takes the examples as they are", async () => {
-      await running();
-      await tenant.applyExample("cluster-registration.yaml", reconciledTypes.ClusterRegistration);
-      await tenant.applyExample("workload-placement.yaml", reconciledTypes.WorkloadPlacement);
-      await tenant.applyExample("deployment.yaml", { group: "apps", version: "v1", plural: "deployments" }, "default");
-      await tenant.applyExample("service.yaml", { group: "", version: "v1", plural: "services" }, "default");
-      await tenant.register("us-east", { location: "us-east-1" }, { region: "us-east" });
-      await tenant.register("unknown", { location: "nowhere" });
-      await tenant.offerSecret("kubeconfig", await readFile(world.clusterKubeconfigs["us-east"], "utf8"));
-      const secretRef = { namespace: "default", name: "kubeconfig" };
-      await tenant.register("inside", { location: "nowhere", credentials: { secretRef } });
+    engineCases(() => ({ world, tenant, form: processForm }), waitMs);
 
-      for (const name of clusterNames) {
-        const { status, metadata } = await tenant.untilCluster(name, "True ClusterReady");
-        expect(status).toMatchObject({
-          kubernetesVersion: expect.stringMatching(/^v1\.\d+/),
-          nodes: { total: expect.any(Number) },
-          lastHeartbeat: expect.stringMatching(/^20.*Z$/),
-          observedGeneration: metadata.generation,
-        });
-        expect(status?.nodes?.total).toBeGreaterThan(0);
-      }
-      const unknown = await tenant.untilCluster("unknown", "False ClusterNotConfigured");
-      expect(unknown.status?.conditions).toMatchObject([{ severity: "Error", observedGeneration: 1 }]);
-      expect(unknown.status).not.toHaveProperty("lastHeartbeat");
-      // A tenant's own kubeconfig is read, and must not lead the controller to servers beside it.
-      const inside = await tenant.untilCluster("inside", "False EndpointRefused");
-      expect(inside.status?.conditions?.[0]?.message).toContain("private network");
-      await tenant.untilChosen("web", ["us-west"]);
-    });
-
-    it("decides by each strategy and explains every cluster in the tenant's workspace", async () => {
-      await running();
-      await tenant.place("dealt", bothRegions);
-      await tenant.place("everywhere", { strategy: "Spread", ...bothRegions });
-      const term = { matchLabels: { region: "us-east" } };
-      const affinity = { clusterAffinity: { preferred: [{ weight: 50, term }] } };
-      await tenant.place("drawn", { strategy: "Affinity", affinity });
-
-      const [dealt] = await tenant.untilDecided(["dealt"]);
-      expect(dealt?.status?.selectedClusters).toHaveLength(1);
-      const everywhere = await tenant.untilChosen("everywhere", ["us-east", "us-west"]);
-      expect(readyOf(everywhere)).toBe("True PlacementReady");
-      expect(decisionOn(everywhere, "unknown")).toMatchObject({ selected: false, reason: "SelectorMismatch" });
-      const drawn = await tenant.untilChosen("drawn", ["us-east"]);
-      expect(decisionOn(drawn, "us-east")).toMatchObject({ selected: true, reason: "Chosen" });
-      expect(decisionOn(drawn, "us-west")).toMatchObject({ selected: false, reason: "NotChosen" });
-      expect(decisionOn(drawn, "unknown")).toMatchObject({ selected: false, reason: "NotReady" });
-      expect(decisionOn(drawn, "us-east")?.score).toBeGreaterThan(decisionOn(drawn, "us-west")?.score ?? Infinity);
-    });
-
-    it("says which label nobody has, and chooses the cluster that gets it", async () => {
-      await running();
-      await tenant.place("golden", { locationSelector: { matchLabels: { tier: "gold" } } });
-      const missed = await tenant.untilChosen("golden", []);
-      expect(readyOf(missed)).toBe("False NoSuitableClusters");
-      expect(missed.status?.conditions?.[0]?.message).toContain("tier");
-      for (const { metadata } of await tenant.clusters()) {
-        expect(decisionOn(missed, metadata.name ?? "")).toMatchObject({ reason: "SelectorMismatch" });
-      }
-      await tenant.label("us-east", { tier: "gold" });
-      expect(readyOf(await tenant.untilChosen("golden", ["us-east"]))).toBe("True PlacementReady");
-    });
-
-    it("moves from a cluster that dies only what must move, and nothing back when it returns", async () => {
-      await running();
-      const preferred = { preferredClusters: ["us-west"] };
-      const impatient = {
-        key: "tmc.kcp.io/not-ready",
-        operator: "Exists",
-        effect: "NoExecute",
-        tolerationSeconds: 1,
-      };
-      await tenant.place("patient", preferred);
-      await tenant.place("impatient", { ...preferred, tolerations: [impatient] });
-      await tenant.untilChosen("patient", ["us-west"]);
-      await tenant.untilChosen("impatient", ["us-west"]);
-      const before = await chosen();
-      const endOfStates = await tenant.follow("cluster");
-
-      await world.parts.clusters["us-west"].kill();
-      await tenant.untilCluster("us-west", "False ClusterUnhealthy");
-      const moved = await tenant.untilChosen("impatient", ["us-east"]);
-      expect(decisionOn(moved, "us-west")).toMatchObject({ selected: false, reason: "NotReady" });
-      await tenant.place("late", preferred);
-      await tenant.untilChosen("late", ["us-east"]);
-      await eventually(async () => {
-        const reason = decisionOn(await tenant.placement("patient"), "us-west")?.reason;
-        return reason === "KeptTolerated" ? undefined : `patient is on us-west for the reason ${reason}`;
-      }, waitMs);
-
-      await world.parts.clusters["us-west"].revive();
-      await tenant.untilCluster("us-west", "True ClusterReady");
-      await eventually(async () => {
-        const reason = decisionOn(await tenant.placement("patient"), "us-west")?.reason;
-        return reason === "Chosen" ? undefined : `patient is on us-west for the reason ${reason}`;
-      }, waitMs);
-      expect(await chosen()).toEqual({ ...before, impatient: "us-east", late: "us-east" });
-
-      const states = (await endOfStates()).filter(({ metadata }) => metadata.name === "us-west");
-      const steps = states.map((state) => {
-        const { consecutiveFailures = 0, consecutiveSuccesses = 0 } = state.status ?? {};
-        return `${readyOf(state)} ${consecutiveFailures}/${consecutiveSuccesses}`;
-      });
-      const lost = steps.findIndex((step) => step.startsWith("False"));
-      expect(distinct(steps.slice(0, lost + 1)).filter((step) => step !== "True ClusterReady 0/0")).toEqual([
-        "True ClusterReady 1/0",
-        "True ClusterReady 2/0",
-        "False ClusterUnhealthy 3/0",
-      ]);
-      const back = steps.findIndex((step, at) => at > lost && step.startsWith("True"));
-      expect(steps[back - 1]).toBe("False ClusterUnhealthy 0/1");
-      expect(steps.slice(back)).not.toContainEqual(expect.stringMatching(/^False/));
-    });
-
-    it("takes a cluster for not ready that answers and says so, and trusts it again when it is well", async () => {
-      await running();
-      await tenant.remove("placement", "impatient");
-      const before = await chosen();
-      await world.parts.clusters["us-east"].loseStore();
-      const { status } = await tenant.untilCluster("us-east", "False ClusterUnhealthy");
-      expect(status?.conditions?.[0]?.message).not.toMatch(/\n/);
-      await world.parts.clusters["us-east"].regainStore();
-      await tenant.untilCluster("us-east", "True ClusterReady");
-      expect(await chosen()).toEqual(before);
-    });
-
-    it("decides everything once after the controller is killed in the middle of its work", async () => {
-      const killed = await running();
-      await Promise.all(
-        (await tenant.placements()).map(({ metadata }) => tenant.remove("placement", metadata.name ?? "")),
-      );
-      await eventually(
-        async () => ((await tenant.placements()).length === 0 ? undefined : "placements are left"),
-        waitMs,
-      );
-      const names = Array.from({ length: 50 }, (_, at) => `shop-${at}`);
-      const created: WorkloadPlacement[] = [];
-      for (const name of names) {
-        created.push(await tenant.place(name, bothRegions));
-        if (created.length === 20) {
-          await tenant.untilDecided(names.slice(0, 5));
-          await killed.kill();
-        }
-      }
-      const half = await tenant.placements();
-      expect(half.filter(isDecided).length).toBeLessThan(50);
-      const decided = half.filter(isDecided);
-      expect(decided.length).toBeGreaterThanOrEqual(5);
-
-      await running();
-      const all = await tenant.untilDecided(names);
-      expect(await tenant.placements()).toHaveLength(50);
-      expect(uids(all)).toEqual(uids(created));
-      for (const { metadata, status } of decided) {
-        const now = all.find((each) => each.metadata.name === metadata.name);
-        expect({ of: now?.metadata.name, at: now?.metadata.resourceVersion, status: now?.status }).toEqual({
-          of: metadata.name,
-          at: metadata.resourceVersion,
-          status,
-        });
-      }
-      const shares = clusterNames.map((name) => all.filter((each) => chosenBy(each) === name).length);
-      expect(shares).toEqual([25, 25]);
-    });
-
-    it("goes on by itself after kcp is killed in the middle of its work", async () => {
+    it("waits for a kcp that is away, and is told to stop waiting", async () => {
       const controller = await running();
-      const before = await tenant.placements();
-      const names = Array.from({ length: 20 }, (_, at) => `after-${at}`);
-      for (const name of names.slice(0, 10)) await tenant.place(name, bothRegions);
       await world.parts.kcp.kill();
       await eventually(async () => {
         const { status } = await controller.ask("/readyz");
@@ -250,21 +85,10 @@ export function engineScenario({ kind, testMs, waitMs, startMs }: Setting, start
       tired.terminate();
       expect(await tired.exit).toBe(0);
       await world.parts.kcp.revive();
-      await eventually(async () => {
-        const answer = await tenant.placements().catch((error: unknown) => error);
-        return Array.isArray(answer) ? undefined : `kcp does not answer yet: ${String(answer)}`;
-      }, waitMs);
-      for (const name of names.slice(10)) await tenant.place(name, bothRegions);
-
-      const all = await tenant.untilDecided(names);
-      for (const placement of all) expect(placement.status?.selectedClusters).toHaveLength(1);
       for (const each of [controller, early]) await each.untilReady(waitMs);
       early.terminate();
       expect(await early.exit).toBe(0);
       expect(controller.ended()).toBeUndefined();
-      const now = await tenant.placements();
-      expect(versions(now.filter(({ metadata }) => !names.includes(metadata.name ?? "")))).toEqual(versions(before));
-      for (const name of clusterNames) await tenant.untilCluster(name, "True ClusterReady");
     });
 
     it("lets two controllers work at once without a change of what either has said", async () => {
@@ -433,14 +257,4 @@ export function engineScenario({ kind, testMs, waitMs, startMs }: Setting, start
       expect(await controller.exit).toBe(0);
     });
   });
-}
-
-const distinct = <T>(list: readonly T[]): T[] => [...new Set(list)];
-
-function uids(list: readonly WorkloadPlacement[]): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries(list.map(({ metadata }) => [metadata.name ?? "", metadata.uid]));
-}
-
-function versions(list: readonly WorkloadPlacement[]): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries(list.map(({ metadata }) => [metadata.name ?? "", metadata.resourceVersion]));
 }

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { load } from "js-yaml";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
-import { reconciledTypes } from "../../lib/kcp/direct-hub.ts";
+import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
 import type { KubeClient } from "../../lib/kube/client.ts";
 import { faultOf } from "../../lib/kube/errors.ts";
 import { findCondition } from "../../lib/model/condition.ts";

@@ -341,6 +341,20 @@ describe("trouble", () => {
     );
   });
 
+  test("a workspace that does not serve our kinds is named with what to do", async () => {
+    const { controller, clock, pass, tenants } = await given();
+    tenants.kcp.createWorkspace("root:bare");
+    const lines: string[] = [];
+    const health = createHealth({ clock });
+    const log = createLog({ level: 2, write: (text) => lines.push(text), clock });
+    await controller({ workspaces: ["root:bare"], log, health }).start();
+    await pass(2_000);
+    const advice =
+      "root:bare does not serve tmc.kcp.io WorkloadPlacement: bind the APIExport that offers it in that workspace";
+    expect(lines.join("")).toContain(advice);
+    expect(JSON.stringify(health.report("ready"))).toContain(advice);
+  });
+
   test("a reconcile that hangs is cut off and tried again, and delays no other", async () => {
     const { client, tenants, settled, rest, pass, placement } = await given();
     await client.create(registrations, aRegistration("east"));
@@ -388,6 +402,8 @@ test("requests, writes, probes and readiness are counted", async () => {
   expect(text).toMatch(/^tmc_clusters\{ready="false"\} 1$/m);
   expect(text).toMatch(/^tmc_placements\{ready="true"\} 1$/m);
   expect(text).toMatch(/^tmc_hub_requests_total\{verb="patch",code="200"\} [1-9]/m);
+  expect(text).toMatch(/^tmc_hub_request_duration_seconds_count\{verb="patch"\} [1-9]/m);
+  expect(text).not.toContain('tmc_hub_request_duration_seconds_count{verb="watch"}');
   expect(text).toMatch(/^tmc_hub_writes_total\{kind="WorkloadPlacement",part="status"\} [1-9]/m);
   expect(text).toMatch(/^tmc_probe_total\{outcome="healthy"\} [1-9]/m);
   expect(text).toMatch(/^tmc_fan_out_woken_total [1-9]/m);

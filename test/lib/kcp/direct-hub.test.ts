@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { countedClient } from "../../../lib/controller/counted-client.ts";
 import { createDirectHub } from "../../../lib/kcp/direct-hub.ts";
 import { createObjectCache, type ObjectCache } from "../../../lib/kcp/object-cache.ts";
+import { countedClient } from "../../../lib/kube/counted-client.ts";
 import { faultOf } from "../../../lib/kube/errors.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";

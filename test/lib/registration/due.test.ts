@@ -42,6 +42,14 @@ describe("when a cluster is looked at", () => {
       given: { lastProbeMs: startMs - 1, nowMs: startMs + 30_000 },
       due: now(false),
     },
+    "by a resync, not where a heartbeat may only be late": {
+      given: { occasion: "resync", lastProbeMs: startMs, nowMs: startMs + 44_999 },
+      due: { kind: "not-due" },
+    },
+    "by a resync, where a heartbeat was missed": {
+      given: { occasion: "resync", lastProbeMs: startMs, nowMs: startMs + 45_000 },
+      due: now(false),
+    },
     "in passing, not when this process has just probed": {
       given: { lastProbeMs: startMs, nowMs: startMs + 29_999 },
       due: { kind: "not-due" },

@@ -1,0 +1,13 @@
+// Finds the clusters that are due and has them probed.
+
+import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
+import { SQSClient } from "@aws-sdk/client-sqs";
+import { tmcVersion } from "../lib/cli/version.ts";
+import { createHeartbeatPlanner } from "../lib/lambda/heartbeat.ts";
+import { machineHost } from "../lib/lambda/host.ts";
+import { requestHandler } from "../lib/lambda/request-limits.ts";
+
+export const handler = createHeartbeatPlanner(machineHost(tmcVersion()), {
+  sqs: new SQSClient({ requestHandler }),
+  secretsManager: new SecretsManagerClient({ requestHandler }),
+});

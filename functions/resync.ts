@@ -1,0 +1,13 @@
+// Has every object reconciled once, so that anything missed heals.
+
+import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
+import { SQSClient } from "@aws-sdk/client-sqs";
+import { tmcVersion } from "../lib/cli/version.ts";
+import { machineHost } from "../lib/lambda/host.ts";
+import { requestHandler } from "../lib/lambda/request-limits.ts";
+import { createResyncer } from "../lib/lambda/resync.ts";
+
+export const handler = createResyncer(machineHost(tmcVersion()), {
+  sqs: new SQSClient({ requestHandler }),
+  secretsManager: new SecretsManagerClient({ requestHandler }),
+});

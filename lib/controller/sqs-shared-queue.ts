@@ -1,0 +1,60 @@
+import { createBatchRunner } from "../lambda/batch.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Outage } from "../queue/outages.ts";
+import type { QueueEvent } from "../queue/queue-event.ts";
+import { createSqsQueue } from "../queue/sqs.ts";
+import type { QueueUrls, SqsClient } from "../queue/sqs-client.ts";
+import { runSqsWorker } from "../queue/sqs-worker.ts";
+import type { SharedQueue } from "./shared-queue.ts";
+
+export type SqsSharedQueueOptions = Readonly<{
+  sqs: SqsClient;
+  urls: QueueUrls;
+  clock: Clock;
+  random?: () => number;
+  /** Hears once of each time that a queue does not answer, and of its end. */
+  onOutage?: (outage: Outage) => void;
+}>;
+
+/** Batches that are fetched side by side, so that one slow key does not keep the next messages from being fetched. */
+const fewBatches = 4;
+/** A batch has no more keys. */
+const largestBatch = 10;
+
+/** Creates a queue on SQS for a controller that shares it with functions or with others of its kind. */
+export function createSqsSharedQueue(options: SqsSharedQueueOptions): SharedQueue {
+  const { sqs, urls, clock, random = Math.random, onOutage } = options;
+  let tell: (event: QueueEvent) => void = () => {};
+  const queue = createSqsQueue({ sqs, urls, clock, random, onEvent: (event) => tell(event) });
+  return {
+    send: queue.send,
+    sendLater: queue.sendLater,
+    run: async (work, { workers, signal, graceSeconds, onBatch, onEvent }) => {
+      tell = onEvent;
+      const { batches, groupsAtOnce } = divideWorkers(workers);
+      const run = createBatchRunner({ work, queue, clock, random, groupsAtOnce, onEvent });
+      await runSqsWorker({
+        sqs,
+        urls,
+        run: (records, cut, drain) => {
+          onBatch();
+          return run(records, cut, drain);
+        },
+        // Where a function does the same, each message still goes one way only.
+        forward: true,
+        batches,
+        signal,
+        graceSeconds,
+        clock,
+        random,
+        ...(onOutage === undefined ? {} : { onOutage }),
+      });
+    },
+  };
+}
+
+/** Divides workers into batches that are fetched beside each other and keys of each; never more keys than workers. */
+export function divideWorkers(workers: number): Readonly<{ batches: number; groupsAtOnce: number }> {
+  const batches = Math.max(Math.min(workers, fewBatches), Math.ceil(workers / largestBatch));
+  return { batches, groupsAtOnce: Math.max(1, Math.floor(workers / batches)) };
+}

@@ -1,0 +1,50 @@
+import type { AwsCredentials } from "../clusters/aws-sign.ts";
+import type { OpenTransport } from "../clusters/connections.ts";
+import { functionTransports } from "../clusters/function-transport.ts";
+import { openSecretHub, type SecretHubOptions } from "../clusters/secret-hub.ts";
+import type { SecretsManager } from "../clusters/secrets-manager.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { countedClient } from "../kube/counted-client.ts";
+import { createHttpsTransport } from "../kube/https-transport.ts";
+import { hubRequestRecorder } from "../observe/record-hub-requests.ts";
+import type { SqsClient } from "../queue/sqs-client.ts";
+import type { Environment } from "./environment.ts";
+import type { Tools } from "./function.ts";
+
+/** The way to the hub, for functions that read it. */
+export type HubCloud = Readonly<{
+  secretsManager: SecretsManager;
+  /** How the hub is reached. @default `node:https` */
+  openHubTransport?: SecretHubOptions["openTransport"] | undefined;
+}>;
+
+/** The way to the hub and to the queues. */
+export type QueueCloud = HubCloud & Readonly<{ sqs: SqsClient }>;
+
+/** The same, and the way to the clusters, for functions that look at them. */
+export type WorkCloud = QueueCloud &
+  Readonly<{
+    awsCredentials: AwsCredentials;
+    /** How clusters are reached. @default `node:https`, to servers that the rules for tenants allow */
+    openTransport?: OpenTransport | undefined;
+  }>;
+
+/** Opens the hub with the kubeconfig of the operator's secret; each of its requests is counted. */
+export async function openHub(
+  { secretsManager, openHubTransport }: HubCloud,
+  { host, metrics, environment }: Tools & Readonly<{ environment: Pick<Environment, "kcpSecret"> }>,
+): Promise<KubeClient> {
+  const { clock, random } = host;
+  const openTransport = openHubTransport ?? ((endpoint) => createHttpsTransport(endpoint, { clock }));
+  const secret = environment.kcpSecret;
+  const client = await openSecretHub({ secretsManager, secret, openTransport, clock, random });
+  return countedClient(client, hubRequestRecorder(metrics));
+}
+
+/** How clusters of tenants are reached, unless a test has its own way. */
+export function clusterTransports(
+  { openTransport }: Pick<WorkCloud, "openTransport">,
+  { allowedEndpoints }: Pick<Environment, "allowedEndpoints">,
+): OpenTransport {
+  return openTransport ?? functionTransports({ allowedRanges: allowedEndpoints });
+}

@@ -1,0 +1,147 @@
+import type { CredentialProvider } from "../clusters/cloud-credentials.ts";
+import { parseRanges } from "../clusters/endpoint-rules.ts";
+import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
+import { ControllerError } from "../model/fault.ts";
+import { parseLogLevel } from "../observe/log.ts";
+
+export type { CredentialProvider } from "../clusters/cloud-credentials.ts";
+
+/** The ways to credentials; named here again, for who only reads the environment must not load all that finds them. */
+export const credentialProviders = [
+  "eks",
+  "secretsmanager",
+  "kcp-secret",
+] as const satisfies readonly CredentialProvider[];
+
+/** All that the operator can say to a function or to the relay, read and checked. */
+export type Environment = Readonly<{
+  /** Name of the stage, for logs and metrics. */
+  stage: string;
+  logLevel: number;
+  hub: "kcp" | "kubernetes";
+  /** Name or ARN of the secret with the hub's kubeconfig. */
+  kcpSecret: string;
+  /** Paths of workspaces; none on a plain Kubernetes hub. */
+  workspaces: readonly string[];
+  workQueueUrl: string;
+  delayQueueUrl: string;
+  deadLettersUrl: string;
+  heartbeatQueueUrl: string;
+  heartbeatSeconds: number;
+  resyncSeconds: number;
+  credentialProviders: readonly CredentialProvider[];
+  /** Networks that tenants' servers may be in besides public addresses. */
+  allowedEndpoints: readonly string[];
+}>;
+
+/** What one process reads of it. */
+export type EnvironmentName = keyof Environment;
+
+type Variables = Readonly<Record<string, string | undefined>>;
+/** Gives the value, or says what is wrong with the text. */
+type Reading<T> = Readonly<{ value: T } | { problem: string }>;
+type Field<T> = Readonly<{
+  variable: string;
+  /** What holds when nothing is said; without it something has to be said. */
+  fallback?: T;
+  parse: (text: string) => Reading<T>;
+}>;
+
+const fields: { readonly [Name in EnvironmentName]: Field<Environment[Name]> } = {
+  stage: { variable: "TMC_STAGE", parse: parseStage },
+  logLevel: { variable: "TMC_LOG_LEVEL", fallback: 2, parse: parseLevel },
+  hub: { variable: "TMC_HUB", fallback: "kcp", parse: (text) => oneOf(["kcp", "kubernetes"], text) },
+  kcpSecret: { variable: "TMC_KCP_SECRET", parse: (value) => ({ value }) },
+  workspaces: { variable: "TMC_WORKSPACES", fallback: [], parse: parseWorkspaces },
+  workQueueUrl: { variable: "TMC_WORK_QUEUE_URL", parse: parseUrl },
+  delayQueueUrl: { variable: "TMC_DELAY_QUEUE_URL", parse: parseUrl },
+  deadLettersUrl: { variable: "TMC_DEAD_LETTERS_URL", parse: parseUrl },
+  heartbeatQueueUrl: { variable: "TMC_HEARTBEAT_QUEUE_URL", parse: parseUrl },
+  heartbeatSeconds: { variable: "TMC_HEARTBEAT_SECONDS", fallback: 60, parse: parseSeconds },
+  resyncSeconds: { variable: "TMC_RESYNC_SECONDS", fallback: 1_800, parse: parseSeconds },
+  credentialProviders: {
+    variable: "TMC_CREDENTIAL_PROVIDERS",
+    fallback: credentialProviders,
+    parse: (text) => listOf(text, (word) => oneOf(credentialProviders, word)),
+  },
+  allowedEndpoints: { variable: "TMC_ALLOWED_ENDPOINTS", fallback: [], parse: parseNetworks },
+};
+
+/**
+ * Reads what is named of the environment. Everything that is wrong with it is said in one error, so that nobody has to
+ * deploy five times to hear of five mistakes. Values are not repeated there: one in the wrong place may be a secret.
+ */
+export function readEnvironment<Name extends EnvironmentName>(
+  variables: Variables,
+  names: readonly Name[],
+): Pick<Environment, Name> {
+  const values: Partial<Record<EnvironmentName, unknown>> = {};
+  const problems: string[] = [];
+  for (const name of names) {
+    const { variable, fallback, parse }: Field<unknown> = fields[name];
+    const text = variables[variable]?.trim() ?? "";
+    const reading =
+      text !== "" ? parse(text) : fallback !== undefined ? { value: fallback } : { problem: "is not set" };
+    if ("problem" in reading) problems.push(`${variable} ${reading.problem}`);
+    else values[name] = reading.value;
+  }
+  const isKcp = values.hub === "kcp";
+  const isWithout = Array.isArray(values.workspaces) && values.workspaces.length === 0;
+  if (isKcp && isWithout) problems.push("TMC_WORKSPACES is not set");
+  if (problems.length > 0) throw new ControllerError("invalid", `environment: ${problems.join("; ")}`);
+  // Each of the names has been given the value that its own field parsed.
+  return values as Pick<Environment, Name>;
+}
+
+function parseStage(text: string): Reading<string> {
+  return /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/.test(text)
+    ? { value: text }
+    : { problem: "has to be letters, digits, - and _, at most 63" };
+}
+
+function parseLevel(text: string): Reading<number> {
+  const value = parseLogLevel(text);
+  return value === undefined ? { problem: "has to be a whole number from 0 to 10" } : { value };
+}
+
+function parseSeconds(text: string): Reading<number> {
+  const value = /^[0-9]{1,6}$/.test(text) ? Number(text) : 0;
+  return value >= 1 && value <= 86_400 ? { value } : { problem: "has to be whole seconds from 1 to 86400" };
+}
+
+function parseUrl(text: string): Reading<string> {
+  const protocol = URL.canParse(text) ? new URL(text).protocol : "";
+  // Endpoints for trying things out on one machine speak http.
+  return protocol === "https:" || protocol === "http:" ? { value: text } : { problem: "has to be the URL of a queue" };
+}
+
+function parseWorkspaces(text: string): Reading<readonly string[]> {
+  return listOf(text, (word) =>
+    isWorkspaceAddress(word) ? { value: word } : { problem: "has to be paths like root:org:team, with commas between" },
+  );
+}
+
+function parseNetworks(text: string): Reading<readonly string[]> {
+  try {
+    return { value: parseRanges(text) };
+  } catch {
+    return { problem: "has to be networks like 10.0.0.0/8, with commas between" };
+  }
+}
+
+function oneOf<const Word extends string>(words: readonly Word[], text: string): Reading<Word> {
+  const value = words.find((word) => word === text);
+  return value === undefined ? { problem: `has to be of ${words.join(", ")}` } : { value };
+}
+
+/** Values with commas between them; the first problem stands for all, for it says how each has to be. */
+function listOf<T>(text: string, parse: (word: string) => Reading<T>): Reading<readonly T[]> {
+  const values: T[] = [];
+  for (const word of text.split(",").map((part) => part.trim())) {
+    if (word === "") continue;
+    const reading = parse(word);
+    if ("problem" in reading) return reading;
+    values.push(reading.value);
+  }
+  return { value: [...new Set(values)] };
+}

@@ -1,0 +1,27 @@
+import { type Clock, systemClock } from "../model/clock.ts";
+
+/** What a function has of the machine it runs on; a test gives a small object. */
+export type Host = Readonly<{
+  variables: Readonly<Record<string, string | undefined>>;
+  version: string;
+  clock: Clock;
+  random: () => number;
+  /** Takes one line of the log, its end included. */
+  write: (line: string) => void;
+  /** Since the process began. */
+  uptimeMs: () => number;
+}>;
+
+/** The machine itself. Lines go straight to standard output: the console of the runtime would wrap each in another. */
+export function machineHost(version: string): Host {
+  return {
+    variables: process.env,
+    version,
+    clock: systemClock,
+    random: Math.random,
+    write: (line) => {
+      process.stdout.write(line);
+    },
+    uptimeMs: () => performance.now(),
+  };
+}

@@ -1,0 +1,45 @@
+import { placeOf } from "../controller/rota.ts";
+import type { ObjectKey } from "../model/key.ts";
+import { type HeartbeatMessage, mostClusters } from "./heartbeat-message.ts";
+
+export type HeartbeatFacts = Readonly<{
+  /** The registrations that are due. */
+  keys: readonly ObjectKey[];
+  /** How often each is to be probed. */
+  heartbeatSeconds: number;
+  nowMs: number;
+}>;
+
+/** The planner runs once a minute: no schedule comes round more often. */
+const roundSeconds = 60;
+/** The share of a wave over which its messages are spread; the rest is for the last of them to be worked on. */
+const spread = 5 / 6;
+
+/**
+ * Decides which clusters are probed until the planner runs again, in which messages and when.
+ *
+ * Heartbeats that come more often than the planner are sent as several waves; of those that come less often each cluster has
+ * its turn, which follows from its name alone. That also says who shares a message, so that the clusters of one tenant, who may all
+ * be dead, are not waited for one after the other.
+ */
+export function planHeartbeat({ keys, heartbeatSeconds, nowMs }: HeartbeatFacts): readonly HeartbeatMessage[] {
+  const turns = Math.max(1, Math.round(heartbeatSeconds / roundSeconds));
+  const waves = Math.max(1, Math.floor(roundSeconds / heartbeatSeconds));
+  const waveSeconds = Math.min(heartbeatSeconds, roundSeconds);
+  const turn = Math.floor(nowMs / (roundSeconds * 1000)) % turns;
+  const placed = keys
+    .map((key) => ({ key, place: placeOf(key) }))
+    .filter(({ place }) => place % turns === turn)
+    .toSorted((one, other) => one.place - other.place);
+  const count = Math.ceil(placed.length / mostClusters);
+  return Array.from({ length: waves }, (_, wave) =>
+    Array.from({ length: count }, (__, at): HeartbeatMessage => {
+      // Dealt out in turn, so that the messages are of one size.
+      const clusters = placed
+        .filter((___, index) => index % count === at)
+        .map(({ key: { cluster, name } }) => ({ cluster, name }));
+      const delaySeconds = Math.floor(waveSeconds * (wave + (at / count) * spread));
+      return { clusters, delaySeconds };
+    }),
+  ).flat();
+}

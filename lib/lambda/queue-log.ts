@@ -1,0 +1,27 @@
+import { logReconciles } from "../controller/observation.ts";
+import type { Log } from "../observe/log.ts";
+import { queueEventRecorder } from "../observe/record-queue.ts";
+import type { QueueEvent } from "../queue/queue-event.ts";
+import type { EmfMetrics } from "./emf-metrics.ts";
+
+/** Logs and counts what becomes of messages: a line for each run that ended, and for each message that nobody can read. */
+export function queueListener({
+  log,
+  metrics,
+}: Readonly<{ log: Log; metrics: EmfMetrics }>): (event: QueueEvent) => void {
+  const record = queueEventRecorder(metrics);
+  const logEnd = logReconciles(log);
+  return (event) => {
+    record(event);
+    if (event.kind === "unreadable") {
+      const { messageId, cause, receives, error } = event;
+      if (error === undefined) log.error("message set aside", { messageId, cause, receives });
+      else log.error("message cannot be set aside", { messageId, cause, receives, error });
+    } else if (event.kind === "ended" && event.outcome === "returned") {
+      const { item, durationSeconds, error } = event;
+      const { cluster, kind, name } = item.key;
+      const durationMs = Math.round(durationSeconds * 1000);
+      log.warn("reconcile handed back", { cluster, kind, name, reason: item.reason, durationMs, error });
+    } else logEnd(event);
+  };
+}

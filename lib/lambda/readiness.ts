@@ -1,0 +1,13 @@
+import { type Condition, findCondition } from "../model/condition.ts";
+import type { KubeObject } from "../model/kube-object.ts";
+
+/** What an object's Ready condition says; unknown where there is none. */
+export type Readiness = "true" | "false" | "unknown";
+
+/** Reads the readiness of an object of one of our kinds. */
+export function readinessOf({ status }: KubeObject): Readiness {
+  if (typeof status !== "object" || status === null || !("conditions" in status)) return "unknown";
+  // The schema of both kinds gives conditions this form.
+  const ready = findCondition(status.conditions as readonly Condition[] | undefined, "Ready");
+  return ready?.status === "True" ? "true" : ready?.status === "False" ? "false" : "unknown";
+}

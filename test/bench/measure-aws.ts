@@ -1,0 +1,166 @@
+import { InvokeCommand } from "@aws-sdk/client-lambda";
+import { SendMessageBatchCommand } from "@aws-sdk/client-sqs";
+import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
+import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
+import type { ObjectKey } from "../../lib/model/key.ts";
+import { formatBody, groupOf } from "../../lib/queue/work-message.ts";
+import type { AwsClients } from "../aws/aws-clients.ts";
+import type { AwsEndpoint } from "../aws/endpoint.ts";
+import { killFunctions } from "../aws/function-processes.ts";
+import type { Gate, Invocation } from "../aws/gate.ts";
+import { isDecided, type Tenant } from "../e2e/tenant.ts";
+import type { World } from "../e2e/world.ts";
+import { eventually } from "../support/eventually.ts";
+
+/** What is measured, and through what. */
+export type AwsBench = Readonly<{ endpoint: AwsEndpoint; aws: AwsClients; gate: Gate; world: World; tenant: Tenant }>;
+
+/** The way of one change, in milliseconds since it was written. */
+export type Way = Readonly<{ startMs: number; statusMs: number }>;
+
+const patienceMs = 60_000;
+/** The clock of the endpoint counts from the epoch too. */
+const now = (): number => performance.timeOrigin + performance.now();
+
+/** Creates placements one after the other, each when the one before is settled, and times the way of each. */
+export async function measureWays(bench: AwsBench, reconcile: string, count: number): Promise<readonly Way[]> {
+  const decided = followDecisions(bench.world);
+  const times: { from: number; to: number }[] = [];
+  try {
+    for (let index = 0; index < count; index += 1) {
+      const name = `single-${index}`;
+      const from = now();
+      const done = decided.next(name);
+      await bench.tenant.place(name);
+      times.push({ from, to: await done });
+    }
+  } finally {
+    decided.stop();
+  }
+  const runs = await runsOf(bench.gate, reconcile);
+  return times.map(({ from, to }) => {
+    const run = runs.find(({ startMs }) => startMs >= from);
+    return { startMs: (run?.startMs ?? Number.NaN) - from, statusMs: to - from };
+  });
+}
+
+/** Sends messages one after the other to a function that does nothing; the time from send to start of each. */
+export async function measureEmptyWays(
+  { aws, gate }: AwsBench,
+  { queueUrl, name, count }: Readonly<{ queueUrl: string; name: string; count: number }>,
+): Promise<readonly number[]> {
+  const ways: number[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const before = (await runsOf(gate, name)).length;
+    const from = now();
+    await sendBatch(aws, queueUrl, [{ body: "{}", group: `way-${index}-${from}` }]);
+    let run: Invocation | undefined;
+    await eventually(async () => {
+      run = (await runsOf(gate, name))[before];
+      return run === undefined ? "the empty function has not run" : undefined;
+    }, patienceMs);
+    ways.push((run?.startMs ?? Number.NaN) - from);
+  }
+  return ways;
+}
+
+/** Messages per second of a queue that is full before its function may begin, once with cold processes and once warm. */
+export async function measureRate(
+  bench: AwsBench,
+  { queueUrl, name, messages }: Readonly<{ queueUrl: string; name: string; messages: () => readonly Message[] }>,
+): Promise<number> {
+  let rate = 0;
+  for (let round = 0; round < 2; round += 1) {
+    const list = messages();
+    await bench.gate.refuse(["AmazonSQS.ReceiveMessage"]);
+    for (let at = 0; at < list.length; at += 10) await sendBatch(bench.aws, queueUrl, list.slice(at, at + 10));
+    const since = now();
+    await bench.gate.refuse([]);
+    let runs: readonly Invocation[] = [];
+    await eventually(async () => {
+      runs = (await runsOf(bench.gate, name)).filter(({ startMs }) => startMs >= since);
+      const done = runs.reduce((sum, { sentMs }) => sum + sentMs.length, 0);
+      return done >= list.length ? undefined : `${name} has worked on ${done} of ${list.length}`;
+    }, patienceMs);
+    const [first, last] = [Math.min(...runs.map((run) => run.startMs)), Math.max(...runs.map((run) => run.endMs))];
+    rate = (list.length * 1000) / (last - first);
+  }
+  return rate;
+}
+
+/** How long a function takes to answer in a process that was not there before, in milliseconds. */
+export async function measureColdStarts(bench: AwsBench, name: string, count: number): Promise<readonly number[]> {
+  const times: number[] = [];
+  for (let index = 0; index < count; index += 1) {
+    await killFunctions(bench.endpoint);
+    const payload = Buffer.from(JSON.stringify({ Records: [] }));
+    await bench.aws.lambda.send(new InvokeCommand({ FunctionName: name, Payload: payload }));
+    const run = (await runsOf(bench.gate, name)).at(-1);
+    times.push((run?.endMs ?? Number.NaN) - (run?.startMs ?? Number.NaN));
+  }
+  return times;
+}
+
+/** Calls that are paid for. */
+export type Counted = Readonly<{ sends: number; runs: Readonly<Record<string, number>> }>;
+
+/** Counts the calls while something goes on. */
+export async function countCalls(gate: Gate, goesOn: () => Promise<void>): Promise<Counted> {
+  const sendsOf = (calls: Readonly<Record<string, number>>): number =>
+    Object.entries(calls)
+      .filter(([operation]) => operation.startsWith("AmazonSQS.SendMessage"))
+      .reduce((sum, [, count]) => sum + count, 0);
+  const since = now();
+  const before = sendsOf(await gate.calls());
+  await goesOn();
+  const sends = sendsOf(await gate.calls()) - before;
+  const runs: Record<string, number> = {};
+  for (const { function: name, startMs } of await gate.invocations()) {
+    if (startMs >= since) runs[name] = (runs[name] ?? 0) + 1;
+  }
+  return { sends, runs };
+}
+
+/** A message and the line that it stands in. */
+export type Message = Readonly<{ body: string; group: string }>;
+
+/** A wish for a look at a key. */
+export function wishFor(key: ObjectKey, nonce: string): Message {
+  return { body: formatBody({ key, reason: "on-demand", nonce }), group: groupOf(key) };
+}
+
+async function sendBatch({ sqs }: AwsClients, QueueUrl: string, messages: readonly Message[]): Promise<void> {
+  const Entries = messages.map(({ body, group }, at) => ({
+    Id: String(at),
+    MessageBody: body,
+    MessageGroupId: group,
+    MessageDeduplicationId: `${group}-${now()}`,
+  }));
+  const { Failed = [] } = await sqs.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
+  if (Failed.length > 0) throw new Error(`${Failed.length} messages were not taken`);
+}
+
+async function runsOf(gate: Gate, name: string): Promise<readonly Invocation[]> {
+  return (await gate.invocations()).filter((run) => run.function === name).toSorted((a, b) => a.startMs - b.startMs);
+}
+
+/** Watches placements; answers when one is decided. */
+function followDecisions({ tenant }: World) {
+  const end = new AbortController();
+  const waiting = new Map<string, (atMs: number) => void>();
+  const following = (async () => {
+    const collection = { type: reconciledTypes.WorkloadPlacement };
+    const { metadata } = await tenant.list<WorkloadPlacement>(collection);
+    for await (const event of tenant.watch<WorkloadPlacement>(collection, { ...metadata, signal: end.signal })) {
+      if (event.type === "BOOKMARK" || !isDecided(event.object)) continue;
+      waiting.get(event.object.metadata.name ?? "")?.(now());
+    }
+  })().catch(() => {});
+  return {
+    next: (name: string): Promise<number> => new Promise((resolve) => waiting.set(name, resolve)),
+    stop: (): void => {
+      end.abort();
+      void following;
+    },
+  };
+}

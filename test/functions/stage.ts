@@ -1,0 +1,150 @@
+import type { Context } from "aws-lambda";
+import { type EmbeddedCluster, startEmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeClient } from "../../lib/kube/client.ts";
+import type { WorkCloud } from "../../lib/lambda/cloud.ts";
+import type { Host } from "../../lib/lambda/host.ts";
+import { systemClock } from "../../lib/model/clock.ts";
+import type { ObjectKey } from "../../lib/model/key.ts";
+import { formatBody, groupOf, type WorkMessage } from "../../lib/queue/work-message.ts";
+import { fakeSecretsManager } from "../lib/clusters/fake-secrets-manager.ts";
+import { startTenants, type Tenants } from "../lib/kcp/tenants.ts";
+import { recordingSqs, type Sent } from "./recording-sqs.ts";
+
+/** Secrets that no line may show. */
+export const hubToken = "hub-token-4f1f2b3c";
+export const clusterToken = "cluster-token-9a8b7c6d";
+
+const kubeconfig = `apiVersion: v1
+kind: Config
+current-context: kcp
+contexts: [{ name: kcp, context: { cluster: kcp, user: tmc } }]
+clusters: [{ name: kcp, cluster: { server: "https://kcp.example.com/clusters/root" } }]
+users: [{ name: tmc, user: { token: ${hubToken} } }]
+`;
+
+/** A function's process in a test: its environment can be changed and its lines read. */
+export type TestHost = Host & Readonly<{ variables: Record<string, string | undefined>; lines: readonly Line[] }>;
+export type Line = Readonly<Record<string, unknown>>;
+
+export type CloudStage = Readonly<{
+  tenants: Tenants;
+  /** The logical cluster of the first workspace, and a client in it. */
+  cluster: string;
+  client: KubeClient;
+  clusters: ReadonlyMap<string, EmbeddedCluster>;
+  secrets: ReturnType<typeof fakeSecretsManager>;
+  sqs: ReturnType<typeof recordingSqs>;
+  cloud: WorkCloud;
+  host(variables?: Readonly<Record<string, string | undefined>>, overrides?: Partial<Host>): TestHost;
+  /** Every line that any function wrote, as text. */
+  written(): string;
+  stop(): Promise<void>;
+}>;
+
+/** Sets up a kcp with our kinds, two clusters, secrets and queues, all in this process. */
+export async function setCloudStage(workspaces: readonly string[] = ["root:demo"]): Promise<CloudStage> {
+  const tenants = await startTenants(workspaces, {
+    users: [{ token: hubToken, name: "tmc", groups: ["system:kcp:admin"] }],
+  });
+  const clusters = new Map<string, EmbeddedCluster>();
+  for (const name of ["east", "west"])
+    clusters.set(name, await startEmbeddedCluster({ name, listen: false, adminToken: clusterToken }));
+  const [cluster = ""] = tenants.clusters;
+  const secrets = fakeSecretsManager([["tmc/kcp", kubeconfig]]);
+  for (const name of clusters.keys()) {
+    for (const each of tenants.clusters) {
+      const text = JSON.stringify({ server: `https://${name}.example.com`, token: clusterToken });
+      secrets.secrets.set(`tmc/${each}/${name}`, text);
+    }
+  }
+  const sqs = recordingSqs();
+  const all: string[] = [];
+  return {
+    tenants,
+    cluster,
+    client: tenants.at(cluster),
+    clusters,
+    secrets,
+    sqs,
+    cloud: {
+      sqs: sqs.sqs,
+      secretsManager: secrets.secretsManager,
+      awsCredentials: async () => ({ accessKeyId: "AKIA", secretAccessKey: "key" }),
+      openHubTransport: () => tenants.kcp.transport(),
+      openTransport: (_endpoint, { key }) => {
+        const found = clusters.get(key.name);
+        if (found === undefined) throw new Error(`nothing leads to ${key.name}`);
+        return found.transport();
+      },
+    },
+    host: (variables = {}, overrides = {}) => {
+      const lines: Line[] = [];
+      return {
+        variables: { ...environmentOf(workspaces), ...variables },
+        version: "1.2.3",
+        clock: systemClock,
+        random: () => 0.5,
+        write: (line) => {
+          all.push(line);
+          lines.push(JSON.parse(line) as Line);
+        },
+        uptimeMs: () => 100,
+        ...overrides,
+        lines,
+      };
+    },
+    written: () => all.join(""),
+    stop: async () => {
+      for (const each of clusters.values()) await each.stop();
+      await tenants.stop();
+    },
+  };
+}
+
+const urlOf = (queue: string): string => `https://sqs.eu-west-1.amazonaws.com/000000000000/${queue}`;
+
+function environmentOf(workspaces: readonly string[]): Record<string, string> {
+  return {
+    TMC_STAGE: "test",
+    TMC_LOG_LEVEL: "4",
+    TMC_KCP_SECRET: "tmc/kcp",
+    TMC_WORKSPACES: workspaces.join(","),
+    TMC_WORK_QUEUE_URL: urlOf("work.fifo"),
+    TMC_DELAY_QUEUE_URL: urlOf("delay"),
+    TMC_DEAD_LETTERS_URL: urlOf("dead.fifo"),
+    TMC_HEARTBEAT_QUEUE_URL: urlOf("heartbeat"),
+  };
+}
+
+/** An invocation's context with so much time left. */
+export function contextOf(remainingMs = 20_000): Context {
+  const endMs = Date.now() + remainingMs;
+  return {
+    awsRequestId: "request-1",
+    functionName: "tmc",
+    functionVersion: "1",
+    invokedFunctionArn: "",
+    memoryLimitInMB: "512",
+    logGroupName: "",
+    logStreamName: "",
+    callbackWaitsForEmptyEventLoop: false,
+    getRemainingTimeInMillis: () => Math.max(0, endMs - Date.now()),
+    done: () => {},
+    fail: () => {},
+    succeed: () => {},
+  };
+}
+
+/** A message of the work queue. */
+export function messageOf(key: ObjectKey, more: Partial<WorkMessage> = {}): Pick<Sent, "body" | "groupId" | "sentMs"> {
+  return {
+    body: formatBody({ key, reason: "changed", resourceVersion: "1", ...more }),
+    groupId: groupOf(key),
+    sentMs: Date.now(),
+  };
+}
+
+/** The messages of lines that a function logged, metrics left out. */
+export function saidIn({ lines }: TestHost): readonly string[] {
+  return lines.flatMap(({ message }) => (typeof message === "string" ? [message] : []));
+}

@@ -1,0 +1,56 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createSqsSharedQueue, divideWorkers } from "../../../lib/controller/sqs-shared-queue.ts";
+import { systemClock } from "../../../lib/model/clock.ts";
+import { settled } from "../../../lib/model/next.ts";
+import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
+import type { WorkItem } from "../../../lib/queue/work-queue.ts";
+import { eventually } from "../../support/eventually.ts";
+import { createQueues, startSqs } from "../../support/sqs.ts";
+
+let server: Awaited<ReturnType<typeof startSqs>>;
+beforeAll(async () => {
+  server = await startSqs();
+});
+afterAll(() => server.stop());
+
+describe("a queue on SQS that is shared", () => {
+  test("no more keys are worked on at once than there are workers, and every worker has its use", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 200 }), (workers) => {
+        const { batches, groupsAtOnce } = divideWorkers(workers);
+        expect(batches * groupsAtOnce).toBeLessThanOrEqual(workers);
+        expect(batches * groupsAtOnce).toBeGreaterThan(workers / 2);
+        expect(groupsAtOnce).toBeLessThanOrEqual(10);
+      }),
+    );
+  });
+
+  test("what is sent is worked on, and each batch is told of before its first key", async () => {
+    const { urls } = await createQueues(server.sqs);
+    const queue = createSqsSharedQueue({ sqs: server.sqs, urls, clock: systemClock });
+    const order: string[] = [];
+    const events: QueueEvent["kind"][] = [];
+    const stop = new AbortController();
+    const ended = queue.run(
+      async ({ key }) => {
+        order.push(key.name);
+        return settled;
+      },
+      {
+        workers: 2,
+        signal: stop.signal,
+        graceSeconds: 1,
+        onBatch: () => order.push("batch"),
+        onEvent: ({ kind }) => events.push(kind),
+      },
+    );
+    const item: WorkItem = { key: { cluster: "t", kind: "WorkloadPlacement", name: "web" }, reason: "changed" };
+    await queue.send([item]);
+    await eventually(async () => (events.includes("ended") ? undefined : "it was not worked on"));
+    stop.abort();
+    await ended;
+    expect(order).toEqual(["batch", "web"]);
+    expect(events).toEqual(expect.arrayContaining(["added", "started", "ended"]));
+  });
+});

@@ -1,0 +1,126 @@
+import { describe, expect, test, vi } from "vitest";
+import { createFunction, type FunctionDefinition } from "../../../lib/lambda/function.ts";
+import type { Host } from "../../../lib/lambda/host.ts";
+import { systemClock } from "../../../lib/model/clock.ts";
+import { ControllerError } from "../../../lib/model/fault.ts";
+import type { Log } from "../../../lib/observe/log.ts";
+import { contextOf } from "../../functions/stage.ts";
+
+type Parts = Readonly<{ word: string; log?: Log }>;
+type Definition = FunctionDefinition<"resyncSeconds", Parts, string, string>;
+
+function setUp(definition: Partial<Definition> = {}) {
+  const lines: Record<string, unknown>[] = [];
+  let uptimeMs = 80;
+  const host: Host = {
+    variables: { TMC_STAGE: "test" },
+    version: "1.2.3",
+    clock: systemClock,
+    random: () => 0.5,
+    write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+    uptimeMs: () => (uptimeMs += 7),
+  };
+  const handler = createFunction(host, {
+    name: "example",
+    reads: ["resyncSeconds"],
+    start: async () => ({ word: "parts" }),
+    handle: async ({ word }, event) => `${word} ${event}`,
+    ...definition,
+  });
+  return { handler, lines };
+}
+
+test("the parts are made by the first invocation, for all of them", async () => {
+  const start = vi.fn(async () => ({ word: "parts" }));
+  const { handler, lines } = setUp({ start });
+  expect(start).not.toHaveBeenCalled();
+  expect(await Promise.all([handler("one", contextOf()), handler("two", contextOf())])).toEqual([
+    "parts one",
+    "parts two",
+  ]);
+  expect(await handler("three", contextOf())).toBe("parts three");
+  expect(start).toHaveBeenCalledOnce();
+  expect(lines).toMatchObject([
+    { message: "function started", importMs: 87, initMs: 7, version: "1.2.3", function: "example", stage: "test" },
+  ]);
+});
+
+test("a start that failed is tried again by the next invocation", async () => {
+  const start = vi
+    .fn(async () => ({ word: "parts" }))
+    .mockRejectedValueOnce(new ControllerError("unreachable", "hub: away"));
+  const { handler, lines } = setUp({ start });
+  await expect(handler("one", contextOf())).rejects.toThrow("hub: away");
+  expect(await handler("two", contextOf())).toBe("parts two");
+  expect(lines.map(({ message }) => message)).toEqual(["invocation failed", "function started"]);
+});
+
+test("lines written deep below know their invocation, also beside another", async () => {
+  const { handler, lines } = setUp({
+    start: async ({ log }) => ({ word: "parts", log }),
+    handle: async ({ log }, event) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      log?.info(event);
+      return event;
+    },
+  });
+  const within = (awsRequestId: string) => ({ ...contextOf(), awsRequestId });
+  await Promise.all([handler("one", within("a")), handler("two", within("b"))]);
+  expect(lines.filter(({ message }) => message !== "function started")).toMatchObject([
+    { message: "one", requestId: "a" },
+    { message: "two", requestId: "b" },
+  ]);
+});
+
+describe("a failure", () => {
+  const secret = "sesame-4711";
+
+  test("is one line in the log, with its causes, and one line for the runtime", async () => {
+    const cause = Object.assign(new Error(`token: ${secret}`), { body: { secret } });
+    const { handler, lines } = setUp({
+      handle: async () => {
+        throw new ControllerError("invalid", "kcp: read web: no", { cause });
+      },
+    });
+    const failure: unknown = await handler("one", contextOf()).catch((error: unknown) => error);
+    expect(failure).toSatisfy((error: Error) => error.stack === `Error: ${error.message}` && !("fault" in error));
+    expect(String(failure)).toBe("Error: kcp: read web: no: token: [redacted]");
+    expect(lines.filter(({ message }) => message === "invocation failed")).toHaveLength(1);
+    expect(JSON.stringify(lines)).not.toContain(secret);
+  });
+
+  test("keeps no metric from being written", async () => {
+    const { handler, lines } = setUp({
+      start: async ({ metrics }) => {
+        metrics.add("tmc_queue_given_up_total", {});
+        throw new Error("no");
+      },
+    });
+    await handler("one", contextOf()).catch(() => {});
+    expect(lines).toContainEqual(expect.objectContaining({ tmc_queue_given_up_total: 1 }));
+  });
+});
+
+describe("the signal", () => {
+  const untilAborted = (signal: AbortSignal) =>
+    new Promise<string>((resolve) => signal.addEventListener("abort", () => resolve("what is left")));
+
+  test("comes early enough to answer, and the handler's answer is the answer", async () => {
+    const { handler } = setUp({ handle: (_parts, _event, signal) => untilAborted(signal) });
+    const context = contextOf(2_100);
+    expect(await handler("one", context)).toBe("what is left");
+    expect(context.getRemainingTimeInMillis()).toBeGreaterThan(0);
+  });
+
+  test("does not come while there is time", async () => {
+    const seen: boolean[] = [];
+    const { handler } = setUp({
+      handle: async (_parts, _event, signal) => {
+        seen.push(signal.aborted);
+        return "done";
+      },
+    });
+    await handler("one", contextOf(10_000));
+    expect(seen).toEqual([false]);
+  });
+});
