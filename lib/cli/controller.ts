@@ -15,6 +15,8 @@ Examples:
   tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production \\
     --cluster-kubeconfigs east=east.kubeconfig,west=west.kubeconfig
   tmc controller --kcp-kubeconfig hub.kubeconfig --hub kubernetes --cluster-kubeconfigs none
+  tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production --cluster-kubeconfigs none \\
+    --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/tmc-prod-work.fifo
 `;
 
 /** Texts as they were given: what is wrong with them is said together with all else that is. */
@@ -81,6 +83,14 @@ export function controllerCommand(io: CliIo): Command {
           "let tenants' secrets name clusters in private networks or on this machine; off, because such addresses may be yours and not theirs",
         ),
       )
+      .addOption(
+        option(
+          "--queue-url <url>",
+          "work from this SQS queue, with others who send to it and work on it, in place of one in memory",
+        ),
+      )
+      .addOption(option("--delay-queue-url <url>", "its delay queue (otherwise the one of the same stage)"))
+      .addOption(option("--dead-letters-url <url>", "its dead letters (otherwise what the work queue says)"))
       // So that what is not known is named together with all else that is wrong.
       .allowUnknownOption()
       .allowExcessArguments()

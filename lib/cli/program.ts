@@ -3,10 +3,13 @@ import { type CliIo, processIo, UsageError } from "./cli-io.ts";
 import { clusterCommand } from "./cluster.ts";
 import { completionCommand } from "./completion.ts";
 import { controllerCommand } from "./controller.ts";
+import { costCommand } from "./cost.ts";
+import { deadLettersCommand } from "./dead-letters.ts";
 import { explainCommand } from "./explain.ts";
 import { localCommand } from "./local.ts";
 import { manifestsCommand } from "./manifests.ts";
 import { placementCommand } from "./placement.ts";
+import { queueCommand } from "./queue.ts";
 import { reconcileCommand } from "./reconcile.ts";
 import { tmcVersion } from "./version.ts";
 
@@ -36,6 +39,10 @@ export function createProgram(io: CliIo = processIo): Command {
     .addCommand(placementCommand(io))
     .addCommand(explainCommand(io))
     .addCommand(reconcileCommand(io))
+    .commandsGroup("Look after the deployed form:")
+    .addCommand(queueCommand(io))
+    .addCommand(deadLettersCommand(io))
+    .addCommand(costCommand(io))
     .commandsGroup("Set up:")
     .addCommand(manifestsCommand(io.out))
     .addCommand(completionCommand(io, () => program))

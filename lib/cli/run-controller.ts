@@ -1,6 +1,6 @@
 import { access, constants, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { createController } from "../controller/controller.ts";
+import { type ControllerOptions, createController, createSharingController } from "../controller/controller.ts";
 import { keepMemoryLean } from "../controller/lean-memory.ts";
 import type { ControllerConfig } from "../controller/options.ts";
 import type { KubeClient } from "../kube/client.ts";
@@ -12,7 +12,9 @@ import { type HttpServer, metricsRoutes, startHttp } from "../observe/http.ts";
 import { createLog, type Log } from "../observe/log.ts";
 import { createMetrics } from "../observe/metrics.ts";
 import { readProcessGauges } from "../observe/record-process.ts";
+import type { KnownQueues } from "../queue/queue-stats.ts";
 import type { CliIo } from "./cli-io.ts";
+import type { OpenedQueue } from "./shared-queue.ts";
 import { tmcVersion } from "./version.ts";
 
 /** Runs a controller with its metrics and health until it is asked to end, and lets it finish what is under way. */
@@ -26,7 +28,7 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
   readProcessGauges(metrics, { process, nowMs: clock.now(), version: tmcVersion(), nodeVersion: process.version });
   const client = await openHub(config.kcpKubeconfig, io);
   const servers: HttpServer[] = [];
-  const controller = createController({
+  const options: ControllerOptions = {
     client,
     workspaces: config.workspaces,
     clusterKubeconfigs: config.clusterKubeconfigs,
@@ -40,7 +42,10 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
     log,
     metrics,
     health,
-  });
+  };
+  const { queues } = config;
+  const queue = queues === undefined ? undefined : await openQueue(io, { queues, log, client });
+  const controller = queue === undefined ? createController(options) : createSharingController(options, queue);
   try {
     servers.push(await startHttp({ name: "--metrics-port", port: config.metricsPort, routes: metricsRoutes(metrics) }));
     servers.push(await startHttp({ name: "--health-port", port: config.healthPort, routes: healthRoutes(health) }));
@@ -55,8 +60,21 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
     await controller.stop();
     await Promise.all(servers.map((server) => server.close()));
     await client.close();
+    queue?.close();
   }
   log.info("controller ended");
+}
+
+async function openQueue(
+  io: CliIo,
+  { queues, log, client }: Readonly<{ queues: KnownQueues; log: Log; client: KubeClient }>,
+): Promise<OpenedQueue> {
+  // Only now: AWS's client takes memory that a controller without it does not need.
+  const { openSharedQueue } = await import("./shared-queue.ts");
+  return openSharedQueue(io, queues, log).catch(async (error: unknown) => {
+    await client.close();
+    throw error;
+  });
 }
 
 async function openHub(path: string, { clock }: CliIo): Promise<KubeClient> {

@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import { type CostInput, estimateCost, sumOf } from "../../../lib/cli/cost-model.ts";
+
+const input = (more: Partial<CostInput> = {}): CostInput => ({
+  clusters: 1_000,
+  eventsPerSecond: 1,
+  heartbeatSeconds: 60,
+  secrets: 0,
+  ...more,
+});
+
+/**
+ * The published table: dollars a month, rounded. Part of the model was fitted to it, so that this holds the two together; it is
+ * no evidence for either.
+ */
+const rows: readonly Readonly<{
+  given: Partial<CostInput>;
+  heartbeat: number;
+  reconcile: number;
+  rest: number;
+  total: number;
+}>[] = [
+  { given: { clusters: 10 }, heartbeat: 0.4, reconcile: 10, rest: 15, total: 47 },
+  { given: {}, heartbeat: 7, reconcile: 10, rest: 17, total: 56 },
+  { given: { heartbeatSeconds: 30, eventsPerSecond: 10 }, heartbeat: 14, reconcile: 43, rest: 22, total: 100 },
+  { given: { clusters: 10_000 }, heartbeat: 68, reconcile: 10, rest: 36, total: 136 },
+  { given: { clusters: 10_000, eventsPerSecond: 10 }, heartbeat: 68, reconcile: 43, rest: 40, total: 172 },
+  {
+    given: { clusters: 10_000, eventsPerSecond: 100, heartbeatSeconds: 30 },
+    heartbeat: 134,
+    reconcile: 323,
+    rest: 96,
+    total: 574,
+  },
+  { given: { clusters: 10_000, clustersPerMessage: 1 }, heartbeat: 974, reconcile: 10, rest: 460, total: 1466 },
+];
+
+const dollarsOf = (given: Partial<CostInput>, ...names: string[]): number =>
+  sumOf(estimateCost(input(given)).parts.filter(({ name }) => names.includes(name)));
+
+describe("the cost of a month", () => {
+  test.each(rows)("$given is $total dollars", ({ given, heartbeat, reconcile, rest, total }) => {
+    const round = (dollars: number) => (dollars < 1 ? Math.round(dollars * 10) / 10 : Math.round(dollars));
+    expect({
+      heartbeat: round(dollarsOf(given, "heartbeat")),
+      reconcile: round(dollarsOf(given, "reconcile")),
+      relays: round(dollarsOf(given, "relays")),
+      rest: round(dollarsOf(given, "resync", "idle polls", "logs", "metrics")),
+    }).toEqual({ heartbeat, reconcile, relays: 21, rest });
+    // The table's cells add up to its totals only within a dollar.
+    expect(Math.abs(estimateCost(input(given)).dollars - total)).toBeLessThan(1);
+  });
+
+  test.each([
+    [10, 4],
+    [1_000, 400],
+    [10_000, 4_000],
+  ])("%i secrets are %i dollars", (secrets, dollars) => {
+    expect(dollarsOf({ secrets }, "secrets")).toBeCloseTo(dollars);
+  });
+
+  test.each([
+    [1_000, [36, 34]],
+    [10_000, [64, 34]],
+  ])("always on for %i clusters is what two replicas cost", (clusters, dollars) => {
+    expect(estimateCost(input({ clusters })).alwaysOn.map((part) => Math.round(part.dollars))).toEqual(dollars);
+  });
+
+  test("nothing to do costs what is there: relays, polls, logs, metrics", () => {
+    const { parts } = estimateCost(input({ clusters: 0, eventsPerSecond: 0 }));
+    expect(parts.filter(({ dollars }) => dollars > 0).map(({ name }) => name)).toEqual([
+      "relays",
+      "idle polls",
+      "logs",
+      "metrics",
+    ]);
+    expect(parts.every(({ calls, dollars }) => Number.isFinite(calls) && Number.isFinite(dollars))).toBe(true);
+  });
+});
