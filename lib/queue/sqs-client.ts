@@ -24,9 +24,19 @@ const throttlingNames = /throttl|toomanyrequests|overlimit|limitexceeded/i;
  */
 export function errorOfSqs(what: string, error: unknown): ControllerError {
   const name = error instanceof Error ? error.name : "unknown failure";
-  const why = name === "Error" || name === "TypeError" ? codeOf(error) : name;
+  const why = name === "Error" || name === "TypeError" ? codeOf(error) : (words.get(name) ?? name);
   return new ControllerError(faultOfSqs(name), `sqs: ${what}: ${why}`, { cause: error });
 }
+
+/** What people can do something about, in words; any other name says enough to look it up. */
+const words: ReadonlyMap<string, string> = new Map([
+  [
+    "CredentialsProviderError",
+    "no AWS credentials were found (set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)",
+  ],
+  ["QueueDoesNotExist", "there is no such queue in this account and region"],
+  ["AccessDenied", "AWS refuses access to the queue"],
+]);
 
 /** The fault of a refusal by its name, be it of a call or of one entry of a batch. */
 export function faultOfSqs(name: string): "throttled" | "unreachable" {
