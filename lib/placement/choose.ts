@@ -171,28 +171,66 @@ function comparePlaced(ranking: Ranking, one: Placed, other: Placed): number {
 /** One at a time, always from where there are fewest. Clusters in the same places are asked for as one, best first. */
 function takeEvenly(ranking: Ranking, pool: readonly PlacedGroup[], count: number, strict: boolean): Candidate[] {
   const { spread } = ranking;
-  const groups = pool.map(({ place, members, isSorted }) => {
-    return { place, members: isSorted ? members : members.toSorted((a, b) => compare(ranking, a, b)), next: 0 };
-  });
+  const lines = pool.map((group) => lineOf(ranking, group, count));
   const taken: Candidate[] = [];
   while (taken.length < count) {
     let lead: Placed | undefined;
-    let leader: (typeof groups)[number] | undefined;
-    for (const group of groups) {
-      const candidate = group.members[group.next];
-      if (candidate === undefined || (strict && spread.refusal(group.place) !== undefined)) continue;
-      const placed = { candidate, crowd: spread.crowd(group.place) };
+    let leader: Line | undefined;
+    for (const line of lines) {
+      const candidate = line.members[line.next];
+      if (candidate === undefined || (strict && spread.refusal(line.place) !== undefined)) continue;
+      const placed = { candidate, crowd: spread.crowd(line.place) };
       if (lead === undefined || comparePlaced(ranking, placed, lead) < 0) {
         lead = placed;
-        leader = group;
+        leader = line;
       }
     }
     if (lead === undefined || leader === undefined) break;
     leader.next += 1;
+    if (!leader.isSorted) bringBestForward(ranking, leader);
     spread.add(leader.place);
     taken.push(lead.candidate);
   }
   return taken;
+}
+
+/** The members of a group; the next of them is the best of those left, and all the others too where they are sorted. */
+type Line = { readonly place: Place; readonly members: Candidate[]; readonly isSorted: boolean; next: number };
+
+/** Looking for the best each time is quicker than sorting as long as few are asked for, which is the rule. */
+const fewAskedFor = 16;
+
+function lineOf(ranking: Ranking, { place, members, isSorted }: PlacedGroup, count: number): Line {
+  if (isSorted) return { place, members, isSorted, next: 0 };
+  if (count > fewAskedFor) {
+    return { place, members: members.toSorted((a, b) => compare(ranking, a, b)), isSorted: true, next: 0 };
+  }
+  const line: Line = { place, members: [...members], isSorted: false, next: 0 };
+  bringBestForward(ranking, line);
+  return line;
+}
+
+function bringBestForward({ load }: Ranking, { members, next }: Line): void {
+  let at = next;
+  let lead = members[next];
+  if (lead === undefined) return;
+  let least = load?.get(lead.cluster.name) ?? 0;
+  for (let index = next + 1; index < members.length; index++) {
+    const candidate = members[index];
+    if (candidate === undefined || candidate.score < lead.score) continue;
+    const own = load?.get(candidate.cluster.name) ?? 0;
+    if (candidate.score === lead.score) {
+      // Not in the order of names any more: an earlier best was put where this one was.
+      if (own > least || (own === least && candidate.cluster.name > lead.cluster.name)) continue;
+    }
+    at = index;
+    lead = candidate;
+    least = own;
+  }
+  const first = members[next];
+  if (at === next || first === undefined) return;
+  members[next] = lead;
+  members[at] = first;
 }
 
 /** Those taken and those left, both in the order in which they came. */
