@@ -22,8 +22,27 @@ export const permissionClaims = [
   { group: "", resource: "events", verbs: [...read, "create", "update", "patch"] },
 ] as const;
 
-/** The APIExport that offers the given kinds to tenants. */
+/** A type as an APIExport carries it. */
+export type ExportedType = Readonly<{ group: string; plural: string; schema: string }>;
+
+/** A kind as an APIExport carries it. */
+export function exportedType(kind: ServedKind): ExportedType {
+  return { group: kind.group, plural: kind.plural, schema: resourceSchemaName(kind) };
+}
+
+/**
+ * The policy by which the provider says what tenants may do at most. It counts for nothing, and closes the export to all,
+ * without the roles of `permissionPolicy` (export-access.ts) beside the export: those go in first.
+ */
+export const localPolicy = { maximalPermissionPolicy: { local: {} } } as const;
+
+/** The APIExport that offers the given kinds to tenants, without a policy. */
 export function apiExport(kinds: readonly ServedKind[], version: ExportVersion = "v1alpha2") {
+  return exportOf(kinds.map(exportedType), version);
+}
+
+/** The APIExport that offers the given types to tenants, without a policy. */
+export function exportOf(types: readonly ExportedType[], version: ExportVersion = "v1alpha2") {
   return {
     apiVersion: `apis.kcp.io/${version}`,
     kind: "APIExport",
@@ -31,15 +50,15 @@ export function apiExport(kinds: readonly ServedKind[], version: ExportVersion =
     spec:
       version === "v1alpha2"
         ? {
-            resources: kinds.map((kind) => ({
-              name: kind.plural,
-              group: kind.group,
-              schema: resourceSchemaName(kind),
+            resources: types.map(({ plural, group, schema }) => ({
+              name: plural,
+              group,
+              schema,
               storage: { crd: {} },
             })),
             permissionClaims,
           }
-        : { latestResourceSchemas: kinds.map(resourceSchemaName), permissionClaims: claimsOfAll() },
+        : { latestResourceSchemas: types.map(({ schema }) => schema), permissionClaims: claimsOfAll() },
   };
 }
 

@@ -1,5 +1,5 @@
 import { clusterRegistration } from "./cluster-registration.ts";
-import type { ServedKind } from "./kind.ts";
+import type { NamedType } from "./export-access.ts";
 import { offeredKinds } from "./offered-kinds.ts";
 import { workloadPlacement } from "./workload-placement.ts";
 import { workloadTypes } from "./workload-types.ts";
@@ -25,16 +25,23 @@ const workRules: readonly Rule[] = [
 ];
 
 /** Roles for people: one who looks, one who runs work, one who also decides which clusters there are. */
-export const clusterRoles = [
-  clusterRole("tmc:viewer", viewerRules),
-  clusterRole("tmc:operator", [...viewerRules, ...workRules, ...rules([workloadPlacement], write)]),
-  clusterRole("tmc:cluster-admin", [
-    ...viewerRules,
-    ...workRules,
-    ...rules([clusterRegistration, workloadPlacement], write),
-    { apiGroups: [""], resources: ["namespaces"], verbs: write },
-  ]),
-];
+export const clusterRoles = clusterRolesWith([]);
+
+/** The same roles, with more types of workloads. */
+export function clusterRolesWith(more: readonly NamedType[]) {
+  const viewer = [...viewerRules, ...rules(more, read)];
+  const work = [...workRules, ...rules(more, write)];
+  return [
+    clusterRole("tmc:viewer", viewer),
+    clusterRole("tmc:operator", [...viewer, ...work, ...rules([workloadPlacement], write)]),
+    clusterRole("tmc:cluster-admin", [
+      ...viewer,
+      ...work,
+      ...rules([clusterRegistration, workloadPlacement], write),
+      { apiGroups: [""], resources: ["namespaces"], verbs: write },
+    ]),
+  ];
+}
 
 function clusterRole(name: string, itsRules: readonly Rule[]) {
   return {
@@ -46,7 +53,7 @@ function clusterRole(name: string, itsRules: readonly Rule[]) {
 }
 
 /** One rule for each group, since a rule's groups and resources are combined each with each. */
-function rules(types: readonly ServedKind[], verbs: readonly string[], subresource = ""): readonly Rule[] {
+function rules(types: readonly NamedType[], verbs: readonly string[], subresource = ""): readonly Rule[] {
   return [...new Set(types.map((type) => type.group))].map((group) => ({
     apiGroups: [group],
     resources: types.filter((type) => type.group === group).map((type) => `${type.plural}${subresource}`),

@@ -14,12 +14,26 @@ export function apiResourceSchema(kind: ServedKind) {
     names: definitionNames(kind),
     versions: [{ ...versionProperties(kind), schema: objectSchema(kind) }],
   };
+  return schemaOf(kind.version, spec);
+}
+
+/** What an APIResourceSchema says of its type. */
+type SchemaSpec = Readonly<{
+  group: string;
+  scope: string;
+  names: Readonly<{ plural: string }>;
+  versions: readonly object[];
+}>;
+
+/** The APIResourceSchema with that content, named for it. */
+export function schemaOf<T extends SchemaSpec>(version: string, spec: T) {
+  const { group } = spec;
   return {
     apiVersion: "apis.kcp.io/v1alpha1",
     kind: "APIResourceSchema",
     metadata: {
-      name: `${kind.version}-${contentHash(spec)}.${kind.plural}.${kind.group === "" ? "core" : kind.group}`,
-      ...(isCommunityGroup(kind.group)
+      name: `${version}-${contentHash(spec)}.${spec.names.plural}.${group === "" ? "core" : group}`,
+      ...(isCommunityGroup(group)
         ? { annotations: { "api-approved.kubernetes.io": "unapproved, a part of the Kubernetes type, served by kcp" } }
         : {}),
     },

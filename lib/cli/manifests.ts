@@ -1,7 +1,8 @@
 import { Command, Option } from "commander";
 import { dump } from "js-yaml";
-import { apiExport, type ExportVersion, exportVersions } from "../api/api-export.ts";
+import { apiExport, type ExportVersion, exportVersions, localPolicy } from "../api/api-export.ts";
 import { customResourceDefinition } from "../api/crd.ts";
+import { permissionPolicy } from "../api/export-access.ts";
 import { exportWorkspace } from "../api/group.ts";
 import type { ServedKind } from "../api/kind.ts";
 import { kinds } from "../api/kinds.ts";
@@ -37,7 +38,13 @@ export type ManifestOptions = Readonly<{
 export function manifests(format: ManifestFormat, options: ManifestOptions = {}): readonly object[] {
   if (format === "crd") return [...kinds.map(customResourceDefinition), ...clusterRoles];
   const exported = offeredKinds.map((kind) => (options.warnings === false ? withoutWarning(kind) : kind));
-  return [...exported.map(apiResourceSchema), apiExport(exported, options.exportVersion), ...clusterRoles];
+  const { spec, ...offer } = apiExport(exported, options.exportVersion);
+  return [
+    ...exported.map(apiResourceSchema),
+    ...permissionPolicy(exported),
+    { ...offer, spec: { ...spec, ...localPolicy } },
+    ...clusterRoles,
+  ];
 }
 
 function withoutWarning({ warning: _, ...kind }: ServedKind): ServedKind {

@@ -1,4 +1,6 @@
 import { Command, CommanderError } from "commander";
+import { bindCommand } from "./bind.ts";
+import { bootstrapCommand } from "./bootstrap.ts";
 import { type CliIo, processIo, UsageError } from "./cli-io.ts";
 import { clusterCommand } from "./cluster.ts";
 import { completionCommand } from "./completion.ts";
@@ -11,6 +13,8 @@ import { manifestsCommand } from "./manifests.ts";
 import { placementCommand } from "./placement.ts";
 import { queueCommand } from "./queue.ts";
 import { reconcileCommand } from "./reconcile.ts";
+import { unbindCommand } from "./unbind.ts";
+import { uninstallCommand } from "./uninstall.ts";
 import { tmcVersion } from "./version.ts";
 
 const examples = `
@@ -19,6 +23,7 @@ Examples:
   tmc controller --help            run the controller against a kcp of your own
   tmc cluster list                 the registered clusters and their health
   tmc explain web                  why a placement is where it is
+  tmc bootstrap                    offer TMC to the tenants of a kcp
   tmc manifests --format kcp       what a kcp workspace needs to offer the API to tenants
 
 From a clone of the sources, the same commands are: npm run tmc -- <command>
@@ -44,6 +49,10 @@ export function createProgram(io: CliIo = processIo): Command {
     .addCommand(deadLettersCommand(io))
     .addCommand(costCommand(io))
     .commandsGroup("Set up:")
+    .addCommand(bootstrapCommand(io))
+    .addCommand(bindCommand(io))
+    .addCommand(unbindCommand(io))
+    .addCommand(uninstallCommand(io))
     .addCommand(manifestsCommand(io.out))
     .addCommand(completionCommand(io, () => program))
     .addHelpText("after", examples);

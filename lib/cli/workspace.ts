@@ -107,7 +107,9 @@ function inWords(error: unknown, { server }: KubeClient): unknown {
   const said = (words: string): ControllerError => new ControllerError(error.fault, words, { cause: error });
   const isUnknownType = error.status === 404 && error.body?.details?.name === undefined;
   if (isUnknownType) {
-    return said(`${server}: TMC's kinds are not served there; bind its export in the workspace, or see tmc manifests`);
+    return said(
+      `${server}: TMC's kinds are not served there; bind its export in the workspace (tmc bind), or see tmc manifests`,
+    );
   }
   if (error.status === 401) return said(`${server}: the server does not accept the kubeconfig's credentials`);
   if (error.status === 403 && server.includes("/clusters/")) {

@@ -219,16 +219,16 @@ type Question = Readonly<{
   attributes: Attributes;
 }>;
 
-/** Asks in the order in which kcp does: the consumer's binding, then the provider's rights, then what the path allows. */
+/** Asks in the order in which kcp does: the export, the consumer's binding, then the provider's rights, then what the path allows. */
 function authorize({ directory, authorizer, exportCluster, exportName, cluster, user, attributes }: Question): void {
   const refused = forbidden(user, attributes, "access denied");
   const isWildcard = cluster === "*";
   const isResource = attributes.resource !== "";
   const apiExport = directory.apiExport(exportCluster, exportName);
   if (!isWildcard && isResource) {
+    if (apiExport === undefined) throw exportNotFound(exportName);
     const binding = findBinding(directory, { cluster, exportCluster, exportName });
-    if (binding === undefined || apiExport === undefined) throw refused;
-    if (!isGranted(binding, apiExport, attributes)) throw refused;
+    if (binding === undefined || !isGranted(binding, apiExport, attributes)) throw refused;
   }
   const content: Attributes = {
     verb: attributes.verb,
@@ -242,14 +242,15 @@ function authorize({ directory, authorizer, exportCluster, exportName, cluster, 
   };
   const home = exportCluster.includes(":") ? (directory.clusterAt(exportCluster) ?? "") : exportCluster;
   if (!authorizer.decide(home, user, content)) throw refused;
-  if (apiExport === undefined) {
-    throw new ApiFailure(500, "InternalError", `API export not found: apiexport.apis.kcp.io "${exportName}" not found`);
-  }
+  if (apiExport === undefined) throw exportNotFound(exportName);
   if (isWildcard && isResource) checkWildcard(directory, { exportCluster, exportName, apiExport }, attributes);
   const { group, resource, subresource, name, path } = attributes;
   if (subresource !== "" && subresource !== "status") throw objectNotFound({ group, plural: resource }, name);
   if (!isResource && /^\/(healthz|readyz|livez)(\/|$)/.test(path)) throw resourceNotFound();
 }
+
+const exportNotFound = (name: string): ApiFailure =>
+  new ApiFailure(500, "InternalError", `API export not found: apiexport.apis.kcp.io "${name}" not found`);
 
 function checkWildcard(
   directory: Directory,

@@ -15,6 +15,7 @@ import {
   events,
   eventually,
   eventuallyOk,
+  failureOf,
   rbac,
   refusal,
   secrets,
@@ -187,6 +188,18 @@ export function virtualWorkspaceCases(room: MakeRoom): void {
     const call = here.server.admin.at(`${provider.view}/clusters/${cluster}`).list({ type: registrations });
     const failure = await refusal(call);
     expect(failure).toMatchObject({ status: 403, reason: "Forbidden" });
+  });
+
+  it("fails for an export that is not there, before it asks who wants to know", async () => {
+    const path = `${provider.view.replace(/[^/]+$/, "nothing.example.dev")}/clusters/${one.cluster}`;
+    const token = await tokenOfNewAccount(provider.client, "default", unique("nobody"));
+    const nobody = here.server.clientAs({ token: async () => token, certificate: undefined, key: undefined });
+    for (const client of [here.server.admin, nobody]) {
+      const failure = await failureOf(client.at(path).list({ type: registrations }));
+      expect(failure.status).toBe(500);
+      expect(failure.message).toContain("API export not found");
+    }
+    await nobody.close();
   });
 
   it("shows the bindings: they are the list of tenants", async () => {

@@ -34,9 +34,13 @@ describe("tmc manifests", () => {
     ]);
   });
 
-  it("prints schemas, export and roles for kcp", () => {
+  it("prints schemas, export and roles for kcp, those of the export's policy before it", () => {
     expect(kindsOf(run("--format", "kcp").out)).toEqual([
       ...Array.from({ length: 13 }, () => "APIResourceSchema"),
+      "ClusterRole",
+      "ClusterRoleBinding",
+      "ClusterRole",
+      "ClusterRoleBinding",
       "APIExport",
       ...Array.from({ length: 3 }, () => "ClusterRole"),
     ]);

@@ -1,0 +1,55 @@
+import { accountNamespace } from "../api/export-access.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { isRecord } from "../kube/json-record.ts";
+import { ControllerError } from "../model/fault.ts";
+import type { KubeObject } from "../model/kube-object.ts";
+import { managedTypes } from "./managed-object.ts";
+
+/**
+ * Asks for a token of one of our service accounts.
+ *
+ * A token on request, and not one that kcp keeps in a Secret: it ends by itself, it ends with its account, and nobody who
+ * may read Secrets in the workspace can take it. The server may give it a shorter life than was asked for.
+ */
+export async function requestToken(
+  provider: KubeClient,
+  { account, lifetimeSeconds }: Readonly<{ account: string; lifetimeSeconds: number }>,
+  signal?: AbortSignal,
+): Promise<string> {
+  const answer = await provider.create<KubeObject>(
+    { type: managedTypes.ServiceAccount, namespace: accountNamespace },
+    {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenRequest",
+      spec: { expirationSeconds: Math.round(lifetimeSeconds) },
+    },
+    { name: account, subresource: "token", signal },
+  );
+  const token = isRecord(answer.status) ? answer.status.token : undefined;
+  if (typeof token !== "string") {
+    throw new ControllerError("invalid", `kcp: token of ${accountNamespace}/${account}: the server gave none`);
+  }
+  return token;
+}
+
+/** What a service account's token says of itself; nobody here can check that it is true. */
+export type TokenFacts = Readonly<{ uid: string; issuedMs: number; expiresMs: number }>;
+
+/** Reads what a token says; undefined when it is none of a service account, or never ends. */
+export function parseToken(token: string): TokenFacts | undefined {
+  const claims = claimsOf(token);
+  if (!isRecord(claims)) return undefined;
+  const { iat, exp, "kubernetes.io": kubernetes } = claims;
+  const account = isRecord(kubernetes) ? kubernetes.serviceaccount : undefined;
+  const uid = isRecord(account) ? account.uid : undefined;
+  if (typeof iat !== "number" || typeof exp !== "number" || typeof uid !== "string") return undefined;
+  return { uid, issuedMs: iat * 1000, expiresMs: exp * 1000 };
+}
+
+function claimsOf(token: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
+  } catch {
+    return undefined; // not a token of the form that we know
+  }
+}

@@ -1,0 +1,12 @@
+import { runKubectl } from "../real/kubectl.ts";
+import { realServers } from "../real/servers.ts";
+import { kcpPageCases } from "./kcp-page-cases.ts";
+import { useReal } from "./kcp-under-test.ts";
+
+kcpPageCases("docs/kcp.md on a real kcp", {
+  start: useReal,
+  kubectl: () => async (kubeconfig, args, input) => {
+    const { stdout, stderr } = await runKubectl(args, { kubectl: realServers().kubectl, kubeconfig, input });
+    return stdout + stderr;
+  },
+});
