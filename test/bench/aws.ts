@@ -1,3 +1,4 @@
+import { access } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { GetQueueUrlCommand } from "@aws-sdk/client-sqs";
 import { type FunctionName, functionNames } from "../../infra/names.ts";
@@ -8,16 +9,19 @@ import { createDeployedForm } from "../aws/deployed-form.ts";
 import { deployStage } from "../aws/deployment.ts";
 import { startEndpoint } from "../aws/endpoint.ts";
 import { createGate } from "../aws/gate.ts";
+import { ensureInstalled } from "../aws/install.ts";
 import { startEmbeddedParts } from "../e2e/embedded-parts.ts";
 import { tenantOf } from "../e2e/tenant.ts";
 import { clusterNames, furnish } from "../e2e/world.ts";
+import { BuildError } from "../real/build.ts";
+import { forEachOf } from "./load.ts";
 import {
   type AwsBench,
   type Counted,
   countCalls,
   measureColdStarts,
   measureEmptyWays,
-  measureRate,
+  measureRates,
   measureWays,
   type Way,
   wishFor,
@@ -30,6 +34,8 @@ const stage = "bench";
 const waitMs = 60_000;
 /** What our function may take of the rate that the endpoint gives to one that does nothing. */
 const mostTimes = 1.5;
+/** Keys that are worked on at full speed; each line of the queue has one. */
+const distinctKeys = 200;
 /** Long enough for the planner to have run, which it does once a minute. */
 const leastIdleSeconds = 130;
 
@@ -47,6 +53,8 @@ type Measures = Readonly<{
 
 /** Measures the deployed form on a local endpoint, beside a function that does nothing on the same endpoint. */
 export async function benchAws({ changes, placements, starts, restSeconds }: Settings): Promise<BenchReport> {
+  const missing = await findMissing();
+  if (missing !== undefined) return { name: "aws", tables: [], goals: [], notes: [`skipped: ${missing}`] };
   await using stack = new AsyncDisposableStack();
   const running = await startEndpoint({});
   stack.defer(() => running.stop());
@@ -74,24 +82,27 @@ export async function benchAws({ changes, placements, starts, restSeconds }: Set
   const empty = { queueUrl: sample, name: "sample-empty" };
 
   // The first of each pay for the starts of processes.
-  await measureWays(bench, reconcile, 3);
+  await measureWays(bench, { reconcile, prefix: "first", count: 3 });
   await measureEmptyWays(bench, { ...empty, count: 3 });
   let ways: readonly Way[] = [];
   const perChange = await countCalls(bench.gate, async () => {
-    ways = await measureWays(bench, reconcile, changes);
+    ways = await measureWays(bench, { reconcile, prefix: "single", count: changes });
   });
   const emptyWays = await measureEmptyWays(bench, { ...empty, count: changes });
-  const keys = (await tenant.placements()).map(({ metadata }) => metadata.name ?? "");
+  const keys = Array.from({ length: distinctKeys }, (_, at) => `crowd-${at}`);
+  await forEachOf(keys.length, 8, async (at) => void (await tenant.place(keys[at] ?? "")));
+  await tenant.untilDecided(keys);
   const nonce = () => Math.random().toString(36).slice(2);
-  const emptyRate = await measureRate(bench, {
+  const count = 2 * placements;
+  const emptyRates = await measureRates(bench, {
     ...empty,
-    messages: () => Array.from({ length: placements }, (_, at) => ({ body: "{}", group: `rate-${at}` })),
+    messages: () => Array.from({ length: count }, (_, at) => ({ body: "{}", group: `rate-${at}` })),
   });
-  const rate = await measureRate(bench, {
+  const rates = await measureRates(bench, {
     queueUrl: work,
     name: reconcile,
     messages: () =>
-      Array.from({ length: placements }, (_, at) => {
+      Array.from({ length: count }, (_, at) => {
         const name = keys[at % keys.length] ?? "";
         return wishFor({ cluster: deployment.tenantCluster, kind: "WorkloadPlacement", name }, nonce());
       }),
@@ -105,8 +116,34 @@ export async function benchAws({ changes, placements, starts, restSeconds }: Set
     const times = await measureColdStarts(bench, deployment.names.functions[name], starts);
     cold.push({ name, times });
   }
-  const measures = { ways, emptyWays, rate, emptyRate, cold, perChange, idle, idleSeconds };
+  const measures = {
+    ways,
+    emptyWays,
+    rate: median(rates),
+    emptyRate: median(emptyRates),
+    cold,
+    perChange,
+    idle,
+    idleSeconds,
+  };
   return reportOf(measures, { changes, functions: deployment.names.functions });
+}
+
+/** What has to be there before anything can be measured; undefined when all of it is. */
+async function findMissing(): Promise<string | undefined> {
+  try {
+    await access(new URL("../../dist/relay.js", import.meta.url));
+    await access(new URL("../../dist/functions/reconcile/index.mjs", import.meta.url));
+  } catch {
+    return "there are no bundles; npm run build makes them";
+  }
+  try {
+    await ensureInstalled();
+    return undefined;
+  } catch (error) {
+    if (error instanceof BuildError) return error.message;
+    throw error;
+  }
 }
 
 type Names = Readonly<Record<FunctionName, string>>;

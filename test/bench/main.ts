@@ -1,6 +1,7 @@
 // `npm run bench`: measures the embedded servers and the client, and compares them with what was aimed at.
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { parseArgs } from "node:util";
+import { benchAws } from "./aws.ts";
 import { benchDecide } from "./decide.ts";
 import { benchEmbedded } from "./embedded.ts";
 import { benchEngine } from "./engine.ts";
@@ -20,6 +21,7 @@ const benches: ReadonlyMap<string, Bench> = new Map([
   ["embedded", { about: "calls and watches of an embedded cluster", run: benchEmbedded }],
   ["engine", { about: "a controller over an embedded kcp and three clusters", run: benchEngine }],
   ["real", { about: "the same against a real kube-apiserver (npm run real:build)", run: benchReal }],
+  ["aws", { about: "the deployed form on a local AWS endpoint (npm run build before)", run: benchAws }],
   ["engine-real", { about: "a controller over a real kcp and three real clusters", run: benchEngineReal }],
 ]);
 

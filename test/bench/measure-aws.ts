@@ -19,16 +19,21 @@ export type AwsBench = Readonly<{ endpoint: AwsEndpoint; aws: AwsClients; gate: 
 export type Way = Readonly<{ startMs: number; statusMs: number }>;
 
 const patienceMs = 60_000;
+/** How often a queue is filled and emptied. */
+const rounds = 3;
 /** The clock of the endpoint counts from the epoch too. */
 const now = (): number => performance.timeOrigin + performance.now();
 
 /** Creates placements one after the other, each when the one before is settled, and times the way of each. */
-export async function measureWays(bench: AwsBench, reconcile: string, count: number): Promise<readonly Way[]> {
+export async function measureWays(
+  bench: AwsBench,
+  { reconcile, prefix, count }: Readonly<{ reconcile: string; prefix: string; count: number }>,
+): Promise<readonly Way[]> {
   const decided = followDecisions(bench.world);
   const times: { from: number; to: number }[] = [];
   try {
     for (let index = 0; index < count; index += 1) {
-      const name = `single-${index}`;
+      const name = `${prefix}-${index}`;
       const from = now();
       const done = decided.next(name);
       await bench.tenant.place(name);
@@ -37,7 +42,13 @@ export async function measureWays(bench: AwsBench, reconcile: string, count: num
   } finally {
     decided.stop();
   }
-  const runs = await runsOf(bench.gate, reconcile);
+  const last = times.at(-1)?.from ?? 0;
+  let runs: readonly Invocation[] = [];
+  // A run is told of when it has ended, which is after its status was written.
+  await eventually(async () => {
+    runs = await runsOf(bench.gate, reconcile);
+    return (runs.at(-1)?.startMs ?? 0) >= last ? undefined : "the last run has not ended";
+  }, patienceMs);
   return times.map(({ from, to }) => {
     const run = runs.find(({ startMs }) => startMs >= from);
     return { startMs: (run?.startMs ?? Number.NaN) - from, statusMs: to - from };
@@ -64,14 +75,15 @@ export async function measureEmptyWays(
   return ways;
 }
 
-/** Messages per second of a queue that is full before its function may begin, once with cold processes and once warm. */
-export async function measureRate(
+/** Messages per second of a queue that is full before its function may begin; the first of the rounds pays for the starts. */
+export async function measureRates(
   bench: AwsBench,
   { queueUrl, name, messages }: Readonly<{ queueUrl: string; name: string; messages: () => readonly Message[] }>,
-): Promise<number> {
-  let rate = 0;
-  for (let round = 0; round < 2; round += 1) {
+): Promise<readonly number[]> {
+  const rates: number[] = [];
+  for (let round = 0; round <= rounds; round += 1) {
     const list = messages();
+    // Mappings take nothing while receiving is refused.
     await bench.gate.refuse(["AmazonSQS.ReceiveMessage"]);
     for (let at = 0; at < list.length; at += 10) await sendBatch(bench.aws, queueUrl, list.slice(at, at + 10));
     const since = now();
@@ -83,9 +95,9 @@ export async function measureRate(
       return done >= list.length ? undefined : `${name} has worked on ${done} of ${list.length}`;
     }, patienceMs);
     const [first, last] = [Math.min(...runs.map((run) => run.startMs)), Math.max(...runs.map((run) => run.endMs))];
-    rate = (list.length * 1000) / (last - first);
+    if (round > 0) rates.push((list.length * 1000) / (last - first));
   }
-  return rate;
+  return rates;
 }
 
 /** How long a function takes to answer in a process that was not there before, in milliseconds. */
@@ -94,7 +106,8 @@ export async function measureColdStarts(bench: AwsBench, name: string, count: nu
   for (let index = 0; index < count; index += 1) {
     await killFunctions(bench.endpoint);
     const payload = Buffer.from(JSON.stringify({ Records: [] }));
-    await bench.aws.lambda.send(new InvokeCommand({ FunctionName: name, Payload: payload }));
+    const answer = await bench.aws.lambda.send(new InvokeCommand({ FunctionName: name, Payload: payload }));
+    if (answer.FunctionError !== undefined) throw new Error(`${name}: ${answer.FunctionError}`);
     const run = (await runsOf(bench.gate, name)).at(-1);
     times.push((run?.endMs ?? Number.NaN) - (run?.startMs ?? Number.NaN));
   }

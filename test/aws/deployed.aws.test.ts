@@ -1,0 +1,334 @@
+import { readFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { ListStacksCommand } from "@aws-sdk/client-cloudformation";
+import { DescribeLogGroupsCommand, paginateFilterLogEvents } from "@aws-sdk/client-cloudwatch-logs";
+import {
+  GetRolePolicyCommand,
+  ListRolePoliciesCommand,
+  ListRolesCommand,
+  PutRolePolicyCommand,
+} from "@aws-sdk/client-iam";
+import {
+  GetFunctionConfigurationCommand,
+  InvokeCommand,
+  ListEventSourceMappingsCommand,
+  ListFunctionsCommand,
+  UpdateFunctionConfigurationCommand,
+} from "@aws-sdk/client-lambda";
+import { GetScheduleCommand, ListSchedulesCommand, UpdateScheduleCommand } from "@aws-sdk/client-scheduler";
+import { ListSecretsCommand, PutSecretValueCommand } from "@aws-sdk/client-secrets-manager";
+import { ListQueuesCommand, SendMessageCommand, SetQueueAttributesCommand } from "@aws-sdk/client-sqs";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
+import { startEmbeddedParts } from "../e2e/embedded-parts.ts";
+import { bothRegions } from "../e2e/engine-cases.ts";
+import { type Tenant, tenantOf } from "../e2e/tenant.ts";
+import { clusterNames, furnish, type World } from "../e2e/world.ts";
+import { eventually } from "../support/eventually.ts";
+import { type AwsClients, createAwsClients } from "./aws-clients.ts";
+import { createCdk } from "./cdk.ts";
+import { createDeployedForm, type DeployedForm, readHealth } from "./deployed-form.ts";
+import { type Deployment, deployStage } from "./deployment.ts";
+import { checkDeployment } from "./deployment-check.ts";
+import { killFunctions } from "./function-processes.ts";
+import { differences } from "./gaps.ts";
+import { createGate, type Gate, sqsCalls } from "./gate.ts";
+import { runTmc } from "./tmc-command.ts";
+
+const endpoint = inject("awsEndpoint");
+const stage = "deployed";
+/** A schedule that comes round every minute is late by up to ten seconds here. */
+const scheduleMs = 90_000;
+const waitMs = 60_000;
+
+describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
+  let world: World;
+  let tenant: Tenant;
+  let aws: AwsClients;
+  let gate: Gate;
+  let deployment: Deployment;
+  let form: DeployedForm;
+  let workQueue: string;
+
+  /** Runs of a function since a moment. */
+  const runsOf = async (name: string, sinceMs: number): Promise<number> =>
+    (await gate.invocations()).filter((run) => run.function === name && run.startMs >= sinceMs).length;
+  const placeMany = async (prefix: string, count: number): Promise<readonly string[]> => {
+    const names = Array.from({ length: count }, (_, at) => `${prefix}-${at}`);
+    await Promise.all(names.map((name) => tenant.place(name, bothRegions)));
+    return names;
+  };
+  const tmc = (...args: readonly string[]): Promise<string> => runTmc(endpoint, [...args, "--queue-url", workQueue]);
+
+  beforeAll(async () => {
+    world = await furnish(await startEmbeddedParts());
+    tenant = tenantOf(world.tenant, waitMs);
+    aws = createAwsClients(endpoint);
+    gate = createGate(endpoint);
+    const cdk = createCdk(endpoint, world.folder);
+    await cdk.bootstrap();
+    deployment = await deployStage({ stage, world, aws, cdk });
+    workQueue = deployment.outputs[`Tmc-${stage}-Core`]?.WorkQueueUrl ?? "";
+    form = createDeployedForm({ endpoint, aws, deployment, folder: world.folder, waitMs });
+  }, 180_000);
+  afterAll(async () => {
+    await form?.stop();
+    await deployment?.destroy();
+    aws?.[Symbol.dispose]();
+    await world?.stop();
+  }, 120_000);
+  afterEach(async ({ task }) => {
+    await gate.refuse([]);
+    if (task.result?.state !== "fail") return;
+    for (const relay of form.relays()) {
+      process.stderr.write(`${(await relay.output()).split("\n").slice(-10).join("\n")}\n`);
+    }
+    const health = await readHealth(aws, deployment).catch((error: unknown) => String(error));
+    process.stderr.write(`${JSON.stringify(health)}\n`);
+  });
+
+  it("is what its templates say, but for what the endpoint is known to drop", async () => {
+    const { findings, compared } = await checkDeployment(aws, deployment.assembly);
+    expect(findings.map(({ type, path }) => ({ type, path }))).toEqual(
+      differences.map(({ type, path }) => ({ type, path })),
+    );
+    expect(compared).toBeGreaterThan(500);
+  });
+
+  it("brings clusters to Ready and places on them", async () => {
+    await form.running();
+    await tenant.register("us-east", { location: "us-east-1" }, { region: "us-east" });
+    await tenant.register("us-west", { location: "us-west-2" }, { region: "us-west" });
+    for (const name of clusterNames) await tenant.untilCluster(name, "True ClusterReady");
+    await tenant.place("everywhere", { strategy: "Spread", ...bothRegions });
+    await tenant.untilChosen("everywhere", ["us-east", "us-west"]);
+    expect(await readHealth(aws, deployment)).toMatchObject({ ok: true, clusters: { ready: 2, total: 2 } });
+  });
+
+  it("probes by its schedule", async () => {
+    const { heartbeat, probe } = deployment.names.functions;
+    const since = Date.now();
+    await eventually(async () => {
+      const [planned, probed] = [await runsOf(heartbeat, since), await runsOf(probe, since)];
+      return planned > 0 && probed > 0 ? undefined : `${planned} plans, ${probed} probes`;
+    }, scheduleMs);
+  });
+
+  it("finds by its schedule what no relay has told", async () => {
+    const { schedules, functions } = deployment.names;
+    const calmDown = await hurry(aws, { schedule: schedules.resync, function: functions.resync });
+    await Promise.all(form.relays().map((relay) => relay.kill()));
+    await tenant.place("untold", bothRegions);
+    const since = Date.now();
+    await eventually(
+      async () => ((await runsOf(functions.resync, since)) > 0 ? undefined : "no resync has run"),
+      scheduleMs,
+    );
+    await tenant.untilDecided(["untold"]);
+    await calmDown();
+    await form.running();
+  });
+
+  it("delivers a change once though two relays tell it, and goes on when one of them dies", async () => {
+    const { reconcile } = deployment.names.functions;
+    await untilQuiet();
+    const since = Date.now();
+    const names = await placeMany("twice", 20);
+    await tenant.untilDecided(names);
+    await untilQuiet();
+    const delivered = (await gate.invocations())
+      .filter((run) => run.function === reconcile && run.startMs >= since)
+      .reduce((sum, { sentMs }) => sum + sentMs.length, 0);
+    // Told by each relay and taken twice it would be 40; what a function sends itself is let pass.
+    expect(delivered).toBeGreaterThanOrEqual(20);
+    expect(delivered).toBeLessThan(25);
+
+    await form.relays()[0]?.kill();
+    expect(form.relays()).toHaveLength(1);
+    await tenant.untilDecided(await placeMany("once", 10));
+    await form.running();
+  });
+
+  it("loses nothing while it is deployed anew", async () => {
+    const names: string[] = [];
+    let deployed = false;
+    const deploying = deployment.redeploy({ logLevel: "3" }).finally(() => {
+      deployed = true;
+    });
+    while (!deployed) {
+      names.push(...(await placeMany(`load-${names.length}`, 3)));
+      await delay(250); // some ten a second: a load, and no flood
+    }
+    await deploying;
+    expect(names.length).toBeGreaterThan(20);
+    await tenant.untilDecided(names);
+    const configuration = new GetFunctionConfigurationCommand({ FunctionName: deployment.names.functions.reconcile });
+    const { Environment } = await aws.lambda.send(configuration);
+    expect(Environment?.Variables?.TMC_LOG_LEVEL).toBe("3");
+  });
+
+  it("loses nothing while SQS is away", async () => {
+    await untilQuiet();
+    await gate.refuse([sqsCalls]);
+    const names = await placeMany("away", 30);
+    await eventually(async () => ((await form.isReady()) ? "it is ready without SQS" : undefined), waitMs);
+    expect((await tenant.placements()).filter(({ status }) => status === undefined).length).toBeGreaterThan(0);
+    await gate.refuse([]);
+    await tenant.untilDecided(names);
+    await eventually(async () => ((await form.isReady()) ? undefined : "it is not ready again"), waitMs);
+  });
+
+  it("sets aside what it cannot read, and says why", async () => {
+    const letter = { MessageBody: "no work of ours", MessageGroupId: "strange", MessageDeduplicationId: "strange" };
+    await aws.sqs.send(new SendMessageCommand({ QueueUrl: workQueue, ...letter }));
+    await eventually(async () => {
+      const list = await tmc("deadletters", "list");
+      return list.includes("is not JSON") ? undefined : `given up: ${list}`;
+    }, waitMs);
+    expect((await readHealth(aws, deployment)).queues.deadLetters.visible).toBe(1);
+  });
+
+  it("sets aside what no function could finish, and has it again when a person sends it", async () => {
+    const SecretId = `tmc-${stage}-kcp`;
+    const visibility = (VisibilityTimeout: string) =>
+      aws.sqs.send(new SetQueueAttributesCommand({ QueueUrl: workQueue, Attributes: { VisibilityTimeout } }));
+    // Five receives at the time-out of the template would take ten minutes.
+    await visibility("2");
+    await aws.secrets.send(new PutSecretValueCommand({ SecretId, SecretString: "no kubeconfig" }));
+    await killFunctions(endpoint);
+    await tenant.place("unlucky", bothRegions);
+    await eventually(async () => {
+      const list = await tmc("deadletters", "list");
+      return list.includes("WorkloadPlacement/unlucky") ? undefined : `given up: ${list}`;
+    }, waitMs);
+
+    await aws.secrets.send(
+      new PutSecretValueCommand({ SecretId, SecretString: await readFile(world.kcpKubeconfig, "utf8") }),
+    );
+    await visibility("120");
+    expect((await tenant.placement("unlucky")).status).toBeUndefined();
+    const key = `${deployment.tenantCluster}|WorkloadPlacement/unlucky`;
+    expect(await tmc("deadletters", "redrive", "--key", key)).toBe("1 key was sent again\n");
+    await tenant.untilDecided(["unlucky"]);
+    expect(await tmc("deadletters", "list")).not.toContain("unlucky");
+  });
+
+  it("can do nothing that it was not granted", async () => {
+    const FunctionName = deployment.names.functions.resync;
+    const { Role = "" } = await aws.lambda.send(new GetFunctionConfigurationCommand({ FunctionName }));
+    const RoleName = Role.split("/").at(-1) ?? "";
+    const { PolicyNames: [PolicyName = ""] = [] } = await aws.iam.send(new ListRolePoliciesCommand({ RoleName }));
+    const { PolicyDocument = "" } = await aws.iam.send(new GetRolePolicyCommand({ RoleName, PolicyName }));
+    const granted = decodeURIComponent(PolicyDocument);
+    const put = (document: string) =>
+      aws.iam.send(new PutRolePolicyCommand({ RoleName, PolicyName, PolicyDocument: document }));
+    const answerOf = async (): Promise<string> => {
+      const { Payload = new Uint8Array() } = await aws.lambda.send(new InvokeCommand({ FunctionName }));
+      return Buffer.from(Payload).toString("utf8");
+    };
+    expect(await answerOf()).toContain('"sent"');
+    await put(granted.replaceAll("sqs:SendMessage", "sqs:GetQueueUrl"));
+    expect(await answerOf()).toContain("AccessDenied");
+    await put(granted);
+    expect(await answerOf()).toContain('"sent"');
+  });
+
+  it("says no secret in any line of its logs", async () => {
+    const { kcp, clusters } = world.parts;
+    const tokens = [kcp.token, ...clusterNames.map((name) => clusters[name].token)];
+    const { logGroups = [] } = await aws.logs.send(
+      new DescribeLogGroupsCommand({ logGroupNamePrefix: `/tmc/${stage}/` }),
+    );
+    const texts = await Promise.all(form.relays().map((relay) => relay.output()));
+    for (const { logGroupName = "" } of logGroups) texts.push(await readLog(aws, logGroupName));
+    const text = texts.join("\n");
+    expect(text).toContain("function started");
+    for (const token of tokens) expect(text.includes(token)).toBe(false);
+    expect(text).not.toMatch(/BEGIN CERTIFICATE|certificate-authority-data|Bearer [A-Za-z0-9]/);
+  });
+
+  it("leaves nothing behind when it is destroyed", async () => {
+    await form.stop();
+    await untilQuiet(); // the endpoint makes a log anew for a function that still writes
+    await deployment.destroy();
+    expect(await leftOf(aws)).toEqual({
+      stacks: [],
+      queues: [],
+      functions: [],
+      mappings: [],
+      schedules: [],
+      roles: [],
+      logGroups: [],
+      secrets: [],
+    });
+  });
+
+  /** Nothing waits for a function any more. */
+  async function untilQuiet(): Promise<void> {
+    const { reconcile } = deployment.names.functions;
+    await eventually(async () => {
+      const latest = (await gate.invocations()).findLast((run) => run.function === reconcile)?.endMs ?? 0;
+      const { work } = (await readHealth(aws, deployment)).queues;
+      return Date.now() - latest > 1_500 && work.visible === 0 ? undefined : "functions still run";
+    }, waitMs);
+  }
+});
+
+/**
+ * Has a schedule come round every minute and its keys sent within some seconds; else a test would wait for minutes. The
+ * answer makes it what it was.
+ */
+async function hurry(
+  aws: AwsClients,
+  names: Readonly<{ schedule: string; function: string }>,
+): Promise<() => Promise<void>> {
+  const FunctionName = names.function;
+  const { Environment } = await aws.lambda.send(new GetFunctionConfigurationCommand({ FunctionName }));
+  const { Name, Target, FlexibleTimeWindow, GroupName, ScheduleExpression } = await aws.scheduler.send(
+    new GetScheduleCommand({ Name: names.schedule }),
+  );
+  const change = async (expression: string | undefined, variables: Readonly<Record<string, string>>): Promise<void> => {
+    const Variables = { ...Environment?.Variables, ...variables };
+    await aws.lambda.send(new UpdateFunctionConfigurationCommand({ FunctionName, Environment: { Variables } }));
+    const schedule = { Name, GroupName, Target, FlexibleTimeWindow, ScheduleExpression: expression };
+    await aws.scheduler.send(new UpdateScheduleCommand(schedule));
+  };
+  await change("rate(1 minute)", { TMC_RESYNC_SECONDS: "10" });
+  return () => change(ScheduleExpression, {});
+}
+
+/** Every line of a log. */
+async function readLog({ logs }: AwsClients, logGroupName: string): Promise<string> {
+  const lines: string[] = [];
+  for await (const { events = [] } of paginateFilterLogEvents({ client: logs }, { logGroupName })) {
+    lines.push(...events.map(({ message = "" }) => message));
+  }
+  return lines.join("\n");
+}
+
+/** All that an account has and that carries the name of the stage, or of TMC. */
+async function leftOf(aws: AwsClients): Promise<Readonly<Record<string, readonly (string | undefined)[]>>> {
+  const isOurs = (name: string | undefined): boolean => /tmc/i.test(name ?? "");
+  const [stacks, queues, functions, mappings, schedules, roles, logGroups, secrets] = await Promise.all([
+    aws.cloudFormation.send(new ListStacksCommand({})),
+    aws.sqs.send(new ListQueuesCommand({})),
+    aws.lambda.send(new ListFunctionsCommand({})),
+    aws.lambda.send(new ListEventSourceMappingsCommand({})),
+    aws.scheduler.send(new ListSchedulesCommand({})),
+    aws.iam.send(new ListRolesCommand({})),
+    aws.logs.send(new DescribeLogGroupsCommand({})),
+    aws.secrets.send(new ListSecretsCommand({})),
+  ]);
+  return {
+    stacks: (stacks.StackSummaries ?? [])
+      .filter(({ StackStatus }) => StackStatus !== "DELETE_COMPLETE")
+      .map(({ StackName }) => StackName)
+      .filter(isOurs),
+    queues: (queues.QueueUrls ?? []).filter(isOurs),
+    functions: (functions.Functions ?? []).map(({ FunctionName }) => FunctionName).filter(isOurs),
+    mappings: (mappings.EventSourceMappings ?? []).map(({ FunctionArn }) => FunctionArn).filter(isOurs),
+    schedules: (schedules.Schedules ?? []).map(({ Name }) => Name).filter(isOurs),
+    roles: (roles.Roles ?? []).map(({ RoleName }) => RoleName).filter(isOurs),
+    logGroups: (logGroups.logGroups ?? []).map(({ logGroupName }) => logGroupName).filter(isOurs),
+    secrets: (secrets.SecretList ?? []).map(({ Name }) => Name).filter(isOurs),
+  };
+}
