@@ -24,7 +24,7 @@ const throttlingNames = /throttl|toomanyrequests|overlimit|limitexceeded/i;
  */
 export function errorOfSqs(what: string, error: unknown): ControllerError {
   const name = error instanceof Error ? error.name : "unknown failure";
-  const why = name === "Error" || name === "TypeError" ? codeOf(error) : (words.get(name) ?? name);
+  const why = name === "Error" || name === "TypeError" ? codeOf(error) : withWords(name);
   return new ControllerError(faultOfSqs(name), `sqs: ${what}: ${why}`, { cause: error });
 }
 
@@ -32,11 +32,16 @@ export function errorOfSqs(what: string, error: unknown): ControllerError {
 const words: ReadonlyMap<string, string> = new Map([
   [
     "CredentialsProviderError",
-    "no AWS credentials were found (set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)",
+    "no AWS credentials were found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
   ],
   ["QueueDoesNotExist", "there is no such queue in this account and region"],
   ["AccessDenied", "AWS refuses access to the queue"],
 ]);
+
+function withWords(name: string): string {
+  const said = words.get(name);
+  return said === undefined ? name : `${said} (${name})`;
+}
 
 /** The fault of a refusal by its name, be it of a call or of one entry of a batch. */
 export function faultOfSqs(name: string): "throttled" | "unreachable" {

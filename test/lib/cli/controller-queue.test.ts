@@ -79,6 +79,8 @@ describe("tmc controller with a queue", () => {
   it("ends with one line when the queue is not there", async () => {
     const { code, err } = await tmc(flags("--queue-url", `${urls.work}x`), { env });
     expect(code).toBe(1);
-    expect(err).toMatch(/^tmc: sqs: look at \S+x: there is no such queue in this account and region\n$/);
+    expect(err).toMatch(
+      /^tmc: sqs: look at \S+x: there is no such queue in this account and region \(QueueDoesNotExist\)\n$/,
+    );
   });
 });

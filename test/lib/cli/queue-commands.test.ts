@@ -90,7 +90,7 @@ describe("tmc queue stats", () => {
     const outcome = await tmc(["queue", "stats", "--queue-url", `${urls.work}x`], { env });
     expect(outcome).toMatchObject({
       code: 1,
-      err: `tmc: sqs: look at ${nameOfQueue(urls.work)}x: there is no such queue in this account and region\n`,
+      err: `tmc: sqs: look at ${nameOfQueue(urls.work)}x: there is no such queue in this account and region (QueueDoesNotExist)\n`,
     });
   });
 
