@@ -29,7 +29,17 @@ export async function killFunctions(endpoint: AwsEndpoint): Promise<void> {
     }
   }
   await eventually(async () => {
-    const left = (await findFunctionProcesses(endpoint)).filter((pid) => killed.includes(pid));
-    return left.length === 0 ? undefined : `functions still run in ${left.join(", ")}`;
+    const left = (await Promise.all(killed.map(hasEnded))).filter((ended) => !ended).length;
+    return left === 0 ? undefined : `${left} functions have not ended`;
   });
+}
+
+/** Whether a process is gone, or waits for its parent to take notice: with its last thread it has ended for the parent too. */
+async function hasEnded(pid: number): Promise<boolean> {
+  const [stat, threads] = await Promise.all([
+    readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined),
+    readdir(`/proc/${pid}/task`).catch(() => []),
+  ]);
+  // The state comes after the name, which may hold anything but ends with the last parenthesis.
+  return stat === undefined || (stat.slice(stat.lastIndexOf(")")).startsWith(") Z") && threads.length <= 1);
 }

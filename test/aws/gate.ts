@@ -15,8 +15,8 @@ export type Invocation = Readonly<{
 export interface Gate {
   /** How often each operation has been called so far: `AmazonSQS.SendMessageBatch`. */
   calls(): Promise<Readonly<Record<string, number>>>;
-  /** The function runs so far, in the order in which they ended. */
-  invocations(): Promise<readonly Invocation[]>;
+  /** The function runs that began after a moment and have ended, in the order in which they did. */
+  invocations(sinceMs?: number): Promise<readonly Invocation[]>;
   /** Answers 503 to every operation that begins with one of these, and lets the others pass. */
   refuse(prefixes: readonly string[]): Promise<void>;
 }
@@ -34,7 +34,7 @@ export function createGate({ url, ca, own }: Pick<AwsEndpoint, "url" | "ca" | "o
   };
   return {
     calls: async () => (await ask("GET", "calls")) as Record<string, number>, // our own launcher answers
-    invocations: async () => (await ask("GET", "invocations")) as Invocation[],
+    invocations: async (sinceMs = 0) => (await ask("GET", `invocations?since=${sinceMs}`)) as Invocation[],
     refuse: async (prefixes) => {
       await ask("PUT", "refused", prefixes);
     },

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { InvokeCommand } from "@aws-sdk/client-lambda";
 import { SendMessageBatchCommand } from "@aws-sdk/client-sqs";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
@@ -11,6 +12,7 @@ import type { Gate, Invocation } from "../aws/gate.ts";
 import { isDecided, type Tenant } from "../e2e/tenant.ts";
 import type { World } from "../e2e/world.ts";
 import { eventually } from "../support/eventually.ts";
+import { median } from "./statistics.ts";
 
 /** What is measured, and through what. */
 export type AwsBench = Readonly<{ endpoint: AwsEndpoint; aws: AwsClients; gate: Gate; world: World; tenant: Tenant }>;
@@ -42,11 +44,11 @@ export async function measureWays(
   } finally {
     decided.stop();
   }
-  const last = times.at(-1)?.from ?? 0;
+  const [first, last] = [times[0]?.from ?? 0, times.at(-1)?.from ?? 0];
   let runs: readonly Invocation[] = [];
   // A run is told of when it has ended, which is after its status was written.
   await eventually(async () => {
-    runs = await runsOf(bench.gate, reconcile);
+    runs = await runsOf(bench.gate, reconcile, first);
     return (runs.at(-1)?.startMs ?? 0) >= last ? undefined : "the last run has not ended";
   }, patienceMs);
   return times.map(({ from, to }) => {
@@ -62,12 +64,11 @@ export async function measureEmptyWays(
 ): Promise<readonly number[]> {
   const ways: number[] = [];
   for (let index = 0; index < count; index += 1) {
-    const before = (await runsOf(gate, name)).length;
     const from = now();
     await sendBatch(aws, queueUrl, [{ body: "{}", group: `way-${index}-${from}` }]);
     let run: Invocation | undefined;
     await eventually(async () => {
-      run = (await runsOf(gate, name))[before];
+      run = (await runsOf(gate, name, from))[0];
       return run === undefined ? "the empty function has not run" : undefined;
     }, patienceMs);
     ways.push((run?.startMs ?? Number.NaN) - from);
@@ -75,12 +76,15 @@ export async function measureEmptyWays(
   return ways;
 }
 
-/** Messages per second of a queue that is full before its function may begin; the first of the rounds pays for the starts. */
-export async function measureRates(
+/** A queue that was full and is emptied: messages per second, and how long each batch took. */
+export type Rush = Readonly<{ rate: number; batchMs: readonly number[] }>;
+
+/** Fills a queue before its function may begin, some rounds of it; the first one pays for the starts. */
+export async function measureRush(
   bench: AwsBench,
   { queueUrl, name, messages }: Readonly<{ queueUrl: string; name: string; messages: () => readonly Message[] }>,
-): Promise<readonly number[]> {
-  const rates: number[] = [];
+): Promise<Rush> {
+  const [rates, batchMs]: [number[], number[]] = [[], []];
   for (let round = 0; round <= rounds; round += 1) {
     const list = messages();
     // Mappings take nothing while receiving is refused.
@@ -90,14 +94,17 @@ export async function measureRates(
     await bench.gate.refuse([]);
     let runs: readonly Invocation[] = [];
     await eventually(async () => {
-      runs = (await runsOf(bench.gate, name)).filter(({ startMs }) => startMs >= since);
+      await delay(200); // to ask takes of the same processor
+      runs = await runsOf(bench.gate, name, since);
       const done = runs.reduce((sum, { sentMs }) => sum + sentMs.length, 0);
       return done >= list.length ? undefined : `${name} has worked on ${done} of ${list.length}`;
     }, patienceMs);
     const [first, last] = [Math.min(...runs.map((run) => run.startMs)), Math.max(...runs.map((run) => run.endMs))];
-    if (round > 0) rates.push((list.length * 1000) / (last - first));
+    if (round === 0) continue;
+    rates.push((list.length * 1000) / (last - first));
+    batchMs.push(...runs.map(({ startMs, endMs }) => endMs - startMs));
   }
-  return rates;
+  return { rate: median(rates), batchMs };
 }
 
 /** How long a function takes to answer in a process that was not there before, in milliseconds. */
@@ -105,10 +112,14 @@ export async function measureColdStarts(bench: AwsBench, name: string, count: nu
   const times: number[] = [];
   for (let index = 0; index < count; index += 1) {
     await killFunctions(bench.endpoint);
+    const since = now();
     const payload = Buffer.from(JSON.stringify({ Records: [] }));
     const answer = await bench.aws.lambda.send(new InvokeCommand({ FunctionName: name, Payload: payload }));
-    if (answer.FunctionError !== undefined) throw new Error(`${name}: ${answer.FunctionError}`);
-    const run = (await runsOf(bench.gate, name)).at(-1);
+    if (answer.FunctionError !== undefined) {
+      const text = Buffer.from(answer.Payload ?? []).toString("utf8");
+      throw new Error(`${name}: ${answer.FunctionError}: ${text}`);
+    }
+    const run = (await runsOf(bench.gate, name, since)).at(-1);
     times.push((run?.endMs ?? Number.NaN) - (run?.startMs ?? Number.NaN));
   }
   return times;
@@ -128,9 +139,7 @@ export async function countCalls(gate: Gate, goesOn: () => Promise<void>): Promi
   await goesOn();
   const sends = sendsOf(await gate.calls()) - before;
   const runs: Record<string, number> = {};
-  for (const { function: name, startMs } of await gate.invocations()) {
-    if (startMs >= since) runs[name] = (runs[name] ?? 0) + 1;
-  }
+  for (const { function: name } of await gate.invocations(since)) runs[name] = (runs[name] ?? 0) + 1;
   return { sends, runs };
 }
 
@@ -153,8 +162,10 @@ async function sendBatch({ sqs }: AwsClients, QueueUrl: string, messages: readon
   if (Failed.length > 0) throw new Error(`${Failed.length} messages were not taken`);
 }
 
-async function runsOf(gate: Gate, name: string): Promise<readonly Invocation[]> {
-  return (await gate.invocations()).filter((run) => run.function === name).toSorted((a, b) => a.startMs - b.startMs);
+async function runsOf(gate: Gate, name: string, sinceMs = 0): Promise<readonly Invocation[]> {
+  return (await gate.invocations(sinceMs))
+    .filter((run) => run.function === name)
+    .toSorted((a, b) => a.startMs - b.startMs);
 }
 
 /** Watches placements; answers when one is decided. */

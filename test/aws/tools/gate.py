@@ -1,7 +1,7 @@
 """A gate before the emulator: it counts what passes, and refuses the calls to a service that a test has taken away.
 
 GET /_gate/calls        how often each operation was called: {"AmazonSQS.SendMessageBatch": 3, …}
-GET /_gate/invocations  the latest function runs: name, start and end in ms, when its messages were sent, its answer
+GET /_gate/invocations  the function runs that began after ?since=<ms>: name, start and end, when its messages were sent
 PUT /_gate/refused      a JSON list of prefixes of operations; these are answered 503 until the list is another one
 """
 
@@ -9,6 +9,7 @@ import collections
 import json
 import threading
 import time
+from urllib.parse import parse_qs
 
 KEPT = 50_000
 
@@ -88,7 +89,8 @@ async def control(scope, receive, send):
         with lock:
             return await answer(send, 200, dict(calls))
     if what == ("GET", "invocations"):
-        return await answer(send, 200, list(invocations))
+        [since] = parse_qs(scope["query_string"].decode()).get("since", ["0"])
+        return await answer(send, 200, [each for each in list(invocations) if each["startMs"] >= float(since)])
     if what == ("PUT", "refused"):
         body = b""
         while True:
