@@ -1,5 +1,6 @@
 import { isIPv4 } from "node:net";
 import { parseRanges } from "../lib/clusters/endpoint-rules.ts";
+import { exportAddressForm, formatExportAddress, parseExportAddress } from "../lib/kcp/export-address.ts";
 import { isWorkspaceAddress } from "../lib/kcp/logical-cluster.ts";
 import { credentialProviders } from "../lib/lambda/environment.ts";
 
@@ -120,6 +121,14 @@ export const settingFields = {
     "paths like root:org:team, with commas between or as a list",
     noWords,
     listOf((value) => (typeof value === "string" && isWorkspaceAddress(value.trim()) ? value.trim() : undefined)),
+  ),
+  apiExport: optional(
+    "in place of workspaces: the export whose tenants are all looked after",
+    exportAddressForm,
+    (value) => {
+      const address = parseExportAddress(text(value) ?? "");
+      return address === undefined ? undefined : formatExportAddress(address);
+    },
   ),
   credentialProviders: field(
     "how credentials for clusters may be found",

@@ -50,8 +50,11 @@ export function parseSettings(file: GivenSettings, context: GivenSettings = {}):
 /** What is right by itself and does not go together. */
 function* misfitsOf(settings: Settings, given: ReadonlyMap<string, unknown>): Generator<string> {
   const { hub, workspaces, "vpc.id": vpc, "vpc.subnets": subnets, "vpc.availabilityZones": zones } = settings;
-  if (hub === "kcp" && !given.has("workspaces")) {
-    yield `workspaces is missing: ${settingFields.workspaces.form}`;
+  if (given.has("apiExport")) {
+    if (hub === "kubernetes") yield "apiExport is for kcp: a plain cluster has no exports";
+    else if ((workspaces?.length ?? 0) > 0) yield "apiExport takes the place of workspaces: leave one out";
+  } else if (hub === "kcp" && !given.has("workspaces")) {
+    yield `workspaces is missing: ${settingFields.workspaces.form}; or apiExport`;
   } else if (hub === "kcp" && workspaces?.length === 0) {
     yield "workspaces names none: kcp needs at least one";
   }

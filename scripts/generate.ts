@@ -3,12 +3,13 @@ import { referencePage } from "../lib/api/reference.ts";
 import { cliPage } from "../lib/cli/cli-page.ts";
 import { metricsPage } from "../lib/observe/metrics-page.ts";
 import { reasonsPage } from "../lib/placement/reasons.ts";
+import { clusterReasonsSection } from "../lib/registration/reasons.ts";
 
 /** The pages that are made from the sources, and what makes them. */
 const pages: Readonly<Record<string, () => string>> = {
   "docs/cli.md": cliPage,
   "docs/metrics.md": metricsPage,
-  "docs/reasons.md": reasonsPage,
+  "docs/reasons.md": () => reasonsPage() + clusterReasonsSection(),
   "docs/reference.md": referencePage,
 };
 

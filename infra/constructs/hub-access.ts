@@ -15,9 +15,14 @@ export interface HubAccessProps {
    * @default none
    */
   readonly workspaces?: readonly string[];
+  /**
+   * In place of workspaces: the export whose tenants are all looked after, as `root:tmc:tmc.kcp.io`.
+   * @default none
+   */
+  readonly apiExport?: string | undefined;
 }
 
-/** The way to kcp: which secret opens it, and which workspaces are looked after. */
+/** The way to kcp: which secret opens it, and which workspaces are looked after, or the tenants of which export. */
 export class HubAccess extends Construct {
   /** What a function or the relay is told about the hub. */
   readonly environment: Readonly<Record<string, string>>;
@@ -31,6 +36,7 @@ export class HubAccess extends Construct {
       TMC_HUB: props.hub ?? "kcp",
       TMC_KCP_SECRET: props.secret,
       ...(workspaces.length > 0 ? { TMC_WORKSPACES: workspaces.join(",") } : {}),
+      ...(props.apiExport === undefined ? {} : { TMC_API_EXPORT: props.apiExport }),
     };
     // A secret's ARN ends in six random characters that its name does not have.
     this.secretArn = props.secret.startsWith("arn:") ? props.secret : secretArn(this, `${props.secret}-??????`);

@@ -39,6 +39,7 @@ export class CoreStack extends Stack {
       hub: settings.hub,
       secret: settings.kcpSecret,
       workspaces: settings.workspaces,
+      apiExport: settings.apiExport,
     });
     const clusters = new ClusterAccess(this, "Clusters", {
       providers: settings.credentialProviders,

@@ -28,6 +28,7 @@ export class RelayStack extends Stack {
       hub: settings.hub,
       secret: settings.kcpSecret,
       workspaces: settings.workspaces,
+      apiExport: settings.apiExport,
     });
     if (settings["relay.mode"] === "external") this.#addRights(names, hub, workQueue);
     else this.#addRelay(props, hub);

@@ -14,6 +14,7 @@ SIGTERM and Ctrl-C let it finish what is under way; a second one ends it at once
 Examples:
   tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production \\
     --cluster-kubeconfigs east=east.kubeconfig,west=west.kubeconfig
+  tmc controller --kcp-kubeconfig worker.kubeconfig --api-export root:tmc:tmc.kcp.io
   tmc controller --kcp-kubeconfig hub.kubeconfig --hub kubernetes --cluster-kubeconfigs none
   tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production --cluster-kubeconfigs none \\
     --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/tmc-prod-work.fifo
@@ -39,6 +40,12 @@ export function controllerCommand(io: CliIo): Command {
           "--workspace <path>",
           "a workspace such as root:production; several with commas, or given again",
         ).argParser(gather),
+      )
+      .addOption(
+        option(
+          "--api-export <workspace:name>",
+          "in place of workspaces: every one that has bound this export, such as root:tmc:tmc.kcp.io",
+        ),
       )
       .addOption(
         option(

@@ -112,6 +112,10 @@ export function manifestsCommand(write: (text: string) => void = (text) => void 
         "a workspace to watch; several with commas, or given again (relay only)",
       ).argParser(collectWords),
     )
+    .option(
+      "--api-export <workspace:name>",
+      "in place of workspaces: every one that has bound this export (relay only)",
+    )
     .addOption(
       new Option("--hub <kind>", "kcp, or kubernetes for a plain cluster with our CRDs (relay only)")
         .choices(["kcp", "kubernetes"])

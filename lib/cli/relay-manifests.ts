@@ -1,3 +1,4 @@
+import { exportAddressForm, parseExportAddress } from "../kcp/export-address.ts";
 import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
 import { subdomainProblems } from "../model/selector.ts";
 
@@ -10,6 +11,8 @@ export type RelayFlags = Readonly<{
   /** `kcp`, or `kubernetes` for a plain cluster that has our kinds. */
   hub?: "kcp" | "kubernetes" | undefined;
   workspace?: readonly string[] | undefined;
+  /** In place of workspaces: the export whose tenants are all watched. */
+  apiExport?: string | undefined;
   namespace?: string | undefined;
   region?: string | undefined;
   stage?: string | undefined;
@@ -22,8 +25,9 @@ export type RelayManifestSettings = Readonly<{
   queueUrl: string;
   /** A secret of AWS Secrets Manager, or a Secret beside the relay that has an entry `kubeconfig`. */
   kubeconfig: Readonly<{ secretsManager: string } | { secret: string }>;
-  /** Empty for a plain Kubernetes hub. */
+  /** Empty for a plain Kubernetes hub, and where an export is named. */
   workspaces: readonly string[];
+  apiExport: string | undefined;
   namespace: string;
   region: string;
   stage: string;
@@ -47,7 +51,7 @@ export function parseRelayFlags(flags: RelayFlags): readonly [problems: readonly
     else if (!form.test(value)) problems.push(`--${option} is not ${is}`);
     return value ?? "";
   };
-  const { kcpSecret, kubeconfigSecret, hub = "kcp", workspace: workspaces = [], roleArn } = flags;
+  const { kcpSecret, kubeconfigSecret, hub = "kcp", workspace: workspaces = [], apiExport, roleArn } = flags;
   const image = given(
     "image",
     flags.image,
@@ -72,7 +76,13 @@ export function parseRelayFlags(flags: RelayFlags): readonly [problems: readonly
   for (const [option, value] of Object.entries(names)) {
     for (const problem of value === undefined ? [] : subdomainProblems(value)) problems.push(`--${option} ${problem}`);
   }
-  if (hub === "kcp" && workspaces.length === 0) problems.push("--workspace is missing: a path like root:org:team");
+  if (apiExport !== undefined) {
+    if (hub === "kubernetes") problems.push("--api-export is for kcp: a plain cluster has no exports");
+    else if (workspaces.length > 0) problems.push("--api-export takes the place of --workspace: leave one out");
+    else if (parseExportAddress(apiExport) === undefined) problems.push(`--api-export is not ${exportAddressForm}`);
+  } else if (hub === "kcp" && workspaces.length === 0) {
+    problems.push("--workspace is missing: a path like root:org:team; or --api-export");
+  }
   if (hub === "kubernetes" && workspaces.length > 0) problems.push("--workspace is for kcp: a plain cluster has none");
   for (const path of workspaces) {
     if (!isWorkspaceAddress(path)) problems.push(`--workspace "${path}" is not a path like root:org:team`);
@@ -82,7 +92,8 @@ export function parseRelayFlags(flags: RelayFlags): readonly [problems: readonly
   }
   const kubeconfig = kcpSecret === undefined ? { secret: kubeconfigSecret ?? "" } : { secretsManager: kcpSecret };
   const stage = flags.stage ?? relayDefaults.stage;
-  return [problems, { image, queueUrl, kubeconfig, workspaces, namespace: names.namespace, region, stage, roleArn }];
+  const { namespace } = names;
+  return [problems, { image, queueUrl, kubeconfig, workspaces, apiExport, namespace, region, stage, roleArn }];
 }
 
 /**
@@ -179,7 +190,8 @@ function probeOf(path: string): object {
   return { httpGet: { path, port: "health" } };
 }
 
-function environmentOf({ stage, region, queueUrl, kubeconfig, workspaces }: RelayManifestSettings): object[] {
+function environmentOf(settings: RelayManifestSettings): object[] {
+  const { stage, region, queueUrl, kubeconfig, workspaces, apiExport } = settings;
   const variables: Readonly<Record<string, string>> = {
     TMC_STAGE: stage,
     AWS_REGION: region,
@@ -187,7 +199,11 @@ function environmentOf({ stage, region, queueUrl, kubeconfig, workspaces }: Rela
     ...("secret" in kubeconfig
       ? { TMC_KCP_KUBECONFIG: `${kubeconfigFolder}/kubeconfig` }
       : { TMC_KCP_SECRET: kubeconfig.secretsManager }),
-    ...(workspaces.length === 0 ? { TMC_HUB: "kubernetes" } : { TMC_WORKSPACES: workspaces.join(",") }),
+    ...(apiExport !== undefined
+      ? { TMC_API_EXPORT: apiExport }
+      : workspaces.length === 0
+        ? { TMC_HUB: "kubernetes" }
+        : { TMC_WORKSPACES: workspaces.join(",") }),
     TMC_METRICS_PORT: String(ports.metrics),
     TMC_HEALTH_PORT: String(ports.health),
   };

@@ -3,9 +3,12 @@ import { dirname } from "node:path";
 import { type ControllerOptions, createController, createSharingController } from "../controller/controller.ts";
 import { keepMemoryLean } from "../controller/lean-memory.ts";
 import type { ControllerConfig } from "../controller/options.ts";
+import { formatExportAddress } from "../kcp/export-address.ts";
+import { endpointAt } from "../kcp/export-endpoints.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { parseKubeconfig, type ResolvedContext } from "../kube/kubeconfig.ts";
 import { createKubeClient } from "../kube/rest-client.ts";
+import type { Endpoint } from "../kube/transport.ts";
 import { createUndiciTransport } from "../kube/undici-transport.ts";
 import { createHealth, healthRoutes } from "../observe/health.ts";
 import { type HttpServer, metricsRoutes, startHttp } from "../observe/http.ts";
@@ -26,11 +29,19 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
   const metrics = createMetrics();
   const health = createHealth({ clock });
   readProcessGauges(metrics, { process, nowMs: clock.now(), version: tmcVersion(), nodeVersion: process.version });
-  const client = await openHub(config.kcpKubeconfig, io);
+  const endpoint = await readHub(config.kcpKubeconfig, io);
+  const open = (to: Endpoint): KubeClient =>
+    createKubeClient({ endpoint: to, transport: createUndiciTransport(to), clock });
+  const client = open(endpoint);
   const servers: HttpServer[] = [];
   const options: ControllerOptions = {
     client,
     workspaces: config.workspaces,
+    apiExport: config.apiExport && {
+      address: config.apiExport,
+      // Each shard has an address of its own; who we are is the same everywhere.
+      openEndpoint: (url) => open(endpointAt(endpoint, url)),
+    },
     clusterKubeconfigs: config.clusterKubeconfigs,
     settings: {
       resyncSeconds: config.resyncSeconds,
@@ -51,7 +62,8 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
     servers.push(await startHttp({ name: "--health-port", port: config.healthPort, routes: healthRoutes(health) }));
     await warnOfUnreadable(config.clusterKubeconfigs, log);
     const [metricsPort, healthPort] = servers.map(({ port }) => port);
-    log.info("controller starts", { version: tmcVersion(), workspaces: config.workspaces, metricsPort, healthPort });
+    const served = { workspaces: config.workspaces, export: config.apiExport && formatExportAddress(config.apiExport) };
+    log.info("controller starts", { version: tmcVersion(), ...served, metricsPort, healthPort });
     // A hub that is away is asked until it is there; whoever is tired of that ends it.
     const isInterrupted = await Promise.race([controller.start().then(() => false), interrupted.then(() => true)]);
     if (!isInterrupted) await interrupted;
@@ -77,15 +89,14 @@ async function openQueue(
   });
 }
 
-async function openHub(path: string, { clock }: CliIo): Promise<KubeClient> {
+async function readHub(path: string, { clock }: CliIo): Promise<Endpoint> {
   const text = await readFile(path, "utf8").catch((error: unknown) => {
     const code = error instanceof Error && "code" in error ? String(error.code) : "cannot be read";
     throw new Error(`--kcp-kubeconfig "${path}": ${code === "ENOENT" ? "there is no such file" : code}`, {
       cause: error,
     });
   });
-  const { endpoint } = readKubeconfig(path, text, clock);
-  return createKubeClient({ endpoint, transport: createUndiciTransport(endpoint), clock });
+  return readKubeconfig(path, text, clock).endpoint;
 }
 
 function readKubeconfig(path: string, text: string, clock: CliIo["clock"]): ResolvedContext {

@@ -23,7 +23,12 @@ export type CredentialsFound = Readonly<{
 /** There is no way in, and why, in words for the registration's owner. */
 export type NotConfigured = Readonly<{
   kind: "not-configured";
-  reason: "ClusterNotConfigured" | "CredentialsInvalid" | "CredentialsExpired" | "EndpointRefused";
+  reason:
+    | "ClusterNotConfigured"
+    | "CredentialsInvalid"
+    | "CredentialsExpired"
+    | "EndpointRefused"
+    | "PermissionClaimNotAccepted";
   message: string;
   expiresMs?: number | undefined;
 }>;

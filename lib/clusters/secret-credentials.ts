@@ -1,4 +1,6 @@
+import { permissionClaims } from "../api/api-export.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import { ClaimNotAccepted } from "../kcp/export-refusals.ts";
 import { faultOf } from "../kube/errors.ts";
 import { parseKubeconfig } from "../kube/kubeconfig.ts";
 import type { Endpoint } from "../kube/transport.ts";
@@ -53,6 +55,7 @@ export function createSecretCredentials(options: SecretCredentialsOptions): Cred
     try {
       secret = await hub.readSecret({ cluster: key.cluster, namespace, name }, signal);
     } catch (error) {
+      if (error instanceof ClaimNotAccepted) return notConfigured(claimWords(where), "PermissionClaimNotAccepted");
       if (faultOf(error) !== "forbidden") throw error;
       return notConfigured(`${where}: the workspace does not let TMC read secrets`);
     }
@@ -80,6 +83,13 @@ export function createSecretCredentials(options: SecretCredentialsOptions): Cred
     },
   };
 }
+
+const secretVerbs = permissionClaims.find(({ resource }) => resource === "secrets")?.verbs ?? [];
+
+/** What the owner of a workspace can do about a claim that was not accepted. */
+const claimWords = (where: string): string =>
+  `${where}: the workspace's APIBinding does not accept the permission claim on secrets; accept it there in ` +
+  `spec.permissionClaims (resource secrets, verbs ${secretVerbs.join(", ")}), or run tmc bind`;
 
 type Held = Readonly<{ where: string; data: Readonly<Record<string, string>>; rules: EndpointRules }>;
 

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { endpointAt } from "../kcp/export-endpoints.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { parseKubeconfig } from "../kube/kubeconfig.ts";
 import type { Endpoint, Transport } from "../kube/transport.ts";
@@ -15,6 +16,8 @@ type HubOptions = Readonly<{
   clock: Clock;
   /** @default Math.random */
   random?: (() => number) | undefined;
+  /** Another server than the kubeconfig's, for the same user: a shard that an endpoint slice names. */
+  server?: string | undefined;
 }>;
 
 export type SecretHubOptions = HubOptions &
@@ -29,11 +32,11 @@ export type SecretHubOptions = HubOptions &
  * while Secrets Manager cannot be asked the last one is used.
  */
 export function openSecretHub(options: SecretHubOptions): Promise<KubeClient> {
-  const { secretsManager, secret, openTransport, clock, random = Math.random } = options;
+  const { secretsManager, secret, server, openTransport, clock, random = Math.random } = options;
   const place = `secret ${secret}`;
   const readEndpoint = async (): Promise<Endpoint> => {
     const text = await readSecretText(secretsManager, secret, clock);
-    return sayingWhere(place, () => parseCredentialText(text));
+    return sayingWhere(place, () => movedTo(server, parseCredentialText(text)));
   };
   return openRenewedHub({ place, readEndpoint, openTransport, clock, random });
 }
@@ -41,6 +44,7 @@ export function openSecretHub(options: SecretHubOptions): Promise<KubeClient> {
 /** Opens the hub with a kubeconfig of our own, which may name other files; a new one in its place is taken up likewise. */
 export function openFileHub({
   path,
+  server,
   openTransport,
   clock,
   random = Math.random,
@@ -50,13 +54,15 @@ export function openFileHub({
     const text = await readFile(path, "utf8").catch((error: unknown) => {
       throw new ControllerError("invalid", `${place}: cannot be read`, { cause: error });
     });
-    return sayingWhere(
-      place,
-      () => parseKubeconfig(text, { allow: "files", directory: dirname(path), clock }).endpoint,
+    return sayingWhere(place, () =>
+      movedTo(server, parseKubeconfig(text, { allow: "files", directory: dirname(path), clock }).endpoint),
     );
   };
   return openRenewedHub({ place, readEndpoint, openTransport, clock, random });
 }
+
+const movedTo = (server: string | undefined, endpoint: Endpoint): Endpoint =>
+  server === undefined ? endpoint : endpointAt(endpoint, server);
 
 function sayingWhere<T>(place: string, parse: () => T): T {
   try {

@@ -3,11 +3,10 @@ import { type CredentialSource, createCredentialSource } from "../clusters/crede
 import { createFileCredentials } from "../clusters/file-credentials.ts";
 import { pooledTransports } from "../clusters/pooled-transport.ts";
 import { createSecretCredentials } from "../clusters/secret-credentials.ts";
-import { awaitWorkspace } from "../kcp/await-workspace.ts";
 import { createDirectHub } from "../kcp/direct-hub.ts";
 import { createFreshHub } from "../kcp/fresh-hub.ts";
 import type { HubWrite } from "../kcp/hub-requests.ts";
-import { clientOf, type LogicalCluster, plainHub } from "../kcp/logical-cluster.ts";
+import type { LogicalCluster } from "../kcp/logical-cluster.ts";
 import { createObjectCache, type ObjectCache } from "../kcp/object-cache.ts";
 import { reconciledTypes } from "../kcp/reconciled-types.ts";
 import { createSlimmer } from "../kcp/slim-object.ts";
@@ -24,7 +23,9 @@ import { queueEventRecorder, readQueueGauges } from "../observe/record-queue.ts"
 import { createMemoryQueue, type MemoryQueue } from "../queue/memory-queue.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import type { Work, WorkQueue } from "../queue/work-queue.ts";
-import { createRelay, type Relay } from "../relay/relay.ts";
+import type { Relay } from "../relay/relay.ts";
+import { createTerritory, type TerritoryChoice } from "../relay/territory.ts";
+import { workWhileEngaged } from "./engaged-work.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { logReconciles, observeRelay } from "./observation.ts";
 import { createReconcilers } from "./reconcilers.ts";
@@ -32,25 +33,24 @@ import { createResync } from "./resync.ts";
 import { type ControllerSettings, defaultControllerSettings } from "./settings.ts";
 import type { SharedQueue } from "./shared-queue.ts";
 
-export type ControllerOptions = Readonly<{
-  /** A client for the hub; the controller looks below its server's root and leaves it open at the end. */
-  client: KubeClient;
-  /** Paths of workspaces, or names of logical clusters; undefined for a plain Kubernetes cluster with our kinds. */
-  workspaces: readonly string[] | undefined;
-  /** Kubeconfigs that the operator has for clusters, by the name of the registration. @default none */
-  clusterKubeconfigs?: ReadonlyMap<string, string> | undefined;
-  /** In place of those kubeconfigs. */
-  operatorCredentials?: CredentialSource | undefined;
-  /** How clusters are reached. @default pooled connections, to servers that the rules for tenants allow */
-  openTransport?: OpenTransport | undefined;
-  settings?: Partial<ControllerSettings> | undefined;
-  clock?: Clock | undefined;
-  random?: (() => number) | undefined;
-  /** @default silent */
-  log?: Log | undefined;
-  metrics?: Metrics | undefined;
-  health?: Health | undefined;
-}>;
+export type ControllerOptions = TerritoryChoice &
+  Readonly<{
+    /** A client for the hub; the controller looks below its server's root and leaves it open at the end. */
+    client: KubeClient;
+    /** Kubeconfigs that the operator has for clusters, by the name of the registration. @default none */
+    clusterKubeconfigs?: ReadonlyMap<string, string> | undefined;
+    /** In place of those kubeconfigs. */
+    operatorCredentials?: CredentialSource | undefined;
+    /** How clusters are reached. @default pooled connections, to servers that the rules for tenants allow */
+    openTransport?: OpenTransport | undefined;
+    settings?: Partial<ControllerSettings> | undefined;
+    clock?: Clock | undefined;
+    random?: (() => number) | undefined;
+    /** @default silent */
+    log?: Log | undefined;
+    metrics?: Metrics | undefined;
+    health?: Health | undefined;
+  }>;
 
 /** Everything in one process: what the relay sees is queued, reconciled and written. */
 export interface Controller {
@@ -175,14 +175,27 @@ function assemble(
   options: ControllerOptions,
   createEngine: (tools: Tools) => Engine,
 ): Readonly<{ controller: SharingController; relay: () => Relay | undefined }> {
-  const { workspaces, clock = systemClock, random = Math.random, metrics = createMetrics() } = options;
+  const { workspaces, apiExport, clock = systemClock, random = Math.random, metrics = createMetrics() } = options;
   const { log = createLog({ level: 0, write: () => {}, clock }), health = createHealth({ clock }) } = options;
   const settings: ControllerSettings = { ...defaultControllerSettings, ...options.settings };
-  const client = countedClient(options.client, hubRequestRecorder(metrics), clock);
+  const counted = (client: KubeClient): KubeClient => countedClient(client, hubRequestRecorder(metrics), clock);
   const slim = createSlimmer();
   const cache = createObjectCache(slim);
   const end = new AbortController();
-  let clusters: readonly LogicalCluster[] = [];
+  const territory = createTerritory({
+    client: counted(options.client),
+    workspaces,
+    apiExport: apiExport && {
+      ...apiExport,
+      openEndpoint: async (url) => counted(await apiExport.openEndpoint(url)),
+    },
+    clock,
+    random,
+    log,
+    health,
+    signal: end.signal,
+    checksExport: true,
+  });
   let running: Running | undefined;
 
   const record = queueEventRecorder(metrics);
@@ -194,7 +207,7 @@ function assemble(
     run: runWork,
     onListed,
   } = createEngine({
-    client,
+    client: territory.client,
     cache,
     onWrite: ({ key, part }) => metrics.add("tmc_hub_writes_total", { kind: key.kind, part }),
     onEvent: (event) => {
@@ -217,7 +230,7 @@ function assemble(
         options.operatorCredentials ??
         createFileCredentials({ kubeconfigs: options.clusterKubeconfigs ?? new Map(), clock }),
     });
-    const work = createReconcilers({
+    const reconcile = createReconcilers({
       hub,
       cache: dealsFromCache ? cache : undefined,
       queue,
@@ -232,14 +245,14 @@ function assemble(
         else log.info("cluster changed", fields);
       },
     });
-    const paths = new Map(clusters.map(({ name, path }) => [name, path]));
+    // Who reads from the cache takes what it has forgotten for gone; others ask.
+    const work = dealsFromCache ? workWhileEngaged(reconcile, territory.isEngaged) : reconcile;
     const observed = observeRelay({ log, metrics, health }, cache, {
-      pathOf: (cluster) => paths.get(cluster) ?? cluster,
+      pathOf: territory.pathOf,
       onSecretChanged: (registration) => credentials.forget(registration),
       relay: () => relay,
     });
-    const relay = createRelay({
-      clusters: clusters.map(({ name }) => ({ cluster: name, client: clientOf(client, name) })),
+    const relay: Relay = territory.createRelay({
       types: reconciledTypes,
       queue: {
         send: async (items) => {
@@ -272,35 +285,24 @@ function assemble(
         drain.abort();
         await worked;
         await connections.close();
+        await territory.close();
         observed.end();
       },
     };
   };
-
-  const resolve = (workspace: string): Promise<LogicalCluster> =>
-    awaitWorkspace(client, workspace, {
-      clock,
-      random,
-      signal: end.signal,
-      onWait: (error, retryInMs) =>
-        log.warn("hub cannot be reached", { workspace, retryInSeconds: retryInMs / 1000, error }),
-    });
 
   let started: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
   const controller: SharingController = {
     cache,
     get clusters() {
-      return clusters;
+      return territory.clusters();
     },
     start: () => {
       started ??= (async () => {
         const check = health.register("workspaces");
         try {
-          const found = workspaces === undefined ? [plainHub] : await Promise.all(workspaces.map(resolve));
-          // A path and a name may lead to the same one.
-          clusters = [...new Map(found.map((cluster) => [cluster.name, cluster])).values()];
-          check.pass(clusters.map(({ path }) => path).join(", "));
+          check.pass(await territory.find());
         } catch (error) {
           check.fail(error instanceof Error ? error.message : "unknown failure");
           end.abort(); // nobody waits for the other workspaces any more

@@ -9,7 +9,8 @@ import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
-import type { Relay, RelayListener, RelayTrouble } from "../relay/relay.ts";
+import type { RelayListener, RelayTrouble, Watched } from "../relay/listener.ts";
+import type { Relay } from "../relay/relay.ts";
 
 export type Observers = Readonly<{ log: Log; metrics: Metrics; health: Health }>;
 
@@ -65,6 +66,9 @@ export function observeRelay(
   const troubles = new Map<string, string>();
   const placeOf = ({ what, cluster }: Pick<RelayTrouble, "what" | "cluster">): string =>
     [what, pathOf(cluster)].filter((part) => part !== "").join(" in ");
+  const end = (what: Watched, cluster: string): void => {
+    if (troubles.size > 0) troubles.delete(placeOf({ what, cluster }));
+  };
 
   const endCheck = health.ask("hub", () => {
     const unlisted = relay()
@@ -83,9 +87,9 @@ export function observeRelay(
   return {
     listener: {
       listed: (kind, cluster, objects) => {
-        metrics.add("tmc_relay_relists_total", { kind });
         cache.takeList(kind, cluster, objects);
       },
+      relisted: (kind) => metrics.add("tmc_relay_relists_total", { kind }),
       changed: (kind, cluster, object) => {
         metrics.add("tmc_relay_events_total", { kind, event: "modified" });
         cache.takeSeen(kind, cluster, object);
@@ -95,8 +99,11 @@ export function observeRelay(
         cache.takeGone({ cluster, kind, name: metadata.name ?? "" }, metadata.resourceVersion);
       },
       restarted: (kind) => metrics.add("tmc_relay_watch_restarts_total", { kind }),
-      alive: (what, cluster) => {
-        if (troubles.size > 0) troubles.delete(placeOf({ what, cluster }));
+      alive: end,
+      ended: end,
+      released: (cluster) => {
+        log.info("tenant released", { cluster });
+        cache.drop(cluster);
       },
       secretChanged: onSecretChanged,
       trouble: (trouble) => {
@@ -121,7 +128,10 @@ export function observeRelay(
 
 /** A 404 for a whole kind means that nobody serves it there: the words say what to do about that. */
 function explained({ what, error }: RelayTrouble, workspace: string): unknown {
-  if (what === "queue" || what === "Secret" || !(error instanceof ApiError) || error.status !== 404) return error;
+  const kind = reconciledKinds.find((each) => each === what);
+  if (kind === undefined || !(error instanceof ApiError) || error.status !== 404) return error;
+  // Behind an address of all tenants it is nobody's fault: none of them has the type yet, or any more.
+  if (workspace.includes("/")) return error;
   const remedy = workspace === "" ? "install its CRDs there" : "bind the APIExport that offers it in that workspace";
   const where = workspace === "" ? "the cluster" : workspace;
   return new ControllerError("not-found", `${where} does not serve ${group} ${what}: ${remedy}`, { cause: error });

@@ -1,3 +1,4 @@
+import { type ExportAddress, exportAddressForm, parseExportAddress } from "../kcp/export-address.ts";
 import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { KnownQueues } from "../queue/queue-stats.ts";
@@ -8,6 +9,8 @@ export type ControllerFlags = Readonly<{
   kcpKubeconfig?: string | undefined;
   /** Given several times, or as a list with commas. */
   workspace?: readonly string[] | undefined;
+  /** In place of workspaces: the export whose tenants are all served, `root:tmc:tmc.kcp.io`. */
+  apiExport?: string | undefined;
   /** `name=path,…`, given once or several times. */
   clusterKubeconfigs?: readonly string[] | undefined;
   /** `kcp`, or `kubernetes` for a plain cluster that has our kinds. */
@@ -28,8 +31,10 @@ export type ControllerFlags = Readonly<{
 /** Everything that a controller is told from outside, checked. */
 export type ControllerConfig = Readonly<{
   kcpKubeconfig: string;
-  /** Undefined for a plain Kubernetes cluster. */
+  /** Undefined for a plain Kubernetes cluster, and for all tenants of an export. */
   workspaces: readonly string[] | undefined;
+  /** The export whose tenants are served; undefined where workspaces are named, and for a plain cluster. */
+  apiExport: ExportAddress | undefined;
   /** Paths of kubeconfigs by the name of the registration they are for. */
   clusterKubeconfigs: ReadonlyMap<string, string>;
   metricsPort: number;
@@ -82,8 +87,9 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
 
   const kcpKubeconfig = flags.kcpKubeconfig?.trim() ?? "";
   if (kcpKubeconfig === "") wrong("kcp-kubeconfig", "is missing: the path of a kubeconfig for kcp");
+  const apiExport = exportOf(given, wrong);
   const workspaces = workspacesOf(given, wrong);
-  const clusterKubeconfigs = kubeconfigsOf(given.clusterKubeconfigs, wrong);
+  const clusterKubeconfigs = kubeconfigsOf(given, wrong);
   const metricsPort = wholeNumber("metrics-port", given.metricsPort, 0, 65_535);
   const healthPort = wholeNumber("health-port", given.healthPort, 0, 65_535);
   if (metricsPort === healthPort && metricsPort !== 0) {
@@ -92,6 +98,7 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
   const config: ControllerConfig = {
     kcpKubeconfig,
     workspaces,
+    apiExport,
     clusterKubeconfigs,
     metricsPort,
     healthPort,
@@ -114,14 +121,26 @@ function definedOf(
   return Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
 }
 
-function workspacesOf({ hub, workspace }: ControllerFlags, wrong: Wrong): readonly string[] | undefined {
+function exportOf({ hub, workspace, apiExport }: ControllerFlags, wrong: Wrong): ExportAddress | undefined {
+  if (apiExport === undefined) return undefined;
+  const address = parseExportAddress(apiExport.trim());
+  if (hub === "kubernetes") wrong("api-export", "is for kcp: a plain Kubernetes hub has no exports");
+  else if (listOf(workspace).length > 0) wrong("api-export", "takes the place of --workspace: leave one out");
+  else if (address === undefined) wrong("api-export", `"${apiExport}" is not ${exportAddressForm}`);
+  return address;
+}
+
+function workspacesOf({ hub, workspace, apiExport }: ControllerFlags, wrong: Wrong): readonly string[] | undefined {
   const named = listOf(workspace);
   if (hub === "kubernetes") {
     if (named.length > 0) wrong("workspace", "is for kcp: a plain Kubernetes hub has no workspaces");
     return undefined;
   }
   if (hub !== "kcp") wrong("hub", `"${hub}" is not kcp or kubernetes`);
-  if (named.length === 0) wrong("workspace", "is missing: a path like root:org:team, or several with commas between");
+  if (named.length === 0) {
+    if (apiExport !== undefined) return undefined;
+    wrong("workspace", "is missing: a path like root:org:team, or several with commas between; or --api-export");
+  }
   for (const path of named) {
     if (!isWorkspaceAddress(path)) wrong("workspace", `"${path}" is not a path like root:org:team`);
   }
@@ -139,9 +158,16 @@ function queuesOf({ queueUrl, delayQueueUrl, deadLettersUrl }: ControllerFlags, 
   return { work: queueUrl, delay: delayQueueUrl, deadLetters: deadLettersUrl };
 }
 
-function kubeconfigsOf(texts: readonly string[] | undefined, wrong: Wrong): ReadonlyMap<string, string> {
+function kubeconfigsOf({ clusterKubeconfigs, apiExport }: ControllerFlags, wrong: Wrong): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
-  const entries = listOf(texts);
+  const entries = listOf(clusterKubeconfigs);
+  if (apiExport !== undefined) {
+    // Any tenant could register a cluster by such a name, and would be let into the operator's.
+    if (entries.some((entry) => entry !== "none")) {
+      wrong("cluster-kubeconfigs", "goes by names that every tenant can take: with --api-export it is none");
+    }
+    return files;
+  }
   if (entries.length === 0) {
     wrong(
       "cluster-kubeconfigs",

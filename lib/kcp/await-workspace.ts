@@ -22,17 +22,26 @@ const warmUpMs = 60_000;
  * A hub that is well and has no such workspace is believed at once. One that was away, or says that it is not ready, is
  * given some time: while it starts it refuses what it knows perfectly well a moment later.
  */
-export async function awaitWorkspace(
+export function awaitWorkspace(
   client: KubeClient,
   workspace: string,
-  { clock, random, signal, onWait }: AwaitWorkspaceOptions,
+  options: AwaitWorkspaceOptions,
 ): Promise<LogicalCluster> {
+  return awaitAnswer(client, () => resolveLogicalCluster(client, workspace, options.signal), options);
+}
+
+/** The same for anything that the hub is asked for at the start; a refusal is the cause of the error that `ask` gives. */
+export async function awaitAnswer<T>(
+  client: KubeClient,
+  ask: () => Promise<T>,
+  { clock, random, signal, onWait }: AwaitWorkspaceOptions,
+): Promise<T> {
   const backoff = createBackoff({ shortestMs: 500, longestMs: 15_000, random });
   let wasAway = false;
   let refusedSinceMs: number | undefined;
   for (;;) {
     try {
-      return await resolveLogicalCluster(client, workspace, signal);
+      return await ask();
     } catch (error) {
       if (signal.aborted) throw error;
       if (mayPass(error)) {

@@ -4,6 +4,7 @@ import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey } from "../model/key.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
+import { TenantNotBound } from "./export-refusals.ts";
 import { clientOf } from "./logical-cluster.ts";
 import { reconciledTypes } from "./reconciled-types.ts";
 import { type MergePatch, mergePatchBetween } from "./status-patch.ts";
@@ -65,9 +66,11 @@ export function createHubRequests(client: KubeClient, onWrite: (write: HubWrite)
  * Makes the fault "unreachable" of what the hub refuses for reasons that have nothing to do with the object that was asked for.
  *
  * A 404 that does not name the object is for a type or a workspace that is not served just now, and says nothing about what is
- * stored. A 401 is about the operator's credentials, which somebody will renew: no key may be given up for it.
+ * stored. A 401 is about the operator's credentials, which somebody will renew: no key may be given up for it. A tenant that
+ * is no longer bound stays what it is.
  */
 export function troubleOfHub(error: unknown, name?: string): unknown {
+  if (error instanceof TenantNotBound) return error;
   const fault = faultOf(error);
   const isNameless = fault === "not-found" && (name === undefined || nameIn(error) !== name);
   if (!isNameless && fault !== "unauthorized") return error;
@@ -88,7 +91,8 @@ export function finalizersPatch(key: ObjectKey, seen: KubeObject, finalizers: re
 }
 
 function undefinedIfGone(error: unknown): undefined {
-  if (faultOf(error) !== "not-found") throw error;
+  // Nobody has looked whether the objects of a tenant that has gone are there.
+  if (faultOf(error) !== "not-found" || error instanceof TenantNotBound) throw error;
   return undefined;
 }
 

@@ -35,6 +35,9 @@ export interface ObjectCache {
   /** Takes out an object that is known to be gone, unless a newer one of its name is there. */
   takeGone(key: ObjectKey, resourceVersion?: string): void;
 
+  /** Forgets a logical cluster that is looked after no more: nothing is known of it, and nothing of it is gone by that. */
+  drop(cluster: string): void;
+
   /** Has the next read of a key ask the server. */
   doubt(key: ObjectKey): void;
   isDoubted(key: ObjectKey): boolean;
@@ -169,6 +172,14 @@ export function createObjectCache(slim: (object: KubeObject) => KubeObject = cre
       room.objects = undefined;
       count(tenantOf(key.cluster), entry, nothing);
       tell(key, undefined);
+    },
+
+    drop: (cluster) => {
+      const tenant = tenants.get(cluster);
+      tenants.delete(cluster);
+      for (const kind of reconciledKinds) {
+        for (const name of tenant?.rooms[kind].entries.keys() ?? []) tell({ cluster, kind, name }, undefined);
+      }
     },
 
     doubt: ({ cluster, kind, name }) => {

@@ -3,6 +3,7 @@ import type { OpenTransport } from "../clusters/connections.ts";
 import { functionTransports } from "../clusters/function-transport.ts";
 import { openSecretHub, type SecretHubOptions } from "../clusters/secret-hub.ts";
 import type { SecretsManager } from "../clusters/secrets-manager.ts";
+import { type ExportHub, openExportHub } from "../kcp/export-hub.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { countedClient } from "../kube/counted-client.ts";
 import { createHttpsTransport } from "../kube/https-transport.ts";
@@ -29,16 +30,33 @@ export type WorkCloud = QueueCloud &
     openTransport?: OpenTransport | undefined;
   }>;
 
-/** Opens the hub with the kubeconfig of the operator's secret; each of its requests is counted. */
+/** The hub as functions have it. */
+export type OpenedHub = Readonly<{
+  /** At a root below which each logical cluster is found by its name. */
+  client: KubeClient;
+  /** Where all tenants of an export are looked after. */
+  exportHub?: ExportHub | undefined;
+}>;
+
+/**
+ * Opens the hub with the kubeconfig of the operator's secret; each of its requests is counted. Where an export is named, its
+ * tenants are reached through the virtual workspaces that serve them, as the same user.
+ */
 export async function openHub(
   { secretsManager, openHubTransport }: HubCloud,
-  { host, metrics, environment }: Tools & Readonly<{ environment: Pick<Environment, "kcpSecret"> }>,
-): Promise<KubeClient> {
+  { host, metrics, environment }: Tools & Readonly<{ environment: Pick<Environment, "kcpSecret" | "apiExport"> }>,
+): Promise<OpenedHub> {
   const { clock, random } = host;
   const openTransport = openHubTransport ?? ((endpoint) => createHttpsTransport(endpoint, { clock }));
-  const secret = environment.kcpSecret;
-  const client = await openSecretHub({ secretsManager, secret, openTransport, clock, random });
-  return countedClient(client, hubRequestRecorder(metrics));
+  const { kcpSecret: secret, apiExport } = environment;
+  const open = async (server?: string): Promise<KubeClient> => {
+    const client = await openSecretHub({ secretsManager, secret, server, openTransport, clock, random });
+    return countedClient(client, hubRequestRecorder(metrics));
+  };
+  const client = await open();
+  if (apiExport === undefined) return { client };
+  const exportHub = await openExportHub({ provider: client, export: apiExport, openEndpoint: open, clock, random });
+  return { client: exportHub.client, exportHub };
 }
 
 /** How clusters of tenants are reached, unless a test has its own way. */

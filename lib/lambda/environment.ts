@@ -1,5 +1,6 @@
 import type { CredentialProvider } from "../clusters/cloud-credentials.ts";
 import { parseRanges } from "../clusters/endpoint-rules.ts";
+import { type ExportAddress, exportAddressForm, parseExportAddress } from "../kcp/export-address.ts";
 import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
 import { ControllerError } from "../model/fault.ts";
 import { parseLogLevel } from "../observe/log.ts";
@@ -21,8 +22,10 @@ export type Environment = Readonly<{
   hub: "kcp" | "kubernetes";
   /** Name or ARN of the secret with the hub's kubeconfig. */
   kcpSecret: string;
-  /** Paths of workspaces; none on a plain Kubernetes hub. */
+  /** Paths of workspaces; none on a plain Kubernetes hub, nor where an export is named. */
   workspaces: readonly string[];
+  /** In their place: the export whose tenants are all looked after. */
+  apiExport: ExportAddress | undefined;
   workQueueUrl: string;
   delayQueueUrl: string;
   deadLettersUrl: string;
@@ -42,7 +45,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 type Reading<T> = Readonly<{ value: T } | { problem: string }>;
 type Field<T> = Readonly<{
   variable: string;
-  /** What holds when nothing is said; without it something has to be said. */
+  /** What holds when nothing is said, nothing at all included; without it something has to be said. */
   fallback?: T;
   parse: (text: string) => Reading<T>;
 }>;
@@ -53,6 +56,7 @@ const fields: { readonly [Name in EnvironmentName]: Field<Environment[Name]> } =
   hub: { variable: "TMC_HUB", fallback: "kcp", parse: (text) => oneOf(["kcp", "kubernetes"], text) },
   kcpSecret: { variable: "TMC_KCP_SECRET", parse: (value) => ({ value }) },
   workspaces: { variable: "TMC_WORKSPACES", fallback: [], parse: parseWorkspaces },
+  apiExport: { variable: "TMC_API_EXPORT", fallback: undefined, parse: parseExport },
   workQueueUrl: { variable: "TMC_WORK_QUEUE_URL", parse: parseUrl },
   delayQueueUrl: { variable: "TMC_DELAY_QUEUE_URL", parse: parseUrl },
   deadLettersUrl: { variable: "TMC_DEAD_LETTERS_URL", parse: parseUrl },
@@ -78,19 +82,37 @@ export function readEnvironment<Name extends EnvironmentName>(
   const values: Partial<Record<EnvironmentName, unknown>> = {};
   const problems: string[] = [];
   for (const name of names) {
-    const { variable, fallback, parse }: Field<unknown> = fields[name];
+    const field: Field<unknown> = fields[name];
+    const { variable, parse } = field;
     const text = variables[variable]?.trim() ?? "";
     const reading =
-      text !== "" ? parse(text) : fallback !== undefined ? { value: fallback } : { problem: "is not set" };
+      text !== ""
+        ? parse(text)
+        : Object.hasOwn(field, "fallback")
+          ? { value: field.fallback }
+          : { problem: "is not set" };
     if ("problem" in reading) problems.push(`${variable} ${reading.problem}`);
     else values[name] = reading.value;
   }
-  const isKcp = values.hub === "kcp";
-  const isWithout = Array.isArray(values.workspaces) && values.workspaces.length === 0;
-  if (isKcp && isWithout) problems.push("TMC_WORKSPACES is not set");
+  problems.push(...misfitsOf(values, variables));
   if (problems.length > 0) throw new ControllerError("invalid", `environment: ${problems.join("; ")}`);
   // Each of the names has been given the value that its own field parsed.
   return values as Pick<Environment, Name>;
+}
+
+/** What is right by itself and does not go together: a kcp has workspaces or an export, a plain cluster neither. */
+function misfitsOf(values: Partial<Record<EnvironmentName, unknown>>, variables: Variables): readonly string[] {
+  const isWithout = Array.isArray(values.workspaces) && values.workspaces.length === 0;
+  const hasExport = (variables.TMC_API_EXPORT?.trim() ?? "") !== "";
+  if (values.hub === "kubernetes") return hasExport ? ["TMC_API_EXPORT is for kcp"] : [];
+  if (values.hub !== "kcp" || values.workspaces === undefined) return [];
+  if (isWithout && !hasExport) return ["TMC_WORKSPACES is not set"];
+  return !isWithout && hasExport ? ["TMC_API_EXPORT takes the place of TMC_WORKSPACES: leave one out"] : [];
+}
+
+function parseExport(text: string): Reading<ExportAddress> {
+  const value = parseExportAddress(text);
+  return value === undefined ? { problem: `has to be ${exportAddressForm}` } : { value };
 }
 
 function parseStage(text: string): Reading<string> {

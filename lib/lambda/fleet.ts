@@ -1,35 +1,57 @@
-import { type LogicalCluster, plainHub, resolveLogicalCluster } from "../kcp/logical-cluster.ts";
+import type { ExportEndpoint } from "../kcp/export-endpoints.ts";
+import type { ExportHub } from "../kcp/export-hub.ts";
+import { clientOf, type LogicalCluster, plainHub, resolveLogicalCluster } from "../kcp/logical-cluster.ts";
+import { reconciledTypes } from "../kcp/reconciled-types.ts";
+import { createSlimmer } from "../kcp/slim-object.ts";
 import type { KubeClient } from "../kube/client.ts";
+import { faultOf } from "../kube/errors.ts";
+import type { ReconciledKind } from "../model/key.ts";
+import type { KubeObject } from "../model/kube-object.ts";
 import type { Log } from "../observe/log.ts";
 import { forEachAtOnce } from "../queue/at-once.ts";
+import { pageByPage } from "../relay/page-by-page.ts";
+import { clusterOf } from "../relay/tenant-roll.ts";
+import type { OpenedHub } from "./cloud.ts";
 import type { Environment } from "./environment.ts";
 
-/** A workspace in which something could not be done, and why. */
-export type WorkspaceProblem = Readonly<{ workspace: string; error: unknown }>;
+/** A place that could not be read, and why: a workspace, or an endpoint of all tenants. */
+export type PlaceProblem = Readonly<{ workspace: string; error: unknown }>;
 
-/** What came of doing something in every workspace. */
-export type Everywhere<T> = Readonly<{
-  done: readonly Readonly<{ cluster: LogicalCluster; result: T }>[];
-  problems: readonly WorkspaceProblem[];
+/** What was read of a kind. */
+export type FleetList = Readonly<{
+  found: readonly Readonly<{ cluster: string; objects: readonly KubeObject[] }>[];
+  /** How many places could be read. */
+  read: number;
+  problems: readonly PlaceProblem[];
 }>;
 
-/** The workspaces that the operator named. */
+/** Whole objects, or only their metadata where names will do. */
+export type FleetForm = "whole" | "metadata";
+
+/** Everything that the operator has looked after. */
 export interface Fleet {
-  /** Does something in each of them, a few at a time. One that is not there, or that fails, holds up no other. */
-  everywhere<T>(
-    task: (cluster: LogicalCluster, signal: AbortSignal) => Promise<T>,
-    signal: AbortSignal,
-  ): Promise<Everywhere<T>>;
+  /** Lists a kind everywhere, a few places at a time. A place that is not there, or that fails, holds up no other. */
+  list(kind: ReconciledKind, form: FleetForm, signal: AbortSignal): Promise<FleetList>;
 }
 
-/** Each is a few lists of a hub that has other work. */
-const workspacesAtOnce = 4;
+/** Each is a few pages of a hub that has other work. */
+const placesAtOnce = 4;
+/** Names only: objects of this size come a thousand to the page. */
+const pageSize = 1_000;
+
+/** Creates the fleet of the workspaces that were named, or of all tenants of the export that was. */
+export function createFleet(
+  { client, exportHub }: OpenedHub,
+  environment: Pick<Environment, "hub" | "workspaces">,
+): Fleet {
+  return exportHub === undefined ? fleetOfWorkspaces(client, environment) : fleetOfExport(exportHub);
+}
 
 /**
- * Creates the fleet over a client at the hub's root. The logical cluster of a workspace is asked for once and kept; after a
+ * The fleet over a client at the hub's root. The logical cluster of a workspace is asked for once and kept; after a
  * failure there it is asked for again, for the workspace may have been made anew.
  */
-export function createFleet(client: KubeClient, { hub, workspaces }: Pick<Environment, "hub" | "workspaces">): Fleet {
+function fleetOfWorkspaces(client: KubeClient, { hub, workspaces }: Pick<Environment, "hub" | "workspaces">): Fleet {
   const known = new Map<string, LogicalCluster>();
   const resolve = async (workspace: string, signal: AbortSignal): Promise<LogicalCluster> => {
     const found = known.get(workspace) ?? (await resolveLogicalCluster(client, workspace, signal));
@@ -37,30 +59,79 @@ export function createFleet(client: KubeClient, { hub, workspaces }: Pick<Enviro
     return found;
   };
   return {
-    everywhere: async <T>(task: (cluster: LogicalCluster, signal: AbortSignal) => Promise<T>, signal: AbortSignal) => {
+    list: (kind, form, signal) => {
       const begun = new Set<string>();
-      const done: { cluster: LogicalCluster; result: T }[] = [];
-      const problems: WorkspaceProblem[] = [];
-      await forEachAtOnce(hub === "kubernetes" ? [""] : workspaces, workspacesAtOnce, async (workspace) => {
+      return readAll(hub === "kubernetes" ? [""] : workspaces, async (workspace) => {
         try {
-          const cluster = hub === "kubernetes" ? plainHub : await resolve(workspace, signal);
-          if (begun.has(cluster.name)) return; // a path and a name may lead to the same one
-          begun.add(cluster.name);
-          done.push({ cluster, result: await task(cluster, signal) });
+          const { name } = hub === "kubernetes" ? plainHub : await resolve(workspace, signal);
+          if (begun.has(name)) return []; // a path and a name may lead to the same one
+          begun.add(name);
+          return [{ cluster: name, objects: await listIn(clientOf(client, name), { kind, form, signal }) }];
         } catch (error) {
           known.delete(workspace);
-          problems.push({ workspace, error });
+          throw error;
         }
       });
-      return { done, problems };
     },
   };
 }
 
-/** Logs where something could not be done; when that is everywhere, the whole has failed. */
-export function reportProblems(log: Log, { done, problems }: Everywhere<unknown>): void {
+/** The fleet of an export: one list per endpoint and kind, however many tenants there are. */
+function fleetOfExport(hub: Pick<ExportHub, "endpoints" | "refresh">): Fleet {
+  return {
+    list: async (kind, form, signal) => {
+      await hub.refresh(signal);
+      const endpoints = new Map<string, ExportEndpoint>(hub.endpoints().map((each) => [each.url, each]));
+      return readAll([...endpoints.keys()], async (url) => {
+        const everywhere = endpoints.get(url)?.at("*");
+        const objects = everywhere === undefined ? [] : await listEverywhere(everywhere, { kind, form, signal });
+        return [...Map.groupBy(objects, clusterOf)].map(([cluster, own]) => ({ cluster, objects: own }));
+      });
+    },
+  };
+}
+
+type Wanted = Readonly<{ kind: ReconciledKind; form: FleetForm; signal: AbortSignal }>;
+
+async function listIn(client: KubeClient, { kind, form, signal }: Wanted): Promise<readonly KubeObject[]> {
+  const collection = { type: reconciledTypes[kind] };
+  const { items } =
+    form === "metadata"
+      ? await client.metadata.listAll(collection, { limit: pageSize, signal })
+      : await pageByPage(client, createSlimmer()).listAll(collection, { signal });
+  return items;
+}
+
+/** A type that no tenant has yet, or any more, is not served at all; that is no failure. */
+async function listEverywhere(client: KubeClient, wanted: Wanted): Promise<readonly KubeObject[]> {
+  try {
+    return await listIn(client, wanted);
+  } catch (error) {
+    if (faultOf(error) !== "not-found") throw error;
+    return [];
+  }
+}
+
+async function readAll(
+  places: readonly string[],
+  read: (place: string) => Promise<FleetList["found"]>,
+): Promise<FleetList> {
+  const found: FleetList["found"][number][] = [];
+  const problems: PlaceProblem[] = [];
+  await forEachAtOnce(places, placesAtOnce, async (workspace) => {
+    try {
+      found.push(...(await read(workspace)));
+    } catch (error) {
+      problems.push({ workspace, error });
+    }
+  });
+  return { found, read: places.length - problems.length, problems };
+}
+
+/** Logs where something could not be read; when that is everywhere, the whole has failed. */
+export function reportProblems(log: Log, { read, problems }: Pick<FleetList, "read" | "problems">): void {
   const [first] = problems;
-  if (first !== undefined && done.length === 0) {
+  if (first !== undefined && read === 0) {
     if (problems.length === 1) throw first.error;
     throw new AggregateError(
       problems.map(({ error }) => error),

@@ -1,5 +1,4 @@
 import { GetQueueAttributesCommand } from "@aws-sdk/client-sqs";
-import { createFreshHub } from "../kcp/fresh-hub.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { ReconciledKind } from "../model/key.ts";
@@ -34,12 +33,21 @@ export type HealthAnswer = Readonly<{
 export function createHealthReader(host: Host, cloud: QueueCloud): FunctionHandler<unknown, HealthAnswer> {
   return createFunction(host, {
     name: "health",
-    reads: ["hub", "kcpSecret", "workspaces", "workQueueUrl", "delayQueueUrl", "deadLettersUrl", "heartbeatQueueUrl"],
+    reads: [
+      "hub",
+      "kcpSecret",
+      "workspaces",
+      "apiExport",
+      "workQueueUrl",
+      "delayQueueUrl",
+      "deadLettersUrl",
+      "heartbeatQueueUrl",
+    ],
     // Not opened at the start: that the hub's secret cannot be read is an answer here.
     start: async (tools) => ({ ...tools, hub: once(() => openParts(cloud, tools)) }),
     handle: async ({ hub, environment }, _event: unknown, signal) => {
       const counted = (kind: ReconciledKind): Promise<Part<Counts>> =>
-        part(async () => count(await hub(), kind, signal));
+        part(async () => count((await hub()).fleet, kind, signal));
       const depths = (url: string): Promise<Part<Depths>> => part(() => readDepths(cloud.sqs, url, signal));
       const [hubPart, clusters, placements, work, delay, heartbeat, deadLetters] = await Promise.all([
         part(async () => ask((await hub()).client, host, signal)),
@@ -73,8 +81,8 @@ async function openParts(
   cloud: QueueCloud,
   tools: Tools & Parameters<typeof openHub>[1] & { environment: Parameters<typeof createFleet>[1] },
 ): Promise<Parts> {
-  const client = await openHub(cloud, tools);
-  return { client, fleet: createFleet(client, tools.environment) };
+  const opened = await openHub(cloud, tools);
+  return { client: opened.client, fleet: createFleet(opened, tools.environment) };
 }
 
 async function part<T extends object>(read: () => Promise<T>): Promise<Part<T>> {
@@ -93,12 +101,11 @@ async function ask(client: KubeClient, { clock }: Host, signal: AbortSignal): Pr
   return { tookMs: clock.now() - beganMs };
 }
 
-async function count({ client, fleet }: Parts, kind: ReconciledKind, signal: AbortSignal): Promise<Counts> {
-  const hub = createFreshHub({ client });
-  const { done, problems } = await fleet.everywhere(({ name }) => hub.list(kind, name, signal), signal);
+async function count(fleet: Fleet, kind: ReconciledKind, signal: AbortSignal): Promise<Counts> {
+  const { found, read, problems } = await fleet.list(kind, "whole", signal);
   const [first] = problems;
-  if (first !== undefined && done.length === 0) throw first.error;
-  const objects = done.flatMap(({ result }) => result);
+  if (first !== undefined && read === 0) throw first.error;
+  const objects = found.flatMap((each) => each.objects);
   const unread = Object.fromEntries(problems.map(({ workspace, error }) => [workspace, readableCause(error)]));
   return {
     ready: objects.filter((object) => readinessOf(object) === "true").length,

@@ -1,11 +1,8 @@
-import { clientOf } from "../kcp/logical-cluster.ts";
-import { reconciledTypes } from "../kcp/reconciled-types.ts";
-import type { KubeClient } from "../kube/client.ts";
 import { type ObjectKey, reconciledKinds } from "../model/key.ts";
 import { createSqsQueue } from "../queue/sqs.ts";
 import { longestDelaySeconds } from "../queue/sqs-wait.ts";
 import { openHub, type QueueCloud } from "./cloud.ts";
-import { createFleet, reportProblems } from "./fleet.ts";
+import { createFleet, type Fleet, type FleetList, reportProblems } from "./fleet.ts";
 import { createFunction, type FunctionHandler } from "./function.ts";
 import type { Host } from "./host.ts";
 
@@ -14,8 +11,6 @@ export type ResyncAnswer = Readonly<{ keys: number; sent: number }>;
 
 /** Sent between two looks at the time: four calls at once, a few times. */
 const keysAtOnce = 200;
-/** Names only: objects of this size come a thousand to the page. */
-const pageSize = 1_000;
 
 /**
  * Creates the function that has every object reconciled once, so that anything missed heals. The keys are smeared over the interval, or
@@ -25,21 +20,18 @@ export function createResyncer(host: Host, cloud: QueueCloud): FunctionHandler<u
   const { clock, random } = host;
   return createFunction(host, {
     name: "resync",
-    reads: ["hub", "kcpSecret", "workspaces", "delayQueueUrl", "resyncSeconds"],
+    reads: ["hub", "kcpSecret", "workspaces", "apiExport", "delayQueueUrl", "resyncSeconds"],
     start: async (tools) => {
-      const client = await openHub(cloud, tools);
       const { delayQueueUrl: delay } = tools.environment;
       return {
         ...tools,
-        client,
-        fleet: createFleet(client, tools.environment),
+        fleet: createFleet(await openHub(cloud, tools), tools.environment),
         // Nothing here is sent at once or set aside: the wait is never less than a second.
         queue: createSqsQueue({ sqs: cloud.sqs, urls: { work: delay, delay, deadLetters: delay }, clock, random }),
       };
     },
-    handle: async ({ client, fleet, queue, log, environment }, _event: unknown, signal) => {
-      const found = await fleet.everywhere(({ name }) => keysIn(client, name, signal), signal);
-      const keys = found.done.flatMap(({ result }) => result);
+    handle: async ({ fleet, queue, log, environment }, _event: unknown, signal) => {
+      const { keys, ...listed } = await keysIn(fleet, signal);
       const overSeconds = Math.min(environment.resyncSeconds, longestDelaySeconds);
       // Whoever would be left out for want of time is another one each time.
       const first = Math.floor(random() * keys.length);
@@ -57,20 +49,26 @@ export function createResyncer(host: Host, cloud: QueueCloud): FunctionHandler<u
       }
       if (sent < keys.length) log.warn("resync cut off", { keys: keys.length, sent });
       else log.info("resync sent", { keys: keys.length });
-      reportProblems(log, found);
+      reportProblems(log, listed);
       return { keys: keys.length, sent };
     },
   });
 }
 
-async function keysIn(client: KubeClient, cluster: string, signal: AbortSignal): Promise<readonly ObjectKey[]> {
+type Keys = Pick<FleetList, "read" | "problems"> & Readonly<{ keys: readonly ObjectKey[] }>;
+
+async function keysIn(fleet: Fleet, signal: AbortSignal): Promise<Keys> {
   const keys: ObjectKey[] = [];
+  /** What fails for one kind mostly fails for the other: it is said once. */
+  const problems = new Map<string, FleetList["problems"][number]>();
+  let read = 0;
   for (const kind of reconciledKinds) {
-    const { items } = await clientOf(client, cluster).metadata.listAll(
-      { type: reconciledTypes[kind] },
-      { limit: pageSize, signal },
-    );
-    for (const { metadata } of items) keys.push({ cluster, kind, name: metadata.name ?? "" });
+    const listed = await fleet.list(kind, "metadata", signal);
+    read += listed.read;
+    for (const problem of listed.problems) problems.set(problem.workspace, problem);
+    for (const { cluster, objects } of listed.found) {
+      for (const { metadata } of objects) keys.push({ cluster, kind, name: metadata.name ?? "" });
+    }
   }
-  return keys;
+  return { keys, read, problems: [...problems.values()] };
 }

@@ -13,6 +13,7 @@ import { queueListener } from "./queue-log.ts";
 /** What a function that works on keys reads of the environment. */
 export const workbenchReads = [
   "kcpSecret",
+  "apiExport",
   "workQueueUrl",
   "delayQueueUrl",
   "deadLettersUrl",
@@ -52,7 +53,7 @@ export async function openWorkbench(
   const { host, log, metrics, environment } = tools;
   const { clock, random } = host;
   const onEvent = queueListener(tools);
-  const client = await openHub(cloud, tools);
+  const { client } = await openHub(cloud, tools);
   const hub = createFreshHub({
     client,
     onWrite: ({ key, part }) => metrics.add("tmc_hub_writes_total", { kind: key.kind, part }),

@@ -28,6 +28,7 @@ const reasonsOfConfiguration: ReadonlySet<string> = new Set([
   "ClusterNotConfigured",
   "CredentialsInvalid",
   "CredentialsExpired",
+  "PermissionClaimNotAccepted",
 ]);
 
 const readyMessage = "the cluster answers and says that it is ready";

@@ -12,7 +12,12 @@ type Expiring = Readonly<{
 export type NoWayIn = Expiring &
   Readonly<{
     kind: "not-configured";
-    reason: "ClusterNotConfigured" | "CredentialsInvalid" | "CredentialsExpired" | "EndpointRefused";
+    reason:
+      | "ClusterNotConfigured"
+      | "CredentialsInvalid"
+      | "CredentialsExpired"
+      | "EndpointRefused"
+      | "PermissionClaimNotAccepted";
     message: string;
   }>;
 

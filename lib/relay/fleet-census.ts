@@ -10,6 +10,8 @@ export interface FleetCensus {
   takeList(kind: ReconciledKind, cluster: string, objects: readonly KubeObject[]): void;
   take(kind: ReconciledKind, cluster: string, object: KubeObject): void;
   lose(kind: ReconciledKind, cluster: string, name: string): void;
+  /** Forgets a logical cluster. */
+  release(cluster: string): void;
   /** Sets the gauges of the fleet. */
   record(metrics: Pick<Metrics, "set">): void;
 }
@@ -32,6 +34,9 @@ export function createFleetCensus(): FleetCensus {
     },
     take: (kind, cluster, object) => void inCluster(kind, cluster).set(object.metadata.name ?? "", readinessOf(object)),
     lose: (kind, cluster, name) => void inCluster(kind, cluster).delete(name),
+    release: (cluster) => {
+      for (const kind of reconciledKinds) seen[kind].delete(cluster);
+    },
     record: (metrics) => {
       for (const kind of reconciledKinds) {
         const counts = { true: 0, false: 0, unknown: 0 };

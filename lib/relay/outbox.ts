@@ -1,13 +1,14 @@
 import { createBackoff } from "../kube/backoff.ts";
 import type { Clock } from "../model/clock.ts";
-import { formatKey } from "../model/key.ts";
-import { collapse } from "../queue/collapse.ts";
 import type { WorkItem, WorkQueue } from "../queue/work-queue.ts";
+import { createOutboxLines } from "./outbox-lines.ts";
 
 /** What is still to be sent: a set of keys, so that a queue that is down for long costs no more than there are objects. */
 export interface Outbox {
   /** Takes items in and sends them as soon as it can; a key that is in it already is in it once. */
   add(items: readonly WorkItem[]): void;
+  /** Sends nothing more of a logical cluster that is looked after no more, but for what is on its way. */
+  drop(cluster: string): void;
   /** How many keys are not sent yet. */
   readonly size: number;
   /** How long the key that waits longest has been waiting; 0 when none does. */
@@ -37,13 +38,10 @@ const defaultBatchSize = 1_000;
 const shortestWaitMs = 250;
 const longestWaitMs = 30_000;
 
-/** A key that waits, and since when: a change while it was on its way out counts from that change on. */
-type Waiting = Readonly<{ item: WorkItem; sinceMs: number; lastMs: number }>;
-
-/** Creates an empty outbox for a queue. */
+/** Creates an empty outbox for a queue. Logical clusters have their keys sent in turn. */
 export function createOutbox(options: OutboxOptions): Outbox {
   const { queue, clock, random, batchSize = defaultBatchSize, gatherMs = 0, onTrouble } = options;
-  const waiting = new Map<string, Waiting>();
+  const waiting = createOutboxLines();
   const backoff = createBackoff({ shortestMs: shortestWaitMs, longestMs: longestWaitMs, random });
   const emptied = new Set<() => void>();
   let stopped = false;
@@ -61,9 +59,9 @@ export function createOutbox(options: OutboxOptions): Outbox {
     if (sending || stopped || cancelWait !== undefined) return;
     sending = true;
     while (waiting.size > 0 && !stopped) {
-      const batch = [...waiting.entries().take(batchSize)];
+      const batch = waiting.take(batchSize);
       try {
-        await queue.send(batch.map(([, { item }]) => item));
+        await queue.send(batch.map(({ item }) => item));
       } catch (error) {
         failing = true;
         const retryInMs = backoff.nextMs();
@@ -73,39 +71,30 @@ export function createOutbox(options: OutboxOptions): Outbox {
       }
       failing = false;
       backoff.reset();
-      for (const [text, sent] of batch) {
-        const now = waiting.get(text);
-        if (now === sent) waiting.delete(text);
-        // What was added while it was on its way is news, and goes again.
-        else if (now !== undefined) waiting.set(text, { ...now, sinceMs: now.lastMs });
-      }
+      waiting.sent(batch);
     }
     sending = false;
+    tellIfEmpty();
+  };
+  const tellIfEmpty = (): void => {
     if (waiting.size === 0) for (const tell of [...emptied]) tell();
   };
 
   return {
     add: (added) => {
       const nowMs = clock.now();
-      for (const item of added) {
-        const text = formatKey(item.key);
-        const before = waiting.get(text);
-        waiting.set(text, {
-          item: before === undefined ? item : collapse(before.item, item),
-          sinceMs: before?.sinceMs ?? nowMs,
-          lastMs: nowMs,
-        });
-      }
+      for (const item of added) waiting.add(item, nowMs);
       if (gatherMs > 0 && !sending && !stopped && cancelWait === undefined && waiting.size > 0) workAfter(gatherMs);
       else void work();
+    },
+    drop: (cluster) => {
+      waiting.drop(cluster);
+      if (!sending) tellIfEmpty();
     },
     get size() {
       return waiting.size;
     },
-    oldestAgeSeconds: () => {
-      const oldestMs = waiting.values().reduce((least, { sinceMs }) => Math.min(least, sinceMs), clock.now());
-      return (clock.now() - oldestMs) / 1000;
-    },
+    oldestAgeSeconds: () => (clock.now() - (waiting.oldestMs() ?? clock.now())) / 1000,
     get isFailing() {
       return failing && waiting.size > 0;
     },

@@ -3,26 +3,36 @@ import { watchForever } from "../kube/watch.ts";
 import type { Clock } from "../model/clock.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import { keepRunning } from "./keep-running.ts";
+import { pageByPage } from "./page-by-page.ts";
 
 const secretType: ResourceType = { group: "", version: "v1", plural: "secrets" };
 
 /** Which secret a registration's credentials are in. */
 export type SecretReference = Readonly<{ namespace: string; name: string }>;
+/** A registration and the logical cluster it is in. */
+export type Referrer = Readonly<{ cluster: string; name: string }>;
 
-/** Watches the secrets that the registrations of one logical cluster refer to: their metadata, never what is in them. */
+/** Watches the secrets that registrations refer to, each in its own logical cluster: their metadata, never what is in them. */
 export interface SecretWatch {
   /** Says what a registration refers to now; undefined for nothing. A watch runs for as long as anyone refers to anything. */
-  refer(registration: string, reference: SecretReference | undefined): void;
+  refer(registration: Referrer, reference: SecretReference | undefined): void;
+  /** Lets go of all that the registrations of a logical cluster refer to. */
+  release(cluster: string): void;
+  /** The registrations of a logical cluster that refer to any. */
+  referrers(cluster: string): readonly string[];
   stop(): Promise<void>;
 }
 
 export type SecretWatchOptions = Readonly<{
+  /** Below one logical cluster, or below all of them. */
   client: Pick<KubeClient, "metadata">;
+  /** Whose a secret is. */
+  clusterOf: (secret: KubeObject) => string;
   clock: Clock;
   random: () => number;
   relistSeconds: number;
   /** Told which registrations refer to a secret that came, changed or went. */
-  onChanged(registrations: readonly string[]): void;
+  onChanged(registrations: readonly Referrer[]): void;
   onTrouble(error: unknown, retryInMs: number): void;
 }>;
 
@@ -31,21 +41,25 @@ const absent = "absent";
 
 /** Creates a watch that does not run yet. */
 export function createSecretWatch(options: SecretWatchOptions): SecretWatch {
-  const { client, clock, random, relistSeconds, onChanged, onTrouble } = options;
-  /** Who refers to what, and the version in which each of these secrets was last seen. */
-  const references = new Map<string, string>();
+  const { client, clusterOf, clock, random, relistSeconds, onChanged, onTrouble } = options;
+  /** What each registration refers to, by logical cluster and name; who refers to each secret; how that was last seen. */
+  const references = new Map<string, Map<string, string>>();
+  const referrersOf = new Map<string, Map<string, Referrer>>();
   const versions = new Map<string, string>();
   let running: Readonly<{ end: AbortController; done: Promise<void> }> | undefined;
 
+  const idOf = (object: KubeObject): string =>
+    secretId(clusterOf(object), { namespace: object.metadata.namespace ?? "", name: object.metadata.name ?? "" });
+
   const tell = (secrets: readonly string[]): void => {
-    const concerned = [...references].filter(([, secret]) => secrets.includes(secret)).map(([name]) => name);
-    if (concerned.length > 0) onChanged(concerned.toSorted());
+    const concerned = secrets.flatMap((secret) => [...(referrersOf.get(secret)?.values() ?? [])]);
+    if (concerned.length > 0) onChanged(concerned.toSorted((one, other) => order(one.name, other.name)));
   };
 
   const seeAll = (objects: readonly KubeObject[]): void => {
-    const listed = new Map(objects.map((object) => [nameOf(object), versionOf(object)]));
+    const listed = new Map(objects.map((object) => [idOf(object), versionOf(object)]));
     const changed: string[] = [];
-    for (const secret of new Set(references.values())) {
+    for (const secret of referrersOf.keys()) {
       const [last, now] = [versions.get(secret), listed.get(secret) ?? absent];
       // Whoever refers to one that was never looked for has read it since.
       if (last !== undefined && last !== now) changed.push(secret);
@@ -55,15 +69,16 @@ export function createSecretWatch(options: SecretWatchOptions): SecretWatch {
   };
 
   const see = (object: KubeObject, version: string): void => {
-    const secret = nameOf(object);
+    const secret = idOf(object);
     if (versions.get(secret) === version) return;
-    if ([...references.values()].includes(secret)) versions.set(secret, version);
+    if (referrersOf.has(secret)) versions.set(secret, version);
     else versions.delete(secret);
     tell([secret]);
   };
 
   const watch = async (signal: AbortSignal): Promise<void> => {
-    const watched = watchForever(client.metadata, { type: secretType }, { signal, clock, random, relistSeconds });
+    const slimmed = pageByPage(client.metadata, nameAndVersion);
+    const watched = watchForever(slimmed, { type: secretType }, { signal, clock, random, relistSeconds });
     for await (const event of watched) {
       if (event.type === "listed") seeAll(event.objects);
       else if (event.type === "changed") see(event.object, versionOf(event.object));
@@ -79,28 +94,67 @@ export function createSecretWatch(options: SecretWatchOptions): SecretWatch {
     ending?.end.abort();
     await ending?.done;
   };
+  const run = (): void => {
+    const end = new AbortController();
+    const loop = () => watch(end.signal);
+    running = { end, done: keepRunning(loop, { clock, signal: end.signal, onFailure: onTrouble }) };
+  };
+  const unlink = (secret: string, { cluster, name }: Referrer): void => {
+    referrersOf.get(secret)?.delete(`${cluster}/${name}`);
+    if (referrersOf.get(secret)?.size === 0) {
+      referrersOf.delete(secret);
+      versions.delete(secret);
+    }
+  };
+
+  const refer = (registration: Referrer, reference: SecretReference | undefined): void => {
+    const { cluster, name } = registration;
+    const secret = reference === undefined ? undefined : secretId(cluster, reference);
+    const own = references.get(cluster);
+    const before = own?.get(name);
+    if (before === secret) return;
+    if (before !== undefined) unlink(before, registration);
+    if (secret === undefined) {
+      own?.delete(name);
+      if (own?.size === 0) references.delete(cluster);
+    } else {
+      references.set(cluster, (own ?? new Map<string, string>()).set(name, secret));
+      const referrers = referrersOf.get(secret) ?? new Map<string, Referrer>();
+      referrersOf.set(secret, referrers.set(`${cluster}/${name}`, registration));
+    }
+    if (references.size === 0) void stop();
+    else if (running === undefined) run();
+  };
 
   return {
-    refer: (registration, reference) => {
-      const secret = reference === undefined ? undefined : `${reference.namespace}/${reference.name}`;
-      if (references.get(registration) === secret) return;
-      if (secret === undefined) references.delete(registration);
-      else references.set(registration, secret);
-      if (references.size === 0) void stop();
-      else if (running === undefined) {
-        const end = new AbortController();
-        const loop = () => watch(end.signal);
-        running = { end, done: keepRunning(loop, { clock, signal: end.signal, onFailure: onTrouble }) };
-      }
+    refer,
+    release: (cluster) => {
+      for (const name of [...(references.get(cluster)?.keys() ?? [])]) refer({ cluster, name }, undefined);
     },
+    referrers: (cluster) => [...(references.get(cluster)?.keys() ?? [])],
     stop,
   };
 }
 
-function nameOf({ metadata }: KubeObject): string {
-  return `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
-}
+const secretId = (cluster: string, { namespace, name }: SecretReference): string => `${cluster}/${namespace}/${name}`;
+const order = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
 function versionOf({ metadata }: KubeObject): string {
   return metadata.resourceVersion ?? "";
+}
+
+/** All that is looked at, and whose it is: the secrets of every tenant may be many. */
+function nameAndVersion({ apiVersion, kind, metadata }: KubeObject): KubeObject {
+  const { name, namespace, resourceVersion, annotations } = metadata;
+  const cluster = annotations?.["kcp.io/cluster"];
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      ...(name === undefined ? {} : { name }),
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...(cluster === undefined ? {} : { annotations: { "kcp.io/cluster": cluster } }),
+    },
+  };
 }

@@ -1,13 +1,13 @@
-import type { LogicalCluster } from "../kcp/logical-cluster.ts";
 import { faultOf } from "../kube/errors.ts";
 import type { Clock } from "../model/clock.ts";
-import { reconciledKinds } from "../model/key.ts";
 import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { createFleetCensus } from "./fleet-census.ts";
+import type { RelayListener } from "./listener.ts";
 import { startLoopLag } from "./loop-lag.ts";
-import type { Relay, RelayListener } from "./relay.ts";
+import type { Relay } from "./relay.ts";
+import type { Territory } from "./territory.ts";
 import { createWatchPulse } from "./watch-pulse.ts";
 
 export type ServiceObservers = Readonly<{ log: Log; metrics: Metrics; health: Health; clock: Clock }>;
@@ -20,16 +20,15 @@ export type ServiceObservers = Readonly<{ log: Log; metrics: Metrics; health: He
  */
 export function observeService(
   { log, metrics, health, clock }: ServiceObservers,
-  { clusters, relay }: Readonly<{ clusters: readonly LogicalCluster[]; relay: () => Relay }>,
+  { territory, relay }: Readonly<{ territory: Pick<Territory, "pathOf" | "watches">; relay: () => Relay }>,
 ): Readonly<{ listener: RelayListener; end: () => void }> {
-  const paths = new Map(clusters.map(({ name, path }) => [name, path]));
-  const pathOf = (cluster: string): string => paths.get(cluster) || "the cluster";
+  const pathOf = (place: string): string => territory.pathOf(place) || "the cluster";
   const watchName = (kind: string, cluster: string): string => `${kind} in ${pathOf(cluster)}`;
   const census = createFleetCensus();
   const lag = startLoopLag(clock);
   const pulse = createWatchPulse(
     clock,
-    clusters.flatMap(({ name }) => reconciledKinds.map((kind) => watchName(kind, name))),
+    territory.watches().map(({ what, place }) => watchName(what, place)),
   );
 
   const ends = [
@@ -53,8 +52,8 @@ export function observeService(
 
   return {
     listener: {
+      relisted: (kind) => metrics.add("tmc_relay_relists_total", { kind }),
       listed: (kind, cluster, objects) => {
-        metrics.add("tmc_relay_relists_total", { kind });
         census.takeList(kind, cluster, objects);
         log.debug("listed", { kind, workspace: pathOf(cluster), objects: objects.length });
       },
@@ -67,7 +66,12 @@ export function observeService(
         census.lose(kind, cluster, metadata.name ?? "");
       },
       restarted: (kind) => metrics.add("tmc_relay_watch_restarts_total", { kind }),
-      alive: (kind, cluster) => pulse.beat(watchName(kind, cluster)),
+      alive: (what, place) => pulse.beat(watchName(what, place)),
+      ended: (what, place) => pulse.forget(watchName(what, place)),
+      released: (cluster) => {
+        log.info("tenant released", { cluster });
+        census.release(cluster);
+      },
       trouble: ({ what, cluster, error, retryInMs }) => {
         if (what !== "queue" && what !== "Secret") pulse.beat(watchName(what, cluster));
         const workspace = what === "queue" ? undefined : pathOf(cluster);

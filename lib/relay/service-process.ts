@@ -1,5 +1,6 @@
 import { openFileHub, openSecretHub } from "../clusters/secret-hub.ts";
 import type { SecretsManager } from "../clusters/secrets-manager.ts";
+import { formatExportAddress } from "../kcp/export-address.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { countedClient } from "../kube/counted-client.ts";
 import { createUndiciTransport } from "../kube/undici-transport.ts";
@@ -51,7 +52,8 @@ export async function runRelay(host: RelayHost): Promise<number> {
     const opened = health.register("hub");
     ends.push(readProcessGauges(metrics, { ...host, nowMs: clock.now() }));
     const [metricsPort, healthPort] = await listen(settings, ends, metricsRoutes(metrics), healthRoutes(health));
-    const client = await openHub(host, settings, metrics);
+    const open = (server?: string): Promise<KubeClient> => openHub(host, settings, { metrics, server });
+    const client = await open();
     opened.pass();
     ends.push(() => client.close());
     const queue = createSqsQueue({
@@ -62,9 +64,11 @@ export async function runRelay(host: RelayHost): Promise<number> {
       random: host.random,
     });
     const { workspaces, stage } = settings;
-    const service = createRelayService({ ...host, client, workspaces, queue, log, metrics, health });
+    const apiExport = settings.apiExport && { address: settings.apiExport, openEndpoint: open };
+    const service = createRelayService({ ...host, client, workspaces, apiExport, queue, log, metrics, health });
     if (variables.ECS_CONTAINER_METADATA_URI_V4 !== undefined) ends.push(writeDirtyLines(host, stage, service));
-    log.info("relay starts", { stage, version: host.version, workspaces, metricsPort, healthPort });
+    const served = { workspaces, export: settings.apiExport && formatExportAddress(settings.apiExport) };
+    log.info("relay starts", { stage, version: host.version, ...served, metricsPort, healthPort });
     try {
       // A hub that is away is asked until it is there; whoever is tired of that ends it.
       await Promise.race([service.start(), interrupted]);
@@ -101,9 +105,13 @@ async function listen(
   return ports;
 }
 
-async function openHub(host: RelayHost, { kubeconfig }: RelaySettings, metrics: Metrics): Promise<KubeClient> {
+async function openHub(
+  host: RelayHost,
+  { kubeconfig }: RelaySettings,
+  { metrics, server }: Readonly<{ metrics: Metrics; server: string | undefined }>,
+): Promise<KubeClient> {
   const { clock, random } = host;
-  const way = { openTransport: createUndiciTransport, clock, random };
+  const way = { openTransport: createUndiciTransport, clock, random, server };
   const client =
     "path" in kubeconfig
       ? await openFileHub({ ...way, path: kubeconfig.path })

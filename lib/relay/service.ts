@@ -1,5 +1,3 @@
-import { awaitWorkspace } from "../kcp/await-workspace.ts";
-import { clientOf, type LogicalCluster, plainHub } from "../kcp/logical-cluster.ts";
 import { reconciledTypes } from "../kcp/reconciled-types.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock } from "../model/clock.ts";
@@ -7,22 +5,22 @@ import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { WorkQueue } from "../queue/work-queue.ts";
-import { createRelay, type Relay } from "./relay.ts";
+import type { Relay } from "./relay.ts";
 import { observeService } from "./service-observation.ts";
-import { traceOfObject } from "./trace-of-object.ts";
+import { createTerritory, type TerritoryChoice } from "./territory.ts";
+import { traceOfObject, traceOfTenantObject } from "./trace-of-object.ts";
 
-export type RelayServiceOptions = Readonly<{
-  /** A client for the hub; it stays open at the end. */
-  client: KubeClient;
-  /** Paths of workspaces, or names of logical clusters; undefined for a plain Kubernetes cluster with our kinds. */
-  workspaces: readonly string[] | undefined;
-  queue: Pick<WorkQueue, "send">;
-  clock: Clock;
-  random: () => number;
-  log: Log;
-  metrics: Metrics;
-  health: Health;
-}>;
+export type RelayServiceOptions = TerritoryChoice &
+  Readonly<{
+    /** A client for the hub; it stays open at the end. */
+    client: KubeClient;
+    queue: Pick<WorkQueue, "send">;
+    clock: Clock;
+    random: () => number;
+    log: Log;
+    metrics: Metrics;
+    health: Health;
+  }>;
 
 /** The relay as a process of its own. Any number of them may run at once: the queue takes each change once. */
 export interface RelayService {
@@ -41,42 +39,29 @@ const gatherMs = 100;
 
 /** Creates a relay that does nothing yet. It keeps no objects: of each a fingerprint, and how ready it is. */
 export function createRelayService(options: RelayServiceOptions): RelayService {
-  const { client, workspaces, queue, clock, random, log, metrics, health } = options;
+  const { apiExport, queue, clock, random, log, metrics, health } = options;
   const end = new AbortController();
+  const territory = createTerritory({ ...options, signal: end.signal });
   let relay: Relay | undefined;
   let endObservation = (): void => {};
-
-  const find = async (): Promise<readonly LogicalCluster[]> => {
-    if (workspaces === undefined) return [plainHub];
-    const onWait = (workspace: string) => (error: unknown, retryInMs: number) =>
-      log.warn("hub cannot be reached", { workspace, retryInSeconds: retryInMs / 1000, error });
-    const found = await Promise.all(
-      workspaces.map((workspace) =>
-        awaitWorkspace(client, workspace, { clock, random, signal: end.signal, onWait: onWait(workspace) }),
-      ),
-    );
-    // A path and a name may lead to the same one.
-    return [...new Map(found.map((cluster) => [cluster.name, cluster])).values()];
-  };
 
   return {
     start: async () => {
       const check = health.register("workspaces");
-      let clusters: readonly LogicalCluster[];
+      let found: string;
       try {
-        clusters = await find();
+        found = await territory.find();
       } catch (error) {
         check.fail(error instanceof Error ? error.message : "unknown failure");
         if (end.signal.aborted) return;
         end.abort(); // nobody waits for the other workspaces any more
         throw error;
       }
-      check.pass(clusters.map(({ path }) => path).join(", "));
+      check.pass(found);
       if (end.signal.aborted) return;
-      const observed = observeService({ log, metrics, health, clock }, { clusters, relay: () => created });
+      const observed = observeService({ log, metrics, health, clock }, { territory, relay: () => created });
       endObservation = observed.end;
-      const created = createRelay({
-        clusters: clusters.map(({ name }) => ({ cluster: name, client: clientOf(client, name) })),
+      const created: Relay = territory.createRelay({
         types: reconciledTypes,
         queue: {
           send: async (items) => {
@@ -88,7 +73,7 @@ export function createRelayService(options: RelayServiceOptions): RelayService {
         clock,
         random,
         listener: observed.listener,
-        slim: traceOfObject,
+        slim: apiExport === undefined ? traceOfObject : traceOfTenantObject,
         batchSize,
         gatherMs,
       });
@@ -98,6 +83,7 @@ export function createRelayService(options: RelayServiceOptions): RelayService {
     stop: async (limitMs) => {
       end.abort();
       const left = (await relay?.stop(limitMs)) ?? 0;
+      await territory.close();
       endObservation();
       return left;
     },

@@ -1,5 +1,8 @@
 import type { KubeObject } from "../model/kube-object.ts";
 
+/** By which kcp says whose an object is; behind an endpoint of all tenants nothing else does. */
+export const clusterAnnotation = "kcp.io/cluster";
+
 /**
  * Takes from an object all that the relay does not look at: what its fingerprint is made of, the secret that it refers to
  * and how ready it is are left. A list of ten thousand then takes a few megabytes for a moment, and nothing of it is kept.
@@ -17,6 +20,15 @@ export function traceOfObject({ apiVersion, kind, metadata, spec, status }: Kube
     ...pick("spec", spec, "credentials"),
     ...pick("status", status, "conditions"),
   };
+}
+
+/** The same, with whose it is. */
+export function traceOfTenantObject(object: KubeObject): KubeObject {
+  const cluster = object.metadata.annotations?.[clusterAnnotation];
+  const trace = traceOfObject(object);
+  if (cluster === undefined) return trace;
+  const annotations = { ...trace.metadata.annotations, [clusterAnnotation]: cluster };
+  return { ...trace, metadata: { ...trace.metadata, annotations } };
 }
 
 function definedOf<T extends object>(fields: T): { [Field in keyof T]?: Exclude<T[Field], undefined> } {

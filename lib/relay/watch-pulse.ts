@@ -10,6 +10,8 @@ const longestSilenceMs = 12 * 60_000;
 /** Notes when each watch was last heard of. A hub that is away is no reason to be restarted: trouble is a sign of life too. */
 export interface WatchPulse {
   beat(watch: string): void;
+  /** It is not expected to be heard of any more. */
+  forget(watch: string): void;
   look(): CheckState;
 }
 
@@ -18,6 +20,7 @@ export function createWatchPulse(clock: Clock, watches: readonly string[]): Watc
   const heardMs = new Map(watches.map((watch) => [watch, clock.now()]));
   return {
     beat: (watch) => void heardMs.set(watch, clock.now()),
+    forget: (watch) => void heardMs.delete(watch),
     look: () => {
       const silent = [...heardMs].filter(([, ms]) => clock.now() - ms > longestSilenceMs).map(([watch]) => watch);
       const minutes = longestSilenceMs / 60_000;

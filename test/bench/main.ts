@@ -11,6 +11,7 @@ import { benchReal } from "./real.ts";
 import { type BenchReport, formatReport } from "./report.ts";
 import { quick, type Settings, thorough } from "./settings.ts";
 import { benchStart } from "./start.ts";
+import { benchTenants, benchTenantsReal } from "./tenants.ts";
 
 type Bench = Readonly<{ about: string; run: (settings: Settings) => Promise<BenchReport> }>;
 
@@ -20,9 +21,11 @@ const benches: ReadonlyMap<string, Bench> = new Map([
   ["functions", { about: "size and loading of each function as it is deployed", run: benchFunctions }],
   ["embedded", { about: "calls and watches of an embedded cluster", run: benchEmbedded }],
   ["engine", { about: "a controller over an embedded kcp and three clusters", run: benchEngine }],
+  ["tenants", { about: "a relay over all tenants of an export", run: benchTenants }],
   ["real", { about: "the same against a real kube-apiserver (npm run real:build)", run: benchReal }],
   ["aws", { about: "the deployed form on a local AWS endpoint (npm run build before)", run: benchAws }],
   ["engine-real", { about: "a controller over a real kcp and three real clusters", run: benchEngineReal }],
+  ["tenants-real", { about: "a relay over all tenants of an export of a real kcp", run: benchTenantsReal }],
 ]);
 
 const usage = `Usage: npm run bench -- [name…] [-o json] [--list] [--quick]

@@ -19,6 +19,8 @@ export type Settings = Readonly<{
   restSeconds: number;
   /** Placements with which memory is measured: so many made at once, and so many in all. */
   crowdSizes: readonly [number, number];
+  /** Tenants of one export that a relay looks after. */
+  tenants: number;
 }>;
 
 export const thorough: Settings = {
@@ -32,6 +34,7 @@ export const thorough: Settings = {
   changes: 300,
   restSeconds: 15,
   crowdSizes: [1_000, 10_000],
+  tenants: 200,
 };
 
 export const quick: Settings = {
@@ -45,4 +48,5 @@ export const quick: Settings = {
   changes: 40,
   restSeconds: 6,
   crowdSizes: [200, 1_000],
+  tenants: 20,
 };

@@ -91,6 +91,18 @@ describe("parseSettings", () => {
       given: { workspaces: "root:,x" },
       says: "workspaces has to be paths like root:org:team",
     },
+    "an export and workspaces": {
+      given: { apiExport: "root:tmc:tmc.kcp.io" },
+      says: "apiExport takes the place of workspaces: leave one out",
+    },
+    "an export of a plain cluster": {
+      given: { apiExport: "root:tmc:tmc.kcp.io", hub: "kubernetes", workspaces: [] },
+      says: "apiExport is for kcp",
+    },
+    "an export without a workspace": {
+      given: { apiExport: "tmc.kcp.io", workspaces: [] },
+      says: "apiExport has to be a workspace and the export in it, like root:tmc:tmc.kcp.io",
+    },
     "workspaces of a plain cluster": { given: { hub: "kubernetes" }, says: "workspaces is for kcp" },
     "no way to credentials": { given: { credentialProviders: [] }, says: "credentialProviders names none" },
     "an address that is no network": { given: { allowedEndpoints: "10.0.0.1" }, says: "networks like 10.20.0.0/16" },
@@ -134,7 +146,7 @@ describe("parseSettings", () => {
       "settings: stage has to be 1 to 20 small letters, digits and -, the first a letter; " +
         "heartbeatSeconds has to be a whole number from 10 to 3600; " +
         "removal has to be retain, or destroy for stages to be thrown away; " +
-        "workspaces is missing: paths like root:org:team, with commas between or as a list",
+        "workspaces is missing: paths like root:org:team, with commas between or as a list; or apiExport",
     );
   });
 });

@@ -91,6 +91,13 @@ describe("settings", () => {
     expect(rightsOf(String(role), [core])).toContain(`secretsmanager:GetSecretValue ${arn}`);
   });
 
+  it("apiExport has functions and relay told of the export in place of workspaces", () => {
+    const { core, relay } = synthesize({ apiExport: "root:tmc:tmc.kcp.io", workspaces: [] });
+    const told = [core, relay].map((stack) => JSON.stringify(stack));
+    expect(told.map((text) => text.includes('"root:tmc:tmc.kcp.io"'))).toEqual([true, true]);
+    expect(told.map((text) => text.includes("TMC_WORKSPACES"))).toEqual([false, false]);
+  });
+
   it("hub=kubernetes has no workspaces", () => {
     const { core } = synthesize({ hub: "kubernetes", workspaces: [] });
     for (const { properties } of resourcesOf(core, "AWS::Lambda::Function")) {

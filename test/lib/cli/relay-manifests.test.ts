@@ -55,6 +55,12 @@ describe("the relay's manifests", () => {
       workspaces: undefined,
     });
   });
+  it("name an export in place of workspaces", () => {
+    const settings = readRelaySettings(environmentOf(made({ workspace: [], apiExport: "root:tmc:tmc.kcp.io" })));
+    expect(settings).toMatchObject({ workspaces: undefined, apiExport: { path: "root:tmc", name: "tmc.kcp.io" } });
+    const [problems] = parseRelayFlags({ ...flags, apiExport: "root:tmc:tmc.kcp.io" });
+    expect(problems).toEqual(["--api-export takes the place of --workspace: leave one out"]);
+  });
   it("let it do as little as can be", () => {
     const { securityContext, containers } = podOf(made());
     expect(securityContext).toMatchObject({

@@ -13,7 +13,7 @@ afterEach(async () => {
 });
 
 /** A hub that lets in who has the right token, and the way to it from a secret. */
-async function aHub({ valid = "one", content = contentOf("one") } = {}) {
+async function aHub({ valid = "one", content = contentOf("one"), shard = undefined as string | undefined } = {}) {
   const store = fakeSecretsManager([["kcp", content]]);
   const clock = createManualClock();
   const hub = { valid, requests: [] as TransportRequest[], opened: [] as string[], closed: 0 };
@@ -33,6 +33,7 @@ async function aHub({ valid = "one", content = contentOf("one") } = {}) {
   const client = await openSecretHub({
     secretsManager: store.secretsManager,
     secret: "kcp",
+    server: shard,
     openTransport,
     clock,
     random: () => 1,
@@ -52,6 +53,16 @@ describe("the hub behind a secret", () => {
       headers: { authorization: "Bearer one" },
     });
     expect((await client.at("/clusters/abc").raw("GET", "/version")).status).toBe(200);
+  });
+  it("is another server for the same user where one is named, by https only", async () => {
+    const shard = "https://shard.example.com/services/apiexport/abc/tmc.kcp.io";
+    const { client, hub, ask } = await aHub({ shard });
+    expect([client.server, await ask(), hub.opened]).toEqual([shard, 200, [shard]]);
+    expect(hub.requests[0]).toMatchObject({
+      path: "/services/apiexport/abc/tmc.kcp.io/version",
+      headers: { authorization: "Bearer one" },
+    });
+    await expect(aHub({ shard: "http://127.0.0.1/services" })).rejects.toThrow("is not https, and gets no credentials");
   });
   it("is asked a second time, with the new token, when the old one is refused: nobody notices", async () => {
     const { hub, ask, secrets, reads, clock } = await aHub();

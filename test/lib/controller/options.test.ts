@@ -38,6 +38,14 @@ const right: Record<string, { flags: ControllerFlags; gives: object }> = {
     flags: { hub: "kubernetes", workspace: [] },
     gives: { workspaces: undefined },
   },
+  "an export, whose tenants bring their own credentials": {
+    flags: { apiExport: "root:org:tmc:tmc.kcp.io", workspace: undefined, clusterKubeconfigs: undefined },
+    gives: {
+      workspaces: undefined,
+      apiExport: { path: "root:org:tmc", name: "tmc.kcp.io" },
+      clusterKubeconfigs: new Map(),
+    },
+  },
   "no kubeconfigs, where registrations name secrets": {
     flags: { clusterKubeconfigs: ["none"] },
     gives: { clusterKubeconfigs: new Map() },
@@ -74,6 +82,22 @@ const wrong: Record<string, { flags: ControllerFlags; says: string }> = {
     says: '--workspace "/clusters/root" is not a path like root:org:team',
   },
   "a workspace for a plain hub": { flags: { hub: "kubernetes" }, says: "--workspace is for kcp" },
+  "an export without a workspace": {
+    flags: { apiExport: "tmc.kcp.io", workspace: undefined },
+    says: '--api-export "tmc.kcp.io" is not a workspace and the export in it, like root:tmc:tmc.kcp.io',
+  },
+  "an export and workspaces": {
+    flags: { apiExport: "root:tmc:tmc.kcp.io" },
+    says: "--api-export takes the place of --workspace: leave one out",
+  },
+  "an export of a plain hub": {
+    flags: { apiExport: "root:tmc:tmc.kcp.io", hub: "kubernetes", workspace: undefined },
+    says: "--api-export is for kcp: a plain Kubernetes hub has no exports",
+  },
+  "kubeconfigs by name for all tenants": {
+    flags: { apiExport: "root:tmc:tmc.kcp.io", workspace: undefined },
+    says: "--cluster-kubeconfigs goes by names that every tenant can take: with --api-export it is none",
+  },
   "an unknown hub": { flags: { hub: "etcd" }, says: '--hub "etcd" is not kcp or kubernetes' },
   "a number for a duration": {
     flags: { resyncPeriod: "30" },

@@ -34,6 +34,22 @@ describe("what is kept", () => {
     expect(cache.takeAnswer(placementKey("web"), aPlacement("web", 7)).metadata.resourceVersion).toBe("10");
   });
 
+  test("nothing of a logical cluster that is looked after no more, and its end is told", () => {
+    const cache = aCache(aPlacement("web", 9, ["east"]));
+    const changes: CacheChange[] = [];
+    cache.onChange((change) => changes.push(change));
+    const release = cache.reserve(placementKey("web"), ["west"]);
+    cache.drop(cluster);
+    release();
+    expect(cache.get(placementKey("web"))).toBeUndefined();
+    expect(cache.isListed(cluster)).toBe(false);
+    expect([...cache.load(placementKey("other"))]).toEqual([]);
+    expect(changes).toEqual([{ key: placementKey("web"), object: undefined }]);
+    // Versions of another endpoint may be lower: nothing is left to compare them with.
+    cache.takeSeen("WorkloadPlacement", cluster, aPlacement("web", 2));
+    expect(versionIn(cache, "web")).toBe("2");
+  });
+
   test("a late answer does not bring back what the watch has told the end of", () => {
     const cache = aCache(aPlacement("web", 9));
     cache.takeGone(placementKey("web"), "11");

@@ -22,6 +22,7 @@ const names: readonly EnvironmentName[] = [
   "hub",
   "kcpSecret",
   "workspaces",
+  "apiExport",
   "workQueueUrl",
   "delayQueueUrl",
   "deadLettersUrl",
@@ -74,6 +75,15 @@ test("what need not be said has a default, and an empty text says nothing", () =
   });
 });
 
+test("an export takes the place of workspaces", () => {
+  const variables = { TMC_API_EXPORT: "root:org:tmc:tmc.kcp.io" };
+  expect(readEnvironment(variables, ["hub", "workspaces", "apiExport"])).toEqual({
+    hub: "kcp",
+    workspaces: [],
+    apiExport: { path: "root:org:tmc", name: "tmc.kcp.io" },
+  });
+});
+
 test("what is not asked for is not looked at", () => {
   expect(readEnvironment({ TMC_STAGE: "a", TMC_HUB: "moon" }, ["stage"])).toEqual({ stage: "a" });
 });
@@ -93,6 +103,25 @@ describe("what is wrong is said in one error", () => {
     network: [{ TMC_ALLOWED_ENDPOINTS: "10.0.0.0/33" }, "TMC_ALLOWED_ENDPOINTS has to be networks like 10.0.0.0/8"],
   };
   test.each(Object.entries(problems))("%s", (_what, [variables, words]) => {
+    expect(() => readEnvironment({ ...all, ...variables }, names)).toThrow(words);
+  });
+
+  /** Each of these is right by itself. */
+  const misfits: typeof problems = {
+    export: [
+      { TMC_WORKSPACES: "", TMC_API_EXPORT: "tmc.kcp.io" },
+      "TMC_API_EXPORT has to be a workspace and the export in it, like root:tmc:tmc.kcp.io",
+    ],
+    "export and workspaces": [
+      { TMC_API_EXPORT: "root:tmc:tmc.kcp.io" },
+      "TMC_API_EXPORT takes the place of TMC_WORKSPACES: leave one out",
+    ],
+    "export of a plain cluster": [
+      { TMC_HUB: "kubernetes", TMC_WORKSPACES: "", TMC_API_EXPORT: "root:tmc:tmc.kcp.io" },
+      "TMC_API_EXPORT is for kcp",
+    ],
+  };
+  test.each(Object.entries(misfits))("%s", (_what, [variables, words]) => {
     expect(() => readEnvironment({ ...all, ...variables }, names)).toThrow(words);
   });
 

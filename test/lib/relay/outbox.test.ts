@@ -148,3 +148,45 @@ test("keeps a person's wish when the object changes before it is sent", async ()
   expect(await outbox.drain(never)).toBe(0);
   expect(queue.reasons).toEqual(["on-demand"]);
 });
+
+const itemOf = (cluster: string, name: string): WorkItem => ({ ...item(name), key: { ...item(name).key, cluster } });
+
+test("ten thousand keys of one tenant do not keep another's out of the first batch", async () => {
+  const batches: string[][] = [];
+  const { outbox } = anOutbox({
+    batchSize: 100,
+    gatherMs: 1,
+    queue: { send: async (items) => void batches.push(items.map(({ key }) => `${key.cluster} ${key.name}`)) },
+  });
+  outbox.add(Array.from({ length: 10_000 }, (_, at) => itemOf("noisy", `web-${at}`)));
+  outbox.add([itemOf("quiet", "web")]);
+  expect(await outbox.drain(never)).toBe(0);
+  expect(batches[0]).toContain("quiet web");
+  expect(batches).toHaveLength(101);
+  expect(new Set(batches.flat()).size).toBe(10_001);
+});
+
+test("more tenants than a batch has room for have their turn one after the other", async () => {
+  const batches: string[][] = [];
+  const { outbox } = anOutbox({
+    batchSize: 2,
+    gatherMs: 1,
+    queue: { send: async (items) => void batches.push(items.map(({ key }) => `${key.cluster}${key.name}`)) },
+  });
+  outbox.add(["a", "b", "c"].flatMap((cluster) => ["1", "2"].map((name) => itemOf(cluster, name))));
+  await outbox.drain(never);
+  expect(batches).toEqual([
+    ["a1", "b1"],
+    ["c1", "a2"],
+    ["b2", "c2"],
+  ]);
+});
+
+test("what waits of a tenant that is let go is not sent", async () => {
+  const { outbox, queue } = anOutbox({ gatherMs: 1 });
+  outbox.add([itemOf("going", "web"), itemOf("staying", "api")]);
+  outbox.drop("going");
+  expect(outbox.size).toBe(1);
+  await outbox.drain(never);
+  expect(queue.sent).toEqual(["api"]);
+});

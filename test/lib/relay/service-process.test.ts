@@ -116,6 +116,26 @@ test("the relay's program opens the hub by the secret, sends what changes, shows
   await remove();
 });
 
+test("it looks after all tenants of an export, through the address that the export names", async () => {
+  const { urls, remove } = await createQueues(sqs.sqs);
+  const relay = start({
+    TMC_WORKSPACES: "",
+    TMC_API_EXPORT: "root:tmc:tmc.kcp.io",
+    TMC_WORK_QUEUE_URL: new URL(new URL(urls.work).pathname, sqs.endpoint).href,
+  });
+  await relay.untilReady();
+  const { text } = await relay.ask("healthPort", "/readyz?verbose");
+  expect(text).toContain("[+]tenants ok: 1 endpoint, 1 tenant");
+  await tenants.at(tenants.clusters[0] ?? "").create(placements, aPlacement("exported"));
+  await eventually(async () => {
+    const { text: metrics } = await relay.ask("metricsPort", "/metrics");
+    return /tmc_relay_dirty_keys 0/.test(metrics) && (await waitingOn(urls.work)) !== "0" ? undefined : metrics;
+  });
+  relay.child.kill("SIGTERM");
+  expect(await relay.exitCode()).toBe(0);
+  await remove();
+});
+
 test("a second signal ends it at once, while it still tries to send", async () => {
   await tenants.at(tenants.clusters[0] ?? "").create(placements, aPlacement("unsent"));
   const relay = start({

@@ -1,0 +1,39 @@
+import type { ObjectKey, ReconciledKind } from "../model/key.ts";
+import type { KubeObject } from "../model/kube-object.ts";
+
+/** What a relay watches in the hub. */
+export type Watched = ReconciledKind | "Secret" | "APIBinding" | "APIExportEndpointSlice";
+
+/**
+ * Hears what the relay sees, before any key of it is sent. A cache in the same process listens here.
+ *
+ * A `place` is where a watch runs: a logical cluster, or the address of an endpoint behind which all tenants are watched
+ * at once.
+ */
+export interface RelayListener {
+  listed?(kind: ReconciledKind, cluster: string, objects: readonly KubeObject[]): void;
+  changed?(kind: ReconciledKind, cluster: string, object: KubeObject): void;
+  deleted?(kind: ReconciledKind, cluster: string, object: KubeObject): void;
+  /** A secret that this registration refers to came, changed or went. */
+  secretChanged?(registration: ObjectKey): void;
+  /** A list was read whole. */
+  relisted?(kind: ReconciledKind, place: string): void;
+  /** A watch that had ended was taken up again where it left off. */
+  restarted?(kind: ReconciledKind, place: string): void;
+  /** A watch was taken by the server, or has told something. */
+  alive?(what: Watched, place: string): void;
+  /** A watch is no longer wanted. */
+  ended?(what: Watched, place: string): void;
+  /** A logical cluster is looked after no more; what was seen of it says nothing from now on. */
+  released?(cluster: string): void;
+  /** Something failed; it is tried again by itself. */
+  trouble?(trouble: RelayTrouble): void;
+}
+
+export type RelayTrouble = Readonly<{
+  /** Where: something that is watched, or the queue, which has no place. */
+  what: Watched | "queue";
+  cluster: string;
+  error: unknown;
+  retryInMs: number;
+}>;

@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { apiBindings } from "../../lib/kcp/kcp-types.ts";
+import { createHealthReader } from "../../lib/lambda/health.ts";
+import { createHeartbeatPlanner } from "../../lib/lambda/heartbeat.ts";
+import { createReconcile } from "../../lib/lambda/reconcile.ts";
+import { createResyncer } from "../../lib/lambda/resync.ts";
+import { readyOf } from "../lib/controller/stage.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../lib/kcp/tenants.ts";
+import { eventOf } from "./recording-sqs.ts";
+import { type CloudStage, contextOf, messageOf, setCloudStage } from "./stage.ts";
+
+const teams = Array.from({ length: 5 }, (_, at) => `root:team-${at}`);
+const everybody = { TMC_WORKSPACES: "", TMC_API_EXPORT: "root:tmc:tmc.kcp.io" };
+let stage: CloudStage;
+beforeEach(async () => {
+  stage = await setCloudStage(teams);
+  for (const cluster of stage.tenants.clusters) {
+    await stage.tenants.at(cluster).create(registrations, aRegistration("east"));
+    await stage.tenants.at(cluster).create(placements, aPlacement("web"));
+  }
+});
+afterEach(() => stage.stop());
+
+const host = () => stage.host(everybody);
+const counted = (match: object) => stage.tenants.kcp.faults.inject({ match, effect: { kind: "delay", ms: 0 } });
+
+describe("functions over all tenants of an export", () => {
+  test("heartbeat, resync and health list each kind once, and make no request for a single tenant", async () => {
+    const lists = counted({ verb: "list" });
+    const ofTenants = stage.tenants.clusters.map((cluster) => counted({ cluster }));
+    expect(await createHeartbeatPlanner(host(), stage.cloud)({}, contextOf())).toMatchObject({ clusters: 5, due: 5 });
+    const [body] = stage.sqs.in("heartbeat").map((message) => JSON.parse(message.body) as Record<string, unknown>);
+    expect(body?.clusters).toEqual(
+      expect.arrayContaining(stage.tenants.clusters.map((cluster) => ({ cluster, name: "east" }))),
+    );
+    // The endpoints at the start and when it runs, and the registrations.
+    expect(lists.hits).toBe(3);
+    expect(await createResyncer(host(), stage.cloud)({}, contextOf())).toEqual({ keys: 10, sent: 10 });
+    expect(await createHealthReader(host(), stage.cloud)({}, contextOf())).toMatchObject({
+      ok: true,
+      clusters: { ok: true, total: 5 },
+      placements: { ok: true, total: 5 },
+    });
+    expect(ofTenants.map(({ hits }) => hits)).toEqual([0, 0, 0, 0, 0]);
+  });
+
+  test("reconcile works in the key's own logical cluster, through the virtual workspace", async () => {
+    const [one = "", ...others] = stage.tenants.clusters;
+    const ofOthers = others.map((cluster) => counted({ cluster }));
+    const handler = createReconcile(host(), stage.cloud);
+    const key = { cluster: one, kind: "ClusterRegistration", name: "east" } as const;
+    expect(await handler(eventOf([messageOf(key)]), contextOf())).toEqual({ batchItemFailures: [] });
+    expect(readyOf(await stage.tenants.at(one).get({ ...registrations, name: "east" }))).toBe("True ClusterReady");
+    expect(ofOthers.map(({ hits }) => hits)).toEqual([0, 0, 0, 0]);
+  });
+
+  test("a key of a tenant that has gone ends, without a retry, a dead letter or a word to anyone", async () => {
+    const [one = ""] = stage.tenants.clusters;
+    const handler = createReconcile(host(), stage.cloud);
+    await stage.tenants.at(one).delete({ type: apiBindings, name: "tmc-binding" });
+    stage.tenants.kcp.settle();
+    for (const kind of ["ClusterRegistration", "WorkloadPlacement"] as const) {
+      const key = { cluster: one, kind, name: "east" };
+      expect(await handler(eventOf([messageOf(key)]), contextOf())).toEqual({ batchItemFailures: [] });
+    }
+    expect(["work.fifo", "delay", "dead.fifo"].flatMap((queue) => stage.sqs.in(queue))).toEqual([]);
+  });
+
+  test("they fail when nothing can be read, as those of named workspaces do", async () => {
+    const planners = [stage.host(), host()].map((each) => createHeartbeatPlanner(each, stage.cloud));
+    for (const planner of planners) await planner({}, contextOf());
+    stage.tenants.kcp.faults.inject({
+      match: { verb: "list", resource: "clusterregistrations" },
+      effect: { kind: "status", code: 503 },
+    });
+    const [named, exported] = planners.map((planner) => planner({}, contextOf()));
+    await expect(named).rejects.toThrow("no workspace could be read");
+    await expect(exported).rejects.toThrow("503");
+  });
+
+  test("no tenant at all is nothing to do", async () => {
+    for (const cluster of stage.tenants.clusters) {
+      await stage.tenants.at(cluster).delete({ type: apiBindings, name: "tmc-binding" });
+    }
+    stage.tenants.kcp.settle();
+    expect(await createHeartbeatPlanner(host(), stage.cloud)({}, contextOf())).toMatchObject({ clusters: 0 });
+    expect(await createResyncer(host(), stage.cloud)({}, contextOf())).toEqual({ keys: 0, sent: 0 });
+  });
+
+  test("an export's workspace that is not there is named in one line", async () => {
+    const wrong = stage.host({ ...everybody, TMC_API_EXPORT: "root:nowhere:tmc.kcp.io" });
+    await expect(createHeartbeatPlanner(wrong, stage.cloud)({}, contextOf())).rejects.toThrow(
+      'export "root:nowhere:tmc.kcp.io": there is no such workspace, or we have no access to it',
+    );
+  });
+});

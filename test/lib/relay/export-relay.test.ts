@@ -1,0 +1,306 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
+import { createExportHub } from "../../../lib/kcp/export-hub.ts";
+import { apiBindings } from "../../../lib/kcp/kcp-types.ts";
+import { reconciledTypes } from "../../../lib/kcp/reconciled-types.ts";
+import { createExportRelay, type ExportRelay, type ExportRelayOptions } from "../../../lib/relay/export-relay.ts";
+import type { RelayTrouble } from "../../../lib/relay/listener.ts";
+import { traceOfTenantObject } from "../../../lib/relay/trace-of-object.ts";
+import { createManualClock } from "../../support/manual-clock.ts";
+import { aPlacement, aRegistration, placements, registrations, startTenants, type Tenants } from "../kcp/tenants.ts";
+import { startTwoShards } from "../kcp/two-shards.ts";
+
+const ends: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+const secrets = { type: { group: "", version: "v1", plural: "secrets" }, namespace: "default" };
+const address = { path: exportWorkspace, name: exportName };
+
+async function someTenants(count: number): Promise<Tenants> {
+  const tenants = await startTenants(Array.from({ length: count }, (_, at) => `root:team-${at}`));
+  ends.push(() => tenants.stop());
+  return tenants;
+}
+
+/** A relay over all tenants of a kcp, what it sent, and whom it let go. */
+function aRelay(tenants: Tenants, options: Partial<ExportRelayOptions> = {}) {
+  const sent: string[] = [];
+  const released: string[] = [];
+  const troubles: RelayTrouble[] = [];
+  const forgotten: string[] = [];
+  const clock = createManualClock();
+  const nameOf = (cluster: string): string => String(tenants.clusters.indexOf(cluster));
+  const hub = createExportHub({
+    provider: tenants.client,
+    export: address,
+    openEndpoint: () => {
+      throw new Error("there is one server");
+    },
+    clock,
+    random: () => 0.5,
+  });
+  const relay: ExportRelay = createExportRelay({
+    provider: tenants.client,
+    export: address,
+    hub,
+    types: reconciledTypes,
+    queue: { send: async (items) => void sent.push(...items.map(({ key }) => `${nameOf(key.cluster)} ${key.name}`)) },
+    clock,
+    random: () => 0.5,
+    slim: traceOfTenantObject,
+    listener: {
+      released: (cluster) => released.push(nameOf(cluster)),
+      trouble: (trouble) => troubles.push(trouble),
+      secretChanged: ({ name }) => forgotten.push(name),
+    },
+    ...options,
+  });
+  ends.push(() => relay.stop(0));
+  relay.start();
+  return { relay, sent, released, troubles, forgotten, clock, hub };
+}
+
+/** Waits for what follows without any time that passes; a busy machine takes longer than a second for some of it. */
+const soon = <T>(look: () => T | Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 15_000 });
+
+/** Waits for what takes a little of the relay's time: lists and watches that begin again. */
+async function relisted(clock: ReturnType<typeof createManualClock>, missing: () => void): Promise<void> {
+  await soon(() => {
+    clock.advance(300);
+    missing();
+  });
+}
+
+describe("all tenants of an export", () => {
+  test("are relayed through one endpoint, each with its own logical cluster", async () => {
+    const tenants = await someTenants(2);
+    const [one = "", two = ""] = tenants.clusters;
+    await tenants.at(one).create(placements, aPlacement("web"));
+    await tenants.at(one).create(registrations, aRegistration("east"));
+    await tenants.at(two).create(registrations, aRegistration("east"));
+    const { relay, sent, troubles } = aRelay(tenants);
+    await relay.whenListed();
+    await soon(() => expect(sent.toSorted()).toEqual(["0 east", "0 web", "1 east"]));
+    expect(relay.tenants().toSorted()).toEqual([one, two].toSorted());
+    expect(relay.endpoints()).toHaveLength(1);
+
+    await tenants.at(two).create(placements, aPlacement("api"));
+    await soon(() => expect(sent.slice(3)).toEqual(["1 api"]));
+    expect(troubles).toEqual([]);
+  });
+
+  test("an empty slice after an installation is normal, and the first tenant is found when it binds", async () => {
+    const tenants = await someTenants(0);
+    const { relay, sent, troubles } = aRelay(tenants);
+    await relay.whenListed();
+    expect(relay.endpoints()).toEqual([]);
+    const cluster = await tenants.bind("root:first");
+    await soon(() => expect(relay.tenants()).toEqual([cluster]));
+    await tenants.at(cluster).create(registrations, aRegistration("east"));
+    await soon(() => expect(sent).toEqual(["-1 east"]));
+    expect(troubles).toEqual([]);
+  });
+
+  test("what a tenant had before it came is relayed, and nothing of it before both kinds were listed", async () => {
+    const tenants = await someTenants(1);
+    const { relay, sent, clock } = aRelay(tenants);
+    await relay.whenListed();
+    const cluster = await tenants.bind("root:late");
+    await tenants.at(cluster).create(placements, aPlacement("web"));
+    await soon(() => expect(relay.unlisted()).toEqual([cluster]));
+    expect(sent).toEqual([]);
+    await relisted(clock, () => expect(sent).toEqual(["-1 web"]));
+    expect(relay.unlisted()).toEqual([]);
+  });
+
+  test("one whose binding goes is let go, and what others do goes on", async () => {
+    const tenants = await someTenants(2);
+    const [one = "", two = ""] = tenants.clusters;
+    await tenants.at(one).create(placements, aPlacement("web"));
+    const { relay, sent, released, clock } = aRelay(tenants);
+    await relay.whenListed();
+    await soon(() => expect(sent).toEqual(["0 web"]));
+    await tenants.at(one).delete({ type: apiBindings, name: "tmc-binding" });
+    await soon(() => expect(released).toEqual(["0"]));
+    expect(relay.isEngaged(one)).toBe(false);
+    await tenants.at(two).create(placements, aPlacement("api"));
+    await soon(() => expect(sent).toContain("1 api"));
+
+    // And comes back as a new one.
+    await tenants.bind("root:team-0");
+    await tenants.at(one).create(placements, aPlacement("again"));
+    await relisted(clock, () => expect(sent).toContain("0 again"));
+  });
+
+  test("have as many watches as one has", async () => {
+    const watches = async (count: number): Promise<number> => {
+      const tenants = await someTenants(count);
+      for (const cluster of tenants.clusters) {
+        const secretRef = { namespace: "default", name: "kubeconfig" };
+        await tenants.at(cluster).create(registrations, aRegistration("east", { credentials: { secretRef } }));
+      }
+      const counted = tenants.kcp.faults.inject({ match: { verb: "watch" }, effect: { kind: "delay", ms: 0 } });
+      const { relay, sent } = aRelay(tenants);
+      await relay.whenListed();
+      await soon(() => expect(sent).toHaveLength(count));
+      await soon(() => expect(counted.hits).toBeGreaterThanOrEqual(5));
+      return counted.hits;
+    };
+    // The slice, bindings, two kinds and secrets.
+    expect(await watches(1)).toBe(5);
+    expect(await watches(50)).toBe(5);
+  }, 60_000);
+
+  test("a secret wakes the registrations that refer to it in its own logical cluster only", async () => {
+    const tenants = await someTenants(2);
+    const spec = { credentials: { secretRef: { namespace: "default", name: "kubeconfig" } } };
+    for (const cluster of tenants.clusters) {
+      await tenants.at(cluster).create(registrations, aRegistration("east", spec));
+    }
+    const { relay, sent } = aRelay(tenants);
+    await relay.whenListed();
+    await soon(() => expect(sent.splice(0).length).toBe(2));
+    const watched = tenants.kcp.faults.inject({
+      match: { verb: "watch", resource: "secrets" },
+      effect: { kind: "delay", ms: 0 },
+    });
+    await soon(() => expect(watched.hits).toBeGreaterThanOrEqual(0));
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "kubeconfig" }, stringData: { a: "b" } };
+    await soon(async () => {
+      await tenants
+        .at(tenants.clusters[1] ?? "")
+        .patch({ ...secrets, name: "kubeconfig" }, { type: "apply", body: secret }, { fieldManager: "test" });
+      expect(sent).toContain("1 east");
+    });
+    expect(sent).not.toContain("0 east");
+  });
+});
+
+describe("when something is away", () => {
+  test("a provider workspace that cannot be read takes no endpoint away", async () => {
+    const tenants = await someTenants(1);
+    const [one = ""] = tenants.clusters;
+    const { relay, sent, troubles, clock } = aRelay(tenants, { relistSeconds: 100 });
+    await relay.whenListed();
+    const refusal = tenants.kcp.faults.inject({
+      match: { resource: "apiexportendpointslices" },
+      effect: { kind: "status", code: 403 },
+    });
+    tenants.kcp.faults.cutWatches({ resource: "apiexportendpointslices" });
+    clock.advance(150_000);
+    await soon(() => expect(troubles.map(({ what }) => what)).toContain("APIExportEndpointSlice"));
+    expect(relay.tenants()).toEqual([one]);
+    await tenants.at(one).create(placements, aPlacement("web"));
+    await soon(() => expect(sent).toEqual(["0 web"]));
+    refusal.remove();
+  });
+
+  test("watches that are cut go on where they were", async () => {
+    const tenants = await someTenants(2);
+    const { relay, sent } = aRelay(tenants);
+    await relay.whenListed();
+    for (let round = 0; round < 3; round++) {
+      tenants.kcp.faults.cutWatches();
+      for (const cluster of tenants.clusters) await tenants.at(cluster).create(placements, aPlacement(`web-${round}`));
+      await soon(() => expect(sent).toHaveLength((round + 1) * 2));
+    }
+    expect(new Set(sent).size).toBe(6);
+  });
+});
+
+describe("tenants that come and go while events flow", () => {
+  test("nothing of who stays is lost, and nothing of who has gone is sent", async () => {
+    const tenants = await someTenants(6);
+    const { relay, sent, released, clock } = aRelay(tenants);
+    await relay.whenListed();
+    const [gone, back, ...staying] = tenants.clusters;
+    const wanted = new Set<string>();
+    for (let round = 0; round < 12; round++) {
+      for (const cluster of staying) {
+        await tenants.at(cluster).create(placements, aPlacement(`web-${round}`));
+        wanted.add(`${tenants.clusters.indexOf(cluster)} web-${round}`);
+      }
+      if (round % 4 === 1) tenants.kcp.faults.cutWatches();
+      if (round === 3) await tenants.at(gone ?? "").delete({ type: apiBindings, name: "tmc-binding" });
+      if (round === 5) await tenants.at(back ?? "").delete({ type: apiBindings, name: "tmc-binding" });
+      if (round === 8) {
+        await relisted(clock, () => expect(released.toSorted()).toEqual(["0", "1"]));
+        await tenants.bind("root:team-1");
+        await tenants.at(back ?? "").create(placements, aPlacement("again"));
+        wanted.add("1 again");
+      }
+      clock.advance(100);
+    }
+    await relisted(clock, () => expect([...wanted].filter((key) => !sent.includes(key))).toEqual([]));
+    expect(sent.filter((key) => key.startsWith("0 "))).toEqual([]);
+    expect(relay.tenants().toSorted()).toEqual([back ?? "", ...staying].toSorted());
+  });
+});
+
+describe("several endpoints", () => {
+  async function aSharedRelay() {
+    const two = await startTwoShards(2);
+    ends.push(() => two.stop());
+    const clusters = two.shards.flatMap((shard) => shard.clusters);
+    const [one, other] = two.shards;
+    const tenants: Tenants = { ...one, clusters, at: (cluster) => shardOf(cluster).at(cluster) };
+    const shardOf = (cluster: string): Tenants => (one.clusters.includes(cluster) ? one : other);
+    const { provider, openEndpoint } = two;
+    const hub = createExportHub({
+      provider,
+      export: address,
+      openEndpoint,
+      clock: createManualClock(),
+      random: () => 0.5,
+    });
+    return { two, tenants, ...aRelay(tenants, { provider, hub }) };
+  }
+
+  test("each has its tenants; one that leaves the slice takes its own along, and brings them back", async () => {
+    const { two, tenants, relay, sent, released } = await aSharedRelay();
+    await relay.whenListed();
+    for (const cluster of tenants.clusters) await tenants.at(cluster).create(placements, aPlacement("web"));
+    await soon(() => expect(sent.toSorted()).toEqual(["0 web", "1 web", "2 web", "3 web"]));
+
+    two.name([two.urls[0]]);
+    await soon(() => expect(released.toSorted()).toEqual(["2", "3"]));
+    await tenants.at(tenants.clusters[2] ?? "").create(placements, aPlacement("unheard"));
+    await tenants.at(tenants.clusters[0] ?? "").create(placements, aPlacement("heard"));
+    await soon(() => expect(sent.slice(4)).toEqual(["0 heard"]));
+
+    two.name(two.urls);
+    await soon(() => expect(sent.slice(5).toSorted()).toEqual(["2 unheard", "2 web", "3 web"]));
+    expect(relay.endpoints()).toEqual(two.urls);
+  });
+
+  test("one that does not answer holds up no other", async () => {
+    const { two, tenants, relay, sent } = await aSharedRelay();
+    two.shards[1].kcp.faults.inject({ effect: { kind: "status", code: 503 } });
+    await tenants.at(tenants.clusters[0] ?? "").create(placements, aPlacement("web"));
+    await soon(() => expect(sent).toEqual(["0 web"]));
+    expect(relay.unlisted()).toEqual([`tenants at ${two.urls[1]}`]);
+  });
+});
+
+describe("what a binding accepts", () => {
+  test("wakes the registrations that refer to secrets when it changes, and no others", async () => {
+    const tenants = await someTenants(2);
+    const [one = ""] = tenants.clusters;
+    const spec = { credentials: { secretRef: { namespace: "default", name: "kubeconfig" } } };
+    for (const cluster of tenants.clusters) {
+      await tenants.at(cluster).create(registrations, aRegistration("east", spec));
+      await tenants.at(cluster).create(registrations, aRegistration("west"));
+    }
+    const { relay, sent, forgotten } = aRelay(tenants);
+    await relay.whenListed();
+    await soon(() => expect(sent).toHaveLength(4));
+    const binding = { type: apiBindings, name: "tmc-binding" };
+    const { spec: bound } = await tenants.at(one).get<{ spec: { permissionClaims: object[] } }>(binding);
+    const permissionClaims = bound.permissionClaims.map((claim) => ({ ...claim, state: "Rejected" }));
+    await tenants.at(one).patch(binding, { type: "merge", body: { spec: { permissionClaims } } });
+    await soon(() => expect(new Set(sent.slice(4))).toEqual(new Set(["0 east"])));
+    expect(new Set(forgotten)).toEqual(new Set(["east"]));
+  });
+});
