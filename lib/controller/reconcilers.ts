@@ -36,6 +36,9 @@ export type ReconcilersSettings = Pick<
   "heartbeatSeconds" | "heartbeatWriteSeconds" | "reconcileSeconds" | "registration"
 >;
 
+/** As long as a rush of new placements lasts, and far less than anyone waits for evenness. */
+const countSeconds = 10;
+
 /** Creates the work on every kind of key, each within its time; the same in one process and in functions. */
 export function createReconcilers(options: ReconcilersOptions): Work {
   const { hub, queue, connections, credentials, clock, metrics, settings, onEvent } = options;
@@ -69,7 +72,7 @@ export function createReconcilers(options: ReconcilersOptions): Work {
       heartbeatWriteSeconds: settings.heartbeatWriteSeconds,
     },
   );
-  const placements = createPlacementWorld(hub, clock);
+  const placements = createPlacementWorld({ hub, clock, countSeconds });
   const placement = placementReconciler(
     options.cache === undefined ? placements : withCountedDeals(placements, options.cache),
   );

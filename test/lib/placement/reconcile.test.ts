@@ -15,6 +15,7 @@ const keyOf = (name: string): ObjectKey => ({ cluster: "root", kind: "WorkloadPl
 /** A hub in memory; what it hands out is frozen, and its cache may lag behind what was written. */
 class MemoryHub {
   writes = 0;
+  readonly lists: Record<string, number> = {};
   /** While it lags, reads show the world as it was. */
   lags = false;
   #version = 1;
@@ -59,7 +60,10 @@ class MemoryHub {
       // A hub answers with the type that its caller asks for; the key says which one that is.
       read: async <T extends KubeObject>({ kind, name }: ObjectKey) =>
         this.#shown.get(`${kind}/${name}`) as T | undefined,
-      list: async <T extends KubeObject>(kind: string) => of(kind) as T[],
+      list: async <T extends KubeObject>(kind: string) => {
+        this.lists[kind] = (this.lists[kind] ?? 0) + 1;
+        return of(kind) as T[];
+      },
       writeStatus: async <T extends KubeObject>({ kind, name }: ObjectKey, seen: T, status: object) => {
         const present = this.#stored.get(`${kind}/${name}`);
         if (present?.metadata.resourceVersion !== seen.metadata.resourceVersion) {
@@ -75,10 +79,14 @@ class MemoryHub {
   }
 }
 
-function aWorld(clusters: readonly string[]): { memory: MemoryHub; reconcile: (name: string) => Promise<unknown> } {
+function aWorld(
+  clusters: readonly string[],
+  countSeconds?: number,
+): { memory: MemoryHub; reconcile: (name: string) => Promise<unknown> } {
   const memory = new MemoryHub();
   for (const name of clusters) addCluster(memory, name);
-  const world = createPlacementWorld(memory.hub(), { now: () => now, after: () => () => undefined });
+  const clock = { now: () => now, after: () => () => undefined };
+  const world = createPlacementWorld({ hub: memory.hub(), clock, countSeconds });
   const reconcile = placementReconciler(world);
   return { memory, reconcile: (name) => reconcile(keyOf(name), signal) };
 }
@@ -154,6 +162,17 @@ describe("RoundRobin deals", () => {
       if (at % 40 === 0) memory.catchUp();
     }
     expect(memory.counts()).toEqual(even);
+  });
+
+  it("placements that come in a rush evenly, and counts those before them once", async () => {
+    const { memory, reconcile } = aWorld(["a", "b", "c"], 10);
+    for (const [at, name] of names.entries()) {
+      addPlacement(memory, name);
+      if (at % 2 === 0) await reconcile(name);
+    }
+    for (const [at, name] of names.entries()) if (at % 2 === 1) await reconcile(name);
+    expect(memory.counts()).toEqual(even);
+    expect(memory.lists.WorkloadPlacement).toBe(1);
   });
 
   it("again evenly after placements are gone", async () => {
