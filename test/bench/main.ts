@@ -13,7 +13,12 @@ import { quick, type Settings, thorough } from "./settings.ts";
 import { benchStart } from "./start.ts";
 import { benchTenants, benchTenantsReal } from "./tenants.ts";
 
-type Bench = Readonly<{ about: string; run: (settings: Settings) => Promise<BenchReport> }>;
+type Bench = Readonly<{
+  about: string;
+  run: (settings: Settings) => Promise<BenchReport>;
+  /** Needs more than Node: runs only when it is named. */
+  isNamed?: boolean;
+}>;
 
 const benches: ReadonlyMap<string, Bench> = new Map([
   ["start", { about: "time and memory of an embedded kcp and two clusters in a fresh process", run: benchStart }],
@@ -22,15 +27,21 @@ const benches: ReadonlyMap<string, Bench> = new Map([
   ["embedded", { about: "calls and watches of an embedded cluster", run: benchEmbedded }],
   ["engine", { about: "a controller over an embedded kcp and three clusters", run: benchEngine }],
   ["tenants", { about: "a relay over all tenants of an export", run: benchTenants }],
-  ["real", { about: "the same against a real kube-apiserver (npm run real:build)", run: benchReal }],
-  ["aws", { about: "the deployed form on a local AWS endpoint (npm run build before)", run: benchAws }],
-  ["engine-real", { about: "a controller over a real kcp and three real clusters", run: benchEngineReal }],
-  ["tenants-real", { about: "a relay over all tenants of an export of a real kcp", run: benchTenantsReal }],
+  ["real", { about: "the same against a real kube-apiserver (npm run real:build)", run: benchReal, isNamed: true }],
+  ["aws", { about: "the deployed form on a local AWS endpoint (npm run build before)", run: benchAws, isNamed: true }],
+  [
+    "engine-real",
+    { about: "a controller over a real kcp and three real clusters", run: benchEngineReal, isNamed: true },
+  ],
+  [
+    "tenants-real",
+    { about: "a relay over all tenants of an export of a real kcp", run: benchTenantsReal, isNamed: true },
+  ],
 ]);
 
 const usage = `Usage: npm run bench -- [name…] [-o json] [--list] [--quick]
 
-  --list   name the benches
+  --list   name the benches; those that need more than Node run only when they are named
   --quick  less of everything: an impression in well under a minute
   -o json  machine-readable
 
@@ -83,8 +94,8 @@ async function main(args: readonly string[]): Promise<number> {
   if (text) print(formatMachine(before));
   const reports: BenchReport[] = [];
   let crashed = false;
-  for (const [name, { run }] of benches) {
-    if (positionals.length > 0 && !positionals.includes(name)) continue;
+  for (const [name, { run, isNamed }] of benches) {
+    if (positionals.length > 0 ? !positionals.includes(name) : isNamed === true) continue;
     try {
       const report = await run(values.quick ? quick : thorough);
       reports.push(report);
