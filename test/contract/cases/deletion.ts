@@ -7,6 +7,7 @@ import {
   configMaps,
   eventually,
   eventuallyGone,
+  eventuallyOk,
   namespaces,
   refusal,
   secrets,
@@ -227,10 +228,12 @@ export function deletionCases(room: MakeRoom): void {
   it("refuses new objects in a namespace that is going", async () => {
     const here = await withMap({ finalizers: ["example.com/hold"] });
     await here.client.delete({ type: namespaces, name: here.namespace });
-    const name = unique("late");
-    const failure = await refusal(
-      here.client.create({ type: configMaps, namespace: here.namespace }, aConfigMap(name)),
-    );
+    // A server hears of the deletion by a watch of its own, a moment after it has answered: it may still take one.
+    const { name, failure } = await eventuallyOk(async () => {
+      const late = unique("late");
+      const create = here.client.create({ type: configMaps, namespace: here.namespace }, aConfigMap(late));
+      return { name: late, failure: await refusal(create) };
+    });
     expect(failure).toEqual({
       status: 403,
       reason: "Forbidden",
