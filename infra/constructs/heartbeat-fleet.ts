@@ -89,17 +89,13 @@ export class HeartbeatFleet extends Construct {
       environment: {
         ...hub.environment,
         ...clusters.environment,
-        TMC_WORK_QUEUE_URL: queue.work.queueUrl,
-        TMC_DELAY_QUEUE_URL: queue.delay.queueUrl,
-        TMC_DEAD_LETTERS_URL: queue.deadLetters.queueUrl,
+        ...queue.environment,
       },
       loops: true,
       ...(reservedConcurrency === undefined ? {} : { reservedConcurrency }),
     });
     this.probe.function.addEventSource(new SqsEventSource(this.heartbeats, { batchSize: 1, maxConcurrency }));
-    queue.work.grantSendMessages(this.probe.role);
-    queue.delay.grantSendMessages(this.probe.role);
-    queue.deadLetters.grantSendMessages(this.probe.role);
+    queue.grantWork(this.probe.role);
     hub.grantOpen(this.probe.role);
     clusters.grantCredentials(this.probe.role);
   }

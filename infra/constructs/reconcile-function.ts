@@ -41,9 +41,7 @@ export class ReconcileFunction extends ControllerFunction {
       environment: {
         ...hub.environment,
         ...clusters.environment,
-        TMC_WORK_QUEUE_URL: queue.work.queueUrl,
-        TMC_DELAY_QUEUE_URL: queue.delay.queueUrl,
-        TMC_DEAD_LETTERS_URL: queue.deadLetters.queueUrl,
+        ...queue.environment,
       },
       loops: true,
       ...(reservedConcurrency === undefined ? {} : { reservedConcurrency }),
@@ -52,9 +50,7 @@ export class ReconcileFunction extends ControllerFunction {
     this.function.addEventSource(
       new SqsEventSource(queue.work, { batchSize: 10, reportBatchItemFailures: true, maxConcurrency }),
     );
-    queue.work.grantSendMessages(this.role);
-    queue.delay.grantSendMessages(this.role);
-    queue.deadLetters.grantSendMessages(this.role);
+    queue.grantWork(this.role);
     hub.grantOpen(this.role);
     clusters.grantCredentials(this.role);
   }

@@ -1,4 +1,5 @@
 import { Duration, RemovalPolicy } from "aws-cdk-lib";
+import type { IGrantable } from "aws-cdk-lib/aws-iam";
 import { DeduplicationScope, FifoThroughputLimit, Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
 import { acknowledge } from "../checks.ts";
@@ -92,6 +93,20 @@ export class WorkQueue extends Construct {
         "it is the end of the way: people look at it, an alarm calls them",
       );
     }
+  }
+
+  /** What a function that works on keys is told of the queues. */
+  get environment(): Readonly<Record<string, string>> {
+    return {
+      TMC_WORK_QUEUE_URL: this.work.queueUrl,
+      TMC_DELAY_QUEUE_URL: this.delay.queueUrl,
+      TMC_DEAD_LETTERS_URL: this.deadLetters.queueUrl,
+    };
+  }
+
+  /** Lets a function that works on keys send more of them, put some off and give some up. */
+  grantWork(grantee: IGrantable): void {
+    for (const queue of [this.work, this.delay, this.deadLetters]) queue.grantSendMessages(grantee);
   }
 }
 

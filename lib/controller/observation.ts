@@ -1,13 +1,13 @@
 import { group } from "../api/group.ts";
 import type { ObjectCache } from "../kcp/object-cache.ts";
 import { ApiError, faultOf } from "../kube/errors.ts";
-import { type Condition, findCondition } from "../model/condition.ts";
 import { ControllerError } from "../model/fault.ts";
 import { type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
+import { readinessOf } from "../model/readiness.ts";
 import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { recordReadiness } from "../observe/record-readiness.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import type { RelayListener, RelayTrouble, Watched } from "../relay/listener.ts";
 import type { Relay } from "../relay/relay.ts";
@@ -153,13 +153,5 @@ function setReadiness(metrics: Metrics, cache: ObjectCache, kind: ReconciledKind
     }
   }
   metrics.set("tmc_relay_objects", { kind }, objects);
-  const gauge = kind === "ClusterRegistration" ? "tmc_clusters" : "tmc_placements";
-  for (const ready of ["true", "false", "unknown"] as const) metrics.set(gauge, { ready }, counts[ready]);
-}
-
-function readinessOf({ status }: KubeObject): "true" | "false" | "unknown" {
-  if (typeof status !== "object" || status === null || !("conditions" in status)) return "unknown";
-  // The schema of both kinds gives conditions this form.
-  const ready = findCondition(status.conditions as readonly Condition[] | undefined, "Ready");
-  return ready?.status === "True" ? "true" : ready?.status === "False" ? "false" : "unknown";
+  recordReadiness(metrics, kind, counts);
 }

@@ -13,6 +13,14 @@ export type LogicalCluster = Readonly<{
   path: string;
 }>;
 
+/** By which kcp says whose an object is; behind an endpoint of all tenants nothing else does. */
+export const clusterAnnotation = "kcp.io/cluster";
+
+/** The logical cluster that an object says it is in; empty where it says nothing. */
+export function clusterOf({ metadata }: KubeObject): string {
+  return metadata.annotations?.[clusterAnnotation] ?? "";
+}
+
 /** A whole plain Kubernetes cluster that has our kinds, for people without kcp. */
 export const plainHub: LogicalCluster = { name: "", path: "" };
 
@@ -52,7 +60,7 @@ export async function resolveLogicalCluster(
         cause: error,
       });
     });
-  const { "kcp.io/cluster": name, "kcp.io/path": path } = found.metadata.annotations ?? {};
+  const { [clusterAnnotation]: name, "kcp.io/path": path } = found.metadata.annotations ?? {};
   if (name === undefined) {
     throw new ControllerError("invalid", `workspace "${workspace}": the server does not say its logical cluster`);
   }

@@ -1,8 +1,9 @@
 import { exportName } from "../api/group.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { faultOf } from "../kube/errors.ts";
-import { type ApiBinding, apiBindings, type EndpointSlice, endpointSlices } from "./kcp-types.ts";
-import { resolveLogicalCluster } from "./logical-cluster.ts";
+import { readEndpointUrls } from "./endpoint-slice.ts";
+import { type ApiBinding, apiBindings } from "./kcp-types.ts";
+import { clusterOf, resolveLogicalCluster } from "./logical-cluster.ts";
 
 /** A workspace that has bound the export. */
 export type BoundTenant = Readonly<{
@@ -26,19 +27,16 @@ export async function listTenants(
   { path, openEndpoint }: Readonly<{ path: string; openEndpoint: OpenEndpoint }>,
   signal?: AbortSignal,
 ): Promise<readonly BoundTenant[]> {
-  const slice = await kcp
-    .at(`/clusters/${path}`)
-    .get<EndpointSlice>({ type: endpointSlices, name: exportName }, { signal })
-    .catch((error: unknown) => {
-      if (faultOf(error) !== "not-found") throw error;
-      return undefined; // no export, no tenants
-    });
+  const urls = await readEndpointUrls(kcp, { path, name: exportName }, signal).catch((error: unknown) => {
+    if (faultOf(error) !== "not-found") throw error;
+    return undefined; // no export, no tenants
+  });
   const tenants: BoundTenant[] = [];
-  for (const { url } of slice?.status?.endpoints ?? []) {
+  for (const url of urls ?? []) {
     const { items } = await openEndpoint(`${url}/clusters/*`).listAll<ApiBinding>({ type: apiBindings }, { signal });
-    for (const { metadata } of items) {
-      const cluster = metadata.annotations?.["kcp.io/cluster"] ?? "";
-      tenants.push({ cluster, path: await pathOf(kcp, cluster, signal), binding: metadata.name ?? "" });
+    for (const binding of items) {
+      const cluster = clusterOf(binding);
+      tenants.push({ cluster, path: await pathOf(kcp, cluster, signal), binding: binding.metadata.name ?? "" });
     }
   }
   return tenants.toSorted((a, b) => (a.path < b.path ? -1 : 1));

@@ -1,6 +1,6 @@
 import type { ExportEndpoint } from "../kcp/export-endpoints.ts";
 import type { ExportHub } from "../kcp/export-hub.ts";
-import { clientOf, type LogicalCluster, plainHub, resolveLogicalCluster } from "../kcp/logical-cluster.ts";
+import { clientOf, clusterOf, type LogicalCluster, plainHub, resolveLogicalCluster } from "../kcp/logical-cluster.ts";
 import { reconciledTypes } from "../kcp/reconciled-types.ts";
 import { createSlimmer } from "../kcp/slim-object.ts";
 import type { KubeClient } from "../kube/client.ts";
@@ -10,7 +10,6 @@ import type { KubeObject } from "../model/kube-object.ts";
 import type { Log } from "../observe/log.ts";
 import { forEachAtOnce } from "../queue/at-once.ts";
 import { pageByPage } from "../relay/page-by-page.ts";
-import { clusterOf } from "../relay/tenant-roll.ts";
 import type { OpenedHub } from "./cloud.ts";
 import type { Environment } from "./environment.ts";
 

@@ -2,6 +2,7 @@ import { GetQueueAttributesCommand } from "@aws-sdk/client-sqs";
 import type { KubeClient } from "../kube/client.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { ReconciledKind } from "../model/key.ts";
+import { readinessOf } from "../model/readiness.ts";
 import { readableCause } from "../queue/after-failure.ts";
 import { errorOfSqs, nameOfQueue, type SqsClient } from "../queue/sqs-client.ts";
 import { openHub, type QueueCloud } from "./cloud.ts";
@@ -9,7 +10,6 @@ import { createFleet, type Fleet } from "./fleet.ts";
 import { createFunction, type FunctionHandler, type Tools } from "./function.ts";
 import type { Host } from "./host.ts";
 import { once } from "./once.ts";
-import { readinessOf } from "./readiness.ts";
 
 /** A part of the answer, or why there is none. */
 type Part<T> = Readonly<T & { ok: true }> | Readonly<{ ok: false; reason: string }>;

@@ -1,4 +1,6 @@
 import type { ObjectKey } from "../model/key.ts";
+import { type Readiness, readinessOf } from "../model/readiness.ts";
+import { recordReadiness } from "../observe/record-readiness.ts";
 import { refuseNotTaken, sendAll } from "../queue/sqs-send.ts";
 import { isHeartbeatDue } from "../registration/heartbeat-due.ts";
 import { openHub, type QueueCloud } from "./cloud.ts";
@@ -7,7 +9,6 @@ import { createFunction, type FunctionHandler } from "./function.ts";
 import { formatHeartbeat } from "./heartbeat-message.ts";
 import type { Host } from "./host.ts";
 import { planHeartbeat } from "./plan-heartbeat.ts";
-import { type Readiness, readinessOf } from "./readiness.ts";
 
 /** What was done, for whoever calls the function by hand. */
 export type HeartbeatAnswer = Readonly<{ clusters: number; due: number; messages: number }>;
@@ -35,8 +36,7 @@ export function createHeartbeatPlanner(host: Host, cloud: QueueCloud): FunctionH
         heartbeatQueueUrl,
         messages.map((message) => ({ MessageBody: formatHeartbeat(message), DelaySeconds: message.delaySeconds })),
       );
-      for (const state of ["true", "false", "unknown"] as const)
-        metrics.set("tmc_clusters", { ready: state }, ready[state]);
+      recordReadiness(metrics, "ClusterRegistration", ready);
       const clusters = ready.true + ready.false + ready.unknown;
       log.info("heartbeats planned", { clusters, due: keys.length, messages: messages.length });
       refuseNotTaken(notTaken, messages.length);

@@ -1,5 +1,6 @@
 import type { ExportEndpoint } from "../kcp/export-endpoints.ts";
 import { apiBindings } from "../kcp/kcp-types.ts";
+import { clusterOf } from "../kcp/logical-cluster.ts";
 import type { Clock } from "../model/clock.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
@@ -9,7 +10,7 @@ import type { RelayListener } from "./listener.ts";
 import { createPacedRelist } from "./paced-relist.ts";
 import { pageByPage } from "./page-by-page.ts";
 import { createSecretWatch } from "./secret-watch.ts";
-import { clusterOf, createTenantRoll, type RollChange, traceOfBinding } from "./tenant-roll.ts";
+import { createTenantRoll, type RollChange, traceOfBinding } from "./tenant-roll.ts";
 
 export type EndpointWatchOptions = Readonly<{
   endpoint: ExportEndpoint;

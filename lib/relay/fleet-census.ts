@@ -1,9 +1,8 @@
-import { type Condition, findCondition } from "../model/condition.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { KubeObject } from "../model/kube-object.ts";
+import { type Readiness, readinessOf } from "../model/readiness.ts";
 import type { Metrics } from "../observe/metrics.ts";
-
-type Readiness = "true" | "false" | "unknown";
+import { recordReadiness } from "../observe/record-readiness.ts";
 
 /** Counts the objects that the relay sees by how ready they are; of each it keeps its name and that one word. */
 export interface FleetCensus {
@@ -42,16 +41,8 @@ export function createFleetCensus(): FleetCensus {
         const counts = { true: 0, false: 0, unknown: 0 };
         for (const names of seen[kind].values()) for (const ready of names.values()) counts[ready] += 1;
         metrics.set("tmc_relay_objects", { kind }, counts.true + counts.false + counts.unknown);
-        const gauge = kind === "ClusterRegistration" ? "tmc_clusters" : "tmc_placements";
-        for (const ready of ["true", "false", "unknown"] as const) metrics.set(gauge, { ready }, counts[ready]);
+        recordReadiness(metrics, kind, counts);
       }
     },
   };
-}
-
-function readinessOf({ status }: KubeObject): Readiness {
-  if (typeof status !== "object" || status === null || !("conditions" in status)) return "unknown";
-  // The schema of both kinds gives conditions this form.
-  const ready = findCondition(status.conditions as readonly Condition[] | undefined, "Ready");
-  return ready?.status === "True" ? "true" : ready?.status === "False" ? "false" : "unknown";
 }

@@ -1,3 +1,4 @@
+import { clusterAnnotation } from "../kcp/logical-cluster.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { watchForever } from "../kube/watch.ts";
 import type { Clock } from "../model/clock.ts";
@@ -146,7 +147,7 @@ function versionOf({ metadata }: KubeObject): string {
 /** All that is looked at, and whose it is: the secrets of every tenant may be many. */
 function nameAndVersion({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, namespace, resourceVersion, annotations } = metadata;
-  const cluster = annotations?.["kcp.io/cluster"];
+  const cluster = annotations?.[clusterAnnotation];
   return {
     apiVersion,
     kind,
@@ -154,7 +155,7 @@ function nameAndVersion({ apiVersion, kind, metadata }: KubeObject): KubeObject 
       ...(name === undefined ? {} : { name }),
       ...(namespace === undefined ? {} : { namespace }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
-      ...(cluster === undefined ? {} : { annotations: { "kcp.io/cluster": cluster } }),
+      ...(cluster === undefined ? {} : { annotations: { [clusterAnnotation]: cluster } }),
     },
   };
 }

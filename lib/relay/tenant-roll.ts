@@ -1,6 +1,6 @@
 import type { ApiBinding } from "../kcp/kcp-types.ts";
+import { clusterAnnotation, clusterOf } from "../kcp/logical-cluster.ts";
 import type { KubeObject } from "../model/kube-object.ts";
-import { clusterAnnotation } from "./trace-of-object.ts";
 
 /** What bindings say of a logical cluster: it has come, it has gone, or it accepts other claims than before. */
 export type RollChange = Readonly<{ kind: "came" | "went" | "claims"; cluster: string }>;
@@ -56,11 +56,6 @@ export function createTenantRoll(): TenantRoll {
     has: (cluster) => tenants.has(cluster),
     clusters: () => [...tenants.keys()],
   };
-}
-
-/** Whose an object is that was seen among those of all tenants. */
-export function clusterOf({ metadata }: KubeObject): string {
-  return metadata.annotations?.[clusterAnnotation] ?? "";
 }
 
 function isReady(binding: KubeObject): boolean {

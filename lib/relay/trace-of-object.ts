@@ -1,7 +1,5 @@
+import { clusterAnnotation } from "../kcp/logical-cluster.ts";
 import type { KubeObject } from "../model/kube-object.ts";
-
-/** By which kcp says whose an object is; behind an endpoint of all tenants nothing else does. */
-export const clusterAnnotation = "kcp.io/cluster";
 
 /**
  * Takes from an object all that the relay does not look at: what its fingerprint is made of, the secret that it refers to
