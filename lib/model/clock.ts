@@ -4,6 +4,8 @@ export interface Clock {
   now(): number;
   /** Runs `task` once after `delayMs`; the answer takes it back. Pending work keeps a process alive: take back what is no longer wanted. */
   after(delayMs: number, task: () => void): () => void;
+  /** Runs `task` after whatever the machine has brought in meanwhile; a clock of a test, for which nothing comes in, has no need of it. */
+  afterInput?(task: () => void): void;
 }
 
 export const systemClock: Clock = {
@@ -12,4 +14,5 @@ export const systemClock: Clock = {
     const timer = setTimeout(task, delayMs);
     return () => clearTimeout(timer);
   },
+  afterInput: (task) => void setImmediate(task),
 };

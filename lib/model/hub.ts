@@ -10,6 +10,8 @@ import type { KubeObject } from "./kube-object.ts";
 export interface Hub {
   /** The object, or undefined when it is not there. */
   read<T extends KubeObject>(key: ObjectKey, signal: AbortSignal): Promise<T | undefined>;
+  /** The same, asked of the server itself: whoever acts because something is gone must not go by what was not seen. */
+  confirm<T extends KubeObject>(key: ObjectKey, signal: AbortSignal): Promise<T | undefined>;
   /** All objects of a kind in one logical cluster, in the order of their names. */
   list<T extends KubeObject>(kind: ReconciledKind, cluster: string, signal: AbortSignal): Promise<readonly T[]>;
   /** Replaces the status of what was `seen`; the answer is the object as it is then. */
