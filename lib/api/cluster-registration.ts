@@ -86,6 +86,14 @@ const detectedCapability = object("One thing that TMC has found the cluster to o
   version: text("Which version of it.", { minLength: 1, maxLength: 63 }),
 });
 
+const apiBinding = object("An APIBinding of the same workspace.", { name: required(objectName("Its name.")) });
+
+const connectedApi = object("What was seen of one APIBinding.", {
+  apiBinding: required(objectName("Its name.")),
+  connected: flag("Whether it is bound; left out where TMC cannot see that."),
+  error: text("Why it is not bound, or cannot be seen.", { maxLength: 1024 }),
+});
+
 /** A physical Kubernetes cluster that a tenant lets its work run on. */
 export const clusterRegistration = defineKind({
   group,
@@ -113,6 +121,28 @@ export const clusterRegistration = defineKind({
     capabilities: listMap("What the cluster offers, one entry for each type.", "type", capability, { maxItems: 64 }),
     taints: list("What keeps work away from the cluster.", taint, { maxItems: 64 }),
     unschedulable: flag("Lets no new work in; what is there stays."),
+    evictAfterSeconds: whole(
+      "How long after it stopped being Ready its work leaves, where a placement has no toleration of tmc.kcp.io/not-ready; 300 when it is left out.",
+      { minimum: 0 },
+    ),
+    upsync: list(
+      "Types of objects that may be born on the cluster and are then made known to the workspace; none when it is left out.",
+      object("One type.", {
+        apiVersion: required(text("For example apps/v1.", { minLength: 1, maxLength: 317 })),
+        kind: required(text("For example Deployment.", { minLength: 1, maxLength: 63 })),
+        namespaces: set("The only namespaces of the cluster, by name.", text("A namespace.", { maxLength: 63 }), {
+          maxItems: 256,
+        }),
+        matchLabels: textMap("Labels that they must have.", { maxProperties: 64 }),
+      }),
+      { maxItems: 64 },
+    ),
+    apiBindings: listMap(
+      "APIBindings whose types the work on this cluster needs; whether they are bound is in status.connectedAPIs.",
+      "name",
+      apiBinding,
+      { maxItems: 64 },
+    ),
     endpoint,
     credentials: object(
       "How TMC gets in, one way of these. It names where the credentials are and never holds them. Without it the operator's own arrangement counts.",
@@ -134,6 +164,9 @@ export const clusterRegistration = defineKind({
     kubernetesVersion: text("The version that its API server says it is.", { maxLength: 253 }),
     apis: listMap("What the cluster serves, one entry for each group and version.", "groupVersion", servedApi, {
       maxItems: 1000,
+    }),
+    connectedAPIs: listMap("The APIBindings of the spec, and whether each is bound.", "apiBinding", connectedApi, {
+      maxItems: 64,
     }),
     capacity: amounts("What all its nodes have together; left out where TMC may not see nodes."),
     allocatable: amounts("What its ready nodes that take pods have for them; left out where TMC may not see nodes."),

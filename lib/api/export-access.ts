@@ -85,15 +85,19 @@ export function serviceAccess(): readonly object[] {
     })),
     clusterRole("tmc:relay", [
       { ...slices, verbs: ["list", "watch"] },
+      // To learn which types of workloads an operator has added.
+      { apiGroups: [kcpApis], resources: ["apiexports", "apiresourceschemas"], verbs: ["list"] },
       { ...content, verbs: ["list", "watch"] },
     ]),
     clusterRoleBinding("tmc:relay", account(serviceAccounts.relay)),
     clusterRole("tmc:worker", [
       { ...slices, verbs: read },
       { apiGroups: [kcpApis], resources: ["apiexports"], resourceNames: [exportName], verbs: ["get"] },
-      // To see that the export still is what this version needs.
+      // To see that the export still is what this version needs, and which types an operator has added.
       { apiGroups: [kcpApis], resources: ["apiresourceschemas"], verbs: ["get", "list"] },
-      { ...content, verbs: [...read, "create", "update", "patch"] },
+      { apiGroups: [kcpApis], resources: ["apiexports"], verbs: ["list"] },
+      // Of workloads that were born on a cluster nothing is left in the workspace when they have gone there.
+      { ...content, verbs: [...read, "create", "update", "patch", "delete"] },
     ]),
     clusterRoleBinding("tmc:worker", account(serviceAccounts.worker)),
     // Events about objects without a namespace are kept in this one.

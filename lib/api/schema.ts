@@ -73,6 +73,11 @@ export function whole(description: string, rules: NumberRules & Preset<number> =
   return { schema: { description, type: "integer", format: "int64", ...rules } };
 }
 
+/** Anything that JSON has. */
+export function anyValue(description: string): Field<Json> {
+  return { schema: { description, "x-kubernetes-preserve-unknown-fields": true } };
+}
+
 /** True or false. */
 export function flag(description: string, preset: Preset<boolean> = {}): Field<boolean> {
   return { schema: { description, type: "boolean", ...preset } };

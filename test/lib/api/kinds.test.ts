@@ -75,7 +75,28 @@ describe("a good object passes", () => {
         },
         spreadConstraints: [{ topologyKey: "zone", maxSkew: 2, whenUnsatisfiable: "ScheduleAnyway" }],
         resources: { cpu: "500m", memory: "1Gi" },
-        workloadSelector: { workloadTypes: [{ apiVersion: "apps/v1", kind: "Deployment" }] },
+        workloadSelector: {
+          labelSelector: { matchLabels: { app: "web" } },
+          workloadTypes: [{ apiVersion: "apps/v1", kind: "Deployment" }],
+          namespaces: ["shop"],
+          excludedNamespaces: ["test"],
+        },
+        replicas: { mode: "Divided", divideBy: "Weights", max: 5, clusters: [{ name: "east", weight: 2, min: 1 }] },
+        overrides: [
+          {
+            clusterNames: ["east"],
+            imageHosts: [{ from: "docker.io", to: "mirror.example" }],
+            labels: { where: "{{cluster.name}}" },
+            env: { REGION: "{{cluster.location}}" },
+            patches: [
+              { op: "add", path: "/spec/paused", value: true },
+              { op: "remove", path: "/spec/minReadySeconds" },
+            ],
+          },
+        ],
+        deletionPolicy: "Orphan",
+        drift: "Report",
+        adoption: "IfNoDiff",
       }),
     ],
     "a placement with its strategy alone": [workloadPlacement, placement({ strategy: "Affinity" })],
@@ -97,7 +118,10 @@ describe("a good object passes", () => {
       workloadSync,
       sync(
         { workload: { apiVersion: "apps/v1", kind: "Deployment", name: "web" }, clusters: ["east"] },
-        { clusters: [{ name: "east", observedGeneration: 3, lastSeen: "2030-01-01T00:00:00Z" }], conditions: [ready] },
+        {
+          clusters: [{ name: "east", state: "Ready", generation: 3, lastSeen: "2030-01-01T00:00:00Z" }],
+          conditions: [ready],
+        },
       ),
     ],
   };
@@ -234,14 +258,17 @@ describe("a bad value is refused by its field", () => {
 });
 
 describe("the sample files", () => {
-  it.each(["cluster-registration", "workload-placement", "deployment", "service"])("%s.yaml is valid", async (name) => {
-    const object = load(
-      await readFile(new URL(`../../../examples/${name}.yaml`, import.meta.url), "utf8"),
-    ) as KubeObject;
-    const kind = [...kinds, ...workloadTypes].find((candidate) => candidate.kind === object.kind);
-    expect(kind).toBeDefined();
-    if (kind !== undefined) expect(faultsOf(kind, object)).toEqual([]);
-  });
+  it.each(["cluster-registration", "workload-placement", "database-placement", "deployment", "service"])(
+    "%s.yaml is valid",
+    async (name) => {
+      const object = load(
+        await readFile(new URL(`../../../examples/${name}.yaml`, import.meta.url), "utf8"),
+      ) as KubeObject;
+      const kind = [...kinds, ...workloadTypes].find((candidate) => candidate.kind === object.kind);
+      expect(kind).toBeDefined();
+      if (kind !== undefined) expect(faultsOf(kind, object)).toEqual([]);
+    },
+  );
 });
 
 describe("our kinds", () => {

@@ -30,7 +30,9 @@ const known = new Set(
 function faultsAt(at: OpenApiSchema): string[] {
   const faults: string[] = [];
   const intOrString = at["x-kubernetes-int-or-string"] === true;
-  if (intOrString === (at.type !== undefined)) faults.push("needs a type, or to be int-or-string, and not both");
+  const isAnything = at.type === undefined && at["x-kubernetes-preserve-unknown-fields"] === true;
+  if (!isAnything && intOrString === (at.type !== undefined))
+    faults.push("needs a type, or to be int-or-string, and not both");
   for (const word of Object.keys(at).filter((key) => !known.has(key))) faults.push(`unknown keyword ${word}`);
   if (at.type === "array" && at.items === undefined) faults.push("an array without items");
   if (at.type !== "array" && at.items !== undefined) faults.push("items outside an array");
