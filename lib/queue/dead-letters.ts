@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "../model/clock.ts";
-import { formatKey, type ObjectKey } from "../model/key.ts";
+import { formatKey, type WorkKey } from "../model/key.ts";
 import { createSqsQueue } from "./sqs.ts";
 import type { QueueUrls, SqsClient } from "./sqs-client.ts";
 import { deleteMessages, type Fetched, fetchMessages, giveBack } from "./sqs-fetch.ts";
@@ -9,7 +9,7 @@ import { type Attempts, parseBody } from "./work-message.ts";
 export type DeadLetter = Readonly<{
   messageId: string;
   /** Missing when the message cannot be read. */
-  key: ObjectKey | undefined;
+  key: WorkKey | undefined;
   /** The error and its causes, in one line. */
   cause: string;
   /** When it was given up. */
@@ -34,7 +34,7 @@ export interface DeadLetters {
   list(options?: Readonly<{ limit?: number }>): Promise<Readonly<{ letters: readonly DeadLetter[]; isAll: boolean }>>;
   /** Sends again everything that can be read, or one key only. Each is sent before it is deleted here. */
   redrive(
-    options?: Readonly<{ key?: ObjectKey | undefined; onProgress?: (redriven: Redriven) => void }>,
+    options?: Readonly<{ key?: WorkKey | undefined; onProgress?: (redriven: Redriven) => void }>,
   ): Promise<Redriven>;
 }
 

@@ -2,42 +2,64 @@
 export interface FairLine<T> {
   readonly length: number;
   join(tenant: string, member: T): void;
-  /** The first of the tenant whose turn it is; undefined when nobody waits. */
+  /** The first of the tenant whose turn it is, which is served from now on; undefined when nobody may be served. */
   next(): T | undefined;
+  /** Ends the service of one of a tenant's members. */
+  done(tenant: string): void;
 }
 
+export type FairLineOptions = Readonly<{
+  /** As many members of one tenant are served at once; the others are passed over meanwhile. @default any number */
+  mostServed?: number | undefined;
+}>;
+
+/** A tenant that has members waiting or served; nothing is kept of any other. */
+type Tenant<T> = { readonly line: Line<T>; served: number; hasTurn: boolean };
+
 /**
- * Creates a line in which a tenant with ten thousand members delays the first of another by one place. Tenants that
- * have nobody waiting cost nothing.
+ * Creates a line in which a tenant with ten thousand members delays the first of another by one place, and in which one whose
+ * members take long to serve leaves room for others.
  */
-export function createFairLine<T>(): FairLine<T> {
-  const lines = new Map<string, Line<T>>();
+export function createFairLine<T>({ mostServed = Number.POSITIVE_INFINITY }: FairLineOptions = {}): FairLine<T> {
+  const tenants = new Map<string, Tenant<T>>();
   const turns = createLine<string>();
   let length = 0;
+
+  /** A tenant has one turn at a time, and none while it can make no use of it. */
+  const giveTurn = (name: string, tenant: Tenant<T>): void => {
+    if (tenant.hasTurn || tenant.line.length === 0 || tenant.served >= mostServed) return;
+    tenant.hasTurn = true;
+    turns.join(name);
+  };
+
   return {
     get length() {
       return length;
     },
-    join: (tenant, member) => {
-      let line = lines.get(tenant);
-      if (line === undefined) {
-        line = createLine();
-        lines.set(tenant, line);
-        turns.join(tenant);
-      }
-      line.join(member);
+    join: (name, member) => {
+      const tenant = tenants.get(name) ?? { line: createLine<T>(), served: 0, hasTurn: false };
+      tenants.set(name, tenant);
+      tenant.line.join(member);
       length += 1;
+      giveTurn(name, tenant);
     },
     next: () => {
-      if (length === 0) return undefined;
-      const tenant = turns.next();
-      const line = tenant === undefined ? undefined : lines.get(tenant);
-      if (tenant === undefined || line === undefined) return undefined;
-      const member = line.next();
+      const name = turns.next();
+      const tenant = name === undefined ? undefined : tenants.get(name);
+      if (name === undefined || tenant === undefined) return undefined;
+      const member = tenant.line.next();
       length -= 1;
-      if (line.length > 0) turns.join(tenant);
-      else lines.delete(tenant);
+      tenant.hasTurn = false;
+      tenant.served += 1;
+      giveTurn(name, tenant);
       return member;
+    },
+    done: (name) => {
+      const tenant = tenants.get(name);
+      if (tenant === undefined) return;
+      tenant.served -= 1;
+      giveTurn(name, tenant);
+      if (tenant.served === 0 && tenant.line.length === 0) tenants.delete(name);
     },
   };
 }

@@ -1,8 +1,9 @@
 import type { Clock } from "../model/clock.ts";
 import { ControllerError } from "../model/fault.ts";
-import { formatKey, type ObjectKey } from "../model/key.ts";
+import { formatKey, type WorkKey } from "../model/key.ts";
 import type { Next } from "../model/next.ts";
 import { type AfterFailure, afterFailure, type FailureSort, readableCause, sortOfFailure } from "./after-failure.ts";
+import { createBreather } from "./breather.ts";
 import { collapse } from "./collapse.ts";
 import { createFairLine } from "./fair-line.ts";
 import type { QueueEvent, SetAside } from "./queue-event.ts";
@@ -23,6 +24,8 @@ export type MemoryQueueOptions = Readonly<{
   /** From 0 up to 1; the spread of the waits between attempts. */
   random: () => number;
   limits?: QueueLimits;
+  /** How many keys of one tenant are worked on at once, however many workers are free. @default as many as there are workers */
+  tenantConcurrency?: number | undefined;
   /** Told of everything that happens, after it has; for metrics and logs. What it throws is nobody's. */
   onEvent?: (event: QueueEvent) => void;
 }>;
@@ -56,14 +59,14 @@ export interface MemoryQueue extends WorkQueue {
   /** What was given up, longest ago first. A key leaves the list when its work succeeds. */
   setAside(): readonly SetAside[];
   /** Sends again what was set aside, or only that key; answers how many. */
-  redrive(key?: ObjectKey): number;
+  redrive(key?: WorkKey): number;
 }
 
 type Later = Readonly<{ atMs: number; cancel: () => void }>;
 
 /** All that is known of a key. There is none for a key that neither waits nor runs nor comes back. */
 type Entry = {
-  readonly key: ObjectKey;
+  readonly key: WorkKey;
   readonly text: string;
   /** What to run next. While nothing runs, the entry is then in line. */
   pending: Readonly<{ item: WorkItem; sinceMs: number }> | undefined;
@@ -88,12 +91,17 @@ type Run = {
 type Ending = Readonly<{ next: Next } | { error: unknown; sort: FailureSort; attempts: number; after: AfterFailure }>;
 
 /** Creates a work queue in memory. Time comes from the clock alone; the same sends and the same random numbers give the same order. */
-export function createMemoryQueue({ clock, random, limits = {}, onEvent }: MemoryQueueOptions): MemoryQueue {
+export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
+  const { clock, random, limits = {}, tenantConcurrency, onEvent } = options;
+  if (tenantConcurrency !== undefined && !(tenantConcurrency >= 1)) {
+    throw new ControllerError("invalid", `queue: ${tenantConcurrency} keys of a tenant at once: at least 1 is needed`);
+  }
   const mostKeys = limits.keys ?? 1_000_000;
   const mostSetAside = limits.setAside ?? 1_000;
   const entries = new Map<string, Entry>();
-  const line = createFairLine<Entry>();
+  const line = createFairLine<Entry>({ mostServed: tenantConcurrency });
   const timetable = createTimetable(clock);
+  const breather = createBreather(clock);
   const asideByKey = new Map<string, SetAside>();
   const runs = new Set<Run>();
   let inFlight = 0;
@@ -107,7 +115,7 @@ export function createMemoryQueue({ clock, random, limits = {}, onEvent }: Memor
     }
   };
 
-  const entryOf = (key: ObjectKey): Entry => {
+  const entryOf = (key: WorkKey): Entry => {
     const text = formatKey(key);
     const known = entries.get(text);
     if (known !== undefined) return known;
@@ -165,7 +173,7 @@ export function createMemoryQueue({ clock, random, limits = {}, onEvent }: Memor
   const pump = (): void => {
     if (isPumping || runs.size === 0) return;
     isPumping = true;
-    queueMicrotask(() => {
+    breather.soon(() => {
       isPumping = false;
       for (const run of runs) {
         while (!run.draining && run.busy < run.workers) {
@@ -216,6 +224,7 @@ export function createMemoryQueue({ clock, random, limits = {}, onEvent }: Memor
     entry.running = false;
     run.busy -= 1;
     inFlight -= 1;
+    line.done(entry.key.cluster);
     if (ending === undefined) entry.pending ??= begun;
     // It goes behind those who came while it ran: another of its tenant's keys is not held back by it.
     if (entry.pending !== undefined) line.join(entry.key.cluster, entry);

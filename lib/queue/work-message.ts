@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { isRecord } from "../kube/json-record.ts";
 import { ControllerError } from "../model/fault.ts";
-import { formatKey, type ObjectKey, reconciledKinds } from "../model/key.ts";
+import { formatKey, type WorkKey, workKinds, workloadAddress } from "../model/key.ts";
 import { subdomainProblems } from "../model/selector.ts";
 import type { FailureSort } from "./after-failure.ts";
 import { collapse } from "./collapse.ts";
@@ -33,7 +33,7 @@ const noncePattern = /^[A-Za-z0-9.-]{1,40}$/;
 const shortVersion = /^[A-Za-z0-9]{1,24}$/;
 
 /** The line that a key's messages stand in, so that one of them is worked on at a time. Names may be longer than a group's. */
-export function groupOf(key: ObjectKey): string {
+export function groupOf(key: WorkKey): string {
   return hashOf(formatKey(key));
 }
 
@@ -89,13 +89,13 @@ export function parseBody(text: string): DelayedMessage {
   if (!isRecord(body)) throw unreadable("is not a JSON object");
   if (body.v !== 1) throw unreadable(`has the version ${shown(body.v)}, not 1`);
   const { cluster, name, rv, nonce, restSeconds } = body;
-  const kind = reconciledKinds.find((known) => known === body.kind);
+  const kind = workKinds.find((known) => known === body.kind);
   const reason = reasons.find((known) => known === body.reason);
   if (kind === undefined) throw unreadable(`has the kind ${shown(body.kind)}`);
   if (reason === undefined) throw unreadable(`has the reason ${shown(body.reason)}`);
   if (typeof cluster !== "string" || !clusterPattern.test(cluster))
     throw unreadable(`has the cluster ${shown(cluster)}`);
-  if (typeof name !== "string" || subdomainProblems(name).length > 0) throw unreadable(`has the name ${shown(name)}`);
+  if (typeof name !== "string" || !isNameOf(kind, name)) throw unreadable(`has the name ${shown(name)}`);
   if (rv !== undefined && typeof rv !== "string") throw unreadable(`has the version of an object ${shown(rv)}`);
   if (nonce !== undefined && !(typeof nonce === "string" && noncePattern.test(nonce))) {
     throw unreadable(`has the nonce ${shown(nonce)}`);
@@ -126,6 +126,11 @@ export function collapseMessages(waiting: WorkMessage, fresh: WorkMessage): Work
 /** Adds a failure to those before it. */
 export function countFailure(attempts: Attempts = {}, sort: FailureSort): Attempts {
   return { ...attempts, [sort]: Math.min(mostCounted, (attempts[sort] ?? 0) + 1) };
+}
+
+function isNameOf(kind: WorkKey["kind"], name: string): boolean {
+  const objectName = kind === "Workload" ? workloadAddress({ name })?.name : name;
+  return objectName !== undefined && subdomainProblems(objectName).length === 0;
 }
 
 function parseJson(text: string): unknown {

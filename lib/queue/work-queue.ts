@@ -1,4 +1,4 @@
-import type { ObjectKey } from "../model/key.ts";
+import type { WorkKey } from "../model/key.ts";
 import type { Next } from "../model/next.ts";
 
 /** Why a key is sent; for logs and metrics, and for the cloud queue's deduplication. Never an action. */
@@ -6,8 +6,8 @@ export const reasons = ["changed", "fan-out", "resync", "check-again", "retry", 
 export type Reason = (typeof reasons)[number];
 
 /** A message: a key, never an object. */
-export type WorkItem = Readonly<{
-  key: ObjectKey;
+export type WorkItem<Key extends WorkKey = WorkKey> = Readonly<{
+  key: Key;
   reason: Reason;
   /** Of the change that woke it, where one did. */
   resourceVersion?: string | undefined;
@@ -24,4 +24,4 @@ export interface WorkQueue {
 }
 
 /** Works on one key. Faults that may pass are thrown and retried; anything else thrown is retried and at last set aside. */
-export type Work = (item: WorkItem, signal: AbortSignal) => Promise<Next>;
+export type Work<Key extends WorkKey = WorkKey> = (item: WorkItem<Key>, signal: AbortSignal) => Promise<Next>;

@@ -16,7 +16,12 @@ export const knownDifferences: readonly Difference[] = [
   {
     rule: "a tenant with much to do does not hold back another",
     forms: [fauxqs, endpoint],
-    why: "a FIFO queue hands lines out in the order they were filled, and knows of no tenants",
+    why: "a FIFO queue hands lines out in the order they were filled, and knows of no tenants; the relay keeps their shares before it",
+  },
+  {
+    rule: "a tenant whose work hangs leaves workers for others",
+    forms: [fauxqs, endpoint],
+    why: "whoever fetches from a FIFO queue cannot choose whose message it gets; a run ends with its time",
   },
   {
     rule: "adds while waiting collapse into one",

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ControllerError } from "../../lib/model/fault.ts";
-import type { ObjectKey } from "../../lib/model/key.ts";
+import type { WorkKey } from "../../lib/model/key.ts";
 import { checkAgain, settled } from "../../lib/model/next.ts";
 import type { Work, WorkItem, WorkQueue } from "../../lib/queue/work-queue.ts";
 import { differenceOf } from "./work-queue-differences.ts";
@@ -14,7 +14,7 @@ export interface QueueUnderTest {
   stop(): Promise<void>;
   /** Lets time pass, and waits until nothing more happens by itself. */
   pass(seconds: number): Promise<void>;
-  setAside(): Promise<readonly Readonly<{ key: ObjectKey; cause: string }>[]>;
+  setAside(): Promise<readonly Readonly<{ key: WorkKey; cause: string }>[]>;
   redrive(): Promise<void>;
   close(): Promise<void>;
 }
@@ -234,6 +234,28 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       await under.pass(0);
       expect(ran).toHaveLength(101);
       expect(ran.indexOf("quiet")).toBeLessThan(20);
+    });
+
+    rule("a tenant whose work hangs leaves workers for others", async () => {
+      const hanging = gate();
+      under.start(
+        noting(async ({ key }) => {
+          if (key.cluster === "tenant-a") await hanging.passed;
+          return settled;
+        }),
+        { workers: 3 },
+      );
+      try {
+        await under.queue.send(Array.from({ length: 60 }, (_, index) => item(`slow-${index}`)));
+        await under.pass(0);
+        await under.queue.send([item("quiet", "changed", "tenant-b")]);
+        await under.pass(0);
+        expect(ran).toContain("quiet");
+      } finally {
+        hanging.open();
+      }
+      await under.pass(0);
+      expect(ran).toHaveLength(61);
     });
 
     rule("a stop waits for what is in flight and loses nothing that was not begun", async () => {

@@ -1,8 +1,8 @@
 /**
  * client-go's work queue and rate limiter, written down as plainly as can be: the `queue`, `dirty` and `processing` of
  * util/workqueue/queue.go, the one entry per item of delaying_queue.go, and the loop of a controller around them
- * (success forgets, failure adds with a limit on its rate). Two things are ours: tenants take turns, and the beginning of
- * a run takes back what the run before it wanted.
+ * (success forgets, failure adds with a limit on its rate). Three things are ours: tenants take turns, none has more in work
+ * than its share, and the beginning of a run takes back what the run before it wanted.
  */
 export type ModelEnding =
   | { kind: "settled" }
@@ -21,6 +21,7 @@ export class ClientGoModel {
   processing: string[] = [];
   waiting: Waiting[] = [];
   readonly workers: number;
+  readonly share: number;
   readonly jitter: () => number;
   #queue: string[] = [];
   readonly #dirty = new Set<string>();
@@ -29,8 +30,9 @@ export class ClientGoModel {
   #order = 0;
   readonly #failures = new Map<string, number>();
 
-  constructor(workers: number, jitter: () => number) {
+  constructor({ workers, share }: Readonly<{ workers: number; share: number }>, jitter: () => number) {
     this.workers = workers;
+    this.share = share;
     this.jitter = jitter;
   }
 
@@ -57,9 +59,11 @@ export class ClientGoModel {
     while (this.processing.length < this.workers) {
       const tenant = this.#turns.shift();
       if (tenant === undefined) return;
+      const inWork = this.processing.filter((key) => tenantOf(key) === tenant).length;
       const index = this.#queue.findIndex((key) => tenantOf(key) === tenant);
       const [key = ""] = this.#queue.splice(index, 1);
-      if (this.#queue.some((other) => tenantOf(other) === tenant)) this.#turns.push(tenant);
+      // One that has its share waits without a turn until one of its keys is done.
+      if (inWork + 1 < this.share) this.#giveTurn(tenant);
       this.#dirty.delete(key);
       this.processing.push(key);
       this.waiting = this.waiting.filter((one) => one.key !== key || one.by !== "run");
@@ -70,6 +74,7 @@ export class ClientGoModel {
   /** `Done`, and what a controller does with the result. */
   done(key: string, ending: ModelEnding): void {
     this.processing = this.processing.filter((other) => other !== key);
+    this.#giveTurn(tenantOf(key));
     if (this.#dirty.has(key)) this.#push(key);
     switch (ending.kind) {
       case "settled":
@@ -125,7 +130,14 @@ export class ClientGoModel {
 
   #push(key: string): void {
     this.#queue.push(key);
-    if (!this.#turns.includes(tenantOf(key))) this.#turns.push(tenantOf(key));
+    if (this.processing.filter((other) => tenantOf(other) === tenantOf(key)).length < this.share) {
+      this.#giveTurn(tenantOf(key));
+    }
+  }
+
+  #giveTurn(tenant: string): void {
+    if (!this.#queue.some((key) => tenantOf(key) === tenant)) return;
+    if (!this.#turns.includes(tenant)) this.#turns.push(tenant);
   }
 
   #fail(key: string, sort: string): number {

@@ -54,10 +54,10 @@ function conclude(how: ModelEnding, { resolve, reject }: PromiseWithResolvers<Ne
   else reject(new ControllerError(how.kind, how.kind));
 }
 
-async function compare(steps: readonly Step[], workers: number, seed: number): Promise<void> {
+async function compare(steps: readonly Step[], workers: number, share: number, seed: number): Promise<void> {
   const clock = createManualClock(0);
-  const queue = createMemoryQueue({ clock, random: numbers(seed) });
-  const model = new ClientGoModel(workers, numbers(seed));
+  const queue = createMemoryQueue({ clock, random: numbers(seed), tenantConcurrency: share });
+  const model = new ClientGoModel({ workers, share }, numbers(seed));
   const started: string[] = [];
   const flights = new Map<string, PromiseWithResolvers<Next>>();
   const stop = new AbortController();
@@ -124,6 +124,7 @@ async function compare(steps: readonly Step[], workers: number, seed: number): P
 test("the queue does what client-go's does, in every order of sends, ends, failures and time", async () => {
   const property = fc.asyncProperty(
     fc.array(step, { maxLength: 60, size: "max" }),
+    fc.integer({ min: 1, max: 4 }),
     fc.integer({ min: 1, max: 4 }),
     fc.nat(2 ** 30),
     compare,

@@ -11,7 +11,8 @@ import { createManualClock } from "../../support/manual-clock.ts";
 
 workQueueContract(memory, async () => {
   const clock = createManualClock();
-  const queue = createMemoryQueue({ clock, random: () => 0.99 });
+  // Less than the contract ever has workers: every promise has to hold with shares.
+  const queue = createMemoryQueue({ clock, random: () => 0.99, tenantConcurrency: 2 });
   let running: { stop: AbortController; ended: Promise<void> } | undefined;
   return {
     queue,
@@ -65,6 +66,59 @@ const untilAborted: Work = (_, signal) =>
   });
 
 describe("memory queue", () => {
+  test("no tenant has more keys in work than its share, and others have the rest", async () => {
+    const gates = new Map<string, PromiseWithResolvers<void>>();
+    const running = (cluster: string) => [...gates.keys()].filter((name) => name.startsWith(cluster));
+    const { queue, pass } = begin(
+      async ({ key }) => {
+        const gate = Promise.withResolvers<void>();
+        gates.set(key.name, gate);
+        await gate.promise;
+        gates.delete(key.name);
+        return settled;
+      },
+      { tenantConcurrency: 3 },
+      5,
+    );
+    await queue.send(Array.from({ length: 10_000 }, (_, index) => item(`a${index}`)));
+    await pass(0);
+    expect(running("a")).toEqual(["a0", "a1", "a2"]);
+    await queue.send([item("b0", "b"), item("b1", "b"), item("b2", "b")]);
+    await pass(0);
+    expect(running("b")).toEqual(["b0", "b1"]);
+    gates.get("a1")?.resolve();
+    await pass(0);
+    expect([running("a"), running("b")]).toEqual([
+      ["a0", "a2"],
+      ["b0", "b1", "b2"],
+    ]);
+    gates.get("b0")?.resolve();
+    await pass(0);
+    expect(running("a")).toEqual(["a0", "a2", "a3"]);
+    expect([queue.depth, queue.inFlight]).toEqual([9_996, 5]);
+  });
+
+  test("a share of nothing is refused", () => {
+    expect(() => createMemoryQueue({ clock: createManualClock(), random: () => 0, tenantConcurrency: 0 })).toThrow(
+      "queue: 0 keys of a tenant at once: at least 1 is needed",
+    );
+  });
+
+  test("thousands of keys that need nothing do not keep the process from its sockets", async () => {
+    let nowMs = 0;
+    // Every look at it moves this clock on, as work does that never waits for anything.
+    const { after } = createManualClock();
+    const clock = { after, now: () => (nowMs += 0.1), afterInput: (task: () => void) => void setImmediate(task) };
+    const { queue } = begin(async () => settled, { clock }, 5);
+    await queue.send(Array.from({ length: 10_000 }, (_, index) => item(`a${index}`)));
+    await afterPending();
+    expect(queue.depth).toBeGreaterThan(9_900);
+    for (let turns = 0; queue.depth > 0; turns++) {
+      expect(turns).toBeLessThan(10_000);
+      await afterPending();
+    }
+  });
+
   test("tenants take turns, each first in first out", async () => {
     const ran: string[] = [];
     const clock = createManualClock();
