@@ -1,0 +1,100 @@
+import { createHash } from "node:crypto";
+import type { WorkloadPlacement } from "../api/workload-placement.ts";
+import type { WorkloadSync } from "../api/workload-sync.ts";
+import { allDone } from "../model/all-done.ts";
+import { type ObjectKey, type WorkloadKey, workloadKey } from "../model/key.ts";
+import type { WorkloadHub } from "./hub.ts";
+import { isReadable, selectsWorkload } from "./selects.ts";
+
+/** Whom a change of a placement or of a cluster concerns. */
+export interface WorkloadFanOut {
+  /** The same text as long as a placement tells workloads the same; undefined when it has never told any anything. */
+  fingerprint(placement: WorkloadPlacement, status: WorkloadPlacement["status"]): string | undefined;
+  /** The workloads that a placement selects, and those that it put where they are; of one that has gone only those. */
+  concernedByPlacement(
+    key: ObjectKey,
+    placement: WorkloadPlacement | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly WorkloadKey[]>;
+  /** The records of the workloads that a placement governs. */
+  recordsUnder(key: ObjectKey, signal: AbortSignal): Promise<readonly WorkloadSync[]>;
+  /** The workloads of which a cluster has a copy or may have one. */
+  onCluster(key: ObjectKey, signal: AbortSignal): Promise<readonly WorkloadKey[]>;
+}
+
+/** Creates the fan-out over the hub's workloads. */
+export function createWorkloadFanOut(hub: WorkloadHub): WorkloadFanOut {
+  const keyOf = ({ metadata, spec }: WorkloadSync, cluster: string): WorkloadKey | undefined => {
+    const { apiVersion, kind, name } = spec.workload;
+    const served = hub.types.find((each) => each.apiVersion === apiVersion && each.kind === kind);
+    return served && workloadKey(cluster, { type: served.type, namespace: metadata.namespace ?? "", name });
+  };
+  const ofRecords = async (
+    cluster: string,
+    isConcerned: (record: WorkloadSync) => boolean,
+    signal: AbortSignal,
+  ): Promise<readonly WorkloadKey[]> =>
+    (await hub.listRecords(cluster, signal))
+      .filter(isConcerned)
+      .map((record) => keyOf(record, cluster))
+      .filter((key) => key !== undefined);
+
+  const selectedBy = async (
+    placement: WorkloadPlacement,
+    cluster: string,
+    signal: AbortSignal,
+  ): Promise<readonly WorkloadKey[]> => {
+    const { workloadSelector } = placement.spec;
+    // One that makes no sense selects nothing new, and its condition says what is wrong with it.
+    if (workloadSelector === undefined || !isReadable(placement)) return [];
+    const named = workloadSelector.workloadTypes;
+    const types = hub.types.filter(({ apiVersion, kind, isOffered }) =>
+      named === undefined ? isOffered : named.some((each) => each.apiVersion === apiVersion && each.kind === kind),
+    );
+    const found = await allDone(
+      types.map(async ({ type, apiVersion, kind }) => {
+        const objects = await hub.list(cluster, type, signal);
+        const keys = await allDone(
+          objects.map(async ({ metadata }) => {
+            const { namespace = "", name = "", labels } = metadata;
+            const namespaceLabels = await hub.namespaceLabels(cluster, namespace, signal);
+            const isSelected = selectsWorkload(placement, { apiVersion, kind, labels, namespace, namespaceLabels });
+            return isSelected ? workloadKey(cluster, { type, namespace, name }) : undefined;
+          }),
+        );
+        return keys.filter((key) => key !== undefined);
+      }),
+    );
+    return found.flat();
+  };
+
+  return {
+    fingerprint: ({ metadata, spec, status: before }, status) => {
+      if (spec.workloadSelector === undefined && before?.told === undefined) return undefined;
+      const news = JSON.stringify([metadata.generation ?? 0, status?.selectedClusters ?? []]);
+      return createHash("sha256").update(news).digest("hex").slice(0, 16);
+    },
+    concernedByPlacement: async ({ cluster, name }, placement, signal) => {
+      const [selected, recorded] = await allDone([
+        placement === undefined ? [] : selectedBy(placement, cluster, signal),
+        ofRecords(cluster, ({ spec }) => spec.placement === name, signal),
+      ]);
+      return [...new Map([...selected, ...recorded].map((key) => [key.name, key])).values()];
+    },
+    recordsUnder: async ({ cluster, name }, signal) =>
+      byPlacement(await hub.listRecords(cluster, signal)).get(name) ?? [],
+    onCluster: ({ cluster, name }, signal) =>
+      ofRecords(cluster, ({ spec }) => [...(spec.clusters ?? []), ...(spec.left ?? [])].includes(name), signal),
+  };
+}
+
+// A hub that keeps a list hands out the same one until something in it changes: many placements then ask for one index.
+const indexes = new WeakMap<readonly WorkloadSync[], ReadonlyMap<string, readonly WorkloadSync[]>>();
+
+function byPlacement(records: readonly WorkloadSync[]): ReadonlyMap<string, readonly WorkloadSync[]> {
+  const known = indexes.get(records);
+  if (known !== undefined) return known;
+  const index = Map.groupBy(records, ({ spec }) => spec.placement ?? "");
+  indexes.set(records, index);
+  return index;
+}

@@ -1,0 +1,55 @@
+import type { WorkloadKey } from "../model/key.ts";
+import { checkAgain, settled, soonest } from "../model/next.ts";
+import type { Work } from "../queue/work-queue.ts";
+import { companyOf } from "./along.ts";
+import { collect } from "./collect.ts";
+import { finish } from "./finish.ts";
+import { guard } from "./guard.ts";
+import { homeOutcomes } from "./home.ts";
+import { settleLeaving } from "./leaving.ts";
+import { decideNextLook } from "./look-again.ts";
+import { observe } from "./observe.ts";
+import { lookAtCopies, type SyncTools } from "./scene.ts";
+import { settleTargets } from "./settle-targets.ts";
+import { tellPlacements } from "./tell-placements.ts";
+import { typesServed } from "./types-served.ts";
+import { writeReport } from "./write-report.ts";
+
+/**
+ * Creates the work on workloads: each is on the clusters that it belongs on, and its status says how it is there.
+ *
+ * The order is what makes it safe to die anywhere: the hub says where copies may be before any is written, and until the
+ * cluster itself has said that it has none.
+ */
+export function syncReconciler(tools: SyncTools): Work<WorkloadKey> {
+  const { workloads, clock, settings, onCopy, pace } = tools;
+  return async ({ key }, signal) => {
+    const seen = await observe(tools, key, signal);
+    if (seen === undefined) return settled;
+    const guarded = await guard(workloads, seen, signal);
+    const troubles = await typesServed(tools, guarded, signal);
+    const sightings = await lookAtCopies(tools, { scene: guarded, troubles }, signal);
+    const where = { cluster: key.cluster, namespace: guarded.address.namespace };
+    const company = await companyOf(workloads, where, guarded.intent.references, signal);
+    const settledTargets = await settleTargets(tools, { scene: guarded, sightings, troubles, company }, signal);
+    const { targets, shortfall, differences } = settledTargets;
+    for (const { wrote, record } of targets.values()) {
+      if (wrote !== undefined) onCopy?.({ key, cluster: record.name, did: wrote });
+    }
+    const { kept, forgotten } = await settleLeaving(tools, { scene: guarded, sightings, targets }, signal);
+    const outcomes = [...homeOutcomes(guarded), ...targets.values(), ...kept];
+    const { record, workload } = guarded;
+    const hasMore = kept.length + forgotten.length > 0 || shortfall !== undefined || workload === undefined;
+    const holdSeconds = pace?.holdSeconds({ key, record, targets: [...targets.values()], hasMore });
+    if (holdSeconds !== undefined) return checkAgain(holdSeconds);
+    const now = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
+    const found = { scene: guarded, outcomes, shortfall, differences, now };
+    const { scene, againSeconds: stalledIn } = await writeReport(tools, found, signal);
+    const collected = await collect(tools, { scene, targets, forgotten }, signal);
+    const { record: after, next } = await finish(tools, { left: kept, collected }, signal);
+    await tellPlacements(tools, key, { before: seen.record, after });
+    const look = { status: scene.record?.status, settings, nowMs: clock.now() };
+    const soon = soonest(next, decideNextLook(outcomes, look));
+    return stalledIn === undefined ? soon : soonest(soon, checkAgain(stalledIn));
+  };
+}

@@ -1,0 +1,70 @@
+import type { StatusCopy, View } from "./facts.ts";
+
+/**
+ * By this annotation its owner says how the statuses of a custom resource become one; on the definition of a type, the
+ * operator says so for all of its objects.
+ */
+export const statusStrategyAnnotation = "tmc.kcp.io/status-strategy";
+
+/** By this annotation on the definition of a type the operator names the fields of a status that are added up, with commas. */
+export const statusSumAnnotation = "tmc.kcp.io/status-sum";
+
+/**
+ * `union`: whatever any cluster says; `intersection`: what all of them say; `priority`: the word of the first of the
+ * placement's clusters that is heard from; `latest`: the word of the one of which we last heard something new.
+ */
+export const statusStrategies = ["union", "intersection", "priority", "latest"] as const;
+export type StatusStrategy = (typeof statusStrategies)[number];
+
+/** What the operator says of the statuses of a type. */
+export type TypeStatusRule = Readonly<{
+  strategy: StatusStrategy | undefined;
+  /** Fields that count things which each cluster has its own of. */
+  sum: ReadonlySet<string>;
+}>;
+
+export type StrategyWish = Readonly<{
+  /** Undefined stands for the safe rule. */
+  strategy: StatusStrategy | undefined;
+  /** What is wrong with the annotation, in words; what is said elsewhere holds then. */
+  problem?: string;
+}>;
+
+type Texts = Readonly<Record<string, string>> | undefined;
+
+/** Reads what the definition of a type says of its statuses; a word that makes no sense says nothing. */
+export function typeStatusRule(annotations: Texts): TypeStatusRule {
+  const fields = (annotations?.[statusSumAnnotation] ?? "").split(",").map((field) => field.trim());
+  return { strategy: wordIn(annotations), sum: new Set(fields.filter((field) => field !== "")) };
+}
+
+/** Which strategy holds: the owner of a workload goes before its placement, and that before the definition of the type. */
+export function strategyOf(
+  annotations: Texts,
+  { placement, type }: Readonly<{ placement?: string | undefined; type?: StatusStrategy | undefined }> = {},
+): StrategyWish {
+  const otherwise = statusStrategies.find((each) => each === placement?.toLowerCase()) ?? type;
+  const word = annotations?.[statusStrategyAnnotation];
+  if (word === undefined) return { strategy: otherwise };
+  const strategy = wordIn(annotations);
+  if (strategy !== undefined) return { strategy };
+  const problem = `${statusStrategyAnnotation} is ${JSON.stringify(word.slice(0, 63))}, which is none of ${statusStrategies.join(", ")}`;
+  return { strategy: otherwise, problem };
+}
+
+function wordIn(annotations: Texts): StatusStrategy | undefined {
+  return statusStrategies.find((each) => each === annotations?.[statusStrategyAnnotation]);
+}
+
+/** The copies in the order of the placement's clusters, then those that it does not name. */
+export function byPlacement({ copies, wanted }: View): readonly StatusCopy[] {
+  const places = new Map(wanted.map((name, place) => [name, place]));
+  const placeOf = ({ cluster }: StatusCopy): number => places.get(cluster) ?? wanted.length;
+  // The sort is stable, so equals stay in the order of their names.
+  return copies.toSorted((one, other) => placeOf(one) - placeOf(other));
+}
+
+/** The copies as they were heard of, the last first: our own clock decides, as those of the clusters may disagree. */
+export function byHearing(view: View): readonly StatusCopy[] {
+  return byPlacement(view).toSorted((one, other) => other.seenMs - one.seenMs);
+}

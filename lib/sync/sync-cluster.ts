@@ -1,0 +1,29 @@
+import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import { findCondition } from "../model/condition.ts";
+import { isQuantity, parseQuantity, quantityToNumber } from "../model/quantity.ts";
+import { labelsWithDerivedKeys } from "../placement/location-keys.ts";
+import type { SyncCluster } from "./terms.ts";
+
+/** The taint by which somebody sends a cluster's work away; `tmc cluster drain` puts it there. */
+export const drainTaint = "tmc.kcp.io/drain";
+
+/** Takes from a registration what sync needs of it. */
+export function syncClusterOf({ metadata, spec, status }: ClusterRegistration): SyncCluster {
+  const cpu = status?.allocatable?.cpu;
+  return {
+    name: metadata.name ?? "",
+    location: spec.location,
+    labels: labelsWithDerivedKeys(metadata.labels ?? {}, spec.location),
+    isReady: findCondition(status?.conditions, "Ready")?.status === "True",
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    isDrained: (spec.taints ?? []).some(({ key, effect }) => key === drainTaint && effect === "NoExecute"),
+    lastHeartbeat: status?.lastHeartbeat,
+    apis:
+      status?.apis === undefined
+        ? undefined
+        : new Set(
+            status.apis.flatMap(({ groupVersion, kinds }) => (kinds ?? []).map((kind) => `${groupVersion} ${kind}`)),
+          ),
+    milliCpu: isQuantity(cpu) ? Math.round(quantityToNumber(parseQuantity(cpu)) * 1000) : undefined,
+  };
+}

@@ -1,0 +1,19 @@
+import type { SyncCluster } from "../../../lib/sync/terms.ts";
+
+type Wish = Partial<Omit<SyncCluster, "labels">> & Readonly<{ labels?: Readonly<Record<string, string>> }>;
+
+/** A cluster that is fit for everything, but for what is said. */
+export function aSyncCluster(name: string, { labels = {}, ...rest }: Wish = {}): SyncCluster {
+  return {
+    name,
+    location: "somewhere",
+    labels: new Map(Object.entries(labels)),
+    isReady: true,
+    isDeleting: false,
+    isDrained: false,
+    lastHeartbeat: "2030-01-01T12:00:00Z",
+    apis: undefined,
+    milliCpu: undefined,
+    ...rest,
+  };
+}

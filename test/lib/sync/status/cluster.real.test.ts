@@ -1,0 +1,11 @@
+import { createKubeClient } from "../../../../lib/kube/rest-client.ts";
+import { createUndiciTransport } from "../../../../lib/kube/undici-transport.ts";
+import { realServers } from "../../../real/servers.ts";
+import { describeOnACluster } from "./on-a-cluster.ts";
+
+describeOnACluster("a real cluster", async () => {
+  const { url, ca, adminToken } = realServers().cluster;
+  const endpoint = { server: url, ca, token: async () => adminToken };
+  const client = createKubeClient({ endpoint, transport: createUndiciTransport(endpoint), userAgent: "tmc-test" });
+  return { client, stop: () => client.close() };
+});

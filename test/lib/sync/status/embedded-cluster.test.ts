@@ -1,0 +1,13 @@
+import { startEmbeddedCluster } from "../../../../lib/embedded/kubernetes/embedded-cluster.ts";
+import { createKubeClient } from "../../../../lib/kube/rest-client.ts";
+import { describeOnACluster } from "./on-a-cluster.ts";
+
+describeOnACluster("an embedded cluster", async () => {
+  const cluster = await startEmbeddedCluster({ name: "east", listen: false, podReadyMs: 10 });
+  const client = createKubeClient({
+    endpoint: cluster.endpoint(),
+    transport: cluster.transport(),
+    userAgent: "tmc-test",
+  });
+  return { client, stop: () => cluster.stop() };
+});

@@ -1,0 +1,141 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../../lib/model/kube-object.ts";
+import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
+import type { StatusFacts } from "../../../../lib/sync/status/facts.ts";
+import { isBadNews } from "../../../../lib/sync/status/polarity.ts";
+import { conditionOf, conditionsOf } from "../../../../lib/sync/status/status-conditions.ts";
+import { statusStrategies } from "../../../../lib/sync/status/strategy.ts";
+import { now } from "./builders.ts";
+import { samples } from "./samples.ts";
+
+const clusters = ["east", "north", "south", "west"];
+const moment = fc.constantFrom("2026-03-01T09:00:00Z", "2026-03-01T10:00:00Z", "2026-03-01T11:00:00.5Z");
+const condition = fc.record(
+  {
+    type: fc.constantFrom("Ready", "Available", "Progressing", "ReplicaFailure", "Complete", "Failed", "Stalled"),
+    status: fc.constantFrom("True", "False", "Unknown"),
+    reason: fc.constantFrom("A", "B"),
+    message: fc.constantFrom("", "one", "other"),
+    lastTransitionTime: moment,
+    lastUpdateTime: moment,
+    observedGeneration: fc.nat(5),
+  },
+  { requiredKeys: ["type", "status"] },
+);
+const count = fc.nat(5);
+const anyStatus: fc.Arbitrary<JsonObject | undefined> = fc.option(
+  fc
+    .record(
+      {
+        observedGeneration: count,
+        replicas: count,
+        readyReplicas: count,
+        active: count,
+        desiredNumberScheduled: count,
+        currentReplicas: count,
+        collisionCount: count,
+        startTime: moment,
+        completionTime: fc.option(moment),
+        lastScheduleTime: moment,
+        phase: fc.constantFrom("Bound", "Pending", "Lost", "Running"),
+        capacity: fc.record({ storage: fc.constantFrom("1Gi", "1024Mi", "2Gi", "?") }),
+        loadBalancer: fc.record({ ingress: fc.array(fc.record({ ip: fc.constantFrom("1.1.1.1", "2.2.2.2") })) }),
+        list: fc.array(fc.constantFrom("a", "b", "c")),
+        deep: fc.record({ a: count, b: fc.record({ c: count }, { requiredKeys: [] }) }, { requiredKeys: [] }),
+        conditions: fc.uniqueArray(condition, { selector: ({ type }) => type, maxLength: 4 }),
+      },
+      { requiredKeys: [] },
+    )
+    // Plain data, as it comes over the wire.
+    .map((status) => JSON.parse(JSON.stringify(status)) as JsonObject),
+  { nil: undefined },
+);
+
+const anyFacts: fc.Arbitrary<StatusFacts> = fc
+  .record({
+    sample: fc.constantFrom(...samples),
+    generation: fc.integer({ min: 1, max: 5 }),
+    previous: anyStatus,
+    copies: fc.uniqueArray(
+      fc.record({
+        cluster: fc.constantFrom(...clusters),
+        status: anyStatus,
+        isCurrent: fc.boolean(),
+        seenMs: fc.nat(3),
+      }),
+      { selector: ({ cluster }) => cluster, maxLength: 4 },
+    ),
+    wanted: fc.shuffledSubarray(clusters),
+    strategy: fc.option(fc.constantFrom(...statusStrategies), { nil: undefined }),
+  })
+  .map(({ sample: { apiVersion, kind }, ...rest }) => ({ apiVersion, kind, ...rest, now }));
+
+/** Runs a law for many worlds; one that breaks it is printed, made small, with its seed. */
+function holds(law: (facts: StatusFacts) => void): void {
+  fc.assert(fc.property(anyFacts, law), { numRuns: 300, seed: 0x57a7 });
+}
+
+describe("the laws of a workload's status", () => {
+  it("the order of the copies leaves no trace", () => {
+    holds((facts) => {
+      const turned = aggregate({ ...facts, copies: facts.copies.toReversed() });
+      expect(JSON.stringify(turned)).toBe(JSON.stringify(aggregate(facts)));
+    });
+  });
+
+  it("said again, it is the same: at rest nothing is written", () => {
+    holds((facts) => {
+      const status = aggregate(facts);
+      const again = aggregate({ ...facts, previous: status, now: "2027-01-01T00:00:00Z" });
+      expect(JSON.stringify(again)).toBe(JSON.stringify(status));
+    });
+  });
+
+  it("its input is unchanged", () => {
+    holds((facts) => {
+      const before = structuredClone(facts);
+      aggregate(facts);
+      expect(facts).toEqual(before);
+    });
+  });
+
+  it("it is plain JSON, with each condition once", () => {
+    holds((facts) => {
+      const status = aggregate(facts);
+      expect(status).toEqual(JSON.parse(JSON.stringify(status)));
+      const types = (conditionsOf(status) ?? []).map(({ type }) => type);
+      expect(new Set(types).size).toBe(types.length);
+    });
+  });
+
+  it("it claims no generation that a wanted cluster has not reached", () => {
+    holds((facts) => {
+      const { copies, wanted, generation = 0, previous } = facts;
+      const observed = Number(aggregate(facts).observedGeneration ?? 0);
+      const reached = wanted.every((name) => copies.some(({ cluster, isCurrent }) => cluster === name && isCurrent));
+      expect(observed).toBeLessThanOrEqual(generation);
+      if (!reached) expect(observed).toBeLessThanOrEqual(Number(previous?.observedGeneration ?? 0));
+    });
+  });
+
+  it("no condition is better than on any cluster whose word counts", () => {
+    holds((facts) => {
+      if (facts.strategy === "priority" || facts.strategy === "latest") return;
+      const status = aggregate(facts);
+      for (const { type, status: word } of conditionsOf(status) ?? []) {
+        const worst = isBadNews(type) ? "True" : "False";
+        const isBad = facts.copies.some((copy) => conditionOf(copy.status, type)?.status === worst);
+        if (isBad && facts.kind !== "PersistentVolumeClaim") expect([type, word]).toEqual([type, worst]);
+      }
+    });
+  });
+
+  it("replicas are those of the copies and of nobody else", () => {
+    holds((facts) => {
+      if (facts.kind !== "Deployment") return;
+      const all = facts.copies.reduce((sum, { status }) => sum + Number(status?.readyReplicas ?? 0), 0);
+      expect(Number(aggregate(facts).readyReplicas ?? 0)).toBe(all);
+    });
+  });
+});

@@ -1,0 +1,155 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../../lib/model/kube-object.ts";
+import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
+import { type StatusStrategy, statusStrategies, strategyOf } from "../../../../lib/sync/status/strategy.ts";
+import { aCopy, factsOf } from "./builders.ts";
+import { database, deployment } from "./samples.ts";
+
+const condition = (type: string, status: string, message: string): JsonObject => ({ type, status, message });
+
+const east: JsonObject = {
+  phase: "Running",
+  size: 10,
+  endpoint: { host: "east.example.com", port: 5432 },
+  tags: ["blue", "small"],
+  observedGeneration: 3,
+  conditions: [condition("Ready", "True", "serves"), condition("Synced", "True", "")],
+};
+const north: JsonObject = {
+  phase: "Running",
+  size: 20,
+  endpoint: { host: "north.example.com", port: 5432, tls: true },
+  tags: ["blue", "large"],
+  observedGeneration: 1,
+  conditions: [condition("Ready", "False", "full")],
+};
+const west: JsonObject = {
+  phase: "Running",
+  size: 10,
+  endpoint: { host: "west.example.com", port: 5432 },
+  tags: ["blue"],
+  leader: "w1",
+  conditions: [condition("Ready", "True", "serves")],
+};
+
+// The placement's order is neither that of names nor that in which they were heard of.
+const wanted = ["west", "east", "north"];
+const copies = [
+  aCopy("east", east, { seenMs: 30 }),
+  aCopy("north", north, { seenMs: 20 }),
+  aCopy("west", west, { seenMs: 10 }),
+];
+const merged = (strategy: StatusStrategy | undefined, of = copies) =>
+  aggregate(factsOf(database, of, { strategy, wanted }));
+
+describe("three clusters that differ", () => {
+  const expected: Record<StatusStrategy | "none", JsonObject> = {
+    none: {
+      phase: "Running",
+      endpoint: { port: 5432 },
+      observedGeneration: 7,
+      conditions: [
+        condition("Ready", "False", "north: full"),
+        {
+          ...condition("Synced", "Unknown", "north, west: not reported"),
+          reason: "NotReported",
+          lastTransitionTime: "2026-03-01T12:00:00Z",
+        },
+      ],
+    },
+    union: {
+      phase: "Running",
+      size: 10,
+      endpoint: { host: "west.example.com", port: 5432, tls: true },
+      tags: ["blue", "small", "large"],
+      leader: "w1",
+      observedGeneration: 7,
+      conditions: [
+        condition("Ready", "False", "north: full"),
+        {
+          ...condition("Synced", "Unknown", "north, west: not reported"),
+          reason: "NotReported",
+          lastTransitionTime: "2026-03-01T12:00:00Z",
+        },
+      ],
+    },
+    intersection: {
+      phase: "Running",
+      endpoint: { port: 5432 },
+      tags: ["blue"],
+      observedGeneration: 7,
+      conditions: [condition("Ready", "False", "north: full")],
+    },
+    priority: { ...west },
+    latest: { ...east, observedGeneration: 7 },
+  };
+  it.each(Object.entries(expected))("become one by %s", (name, status) => {
+    const strategy = statusStrategies.find((each) => each === name);
+    expect(merged(strategy)).toEqual(status);
+    expect(JSON.stringify(merged(strategy, copies.toReversed()))).toBe(JSON.stringify(merged(strategy)));
+  });
+
+  it("by priority, the next one speaks when the first is not heard from", () => {
+    const status = merged("priority", copies.slice(0, 2));
+    expect(status.size).toBe(10);
+    expect(status.endpoint).toEqual(east.endpoint);
+    expect(status.conditions).toContainEqual(
+      expect.objectContaining({ type: "tmc.kcp.io/SeenEverywhere", message: "seen on 2/3 clusters, not on west" }),
+    );
+  });
+
+  it("by latest, our own clock decides, not those of the clusters", () => {
+    const at = (time: string) => ({
+      conditions: [{ ...condition("Ready", "True", ""), lastTransitionTime: time }],
+      time,
+    });
+    const both = [
+      aCopy("east", at("2030-01-01T00:00:00Z"), { seenMs: 1 }),
+      aCopy("west", at("2020-01-01T00:00:00Z"), { seenMs: 2 }),
+    ];
+    expect(aggregate(factsOf(database, both, { strategy: "latest" })).time).toBe("2020-01-01T00:00:00Z");
+  });
+
+  it("by one cluster's word, bad news stays in that cluster's words", () => {
+    const last = copies.map((copy) => (copy.cluster === "north" ? { ...copy, seenMs: 99 } : copy));
+    expect(merged("latest", last)).toEqual({ ...north, observedGeneration: 7 });
+  });
+
+  it("by latest, the placement decides between those heard of at the same moment", () => {
+    const same = copies.map((copy) => ({ ...copy, seenMs: 5 }));
+    expect(merged("latest", same).endpoint).toEqual(west.endpoint);
+  });
+});
+
+describe("the owner's word on it", () => {
+  it("does not change how a Deployment is added up", () => {
+    const both = [aCopy("east", deployment.status), aCopy("west", deployment.status)];
+    expect(aggregate(factsOf(deployment, both, { strategy: "priority" })).readyReplicas).toBe(6);
+  });
+
+  const words: Record<string, ReturnType<typeof strategyOf>> = {
+    union: { strategy: "union" },
+    latest: { strategy: "latest" },
+    sum: {
+      strategy: undefined,
+      problem: 'tmc.kcp.io/status-strategy is "sum", which is none of union, intersection, priority, latest',
+    },
+  };
+  it.each(Object.entries(words))("is read from the annotation: %s", (word, wish) => {
+    expect(strategyOf({ "tmc.kcp.io/status-strategy": word })).toEqual(wish);
+  });
+
+  it("goes before the placement's, and that before the definition's", () => {
+    const others = { placement: "Priority", type: "union" as const };
+    expect(strategyOf({ "tmc.kcp.io/status-strategy": "latest" }, others).strategy).toBe("latest");
+    expect(strategyOf({}, others).strategy).toBe("priority");
+    expect(strategyOf({}, { type: "union" }).strategy).toBe("union");
+    // What makes no sense says nothing.
+    expect(strategyOf({ "tmc.kcp.io/status-strategy": "vote" }, others)).toMatchObject({ strategy: "priority" });
+  });
+
+  it("may be left out", () => {
+    expect(strategyOf(undefined)).toEqual({ strategy: undefined });
+    expect(strategyOf({})).toEqual({ strategy: undefined });
+  });
+});
