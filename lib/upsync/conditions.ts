@@ -1,0 +1,92 @@
+import { type Condition, type DecidedCondition, withCondition } from "../model/condition.ts";
+import { workloadAddress } from "../model/key.ts";
+import type { Problem } from "./opt-in.ts";
+import type { Survey } from "./survey.ts";
+
+/** The conditions of a registration that are upsync's. */
+export const upsyncConditions = ["UpsyncReady", "UpsyncConflict", "UpsyncHeld"] as const;
+
+export type ConditionFacts = Readonly<{
+  before: readonly Condition[];
+  /** Whether anything is asked for. */
+  isAsked: boolean;
+  problems: readonly Problem[];
+  /** Undefined while the cluster is not heard from: what was said of it stays. */
+  survey: Survey | undefined;
+  /** What the workspace refuses, in its words, by the names of keys. */
+  refused: ReadonlyMap<string, string>;
+  now: string;
+}>;
+
+/** As many names as a message bears. */
+const mostShown = 5;
+
+/** Says what came of what a registration asks for; the list itself is given back when nothing differs. */
+export function decideConditions(facts: ConditionFacts): readonly Condition[] {
+  const { before, isAsked, problems, survey, refused, now } = facts;
+  const isOurs = ({ type }: Condition): boolean => upsyncConditions.some((each) => each === type);
+  if (!isAsked) return before.some(isOurs) ? before.filter((each) => !isOurs(each)) : before;
+  const wanted: DecidedCondition[] = [];
+  const ready = readiness(problems, survey, refused);
+  if (ready !== undefined) wanted.push(ready);
+  if (survey !== undefined) {
+    const has = (name: string): boolean => before.some(({ type }) => type === name);
+    const { taken, held } = survey;
+    if (taken.length > 0 || has("UpsyncConflict")) wanted.push(conflict(taken));
+    if (held !== undefined || has("UpsyncHeld")) {
+      wanted.push(
+        held === undefined
+          ? { type: "UpsyncHeld", status: "False", reason: "NothingHeld", message: "" }
+          : { type: "UpsyncHeld", status: "True", severity: "Warning", reason: "DeletionsHeld", message: held },
+      );
+    }
+  }
+  return wanted.reduce((conditions, each) => withCondition(conditions, each, now), before);
+}
+
+function readiness(
+  problems: readonly Problem[],
+  survey: Survey | undefined,
+  refused: ReadonlyMap<string, string>,
+): DecidedCondition | undefined {
+  const missing = [...new Set((survey?.homeless ?? []).map(namespaceIn))];
+  const all: readonly Problem[] = [
+    ...problems,
+    ...(missing.length === 0
+      ? []
+      : [{ reason: "NamespaceMissing" as const, message: `the workspace has no namespace ${listed(missing)}` }]),
+    ...[...refused]
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .slice(0, mostShown)
+      .map(([name, words]) => ({ reason: "Refused" as const, message: `${readable(name)}: ${words}` })),
+  ];
+  const [first] = all;
+  if (first !== undefined) {
+    const message = all.map((each) => each.message).join("; ");
+    return { type: "UpsyncReady", status: "False", severity: "Warning", reason: first.reason, message };
+  }
+  // Not heard from: nobody knows.
+  if (survey === undefined) return undefined;
+  return { type: "UpsyncReady", status: "True", reason: "Upsynced", message: "" };
+}
+
+function conflict(taken: readonly string[]): DecidedCondition {
+  if (taken.length === 0) return { type: "UpsyncConflict", status: "False", reason: "NoConflict", message: "" };
+  const message = `the workspace has another object of the name: ${listed(taken.map(readable))}`;
+  return { type: "UpsyncConflict", status: "True", severity: "Warning", reason: "NameTaken", message };
+}
+
+function listed(names: readonly string[]): string {
+  const rest = names.length - mostShown;
+  return names.slice(0, mostShown).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
+}
+
+/** `deployments shop/web` */
+function readable(name: string): string {
+  const address = workloadAddress({ name });
+  return address === undefined ? name : `${address.type.plural} ${address.namespace}/${address.name}`;
+}
+
+function namespaceIn(name: string): string {
+  return workloadAddress({ name })?.namespace ?? name;
+}

@@ -1,0 +1,103 @@
+import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import { faultOf, oneLine } from "../kube/errors.ts";
+import type { WorkloadAddress, WorkloadKey } from "../model/key.ts";
+import { birthplaceOf } from "../sync/birth-mark.ts";
+import type { WorkloadType } from "../sync/hub.ts";
+import { registrationKey } from "../sync/scene.ts";
+import type { Workload } from "../sync/terms.ts";
+import type { Birth, Claim, Facts, Upstream } from "./decide.ts";
+import type { Subject } from "./headcount.ts";
+import { isOptedIn, isReady, type OptIn, optInsOf } from "./opt-in.ts";
+import { portraitOfUpstream, printOf } from "./portrait.ts";
+import type { UpsyncTools } from "./tools.ts";
+
+/** The name of a workload, which clusters may have objects under. */
+export type Name = Readonly<{ key: WorkloadKey; address: WorkloadAddress; type: WorkloadType }>;
+
+/** All that one look at a name is about. */
+export type Scene = Readonly<{
+  name: Name;
+  upstream: Workload | undefined;
+  facts: Facts;
+  /** The registrations that opt in to the type, by name. */
+  subjects: ReadonlyMap<string, Subject>;
+  /** Whether a cluster that counts as ready could not be asked. */
+  isUnheard: boolean;
+}>;
+
+/** Gathers what is known of a name; undefined when no cluster has ever had to do with it. */
+export async function observe(
+  tools: UpsyncTools,
+  name: Name,
+  registrations: readonly ClusterRegistration[],
+  signal: AbortSignal,
+): Promise<Scene | undefined> {
+  const { key, address, type } = name;
+  const { namespace } = address;
+  const subjects = new Map<string, Subject>();
+  for (const registration of registrations) {
+    if (registration.spec.upsync === undefined) continue;
+    const { optIns } = optInsOf(registration, tools.workloads.types);
+    if (!optIns.some((each) => each.type === type)) continue;
+    const own = registration.metadata.name ?? "";
+    subjects.set(own, { key: registrationKey(key.cluster, own), registration, optIns });
+  }
+  if (subjects.size === 0) return undefined;
+  const known = [...subjects].map(([registration, { key: cluster }]) => ({
+    registration,
+    birth: tools.births.peek({ cluster, at: address }),
+  }));
+  const upstream = await tools.workloads.read(key, signal);
+  const seen = upstream && upstreamOf(upstream, name);
+  const home = seen?.birthplace?.registration;
+  const claims: Claim[] = [];
+  for (const { registration, birth } of known) {
+    const subject = subjects.get(registration);
+    const optIn = subject?.optIns.find((each) => each.type === type);
+    if (subject === undefined || optIn === undefined) continue;
+    if (birth?.kind === "born") claims.push({ registration, birth });
+    else if (registration === home && isOptedIn(optIn.rules, { namespace, labels: upstream?.metadata.labels })) {
+      claims.push({ registration, birth: await ask(tools, name, { subject, optIn }, signal) });
+    }
+  }
+  if (claims.length === 0) return undefined;
+  const labels = upstream === undefined ? await tools.workloads.namespaceLabels(key.cluster, namespace, signal) : {};
+  return {
+    name,
+    upstream,
+    subjects,
+    isUnheard: claims.some(({ registration, birth }) => {
+      const subject = subjects.get(registration);
+      return birth.kind === "unknown" && subject !== undefined && isReady(subject.registration);
+    }),
+    facts: { upstream: seen, claims, hasNamespace: labels !== undefined, agreed: tools.notes.agreed(key) },
+  };
+}
+
+function upstreamOf(object: Workload, { key, type }: Name): Upstream {
+  const { apiVersion, kind } = type;
+  const { metadata } = object;
+  return {
+    uid: metadata.uid ?? "",
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    print: printOf(portraitOfUpstream({ ...object, apiVersion, kind })),
+    birthplace: birthplaceOf({ apiVersion, kind, metadata }, key.cluster),
+  };
+}
+
+/** Asks the cluster itself; one that cannot be asked says nothing. */
+async function ask(
+  { births }: UpsyncTools,
+  { address }: Name,
+  { subject, optIn }: Readonly<{ subject: Subject; optIn: OptIn }>,
+  signal: AbortSignal,
+): Promise<Birth> {
+  if (!isReady(subject.registration)) return { kind: "unknown", why: "the cluster is not heard from" };
+  try {
+    return await births.ask({ cluster: subject.key, at: address }, optIn, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (faultOf(error) === undefined) throw error;
+    return { kind: "unknown", why: oneLine(error instanceof Error ? error.message : "it cannot be asked") };
+  }
+}

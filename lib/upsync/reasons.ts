@@ -1,0 +1,29 @@
+/** Why upsync does not do all that a registration asks for, in one word each; docs/reasons.md explains them. */
+export const upsyncReasons = {
+  Upsynced: "Everything that was born on the cluster and is opted in is in the workspace.",
+  TypeNotOffered: "A type in `spec.upsync` is none that TMC offers itself, so it may not write it in the workspace.",
+  TypeNotServed: "The cluster does not serve a type in `spec.upsync`; it heals when it does.",
+  NamespaceMissing:
+    "An object's namespace is not in the workspace. TMC may not make namespaces there; it goes on once somebody has.",
+  Refused: "The workspace refuses an object; the message has its words.",
+  NameTaken: "The workspace has an object of that name that was not born there; nothing is overwritten.",
+  NoConflict: "No name is taken any more.",
+  DeletionsHeld: "Many objects went from the cluster at once; somebody has to confirm that.",
+  NothingHeld: "Nothing is held any more.",
+} as const;
+export type UpsyncReason = keyof typeof upsyncReasons;
+
+/** The part of the reasons page that is about upsync. */
+export function upsyncReasonsSection(): string {
+  return [
+    "",
+    "## What came of the objects that were born on a cluster",
+    "",
+    "The conditions `UpsyncReady`, `UpsyncConflict` and `UpsyncHeld` of a ClusterRegistration with `spec.upsync` have one of these reasons:",
+    "",
+    "| Reason | Meaning |",
+    "| --- | --- |",
+    ...Object.entries(upsyncReasons).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`),
+    "",
+  ].join("\n");
+}

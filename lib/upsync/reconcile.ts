@@ -1,0 +1,166 @@
+import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import { faultOf, oneLine } from "../kube/errors.ts";
+import { type WorkloadKey, workloadAddress } from "../model/key.ts";
+import type { KubeObject } from "../model/kube-object.ts";
+import { checkAgain, settled, soonest } from "../model/next.ts";
+import type { Work } from "../queue/work-queue.ts";
+import type { Birthplace } from "../sync/birth-mark.ts";
+import { registrationKey } from "../sync/scene.ts";
+import type { Workload } from "../sync/terms.ts";
+import { isBorn } from "./born.ts";
+import { type Act, decide, type Hindrance } from "./decide.ts";
+import { headcount } from "./headcount.ts";
+import { type Name, observe, type Scene } from "./observe.ts";
+import { isOptedIn } from "./opt-in.ts";
+import { portraitOfBorn, portraitOfUpstream, printOf, upstreamObject } from "./portrait.ts";
+import type { UpsyncTools } from "./tools.ts";
+
+/**
+ * Creates the work on the names of workloads: what was born under a name on a cluster that opts in is in the workspace, as
+ * that cluster says, for as long as the cluster has it.
+ *
+ * It is done under the key of the workload, before that is synced: one at a time for a name, whichever clusters have it.
+ */
+export function upsyncReconciler(tools: UpsyncTools): Work<WorkloadKey> {
+  return async ({ key }, signal) => {
+    const address = workloadAddress(key);
+    const type = tools.workloads.types.find(
+      (each) =>
+        address !== undefined &&
+        each.type.plural === address.type.plural &&
+        each.type.group === address.type.group &&
+        each.type.version === address.type.version,
+    );
+    if (address === undefined || type?.isOffered !== true || !tools.isListed(key.cluster)) return settled;
+    const name: Name = { key, address, type };
+    const registrations = await tools.hub.list<ClusterRegistration & KubeObject>(
+      "ClusterRegistration",
+      key.cluster,
+      signal,
+    );
+    const scene = await observe(tools, name, registrations, signal);
+    if (scene === undefined) {
+      tools.notes.hinder(key, "");
+      return settled;
+    }
+    const { act, hindrances } = decide({ ...scene.facts, held: await heldAt(tools, scene, signal) });
+    const isDone = await perform(tools, scene, act, signal);
+    report(tools, scene, hindrances);
+    return !isDone || scene.isUnheard ? checkAgain(tools.settings.retrySeconds) : settled;
+  };
+}
+
+/** Why the object must not go although its origin has; asked for only where it would. */
+async function heldAt(tools: UpsyncTools, { name, facts, subjects }: Scene, signal: AbortSignal) {
+  const home = facts.claims.find(({ registration }) => registration === facts.upstream?.birthplace?.registration);
+  const subject = subjects.get(home?.registration ?? "");
+  if (home === undefined || subject === undefined || (home.birth.kind !== "absent" && home.birth.kind !== "other"))
+    return undefined;
+  const counted = await headcount(tools, subject, signal);
+  // Who does not watch the cluster cannot know how many go; whoever does is told of it too.
+  if (counted === undefined) return "it is not known how many go";
+  // Its own end may be news to the watch.
+  return counted.vanished.includes(name.key.name) ? counted.held : "it is not known yet how many go";
+}
+
+/** Does what was decided; answers whether it is done, or has to be tried again. */
+async function perform(tools: UpsyncTools, scene: Scene, act: Act, signal: AbortSignal): Promise<boolean> {
+  if (act.do === "nothing") return true;
+  const { name, upstream } = scene;
+  const home = registrationKey(name.key.cluster, act.registration);
+  if (act.do === "remove") {
+    if (upstream === undefined) return true;
+    await tools.born.removeWorkload(name.key, upstream, signal);
+    tools.notes.remove(home, name.key);
+    tools.onUpsync?.("removed");
+    return true;
+  }
+  const born = await readBorn(tools, scene, act.registration, signal);
+  if (born === "unheard") return false;
+  // Gone, or not meant any more, since it was looked at: the watch tells of it.
+  if (born === undefined) return true;
+  try {
+    await write(tools, { scene, born, registration: act.registration }, signal);
+    tools.notes.refuse(home, name.key.name, undefined);
+    tools.onUpsync?.(act.do === "create" ? "created" : "changed");
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    const fault = faultOf(error);
+    if (fault !== "invalid" && fault !== "forbidden") throw error;
+    tools.notes.refuse(home, name.key.name, oneLine(error instanceof Error ? error.message : fault));
+    tools.wake([home]);
+    return true;
+  }
+}
+
+/** The object as its cluster has it now, if it is still one to be made known. */
+async function readBorn(
+  { births }: UpsyncTools,
+  { name, subjects }: Scene,
+  registration: string,
+  signal: AbortSignal,
+): Promise<KubeObject | "unheard" | undefined> {
+  const subject = subjects.get(registration);
+  const optIn = subject?.optIns.find(({ type }) => type === name.type);
+  if (subject === undefined || optIn === undefined) return undefined;
+  try {
+    const object = await births.read({ cluster: subject.key, at: name.address }, signal);
+    if (object === undefined || object.metadata.deletionTimestamp !== undefined || !isBorn(object)) return undefined;
+    const { namespace } = name.address;
+    return isOptedIn(optIn.rules, { namespace, labels: object.metadata.labels }) ? object : undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (faultOf(error) === undefined) throw error;
+    return "unheard";
+  }
+}
+
+async function write(
+  { born: hub, notes }: UpsyncTools,
+  { scene, born, registration }: Readonly<{ scene: Scene; born: KubeObject; registration: string }>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name, upstream } = scene;
+  const { key, address, type } = name;
+  const { apiVersion, kind } = type;
+  const { namespace, name: ownName } = address;
+  const uid = born.metadata.uid ?? "";
+  const birthplace: Birthplace = {
+    cluster: key.cluster,
+    registration,
+    apiVersion,
+    kind,
+    namespace,
+    name: ownName,
+    uid,
+  };
+  const portrait = portraitOfBorn({ ...born, apiVersion, kind });
+  const wanted = upstreamObject(portrait, birthplace, upstream);
+  const after: Workload =
+    upstream === undefined
+      ? await hub.createWorkload(key, wanted, signal)
+      : await hub.writeWorkload(key, upstream, wanted, signal);
+  const print = printOf(portraitOfUpstream({ ...after, apiVersion, kind }));
+  notes.agree(key, { born: printOf(portrait), upstream: print });
+}
+
+/** Tells what stands in the way once: people by an Event, and the registration, which says so in its conditions. */
+function report({ workloads, notes, wake }: UpsyncTools, { name, upstream }: Scene, all: readonly Hindrance[]): void {
+  if (!notes.hinder(name.key, JSON.stringify(all))) return;
+  wake(all.map(({ registration }) => registrationKey(name.key.cluster, registration)));
+  if (upstream === undefined) return;
+  for (const { registration, reason, message } of all) {
+    if (reason !== "NameTaken") continue;
+    const words = `cluster ${registration} has one of that name, which is not made known: ${message}`;
+    workloads.tell(name.key, upstream, { type: "Warning", reason: "UpsyncConflict", message: words });
+  }
+}
+
+/** Does one thing after another with the same key, and comes back as soon as either wants to. */
+export function inTurn(first: Work<WorkloadKey>, then: Work<WorkloadKey>): Work<WorkloadKey> {
+  return async (item, signal) => {
+    const next = await first(item, signal);
+    return soonest(next, await then(item, signal));
+  };
+}

@@ -1,0 +1,26 @@
+import type { Clock } from "../model/clock.ts";
+import type { Hub } from "../model/hub.ts";
+import type { WorkKey } from "../model/key.ts";
+import type { WorkloadHub } from "../sync/hub.ts";
+import type { SyncSettings } from "../sync/settings.ts";
+import type { Births } from "./births.ts";
+import type { BornHub } from "./hub.ts";
+import type { Notes } from "./notes.ts";
+
+/** What upsync works with. */
+export type UpsyncTools = Readonly<{
+  /** Registrations. */
+  hub: Pick<Hub, "read" | "list" | "writeStatus">;
+  workloads: Pick<WorkloadHub, "read" | "list" | "types" | "namespaceLabels" | "tell">;
+  born: BornHub;
+  births: Births;
+  notes: Notes;
+  clock: Pick<Clock, "now">;
+  settings: Pick<SyncSettings, "brake" | "retrySeconds" | "refusedSeconds">;
+  /** Whether all of a logical cluster has been seen: until then nothing is decided about it. */
+  isListed: (cluster: string) => boolean;
+  /** Has keys looked at. */
+  wake: (keys: readonly WorkKey[]) => void;
+  /** Hears of every write to a workspace, for counting. */
+  onUpsync?: ((did: "created" | "changed" | "removed") => void) | undefined;
+}>;
