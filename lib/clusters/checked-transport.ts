@@ -10,10 +10,10 @@ export type OpenWithLookup = (endpoint: Endpoint, options: Readonly<{ lookup?: L
 
 /**
  * Opens transports that hold servers named by tenants to the rules. Whatever is refused is so when something is sent, with
- * the fault "forbidden": a name may lead elsewhere the next time.
+ * the fault "forbidden": a name may lead elsewhere the next time. Names are asked of `resolve`, or of the system.
  */
-export function checkedTransports(rules: EndpointRules, open: OpenWithLookup): OpenTransport {
-  const lookup = createCheckedLookup(rules);
+export function checkedTransports(rules: EndpointRules, open: OpenWithLookup, resolve?: LookupFunction): OpenTransport {
+  const lookup = createCheckedLookup(rules, resolve);
   return (endpoint, { givenBy }) => {
     if (givenBy !== "tenant") return open(endpoint, {});
     // A connection to a bare address looks nothing up.

@@ -1,6 +1,7 @@
 import { lookup as systemLookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import { ControllerError } from "../model/fault.ts";
+import { carriedAddresses, carriers } from "./carried-address.ts";
 
 export type EndpointRules = Readonly<{
   /**
@@ -17,18 +18,21 @@ export type EndpointRules = Readonly<{
 
 type Range = readonly [network: string, prefix: number];
 
-/** Where credentials of the machine itself are handed out, or nothing at all. */
-const neverAllowed: readonly Range[] = [
-  ["0.0.0.0", 8],
+/** Where credentials of the machine itself are handed out. */
+const credentialRanges: readonly Range[] = [
   ["169.254.0.0", 16], // link-local, and the metadata services of most clouds
   ["100.100.100.200", 32], // metadata of Alibaba Cloud
   ["168.63.129.16", 32], // the host's own service on Azure
   ["192.0.0.192", 32], // metadata of Oracle Cloud
-  ["224.0.0.0", 3], // multicast, reserved, broadcast
-  ["::", 128],
   ["fe80::", 10],
   ["fd00:ec2::254", 128], // metadata of AWS over IPv6
   ["fd20:ce::254", 128], // metadata of Google Cloud over IPv6
+];
+/** Where no server can be. */
+const nowhereRanges: readonly Range[] = [
+  ["0.0.0.0", 8],
+  ["224.0.0.0", 3], // multicast, reserved, broadcast
+  ["::", 128],
   ["ff00::", 8],
 ];
 const privateRanges: readonly Range[] = [
@@ -42,14 +46,6 @@ const privateRanges: readonly Range[] = [
   ["::1", 128],
   ["fc00::", 7],
   ["fec0::", 10],
-];
-/** Addresses that carry an IPv4 address inside; the way out of them may lead to the one that is carried. */
-const carriers: readonly Range[] = [
-  ["64:ff9b::", 96],
-  ["64:ff9b:1::", 48],
-  ["2002::", 16],
-  ["2001::", 32],
-  ["::", 96],
 ];
 const metadataNames: ReadonlySet<string> = new Set(["metadata", "metadata.google.internal", "instance-data"]);
 
@@ -75,9 +71,10 @@ const listOf = (ranges: readonly Range[]): BlockList => {
   for (const [network, prefix] of ranges) list.addSubnet(network, prefix, isIP(network) === 6 ? "ipv6" : "ipv4");
   return list;
 };
-const never = listOf(neverAllowed);
+const never = listOf([...credentialRanges, ...nowhereRanges]);
+const credentialed = listOf(credentialRanges);
 const nearby = listOf(privateRanges);
-const carrying = listOf(carriers);
+const carrying = listOf(carriers.map(({ network, prefix }) => [network, prefix]));
 
 /** Says why a tenant may not have us connect to an address; undefined when it may. */
 export function addressRefusal(
@@ -87,7 +84,10 @@ export function addressRefusal(
   const family = isIP(address);
   if (family === 0) return "its address is not an IP address";
   const kind = family === 6 ? "ipv6" : "ipv4";
-  if (never.check(address, kind)) return "its address is link-local or a metadata service's";
+  const carried = kind === "ipv6" ? carriedAddresses(address) : [];
+  if (never.check(address, kind) || carried.some((each) => credentialed.check(each, "ipv4"))) {
+    return "its address is link-local or a metadata service's";
+  }
   if (allowPrivateEndpoints) return undefined;
   const allowed = allowedRanges.map(rangeOf).filter((range) => range !== undefined);
   if (allowed.length > 0 && listOf(allowed).check(address, kind)) return undefined;

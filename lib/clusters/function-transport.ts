@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import { createHttpsTransport } from "../kube/https-transport.ts";
 import { checkedTransports } from "./checked-transport.ts";
 import type { OpenTransport } from "./connections.ts";
@@ -9,8 +10,10 @@ const largestBodyBytes = 64 * 1024 * 1024;
 const connections = 4;
 
 /** Opens connections for functions, which start fast; servers that tenants name are checked as the rules say. */
-export function functionTransports(rules: EndpointRules): OpenTransport {
-  return checkedTransports(rules, (endpoint, { lookup }) =>
-    createHttpsTransport(endpoint, { connections, largestBodyBytes, lookup }),
+export function functionTransports(rules: EndpointRules, resolve?: LookupFunction): OpenTransport {
+  return checkedTransports(
+    rules,
+    (endpoint, { lookup }) => createHttpsTransport(endpoint, { connections, largestBodyBytes, lookup }),
+    resolve,
   );
 }

@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import { createUndiciTransport } from "../kube/undici-transport.ts";
 import { checkedTransports } from "./checked-transport.ts";
 import type { OpenTransport } from "./connections.ts";
@@ -9,8 +10,10 @@ const largestBodyBytes = 64 * 1024 * 1024;
 const connections = 2;
 
 /** Opens pooled connections for processes that live long; servers that tenants name are checked as the rules say. */
-export function pooledTransports(rules: EndpointRules): OpenTransport {
-  return checkedTransports(rules, (endpoint, { lookup }) =>
-    createUndiciTransport(endpoint, { connections, largestBodyBytes, lookup }),
+export function pooledTransports(rules: EndpointRules, resolve?: LookupFunction): OpenTransport {
+  return checkedTransports(
+    rules,
+    (endpoint, { lookup }) => createUndiciTransport(endpoint, { connections, largestBodyBytes, lookup }),
+    resolve,
   );
 }

@@ -14,12 +14,18 @@ export type RenewedHubOptions = Readonly<{
   openTransport: (endpoint: Endpoint) => Transport;
   clock: Clock;
   random: () => number;
+  /** How long they are used before they are read again. @default five minutes */
+  rememberMs?: number | undefined;
+  /** Hears that others than before are used from now on. */
+  onRenewed?: (() => void) | undefined;
+  /** Hears that they cannot be read; the last ones are used on. */
+  onTrouble?: ((error: unknown) => void) | undefined;
 }>;
 
 /** A hub's credentials as they were read, with the connections that are made with them. */
 type Way = Readonly<{ endpoint: Endpoint; fingerprint: string; transport: Transport }>;
 
-const rememberMs = 5 * 60_000;
+const defaultRememberMs = 5 * 60_000;
 const rememberWhileDownMs = 10_000;
 /** However many calls the hub refuses, the credentials are read no more often than this. */
 const shortestRereadMs = 5_000;
@@ -32,7 +38,7 @@ const shortestRereadMs = 5_000;
  * Host, certificates and token may change so; the path below the host stays what it was at the start.
  */
 export async function openRenewedHub(options: RenewedHubOptions): Promise<KubeClient> {
-  const { place, readEndpoint, openTransport, clock, random } = options;
+  const { place, readEndpoint, openTransport, clock, random, rememberMs = defaultRememberMs } = options;
   const remembered = createRemembered<Way>({ clock, random });
   const forEver = new AbortController().signal;
   let current: Way | undefined;
@@ -54,6 +60,7 @@ export async function openRenewedHub(options: RenewedHubOptions): Promise<KubeCl
     // Watches end with it and go on over the new one; a failure to close is of no use to anyone.
     before?.transport.close().catch(() => {});
     if (closed) await current.transport.close();
+    if (before !== undefined) options.onRenewed?.();
     return current;
   };
   /** What was good a moment ago is better than nothing, even where the hub has refused it once. */
@@ -64,6 +71,7 @@ export async function openRenewedHub(options: RenewedHubOptions): Promise<KubeCl
       return { value: await read(), rememberMs };
     } catch (error) {
       if (current === undefined) throw error;
+      options.onTrouble?.(error);
       return { value: current, rememberMs: rememberWhileDownMs };
     } finally {
       reading = false;

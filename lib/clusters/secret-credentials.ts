@@ -56,7 +56,10 @@ export function createSecretCredentials(options: SecretCredentialsOptions): Cred
       secret = await hub.readSecret({ cluster: key.cluster, namespace, name }, signal);
     } catch (error) {
       if (error instanceof ClaimNotAccepted) return notConfigured(claimWords(where), "PermissionClaimNotAccepted");
-      if (faultOf(error) !== "forbidden") throw error;
+      const fault = faultOf(error);
+      // A namespace can be any text, and some would lead to something else than a secret.
+      if (fault === "invalid") return notConfigured(`${where}: is not the name of a secret`);
+      if (fault !== "forbidden") throw error;
       return notConfigured(`${where}: the workspace does not let TMC read secrets`);
     }
     if (secret === undefined) return notConfigured(`${where} is not there`);

@@ -7,7 +7,7 @@ import type { Endpoint, Transport } from "../kube/transport.ts";
 import type { Clock } from "../model/clock.ts";
 import { ControllerError } from "../model/fault.ts";
 import { parseCredentialText } from "./credential-text.ts";
-import { openRenewedHub } from "./renewed-hub.ts";
+import { openRenewedHub, type RenewedHubOptions } from "./renewed-hub.ts";
 import { readSecretText, type SecretsManager } from "./secrets-manager.ts";
 
 /** How the hub is reached. */
@@ -41,24 +41,32 @@ export function openSecretHub(options: SecretHubOptions): Promise<KubeClient> {
   return openRenewedHub({ place, readEndpoint, openTransport, clock, random });
 }
 
+export type FileHubOptions = HubOptions &
+  Pick<RenewedHubOptions, "rememberMs" | "onRenewed" | "onTrouble"> &
+  Readonly<{
+    path: string;
+    /** How messages name the file. @default `kubeconfig <path>` */
+    place?: string | undefined;
+  }>;
+
 /** Opens the hub with a kubeconfig of our own, which may name other files; a new one in its place is taken up likewise. */
-export function openFileHub({
-  path,
-  server,
-  openTransport,
-  clock,
-  random = Math.random,
-}: HubOptions & Readonly<{ path: string }>): Promise<KubeClient> {
-  const place = `kubeconfig ${path}`;
+export function openFileHub(options: FileHubOptions): Promise<KubeClient> {
+  const { path, place = `kubeconfig ${path}`, server, clock, random = Math.random } = options;
   const readEndpoint = async (): Promise<Endpoint> => {
     const text = await readFile(path, "utf8").catch((error: unknown) => {
-      throw new ControllerError("invalid", `${place}: cannot be read`, { cause: error });
+      throw new ControllerError("invalid", `${place}: ${whyUnreadable(error)}`, { cause: error });
     });
     return sayingWhere(place, () =>
       movedTo(server, parseKubeconfig(text, { allow: "files", directory: dirname(path), clock }).endpoint),
     );
   };
-  return openRenewedHub({ place, readEndpoint, openTransport, clock, random });
+  const { openTransport, rememberMs, onRenewed, onTrouble } = options;
+  return openRenewedHub({ place, readEndpoint, openTransport, clock, random, rememberMs, onRenewed, onTrouble });
+}
+
+function whyUnreadable(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "cannot be read";
+  return code === "ENOENT" ? "there is no such file" : code;
 }
 
 const movedTo = (server: string | undefined, endpoint: Endpoint): Endpoint =>

@@ -27,7 +27,9 @@ export function listAt(value: unknown, ...path: readonly string[]): readonly unk
 
 /** The moment at a path, in milliseconds since the epoch; undefined where there is none. */
 export function momentAt(value: unknown, ...path: readonly string[]): number | undefined {
-  const moment = Date.parse(textAt(value, ...path));
+  const text = textAt(value, ...path);
+  // The parser takes nearly anything for a date: "5" is a day in 2001.
+  const moment = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(moment) ? undefined : moment;
 }
 

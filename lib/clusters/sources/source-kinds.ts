@@ -10,6 +10,11 @@ export const sourceKinds = [
 ] as const;
 export type SourceKind = (typeof sourceKinds)[number];
 
+/** Whether clusters are made known by anything but our own registrations. */
+export function hasForeign(sources: readonly SourceKind[]): boolean {
+  return sources.some((source) => source !== "clusterregistration");
+}
+
 /** A type that a source reads. */
 export type ReadType = ResourceType &
   Readonly<{

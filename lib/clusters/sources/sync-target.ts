@@ -1,4 +1,5 @@
 import { findCondition } from "../../model/condition.ts";
+import { parseDurationSeconds } from "../../model/duration.ts";
 import type { KubeObject } from "../../model/kube-object.ts";
 import { isQuantity } from "../../model/quantity.ts";
 import type { Pending, Reading } from "./cluster.ts";
@@ -43,6 +44,7 @@ export function readSyncTarget(object: KubeObject, { cluster, template, nowMs }:
         ...wayIn(origin, { secret, server }),
         capabilities: capabilitiesOf(object),
         taints: eviction.taints,
+        ...(eviction.afterSeconds === undefined ? {} : { evictAfterSeconds: eviction.afterSeconds }),
         unschedulable: valueAt(object, "spec", "unschedulable") === true,
       },
       status,
@@ -76,16 +78,22 @@ function capabilitiesOf(object: KubeObject): NonNullable<Spec["capabilities"]> {
   return [...available].map(([type, isAvailable]) => ({ type, available: isAvailable }));
 }
 
-/** `evictAfter` is a moment in the first TMC. Later it became a length of time, which is what tolerations of placements are for. */
-function evictionOf(object: KubeObject, nowMs: number): { taints: NonNullable<Spec["taints"]>; atMs?: number } {
+type Eviction = Readonly<{ taints: NonNullable<Spec["taints"]>; atMs?: number; afterSeconds?: number }>;
+
+/** `evictAfter` is a moment in the first TMC. Later it became a length of time, which counts from the loss of contact. */
+function evictionOf(object: KubeObject, nowMs: number): Eviction {
   const evictMs = momentAt(object, "spec", "evictAfter");
-  if (evictMs === undefined) return { taints: [] };
+  if (evictMs === undefined) {
+    const seconds = parseDurationSeconds(textAt(object, "spec", "evictAfter"));
+    return seconds === undefined ? { taints: [] } : { taints: [], afterSeconds: Math.ceil(seconds) };
+  }
   if (evictMs > nowMs) return { taints: [], atMs: evictMs };
   const timeAdded = new Date(evictMs).toISOString();
   return { taints: [{ key: evictTaint, effect: "NoExecute", timeAdded }] };
 }
 
-const heartbeatFields: readonly (readonly string[])[] = [
+/** Where the forms of a SyncTarget say when it was last heard of. */
+export const heartbeatFields: readonly (readonly string[])[] = [
   ["lastSyncerHeartbeatTime"],
   ["lastHeartbeatTime"],
   ["lastHeartbeat"],

@@ -31,6 +31,7 @@ function aFunction({ allowedRanges = ["127.0.0.0/8"], callAws }: { allowedRanges
   ends.push(() => connections.close());
   const hub = {
     read: async () => undefined,
+    confirm: async () => undefined,
     list: async () => [],
     writeStatus: async <T>(_: ObjectKey, seen: T) => seen,
     writeFinalizers: async <T>(_: ObjectKey, seen: T) => seen,

@@ -156,11 +156,17 @@ describe("a sync target that is to be left", () => {
     expect(cluster.changesAtMs).toBe(nowMs + 30_000);
   });
 
-  it("is not meant by a length of time", () => {
-    expect(read(aSyncTarget("east", { spec: { evictAfter: "5m" } }))).toMatchObject({
-      registration: { spec: { taints: [] } },
-      changesAtMs: undefined,
-    });
+  it("says by a length of time how long its work stays after it was lost", () => {
+    const cluster = asCluster(read(aSyncTarget("east", { spec: { evictAfter: "1m30s" } })));
+    expect(cluster).toMatchObject({ registration: { spec: { taints: [], evictAfterSeconds: 90 } } });
+    expect(cluster.changesAtMs).toBeUndefined();
+    expect(cluster.facts.evictAfterSeconds).toBe(90);
+  });
+
+  it.each(["", "soon", "5"])("says nothing by %j", (evictAfter) => {
+    const { registration } = read(aSyncTarget("east", { spec: { evictAfter } }));
+    expect(registration.spec).toMatchObject({ taints: [] });
+    expect(registration.spec.evictAfterSeconds).toBeUndefined();
   });
 });
 

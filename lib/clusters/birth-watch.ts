@@ -1,0 +1,195 @@
+import { faultOf } from "../kube/errors.ts";
+import type { Clock } from "../model/clock.ts";
+import { ControllerError } from "../model/fault.ts";
+import { formatKey, type ObjectKey, type WorkloadKey, workloadKey } from "../model/key.ts";
+import type { KubeObject } from "../model/kube-object.ts";
+import { type CopyAddress, copyOf } from "../sync/fleet.ts";
+import { syncedLabel } from "../sync/owner-mark.ts";
+import { type TypeId, typeId } from "../sync/workload-kinds.ts";
+import type { Births } from "../upsync/births.ts";
+import { isBorn } from "../upsync/born.ts";
+import { isOptedIn, type OptIn } from "../upsync/opt-in.ts";
+import { portraitOfBorn, printOf } from "../upsync/portrait.ts";
+import { type CallRate, defaultCallRate } from "./call-rate.ts";
+import type { ClientFor } from "./cluster-clients.ts";
+import { type ClusterGate, createClusterGate } from "./cluster-gate.ts";
+import { createCopyCache } from "./copy-cache.ts";
+import { type CopyLane, startCopyLane } from "./copy-lane.ts";
+import type { CopyTrouble } from "./copy-watch.ts";
+import { isNamedNotFound } from "./fleet-refusal.ts";
+import { createSites } from "./fleet-sites.ts";
+
+export type BirthWatchesOptions = Readonly<{
+  clientFor: ClientFor;
+  clock: Clock;
+  random: () => number;
+  relistSeconds: number;
+  /** How many calls each cluster gets for what is born there. */
+  rate?: CallRate | undefined;
+  /** The name, as a workload, of what was born, changed or went. Its logical cluster is always the registration's own. */
+  onChanged(key: WorkloadKey): void;
+  onTrouble(trouble: CopyTrouble): void;
+  /** A cluster does not accept its credentials: others should be found. */
+  onRefused?: ((registration: ObjectKey) => void) | undefined;
+}>;
+
+/** Watches clusters for what is born there. */
+export interface BirthWatches extends Births {
+  readonly size: number;
+  /** How many watches there are, and how many of them have not been open for too long. */
+  readonly watches: Readonly<{ all: number; down: number }>;
+  stop(): Promise<void>;
+}
+
+/** What a lane was begun for: with other rules it is another one. */
+type Lane = Readonly<{ lane: CopyLane; rules: string }>;
+type Site = Readonly<{ gate: ClusterGate; lanes: Map<TypeId, Lane> }>;
+
+/** Everything that carries our label is a copy, and those are watched by others. */
+const labelSelector = `!${syncedLabel}`;
+
+/**
+ * Creates watches that watch nothing yet.
+ *
+ * Of each object that is born and opted in no more is kept than its place, uid, version, a print of what it says, and its
+ * status; of any other nothing.
+ */
+export function createBirthWatches(options: BirthWatchesOptions): BirthWatches {
+  const { clientFor, clock, random, relistSeconds, onRefused, rate = defaultCallRate } = options;
+  const onSite = createSites({ clientFor, clock, rate, onRefused });
+  const sites = new Map<string, Site>();
+  const ending = new Set<Promise<void>>();
+
+  const end = ({ lane }: Lane): void => {
+    const ended = lane.stop().finally(() => ending.delete(ended));
+    ending.add(ended);
+  };
+  const start = (registration: ObjectKey, optIn: OptIn, gate: ClusterGate): CopyLane => {
+    const { type, apiVersion, kind } = optIn.type;
+    const { cluster } = registration;
+    return startCopyLane({
+      type,
+      apiVersion,
+      kind,
+      metadataOnly: false,
+      labelSelector,
+      trace: (object) => traceOfBorn(object, optIn),
+      open: (signal) => clientFor(registration, signal),
+      gate,
+      cache: createCopyCache(({ metadata, print }) => {
+        const { namespace = "", name = "" } = metadata;
+        return typeof print === "string" ? workloadKey(cluster, { type, namespace, name }).name : undefined;
+      }, printIn),
+      clock,
+      random,
+      relistSeconds,
+      onChanged: (names) => {
+        for (const name of names) options.onChanged({ cluster, kind: "Workload", name });
+      },
+      onTrouble: (trouble) => options.onTrouble({ registration, type, ...trouble }),
+      onRefused: () => onRefused?.(registration),
+    });
+  };
+  const laneAt = ({ cluster, at }: CopyAddress): CopyLane | undefined =>
+    sites.get(formatKey(cluster))?.lanes.get(typeId(at.type))?.lane;
+  const lanes = (): readonly Lane[] => [...sites.values()].flatMap((site) => [...site.lanes.values()]);
+  const read = ({ cluster, at }: CopyAddress, signal: AbortSignal): Promise<KubeObject | undefined> =>
+    onSite(cluster, signal, async ({ client }) => {
+      try {
+        return await client.get<KubeObject>(at, { signal });
+      } catch (error) {
+        if (isNamedNotFound(error, at.name)) return undefined;
+        if (faultOf(error) !== "not-found") throw error;
+        // A type that is not served, a proxy, another server: none of them says anything about this object.
+        const words = error instanceof Error ? error.message : "not found";
+        throw new ControllerError("unreachable", words, { cause: error });
+      }
+    });
+
+  return {
+    want: (registration, optIns) => {
+      const id = formatKey(registration);
+      const site = sites.get(id) ?? { gate: createClusterGate({ clock, random }), lanes: new Map<TypeId, Lane>() };
+      sites.set(id, site);
+      const wanted = new Map(optIns.map((each) => [typeId(each.type.type), each]));
+      for (const [type, lane] of site.lanes) {
+        const optIn = wanted.get(type);
+        if (optIn !== undefined && rulesOf(optIn) === lane.rules) continue;
+        end(lane);
+        site.lanes.delete(type);
+      }
+      for (const [type, optIn] of wanted) {
+        if (site.lanes.has(type)) continue;
+        site.lanes.set(type, { lane: start(registration, optIn, site.gate), rules: rulesOf(optIn) });
+      }
+    },
+    unwant: (registration) => {
+      const id = formatKey(registration);
+      for (const lane of sites.get(id)?.lanes.values() ?? []) end(lane);
+      sites.delete(id);
+    },
+    peek: (address) => {
+      const lane = laneAt(address);
+      const peek = lane?.isFresh === true ? lane.cache.peek(address.at) : undefined;
+      if (peek === undefined || peek.kind === "absent") return peek;
+      return { kind: "born", copy: peek.copy, print: peek.print ?? "" };
+    },
+    ask: async (address, optIn, signal) => {
+      const take = laneAt(address)?.cache.ask(address.at);
+      const object = await read(address, signal);
+      if (object === undefined) {
+        take?.(undefined);
+        return { kind: "absent" };
+      }
+      const { apiVersion, kind } = optIn.type;
+      const trace = traceOfBorn({ ...object, apiVersion, kind }, optIn);
+      take?.(trace);
+      const print = printIn(trace);
+      if (print === undefined) return { kind: "other", uid: object.metadata.uid ?? "" };
+      return { kind: "born", copy: copyOf(object), print };
+    },
+    read,
+    all: (registration) => {
+      const site = sites.get(formatKey(registration));
+      const all = [...(site?.lanes.values() ?? [])];
+      if (site === undefined || all.some(({ lane }) => !lane.isFresh)) return undefined;
+      return new Map(all.flatMap(({ lane }) => [...lane.cache.uids()]));
+    },
+    get size() {
+      return lanes().reduce((sum, { lane }) => sum + lane.cache.size, 0);
+    },
+    get watches() {
+      const all = lanes();
+      return { all: all.length, down: all.filter(({ lane }) => !lane.isFresh).length };
+    },
+    stop: async () => {
+      for (const lane of lanes()) end(lane);
+      sites.clear();
+      await Promise.all(ending);
+    },
+  };
+}
+
+const rulesOf = ({ rules }: OptIn): string => JSON.stringify(rules);
+
+const printIn = ({ print }: KubeObject): string | undefined => (typeof print === "string" ? print : undefined);
+
+/** Takes from an object all that is not kept of it; one without a `print` is not to be made known. */
+function traceOfBorn(object: KubeObject, { rules }: OptIn): KubeObject {
+  const { apiVersion, kind, metadata, status } = object;
+  const { name = "", namespace = "", uid = "", resourceVersion = "", generation, deletionTimestamp, labels } = metadata;
+  const isMeant = isBorn(object) && isOptedIn(rules, { namespace, labels });
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      namespace,
+      uid,
+      resourceVersion,
+      ...(generation === undefined ? {} : { generation }),
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    },
+    ...(isMeant ? { print: printOf(portraitOfBorn(object)), ...(status === undefined ? {} : { status }) } : {}),
+  };
+}

@@ -1,0 +1,465 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createCopyWatches } from "../../lib/clusters/copy-watch.ts";
+import { createFleet } from "../../lib/clusters/fleet.ts";
+import type { KubeClient } from "../../lib/kube/client.ts";
+import { faultOf } from "../../lib/kube/errors.ts";
+import { systemClock } from "../../lib/model/clock.ts";
+import type { Fault } from "../../lib/model/fault.ts";
+import type { ObjectKey, WorkloadAddress } from "../../lib/model/key.ts";
+import type { KubeObject, ResourceType } from "../../lib/model/kube-object.ts";
+import type { CopyAddress, Fleet } from "../../lib/sync/fleet.ts";
+import { manifestOf } from "../../lib/sync/manifest.ts";
+import { type Locator, namespaceOn } from "../../lib/sync/namespace-map.ts";
+import { marksOf, type Origin } from "../../lib/sync/owner-mark.ts";
+import type { Manifest } from "../../lib/sync/terms.ts";
+import {
+  definitionAnnotation,
+  definitionManifest,
+  fingerprintOfDefinition,
+  type TypeDefinition,
+} from "../../lib/sync/type-definition.ts";
+import { workloadKindsWith } from "../../lib/sync/workload-kinds.ts";
+import type { ServerUnderTest } from "./server-under-test.ts";
+import { configMaps, deployments, eventually, namespaces, secrets, unique } from "./vocabulary.ts";
+
+const signal = new AbortController().signal;
+const unserved: ResourceType = { group: "example.org", version: "v1", plural: "databases" };
+
+/** A tenant of a cluster: what it has there has names of its own. */
+type Tenancy = Readonly<{
+  client: KubeClient;
+  fleet: Fleet;
+  key: ObjectKey;
+  locator: Locator;
+  /** Its namespace on the cluster. */
+  namespace: string;
+  at: (type: ResourceType, name: string) => CopyAddress;
+  origin: (kind: string, name: string) => Origin;
+}>;
+
+/** What sync relies on from the clusters, held against embedded and real ones alike, with and without watches on them. */
+export function fleetContract(title: string, start: () => Promise<ServerUnderTest>): void {
+  describe(title, () => {
+    let server: ServerUnderTest;
+    beforeAll(async () => {
+      server = await start();
+    }, 120_000);
+    afterAll(async () => {
+      await server?.stop();
+    }, 60_000);
+
+    describe("asked each time", () => fleetCases(() => tenancy(server.admin, (key) => aFleet(server.admin, key))));
+    describe("watched", () => {
+      const watched = createCopyWatches({
+        hubId: "hub",
+        clientFor: async () => server.admin,
+        types: workloadKindsWith(),
+        clock: systemClock,
+        random: Math.random,
+        relistSeconds: 600,
+        onChanged: () => {},
+        onTrouble: () => {},
+      });
+      afterAll(() => watched.stop());
+      fleetCases(() =>
+        tenancy(server.admin, (key) => {
+          watched.want(key, [configMaps, deployments, secrets]);
+          return aFleet(server.admin, key, watched);
+        }),
+      );
+    });
+  });
+}
+
+const aFleet = (client: KubeClient, _key: ObjectKey, copies?: ReturnType<typeof createCopyWatches>): Fleet =>
+  createFleet({ clientFor: async () => client, copies, clock: systemClock, rate: { perSecond: 1_000, burst: 1_000 } });
+
+function tenancy(client: KubeClient, open: (key: ObjectKey) => Fleet): Tenancy {
+  const cluster = unique("lc");
+  const key: ObjectKey = { cluster, kind: "ClusterRegistration", name: "east" };
+  const locator: Locator = { hub: "hub", cluster, namespace: "shop" };
+  const namespace = namespaceOn(locator);
+  return {
+    client,
+    fleet: open(key),
+    key,
+    locator,
+    namespace,
+    at: (type, name) => ({ cluster: key, at: { type, namespace, name } }),
+    origin: (kind, name) => ({
+      ...locator,
+      registration: "east",
+      apiVersion: kind === "Deployment" ? "apps/v1" : "v1",
+      kind,
+      name,
+    }),
+  };
+}
+
+/** The fault that a call ends with, and its words. */
+async function failureOf(call: Promise<unknown>): Promise<Readonly<{ fault: Fault | undefined; message: string }>> {
+  try {
+    await call;
+  } catch (error) {
+    return { fault: faultOf(error), message: error instanceof Error ? error.message : "" };
+  }
+  throw new Error("expected a failure");
+}
+
+const aMap = ({ origin, namespace }: Tenancy, name: string, data: Record<string, string> = { a: "1" }): Manifest =>
+  manifestOf(
+    { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data },
+    { origin: origin("ConfigMap", name), namespace },
+  );
+
+const aDeployment = ({ origin, namespace }: Tenancy, name: string, spec: object = {}): Manifest =>
+  manifestOf(
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { app: name } },
+        template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: "main", image: "nginx" }] } },
+        ...spec,
+      },
+    },
+    { origin: origin("Deployment", name), namespace },
+  );
+
+const definitions: ResourceType = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
+
+/** A type that a cluster can be given, in a group of its own. */
+function aType(name: string, properties: object = {}, version = "v1") {
+  const group = `${name}.example.org`;
+  const schema = { openAPIV3Schema: { type: "object", properties: { spec: { type: "object", properties } } } };
+  const spec = {
+    group,
+    scope: "Namespaced",
+    names: { plural: "databases", singular: "database", kind: "Database", listKind: "DatabaseList" },
+    versions: [{ name: version, served: true, storage: true, schema }],
+  };
+  const fingerprint = fingerprintOfDefinition(spec);
+  const definition: TypeDefinition = { name: `databases.${group}`, version, kind: "Database", spec, fingerprint };
+  return { type: { group, version, plural: "databases" }, definition, hub: "hub" };
+}
+
+/** A copy that is there. */
+async function aCopy(tenant: Tenancy, name = "settings"): Promise<KubeObject> {
+  await tenant.fleet.ensureNamespace(tenant.key, tenant.locator, signal);
+  return tenant.fleet.apply(tenant.at(configMaps, name), aMap(tenant, name), signal);
+}
+
+/** Something of that name that somebody else has made. */
+async function aStranger({ client, namespace }: Tenancy, name: string, metadata: object = {}): Promise<KubeObject> {
+  const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, ...metadata }, data: { theirs: "yes" } };
+  return client.create({ type: configMaps, namespace }, object);
+}
+
+const dataOf = (object: KubeObject | undefined): unknown => object?.data;
+
+function fleetCases(makeTenant: () => Tenancy): void {
+  const getOf = ({ client }: Tenancy, at: WorkloadAddress): Promise<KubeObject> => client.get<KubeObject>(at);
+
+  it("writes a copy, and sees it from then on", async () => {
+    const tenant = makeTenant();
+    const { fleet, key, locator, at, origin } = tenant;
+    const web = at(deployments, "web");
+    await fleet.ensureNamespace(key, locator, signal);
+    expect(await fleet.see(web, origin("Deployment", "web"), signal)).toEqual({ kind: "absent" });
+    expect(await fleet.read(web, signal)).toBeUndefined();
+    const { metadata } = await fleet.apply(web, aDeployment(tenant, "web"), signal);
+    const sighting = await fleet.see(web, origin("Deployment", "web"), signal);
+    expect(sighting).toMatchObject({
+      kind: "there",
+      copy: { uid: metadata.uid, generation: 1, isDeleting: false },
+    });
+    expect(await fleet.confirm(web, origin("Deployment", "web"), signal)).toMatchObject({
+      kind: "there",
+      copy: { uid: metadata.uid },
+    });
+    expect((await fleet.read(web, signal))?.metadata.uid).toBe(metadata.uid);
+    const changed = await fleet.apply(web, aDeployment(tenant, "web", { replicas: 2 }), signal);
+    expect(changed.metadata).toMatchObject({ uid: metadata.uid, generation: 2 });
+  });
+
+  it("sees a secret without reading what is in it", async () => {
+    const tenant = makeTenant();
+    const { fleet, key, locator, at, origin, namespace } = tenant;
+    const place = at(secrets, "keys");
+    await fleet.ensureNamespace(key, locator, signal);
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "keys" }, data: { a: "MQ==" } };
+    const { metadata } = await fleet.apply(
+      place,
+      manifestOf(secret, { origin: origin("Secret", "keys"), namespace }),
+      signal,
+    );
+    const copy = { uid: metadata.uid, resourceVersion: metadata.resourceVersion };
+    expect(await fleet.see(place, origin("Secret", "keys"), signal)).toMatchObject({ kind: "there", copy });
+  });
+
+  it("changes nothing when it writes the same again", async () => {
+    const tenant = makeTenant();
+    const first = await aCopy(tenant);
+    expect((await aCopy(tenant)).metadata.resourceVersion).toBe(first.metadata.resourceVersion);
+  });
+
+  it("tells a stranger from a copy, and whose that is", async () => {
+    const tenant = makeTenant();
+    const { fleet, key, locator, at, origin } = tenant;
+    await fleet.ensureNamespace(key, locator, signal);
+    const ours = origin("ConfigMap", "a");
+    await aStranger(tenant, "a");
+    await aStranger(tenant, "b", marksOf({ ...ours, name: "b", registration: "west" }));
+    expect(await fleet.see(at(configMaps, "a"), ours, signal)).toMatchObject({
+      kind: "foreign",
+      who: "it was not made by TMC",
+    });
+    expect(await fleet.see(at(configMaps, "b"), { ...ours, name: "b" }, signal)).toMatchObject({
+      kind: "foreign",
+      who: "it belongs to registration west",
+    });
+  });
+
+  it("takes over a stranger that was looked at when it is told to", async () => {
+    const tenant = makeTenant();
+    const { fleet, key, locator, at, origin } = tenant;
+    await fleet.ensureNamespace(key, locator, signal);
+    const { metadata } = await aStranger(tenant, "a");
+    await fleet.see(at(configMaps, "a"), origin("ConfigMap", "a"), signal);
+    const adopted = await fleet.apply(at(configMaps, "a"), aMap(tenant, "a"), signal);
+    expect(adopted.metadata.uid).toBe(metadata.uid);
+    expect(dataOf(adopted)).toEqual({ a: "1", theirs: "yes" });
+    expect(await fleet.see(at(configMaps, "a"), origin("ConfigMap", "a"), signal)).toMatchObject({ kind: "there" });
+  });
+
+  it.each([
+    ["came after the look", { mayPresume: false }],
+    ["came where nothing was presumed to be", { mayPresume: true }],
+    ["nobody had looked at", undefined],
+  ])("leaves a stranger that %s as it is", async (_, look) => {
+    const tenant = makeTenant();
+    const { fleet, key, locator, at, origin } = tenant;
+    const place = at(configMaps, "a");
+    await fleet.ensureNamespace(key, locator, signal);
+    if (look !== undefined) {
+      expect(await fleet.see(place, origin("ConfigMap", "a"), signal, look)).toMatchObject({ kind: "absent" });
+    }
+    const stranger = await aStranger(tenant, "a");
+    expect(await failureOf(fleet.apply(place, aMap(tenant, "a"), signal))).toMatchObject({ fault: "conflict" });
+    expect((await getOf(tenant, place.at)).metadata.resourceVersion).toBe(stranger.metadata.resourceVersion);
+    // The next look says who it is.
+    expect(await fleet.see(place, origin("ConfigMap", "a"), signal)).toMatchObject({ kind: "foreign" });
+  });
+
+  it("does not write over another object that has taken a copy's name", async () => {
+    const tenant = makeTenant();
+    const { fleet, at, client } = tenant;
+    await aCopy(tenant, "a");
+    await client.delete(at(configMaps, "a").at);
+    await aStranger(tenant, "a");
+    expect(await failureOf(fleet.apply(at(configMaps, "a"), aMap(tenant, "a"), signal))).toMatchObject({
+      fault: "conflict",
+    });
+    expect(dataOf(await getOf(tenant, at(configMaps, "a").at))).toEqual({ theirs: "yes" });
+  });
+
+  it.each([
+    ["a field that it does not know", { nonsense: 1 }, ".spec.nonsense: field not declared in schema"],
+    ["a value of another type", { replicas: "many" }, "replicas"],
+    ["what breaks its rules", { selector: { matchLabels: { app: "other" } } }, "`selector` does not match template"],
+  ])("says in the cluster's words that it refuses %s", async (_, spec, words) => {
+    const tenant = makeTenant();
+    const { fleet, key, locator, at } = tenant;
+    await fleet.ensureNamespace(key, locator, signal);
+    const { fault, message } = await failureOf(
+      fleet.apply(at(deployments, "web"), aDeployment(tenant, "web", spec), signal),
+    );
+    expect(fault).toBe("invalid");
+    expect(message).toContain(words);
+  });
+
+  it("finds nothing of a type that is not served, and says so when it should write one", async () => {
+    const tenant = makeTenant();
+    const { fleet, key, locator, at, origin, namespace } = tenant;
+    const place = at(unserved, "main");
+    await fleet.ensureNamespace(key, locator, signal);
+    const ours = { ...origin("Database", "main"), apiVersion: "example.org/v1" };
+    expect(await fleet.see(place, ours, signal)).toEqual({ kind: "absent" });
+    expect(await fleet.read(place, signal)).toBeUndefined();
+    await fleet.remove(place, "any", signal);
+    const database = { apiVersion: "example.org/v1", kind: "Database", metadata: { name: "main" } };
+    const manifest = manifestOf(database, { origin: ours, namespace });
+    expect(await failureOf(fleet.apply(place, manifest, signal))).toMatchObject({ fault: "not-found" });
+  });
+
+  it("gives a cluster the definition of a type, waits until it is served, and brings it up to date", async () => {
+    const { fleet, key, client } = makeTenant();
+    const wanted = aType(unique("type"));
+    expect(await fleet.serves(key, wanted.type, signal)).toBe(false);
+    const states = await Promise.all([1, 2, 3].map(() => fleet.ensureType(key, wanted, signal)));
+    expect(states.map(({ kind }) => kind)).toEqual(["coming", "coming", "coming"]);
+    const untilServed = (again: typeof wanted): Promise<void> =>
+      eventually(async () => {
+        const state = await fleet.ensureType(key, again, signal);
+        return state.kind === "served" ? undefined : JSON.stringify(state);
+      });
+    await untilServed(wanted);
+    const address = { type: definitions, name: wanted.definition.name };
+    const { metadata } = await client.get<KubeObject>(address);
+    expect(metadata.annotations?.[definitionAnnotation]).toContain(wanted.definition.fingerprint);
+
+    const other = aType(wanted.type.group.split(".", 1)[0] ?? "", { size: { type: "string" } });
+    await untilServed(other);
+    expect(JSON.stringify((await client.get<KubeObject>(address)).spec)).toContain('"size"');
+    await client.delete(address);
+  });
+
+  it("leaves the definition of somebody else as it is, whether it will do or not", async () => {
+    const { fleet, key, client } = makeTenant();
+    const wanted = aType(unique("type"));
+    const { annotations: _, ...metadata } = definitionManifest(wanted.definition, "").metadata;
+    await client.create({ type: definitions }, { ...definitionManifest(wanted.definition, ""), metadata });
+    await eventually(async () => {
+      const state = await fleet.ensureType(key, wanted, signal);
+      return state.kind === "served" ? undefined : JSON.stringify(state);
+    });
+    const later = aType(wanted.type.group.split(".", 1)[0] ?? "", {}, "v2");
+    expect(await fleet.ensureType(key, later, signal)).toMatchObject({ kind: "refused" });
+    const address = { type: definitions, name: wanted.definition.name };
+    expect((await client.get<KubeObject>(address)).metadata.annotations?.[definitionAnnotation]).toBeUndefined();
+    await client.delete(address);
+  });
+
+  it("makes a namespace once, however many ask for it", async () => {
+    const tenant = makeTenant();
+    const { fleet, key, locator, client, namespace } = tenant;
+    await Promise.all([1, 2, 3].map(() => fleet.ensureNamespace(key, locator, signal)));
+    const { metadata } = await client.get<KubeObject>({ type: namespaces, name: namespace });
+    expect(metadata.labels?.["tmc.kcp.io/synced"]).toBeDefined();
+    await fleet.ensureNamespace(key, locator, signal);
+    expect((await client.get<KubeObject>({ type: namespaces, name: namespace })).metadata.uid).toBe(metadata.uid);
+  });
+
+  it("refuses a namespace whose name somebody else has taken", async () => {
+    const { fleet, key, locator, client, namespace } = makeTenant();
+    await client.create({ type: namespaces }, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+    const { fault, message } = await failureOf(fleet.ensureNamespace(key, locator, signal));
+    expect(fault).toBe("invalid");
+    expect(message).toBe(`cluster east: namespace "${namespace}": belongs to somebody else, not to "shop"`);
+    expect(await fleet.removeNamespace(key, locator, signal)).toBe(false);
+  });
+
+  it("comes back when a namespace has gone under it", async () => {
+    const tenant = makeTenant();
+    const { fleet, key, locator, client, namespace, at } = tenant;
+    await aCopy(tenant);
+    // What cannot go yet keeps the namespace in its last state for as long as the test likes.
+    await aStranger(tenant, "held", { finalizers: ["example.org/hold"] });
+    await client.delete({ type: namespaces, name: namespace });
+    const ensure = () => fleet.ensureNamespace(key, locator, signal);
+    const other = at(configMaps, "other");
+    await eventually(async () => {
+      const { fault } = await failureOf(fleet.apply(other, aMap(tenant, "other"), signal));
+      return fault === "unreachable" ? undefined : `going: ${fault}`;
+    });
+    expect(await failureOf(ensure())).toMatchObject({ fault: "unreachable" });
+    expect(await fleet.removeNamespace(key, locator, signal)).toBe(true);
+    const letGo = { metadata: { finalizers: null } };
+    await client.patch({ type: configMaps, namespace, name: "held" }, { type: "merge", body: letGo });
+    await eventually(() =>
+      ensure().then(
+        () => undefined,
+        (error: unknown) => String(error),
+      ),
+    );
+    expect((await aCopy(tenant, "other")).metadata.name).toBe("other");
+  });
+
+  it("removes a copy with its uid, and nothing else", async () => {
+    const tenant = makeTenant();
+    const { fleet, at, origin } = tenant;
+    const { metadata } = await aCopy(tenant, "a");
+    const place = at(configMaps, "a");
+    await fleet.remove(place, "another", signal);
+    expect((await getOf(tenant, place.at)).metadata.uid).toBe(metadata.uid);
+    await fleet.remove(place, metadata.uid ?? "", signal);
+    // The cluster may first remove what depends on it.
+    await eventually(async () => {
+      const { kind } = await fleet.see(place, origin("ConfigMap", "a"), signal);
+      return kind === "absent" ? undefined : kind;
+    });
+    await fleet.remove(place, metadata.uid ?? "", signal);
+  });
+
+  it("does not remove what no longer says that it is ours", async () => {
+    const tenant = makeTenant();
+    const { fleet, at, client } = tenant;
+    const { metadata } = await aCopy(tenant, "a");
+    const { at: place } = at(configMaps, "a");
+    const unmark = { metadata: { annotations: { "tmc.kcp.io/origin": null } } };
+    await client.patch(place, { type: "merge", body: unmark });
+    await fleet.remove(at(configMaps, "a"), metadata.uid ?? "", signal);
+    expect((await getOf(tenant, place)).metadata.deletionTimestamp).toBeUndefined();
+  });
+
+  it("is done with a copy that is going", async () => {
+    const tenant = makeTenant();
+    const { fleet, at, client, origin } = tenant;
+    const { metadata } = await aCopy(tenant, "a");
+    const place = at(configMaps, "a");
+    await client.patch(place.at, { type: "merge", body: { metadata: { finalizers: ["example.org/hold"] } } });
+    await fleet.remove(place, metadata.uid ?? "", signal);
+    await fleet.remove(place, metadata.uid ?? "", signal);
+    const going = { kind: "there", copy: { uid: metadata.uid, isDeleting: true } };
+    expect(await fleet.see(place, origin("ConfigMap", "a"), signal)).toMatchObject(going);
+    await client.patch(place.at, { type: "merge", body: { metadata: { finalizers: null } } });
+    await eventually(async () => {
+      const { kind } = await fleet.see(place, origin("ConfigMap", "a"), signal);
+      return kind === "absent" ? undefined : kind;
+    });
+  });
+
+  it("releases a copy by taking its marks off", async () => {
+    const tenant = makeTenant();
+    const { fleet, at, origin } = tenant;
+    const { metadata } = await aCopy(tenant, "a");
+    const place = at(configMaps, "a");
+    await fleet.release(place, "another", signal);
+    expect(await fleet.see(place, origin("ConfigMap", "a"), signal)).toMatchObject({ kind: "there" });
+    await fleet.release(place, metadata.uid ?? "", signal);
+    const released = await getOf(tenant, place.at);
+    expect(released.metadata.uid).toBe(metadata.uid);
+    expect(released.metadata.labels?.["tmc.kcp.io/synced"]).toBeUndefined();
+    expect(released.metadata.annotations?.["tmc.kcp.io/origin"]).toBeUndefined();
+    expect(dataOf(released)).toEqual({ a: "1" });
+    expect(await fleet.see(place, origin("ConfigMap", "a"), signal)).toMatchObject({ kind: "foreign" });
+    await fleet.remove(place, metadata.uid ?? "", signal);
+    expect((await getOf(tenant, place.at)).metadata.uid).toBe(metadata.uid);
+  });
+
+  it("removes a namespace that has nothing but what every namespace has", async () => {
+    const tenant = makeTenant();
+    const { fleet, key, locator, client, namespace, at } = tenant;
+    const remove = () => fleet.removeNamespace(key, locator, signal);
+    expect(await remove()).toBe(true);
+    const { metadata } = await aCopy(tenant, "a");
+    // The server's own map and account come a moment later.
+    await eventually(async () => {
+      const { items } = await client.list({ type: configMaps, namespace });
+      return items.some((each) => each.metadata.name === "kube-root-ca.crt") ? undefined : "no kube-root-ca.crt";
+    });
+    expect(await remove()).toBe(false);
+    await aStranger(tenant, "theirs");
+    await fleet.remove(at(configMaps, "a"), metadata.uid ?? "", signal);
+    expect(await remove()).toBe(false);
+    await client.delete({ type: configMaps, namespace, name: "theirs" });
+    await eventually(async () => ((await remove()) ? undefined : "not empty yet"));
+    await eventually(async () => {
+      const gone = await client.get({ type: namespaces, name: namespace }).catch(faultOf);
+      return gone === "not-found" ? undefined : "still there";
+    });
+    expect((await aCopy(tenant, "a")).metadata.uid).not.toBe(metadata.uid);
+  });
+}

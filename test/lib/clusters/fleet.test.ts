@@ -1,0 +1,9 @@
+import { startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
+import { connect } from "../../contract/connect.ts";
+import { fleetContract } from "../../contract/fleet.ts";
+
+fleetContract("fleet of an embedded cluster", async () => {
+  const cluster = await startEmbeddedCluster({ name: "east" });
+  const { ca, token } = cluster.endpoint();
+  return connect("cluster", { server: cluster.url, ca, token }, () => cluster.stop());
+});
