@@ -29,6 +29,9 @@ export function mayConcern(
   // One that has not been decided yet will be, but whether that run sees this change is not known.
   if (status?.decisions === undefined || status.observedGeneration !== metadata.generation) return true;
 
+  // How long a cluster to return to has fitted, and whether another stands in for it, is no part of what is said of it.
+  if (status.failback?.some(({ cluster, standIn }) => cluster === name || standIn === name) === true) return true;
+
   const recorded = status.decisions.find(({ cluster }) => cluster === name);
   const isOmitted = recorded === undefined && status.decisionsOmitted !== undefined;
   if (after === undefined) return recorded === undefined ? isOmitted : recorded.reason !== "NotFound";

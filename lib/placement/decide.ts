@@ -3,12 +3,14 @@ import { checkAgain, type Next, settled, soonest } from "../model/next.ts";
 import { type Candidate, type Choice, choose } from "./choose.ts";
 import { type Group, listBounds, listDecisions, type PlacementStatus, type Statement } from "./explain.ts";
 import { byText, type ClusterFacts, type Observed } from "./facts.ts";
+import { brokenBy, formatHomes, type Home, homesAfter, homesDue, homesOf, returnMs } from "./failback.ts";
 import { type Filter, rejection, rejectionsFor } from "./filters.ts";
 import { type Borne, type HeldVerdict, judgeHeld } from "./held.ts";
+import { leftAfter } from "./left.ts";
 import { type DecisionReason, reasonsByNearness } from "./reasons.ts";
 import { partsOf, type Scorers, scoreOf, scorersOf } from "./scores.ts";
 import { type Outcome, readyCondition, statusOf, unreadableCondition } from "./status.ts";
-import { InvalidWish, tryReadWish, type Wish } from "./wish.ts";
+import { InvalidWish, type SpreadWish, tryReadWish, type Wish } from "./wish.ts";
 
 export type Plan = Readonly<{
   /** The whole status, as it should be. */
@@ -37,35 +39,97 @@ export function decide(observed: Observed, bounds: Bounds = listBounds): Plan {
   if (wish instanceof InvalidWish) return undecided(placement, clusters, wish, { nowMs, bounds });
 
   const scorers = scorersOf(wish);
-  const held = heldOf(wish, placement, clusters, nowMs);
-  const { newcomers, rejected } = judge(wish, scorers, clusters, held);
-  const choice = choose(wish, {
-    held: [...held.values()].map(({ cluster, verdict }) => ({
-      cluster,
-      score: scoreOf(scorers, cluster),
-      limited: verdict.reason !== "Chosen",
-    })),
-    newcomers,
-    load: observed.load,
-  });
+  const stayed = heldOf(wish, placement, clusters, nowMs);
+  const homes = homesOf(wish, placement, clusters, nowMs);
+  const { held, choice, rejected, barred } = chooseHome(wish, { scorers, clusters, stayed, homes, observed });
   for (const cluster of choice.dropped) addRejected(rejected, rejection(wish, cluster), cluster);
 
-  const { chosen, others } = groupsOf(wish, { scorers, clusters, held, choice, rejected, most: bounds.entries });
+  const awaited = homesAfter(wish, { placement, homes, choice, clusters, nowMs });
+  const { chosen, others } = groupsOf(wish, {
+    scorers,
+    clusters,
+    held,
+    choice,
+    awaited,
+    barred,
+    rejected,
+    most: bounds.entries,
+  });
   const { decisions, omitted } = listDecisions([chosen, ...others], bounds);
   const outcome: Outcome = {
     strategy: wish.strategy,
     selected: choice.selected.map(({ name }) => name),
     decisions,
     omitted,
+    failback: formatHomes(awaited),
+    left: leftAfter(wish, { placement, homes, selected: choice.selected, clusters, nowMs }),
     ready: readyCondition(wish, { clusters, choice, others }),
     nowMs,
   };
-  return { status: statusOf(placement, outcome), next: nextOf(held, choice, nowMs), dealt: choice.dealt };
+  return {
+    status: statusOf(placement, outcome),
+    next: nextOf(wish, { held, choice, awaited, nowMs }),
+    dealt: choice.dealt,
+  };
 }
 
 type Staying = Extract<HeldVerdict, { stays: true }>;
 type Held = ReadonlyMap<string, Readonly<{ cluster: ClusterFacts; verdict: Staying }>>;
 type Rejected = Map<DecisionReason, { filter: Filter; members: ClusterFacts[] }>;
+
+/** Homes to which the placement does not return although it is time, and the constraint that forbids it. */
+type Barred = Readonly<{ constraint: SpreadWish; names: ReadonlySet<string> }>;
+type Made = Readonly<{ held: Held; choice: Choice; rejected: Rejected; barred?: Barred }>;
+
+/** Chooses, and has the placement return where its time has come, unless that made the choice more uneven than is allowed. */
+function chooseHome(
+  wish: Wish,
+  {
+    scorers,
+    clusters,
+    stayed,
+    homes,
+    observed,
+  }: Readonly<{
+    scorers: Scorers;
+    clusters: readonly ClusterFacts[];
+    stayed: Held;
+    homes: readonly Home[];
+    observed: Observed;
+  }>,
+): Made {
+  const { load, nowMs } = observed;
+  const make = (held: Held): Made => {
+    const { newcomers, rejected } = judge(wish, scorers, clusters, held);
+    const candidates = [...held.values()].map(({ cluster, verdict }) => ({
+      cluster,
+      score: scoreOf(scorers, cluster),
+      limited: verdict.reason !== "Chosen",
+    }));
+    return { held, choice: choose(wish, { held: candidates, newcomers, load }), rejected };
+  };
+  const back = homesDue(wish, homes, { isHeld: (name) => stayed.has(name), held: stayed.size, nowMs });
+  if (back.length === 0) return make(stayed);
+  const made = make(heldWith(stayed, back));
+  if (wish.spread.length === 0) return made;
+  const plain = make(stayed);
+  const constraint = brokenBy(wish, made.choice, plain.choice);
+  if (constraint === undefined) return made;
+  return { ...plain, barred: { constraint, names: new Set(back.map(({ cluster }) => cluster.name)) } };
+}
+
+/** What is held once homes have taken the places of those who stand in for them, in the order of names. */
+function heldWith(held: Held, homes: readonly Home[]): Held {
+  const standIns = new Set(homes.map(({ standIn }) => standIn));
+  const verdict: Staying = { stays: true, reason: "Chosen" };
+  const back = homes.map(({ cluster }) => [cluster.name, { cluster, verdict }] as const);
+  const stay = [...held].filter(([name]) => !standIns.has(name));
+  return new Map([...stay, ...back].toSorted(([one], [other]) => byText(one, other)));
+}
+
+function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
+  return [all.filter(isFirst), all.filter((one) => !isFirst(one))];
+}
 
 function inNameOrder(clusters: readonly ClusterFacts[]): readonly ClusterFacts[] {
   let last = "";
@@ -135,6 +199,8 @@ function groupsOf(
     clusters,
     held,
     choice,
+    awaited,
+    barred,
     rejected,
     most,
   }: Readonly<{
@@ -142,6 +208,8 @@ function groupsOf(
     clusters: readonly ClusterFacts[];
     held: Held;
     choice: Choice;
+    awaited: readonly Home[];
+    barred: Barred | undefined;
     rejected: Rejected;
     /** No more are ever listed. */
     most: number;
@@ -162,16 +230,27 @@ function groupsOf(
   ];
   const byStrategy = { rule: wish.strategy };
   const fits: Say = (cluster, reason) => ({ reason, detail: byStrategy, parts: partsOf(scorers, cluster) });
+
+  const homes = new Map(awaited.map((home) => [home.cluster.name, home]));
+  const [waiting, notChosen] =
+    homes.size === 0 ? [[], choice.notChosen] : partition(choice.notChosen, ({ cluster }) => homes.has(cluster.name));
+  const [kept, returning] = partition(waiting, ({ cluster }) => barred?.names.has(cluster.name) === true);
   const constraints = new Map(choice.refused.map(({ cluster, constraint }) => [cluster, constraint]));
+  for (const { cluster } of kept) if (barred !== undefined) constraints.set(cluster, barred.constraint);
+  const failback = { rule: "failback", expected: `${wish.failbackSeconds ?? 0} s` };
 
   const groups = new Map([
-    group("NotChosen", {
-      members: bestFirst(choice.notChosen, most),
-      count: choice.notChosen.length,
-      say: fits,
+    group("Returning", {
+      members: returning.map(({ cluster }) => cluster),
+      say: (cluster, reason) => {
+        const home = homes.get(cluster.name);
+        const untilMs = home === undefined ? undefined : returnMs(wish, home);
+        return { reason, detail: failback, parts: partsOf(scorers, cluster), untilMs };
+      },
     }),
+    group("NotChosen", { members: bestFirst(notChosen, most), count: notChosen.length, say: fits }),
     group("SkewTooLarge", {
-      members: choice.refused.map(({ cluster }) => cluster),
+      members: kept.length === 0 ? [...constraints.keys()] : inNameOrder([...constraints.keys()]),
       say: (cluster, reason) => {
         const { key, maxSkew } = constraints.get(cluster) ?? { key: "", maxSkew: 0 };
         const detail = {
@@ -245,12 +324,22 @@ function bestFirst(candidates: readonly Candidate[], most: number): readonly Clu
 /** A day: timers have an end to what they can count, and to look too early does no harm. */
 const longestWaitSeconds = 86_400;
 
-function nextOf(held: Held, { selected }: Choice, nowMs: number): Next {
-  if (held.size === 0) return settled;
-  return selected.reduce((next, { name }) => {
-    const verdict = held.get(name)?.verdict;
-    if (verdict?.reason !== "KeptTolerated" || verdict.untilMs === undefined) return next;
-    const seconds = Math.ceil((verdict.untilMs - nowMs) / 1000);
+function nextOf(
+  wish: Wish,
+  { held, choice, awaited, nowMs }: Readonly<{ held: Held; choice: Choice; awaited: readonly Home[]; nowMs: number }>,
+): Next {
+  if (held.size === 0 && awaited.length === 0) return settled;
+  const ends = [
+    ...choice.selected.map(({ name }) => {
+      const verdict = held.get(name)?.verdict;
+      return verdict?.reason === "KeptTolerated" ? verdict.untilMs : undefined;
+    }),
+    // One that may not return although its time has come waits for another change.
+    ...awaited.map((home) => returnMs(wish, home)).filter((untilMs) => untilMs !== undefined && untilMs > nowMs),
+  ];
+  return ends.reduce<Next>((next, untilMs) => {
+    if (untilMs === undefined) return next;
+    const seconds = Math.ceil((untilMs - nowMs) / 1000);
     return soonest(next, checkAgain(Math.min(Math.max(1, seconds), longestWaitSeconds)));
   }, settled);
 }
@@ -272,8 +361,9 @@ function undecided(
   const { decisions, omitted } = listDecisions([group("KeptUnjudged", true), group("NotJudged", false)], bounds);
   const ready = unreadableCondition(problem);
   const strategy = placement.spec.strategy ?? "";
+  const { failback, left } = placement.status ?? {};
   return {
-    status: statusOf(placement, { strategy, selected, decisions, omitted, ready, nowMs }),
+    status: statusOf(placement, { strategy, selected, decisions, omitted, failback, left, ready, nowMs }),
     next: settled,
     dealt: false,
   };

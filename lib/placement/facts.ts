@@ -29,6 +29,10 @@ export type ClusterFacts = Readonly<{
   readyReason: string;
   /** Since when `ready` is what it is; the registration's creation when nobody has said. Not known of a cluster that is Ready. */
   notReadySinceMs: number | undefined;
+  /** Since when it has been Ready; not known of one that is not. */
+  readySinceMs: number | undefined;
+  /** How long its owner has work stay after it stopped being Ready, where the placement does not say. */
+  evictAfterSeconds: number | undefined;
   /** Fewer than nine in ten of its nodes are ready. */
   degraded: boolean;
   unschedulable: boolean;
@@ -59,6 +63,7 @@ export type Registration = Readonly<{
   spec: Readonly<{
     location: string;
     unschedulable?: boolean | undefined;
+    evictAfterSeconds?: number | undefined;
     taints?:
       | readonly Readonly<{
           key: string;
@@ -95,6 +100,8 @@ export function clusterFacts({ metadata, spec, status }: Registration): ClusterF
     notReadySinceMs: isReady
       ? undefined
       : (momentOf(ready?.lastTransitionTime) ?? momentOf(metadata.creationTimestamp)),
+    readySinceMs: isReady ? momentOf(ready.lastTransitionTime) : undefined,
+    evictAfterSeconds: spec.evictAfterSeconds,
     degraded: (status?.nodes?.ready ?? 0) < 0.9 * (status?.nodes?.total ?? 0),
     unschedulable: spec.unschedulable === true,
     taints: (spec.taints ?? [])
@@ -136,7 +143,8 @@ export function byText(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-function plain(_: string, value: unknown): unknown {
+function plain(field: string, value: unknown): unknown {
+  if (field === "readySinceMs") return undefined;
   if (value instanceof Map) return [...value].toSorted(([a], [b]) => byText(String(a), String(b)));
   if (value instanceof Set) return [...value];
   return typeof value === "bigint" ? value.toString() : value;

@@ -1,7 +1,7 @@
 import type { ClusterFacts } from "./facts.ts";
 import { rejection } from "./filters.ts";
 import type { DecisionReason, Detail } from "./reasons.ts";
-import { formatTaint, toleratedSeconds } from "./taints.ts";
+import { defaultNotReadySeconds, formatTaint, toleratedSeconds } from "./taints.ts";
 import type { Wish } from "./wish.ts";
 
 /** What becomes of a cluster that was chosen before. */
@@ -16,7 +16,7 @@ export type HeldVerdict = Readonly<
  * The reasons for which work leaves at once, because a person wants it so. What is merely observed (types, room, a
  * capability that is no longer detected) keeps new work away and moves nothing: an observation may be wrong for a while.
  */
-const leaving: ReadonlySet<DecisionReason> = new Set([
+export const leavingReasons: ReadonlySet<DecisionReason> = new Set([
   "Deleting",
   "NotNamed",
   "SelectorMismatch",
@@ -38,7 +38,7 @@ export function judgeHeld(
 ): HeldVerdict {
   const failed = rejection(wish, cluster);
   if (failed === undefined) return { stays: true, reason: "Chosen" };
-  if (leaving.has(failed.reason) || isDeclaredMissing(wish, cluster)) return { stays: false };
+  if (leavingReasons.has(failed.reason) || isDeclaredMissing(wish, cluster)) return { stays: false };
 
   const borne = whatIsBorne(wish, cluster, { nowMs, before });
   const soonest = borne.toSorted((a, b) => (a.untilMs ?? Infinity) - (b.untilMs ?? Infinity))[0];
@@ -54,7 +54,7 @@ type Grievance = Readonly<{ detail: Detail & Readonly<{ actual: string }>; until
 
 function whatIsBorne(
   { tolerations, notReadySeconds }: Wish,
-  { ready, readyReason, notReadySinceMs, taints }: ClusterFacts,
+  { ready, readyReason, notReadySinceMs, evictAfterSeconds, taints }: ClusterFacts,
   { nowMs, before }: Readonly<{ nowMs: number; before: Borne | undefined }>,
 ): readonly Grievance[] {
   const grievances: Grievance[] = [];
@@ -68,7 +68,8 @@ function whatIsBorne(
     });
   };
   if (ready !== "True") {
-    add("Ready", `Ready=${ready} (${readyReason})`, notReadySeconds, notReadySinceMs);
+    const seconds = notReadySeconds ?? evictAfterSeconds ?? defaultNotReadySeconds;
+    add("Ready", `Ready=${ready} (${readyReason})`, seconds, notReadySinceMs);
   }
   for (const taint of taints) {
     if (taint.effect !== "NoExecute") continue;

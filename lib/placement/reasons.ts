@@ -32,6 +32,12 @@ export const decisionReasons = {
     message: "kept, because the placement cannot be read",
     meaning: "It was chosen before and stays until the placement is corrected.",
   },
+  Returning: {
+    selected: false,
+    message: "fits; {rule} returns to it when it has done so for {expected}",
+    meaning:
+      "The placement left it because of its state, or likes it better, and returns to it at the time in `until`, unless it stops fitting before.",
+  },
   NotChosen: {
     selected: false,
     message: "fits, but {rule} chose others",

@@ -67,6 +67,15 @@ export function scorersOf(wish: Wish): Scorers {
   return { all: scorers, ofSound: scorers.filter((scorer) => !troubles.includes(scorer)) };
 }
 
+/** How much the user prefers a cluster, whatever its state: the weights of affinity, preferred clusters and hints. */
+export function preferenceOf(wish: Wish, cluster: ClusterFacts): number {
+  let sum = wish.preferredClusters.has(cluster.name) ? worth.preferredCluster : 0;
+  for (const { weight, term } of wish.preferred) if (matches(cluster.labels, term)) sum += weight;
+  if (wish.hintedClusters.size > 0 || wish.avoidedClusters.size > 0) sum += clusterHint(wish, cluster);
+  if (wish.hintedLocations.size > 0) sum += locationHint(wish, cluster);
+  return sum;
+}
+
 /** How well a fitting cluster fits: the sum of its parts. */
 export function scoreOf({ all, ofSound }: Scorers, cluster: ClusterFacts): number {
   let score = 0;

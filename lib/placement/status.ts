@@ -4,6 +4,7 @@ import type { Choice } from "./choose.ts";
 import { clip } from "./clip.ts";
 import { countReasons, formatMoment, type Group, type PlacementStatus } from "./explain.ts";
 import type { ClusterFacts } from "./facts.ts";
+import { historyAfter } from "./history.ts";
 import type { ReadyReason } from "./reasons.ts";
 import { defaultStrategy, type InvalidWish, satisfies, type Wish } from "./wish.ts";
 
@@ -15,6 +16,9 @@ export type Outcome = Readonly<{
   selected: readonly string[];
   decisions: NonNullable<PlacementStatus["decisions"]>;
   omitted: PlacementStatus["decisionsOmitted"] | undefined;
+  /** What it returns to; undefined for nothing. */
+  failback: PlacementStatus["failback"] | undefined;
+  left: PlacementStatus["left"] | undefined;
   ready: ReadyDecision;
   nowMs: number;
 }>;
@@ -22,7 +26,13 @@ export type Outcome = Readonly<{
 /** The status of a placement with an outcome put in; what others may have written there stays. */
 export function statusOf({ metadata, status = {} }: WorkloadPlacement, outcome: Outcome): PlacementStatus {
   const generation = metadata.generation === undefined ? {} : { observedGeneration: metadata.generation };
-  const { decisionsOmitted: _, ...rest } = status;
+  const { decisionsOmitted: _, ...others } = status;
+  const rest: { -readonly [Field in keyof PlacementStatus]: PlacementStatus[Field] } = { ...others };
+  // What is still said stays where it stands: the same facts give the same bytes.
+  if (outcome.failback === undefined) delete rest.failback;
+  if (outcome.left === undefined) delete rest.left;
+  const { nowMs, selected, decisions } = outcome;
+  const history = historyAfter({ before: status, generation: metadata.generation, selected, decisions, nowMs });
   const condition: DecidedCondition = { type: "Ready", ...outcome.ready, ...generation };
   return {
     ...rest,
@@ -30,7 +40,10 @@ export function statusOf({ metadata, status = {} }: WorkloadPlacement, outcome: 
     selectedClusters: outcome.selected,
     decisions: outcome.decisions,
     ...(outcome.omitted === undefined ? {} : { decisionsOmitted: outcome.omitted }),
+    ...(outcome.failback === undefined ? {} : { failback: outcome.failback }),
+    ...(outcome.left === undefined ? {} : { left: outcome.left }),
     conditions: withCondition(status.conditions ?? [], condition, formatMoment(outcome.nowMs)),
+    ...(history.length === 0 ? {} : { history }),
     ...generation,
   };
 }

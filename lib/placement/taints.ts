@@ -10,7 +10,7 @@ export type Toleration = Readonly<{
 
 /** The key under which a placement says how long it bears a cluster that is not Ready. */
 export const notReadyKey = "tmc.kcp.io/not-ready";
-/** How long a cluster that is not Ready is borne when the placement says nothing: what Kubernetes gives a pod on a node. */
+/** How long a cluster that is not Ready is borne when nobody says: what Kubernetes gives a pod on a node. */
 export const defaultNotReadySeconds = 300;
 
 /**

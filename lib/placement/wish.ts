@@ -10,7 +10,7 @@ import {
 import { clip } from "./clip.ts";
 import { byText, type Room } from "./facts.ts";
 import type { ReadyReason } from "./reasons.ts";
-import { defaultNotReadySeconds, notReadyKey, type Toleration, toleratedSeconds } from "./taints.ts";
+import { notReadyKey, type Toleration, toleratedSeconds } from "./taints.ts";
 import { parseVersion, type Version } from "./versions.ts";
 
 export type Strategy = "RoundRobin" | "Spread" | "Affinity";
@@ -55,7 +55,10 @@ export type Wish = Readonly<{
   optionalCapabilities: readonly CapabilityWish[];
   apis: readonly string[];
   tolerations: readonly Toleration[];
-  notReadySeconds: number;
+  /** How long a cluster that is not Ready is borne; undefined where the placement does not say. */
+  notReadySeconds: number | undefined;
+  /** How long a cluster must have fitted before the placement returns to it; undefined when it never does. */
+  failbackSeconds: number | undefined;
   spread: readonly SpreadWish[];
   resources: readonly Amount[];
   preferredClusters: ReadonlySet<string>;
@@ -96,6 +99,10 @@ export function readWish({ metadata, spec }: Pick<WorkloadPlacement, "metadata" 
         term: read,
       };
     });
+  const { labelSelector, namespaceSelector } = spec.workloadSelector ?? {};
+  // Which work it is about is for others to judge; that it cannot be read is said here, with everything else.
+  if (labelSelector !== undefined) readTerm("spec.workloadSelector.labelSelector", labelSelector);
+  if (namespaceSelector !== undefined) readTerm("spec.workloadSelector.namespaceSelector", namespaceSelector);
   const hints = (annotation: string) => namesIn(metadata.annotations?.[annotation]);
 
   return {
@@ -112,10 +119,12 @@ export function readWish({ metadata, spec }: Pick<WorkloadPlacement, "metadata" 
     ],
     capabilities: capabilities.filter(({ required }) => required !== false).map(capabilityWish),
     optionalCapabilities: capabilities.filter(({ required }) => required === false).map(capabilityWish),
-    apis: (spec.workloadSelector?.workloadTypes ?? []).map(({ apiVersion, kind }) => `${apiVersion} ${kind}`),
+    apis: (spec.workloadSelector?.workloadTypes ?? [])
+      .filter(({ apiVersion }) => spec.customResources !== "Install" || !isCustom(apiVersion))
+      .map(({ apiVersion, kind }) => `${apiVersion} ${kind}`),
     tolerations,
-    notReadySeconds:
-      toleratedSeconds(tolerations, { key: notReadyKey, value: "", effect: "NoExecute" }) ?? defaultNotReadySeconds,
+    notReadySeconds: toleratedSeconds(tolerations, { key: notReadyKey, value: "", effect: "NoExecute" }),
+    failbackSeconds: spec.failback?.afterSeconds,
     spread: (spec.spreadConstraints ?? []).map(({ topologyKey, maxSkew, whenUnsatisfiable }) => ({
       key: topologyKey,
       maxSkew: maxSkew ?? 1,
@@ -162,6 +171,15 @@ export function satisfies(labels: ReadonlyMap<string, string>, requirement: Requ
 export function matches(labels: ReadonlyMap<string, string>, { requirements }: Term): boolean {
   for (const requirement of requirements) if (!satisfies(labels, requirement)) return false;
   return true;
+}
+
+/** Groups that every cluster comes with: `batch`, `networking.k8s.io`; `gateway.networking.k8s.io` is not among them. */
+const builtInGroup = /^[a-z]*$|^([a-z]+|rbac\.authorization|flowcontrol\.apiserver)\.k8s\.io$/;
+
+/** Types that a cluster can be given. */
+function isCustom(apiVersion: string): boolean {
+  const [group = ""] = apiVersion.split("/", 1);
+  return apiVersion.includes("/") && !builtInGroup.test(group);
 }
 
 const nobody: ReadonlySet<string> = new Set();

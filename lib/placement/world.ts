@@ -1,10 +1,11 @@
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Hub } from "../model/hub.ts";
+import type { ObjectKey } from "../model/key.ts";
 import type { KubeObject } from "../model/kube-object.ts";
 import { type ClusterFacts, clusterFacts, type Registration } from "./facts.ts";
 import { LoadBook } from "./load-book.ts";
-import type { PlacementWorld } from "./reconcile.ts";
+import type { Followers, PlacementWorld } from "./reconcile.ts";
 
 export type PlacementWorldOptions = Readonly<{
   hub: Hub;
@@ -14,10 +15,17 @@ export type PlacementWorldOptions = Readonly<{
    * new placements would otherwise be listed a hundred times; how evenly they are dealt out is all that suffers. @default 0
    */
   countSeconds?: number | undefined;
+  /** The workloads that follow placements. @default none do */
+  followers?: Followers | undefined;
 }>;
 
 /** Gives the placement reconciler its world over a hub. */
-export function createPlacementWorld({ hub, clock, countSeconds = 0 }: PlacementWorldOptions): PlacementWorld {
+export function createPlacementWorld({
+  hub,
+  clock,
+  countSeconds = 0,
+  followers,
+}: PlacementWorldOptions): PlacementWorld {
   const books = new Map<string, { readonly book: LoadBook; countedMs: number }>();
   const countedBook = async (cluster: string, signal: AbortSignal): Promise<LoadBook> => {
     const known = books.get(cluster);
@@ -31,11 +39,13 @@ export function createPlacementWorld({ hub, clock, countSeconds = 0 }: Placement
     return entry.book;
   };
   return {
+    followers,
     async observe(key, signal) {
       const placement = await hub.read<WorkloadPlacement>(key, signal);
       if (placement === undefined) return undefined;
-      const registrations = await hub.list<RegistrationObject>("ClusterRegistration", key.cluster, signal);
-      return { placement, clusters: factsOfAll(registrations), nowMs: clock.now() };
+      const listed = factsOfAll(await hub.list<RegistrationObject>("ClusterRegistration", key.cluster, signal));
+      const unlisted = await unlistedOf(hub, { key, placement, listed }, signal);
+      return { placement, clusters: unlisted.length === 0 ? listed : [...listed, ...unlisted], nowMs: clock.now() };
     },
     async deal(key, seen, decideUnder, signal) {
       const book = await countedBook(key.cluster, signal);
@@ -45,12 +55,33 @@ export function createPlacementWorld({ hub, clock, countSeconds = 0 }: Placement
       return plan;
     },
     async writeStatus(key, seen, status, signal) {
-      await hub.writeStatus(key, seen, status, signal);
+      return hub.writeStatus(key, seen, status, signal);
     },
   };
 }
 
 type RegistrationObject = KubeObject & Registration;
+
+/** The clusters that run the work, are in no list, and are there all the same: whoever goes by a short list sends it away. */
+async function unlistedOf(
+  hub: Hub,
+  {
+    key,
+    placement,
+    listed,
+  }: Readonly<{ key: ObjectKey; placement: WorkloadPlacement; listed: readonly ClusterFacts[] }>,
+  signal: AbortSignal,
+): Promise<readonly ClusterFacts[]> {
+  const { selectedClusters = [] } = placement.status ?? {};
+  if (selectedClusters.length === 0) return [];
+  const known = new Set(listed.map(({ name }) => name));
+  const found = await Promise.all(
+    selectedClusters
+      .filter((name) => !known.has(name))
+      .map((name) => hub.confirm<RegistrationObject>({ ...key, kind: "ClusterRegistration", name }, signal)),
+  );
+  return found.filter((registration) => registration !== undefined).map(factsOf);
+}
 
 // An object from the hub is never changed, so what was made of it stays true; it goes when the object goes.
 const factsOfRegistrations = new WeakMap<object, ClusterFacts>();

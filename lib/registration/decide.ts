@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type Condition, type DecidedCondition, findCondition, withCondition } from "../model/condition.ts";
+import { bindingNames, connectedApis, type SeenBinding } from "./connected-apis.ts";
 import type { Detected, Failed, Healthy, Look, RegistrationStatus } from "./look.ts";
 import { formatMoment, momentOf } from "./moment.ts";
 import type { RegistrationSettings } from "./settings.ts";
@@ -9,6 +10,8 @@ export type Facts = Readonly<{
   registration: ClusterRegistration;
   /** What a look has shown; undefined when none was due. */
   look: Look | undefined;
+  /** The APIBindings that the registration asks for, as they were seen beside that look. @default none */
+  bindings?: readonly SeenBinding[] | undefined;
   /** When the look began. */
   nowMs: number;
   settings: RegistrationSettings;
@@ -52,7 +55,8 @@ export function decide(facts: Facts): Plan {
 }
 
 function statusAfter(facts: Facts, before: RegistrationStatus, look: Look): RegistrationStatus {
-  const { registration, nowMs, settings } = facts;
+  const { registration, bindings = [], nowMs, settings } = facts;
+  const names = bindingNames(registration);
   const generation = registration.metadata.generation;
   const { ready, counters } = judge(before, look, settings);
   const {
@@ -60,6 +64,7 @@ function statusAfter(facts: Facts, before: RegistrationStatus, look: Look): Regi
     consecutiveSuccesses: __,
     nextProbeTime: ___,
     credentialsExpire: ____,
+    connectedAPIs: _____,
     ...kept
   } = before;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
@@ -68,6 +73,7 @@ function statusAfter(facts: Facts, before: RegistrationStatus, look: Look): Regi
     ...(look.kind === "healthy" && look.detected !== undefined ? withDetected(kept, look.detected, nowMs) : kept),
     conditions: withCondition(before.conditions ?? [], { ...ready, ...observed }, formatMoment(nowMs)),
     ...observed,
+    ...(names.length > 0 && { connectedAPIs: connectedApis(names, bindings) }),
     ...(look.kind === "healthy" && { lastHeartbeat: formatMoment(heartbeatMs(before, nowMs)) }),
     ...counters,
     ...(isInDoubt && { nextProbeTime: formatMoment(nowMs + settings.intervalSeconds * 1000) }),

@@ -1,7 +1,8 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import type { ObjectKey } from "../model/key.ts";
+import type { ObjectKey, WorkKey } from "../model/key.ts";
 import { checkAgain, type Next, settled } from "../model/next.ts";
 import type { Work, WorkItem } from "../queue/work-queue.ts";
+import { bindingNames, type SeenBinding } from "./connected-apis.ts";
 import { decide, type Event } from "./decide.ts";
 import { decideDeparture } from "./departure.ts";
 import { decideDue, type Occasion } from "./due.ts";
@@ -48,6 +49,8 @@ export interface RegistrationWorld {
 
   /** Finds the way into the cluster and asks how it is. Throws only when the hub cannot be asked, or on the signal. */
   look(key: ObjectKey, registration: ClusterRegistration, options: LookOptions, signal: AbortSignal): Promise<Look>;
+  /** Looks at APIBindings of the registration's own workspace. That one cannot be seen is an answer. */
+  readBindings(key: ObjectKey, names: readonly string[], signal: AbortSignal): Promise<readonly SeenBinding[]>;
   memory(key: ObjectKey): Memory;
   remember(key: ObjectKey, memory: Memory): void;
   /** Ends connections and drops what is remembered: the registration has gone or is going. */
@@ -55,11 +58,11 @@ export interface RegistrationWorld {
 
   /** The same text as long as placements would decide the same about the cluster. */
   fingerprint(registration: ClusterRegistration): string;
-  /** The placements that a change of the cluster may concern. */
-  concerned(key: ObjectKey, change: Change, signal: AbortSignal): Promise<readonly ObjectKey[]>;
-  /** The placements whose status names the cluster. */
-  users(key: ObjectKey, signal: AbortSignal): Promise<readonly ObjectKey[]>;
-  wake(keys: readonly ObjectKey[]): Promise<void>;
+  /** The placements that a change of the cluster may concern, and the workloads that it has. */
+  concerned(key: ObjectKey, change: Change, signal: AbortSignal): Promise<readonly WorkKey[]>;
+  /** The placements whose status names the cluster, and the workloads that it has. */
+  users(key: ObjectKey, signal: AbortSignal): Promise<readonly WorkKey[]>;
+  wake(keys: readonly WorkKey[]): Promise<void>;
   /** Hears of what people may want to know. */
   note(key: ObjectKey, event: Event): void;
 }
@@ -68,7 +71,7 @@ export interface RegistrationWorld {
 export function registrationReconciler(
   world: RegistrationWorld,
   settings: RegistrationSettings = defaultRegistrationSettings,
-): Work {
+): Work<ObjectKey> {
   return async ({ key, reason }, signal) => {
     const seen = await world.read(key, signal);
     if (seen === undefined) return afterwards(world, key, signal);
@@ -96,7 +99,9 @@ export function registrationReconciler(
             signal,
           )
         : undefined;
-    const { status, events } = decide({ registration, look, nowMs, settings });
+    const names = look === undefined ? [] : bindingNames(registration);
+    const bindings = names.length === 0 ? [] : await world.readBindings(key, names, signal);
+    const { status, events } = decide({ registration, look, bindings, nowMs, settings });
     await report(world, { key, registration, status }, signal);
     for (const event of events) world.note(key, event);
     // Only now: a look whose result could not be written is made again with the retry.

@@ -6,8 +6,9 @@ import type { CredentialSource, CredentialsFound } from "../clusters/credentials
 import type { Clock } from "../model/clock.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
-import { formatKey, type ObjectKey } from "../model/key.ts";
+import { formatKey, type ObjectKey, type WorkKey } from "../model/key.ts";
 import type { WorkQueue } from "../queue/work-queue.ts";
+import type { ReadBindings } from "./connected-apis.ts";
 import type { Event } from "./decide.ts";
 import type { Look } from "./look.ts";
 import { type HealthPath, type ProbeResult, probe } from "./probe.ts";
@@ -19,10 +20,14 @@ export type RegistrationWorldOptions = Readonly<{
   connections: Connections;
   credentials: CredentialSource;
   clock: Clock;
+  /** Looks at APIBindings. @default none can be seen */
+  readBindings?: ReadBindings | undefined;
   /** The same text as long as placements would decide the same about a cluster. */
   fingerprint: (registration: ClusterRegistration) => string;
   /** Whether a change of a cluster may concern a placement; at least one side of the change names the cluster. */
   mayConcern: (placement: WorkloadPlacement, change: Change) => boolean;
+  /** The workloads that a cluster has or may have. @default none */
+  workloadsOn?: ((key: ObjectKey, signal: AbortSignal) => Promise<readonly WorkKey[]>) | undefined;
   onEvent?: ((key: ObjectKey, event: Event) => void) | undefined;
   /** Hears of each probe when it has ended: how it went and how long it took. */
   onProbe?: ((key: ObjectKey, probe: Readonly<{ outcome: Look["kind"]; tookMs: number }>) => void) | undefined;
@@ -31,6 +36,7 @@ export type RegistrationWorldOptions = Readonly<{
 /** Gives the reconciler its world over a hub, a queue and the clusters themselves. */
 export function createRegistrationWorld(options: RegistrationWorldOptions): RegistrationWorld {
   const { hub, queue, connections, credentials, clock, fingerprint, mayConcern, onEvent, onProbe } = options;
+  const { readBindings, workloadsOn = async () => [] } = options;
   const memories = new Map<string, Memory>();
   /** What only saves requests: the path a cluster answers on. */
   const paths = new Map<string, HealthPath>();
@@ -89,6 +95,8 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
       onProbe?.(key, { outcome: look.kind, tookMs: clock.now() - startedMs });
       return look;
     },
+    readBindings: async ({ cluster }, names, signal) =>
+      readBindings === undefined ? [] : readBindings({ cluster, names }, signal),
     memory: (key) => memories.get(formatKey(key)) ?? {},
     remember: (key, memory) => {
       memories.set(formatKey(key), memory);
@@ -100,11 +108,15 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
       await connections.drop(key);
     },
     fingerprint,
-    concerned: (key, change, signal) => {
+    concerned: async (key, change, signal) => {
       const named: Change = change.after === undefined ? { before: change.before ?? traceOf(key) } : change;
-      return placementsOf(key, signal, (placement) => mayConcern(placement, named));
+      const placements = await placementsOf(key, signal, (placement) => mayConcern(placement, named));
+      return [...placements, ...(await workloadsOn(key, signal))];
     },
-    users: (key, signal) => placementsOf(key, signal, (placement) => isUser(placement, key.name)),
+    users: async (key, signal) => {
+      const placements = await placementsOf(key, signal, (placement) => isUser(placement, key.name));
+      return [...placements, ...(await workloadsOn(key, signal))];
+    },
     wake: (keys) => queue.send(keys.map((key) => ({ key, reason: "fan-out" }))),
     note: (key, event) => onEvent?.(key, event),
   };

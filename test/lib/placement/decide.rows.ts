@@ -253,6 +253,25 @@ export const rows: Readonly<Record<string, Row>> = {
     reasons: { a: "ApiNotServed" },
     says: { a: { message: "does not serve example.com/v1 Widget, which workloadSelector.workloadTypes asks for" } },
   },
+  "leaves no cluster out for a custom type that it can be given, but for one that it has to come with": {
+    given: fresh(
+      {
+        strategy: "Spread",
+        customResources: "Install",
+        workloadSelector: {
+          workloadTypes: [
+            { apiVersion: "networking.k8s.io/v1", kind: "Ingress" },
+            { apiVersion: "example.com/v1", kind: "Widget" },
+            { apiVersion: "gateway.networking.k8s.io/v1", kind: "HTTPRoute" },
+          ],
+        },
+      },
+      aCluster("a", { status: { apis: [{ groupVersion: "networking.k8s.io/v1", kinds: ["Ingress"] }] } }),
+      aCluster("b", { status: { apis: [{ groupVersion: "example.com/v1", kinds: ["Widget"] }] } }),
+    ),
+    selected: ["a"],
+    reasons: { b: "ApiNotServed" },
+  },
   "takes a cluster whose types are not known only behind one whose types are": {
     given: fresh(
       { strategy: "Affinity", workloadSelector: { workloadTypes: [{ apiVersion: "apps/v1", kind: "Deployment" }] } },
@@ -817,5 +836,86 @@ export const rows: Readonly<Record<string, Row>> = {
   "takes a hint as no more than a hint": {
     given: hinted({ "tmc.kcp.io/preferred-cluster": "b" }, {}, aCluster("a"), down("b", 1)),
     selected: ["a"],
+  },
+
+  // how long a cluster that is not Ready is borne
+  "has work leave when the cluster's owner says so": {
+    given: settledOn(
+      ["b"],
+      {},
+      aCluster("a"),
+      aCluster("b", { ready: "False", since: ago(30), spec: { evictAfterSeconds: 30 } }),
+    ),
+    selected: ["a"],
+    reasons: { b: "NotReady" },
+    next: settled,
+  },
+  "bears it for as long as the cluster's owner says, when the placement does not": {
+    given: settledOn(
+      ["b"],
+      {},
+      aCluster("a"),
+      aCluster("b", { ready: "False", since: ago(400), spec: { evictAfterSeconds: 600 } }),
+    ),
+    selected: ["b"],
+    says: { b: { reason: "KeptTolerated", expected: "tolerated for 600 s", until: "2030-01-01T12:03:20Z" } },
+    next: checkAgain(200),
+  },
+  "bears it for as long as the placement says, whatever the cluster's owner does": {
+    given: settledOn(
+      ["b"],
+      { tolerations: [{ key: "tmc.kcp.io/not-ready", operator: "Exists", tolerationSeconds: 60 }] },
+      aCluster("a"),
+      aCluster("b", { ready: "False", since: ago(30), spec: { evictAfterSeconds: 0 } }),
+    ),
+    selected: ["b"],
+    says: { b: { reason: "KeptTolerated", until: "2030-01-01T12:00:30Z" } },
+    next: checkAgain(30),
+  },
+
+  // failback
+  "returns no sooner than it was asked to, and says when": {
+    given: given(
+      aPlacement(
+        { failback: { afterSeconds: 240 } },
+        {
+          status: {
+            selectedClusters: ["b"],
+            failback: [{ cluster: "a", reason: "NotReady", since: ago(900), standIn: "b", fittingSince: ago(40) }],
+          },
+        },
+      ),
+      aCluster("a"),
+      aCluster("b"),
+    ),
+    selected: ["b"],
+    reasons: { a: "Returning", b: "Chosen" },
+    says: {
+      a: {
+        rule: "failback",
+        expected: "240 s",
+        until: "2030-01-01T12:03:20Z",
+        message: "fits; failback returns to it when it has done so for 240 s",
+      },
+    },
+    next: checkAgain(200),
+  },
+  "returns when its time has come": {
+    given: given(
+      aPlacement(
+        { failback: { afterSeconds: 240 } },
+        {
+          status: {
+            selectedClusters: ["b"],
+            failback: [{ cluster: "a", reason: "NotReady", since: ago(900), standIn: "b", fittingSince: ago(240) }],
+          },
+        },
+      ),
+      aCluster("a"),
+      aCluster("b"),
+    ),
+    selected: ["a"],
+    reasons: { a: "Chosen", b: "NotChosen" },
+    next: settled,
   },
 };

@@ -62,7 +62,17 @@ function checkPlan(placement: WorkloadPlacement, clusters: readonly ClusterFacts
     const fits = rejection(wish, cluster) === undefined;
     must(!selected.has(name) || fits || before.has(name), "new work where it does not fit", name, plan);
     const areTooMany = before.size > (wish.wanted ?? Infinity);
-    must(!fits || !before.has(name) || selected.has(name) || areTooMany, "moved without need", name, plan);
+    const isStandIn = placement.status?.failback?.some(({ standIn }) => standIn === name) === true;
+    const isNeedless = fits && before.has(name) && !selected.has(name) && !areTooMany && !isStandIn;
+    must(!isNeedless, "moved without need", name, plan);
+  }
+  for (const { cluster, standIn, fittingSince } of plan.status.failback ?? []) {
+    must(wish.failbackSeconds !== undefined, "returns although nobody asks for it", plan);
+    must(!selected.has(cluster), "returns to where it is", plan);
+    must(standIn === undefined || selected.has(standIn), "returns from where it is not", plan);
+    const facts = clusters.find(({ name }) => name === cluster);
+    const fits = facts !== undefined && rejection(wish, facts) === undefined;
+    must(fits === (fittingSince !== undefined), "counts the time of a cluster that does not fit", plan);
   }
   const listed = plan.status.decisions?.map(({ cluster }) => cluster) ?? [];
   const unknown = [...(wish.names ?? [])].filter((name) => !clusters.some((cluster) => cluster.name === name));

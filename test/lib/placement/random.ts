@@ -61,6 +61,7 @@ export function randomRegistration(chance: Chance, name: string): Registration {
     spec: {
       location: chance.pick(["eu-west-1a", "us-east1-b", "aws:ap-1", "here"]),
       unschedulable: chance.once(8),
+      ...(chance.once(6) ? { evictAfterSeconds: chance.below(400) } : {}),
       taints: chance.some(["k", "l"], 6).map((key) => ({
         key,
         value: chance.pick(["v", ""]),
@@ -157,8 +158,25 @@ export function randomPlacement(chance: Chance): WorkloadPlacement {
     ...(chance.once(4) ? { resources: { cpu: chance.pick(["500m", "2", "8"]) } } : {}),
     ...(chance.once(4) ? { workloadSelector: { workloadTypes: [{ apiVersion: "apps/v1", kind: "Deployment" }] } } : {}),
   };
-  return aPlacement(spec, {
-    ...(chance.once(2) ? { selected: chance.some(clusterNames, 3) } : {}),
+  const selected = chance.once(2) ? chance.some(clusterNames, 3) : undefined;
+  const failback = chance.once(3) ? { afterSeconds: 1 + chance.below(300) } : undefined;
+  const homes = chance
+    .some(clusterNames, 4)
+    .filter((name) => failback !== undefined && selected?.includes(name) === false)
+    .map((cluster, at) => {
+      const standIn = selected?.[at];
+      return {
+        cluster,
+        reason: chance.pick(["NotReady", "UntoleratedTaint", "Preferred"]),
+        since: ago(chance.below(900)),
+        ...(standIn === undefined ? {} : { standIn }),
+        ...(chance.once(2) ? { fittingSince: ago(chance.below(400)) } : {}),
+      };
+    });
+  return aPlacement(failback === undefined ? spec : { ...spec, failback }, {
+    ...(selected === undefined
+      ? {}
+      : { status: { selectedClusters: selected, ...(homes.length === 0 ? {} : { failback: homes }) } }),
     ...(chance.once(5) ? { annotations: { "tmc.kcp.io/avoid-cluster": chance.pick(clusterNames) } } : {}),
   });
 }

@@ -73,6 +73,7 @@ class MemoryHub {
         this.put({ ...seen, status });
         return seen;
       },
+      confirm: () => Promise.reject(new Error("no one asks whether something is gone")),
       writeFinalizers: () => Promise.reject(new Error("no one asks for finalizers")),
       readSecret: () => Promise.reject(new Error("no one asks for secrets")),
     };

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
 import { ControllerError } from "../../../lib/model/fault.ts";
-import type { ObjectKey } from "../../../lib/model/key.ts";
+import type { ObjectKey, WorkKey } from "../../../lib/model/key.ts";
 import type { Next } from "../../../lib/model/next.ts";
 import type { Reason } from "../../../lib/queue/work-queue.ts";
 import type { Event } from "../../../lib/registration/decide.ts";
@@ -33,11 +33,12 @@ function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadat
     nowMs: startMs,
     look: healthy as Look,
     users: [] as ObjectKey[],
-    woken: [] as ObjectKey[],
+    woken: [] as WorkKey[],
     writes: 0,
     reads: 0,
     looks: [] as boolean[],
     forgotten: 0,
+    bound: [] as string[],
     events: [] as Event[],
     /** What the placements could see when they were woken. */
     seenByWoken: [] as (string | undefined)[],
@@ -77,6 +78,7 @@ function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadat
     writeStatus: (_, seen, status) => write(seen, (now) => ({ ...now, status })),
     writeFinalizers: (_, seen, finalizers) =>
       write(seen, (now) => ({ ...now, metadata: { ...now.metadata, finalizers: [...finalizers] } })),
+    readBindings: async (_, names) => names.map((name) => ({ name, isBound: state.bound.includes(name) })),
     look: async (_, __, { detect }) => {
       state.looks.push(detect);
       return state.look;
@@ -167,6 +169,15 @@ describe("a registration", () => {
       await system.run("heartbeat");
     }
     expect(system.state.writes - writes).toBe(10);
+  });
+
+  it("shows within one reconcile that a binding it asks for is bound now", async () => {
+    const system = aWorld(aRegistration({ spec: { apiBindings: [{ name: "db" }] } }));
+    await system.run();
+    expect(system.stored?.status?.connectedAPIs).toMatchObject([{ apiBinding: "db", connected: false }]);
+    system.state.bound = ["db"];
+    await system.run("on-demand");
+    expect(system.stored?.status?.connectedAPIs).toEqual([{ apiBinding: "db", connected: true }]);
   });
 
   it("is tried again when the shared time has come, with two controllers as with one", async () => {

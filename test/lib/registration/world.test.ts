@@ -58,6 +58,7 @@ async function aSystem(tokens: readonly string[] = ["right"], right = "right", g
   };
   const hub: Hub = {
     read: async () => undefined,
+    confirm: async () => undefined,
     // The placements of another logical cluster are none of ours.
     list: async <T extends KubeObject>(_: string, logicalCluster: string) =>
       // Whoever asks for placements gets placements: the kind is named beside the type.
