@@ -2,6 +2,7 @@ import type { ExportedType } from "../api/api-export.ts";
 import { schemaOf } from "../api/resource-schema.ts";
 import { isRecord } from "../kube/json-record.ts";
 import { ControllerError } from "../model/fault.ts";
+import { statusStrategyAnnotation, statusSumAnnotation } from "../sync/status/strategy.ts";
 
 /** A type that the operator adds to the export: what the export says of it, and the schema that goes with it. */
 export type CustomType = Readonly<{ type: ExportedType; schema: ReturnType<typeof schemaOf> }>;
@@ -47,6 +48,22 @@ export function parseCustomType(document: unknown, where: string): CustomType {
       },
     ],
   };
-  const made = schemaOf(version.name, spec);
+  const made = withAnnotations(schemaOf(version.name, spec), statusAnnotations(document.metadata));
   return { type: { group, plural, schema: made.metadata.name }, schema: made };
+}
+
+/** What the operator says in a definition of how statuses become one goes with the type. */
+function statusAnnotations(metadata: unknown): Readonly<Record<string, string>> {
+  const annotations = isRecord(metadata) && isRecord(metadata.annotations) ? metadata.annotations : {};
+  return Object.fromEntries(
+    [statusStrategyAnnotation, statusSumAnnotation].flatMap((name): [string, string][] => {
+      const text = annotations[name];
+      return typeof text === "string" ? [[name, text]] : [];
+    }),
+  );
+}
+
+function withAnnotations<T extends ReturnType<typeof schemaOf>>(schema: T, more: Readonly<Record<string, string>>): T {
+  if (Object.keys(more).length === 0) return schema;
+  return { ...schema, metadata: { ...schema.metadata, annotations: { ...schema.metadata.annotations, ...more } } };
 }

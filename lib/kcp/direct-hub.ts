@@ -53,6 +53,8 @@ export function createDirectHub({ client, cache, onWrite }: DirectHubOptions): H
     // The type that callers name is what the kind's schema gives: nothing else gets into a server, nor from it into the cache.
     read: async <T extends KubeObject>(key: ObjectKey, signal: AbortSignal) =>
       (cache.isDoubted(key) ? await readFresh(key, signal) : cache.get(key)) as T | undefined,
+    confirm: async <T extends KubeObject>(key: ObjectKey, signal: AbortSignal) =>
+      (await readFresh(key, signal)) as T | undefined,
     list: async <T extends KubeObject>(kind: ReconciledKind, cluster: string) => {
       if (!cache.isListed(cluster)) {
         throw new ControllerError("unreachable", `hub: list ${kind} in ${cluster || "the cluster"}: not listed yet`);

@@ -147,13 +147,6 @@ export function createExportHub(options: ExportEndpointsOptions): ExportHub {
   };
 }
 
-/** Creates the hub of an export and reads its endpoints; fails where that cannot be done. */
-export async function openExportHub(options: ExportEndpointsOptions, signal?: AbortSignal): Promise<ExportHub> {
-  const hub = createExportHub(options);
-  await findExport(hub, options.export, signal ?? forEver);
-  return hub;
-}
-
 /**
  * Reads an export's endpoints for the first time. A workspace that is not there and one that may not be seen look the same
  * from outside; both end as the fault "invalid" in one line.
@@ -161,7 +154,7 @@ export async function openExportHub(options: ExportEndpointsOptions, signal?: Ab
 export async function findExport(
   hub: Pick<ExportHub, "refresh">,
   address: ExportAddress,
-  signal: AbortSignal,
+  signal: AbortSignal = forEver,
 ): Promise<void> {
   await hub.refresh(signal).catch((error: unknown) => {
     const fault = faultOf(error);

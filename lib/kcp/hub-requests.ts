@@ -90,7 +90,8 @@ export function finalizersPatch(key: ObjectKey, seen: KubeObject, finalizers: re
   return { metadata: { resourceVersion: versionOf(key, seen), finalizers } };
 }
 
-function undefinedIfGone(error: unknown): undefined {
+/** Makes nothing of an error that says that the object is not there; any other is thrown. */
+export function undefinedIfGone(error: unknown): undefined {
   // Nobody has looked whether the objects of a tenant that has gone are there.
   if (faultOf(error) !== "not-found" || error instanceof TenantNotBound) throw error;
   return undefined;

@@ -47,7 +47,8 @@ export function createSlimmer(): (object: KubeObject) => KubeObject {
   };
 }
 
-function slimMetadata({ managedFields: _, ...metadata }: ObjectMeta): ObjectMeta {
+/** Metadata without managed fields and without what kubectl last applied. */
+export function slimMetadata({ managedFields: _, ...metadata }: ObjectMeta): ObjectMeta {
   if (metadata.annotations?.[lastApplied] === undefined) return metadata;
   const { [lastApplied]: __, ...annotations } = metadata.annotations;
   return { ...metadata, annotations };

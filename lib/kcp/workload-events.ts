@@ -1,0 +1,161 @@
+import { createHash } from "node:crypto";
+import type { KubeClient } from "../kube/client.ts";
+import { faultOf } from "../kube/errors.ts";
+import type { Clock } from "../model/clock.ts";
+import type { WorkloadKey } from "../model/key.ts";
+import type { KubeObject, ResourceType } from "../model/kube-object.ts";
+import type { SyncEvent } from "../sync/hub.ts";
+import type { Workload } from "../sync/terms.ts";
+import { clientOf } from "./logical-cluster.ts";
+import { addressOfWorkload, hubFieldManager } from "./workload-requests.ts";
+
+/** Tells people about workloads, by Events beside them. */
+export interface WorkloadEvents {
+  /** Tells something; the same news are one Event however often they come, and cost a request once a minute at most. */
+  tell(key: WorkloadKey, about: Workload, event: SyncEvent): void;
+  /** Resolves when all that was told has been written or given up. */
+  whenTold(): Promise<void>;
+}
+
+export type WorkloadEventsOptions = Readonly<{
+  /** A client at the server's root. */
+  client: KubeClient;
+  clock: Clock;
+  /** Hears of what could not be told; nothing else comes of it. */
+  onTrouble?: ((error: unknown, key: WorkloadKey) => void) | undefined;
+  /** Told of every write before it is made. */
+  onWrite?: ((cluster: string) => void) | undefined;
+}>;
+
+const events: ResourceType = { group: "", version: "v1", plural: "events" };
+const quietMs = 60_000;
+/** News are remembered so that they are not told again; beyond this many, the server says that they are none. */
+const mostRemembered = 4_096;
+/** Nobody waits for an Event, so they must not take the connections of those who are waited for. */
+const atOnce = 2;
+/** What nobody could tell in time nobody needs to hear. */
+const mostWaiting = 1_000;
+const longestMessage = 1_024;
+const longestName = 200;
+
+type News = Readonly<{ key: WorkloadKey; about: Workload; event: SyncEvent; name: string }>;
+type Told = { atMs: number; count: number };
+
+/** Creates what tells. */
+export function createWorkloadEvents({
+  client,
+  clock,
+  onTrouble = () => {},
+  onWrite = () => {},
+}: WorkloadEventsOptions): WorkloadEvents {
+  /** In the order in which they were first told. */
+  const told = new Map<string, Told>();
+  const waiting: News[] = [];
+  const idle = new Set<() => void>();
+  let underWay = 0;
+
+  const remember = (id: string): Told => {
+    const known = told.get(id);
+    if (known !== undefined) return known;
+    const [oldest] = told.keys();
+    if (told.size >= mostRemembered && oldest !== undefined) told.delete(oldest);
+    const made: Told = { atMs: Number.NEGATIVE_INFINITY, count: 0 };
+    told.set(id, made);
+    return made;
+  };
+
+  const write = async (news: News): Promise<void> => {
+    const { cluster, namespace } = addressOfWorkload(news.key);
+    const at = clientOf(client, cluster);
+    const place = { type: events, namespace };
+    const memory = remember(idOf(news));
+    const nowText = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
+    const create = async (): Promise<void> => {
+      onWrite(cluster);
+      await at.create(place, eventOf(news, namespace, nowText), { fieldManager: hubFieldManager });
+      memory.count = 1;
+    };
+    const repeat = async (count: number): Promise<void> => {
+      onWrite(cluster);
+      const patch = { type: "merge", body: { count, lastTimestamp: nowText } } as const;
+      await at.patch({ ...place, name: news.name }, patch, { fieldManager: hubFieldManager });
+      memory.count = count;
+    };
+    if (memory.count > 0) {
+      try {
+        await repeat(memory.count + 1);
+        return;
+      } catch (error) {
+        if (faultOf(error) !== "not-found") throw error; // servers forget events after a while
+      }
+    }
+    try {
+      await create();
+    } catch (error) {
+      if (faultOf(error) !== "exists") throw error;
+      const present = await at.get<KubeObject>({ ...place, name: news.name });
+      await repeat((typeof present.count === "number" ? present.count : 1) + 1);
+    }
+  };
+
+  const work = (): void => {
+    while (underWay < atOnce) {
+      const news = waiting.shift();
+      if (news === undefined) break;
+      underWay += 1;
+      write(news)
+        .catch((error: unknown) => onTrouble(error, news.key))
+        .finally(() => {
+          underWay -= 1;
+          work();
+        });
+    }
+    if (underWay > 0 || waiting.length > 0) return;
+    for (const tell of idle) tell();
+    idle.clear();
+  };
+
+  return {
+    tell: (key, about, event) => {
+      const news: News = { key, about, event, name: nameOf(key, about, event) };
+      const memory = remember(idOf(news));
+      if (clock.now() - memory.atMs < quietMs || waiting.length >= mostWaiting) return;
+      memory.atMs = clock.now();
+      waiting.push(news);
+      work();
+    },
+    whenTold: () =>
+      new Promise((resolve) => {
+        if (underWay === 0 && waiting.length === 0) resolve();
+        else idle.add(resolve);
+      }),
+  };
+}
+
+/** The same news about the same workload have the same name, in every process. */
+function nameOf(key: WorkloadKey, { metadata }: Workload, { type, reason, message }: SyncEvent): string {
+  const parts = [key.name, metadata.uid ?? "", type, reason, message];
+  const hash = createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
+  return `${addressOfWorkload(key).name.slice(0, longestName)}.${hash}`;
+}
+
+const idOf = ({ key, name }: News): string => `${key.cluster}|${addressOfWorkload(key).namespace}/${name}`;
+
+function eventOf({ about, event, name }: News, namespace: string, nowText: string): object {
+  const { apiVersion, kind, metadata } = about;
+  return {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name, namespace },
+    involvedObject: { apiVersion, kind, namespace, name: metadata.name, uid: metadata.uid },
+    type: event.type,
+    reason: event.reason,
+    message: event.message.slice(0, longestMessage),
+    source: { component: "tmc" },
+    reportingComponent: "tmc.kcp.io/controller",
+    reportingInstance: "tmc",
+    firstTimestamp: nowText,
+    lastTimestamp: nowText,
+    count: 1,
+  };
+}
