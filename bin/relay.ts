@@ -1,5 +1,6 @@
 import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { SQSClient } from "@aws-sdk/client-sqs";
+import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { untilInterrupted } from "../lib/cli/interrupt.ts";
 import { tmcVersion } from "../lib/cli/version.ts";
 import { systemClock } from "../lib/model/clock.ts";
@@ -19,4 +20,5 @@ process.exitCode = await runRelay({
   untilInterrupted,
   openSqs: () => new SQSClient({ requestHandler }),
   openSecretsManager: () => new SecretsManagerClient({ requestHandler }),
+  openAwsCredentials: () => defaultProvider(),
 });

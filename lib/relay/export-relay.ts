@@ -104,7 +104,8 @@ export function createExportRelay(options: ExportRelayOptions): ExportRelay {
     if (stopped) return;
     for (const endpoint of opened) {
       if (endpoints.has(endpoint.url)) continue;
-      const watching = { types, ledger, listener, slim, clock, random, relistSeconds, onRoll };
+      const { workloads } = options;
+      const watching = { types, ledger, listener, slim, clock, random, relistSeconds, workloads, onRoll };
       endpoints.set(endpoint.url, watchEndpoint({ ...watching, endpoint }));
     }
     isSliceRead = true;
@@ -157,6 +158,9 @@ export function createExportRelay(options: ExportRelayOptions): ExportRelay {
     isEngaged: (cluster) => owners.has(cluster),
     get unsent() {
       return ledger.outbox.size;
+    },
+    get limited() {
+      return ledger.outbox.limited;
     },
     get isQueueFailing() {
       return ledger.outbox.isFailing;

@@ -3,6 +3,7 @@ import { type EndlessWatch, watchForever } from "../kube/watch.ts";
 import type { Clock } from "../model/clock.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
+import { tolerateAbsence } from "./absent-type.ts";
 import { keepRunning } from "./keep-running.ts";
 import type { RelayListener, Watched } from "./listener.ts";
 import type { Watchable } from "./page-by-page.ts";
@@ -17,12 +18,16 @@ export type FollowOptions = Readonly<{
   clock: Clock;
   random: () => number;
   relistSeconds: number;
+  /** Whether it is no trouble when the type is not served, or not given to us. @default false */
+  mayBeAbsent?: boolean | undefined;
 }>;
 
 /** Takes what a collection tells. */
 export interface Follower {
   /** All there is; `list` is the number of the list that was read. */
   listed(objects: readonly KubeObject[], list: number): void;
+  /** In place of that: the type is not there to be listed. Nothing that was known has gone by that. */
+  absent?(list: number): void;
   changed(object: KubeObject): void;
   deleted(object: KubeObject): void;
 }
@@ -43,12 +48,24 @@ export function follow(options: FollowOptions, follower: Follower): Following {
   const end = new AbortController();
   let listsBegun = 0;
   let watched: EndlessWatch | undefined;
+  const tolerant = options.mayBeAbsent === true ? tolerateAbsence(options.client, clock) : undefined;
+  const source: Watchable = tolerant ?? options.client;
   const client: Watchable = {
     listAll: ((collection, rest) => {
       listsBegun += 1;
-      return options.client.listAll(collection, rest);
+      return source.listAll(collection, rest);
     }) as KubeClient["listAll"], // it gives what the other one gives
-    watch: options.client.watch,
+    watch: source.watch,
+  };
+  let isAbsent = false;
+  const takeList = (objects: readonly KubeObject[]): void => {
+    const missing = tolerant?.missing();
+    if (isAbsent !== (missing !== undefined)) {
+      isAbsent = missing !== undefined;
+      listener.absent?.({ what, cluster: place, error: missing });
+    }
+    if (missing === undefined) follower.listed(objects, listsBegun);
+    else follower.absent?.(listsBegun);
   };
 
   const run = async (): Promise<void> => {
@@ -62,6 +79,8 @@ export function follow(options: FollowOptions, follower: Follower): Following {
     watched = watchForever(client, { type }, { signal: end.signal, clock, random, relistSeconds, onOpen });
     for await (const event of watched) {
       if (event.type === "trouble") {
+        // It is listed again next, and that says how it is.
+        if (tolerant !== undefined && event.error.fault === "not-found") continue;
         listener.trouble?.({ what, cluster: place, error: event.error, retryInMs: event.retryInMs });
         continue;
       }
@@ -69,7 +88,7 @@ export function follow(options: FollowOptions, follower: Follower): Following {
       if (event.type === "listed") {
         isListed = true;
         told(kind, (each) => listener.relisted?.(each, place));
-        follower.listed(event.objects, listsBegun);
+        takeList(event.objects);
       } else if (event.type === "changed") follower.changed(event.object);
       else if (event.type === "deleted") follower.deleted(event.object);
     }

@@ -2,17 +2,19 @@ import type { Clock } from "../model/clock.ts";
 import { formatKey, type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { KubeObject } from "../model/kube-object.ts";
 import { collapse } from "../queue/collapse.ts";
+import type { TenantRate } from "../queue/tenant-rate.ts";
 import type { WorkItem, WorkQueue } from "../queue/work-queue.ts";
 import { fingerprintOf, reconcileRequestedAnnotation } from "./fingerprint.ts";
+import type { LaneBook } from "./lane-group.ts";
 import type { RelayListener } from "./listener.ts";
 import { createOutbox, type Outbox } from "./outbox.ts";
 import type { Referrer, SecretReference, SecretWatch } from "./secret-watch.ts";
+import { createWorkloadBook, type RelayedWorkloads, type WorkloadBook } from "./workload-book.ts";
 
 /** What is known of one logical cluster. */
-export interface TenantBook {
-  takeList(kind: ReconciledKind, objects: readonly KubeObject[]): void;
-  takeChanged(kind: ReconciledKind, object: KubeObject): void;
-  takeDeleted(kind: ReconciledKind, object: KubeObject): void;
+export interface TenantBook extends LaneBook<ReconciledKind> {
+  /** Where workloads are watched: what is known of those. */
+  readonly workloads?: WorkloadBook | undefined;
 }
 
 /**
@@ -33,7 +35,7 @@ export interface Ledger {
   isListed(cluster: string): boolean;
   /** Logical clusters of which not everything has been listed yet. */
   unlisted(): readonly string[];
-  readonly outbox: Pick<Outbox, "size" | "oldestAgeSeconds" | "isFailing" | "drain" | "stop">;
+  readonly outbox: Pick<Outbox, "size" | "limited" | "oldestAgeSeconds" | "isFailing" | "drain" | "stop">;
 }
 
 export type LedgerOptions = Readonly<{
@@ -43,6 +45,9 @@ export type LedgerOptions = Readonly<{
   listener: RelayListener;
   batchSize?: number | undefined;
   gatherMs?: number | undefined;
+  tenantRate?: TenantRate | undefined;
+  /** @default no workload is looked after */
+  workloads?: RelayedWorkloads | undefined;
   /** Hears that everything of a logical cluster has been listed once. */
   onListed: () => void;
 }>;
@@ -56,11 +61,12 @@ type Book = {
   /** What each object that a person asked for was last asked with. */
   readonly wishes: Readonly<Record<ReconciledKind, Map<string, string>>>;
   readonly secrets: SecretWatch;
+  readonly workloads: WorkloadBook | undefined;
 };
 
 /** Creates a ledger without books. */
 export function createLedger(options: LedgerOptions): Ledger {
-  const { queue, clock, random, batchSize, gatherMs, listener, onListed } = options;
+  const { queue, clock, random, batchSize, gatherMs, tenantRate, listener, onListed } = options;
   const books = new Map<string, Book>();
   const outbox = createOutbox({
     queue,
@@ -68,6 +74,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     random,
     batchSize,
     gatherMs,
+    tenantRate,
     onTrouble: (error, { retryInMs }) => listener.trouble?.({ what: "queue", cluster: "", error, retryInMs }),
   });
 
@@ -98,12 +105,17 @@ export function createLedger(options: LedgerOptions): Ledger {
     const inOrder = reconciledKinds.flatMap((first) => held.filter(({ key }) => key.kind === first));
     book.held = undefined;
     outbox.add(inOrder);
+    book.workloads?.kindsListed();
     onListed();
   };
 
   return {
     outbox,
     open: (cluster, secrets) => {
+      /** A watch may still tell something after the book was closed. */
+      const isOpen = (): boolean => books.get(cluster) === book;
+      const workloads =
+        options.workloads && createWorkloadBook({ ...options.workloads, cluster, send: outbox.add, isOpen, onListed });
       const book: Book = {
         cluster,
         listed: new Set(),
@@ -111,11 +123,11 @@ export function createLedger(options: LedgerOptions): Ledger {
         fingerprints: { ClusterRegistration: new Map(), WorkloadPlacement: new Map() },
         wishes: { ClusterRegistration: new Map(), WorkloadPlacement: new Map() },
         secrets,
+        workloads,
       };
       books.set(cluster, book);
-      /** A watch may still tell something after the book was closed. */
-      const isOpen = (): boolean => books.get(cluster) === book;
       return {
+        workloads,
         takeList: (kind, objects) => {
           if (isOpen()) takeList(book, kind, objects);
         },
@@ -149,7 +161,10 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
     has: (cluster) => books.has(cluster),
     isListed: (cluster) => books.get(cluster)?.held === undefined && books.has(cluster),
-    unlisted: () => [...books.values()].filter(({ held }) => held !== undefined).map(({ cluster }) => cluster),
+    unlisted: () =>
+      [...books.values()]
+        .filter(({ held, workloads }) => held !== undefined || workloads?.isListed === false)
+        .map(({ cluster }) => cluster),
   };
 }
 
@@ -158,6 +173,7 @@ function see(book: Book, kind: ReconciledKind, object: KubeObject): WorkItem[] {
   const { name = "", resourceVersion } = object.metadata;
   const { cluster } = book;
   if (kind === "ClusterRegistration") book.secrets.refer({ cluster, name }, secretReferenceOf(object));
+  else book.workloads?.takePlacement(name, object);
   const fingerprint = fingerprintOf(object);
   if (book.fingerprints[kind].get(name) === fingerprint) return [];
   const isKnown = book.fingerprints[kind].has(name);
@@ -174,6 +190,7 @@ function lose(book: Book, kind: ReconciledKind, name: string, resourceVersion?: 
   book.fingerprints[kind].delete(name);
   book.wishes[kind].delete(name);
   if (kind === "ClusterRegistration") book.secrets.refer({ cluster, name }, undefined);
+  else book.workloads?.takePlacement(name, undefined);
   return [{ key: { cluster, kind, name }, reason: "changed", resourceVersion }];
 }
 

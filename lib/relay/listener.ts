@@ -1,8 +1,20 @@
+import type { ApiError } from "../kube/errors.ts";
 import type { ObjectKey, ReconciledKind } from "../model/key.ts";
 import type { KubeObject } from "../model/kube-object.ts";
+import type { TypeId } from "../sync/workload-kinds.ts";
 
 /** What a relay watches in the hub. */
-export type Watched = ReconciledKind | "Secret" | "APIBinding" | "APIExportEndpointSlice";
+export type Watched =
+  | ReconciledKind
+  | ForeignKind
+  | "Secret"
+  | "APIBinding"
+  | "APIExportEndpointSlice"
+  /** A type that is watched for the sake of workloads: `deployments.v1.apps`. */
+  | TypeId;
+
+/** Kinds of others that can make clusters known. */
+export type ForeignKind = "SyncTarget" | "ControlPlane" | "ControlPlaneEndpoint" | "ControlPlaneRegistration";
 
 /**
  * Hears what the relay sees, before any key of it is sent. A cache in the same process listens here.
@@ -26,6 +38,10 @@ export interface RelayListener {
   ended?(what: Watched, place: string): void;
   /** A logical cluster is looked after no more; what was seen of it says nothing from now on. */
   released?(cluster: string): void;
+  /** A watch for the sake of workloads told something. */
+  workloadEvent?(event: "modified" | "deleted"): void;
+  /** A type that may be missing is not served, or not given to us; without an error, it is there again. */
+  absent?(absence: Readonly<{ what: Watched; cluster: string; error: ApiError | undefined }>): void;
   /** Something failed; it is tried again by itself. */
   trouble?(trouble: RelayTrouble): void;
 }

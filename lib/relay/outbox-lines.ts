@@ -9,13 +9,21 @@ export type Waiting = Readonly<{ item: WorkItem; sinceMs: number; lastMs: number
 export interface OutboxLines {
   readonly size: number;
   add(item: WorkItem, nowMs: number): void;
-  /** The next ones, a key of each logical cluster in turn: ten thousand of one delay the first of another by one place. */
-  take(most: number): readonly Waiting[];
+  /**
+   * The next ones, a key of each logical cluster in turn: ten thousand of one delay the first of another by one place.
+   *
+   * @param allowed how many of a logical cluster may go at most
+   */
+  take(most: number, allowed?: (cluster: string) => number): readonly Waiting[];
   /** Lets go of what was sent. What was added while it was on its way is news, and stays. */
   sent(batch: readonly Waiting[]): void;
   drop(cluster: string): void;
-  /** Since when the one that waits longest has been waiting; undefined when none does. */
-  oldestMs(): number | undefined;
+  /** The logical clusters that have keys waiting. */
+  clusters(): Iterable<string>;
+  /** How many keys of a logical cluster wait. */
+  sizeOf(cluster: string): number;
+  /** Since when the one that waits longest has been waiting, those of some left out; undefined when none does. */
+  oldestMs(isLeftOut?: (cluster: string) => boolean): number | undefined;
 }
 
 /** Creates lines in which nobody waits. */
@@ -51,8 +59,16 @@ export function createOutboxLines(): OutboxLines {
         lastMs: nowMs,
       });
     },
-    take: (most) => {
-      const turns = [...lines.entries().take(most)].map(([cluster, line]) => ({ cluster, members: line.values() }));
+    take: (most, allowed = () => most) => {
+      const turns = [
+        ...lines
+          .entries()
+          .map(([cluster, line]) => ({ cluster, line, most: allowed(cluster) }))
+          // Whoever may send nothing takes nobody's place.
+          .filter((turn) => turn.most > 0)
+          .take(most)
+          .map((turn) => ({ cluster: turn.cluster, members: turn.line.values().take(turn.most) })),
+      ];
       const batch: Waiting[] = [];
       let waiting = turns;
       while (waiting.length > 0 && batch.length < most) {
@@ -85,9 +101,12 @@ export function createOutboxLines(): OutboxLines {
       size -= lines.get(cluster)?.size ?? 0;
       lines.delete(cluster);
     },
-    oldestMs: () => {
+    clusters: () => lines.keys(),
+    sizeOf: (cluster) => lines.get(cluster)?.size ?? 0,
+    oldestMs: (isLeftOut = () => false) => {
       let oldest: number | undefined;
-      for (const line of lines.values()) {
+      for (const [cluster, line] of lines) {
+        if (isLeftOut(cluster)) continue;
         for (const { sinceMs } of line.values()) oldest = Math.min(oldest ?? sinceMs, sinceMs);
       }
       return oldest;

@@ -1,14 +1,18 @@
+import { workloadLanes } from "../kcp/workload-lanes.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock } from "../model/clock.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
+import type { TenantRate } from "../queue/tenant-rate.ts";
 import type { WorkQueue } from "../queue/work-queue.ts";
-import { type Following, follow } from "./follow.ts";
+import { type Follower, type Following, type FollowOptions, follow } from "./follow.ts";
+import { followLane } from "./follow-lane.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import type { RelayListener } from "./listener.ts";
 import { createListing, type Listing } from "./listing.ts";
 import { pageByPage } from "./page-by-page.ts";
-import { createSecretWatch, type SecretWatch } from "./secret-watch.ts";
+import { createSecretWatch } from "./secret-watch.ts";
+import type { RelayedWorkloads } from "./workload-book.ts";
 
 export type { RelayListener, RelayTrouble } from "./listener.ts";
 
@@ -28,9 +32,24 @@ export type RelayParts = Readonly<{
   batchSize?: number | undefined;
   /** How long a key waits for others to be sent with. @default 0 */
   gatherMs?: number | undefined;
+  /** How fast the keys of one tenant may go. @default as fast as the queue takes them */
+  tenantRate?: TenantRate | undefined;
   /** How often everything is listed again, so that a watch that missed something heals. @default 30 minutes */
   relistSeconds?: number | undefined;
+  /**
+   * Follows the clusters of a workspace in place of its registrations alone, where other kinds make clusters known as well;
+   * an export shows none. @default none
+   */
+  followClusters?: FollowClusters | undefined;
+  /** Watches workloads as well, and sends keys of them. @default none are looked after */
+  workloads?: RelayedWorkloads | undefined;
 }>;
+
+/** Follows the clusters of one logical cluster, whatever kinds make them known. */
+export type FollowClusters = (
+  options: Omit<FollowOptions, "type" | "what">,
+  follower: Follower,
+) => readonly Following[];
 
 export type RelayOptions = RelayParts & Readonly<{ clusters: readonly RelayedCluster[] }>;
 
@@ -47,7 +66,9 @@ export interface Relay {
   whenListed(): Promise<void>;
   /** Keys that wait to be sent. */
   readonly unsent: number;
-  /** How long the key that waits longest to be sent has been waiting. */
+  /** Those of them that wait because their tenant is over its limit. */
+  readonly limited: number;
+  /** How long the key that waits longest for the queue has been waiting; those over a limit do not wait for it. */
   oldestUnsentSeconds(): number;
   /** Whether keys wait because the queue did not take the last ones. */
   readonly isQueueFailing: boolean;
@@ -57,14 +78,14 @@ export const defaultRelistSeconds = 1_800;
 
 /** Creates the relay over logical clusters that are reached directly. One that cannot be listed holds up no other. */
 export function createRelay(options: RelayOptions): Relay {
-  const { clusters, types, clock, random, listener = {}, slim = (object) => object } = options;
+  const { clusters, types, clock, random, followClusters, listener = {}, slim = (object) => object } = options;
   const relistSeconds = options.relistSeconds ?? defaultRelistSeconds;
   const ledger = createLedger({ ...options, listener, onListed: () => listing.look() });
   const listing = createListing(ledger.unlisted);
   const following: Following[] = [];
   const tenants = clusters.map(({ cluster, client }) => {
-    const secrets: SecretWatch = createSecretWatch({
-      client,
+    const secrets = createSecretWatch({
+      client: options.workloads === undefined ? client : undefined,
       clusterOf: () => cluster,
       clock,
       random,
@@ -75,24 +96,39 @@ export function createRelay(options: RelayOptions): Relay {
     return { cluster, client, secrets, book: ledger.open(cluster, secrets) };
   });
 
+  const followWorkloads = ({ cluster, client, secrets, book }: (typeof tenants)[number]): readonly Following[] => {
+    const { workloads } = book;
+    if (options.workloads === undefined || workloads === undefined) return [];
+    const { slim: slimWorkload = (object) => object } = options.workloads;
+    const watched = { client, slim: slimWorkload, secrets, place: cluster, listener, clock, random, relistSeconds };
+    return workloadLanes(options.workloads.types).map((lane) =>
+      followLane(lane, watched, {
+        listed: (objects) => workloads.takeList(lane.id, objects),
+        absent: () => workloads.takeAbsent(lane.id),
+        changed: (object) => workloads.takeChanged(lane.id, object),
+        deleted: (object) => workloads.takeDeleted(lane.id, object),
+      }),
+    );
+  };
+
   return {
     ...relayOf(ledger, listing, ledger.unlisted),
     start: () => {
       if (following.length > 0) return;
-      for (const { cluster, client, book } of tenants) {
+      for (const tenant of tenants) {
+        const { cluster, client, book } = tenant;
         for (const kind of reconciledKinds) {
-          const watched = { client: pageByPage(client, slim), type: types[kind], what: kind, place: cluster };
-          following.push(
-            follow(
-              { ...watched, listener, clock, random, relistSeconds },
-              {
-                listed: (objects) => book.takeList(kind, objects),
-                changed: (object) => book.takeChanged(kind, object),
-                deleted: (object) => book.takeDeleted(kind, object),
-              },
-            ),
-          );
+          const watched = { client: pageByPage(client, slim), place: cluster, listener, clock, random, relistSeconds };
+          const follower: Follower = {
+            listed: (objects) => book.takeList(kind, objects),
+            changed: (object) => book.takeChanged(kind, object),
+            deleted: (object) => book.takeDeleted(kind, object),
+          };
+          if (kind === "ClusterRegistration" && followClusters !== undefined) {
+            following.push(...followClusters(watched, follower));
+          } else following.push(follow({ ...watched, type: types[kind], what: kind }, follower));
         }
+        following.push(...followWorkloads(tenant));
       }
     },
     stop: (limitMs) =>
@@ -103,6 +139,9 @@ export function createRelay(options: RelayOptions): Relay {
     // Not spread: these are asked for anew each time.
     get unsent() {
       return ledger.outbox.size;
+    },
+    get limited() {
+      return ledger.outbox.limited;
     },
     get isQueueFailing() {
       return ledger.outbox.isFailing;

@@ -3,6 +3,7 @@ import type { KubeClient } from "../kube/client.ts";
 import { watchForever } from "../kube/watch.ts";
 import type { Clock } from "../model/clock.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
+import type { Follower } from "./follow.ts";
 import { keepRunning } from "./keep-running.ts";
 import { pageByPage } from "./page-by-page.ts";
 
@@ -24,9 +25,12 @@ export interface SecretWatch {
   stop(): Promise<void>;
 }
 
+/** A watch of secrets that can be told what another watch of all secrets sees. */
+export type FedSecretWatch = SecretWatch & Readonly<{ feed: Pick<Follower, "listed" | "changed" | "deleted"> }>;
+
 export type SecretWatchOptions = Readonly<{
-  /** Below one logical cluster, or below all of them. */
-  client: Pick<KubeClient, "metadata">;
+  /** Below one logical cluster, or below all of them; undefined where it is fed and needs no watch of its own. */
+  client: Pick<KubeClient, "metadata"> | undefined;
   /** Whose a secret is. */
   clusterOf: (secret: KubeObject) => string;
   clock: Clock;
@@ -41,13 +45,16 @@ export type SecretWatchOptions = Readonly<{
 const absent = "absent";
 
 /** Creates a watch that does not run yet. */
-export function createSecretWatch(options: SecretWatchOptions): SecretWatch {
+export function createSecretWatch(options: SecretWatchOptions): FedSecretWatch {
   const { client, clusterOf, clock, random, relistSeconds, onChanged, onTrouble } = options;
   /** What each registration refers to, by logical cluster and name; who refers to each secret; how that was last seen. */
   const references = new Map<string, Map<string, string>>();
   const referrersOf = new Map<string, Map<string, Referrer>>();
   const versions = new Map<string, string>();
   let running: Readonly<{ end: AbortController; done: Promise<void> }> | undefined;
+
+  /** What counts as the last word on a secret that was never looked for. */
+  const unlooked = client === undefined ? absent : undefined;
 
   const idOf = (object: KubeObject): string =>
     secretId(clusterOf(object), { namespace: object.metadata.namespace ?? "", name: object.metadata.name ?? "" });
@@ -61,8 +68,9 @@ export function createSecretWatch(options: SecretWatchOptions): SecretWatch {
     const listed = new Map(objects.map((object) => [idOf(object), versionOf(object)]));
     const changed: string[] = [];
     for (const secret of referrersOf.keys()) {
-      const [last, now] = [versions.get(secret), listed.get(secret) ?? absent];
-      // Whoever refers to one that was never looked for has read it since.
+      // Whoever refers to one that was never looked for has read it since. Where somebody else's watch tells us, that list was
+      // not begun for its sake: the one who read may have come before the secret, and this list after it.
+      const [last, now] = [versions.get(secret) ?? unlooked, listed.get(secret) ?? absent];
       if (last !== undefined && last !== now) changed.push(secret);
       versions.set(secret, now);
     }
@@ -77,8 +85,8 @@ export function createSecretWatch(options: SecretWatchOptions): SecretWatch {
     tell([secret]);
   };
 
-  const watch = async (signal: AbortSignal): Promise<void> => {
-    const slimmed = pageByPage(client.metadata, nameAndVersion);
+  const watch = async (secrets: Pick<KubeClient, "metadata">, signal: AbortSignal): Promise<void> => {
+    const slimmed = pageByPage(secrets.metadata, nameAndVersion);
     const watched = watchForever(slimmed, { type: secretType }, { signal, clock, random, relistSeconds });
     for await (const event of watched) {
       if (event.type === "listed") seeAll(event.objects);
@@ -96,8 +104,9 @@ export function createSecretWatch(options: SecretWatchOptions): SecretWatch {
     await ending?.done;
   };
   const run = (): void => {
+    if (client === undefined) return;
     const end = new AbortController();
-    const loop = () => watch(end.signal);
+    const loop = () => watch(client, end.signal);
     running = { end, done: keepRunning(loop, { clock, signal: end.signal, onFailure: onTrouble }) };
   };
   const unlink = (secret: string, { cluster, name }: Referrer): void => {
@@ -133,6 +142,11 @@ export function createSecretWatch(options: SecretWatchOptions): SecretWatch {
       for (const name of [...(references.get(cluster)?.keys() ?? [])]) refer({ cluster, name }, undefined);
     },
     referrers: (cluster) => [...(references.get(cluster)?.keys() ?? [])],
+    feed: {
+      listed: seeAll,
+      changed: (object) => see(object, versionOf(object)),
+      deleted: (object) => see(object, absent),
+    },
     stop,
   };
 }

@@ -45,6 +45,7 @@ export function observeService(
     }),
     metrics.onScrape(() => {
       metrics.set("tmc_relay_dirty_keys", {}, relay().unsent);
+      metrics.set("tmc_relay_limited_keys", {}, relay().limited);
       metrics.set("tmc_relay_oldest_dirty_seconds", {}, relay().oldestUnsentSeconds());
       census.record(metrics);
     }),
@@ -64,6 +65,13 @@ export function observeService(
       deleted: (kind, cluster, { metadata }) => {
         metrics.add("tmc_relay_events_total", { kind, event: "deleted" });
         census.lose(kind, cluster, metadata.name ?? "");
+      },
+      workloadEvent: (event) => metrics.add("tmc_relay_events_total", { kind: "Workload", event }),
+      absent: ({ what, cluster, error }) => {
+        if (error === undefined) return;
+        const fields = { workspace: pathOf(cluster), what, error };
+        if (error.status === 403) log.warn("type cannot be seen", fields);
+        else log.debug("type is not served", fields);
       },
       restarted: (kind) => metrics.add("tmc_relay_watch_restarts_total", { kind }),
       alive: (what, place) => pulse.beat(watchName(what, place)),

@@ -1,3 +1,6 @@
+import type { AwsCredentials } from "../clusters/aws-sign.ts";
+import { createCloudCredentials } from "../clusters/cloud-credentials.ts";
+import { pooledTransports } from "../clusters/pooled-transport.ts";
 import { openFileHub, openSecretHub } from "../clusters/secret-hub.ts";
 import type { SecretsManager } from "../clusters/secrets-manager.ts";
 import { formatExportAddress } from "../kcp/export-address.ts";
@@ -13,7 +16,9 @@ import { hubRequestRecorder } from "../observe/record-hub-requests.ts";
 import { type ProcessFacts, readProcessGauges } from "../observe/record-process.ts";
 import { createSqsQueue } from "../queue/sqs.ts";
 import type { SqsClient } from "../queue/sqs-client.ts";
+import type { RelayedClusters } from "./cluster-news.ts";
 import { formatDirtyLine } from "./dirty-line.ts";
+import { learnWorkloads } from "./learn-workloads.ts";
 import { createRelayService, type RelayService } from "./service.ts";
 import { type RelaySettings, readRelaySettings } from "./service-settings.ts";
 
@@ -32,6 +37,7 @@ export type RelayHost = Readonly<{
   /** Clients of AWS; each is asked for when it is needed. */
   openSqs: () => SqsClient;
   openSecretsManager: () => SecretsManager;
+  openAwsCredentials: () => AwsCredentials;
 }>;
 
 /** What stops the process stops it after thirty seconds at the earliest, in ECS and in Kubernetes. */
@@ -63,9 +69,32 @@ export async function runRelay(host: RelayHost): Promise<number> {
       clock,
       random: host.random,
     });
-    const { workspaces, stage } = settings;
+    const { workspaces, stage, tenantEventsPerSecond, sync } = settings;
+    const ending = new AbortController();
+    void interrupted.then(() => ending.abort());
+    const learning = { ...host, client, apiExport: settings.apiExport, named: [], log, signal: ending.signal };
+    const customWorkloads = sync
+      ? await learnWorkloads(learning).catch((error: unknown) => {
+          // Somebody was tired of waiting for the hub: what follows ends at once.
+          if (ending.signal.aborted) return [];
+          throw error;
+        })
+      : [];
     const apiExport = settings.apiExport && { address: settings.apiExport, openEndpoint: open };
-    const service = createRelayService({ ...host, client, workspaces, apiExport, queue, log, metrics, health });
+    const service = createRelayService({
+      ...host,
+      client,
+      workspaces,
+      apiExport,
+      queue,
+      tenantEventsPerSecond,
+      sync,
+      customWorkloads,
+      clusters: settings.watchClusters ? relayedClusters(host, settings) : undefined,
+      log,
+      metrics,
+      health,
+    });
     if (variables.ECS_CONTAINER_METADATA_URI_V4 !== undefined) ends.push(writeDirtyLines(host, stage, service));
     const served = { workspaces, export: settings.apiExport && formatExportAddress(settings.apiExport) };
     log.info("relay starts", { stage, version: host.version, ...served, metricsPort, healthPort });
@@ -117,6 +146,27 @@ async function openHub(
       ? await openFileHub({ ...way, path: kubeconfig.path })
       : await openSecretHub({ ...way, secret: kubeconfig.secret, secretsManager: host.openSecretsManager() });
   return countedClient(client, hubRequestRecorder(metrics));
+}
+
+function relayedClusters(
+  host: RelayHost,
+  { credentialProviders: providers, allowedEndpoints }: RelaySettings,
+): RelayedClusters {
+  const { clock, random } = host;
+  const rules = { allowedRanges: allowedEndpoints };
+  return {
+    openTransport: pooledTransports(rules),
+    openCredentials: (hub) =>
+      createCloudCredentials({
+        hub,
+        rules,
+        providers,
+        secretsManager: host.openSecretsManager(),
+        awsCredentials: host.openAwsCredentials(),
+        clock,
+        random,
+      }),
+  };
 }
 
 function writeDirtyLines({ clock, write }: RelayHost, stage: string, service: RelayService): () => void {

@@ -2,7 +2,18 @@ import { type Environment, readEnvironment } from "../lambda/environment.ts";
 import { ControllerError } from "../model/fault.ts";
 
 /** Everything that the relay is told from outside, checked. */
-export type RelaySettings = Pick<Environment, "stage" | "logLevel" | "apiExport" | "workQueueUrl"> &
+export type RelaySettings = Pick<
+  Environment,
+  | "stage"
+  | "logLevel"
+  | "apiExport"
+  | "workQueueUrl"
+  | "tenantEventsPerSecond"
+  | "sync"
+  | "watchClusters"
+  | "credentialProviders"
+  | "allowedEndpoints"
+> &
   Readonly<{
     /** Where the hub's kubeconfig is: a secret of Secrets Manager, or a file. */
     kubeconfig: Readonly<{ secret: string } | { path: string }>;
@@ -31,18 +42,28 @@ export function readRelaySettings(variables: Variables): RelaySettings {
   const healthPort = portOf("TMC_HEALTH_PORT");
   if (metricsPort === healthPort && metricsPort !== 0) problems.push("TMC_HEALTH_PORT is the same as TMC_METRICS_PORT");
 
-  const common = ["stage", "logLevel", "hub", "workspaces", "apiExport", "workQueueUrl"] as const;
+  const common = [
+    "stage",
+    "logLevel",
+    "hub",
+    "workspaces",
+    "apiExport",
+    "workQueueUrl",
+    "tenantEventsPerSecond",
+    "sync",
+    "watchClusters",
+    "credentialProviders",
+    "allowedEndpoints",
+  ] as const;
   const read = attempt(problems, () => readEnvironment(variables, common));
   const secret =
     path === "" ? attempt(problems, () => readEnvironment(variables, ["kcpSecret"]))?.kcpSecret : undefined;
   if (problems.length > 0 || read === undefined) {
     throw new ControllerError("invalid", `environment: ${problems.join("; ")}`);
   }
-  const { stage, logLevel, hub, workspaces, apiExport, workQueueUrl } = read;
+  const { hub, workspaces, apiExport, ...told } = read;
   return {
-    stage,
-    logLevel,
-    workQueueUrl,
+    ...told,
     kubeconfig: secret === undefined ? { path } : { secret },
     workspaces: hub === "kcp" && apiExport === undefined ? workspaces : undefined,
     apiExport,

@@ -4,17 +4,29 @@ import type { Clock } from "../model/clock.ts";
 import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate.ts";
 import type { WorkQueue } from "../queue/work-queue.ts";
+import type { WorkloadType } from "../sync/hub.ts";
+import { workloadKindsWith } from "../sync/workload-kinds.ts";
+import { type ClusterNews, createClusterNews, type RelayedClusters } from "./cluster-news.ts";
 import type { Relay } from "./relay.ts";
 import { observeService } from "./service-observation.ts";
 import { createTerritory, type TerritoryChoice } from "./territory.ts";
-import { traceOfObject, traceOfTenantObject } from "./trace-of-object.ts";
+import { traceOfObject, traceOfTenantObject, traceOfWorkload } from "./trace-of-object.ts";
 
 export type RelayServiceOptions = TerritoryChoice &
   Readonly<{
     /** A client for the hub; it stays open at the end. */
     client: KubeClient;
     queue: Pick<WorkQueue, "send">;
+    /** How many keys of one tenant are sent in a second, where there can be several tenants. @default any number */
+    tenantEventsPerSecond?: number | undefined;
+    /** Whether workloads are looked after as well. @default false */
+    sync?: boolean | undefined;
+    /** Types of workloads that an operator has added (`readCustomWorkloads`). @default only those that TMC offers itself */
+    customWorkloads?: readonly WorkloadType[] | undefined;
+    /** The way to clusters, where what becomes of workloads there is told as well. @default it is not */
+    clusters?: RelayedClusters | undefined;
     clock: Clock;
     random: () => number;
     log: Log;
@@ -43,6 +55,7 @@ export function createRelayService(options: RelayServiceOptions): RelayService {
   const end = new AbortController();
   const territory = createTerritory({ ...options, signal: end.signal });
   let relay: Relay | undefined;
+  let news: ClusterNews | undefined;
   let endObservation = (): void => {};
 
   return {
@@ -61,27 +74,57 @@ export function createRelayService(options: RelayServiceOptions): RelayService {
       if (end.signal.aborted) return;
       const observed = observeService({ log, metrics, health, clock }, { territory, relay: () => created });
       endObservation = observed.end;
+      const counted: Pick<WorkQueue, "send"> = {
+        send: async (items) => {
+          await queue.send(items);
+          for (const { key } of items) metrics.add("tmc_relay_keys_total", { kind: key.kind, tenant: key.cluster });
+          log.debug("keys sent", { keys: items.length });
+        },
+      };
+      const tenantRate = tenantRateOf({
+        perSecond: options.tenantEventsPerSecond ?? 0,
+        isShared: isSharedByTenants(options),
+      });
+      const types = workloadKindsWith(options.customWorkloads);
+      news =
+        options.sync === true && options.clusters !== undefined
+          ? createClusterNews({
+              ...options.clusters,
+              client: territory.client,
+              types,
+              queue: counted,
+              tenantRate,
+              clock,
+              random,
+              log,
+              metrics,
+            })
+          : undefined;
       const created: Relay = territory.createRelay({
         types: reconciledTypes,
-        queue: {
-          send: async (items) => {
-            await queue.send(items);
-            for (const { key } of items) metrics.add("tmc_relay_keys_total", { kind: key.kind, tenant: key.cluster });
-            log.debug("keys sent", { keys: items.length });
-          },
-        },
+        queue: counted,
         clock,
         random,
-        listener: observed.listener,
+        listener: {
+          ...observed.listener,
+          released: (cluster) => {
+            observed.listener.released?.(cluster);
+            news?.release(cluster);
+          },
+          secretChanged: (registration) => news?.renewed(registration),
+        },
         slim: apiExport === undefined ? traceOfObject : traceOfTenantObject,
+        workloads: options.sync === true ? { types, slim: traceOfWorkload, cache: news?.cache } : undefined,
         batchSize,
         gatherMs,
+        tenantRate,
       });
       relay = created;
       created.start();
     },
     stop: async (limitMs) => {
       end.abort();
+      await news?.stop();
       const left = (await relay?.stop(limitMs)) ?? 0;
       await territory.close();
       endObservation();

@@ -1,9 +1,10 @@
 import { clusterAnnotation } from "../kcp/logical-cluster.ts";
+import { slimMetadata } from "../kcp/slim-object.ts";
 import type { KubeObject } from "../model/kube-object.ts";
 
 /**
- * Takes from an object all that the relay does not look at: what its fingerprint is made of, the secret that it refers to
- * and how ready it is are left. A list of ten thousand then takes a few megabytes for a moment, and nothing of it is kept.
+ * Takes from an object all that the relay does not look at: what its fingerprint is made of, the secret that it refers to, the
+ * work that it is about and how ready it is are left. A list of ten thousand then takes a few megabytes for a moment, and nothing of it is kept.
  */
 export function traceOfObject({ apiVersion, kind, metadata, spec, status }: KubeObject): KubeObject {
   const { name, uid, resourceVersion, generation, deletionTimestamp, labels, annotations, finalizers } = metadata;
@@ -15,7 +16,7 @@ export function traceOfObject({ apiVersion, kind, metadata, spec, status }: Kube
       ...definedOf({ name, uid, resourceVersion, generation, deletionTimestamp, labels, finalizers }),
       ...(own.length > 0 && { annotations: Object.fromEntries(own) }),
     },
-    ...pick("spec", spec, "credentials"),
+    ...pick("spec", spec, "credentials", "workloadSelector"),
     ...pick("status", status, "conditions"),
   };
 }
@@ -29,6 +30,11 @@ export function traceOfTenantObject(object: KubeObject): KubeObject {
   return { ...trace, metadata: { ...trace.metadata, annotations } };
 }
 
+/** Takes from a workload, a record or what comes along with them all that says nothing to the relay: it keeps none of the rest. */
+export function traceOfWorkload({ status: _, ...object }: KubeObject): KubeObject {
+  return { ...object, metadata: slimMetadata(object.metadata) };
+}
+
 function definedOf<T extends object>(fields: T): { [Field in keyof T]?: Exclude<T[Field], undefined> } {
   // Whatever is undefined has been left out.
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
@@ -36,8 +42,12 @@ function definedOf<T extends object>(fields: T): { [Field in keyof T]?: Exclude<
   };
 }
 
-function pick(part: "spec" | "status", whole: unknown, field: string): { spec?: unknown; status?: unknown } {
-  const value: unknown =
-    typeof whole === "object" && whole !== null ? Object.getOwnPropertyDescriptor(whole, field)?.value : undefined;
-  return value === undefined ? {} : { [part]: { [field]: value } };
+function pick(
+  part: "spec" | "status",
+  whole: unknown,
+  ...fields: readonly string[]
+): { spec?: unknown; status?: unknown } {
+  if (typeof whole !== "object" || whole === null) return {};
+  const kept = Object.entries(whole).filter(([field, value]) => fields.includes(field) && value !== undefined);
+  return kept.length === 0 ? {} : { [part]: Object.fromEntries(kept) };
 }

@@ -1,3 +1,4 @@
+import { setImmediate as afterPending } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import type { WorkItem } from "../../../lib/queue/work-queue.ts";
 import { createOutbox, type OutboxOptions } from "../../../lib/relay/outbox.ts";
@@ -189,4 +190,93 @@ test("what waits of a tenant that is let go is not sent", async () => {
   expect(outbox.size).toBe(1);
   await outbox.drain(never);
   expect(queue.sent).toEqual(["api"]);
+});
+
+/** Keys as they leave, by tenant, and the time at which each does. */
+function aLimitedOutbox(options: Partial<OutboxOptions> = {}) {
+  const sent: Readonly<{ cluster: string; atMs: number }>[] = [];
+  const { outbox, queue, clock, troubles } = anOutbox({
+    tenantRate: { perSecond: 100, burst: 25 },
+    ...options,
+    queue: {
+      send: async (items) => {
+        if (queue.down) throw new Error("queue is down");
+        sent.push(...items.map(({ key }) => ({ cluster: key.cluster, atMs: clock.now() - began })));
+      },
+    },
+  });
+  const began = clock.now();
+  const pass = async (ms: number) => {
+    for (let left = ms; left > 0; left -= 100) {
+      clock.advance(Math.min(100, left));
+      await afterPending();
+    }
+  };
+  const of = (cluster: string) => sent.filter((one) => one.cluster === cluster);
+  return { outbox, queue, clock, troubles, sent, of, pass };
+}
+const many = (cluster: string, count: number): WorkItem[] =>
+  Array.from({ length: count }, (_, at) => itemOf(cluster, `web-${at}`));
+
+test("a tenant sends its burst, then its rate, and everything in the end", async () => {
+  const { outbox, of, pass, clock } = aLimitedOutbox();
+  outbox.add(many("noisy", 1_000));
+  await afterPending();
+  expect(of("noisy")).toHaveLength(25);
+  await pass(1_000);
+  expect(of("noisy")).toHaveLength(125);
+  expect([outbox.size, outbox.limited]).toEqual([875, 875]);
+  await pass(8_800);
+  expect([outbox.size, outbox.limited, clock.pending]).toEqual([0, 0, 0]);
+});
+
+test("a tenant over its limit keeps each key once, and holds up nobody else for a moment", async () => {
+  const { outbox, of, pass } = aLimitedOutbox();
+  outbox.add(many("noisy", 1_000));
+  await pass(250);
+  for (let round = 0; round < 10; round++) outbox.add(many("noisy", 1_000));
+  expect(outbox.size).toBeLessThanOrEqual(1_000);
+  outbox.add([itemOf("quiet", "web")]);
+  await afterPending();
+  expect(of("quiet")).toEqual([{ cluster: "quiet", atMs: 250 }]);
+});
+
+test("more tenants over their limit than a batch has room for keep nobody out of it", async () => {
+  const { outbox, of, pass } = aLimitedOutbox({ batchSize: 10 });
+  for (let tenant = 0; tenant < 30; tenant++) outbox.add(many(`noisy-${tenant}`, 100));
+  await pass(200);
+  outbox.add([itemOf("quiet", "web")]);
+  await afterPending();
+  expect(of("quiet")).toHaveLength(1);
+});
+
+test("keys over a limit do not wait for the queue: neither their age nor the end of the process counts them", async () => {
+  const { outbox, pass, sent } = aLimitedOutbox();
+  outbox.add(many("noisy", 1_000));
+  await pass(5_000);
+  expect([outbox.oldestAgeSeconds(), outbox.isFailing]).toEqual([0, false]);
+  const before = sent.length;
+  expect(await outbox.drain(never)).toBe(1_000 - before);
+});
+
+test("while the queue is down the keys of every tenant wait for it, and cost nobody his share", async () => {
+  const { outbox, queue, pass, of, troubles } = aLimitedOutbox();
+  queue.down = true;
+  outbox.add(many("noisy", 100));
+  await pass(2_000);
+  expect(troubles.length).toBeGreaterThan(1);
+  expect([outbox.limited, outbox.isFailing, outbox.oldestAgeSeconds()]).toEqual([0, true, 2]);
+  queue.down = false;
+  await pass(60_000);
+  expect(of("noisy")).toHaveLength(100);
+});
+
+test("a tenant that is let go while it is held leaves nothing behind", async () => {
+  const { outbox, pass, clock } = aLimitedOutbox();
+  outbox.add(many("noisy", 100));
+  await afterPending();
+  outbox.drop("noisy");
+  expect([outbox.size, outbox.limited]).toEqual([0, 0]);
+  await pass(200);
+  expect(clock.pending).toBe(0);
 });

@@ -17,6 +17,11 @@ describe("the relay's environment", () => {
       kubeconfig: { secret: "tmc/kcp" },
       workspaces: ["root:a", "root:b"],
       workQueueUrl: url,
+      tenantEventsPerSecond: 100,
+      sync: true,
+      watchClusters: false,
+      credentialProviders: ["eks", "secretsmanager", "kcp-secret"],
+      allowedEndpoints: [],
       metricsPort: 8080,
       healthPort: 8081,
     });
@@ -40,6 +45,17 @@ describe("the relay's environment", () => {
     expect(() => readRelaySettings({ ...all, TMC_METRICS_PORT: "8081" })).toThrow(
       "environment: TMC_HEALTH_PORT is the same as TMC_METRICS_PORT",
     );
+  });
+  it("may leave workloads alone", () => {
+    const read = (text: string) => readRelaySettings({ ...all, TMC_SYNC: text }).sync;
+    expect(["false", "true", ""].map(read)).toEqual([false, true, true]);
+    expect(() => read("no")).toThrow("TMC_SYNC has to be of true, false");
+  });
+  it("may give tenants another share, or none", () => {
+    const read = (text: string) =>
+      readRelaySettings({ ...all, TMC_TENANT_EVENTS_PER_SECOND: text }).tenantEventsPerSecond;
+    expect(["0", "7"].map(read)).toEqual([0, 7]);
+    expect(() => read("-1")).toThrow("TMC_TENANT_EVENTS_PER_SECOND has to be a whole number from 0 to 100000");
   });
   it("is told all that is wrong with it at once", () => {
     expect(() => readRelaySettings({ TMC_METRICS_PORT: "many", TMC_HEALTH_PORT: "70000" })).toThrow(

@@ -1,0 +1,110 @@
+import { createClusterClients } from "../clusters/cluster-clients.ts";
+import { createConnections, type OpenTransport } from "../clusters/connections.ts";
+import { createCopyWatches } from "../clusters/copy-watch.ts";
+import type { CredentialSource } from "../clusters/credentials.ts";
+import { createFreshHub } from "../kcp/fresh-hub.ts";
+import type { KubeClient } from "../kube/client.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Hub } from "../model/hub.ts";
+import type { ObjectKey, WorkloadKey } from "../model/key.ts";
+import type { Log } from "../observe/log.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { TenantRate } from "../queue/tenant-rate.ts";
+import type { WorkQueue } from "../queue/work-queue.ts";
+import type { WorkloadType } from "../sync/hub.ts";
+import { defaultSyncSettings } from "../sync/settings.ts";
+import { createOutbox } from "./outbox.ts";
+import { createRecordAttention } from "./record-attention.ts";
+import type { RelayedWorkloads } from "./workload-book.ts";
+
+/** The way to tenants' clusters, for a relay that watches them too. */
+export type RelayedClusters = Readonly<{
+  openTransport: OpenTransport;
+  /** Finds credentials; what registrations name is read from the hub that is given. */
+  openCredentials: (hub: Hub) => CredentialSource;
+}>;
+
+export type ClusterNewsOptions = RelayedClusters &
+  Readonly<{
+    /** A client at the hub's root. */
+    client: KubeClient;
+    types: readonly WorkloadType[];
+    queue: Pick<WorkQueue, "send">;
+    tenantRate?: TenantRate | undefined;
+    clock: Clock;
+    random: () => number;
+    log: Log;
+    metrics: Metrics;
+  }>;
+
+/** Tells of what becomes of copies on clusters: the keys of their workloads go to the queue. */
+export interface ClusterNews {
+  /** Hears from the hub where copies may be. */
+  readonly cache: NonNullable<RelayedWorkloads["cache"]>;
+  /** A logical cluster is looked after no more. */
+  release(cluster: string): void;
+  /** Credentials of a cluster have changed. */
+  renewed(registration: ObjectKey): void;
+  /** Watches nothing more; what was not sent by then is found by whoever watches next. */
+  stop(): Promise<void>;
+}
+
+const batchSize = 100;
+/** A rollout is dozens of changes of one copy's status, and a second late for nobody. */
+const gatherMs = 1_000;
+const relistSeconds = 1_800;
+
+/** Begins to watch clusters as records name them. Only what carries the tenant's own label is asked for. */
+export function createClusterNews(options: ClusterNewsOptions): ClusterNews {
+  const { client, types, openTransport, openCredentials, queue, tenantRate, clock, random, log, metrics } = options;
+  const hub = createFreshHub({ client });
+  const credentials = openCredentials(hub);
+  const connections = createConnections({ openTransport, clock, random });
+  const clients = createClusterClients({ hub, credentials, connections });
+  const outbox = createOutbox({
+    queue,
+    clock,
+    random,
+    batchSize,
+    gatherMs,
+    tenantRate,
+    onTrouble: (error, { keys, retryInMs }) =>
+      log.warn("queue refused keys", { keys, retryInSeconds: retryInMs / 1000, error }),
+  });
+  const wake = (keys: readonly WorkloadKey[]): void => outbox.add(keys.map((key) => ({ key, reason: "changed" })));
+  const copies = createCopyWatches({
+    hubId: defaultSyncSettings.hubId,
+    clientFor: clients.clientFor,
+    types,
+    clock,
+    random,
+    relistSeconds,
+    onChanged: (key) => wake([key]),
+    onCompanionChanged: ({ registration: { cluster }, ...companion }) =>
+      wake(attention.referrers({ cluster, ...companion })),
+    onTrouble: ({ registration: { cluster, name }, type, error, retryInMs }) =>
+      log.info("cluster watch failed", { cluster, name, what: type.plural, retryInSeconds: retryInMs / 1000, error }),
+    onRefused: clients.refused,
+    onIgnored: ({ cluster, name }) => log.warn("strange copy ignored", { cluster, name }),
+  });
+  const attention = createRecordAttention(copies, types);
+  const endGauges = metrics.onScrape(() => {
+    metrics.set("tmc_sync_copies", {}, copies.size);
+    metrics.set("tmc_sync_watches", { state: "open" }, copies.watches.all - copies.watches.down);
+    metrics.set("tmc_sync_watches", { state: "down" }, copies.watches.down);
+  });
+  return {
+    cache: attention.cache,
+    release: (cluster) => {
+      attention.release(cluster);
+      outbox.drop(cluster);
+    },
+    renewed: (registration) => credentials.forget(registration),
+    stop: async () => {
+      endGauges();
+      outbox.stop();
+      await copies.stop();
+      await connections.close();
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { isMetadataOnly, type WorkloadLane } from "../kcp/workload-lanes.ts";
+import type { KubeClient } from "../kube/client.ts";
+import type { KubeObject } from "../model/kube-object.ts";
+import { type Follower, type Following, type FollowOptions, follow } from "./follow.ts";
+import { pageByPage } from "./page-by-page.ts";
+import type { FedSecretWatch } from "./secret-watch.ts";
+
+export type FollowLaneOptions = Omit<FollowOptions, "client" | "type" | "what" | "mayBeAbsent"> &
+  Readonly<{
+    /** Below one logical cluster, or below all of them. */
+    client: Pick<KubeClient, "list" | "listAll" | "watch" | "metadata">;
+    /** Takes from an object what nobody keeps. */
+    slim: (object: KubeObject) => KubeObject;
+    /** Is told of secrets, which registrations refer to as well: they are watched once. */
+    secrets: FedSecretWatch;
+  }>;
+
+/** Follows one of the types that are looked at for the sake of workloads; of those that come along no more than the metadata. */
+export function followLane(
+  lane: WorkloadLane,
+  { client, slim, secrets, ...watched }: FollowLaneOptions,
+  follower: Follower,
+): Following {
+  const source = pageByPage(isMetadataOnly(lane) ? client.metadata : client, slim);
+  // Our own kind is part of what makes a tenant; any other may be missing.
+  const mayBeAbsent = lane.role !== "record";
+  const fed = lane.kind === "Secret" ? [secrets.feed] : [];
+  return follow(
+    { ...watched, client: source, type: lane.type, what: lane.id, mayBeAbsent },
+    {
+      ...follower,
+      listed: (objects, list) => {
+        for (const each of fed) each.listed(objects, list);
+        follower.listed(objects, list);
+      },
+      changed: (object) => {
+        watched.listener.workloadEvent?.("modified");
+        for (const each of fed) each.changed(object);
+        follower.changed(object);
+      },
+      deleted: (object) => {
+        watched.listener.workloadEvent?.("deleted");
+        for (const each of fed) each.deleted(object);
+        follower.deleted(object);
+      },
+    },
+  );
+}
