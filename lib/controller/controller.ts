@@ -3,18 +3,22 @@ import { type CredentialSource, createCredentialSource } from "../clusters/crede
 import { createFileCredentials } from "../clusters/file-credentials.ts";
 import { pooledTransports } from "../clusters/pooled-transport.ts";
 import { createSecretCredentials } from "../clusters/secret-credentials.ts";
+import type { ShardConfig } from "../clusters/sources/shard.ts";
 import { createDirectHub } from "../kcp/direct-hub.ts";
 import { createFreshHub } from "../kcp/fresh-hub.ts";
 import type { HubWrite } from "../kcp/hub-requests.ts";
 import type { LogicalCluster } from "../kcp/logical-cluster.ts";
 import { createObjectCache, type ObjectCache } from "../kcp/object-cache.ts";
+import { createBindingReader, unseenThroughExport } from "../kcp/read-bindings.ts";
 import { reconciledTypes } from "../kcp/reconciled-types.ts";
 import { createSlimmer } from "../kcp/slim-object.ts";
+import type { WorkloadCache } from "../kcp/workload-cache.ts";
+import type { TellingWorkloadHub } from "../kcp/workload-hub.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { countedClient } from "../kube/counted-client.ts";
 import { type Clock, systemClock } from "../model/clock.ts";
 import type { Hub } from "../model/hub.ts";
-import type { ObjectKey } from "../model/key.ts";
+import type { WorkKey } from "../model/key.ts";
 import { createHealth, type Health } from "../observe/health.ts";
 import { createLog, type Log } from "../observe/log.ts";
 import { createMetrics, type Metrics } from "../observe/metrics.ts";
@@ -22,16 +26,22 @@ import { hubRequestRecorder } from "../observe/record-hub-requests.ts";
 import { queueEventRecorder, readQueueGauges } from "../observe/record-queue.ts";
 import { createMemoryQueue, type MemoryQueue } from "../queue/memory-queue.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
+import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate.ts";
 import type { Work, WorkQueue } from "../queue/work-queue.ts";
 import type { Relay } from "../relay/relay.ts";
 import { createTerritory, type TerritoryChoice } from "../relay/territory.ts";
+import type { WorkloadType } from "../sync/hub.ts";
+import { type ControllerSources, createClusterSources, onlyRegistrations, requireReach } from "./cluster-sources.ts";
 import { workWhileEngaged } from "./engaged-work.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { logReconciles, observeRelay } from "./observation.ts";
 import { createReconcilers } from "./reconcilers.ts";
 import { createResync } from "./resync.ts";
-import { type ControllerSettings, defaultControllerSettings } from "./settings.ts";
+import { type ControllerSettings, defaultControllerSettings, tenantConcurrencyOf } from "./settings.ts";
+import { createDuty } from "./shard-duty.ts";
 import type { SharedQueue } from "./shared-queue.ts";
+import { createSyncParts } from "./sync-parts.ts";
+import { type ControllerWorkloads, createControllerWorkloads } from "./workloads.ts";
 
 export type ControllerOptions = TerritoryChoice &
   Readonly<{
@@ -41,6 +51,12 @@ export type ControllerOptions = TerritoryChoice &
     clusterKubeconfigs?: ReadonlyMap<string, string> | undefined;
     /** In place of those kubeconfigs. */
     operatorCredentials?: CredentialSource | undefined;
+    /** What makes clusters known, and where the credentials of those are that name none. @default registrations alone */
+    clusterSources?: ControllerSources | undefined;
+    /** The part of the clusters and placements that this process looks after, where several share them. @default all */
+    shard?: ShardConfig | undefined;
+    /** Types of workloads that an operator has added. @default only those that TMC offers itself */
+    customWorkloads?: readonly WorkloadType[] | undefined;
     /** How clusters are reached. @default pooled connections, to servers that the rules for tenants allow */
     openTransport?: OpenTransport | undefined;
     settings?: Partial<ControllerSettings> | undefined;
@@ -62,13 +78,15 @@ export interface Controller {
   /** Begins nothing more, lets what is under way finish within its time, and gives up connections and timers. */
   stop(): Promise<void>;
   /** Has an object reconciled now; a cluster is probed for it. */
-  reconcile(key: ObjectKey): Promise<void>;
+  reconcile(key: WorkKey): Promise<void>;
   /** Whether everything has been listed and nothing is left to do or to try again. */
   isSettled(): boolean;
   /** Resolves the next time that this is so. */
   whenSettled(): Promise<void>;
   /** What has been seen, for whoever shows it. */
   readonly cache: ObjectCache;
+  /** The same of workloads, where they are looked after. */
+  readonly workloads: WorkloadCache | undefined;
   /** The logical clusters that are worked on; none before the start. */
   readonly clusters: readonly LogicalCluster[];
   readonly queue: MemoryQueue;
@@ -90,6 +108,7 @@ export function createController(options: ControllerOptions): Controller {
   const queue = createMemoryQueue({
     clock,
     random,
+    tenantConcurrency: tenantConcurrencyOf(options.settings ?? {}, isSharedByTenants(options)),
     onEvent: (event) => {
       onEvent(event);
       if (event.kind === "ended") tellIfSettled();
@@ -108,6 +127,7 @@ export function createController(options: ControllerOptions): Controller {
         endGauges();
       },
       onListed: tellIfSettled,
+      workloads: tools.workloads?.cachedHub(),
     };
   });
   const isSettled = (): boolean =>
@@ -140,13 +160,19 @@ export function createController(options: ControllerOptions): Controller {
  * has seen, so its reconcilers read from the hub itself, as functions do.
  */
 export function createSharingController(options: ControllerOptions, shared: SharedQueue): SharingController {
-  return assemble(options, ({ client, onWrite, onEvent }) => {
+  return assemble(options, ({ client, onWrite, onEvent, ...tools }) => {
     const hub = createFreshHub({ client, onWrite });
+    const workloads = tools.workloads?.freshHub();
+    const onBatch = (): void => {
+      hub.beginBatch();
+      workloads?.beginBatch();
+    };
     return {
       queue: shared,
       hub,
+      workloads,
       dealsFromCache: false,
-      run: (work, runOptions) => shared.run(work, { ...runOptions, onBatch: hub.beginBatch, onEvent }),
+      run: (work, runOptions) => shared.run(work, { ...runOptions, onBatch, onEvent }),
       onListed: () => {},
     };
   }).controller;
@@ -158,12 +184,15 @@ type Tools = Readonly<{
   cache: ObjectCache;
   onWrite: (write: HubWrite) => void;
   onEvent: (event: QueueEvent) => void;
+  workloads: ControllerWorkloads | undefined;
 }>;
 
 /** In which the two kinds of controllers differ. */
 type Engine = Readonly<{
   queue: WorkQueue;
   hub: Hub;
+  /** The hub of workloads, where they are looked after. */
+  workloads: TellingWorkloadHub | undefined;
   /** Whether what the relay has seen is as new as what the queue tells. */
   dealsFromCache: boolean;
   run: (work: Work, options: Readonly<{ workers: number; signal: AbortSignal; graceSeconds: number }>) => Promise<void>;
@@ -200,21 +229,43 @@ function assemble(
 
   const record = queueEventRecorder(metrics);
   const logEnd = logReconciles(log, cache);
-  const {
-    queue,
-    hub,
-    dealsFromCache,
-    run: runWork,
-    onListed,
-  } = createEngine({
+  const onWrite = ({ key, part }: HubWrite): void => metrics.add("tmc_hub_writes_total", { kind: key.kind, part });
+  const workloads = settings.sync
+    ? createControllerWorkloads({
+        client: territory.client,
+        custom: options.customWorkloads,
+        slim,
+        clock,
+        log,
+        metrics,
+      })
+    : undefined;
+  const engine = createEngine({
     client: territory.client,
     cache,
-    onWrite: ({ key, part }) => metrics.add("tmc_hub_writes_total", { kind: key.kind, part }),
+    workloads,
+    onWrite,
     onEvent: (event) => {
       record(event);
       logEnd(event);
     },
   });
+  const { queue, dealsFromCache, run: runWork, onListed } = engine;
+  const { clusterSources = onlyRegistrations } = options;
+  requireReach(clusterSources, {
+    isDirect: apiExport === undefined,
+    isAlone: dealsFromCache && options.shard === undefined,
+  });
+  const sources = createClusterSources({
+    config: clusterSources,
+    cache,
+    client: territory.client,
+    clock,
+    onWrite,
+    onRefused: ({ cluster, name }, error) => log.warn("cluster status refused", { cluster, name, error }),
+  });
+  const { hub, whileKnown } = sources.engage(engine.hub);
+  const isMine = createDuty(options.shard, cache);
 
   const run = (): Running => {
     const { relistSeconds, drainSeconds, workers } = settings;
@@ -224,52 +275,99 @@ function assemble(
       clock,
       random,
     });
-    const credentials = createCredentialSource({
-      secretRef: createSecretCredentials({ hub, rules, clock, random }),
-      otherwise:
-        options.operatorCredentials ??
-        createFileCredentials({ kubeconfigs: options.clusterKubeconfigs ?? new Map(), clock }),
-    });
+    const credentials = sources.credentials(
+      createCredentialSource({
+        secretRef: createSecretCredentials({ hub, rules, clock, random }),
+        otherwise:
+          options.operatorCredentials ??
+          createFileCredentials({ kubeconfigs: options.clusterKubeconfigs ?? new Map(), clock }),
+      }),
+    );
+    const syncParts =
+      workloads === undefined || engine.workloads === undefined
+        ? undefined
+        : createSyncParts({
+            hub,
+            workloads: engine.workloads,
+            cache: workloads.cache,
+            connections,
+            credentials,
+            queue,
+            settings: settings.syncSettings,
+            // Others who work on the queue would not know of what is born: they watch no clusters for it.
+            upsync: dealsFromCache
+              ? {
+                  born: engine.workloads,
+                  isListed: (cluster) => cache.isListed(cluster) && workloads.cache.isListed(cluster),
+                }
+              : undefined,
+            relistSeconds,
+            clock,
+            random,
+            log,
+            metrics,
+          });
     const reconcile = createReconcilers({
       hub,
+      sync: syncParts?.sync,
       cache: dealsFromCache ? cache : undefined,
       queue,
       connections,
       credentials,
+      readBindings: apiExport === undefined ? createBindingReader(territory.client) : unseenThroughExport,
       clock,
       metrics,
       settings,
-      onEvent: ({ cluster, name }, { type, reason, message }) => {
-        const fields = { cluster, name, reason, detail: message };
-        if (type === "Warning") log.warn("cluster changed", fields);
-        else log.info("cluster changed", fields);
+      onEvent: (key, { type, reason, message }) => {
+        const fields = { cluster: key.cluster, name: key.name, reason, detail: message };
+        if (type === "Normal") log.info("cluster changed", fields);
+        else {
+          log.warn("cluster changed", fields);
+          syncParts?.disregard(key);
+        }
       },
     });
     // Who reads from the cache takes what it has forgotten for gone; others ask.
-    const work = dealsFromCache ? workWhileEngaged(reconcile, territory.isEngaged) : reconcile;
+    const work = dealsFromCache ? workWhileEngaged(whileKnown(reconcile), territory.isEngaged) : reconcile;
     const observed = observeRelay({ log, metrics, health }, cache, {
       pathOf: territory.pathOf,
       onSecretChanged: (registration) => credentials.forget(registration),
       relay: () => relay,
+      workloads: workloads?.cache,
     });
     const relay: Relay = territory.createRelay({
       types: reconciledTypes,
       queue: {
-        send: async (items) => {
+        send: async (all) => {
+          const items = all.filter(({ key }) => isMine(key));
           for (const { key } of items) metrics.add("tmc_relay_keys_total", { kind: key.kind, tenant: key.cluster });
-          await queue.send(items);
+          if (items.length > 0) await queue.send(items);
         },
       },
+      followClusters: sources.followClusters,
       clock,
       random,
       listener: observed.listener,
       slim,
+      workloads: workloads?.relayed,
       relistSeconds,
+      tenantRate: tenantRateOf({
+        perSecond: settings.tenantEventsPerSecond,
+        isShared: isSharedByTenants({ workspaces, apiExport }),
+      }),
     });
     const onTrouble = (error: unknown, keys: number): void => log.warn("queue refused keys", { keys, error });
     const rounds = [
-      createHeartbeat({ periodSeconds: settings.heartbeatSeconds, cache, queue, clock, onTrouble }),
-      createResync({ periodSeconds: settings.resyncSeconds, cache, queue, clock, onTrouble }),
+      createHeartbeat({ periodSeconds: settings.heartbeatSeconds, cache, queue, clock, isMine, onTrouble }),
+      createResync({
+        periodSeconds: settings.resyncSeconds,
+        cache,
+        workloads: workloads?.cache,
+        queue,
+        clock,
+        isMine,
+        onTrouble,
+      }),
     ];
     const drain = new AbortController();
     const worked = runWork(work, { workers, signal: drain.signal, graceSeconds: drainSeconds });
@@ -284,6 +382,8 @@ function assemble(
         await relay.stop(drainSeconds * 1000);
         drain.abort();
         await worked;
+        await syncParts?.stop();
+        await engine.workloads?.whenTold();
         await connections.close();
         await territory.close();
         observed.end();
@@ -295,6 +395,7 @@ function assemble(
   let stopped: Promise<void> | undefined;
   const controller: SharingController = {
     cache,
+    workloads: workloads?.cache,
     get clusters() {
       return territory.clusters();
     },

@@ -1,5 +1,6 @@
 import { group } from "../api/group.ts";
 import type { ObjectCache } from "../kcp/object-cache.ts";
+import type { WorkloadCache } from "../kcp/workload-cache.ts";
 import { ApiError, faultOf } from "../kube/errors.ts";
 import { ControllerError } from "../model/fault.ts";
 import { type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
@@ -26,7 +27,7 @@ export function logReconciles(log: Log, cache?: Pick<ObjectCache, "get">): (even
       name,
       reason: item.reason,
       outcome,
-      strategy: strategyOf(cache, item.key),
+      strategy: item.key.kind === "Workload" ? undefined : strategyOf(cache, item.key),
       durationMs: Math.round(durationSeconds * 1000),
     };
     switch (event.outcome) {
@@ -59,9 +60,13 @@ export function observeRelay(
     pathOf: (cluster: string) => string;
     onSecretChanged: (registration: ObjectKey) => void;
     relay: () => Relay;
+    /** What is kept of workloads, where they are looked after. */
+    workloads?: Pick<WorkloadCache, "drop"> | undefined;
   }>,
 ): Readonly<{ listener: RelayListener; end: () => void }> {
-  const { pathOf, onSecretChanged, relay } = options;
+  const { pathOf, onSecretChanged, relay, workloads } = options;
+  /** What is kept from us, and no failure: a tenant need not let us see it. */
+  const withheld = new Map<string, string>();
   /** What failed last and has not been heard of since. */
   const troubles = new Map<string, string>();
   const placeOf = ({ what, cluster }: Pick<RelayTrouble, "what" | "cluster">): string =>
@@ -76,10 +81,11 @@ export function observeRelay(
       .map((cluster) => pathOf(cluster) || "the cluster");
     const words = [...troubles].map(([place, why]) => `${place}: ${why}`);
     if (unlisted.length > 0) words.unshift(`not listed yet: ${unlisted.join(", ")}`);
-    return { ok: words.length === 0, detail: words.join("; ") };
+    return { ok: words.length === 0, detail: [...words, ...withheld.values()].join("; ") };
   });
   const endGauges = metrics.onScrape(() => {
     metrics.set("tmc_relay_dirty_keys", {}, relay().unsent);
+    metrics.set("tmc_relay_limited_keys", {}, relay().limited);
     metrics.set("tmc_relay_oldest_dirty_seconds", {}, relay().oldestUnsentSeconds());
     for (const kind of reconciledKinds) setReadiness(metrics, cache, kind);
   });
@@ -99,11 +105,25 @@ export function observeRelay(
         cache.takeGone({ cluster, kind, name: metadata.name ?? "" }, metadata.resourceVersion);
       },
       restarted: (kind) => metrics.add("tmc_relay_watch_restarts_total", { kind }),
+      workloadEvent: (event) => metrics.add("tmc_relay_events_total", { kind: "Workload", event }),
+      absent: ({ what, cluster, error }) => {
+        const place = placeOf({ what, cluster });
+        withheld.delete(place);
+        if (error === undefined) return;
+        const fields = { cluster, workspace: pathOf(cluster), what, error };
+        if (error.status !== 403) {
+          log.debug("type is not served", fields);
+          return;
+        }
+        withheld.set(place, `PermissionClaimNotAccepted: ${place} cannot be seen`);
+        log.warn("type cannot be seen", fields);
+      },
       alive: end,
       ended: end,
       released: (cluster) => {
         log.info("tenant released", { cluster });
         cache.drop(cluster);
+        workloads?.drop(cluster);
       },
       secretChanged: onSecretChanged,
       trouble: (trouble) => {
@@ -126,10 +146,24 @@ export function observeRelay(
   };
 }
 
+/** The options that have kinds of others watched. */
+const foreignSources: Readonly<Partial<Record<RelayTrouble["what"], string>>> = {
+  SyncTarget: "synctarget",
+  ControlPlane: "controlplaneregistration",
+  ControlPlaneEndpoint: "controlplaneendpoint and controlplaneregistration",
+  ControlPlaneRegistration: "controlplaneregistration",
+};
+
 /** A 404 for a whole kind means that nobody serves it there: the words say what to do about that. */
 function explained({ what, error }: RelayTrouble, workspace: string): unknown {
   const kind = reconciledKinds.find((each) => each === what);
-  if (kind === undefined || !(error instanceof ApiError) || error.status !== 404) return error;
+  if (!(error instanceof ApiError) || error.status !== 404) return error;
+  const source = foreignSources[what];
+  if (source !== undefined) {
+    const words = `${workspace || "the cluster"} does not serve ${what}, and its clusters are not decided about: leave out --cluster-source ${source}`;
+    return new ControllerError("not-found", words, { cause: error });
+  }
+  if (kind === undefined) return error;
   // Behind an address of all tenants it is nobody's fault: none of them has the type yet, or any more.
   if (workspace.includes("/")) return error;
   const remedy = workspace === "" ? "install its CRDs there" : "bind the APIExport that offers it in that workspace";

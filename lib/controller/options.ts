@@ -1,32 +1,48 @@
+import {
+  parseSourceFlags,
+  type SourceConfig,
+  type SourceFlags,
+  sourceFlagDefaults,
+} from "../clusters/sources/flags.ts";
+import { hasForeign } from "../clusters/sources/source-kinds.ts";
 import { type ExportAddress, exportAddressForm, parseExportAddress } from "../kcp/export-address.ts";
 import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
+import { durationForm, parseDurationSeconds } from "../model/duration.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { KnownQueues } from "../queue/queue-stats.ts";
-import { durationForm, parseDurationSeconds } from "./duration.ts";
+import { defaultTenantEventsPerSecond, mostTenantEventsPerSecond } from "../queue/tenant-rate.ts";
+import type { BrakeSettings } from "../sync/brake.ts";
+import { type BrakeTexts, parseBrake } from "../sync/brake-texts.ts";
 
 /** What the command line gave, as text; what was not given is missing. */
-export type ControllerFlags = Readonly<{
-  kcpKubeconfig?: string | undefined;
-  /** Given several times, or as a list with commas. */
-  workspace?: readonly string[] | undefined;
-  /** In place of workspaces: the export whose tenants are all served, `root:tmc:tmc.kcp.io`. */
-  apiExport?: string | undefined;
-  /** `name=path,…`, given once or several times. */
-  clusterKubeconfigs?: readonly string[] | undefined;
-  /** `kcp`, or `kubernetes` for a plain cluster that has our kinds. */
-  hub?: string | undefined;
-  resyncPeriod?: string | undefined;
-  workerCount?: string | undefined;
-  metricsPort?: string | undefined;
-  healthPort?: string | undefined;
-  logLevel?: string | undefined;
-  heartbeatInterval?: string | undefined;
-  allowPrivateEndpoints?: boolean | undefined;
-  /** The work queue on SQS, in place of one in memory. */
-  queueUrl?: string | undefined;
-  delayQueueUrl?: string | undefined;
-  deadLettersUrl?: string | undefined;
-}>;
+export type ControllerFlags = SourceFlags &
+  BrakeTexts &
+  Readonly<{
+    kcpKubeconfig?: string | undefined;
+    /** Given several times, or as a list with commas. */
+    workspace?: readonly string[] | undefined;
+    /** In place of workspaces: the export whose tenants are all served, `root:tmc:tmc.kcp.io`. */
+    apiExport?: string | undefined;
+    /** `name=path,…`, given once or several times. */
+    clusterKubeconfigs?: readonly string[] | undefined;
+    /** `kcp`, or `kubernetes` for a plain cluster that has our kinds. */
+    hub?: string | undefined;
+    /** Files with CustomResourceDefinitions, given once or several times. */
+    crd?: readonly string[] | undefined;
+    resyncPeriod?: string | undefined;
+    workerCount?: string | undefined;
+    tenantConcurrency?: string | undefined;
+    tenantEventsPerSecond?: string | undefined;
+    metricsPort?: string | undefined;
+    healthPort?: string | undefined;
+    logLevel?: string | undefined;
+    heartbeatInterval?: string | undefined;
+    allowPrivateEndpoints?: boolean | undefined;
+    /** The work queue on SQS, in place of one in memory. */
+    queueUrl?: string | undefined;
+    delayQueueUrl?: string | undefined;
+    deadLettersUrl?: string | undefined;
+  }>;
 
 /** Everything that a controller is told from outside, checked. */
 export type ControllerConfig = Readonly<{
@@ -37,13 +53,23 @@ export type ControllerConfig = Readonly<{
   apiExport: ExportAddress | undefined;
   /** Paths of kubeconfigs by the name of the registration they are for. */
   clusterKubeconfigs: ReadonlyMap<string, string>;
+  /** Files with the definitions of types that are workloads as well. */
+  crds: readonly string[];
+  /** What makes clusters known, where their credentials are, and which part of them is this process's. */
+  clusterSources: SourceConfig;
   metricsPort: number;
   healthPort: number;
   /** As klog has it: 0 is quiet, 2 the usual, 4 and more for looking closely. */
   logLevel: number;
   resyncSeconds: number;
   workers: number;
+  /** Keys of one tenant that are worked on at once; undefined for what fits the workers. */
+  tenantConcurrency: number | undefined;
+  /** Keys of one tenant that leave the relay in a second; 0 for any number. */
+  tenantEventsPerSecond: number;
   heartbeatSeconds: number;
+  /** How many copies may leave at once without anybody being asked. */
+  brake: BrakeSettings;
   /** Whether secrets of tenants may name servers on this machine or in private networks. */
   allowPrivateEndpoints: boolean;
   /** The queues that are shared with other processes; undefined for one in memory. Those that were not named are found. */
@@ -100,18 +126,40 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
     workspaces,
     apiExport,
     clusterKubeconfigs,
+    crds: flags.crd ?? [],
+    clusterSources: sourcesOf(flags, problems),
     metricsPort,
     healthPort,
     logLevel: wholeNumber("log-level", given.logLevel, 0, 10),
     resyncSeconds: seconds("resync-period", given.resyncPeriod, 1, 24 * 3600),
     workers: wholeNumber("worker-count", given.workerCount, 1, 100),
+    tenantConcurrency:
+      given.tenantConcurrency === undefined
+        ? undefined
+        : wholeNumber("tenant-concurrency", given.tenantConcurrency, 1, 100),
+    tenantEventsPerSecond:
+      given.tenantEventsPerSecond === undefined
+        ? usualEventsPerSecond(flags)
+        : wholeNumber("tenant-events-per-second", given.tenantEventsPerSecond, 0, mostTenantEventsPerSecond),
     heartbeatSeconds: seconds("heartbeat-interval", given.heartbeatInterval, 1, 24 * 3600),
+    brake: parseBrake(flags, (which, why) => wrong(optionOf(which), why)),
     allowPrivateEndpoints: flags.allowPrivateEndpoints === true,
     queues: queuesOf(flags, wrong),
   };
+  if (flags.tenantConcurrency !== undefined && flags.queueUrl !== undefined) {
+    wrong("tenant-concurrency", "is for a queue in memory: with --queue-url nobody can choose whose key comes next");
+  }
   if (problems.length > 0) throw new ControllerError("invalid", problems.join("; "));
   return config;
 }
+
+/** The queue in memory has tenants take turns; one on SQS knows of none, so that their shares are kept before it. */
+function usualEventsPerSecond({ queueUrl }: ControllerFlags): number {
+  return queueUrl === undefined ? 0 : defaultTenantEventsPerSecond;
+}
+
+/** `most-deletions` for `mostDeletions`. */
+const optionOf = (field: string): string => field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 type Wrong = (option: string, why: string) => void;
 
@@ -158,9 +206,42 @@ function queuesOf({ queueUrl, delayQueueUrl, deadLettersUrl }: ControllerFlags, 
   return { work: queueUrl, delay: delayQueueUrl, deadLetters: deadLettersUrl };
 }
 
-function kubeconfigsOf({ clusterKubeconfigs, apiExport }: ControllerFlags, wrong: Wrong): ReadonlyMap<string, string> {
+/** What is wrong with the options about sources is added to the problems. */
+function sourcesOf(flags: ControllerFlags, problems: string[]): SourceConfig {
+  try {
+    const config = parseSourceFlags(flags);
+    if (hasForeign(config.sources)) {
+      const remedy = `leave it out, or let it be ${sourceFlagDefaults.clusterSource}`;
+      if (flags.apiExport !== undefined) {
+        problems.push(`--cluster-source: an export shows no kinds but its own; with --api-export ${remedy}`);
+      }
+      if (flags.queueUrl !== undefined) {
+        problems.push(`--cluster-source: what is found out stays in one process; with --queue-url ${remedy}`);
+      }
+      if (config.shard !== undefined) {
+        problems.push(`--cluster-source: what is found out stays in one process; with --cluster-shard-id ${remedy}`);
+      }
+    }
+    return config;
+  } catch (error) {
+    problems.push(error instanceof Error ? error.message : String(error));
+    return parseSourceFlags({});
+  }
+}
+
+function kubeconfigsOf(
+  { clusterKubeconfigs, clusterKubeconfigSecretTemplate, apiExport }: ControllerFlags,
+  wrong: Wrong,
+): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   const entries = listOf(clusterKubeconfigs);
+  if (clusterKubeconfigSecretTemplate !== undefined) {
+    // Whoever names no credentials has those of the template: nobody is left who would be looked for by name.
+    if (entries.some((entry) => entry !== "none")) {
+      wrong("cluster-kubeconfigs", "has no meaning beside --cluster-kubeconfig-secret-template: leave one out");
+    }
+    return files;
+  }
   if (apiExport !== undefined) {
     // Any tenant could register a cluster by such a name, and would be let into the operator's.
     if (entries.some((entry) => entry !== "none")) {

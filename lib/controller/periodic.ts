@@ -1,24 +1,29 @@
 import type { ObjectCache } from "../kcp/object-cache.ts";
 import type { Clock } from "../model/clock.ts";
-import type { ObjectKey } from "../model/key.ts";
+import type { WorkKey } from "../model/key.ts";
 import type { Reason, WorkQueue } from "../queue/work-queue.ts";
 import { createRota, type Rota } from "./rota.ts";
+import type { IsMine } from "./shard-duty.ts";
 
 export type PeriodicOptions = Readonly<{
   periodSeconds: number;
   cache: ObjectCache;
   queue: Pick<WorkQueue, "send">;
   clock: Clock;
+  /** Whose turn is taken here. @default everybody's */
+  isMine?: IsMine | undefined;
   /** Hears of keys that the queue did not take; they come round again. */
   onTrouble?: ((error: unknown, keys: number) => void) | undefined;
 }>;
 
 /** Creates what sends each of the keys once in a period. */
 export function createPeriodic(
-  { periodSeconds, clock, queue, onTrouble = () => {} }: PeriodicOptions,
-  { reason, keys }: Readonly<{ reason: Reason; keys: () => Iterable<ObjectKey> }>,
+  { periodSeconds, clock, queue, isMine = () => true, onTrouble = () => {} }: PeriodicOptions,
+  { reason, keys }: Readonly<{ reason: Reason; keys: () => Iterable<WorkKey> }>,
 ): Rota {
-  const onTurn = (due: readonly ObjectKey[]): void => {
+  const onTurn = (turn: readonly WorkKey[]): void => {
+    const due = turn.filter(isMine);
+    if (due.length === 0) return;
     queue.send(due.map((key) => ({ key, reason }))).catch((error: unknown) => onTrouble(error, due.length));
   };
   return createRota({ periodSeconds, clock, keys, onTurn });

@@ -5,16 +5,21 @@ import { createDeadline } from "../kube/deadline.ts";
 import type { Clock } from "../model/clock.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
-import type { ObjectKey, ReconciledKind } from "../model/key.ts";
+import type { ObjectKey, ReconciledKind, WorkloadKey } from "../model/key.ts";
+import { settled, soonest } from "../model/next.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { mayConcern } from "../placement/concern.ts";
 import { factsFingerprint } from "../placement/facts.ts";
 import { type PlacementWorld, placementReconciler } from "../placement/reconcile.ts";
 import { createPlacementWorld, factsOf } from "../placement/world.ts";
 import type { Work, WorkQueue } from "../queue/work-queue.ts";
+import type { ReadBindings } from "../registration/connected-apis.ts";
 import type { Event } from "../registration/decide.ts";
 import { registrationReconciler } from "../registration/reconcile.ts";
 import { createRegistrationWorld } from "../registration/world.ts";
+import { createWorkloadFanOut } from "../sync/fan-out.ts";
+import type { WorkloadHub } from "../sync/hub.ts";
+import type { AttendRegistration } from "../upsync/attend.ts";
 import type { ControllerSettings } from "./settings.ts";
 
 export type ReconcilersOptions = Readonly<{
@@ -24,9 +29,20 @@ export type ReconcilersOptions = Readonly<{
   queue: WorkQueue;
   connections: Connections;
   credentials: CredentialSource;
+  /** Looks at the APIBindings that registrations ask for. @default none can be seen */
+  readBindings?: ReadBindings | undefined;
   clock: Clock;
   metrics: Pick<Metrics, "add" | "observe">;
   settings: ReconcilersSettings;
+  /** Tells workloads of what concerns them, and works on them where it is given. @default they stay where they are */
+  sync?:
+    | Readonly<{
+        workloads: WorkloadHub;
+        work?: Work<WorkloadKey> | undefined;
+        /** Sees to what is born on a cluster, after its health was looked at. */
+        attend?: AttendRegistration | undefined;
+      }>
+    | undefined;
   onEvent?: ((key: ObjectKey, event: Event) => void) | undefined;
 }>;
 
@@ -41,7 +57,7 @@ const countSeconds = 10;
 
 /** Creates the work on every kind of key, each within its time; the same in one process and in functions. */
 export function createReconcilers(options: ReconcilersOptions): Work {
-  const { hub, queue, connections, credentials, clock, metrics, settings, onEvent } = options;
+  const { hub, queue, connections, credentials, clock, metrics, settings, sync, onEvent } = options;
   const fanOut: WorkQueue = {
     sendLater: queue.sendLater,
     send: async (items) => {
@@ -49,16 +65,19 @@ export function createReconcilers(options: ReconcilersOptions): Work {
       await queue.send(items);
     },
   };
+  const workloads = sync && createWorkloadFanOut(sync.workloads);
   const registration = registrationReconciler(
     createRegistrationWorld({
       hub,
       queue: fanOut,
       connections,
       credentials,
+      readBindings: options.readBindings,
       clock,
       fingerprint: (object) => factsFingerprint(factsOf(object)),
       mayConcern: (placement, { before, after }) =>
         mayConcern(placement, before && factsOf(before), after && factsOf(after)),
+      workloadsOn: workloads?.onCluster,
       onEvent,
       onProbe: (_key, { outcome: kind, tookMs }) => {
         const outcome = kind === "failed" ? "unhealthy" : kind;
@@ -72,15 +91,33 @@ export function createReconcilers(options: ReconcilersOptions): Work {
       heartbeatWriteSeconds: settings.heartbeatWriteSeconds,
     },
   );
-  const placements = createPlacementWorld({ hub, clock, countSeconds });
+  const placements = createPlacementWorld({
+    hub,
+    clock,
+    countSeconds,
+    followers: workloads && {
+      fingerprint: workloads.fingerprint,
+      concerned: workloads.concernedByPlacement,
+      records: workloads.recordsUnder,
+      wake: (keys) => fanOut.send(keys.map((key) => ({ key, reason: "fan-out" }))),
+    },
+  });
   const placement = placementReconciler(
     options.cache === undefined ? placements : withCountedDeals(placements, options.cache),
   );
-  const works: Readonly<Record<ReconciledKind, Work>> = {
-    ClusterRegistration: registration,
+  const works: Readonly<Record<ReconciledKind, Work<ObjectKey>>> = {
+    ClusterRegistration: async (item, signal) => {
+      const next = await registration(item, signal);
+      return sync?.attend === undefined ? next : soonest(next, await sync.attend(item.key, signal));
+    },
     WorkloadPlacement: ({ key }, signal) => placement(key, signal),
   };
-  return withinTime((item, signal) => works[item.key.kind](item, signal), options);
+  const workload: Work<WorkloadKey> = sync?.work ?? (async () => settled);
+  return withinTime(
+    ({ key, ...rest }, signal) =>
+      key.kind === "Workload" ? workload({ key, ...rest }, signal) : works[key.kind]({ key, ...rest }, signal),
+    options,
+  );
 }
 
 /**

@@ -1,18 +1,51 @@
-import { reconciledKinds } from "../model/key.ts";
+import type { WorkloadPlacement } from "../api/workload-placement.ts";
+import type { ObjectCache } from "../kcp/object-cache.ts";
+import type { WorkloadCache } from "../kcp/workload-cache.ts";
+import { workloadOfRecord } from "../kcp/workload-lanes.ts";
+import { reconciledKinds, type WorkKey, type WorkloadKey, workloadKey } from "../model/key.ts";
+import { selectedTypes } from "../sync/selected-types.ts";
 import { createPeriodic, listedClusters, type PeriodicOptions } from "./periodic.ts";
 import type { Rota } from "./rota.ts";
 
+export type ResyncOptions = PeriodicOptions &
+  Readonly<{
+    /** What was seen of workloads. @default none are looked after */
+    workloads?: WorkloadCache | undefined;
+  }>;
+
 /** Creates what has every object reconciled once in a period, so that anything missed heals. */
-export function createResync(options: PeriodicOptions): Rota {
-  const { cache } = options;
-  const keys = function* () {
+export function createResync(options: ResyncOptions): Rota {
+  const { cache, workloads } = options;
+  const keys = function* (): Generator<WorkKey> {
     for (const cluster of listedClusters(cache)) {
       for (const kind of reconciledKinds) {
         for (const { metadata } of cache.list(kind, cluster)) {
-          yield { cluster, kind, name: metadata.name ?? "" } as const;
+          yield { cluster, kind, name: metadata.name ?? "" };
         }
       }
+      if (workloads?.isListed(cluster) === true) yield* workloadKeys(workloads, cache, cluster);
     }
   };
   return createPeriodic(options, { reason: "resync", keys });
+}
+
+/**
+ * Every workload with a record, and where a placement is about any work at all, every one that may be selected. To look closer
+ * would cost more, at every step of the round, than the reconcile of one that is not.
+ */
+function* workloadKeys(workloads: WorkloadCache, cache: ObjectCache, cluster: string): Generator<WorkloadKey> {
+  // The server holds them to the kind's schema.
+  const placements = cache.list("WorkloadPlacement", cluster) as readonly WorkloadPlacement[];
+  const selected = selectedTypes(placements, workloads.types);
+  for (const { type } of selected) {
+    for (const { metadata } of workloads.list(type, cluster)) {
+      yield workloadKey(cluster, { type, namespace: metadata.namespace ?? "", name: metadata.name ?? "" });
+    }
+  }
+  for (const record of workloads.records(cluster)) {
+    const address = workloadOfRecord(record, workloads.types);
+    if (address === undefined) continue;
+    const isTold = selected.some(({ type }) => type === address.type) && workloads.get({ cluster, ...address });
+    if (!isTold) yield workloadKey(cluster, address);
+  }
 }

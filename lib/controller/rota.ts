@@ -1,13 +1,13 @@
 import type { Clock } from "../model/clock.ts";
-import type { ObjectKey } from "../model/key.ts";
+import type { WorkKey } from "../model/key.ts";
 
 export type RotaOptions = Readonly<{
   periodSeconds: number;
   clock: Clock;
   /** The keys that there are now. */
-  keys: () => Iterable<ObjectKey>;
+  keys: () => Iterable<WorkKey>;
   /** Whose turn it is. */
-  onTurn: (keys: readonly ObjectKey[]) => void;
+  onTurn: (keys: readonly WorkKey[]) => void;
 }>;
 
 /** Gives every key its turn once in a period. */
@@ -37,7 +37,7 @@ export function createRota({ periodSeconds, clock, keys, onTurn }: RotaOptions):
       turn = (turn + 1) % steps;
       // From when this one was due, or lateness would add up; unless the machine slept: rounds that were missed stay missed.
       plan(clock.now() - atMs > periodMs ? clock.now() + stepMs : atMs + stepMs);
-      const due: ObjectKey[] = [];
+      const due: WorkKey[] = [];
       for (const key of keys()) if (placeOf(key) % steps === now) due.push(key);
       if (due.length > 0) onTurn(due);
     });
@@ -56,7 +56,7 @@ export function createRota({ periodSeconds, clock, keys, onTurn }: RotaOptions):
 }
 
 /** A number that spreads well and is the same in every process: FNV-1a over the key. */
-export function placeOf({ cluster, kind, name }: ObjectKey): number {
+export function placeOf({ cluster, kind, name }: WorkKey): number {
   const hash = hashOf(name, hashOf(kind, hashOf(cluster, 0x811c9dc5)));
   // The low bits of names that differ in one digit are alike; the high ones are not.
   return (hash ^ (hash >>> 16)) >>> 0;

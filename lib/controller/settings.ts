@@ -1,4 +1,5 @@
 import { defaultRegistrationSettings, type RegistrationSettings } from "../registration/settings.ts";
+import type { SyncSettings } from "../sync/settings.ts";
 
 /** How a controller works, whatever it works on. */
 export type ControllerSettings = Readonly<{
@@ -6,6 +7,17 @@ export type ControllerSettings = Readonly<{
   resyncSeconds: number;
   /** Keys that are worked on at once. */
   workers: number;
+  /**
+   * Keys of one tenant that are worked on at once by a queue in memory, so that one whose reconciles are slow leaves workers
+   * for others. @default half of the workers where there can be several tenants, otherwise all
+   */
+  tenantConcurrency?: number | undefined;
+  /** How many keys of one tenant leave the relay in a second, where there can be several tenants; 0 for any number. */
+  tenantEventsPerSecond: number;
+  /** Whether workloads are looked after as well. */
+  sync: boolean;
+  /** How workloads are put on clusters. */
+  syncSettings: Partial<SyncSettings>;
   /** Every cluster is probed about this often. */
   heartbeatSeconds: number;
   /** `lastHeartbeat` of an idle cluster is written at most this often. */
@@ -25,6 +37,9 @@ export type ControllerSettings = Readonly<{
 export const defaultControllerSettings: ControllerSettings = {
   resyncSeconds: 30,
   workers: 5,
+  tenantEventsPerSecond: 0,
+  sync: true,
+  syncSettings: {},
   heartbeatSeconds: defaultRegistrationSettings.intervalSeconds,
   heartbeatWriteSeconds: defaultRegistrationSettings.heartbeatWriteSeconds,
   reconcileSeconds: 30,
@@ -33,3 +48,14 @@ export const defaultControllerSettings: ControllerSettings = {
   allowPrivateEndpoints: false,
   registration: defaultRegistrationSettings,
 };
+
+/**
+ * How many keys of one tenant are worked on at once: what was said, or half of the workers where others can come. Undefined
+ * for as many as there are.
+ */
+export function tenantConcurrencyOf(
+  { tenantConcurrency, workers = defaultControllerSettings.workers }: Partial<ControllerSettings>,
+  isShared: boolean,
+): number | undefined {
+  return tenantConcurrency ?? (isShared ? Math.ceil(workers / 2) : undefined);
+}

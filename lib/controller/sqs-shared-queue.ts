@@ -1,10 +1,12 @@
 import { createBatchRunner } from "../lambda/batch.ts";
 import type { Clock } from "../model/clock.ts";
+import { spreadFanOut } from "../queue/fan-out.ts";
 import type { Outage } from "../queue/outages.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import { createSqsQueue } from "../queue/sqs.ts";
 import type { QueueUrls, SqsClient } from "../queue/sqs-client.ts";
 import { runSqsWorker } from "../queue/sqs-worker.ts";
+import type { TenantRate } from "../queue/tenant-rate.ts";
 import type { SharedQueue } from "./shared-queue.ts";
 
 export type SqsSharedQueueOptions = Readonly<{
@@ -12,6 +14,8 @@ export type SqsSharedQueueOptions = Readonly<{
   urls: QueueUrls;
   clock: Clock;
   random?: () => number;
+  /** How fast the keys of one tenant may go that are told of another's change. @default any number at once */
+  tenantRate?: TenantRate | undefined;
   /** Hears once of each time that a queue does not answer, and of its end. */
   onOutage?: (outage: Outage) => void;
 }>;
@@ -27,8 +31,7 @@ export function createSqsSharedQueue(options: SqsSharedQueueOptions): SharedQueu
   let tell: (event: QueueEvent) => void = () => {};
   const queue = createSqsQueue({ sqs, urls, clock, random, onEvent: (event) => tell(event) });
   return {
-    send: queue.send,
-    sendLater: queue.sendLater,
+    ...spreadFanOut(queue, options.tenantRate),
     run: async (work, { workers, signal, graceSeconds, onBatch, onEvent }) => {
       tell = onEvent;
       const { batches, groupsAtOnce } = divideWorkers(workers);

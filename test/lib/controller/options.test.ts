@@ -15,12 +15,16 @@ test("what is not given has its default", () => {
       ["east", "east.kubeconfig"],
       ["west", "/etc/west.kubeconfig"],
     ]),
+    crds: [],
+    clusterSources: { sources: ["clusterregistration"] },
     metricsPort: 8080,
     healthPort: 8081,
     logLevel: 2,
     resyncSeconds: 30,
     workers: 5,
+    tenantEventsPerSecond: 0,
     heartbeatSeconds: 30,
+    brake: { mostCopies: 100, mostPercent: 30, alwaysAllowed: 10 },
     allowPrivateEndpoints: false,
   });
 });
@@ -29,6 +33,10 @@ const right: Record<string, { flags: ControllerFlags; gives: object }> = {
   "durations of several parts": {
     flags: { resyncPeriod: "1h30m", heartbeatInterval: "1.5m" },
     gives: { resyncSeconds: 5400, heartbeatSeconds: 90 },
+  },
+  "limits to what leaves at once": {
+    flags: { mostDeletions: "500", mostDeletionsPercent: "100" },
+    gives: { brake: { mostCopies: 500, mostPercent: 100, alwaysAllowed: 10 } },
   },
   "workspaces given several times and with commas, each once": {
     flags: { workspace: ["root:a, root:b", "root:b", "2x7kq1"] },
@@ -49,6 +57,42 @@ const right: Record<string, { flags: ControllerFlags; gives: object }> = {
   "no kubeconfigs, where registrations name secrets": {
     flags: { clusterKubeconfigs: ["none"] },
     gives: { clusterKubeconfigs: new Map() },
+  },
+  "other kinds that make clusters known": {
+    flags: { clusterSource: ["clusterregistration,synctarget"] },
+    gives: { clusterSources: { sources: ["clusterregistration", "synctarget"] } },
+  },
+  "one of three parts": {
+    flags: { clusterShardId: "1/3" },
+    gives: { clusterSources: { shard: { id: "1", shards: ["0", "1", "2"] } } },
+  },
+  "a template for secrets, in place of kubeconfigs": {
+    flags: { clusterKubeconfigs: undefined, clusterKubeconfigSecretTemplate: "clusters/{name}-kubeconfig" },
+    gives: {
+      clusterKubeconfigs: new Map(),
+      clusterSources: { template: { namespace: "clusters", name: "{name}-kubeconfig", key: "kubeconfig" } },
+    },
+  },
+  "a template for all tenants of an export": {
+    flags: {
+      apiExport: "root:tmc:tmc.kcp.io",
+      workspace: undefined,
+      clusterKubeconfigs: undefined,
+      clusterKubeconfigSecretTemplate: "clusters/{name}-kubeconfig",
+    },
+    gives: { clusterSources: { sources: ["clusterregistration"] } },
+  },
+  "shares of tenants": {
+    flags: { tenantConcurrency: "2", tenantEventsPerSecond: "50" },
+    gives: { tenantConcurrency: 2, tenantEventsPerSecond: 50 },
+  },
+  "the usual share of a queue that knows of no tenants": {
+    flags: { queueUrl: "https://sqs.example/1/work.fifo" },
+    gives: { tenantConcurrency: undefined, tenantEventsPerSecond: 100 },
+  },
+  "no share in such a queue": {
+    flags: { queueUrl: "https://sqs.example/1/work.fifo", tenantEventsPerSecond: "0" },
+    gives: { tenantEventsPerSecond: 0 },
   },
   "free ports": { flags: { metricsPort: "0", healthPort: "0" }, gives: { metricsPort: 0, healthPort: 0 } },
   "a path with an equals sign in it": {
@@ -98,6 +142,43 @@ const wrong: Record<string, { flags: ControllerFlags; says: string }> = {
     flags: { apiExport: "root:tmc:tmc.kcp.io", workspace: undefined },
     says: "--cluster-kubeconfigs goes by names that every tenant can take: with --api-export it is none",
   },
+  "a source that is none": {
+    flags: { clusterSource: ["synctargets"] },
+    says: '--cluster-source "synctargets" is not one of clusterregistration, synctarget, controlplaneendpoint, controlplaneregistration',
+  },
+  "namespaces for kinds without": {
+    flags: { clusterNamespaceScope: ["team-a"] },
+    says: "--cluster-namespace-scope has no meaning for clusterregistration: they live in no namespace",
+  },
+  "other kinds through an export": {
+    flags: {
+      apiExport: "root:tmc:tmc.kcp.io",
+      workspace: undefined,
+      clusterKubeconfigs: undefined,
+      clusterSource: ["synctarget"],
+    },
+    says: "--cluster-source: an export shows no kinds but its own; with --api-export leave it out, or let it be clusterregistration",
+  },
+  "other kinds with a shared queue": {
+    flags: { clusterSource: ["synctarget"], queueUrl: "https://sqs.eu-west-1.amazonaws.com/123456789012/work.fifo" },
+    says: "--cluster-source: what is found out stays in one process; with --queue-url leave it out, or let it be clusterregistration",
+  },
+  "other kinds, and a part of them": {
+    flags: { clusterSource: ["synctarget"], clusterShardId: "1/3" },
+    says: "--cluster-source: what is found out stays in one process; with --cluster-shard-id leave it out, or let it be clusterregistration",
+  },
+  "a template and kubeconfigs": {
+    flags: { clusterKubeconfigSecretTemplate: "clusters/{name}-kubeconfig" },
+    says: "--cluster-kubeconfigs has no meaning beside --cluster-kubeconfig-secret-template: leave one out",
+  },
+  "a template that all clusters would share": {
+    flags: { clusterKubeconfigs: undefined, clusterKubeconfigSecretTemplate: "clusters/kubeconfig" },
+    says: '--cluster-kubeconfig-secret-template "clusters/kubeconfig": {name} is missing: all clusters would share one secret',
+  },
+  "a shard that is not among them": {
+    flags: { clusterShardId: "3/3" },
+    says: '--cluster-shard-id "3" is not one of 0 to 2',
+  },
   "an unknown hub": { flags: { hub: "etcd" }, says: '--hub "etcd" is not kcp or kubernetes' },
   "a number for a duration": {
     flags: { resyncPeriod: "30" },
@@ -107,9 +188,29 @@ const wrong: Record<string, { flags: ControllerFlags; says: string }> = {
     flags: { heartbeatInterval: "10ms" },
     says: '--heartbeat-interval "10ms" is not between 1s and 24h',
   },
+  "a limit that is no number": {
+    flags: { mostDeletions: "all" },
+    says: '--most-deletions "all" is not a whole number from 0 to 1000000',
+  },
+  "a share of more than all": {
+    flags: { mostDeletionsPercent: "101" },
+    says: '--most-deletions-percent "101" is not a whole number from 0 to 100',
+  },
   "a count that is no number": {
     flags: { workerCount: "many" },
     says: '--worker-count "many" is not a whole number from 1 to 100',
+  },
+  "a share of no worker": {
+    flags: { tenantConcurrency: "0" },
+    says: '--tenant-concurrency "0" is not a whole number from 1 to 100',
+  },
+  "a share of the workers on a queue that knows of no tenants": {
+    flags: { tenantConcurrency: "2", queueUrl: "https://sqs.example/1/work.fifo" },
+    says: "--tenant-concurrency is for a queue in memory",
+  },
+  "a rate that is no number": {
+    flags: { tenantEventsPerSecond: "fast" },
+    says: '--tenant-events-per-second "fast" is not a whole number from 0 to 100000',
   },
   "no workers": { flags: { workerCount: "0" }, says: '--worker-count "0" is not a whole number from 1 to 100' },
   "a port that is none": {

@@ -33,6 +33,8 @@ export type StageOptions = Readonly<{
   workspaces?: readonly string[];
   /** The names of registrations that lead to a cluster, and the cluster each leads to. @default east and west */
   reached?: Readonly<Record<string, string>>;
+  /** The clusters' administrators besides their own, by their tokens. */
+  users?: Readonly<Record<string, string>>;
 }>;
 
 const writes = ["create", "update", "patch", "delete", "deletecollection"] as const;
@@ -41,14 +43,18 @@ const writes = ["create", "update", "patch", "delete", "deletecollection"] as co
 export async function setStage({
   workspaces = ["root:demo"],
   reached = { east: "east", west: "west" },
+  users = {},
 }: StageOptions = {}) {
   const clock = createManualClock();
   // Setting up waits for the machine's time; meanwhile kcp's own controllers must get their turn.
   const turning = setInterval(() => clock.advance(0), 1);
   const tenants = await startTenants(workspaces, { clock });
   const clusters = new Map<string, EmbeddedCluster>();
+  const administrators = Object.fromEntries(
+    Object.entries(users).map(([token, name]) => [token, { name, groups: ["system:masters", "system:authenticated"] }]),
+  );
   for (const name of new Set(Object.values(reached))) {
-    clusters.set(name, await startEmbeddedCluster({ name, listen: false, clock }));
+    clusters.set(name, await startEmbeddedCluster({ name, listen: false, clock, users: administrators }));
   }
   clearInterval(turning);
   const controllers: Controller[] = [];

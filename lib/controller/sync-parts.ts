@@ -1,0 +1,120 @@
+import { createAttention } from "../clusters/attention.ts";
+import { createClusterClients } from "../clusters/cluster-clients.ts";
+import type { Connections } from "../clusters/connections.ts";
+import { createCopyWatches } from "../clusters/copy-watch.ts";
+import type { CredentialSource } from "../clusters/credentials.ts";
+import { createFleet } from "../clusters/fleet.ts";
+import type { WorkloadCache } from "../kcp/workload-cache.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Hub } from "../model/hub.ts";
+import type { ObjectKey, WorkKey } from "../model/key.ts";
+import type { Log } from "../observe/log.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { WorkQueue } from "../queue/work-queue.ts";
+import type { WorkloadHub } from "../sync/hub.ts";
+import { syncReconciler } from "../sync/reconcile.ts";
+import { createReportPace } from "../sync/report-pace.ts";
+import { defaultSyncSettings, type SyncSettings } from "../sync/settings.ts";
+import { tellSeconds } from "../sync/tell-placements.ts";
+import { inTurn } from "../upsync/reconcile.ts";
+import type { ReconcilersOptions } from "./reconcilers.ts";
+import { createUpsyncParts, type UpsyncWish } from "./upsync-parts.ts";
+
+export type SyncPartsOptions = Readonly<{
+  hub: Hub;
+  workloads: WorkloadHub;
+  /** What the relay of this process has seen of workloads. */
+  cache: WorkloadCache;
+  connections: Connections;
+  credentials: CredentialSource;
+  queue: WorkQueue;
+  settings?: Partial<SyncSettings> | undefined;
+  /** What it takes to follow what is born on clusters. @default nothing is made known of that */
+  upsync?: UpsyncWish | undefined;
+  relistSeconds: number;
+  clock: Clock;
+  random: () => number;
+  log: Log;
+  metrics: Metrics;
+}>;
+
+/** What a process has to put workloads on clusters, and to hear what becomes of them there. */
+export interface SyncParts {
+  readonly sync: NonNullable<ReconcilersOptions["sync"]>;
+  /** A cluster is not heard from, or its registration has gone: nothing there is watched until it is worked on again. */
+  disregard(registration: ObjectKey): void;
+  stop(): Promise<void>;
+}
+
+/** Creates the fleet with its watches; what changes on clusters is sent to the queue. */
+export function createSyncParts(options: SyncPartsOptions): SyncParts {
+  const { hub, workloads, cache, connections, credentials, queue, relistSeconds, clock, random, log, metrics } =
+    options;
+  const settings: SyncSettings = { ...defaultSyncSettings, ...options.settings, isToldOfCopies: true };
+  const clients = createClusterClients({ hub, credentials, connections });
+  const wake = (keys: readonly WorkKey[]): void => {
+    if (keys.length === 0) return;
+    queue
+      .send(keys.map((key) => ({ key, reason: "changed" })))
+      // The next resync looks at them all the same.
+      .catch((error: unknown) => log.warn("queue refused keys", { keys: keys.length, error }));
+  };
+  const copies = createCopyWatches({
+    hubId: settings.hubId,
+    clientFor: clients.clientFor,
+    types: workloads.types,
+    clock,
+    random,
+    relistSeconds,
+    onChanged: (key) => wake([key]),
+    onCompanionChanged: ({ registration: { cluster }, ...companion }) =>
+      wake(cache.referrers({ cluster, ...companion })),
+    onTrouble: ({ registration: { cluster, name }, type, error, retryInMs }) =>
+      log.info("cluster watch failed", { cluster, name, what: type.plural, retryInSeconds: retryInMs / 1000, error }),
+    onRefused: clients.refused,
+    onIgnored: ({ cluster, name }) => log.warn("strange copy ignored", { cluster, name }),
+  });
+  const attention = createAttention(copies);
+  const fleet = createFleet({
+    clientFor: clients.clientFor,
+    copies,
+    attention,
+    clock,
+    rate: settings.callRate,
+    callSeconds: settings.callSeconds,
+    types: workloads.types,
+    onRefused: clients.refused,
+  });
+  const upsync = options.upsync && createUpsyncParts({ ...options, ...options.upsync, clients, settings, wake });
+  const endGauges = metrics.onScrape(() => {
+    const { all, down } = copies.watches;
+    const births = upsync?.births.watches ?? { all: 0, down: 0 };
+    metrics.set("tmc_sync_copies", {}, copies.size);
+    metrics.set("tmc_upsync_births", {}, upsync?.births.size ?? 0);
+    metrics.set("tmc_sync_watches", { state: "open" }, all - down + births.all - births.down);
+    metrics.set("tmc_sync_watches", { state: "down" }, down + births.down);
+  });
+  const work = syncReconciler({
+    hub,
+    workloads,
+    fleet,
+    clock,
+    settings,
+    homes: upsync?.homes,
+    pace: createReportPace({ clock }),
+    onCopy: ({ did }) => metrics.add("tmc_sync_actions_total", { did }),
+    tellPlacement: (key) => queue.sendLater({ key, reason: "fan-out" }, tellSeconds),
+  });
+  return {
+    sync: {
+      workloads,
+      work: upsync === undefined ? work : inTurn(upsync.work, work),
+      attend: upsync?.attend,
+    },
+    disregard: attention.disregard,
+    stop: async () => {
+      endGauges();
+      await Promise.all([copies.stop(), upsync?.births.stop()]);
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { type BirthWatches, createBirthWatches } from "../clusters/birth-watch.ts";
+import type { ClusterClients } from "../clusters/cluster-clients.ts";
+import type { WorkKey, WorkloadKey } from "../model/key.ts";
+import type { Work } from "../queue/work-queue.ts";
+import type { Homes } from "../sync/home.ts";
+import type { SyncSettings } from "../sync/settings.ts";
+import { type AttendRegistration, upsyncAttendance } from "../upsync/attend.ts";
+import { upsyncHomes } from "../upsync/homes.ts";
+import type { BornHub } from "../upsync/hub.ts";
+import { createNotes } from "../upsync/notes.ts";
+import { upsyncReconciler } from "../upsync/reconcile.ts";
+import type { UpsyncTools } from "../upsync/tools.ts";
+import type { SyncPartsOptions } from "./sync-parts.ts";
+
+/** What upsync needs besides what sync has. */
+export type UpsyncWish = Readonly<{
+  born: BornHub;
+  /** Whether everything of a logical cluster has been seen. */
+  isListed: (cluster: string) => boolean;
+}>;
+
+export type UpsyncPartsOptions = UpsyncWish &
+  Pick<SyncPartsOptions, "hub" | "workloads" | "relistSeconds" | "clock" | "random" | "log" | "metrics"> &
+  Readonly<{
+    clients: ClusterClients;
+    settings: SyncSettings;
+    wake: (keys: readonly WorkKey[]) => void;
+  }>;
+
+/** What a process has to make known in workspaces what is born on clusters. */
+export type UpsyncParts = Readonly<{
+  births: BirthWatches;
+  work: Work<WorkloadKey>;
+  attend: AttendRegistration;
+  homes: Homes;
+}>;
+
+/** Creates the watches of what is born, and the work that follows from it. */
+export function createUpsyncParts(options: UpsyncPartsOptions): UpsyncParts {
+  const { hub, workloads, born, isListed, clients, settings, wake, relistSeconds, clock, random, log, metrics } =
+    options;
+  const births = createBirthWatches({
+    clientFor: clients.clientFor,
+    clock,
+    random,
+    relistSeconds,
+    rate: settings.callRate,
+    onChanged: (key) => wake([key]),
+    onTrouble: ({ registration: { cluster, name }, type, error, retryInMs }) =>
+      log.info("cluster watch failed", { cluster, name, what: type.plural, retryInSeconds: retryInMs / 1000, error }),
+    onRefused: clients.refused,
+  });
+  const tools: UpsyncTools = {
+    hub,
+    workloads,
+    born,
+    births,
+    notes: createNotes(clock),
+    clock,
+    settings,
+    isListed,
+    wake,
+    onUpsync: (did) => metrics.add("tmc_upsync_actions_total", { did }),
+  };
+  return { births, work: upsyncReconciler(tools), attend: upsyncAttendance(tools), homes: upsyncHomes(tools) };
+}

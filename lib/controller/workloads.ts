@@ -1,0 +1,58 @@
+import { createCachedWorkloadHub } from "../kcp/cached-workload-hub.ts";
+import { createFreshWorkloadHub, type FreshWorkloadHub } from "../kcp/fresh-workload-hub.ts";
+import { createWorkloadCache, type WorkloadCache } from "../kcp/workload-cache.ts";
+import type { TellingWorkloadHub, WorkloadHubParts } from "../kcp/workload-hub.ts";
+import type { KubeClient } from "../kube/client.ts";
+import type { Clock } from "../model/clock.ts";
+import type { KubeObject } from "../model/kube-object.ts";
+import type { Log } from "../observe/log.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { RelayedWorkloads } from "../relay/workload-book.ts";
+import type { WorkloadType } from "../sync/hub.ts";
+import { workloadKindsWith } from "../sync/workload-kinds.ts";
+
+/** What a controller has to look after workloads. */
+export interface ControllerWorkloads {
+  /** What its relay has seen of them. */
+  readonly cache: WorkloadCache;
+  /** What its relay watches. */
+  readonly relayed: RelayedWorkloads;
+  /** A hub for reconcilers that hear only of what this relay has seen. */
+  cachedHub(): TellingWorkloadHub;
+  /** A hub for reconcilers that others tell as well. */
+  freshHub(): FreshWorkloadHub;
+}
+
+/** Creates what a controller has to look after workloads. */
+export function createControllerWorkloads({
+  client,
+  custom,
+  slim,
+  clock,
+  log,
+  metrics,
+}: Readonly<{
+  client: KubeClient;
+  /** Types that an operator has added. */
+  custom?: readonly WorkloadType[] | undefined;
+  slim: (object: KubeObject) => KubeObject;
+  clock: Clock;
+  log: Log;
+  metrics: Pick<Metrics, "add">;
+}>): ControllerWorkloads {
+  const types = workloadKindsWith(custom);
+  const cache = createWorkloadCache({ types, slim });
+  const parts: WorkloadHubParts = {
+    client,
+    clock,
+    onWrite: ({ part }) => metrics.add("tmc_hub_writes_total", { kind: "Workload", part }),
+    // Nothing depends on it, and a tenant need not let us.
+    onUntold: (error, { cluster, name }) => log.debug("event not written", { cluster, name, error }),
+  };
+  return {
+    cache,
+    relayed: { types, cache, slim },
+    cachedHub: () => createCachedWorkloadHub({ ...parts, cache }),
+    freshHub: () => createFreshWorkloadHub({ ...parts, types }),
+  };
+}

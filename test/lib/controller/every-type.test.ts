@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
+import { createKubeClient } from "../../../lib/kube/rest-client.ts";
+import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
+import { referenceId } from "../../../lib/sync/intent.ts";
+import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
+import { referencesOf } from "../../../lib/sync/references.ts";
+import { referenceTypes, workloadKindsWith } from "../../../lib/sync/workload-kinds.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";
+import { stored } from "../sync/golden-files.ts";
+import { type Stage, setStage } from "./stage.ts";
+
+const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
+const records: ResourceType = { group: "tmc.kcp.io", version: "v1alpha1", plural: "workloadsyncs" };
+const types = workloadKindsWith();
+
+let stage: Stage;
+
+/** An object of a kind as somebody would write it. */
+function written(kind: string): KubeObject {
+  const golden = kind === "Service" ? "service-in-kcp" : kind === "Job" ? "job-own-selector" : kind.toLowerCase();
+  const { apiVersion, metadata, status: _, ...body } = stored(golden);
+  const { labels = {} } = metadata;
+  const own = Object.fromEntries(Object.entries(labels).filter(([label]) => !label.includes("kcp.io")));
+  return { ...body, apiVersion, kind, metadata: { name: `a-${kind.toLowerCase()}`, namespace: "shop", labels: own } };
+}
+
+beforeAll(async () => {
+  stage = await setStage();
+  const { client } = stage;
+  await client.create({ type: namespaces }, { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
+  for (const name of ["east", "west"]) await client.create(registrations, aRegistration(name));
+  const workloadTypes = types.map(({ apiVersion, kind }) => ({ apiVersion, kind }));
+  await client.create(placements, aPlacement("shop", { strategy: "Spread", workloadSelector: { workloadTypes } }));
+  await stage.settled();
+  const needed = new Map(
+    types.flatMap(({ kind }) => referencesOf(written(kind))).map((each) => [referenceId(each), each]),
+  );
+  for (const { kind, name } of needed.values()) {
+    const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+    const body = kind === "PersistentVolumeClaim" ? { spec } : {};
+    const object = { apiVersion: "v1", kind, metadata: { name, namespace: "shop" }, ...body };
+    await client.create({ type: referenceTypes[kind], namespace: "shop" }, object);
+  }
+  for (const { type, kind } of types) await client.create({ type, namespace: "shop" }, written(kind));
+  await stage.pass(20_000);
+}, 60_000);
+afterAll(() => stage?.stop());
+
+describe("through a whole controller", () => {
+  test.each(types.map(({ kind, type, isOffered }) => [kind, type, isOffered] as const))(
+    "a %s goes to its clusters, and what they say of it comes back",
+    async (kind, type, isOffered) => {
+      const { client, clusters, cluster } = stage;
+      const { items } = await client.list<KubeObject & WorkloadSync>({ type: records, namespace: "shop" });
+      const record = items.find(({ spec: { workload } }) => workload.kind === kind && workload.name.startsWith("a-"));
+      const states = (record?.status?.clusters ?? []).map(({ state }) => state);
+      expect(states.filter((state) => state === "Ready" || state === "Applied")).toHaveLength(2);
+      const namespace = namespaceOn({ hub: "kcp", cluster, namespace: "shop" });
+      const name = `a-${kind.toLowerCase()}`;
+      for (const [, server] of clusters) {
+        const there = createKubeClient({ endpoint: { server: server.url }, transport: server.transport() });
+        const copy = await there.get<KubeObject>({ type, namespace, name });
+        if (!isOffered || copy.status === undefined) continue;
+        const { status } = await client.get<KubeObject>({ type, namespace: "shop", name });
+        // Every field of the one status comes from the copies.
+        expect(Object.keys(Object(copy.status))).toEqual(expect.arrayContaining(fieldsOf(status)));
+      }
+    },
+  );
+});
+
+/** The fields of a status but for what TMC itself says there. */
+function fieldsOf(status: unknown): string[] {
+  return Object.keys(Object(status)).filter((field) => field !== "conditions");
+}

@@ -1,0 +1,174 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { KubeObject } from "../../../lib/model/kube-object.ts";
+import { placements } from "../kcp/tenants.ts";
+import { aDeployment, configMaps, deployments, type MovesStage, namespaces, setMovesStage } from "./moves-stage.ts";
+
+const stages: MovesStage[] = [];
+afterEach(async () => {
+  for (const stage of stages.splice(0)) await stage.stop();
+});
+
+async function onEast(placement: object = {}, begin: (stage: MovesStage) => Promise<void> = async () => {}) {
+  const stage = await setMovesStage({ clusterNames: ["east"], ...placement });
+  stages.push(stage);
+  await begin(stage);
+  await stage.client.create({ type: deployments, namespace: "shop" }, aDeployment("web"));
+  await stage.pass(10_000);
+  return stage;
+}
+
+const replicas = (count: number) => ({ spec: { replicas: count } });
+const changeThere = async ({ on, namespaceThere }: MovesStage, body: object, fieldManager = "kubectl-edit") => {
+  const address = { type: deployments, namespace: namespaceThere(), name: "web" };
+  await on("east").patch(address, { type: "merge", body }, { fieldManager });
+};
+
+/** Somebody else has made the namespace ours would be in, as ours, and put an object there. */
+async function putStranger(stage: MovesStage, count: number): Promise<void> {
+  const { client, pass, on, namespaceThere } = stage;
+  // A first workload makes the namespace.
+  await client.create({ type: deployments, namespace: "shop" }, aDeployment("first"));
+  await pass(10_000);
+  const web = aDeployment("web", { namespace: namespaceThere() });
+  await on("east").create(
+    { type: deployments, namespace: namespaceThere() },
+    { ...web, spec: { ...Object(web.spec), replicas: count } },
+  );
+}
+
+describe("what somebody changes on a cluster", () => {
+  test("is put back and counted, by default", async () => {
+    const stage = await onEast();
+    const before = stage.did("drifted");
+    await changeThere(stage, replicas(0));
+    await stage.pass(5_000);
+    expect(await stage.copy("east")).toMatchObject(replicas(3));
+    expect(stage.did("drifted")).toBe(before + 1);
+  }, 60_000);
+
+  test("is made again when it was deleted", async () => {
+    const stage = await onEast();
+    const { on, namespaceThere, pass, copy } = stage;
+    await on("east").delete({ type: deployments, namespace: namespaceThere(), name: "web" });
+    await pass(10_000);
+    expect(await copy("east")).toMatchObject(replicas(3));
+  }, 60_000);
+
+  test("is only told where the placement says Report, and a new wish is written over it", async () => {
+    const stage = await onEast({ drift: "Report" });
+    await changeThere(stage, replicas(1));
+    await stage.pass(10_000);
+    expect(await stage.copy("east")).toMatchObject(replicas(1));
+    expect(await stage.said()).toEqual({ east: "Drifted" });
+    expect(stage.did("drifted")).toBe(0);
+    await stage.change(deployments, "web", replicas(4));
+    await stage.pass(10_000);
+    expect(await stage.copy("east")).toMatchObject(replicas(4));
+  }, 60_000);
+
+  test("stops everything where the placement says Pause, until it is as it should be", async () => {
+    const stage = await onEast({ drift: "Pause" });
+    await changeThere(stage, replicas(1));
+    await stage.pass(10_000);
+    await stage.change(deployments, "web", replicas(4));
+    await stage.pass(10_000);
+    expect(await stage.copy("east")).toMatchObject(replicas(1));
+    expect(await stage.said()).toEqual({ east: "Drifted" });
+    await changeThere(stage, replicas(4));
+    await stage.pass(10_000);
+    await stage.change(deployments, "web", replicas(5));
+    await stage.pass(10_000);
+    expect(await stage.copy("east")).toMatchObject(replicas(5));
+    expect(await stage.said()).toEqual({ east: "Ready" });
+  }, 60_000);
+
+  test("stays where it is a field that the workload does not speak of", async () => {
+    const stage = await onEast();
+    const metadata = { annotations: { "team.example/owner": "them" }, labels: { theirs: "yes" } };
+    await changeThere(stage, { metadata, spec: { revisionHistoryLimit: 3 } }, "their-tool");
+    await stage.change(deployments, "web", replicas(5));
+    await stage.pass(10_000);
+    expect(await stage.copy("east")).toMatchObject({ metadata, spec: { replicas: 5, revisionHistoryLimit: 3 } });
+    expect(stage.did("drifted")).toBe(0);
+  }, 60_000);
+});
+
+describe("an object of that name that is not ours", () => {
+  test("is never touched, and the workload says so", async () => {
+    const stage = await onEast({}, (begun) => putStranger(begun, 7));
+    expect(await stage.copy("east")).toMatchObject(replicas(7));
+    expect(await stage.said()).toEqual({ east: "ForeignObject" });
+    await stage.client.delete({ type: deployments, namespace: "shop", name: "web" });
+    await stage.pass(20_000);
+    expect(await stage.copy("east")).toMatchObject(replicas(7));
+  }, 60_000);
+
+  test("is taken over by IfNoDiff when it says the same", async () => {
+    const stage = await onEast({ adoption: "IfNoDiff" }, (begun) => putStranger(begun, 3));
+    expect(await stage.said()).toEqual({ east: "Ready" });
+    expect(stage.did("adopted")).toBe(1);
+  }, 60_000);
+
+  test("is left alone by IfNoDiff when it differs, and what differs is named", async () => {
+    const stage = await onEast({ adoption: "IfNoDiff" }, (begun) => putStranger(begun, 7));
+    expect(await stage.said()).toEqual({ east: "ForeignObject" });
+    expect(await stage.copy("east")).toMatchObject(replicas(7));
+  }, 60_000);
+
+  test("is made to say so by Always", async () => {
+    const stage = await onEast({ adoption: "Always" }, (begun) => putStranger(begun, 7));
+    expect(await stage.copy("east")).toMatchObject(replicas(3));
+    expect(stage.did("adopted")).toBe(1);
+  }, 60_000);
+});
+
+describe("a namespace on a cluster", () => {
+  const isThere = async ({ on, namespaceThere }: MovesStage): Promise<boolean> => {
+    const { items } = await on("east").list<KubeObject>({ type: namespaces });
+    return items.some(({ metadata }) => metadata.name === namespaceThere());
+  };
+
+  test("goes with the last copy in it", async () => {
+    const stage = await onEast();
+    await stage.client.create({ type: deployments, namespace: "shop" }, aDeployment("api"));
+    await stage.pass(10_000);
+    await stage.client.delete({ type: deployments, namespace: "shop", name: "web" });
+    await stage.pass(20_000);
+    expect(await isThere(stage)).toBe(true);
+    await stage.client.delete({ type: deployments, namespace: "shop", name: "api" });
+    await stage.pass(20_000);
+    expect(await isThere(stage)).toBe(false);
+  }, 60_000);
+
+  test("stays while it has something of somebody else's", async () => {
+    const stage = await onEast();
+    const { on, namespaceThere, client, pass, where } = stage;
+    const theirs = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "notes" }, data: { a: "b" } };
+    await on("east").create({ type: configMaps, namespace: namespaceThere() }, theirs);
+    await client.delete({ type: deployments, namespace: "shop", name: "web" });
+    await pass(20_000);
+    expect(await where()).toBe("");
+    expect(await isThere(stage)).toBe(true);
+    const kept = await on("east").get<KubeObject>({ type: configMaps, namespace: namespaceThere(), name: "notes" });
+    expect(kept.data).toEqual({ a: "b" });
+  }, 60_000);
+
+  test("stays when it is no longer marked as ours", async () => {
+    const stage = await onEast();
+    const { on, namespaceThere, client, pass } = stage;
+    const body = { metadata: { labels: { "tmc.kcp.io/synced": null } } };
+    const found = await on("east").get<KubeObject>({ type: namespaces, name: namespaceThere() });
+    expect(Object.keys(found.metadata.labels ?? {})).toContain("tmc.kcp.io/synced");
+    await on("east").patch({ type: namespaces, name: namespaceThere() }, { type: "merge", body });
+    await client.delete({ type: deployments, namespace: "shop", name: "web" });
+    await pass(20_000);
+    expect(await isThere(stage)).toBe(true);
+  }, 60_000);
+
+  test("goes from a cluster that the work has moved away from", async () => {
+    const stage = await onEast();
+    await stage.change(placements.type, "shop", { spec: { clusterNames: ["west"] } });
+    await stage.pass(20_000);
+    expect([await stage.where(), await isThere(stage)]).toEqual(["west", false]);
+  }, 60_000);
+});

@@ -1,0 +1,96 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
+import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";
+import { type Stage, setStage } from "./stage.ts";
+
+const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
+const services: ResourceType = { group: "", version: "v1", plural: "services" };
+const many = 300;
+
+const stages: Stage[] = [];
+afterEach(async () => {
+  for (const stage of stages.splice(0)) await stage.stop();
+});
+
+/** A workspace with two clusters; nothing is placed yet. */
+async function running(): Promise<Stage> {
+  const stage = await setStage();
+  stages.push(stage);
+  const { client } = stage;
+  await client.create({ type: namespaces }, { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
+  for (const name of ["east", "west"]) await client.create(registrations, aRegistration(name));
+  return stage;
+}
+
+const aService = (name: string) => ({
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name, namespace: "shop" },
+  spec: { ports: [{ port: 80 }], selector: { app: name } },
+});
+
+const statusOf = async ({ placement }: Stage, name: string) =>
+  ((await placement(name)) as KubeObject & WorkloadPlacement).status; // the server holds it to the kind's schema
+
+/** Counts the writes of placements from now on. */
+const countWrites = ({ tenants }: Stage): (() => number) => {
+  const injected = tenants.kcp.faults.inject({
+    match: { verb: "patch", resource: "workloadplacements" },
+    effect: { kind: "delay", ms: 0 },
+  });
+  return () => injected.hits;
+};
+
+describe("what a placement says of its workloads", () => {
+  test("is written a few times for hundreds that come at once, and never at rest", { timeout: 60_000 }, async () => {
+    const stage = await running();
+    const { client, pass, count } = stage;
+    await client.create(placements, aPlacement("shop", { strategy: "Spread", workloadSelector: {} }));
+    // Nobody waits for a turn: time stands still while anybody waits.
+    const callRate = { perSecond: 1_000_000, burst: 1_000_000 };
+    await stage.settled({ settings: { syncSettings: { callRate } } });
+    const writes = countWrites(stage);
+    for (let at = 0; at < many; at += 1) {
+      await client.create({ type: services, namespace: "shop" }, aService(`s-${at}`));
+    }
+    await pass(30_000);
+    const status = await statusOf(stage, "shop");
+    const listed = status?.placedWorkloads ?? [];
+    expect(listed[0]).toMatchObject({ kind: "Service", namespace: "shop", state: "Ready", clusters: ["east", "west"] });
+    expect(listed.length + (status?.placedWorkloadsOmitted?.count ?? 0)).toBe(many);
+    expect(JSON.stringify(status).length).toBeLessThan(100_000);
+    expect(writes()).toBeGreaterThan(0);
+    // One in five seconds at most.
+    expect(writes()).toBeLessThanOrEqual(7);
+
+    const all = count();
+    // Through a resync, and not until the next heartbeat is written.
+    await pass(25_000);
+    expect(all()).toBe(0);
+  });
+
+  test("follows a workload that goes", async () => {
+    const stage = await running();
+    const { client, pass } = stage;
+    await client.create(placements, aPlacement("shop", { strategy: "Spread", workloadSelector: {} }));
+    await stage.settled();
+    await client.create({ type: services, namespace: "shop" }, aService("web"));
+    await pass(10_000);
+    expect((await statusOf(stage, "shop"))?.placedWorkloads).toMatchObject([{ name: "web", state: "Ready" }]);
+    await client.delete({ type: services, namespace: "shop", name: "web" });
+    await pass(40_000);
+    expect((await statusOf(stage, "shop"))?.placedWorkloads).toBeUndefined();
+  });
+
+  test("costs a placement without workloads nothing: one write for a decision", async () => {
+    const stage = await running();
+    const { client, pass } = stage;
+    await stage.settled();
+    const writes = countWrites(stage);
+    for (let at = 0; at < 20; at += 1) await client.create(placements, aPlacement(`p-${at}`, {}));
+    await pass(5_000);
+    expect((await statusOf(stage, "p-0"))?.history).toMatchObject([{ reason: "FirstDecision" }]);
+    expect(writes()).toBe(20);
+  });
+});
