@@ -3,6 +3,9 @@ import { parseRanges } from "../lib/clusters/endpoint-rules.ts";
 import { exportAddressForm, formatExportAddress, parseExportAddress } from "../lib/kcp/export-address.ts";
 import { isWorkspaceAddress } from "../lib/kcp/logical-cluster.ts";
 import { credentialProviders } from "../lib/lambda/environment.ts";
+import { defaultTenantEventsPerSecond, mostTenantEventsPerSecond } from "../lib/queue/tenant-rate.ts";
+import { defaultBrakeSettings } from "../lib/sync/brake.ts";
+import { brakeRanges } from "../lib/sync/brake-texts.ts";
 
 /** One setting: what it is for, which form it has, what holds when nothing is said. */
 export type SettingField<T> = Readonly<{
@@ -68,12 +71,12 @@ const network = (value: unknown): string | undefined => {
   return isIPv4(address) && Number(prefix) >= 16 && Number(prefix) <= 27 ? `${address}/${prefix}` : undefined;
 };
 
-const secret = (value: unknown): string | undefined => {
+/** A secret by name or ARN, its name none of those that are meant for others. */
+const secretBeside = (others: RegExp) => (value: unknown) => {
   const given = text(value) ?? "";
   const [, name = given] =
     /^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:(.+)-[A-Za-z0-9]{6}$/.exec(given) ?? [];
-  // tmc/<logical cluster>/<registration> are tenants': who registers a cluster of the right name would be handed the key to kcp.
-  return /^[A-Za-z0-9/_+=.@-]{1,512}$/.test(name) && !/^tmc\/[^/]+\//.test(name) ? given : undefined;
+  return /^[A-Za-z0-9/_+=.@-]{1,512}$/.test(name) && !others.test(name) ? given : undefined;
 };
 
 const field = <T>(
@@ -114,7 +117,8 @@ export const settingFields = {
   kcpSecret: optional(
     "the secret with the kubeconfig for the hub, which exists already; `tmc-<stage>-kcp` when nothing is said",
     "the name of a secret, or its whole ARN; not tmc/…/…, as tenants' secrets are named",
-    secret,
+    // tmc/<logical cluster>/<registration>: who registers a cluster of the right name would be handed the key to kcp.
+    secretBeside(/^tmc\/[^/]+\//),
   ),
   workspaces: field(
     "the workspaces that are looked after",
@@ -156,7 +160,42 @@ export const settingFields = {
     "an image like registry/name:tag or registry/name@sha256:…",
     matching(/^[a-z0-9][a-z0-9.:/_-]*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|@sha256:[0-9a-f]{64})$/),
   ),
+  "relay.kcpSecret": optional(
+    "a secret with a kubeconfig for the relay alone, whose user need only list and watch; `kcpSecret` when nothing is said",
+    "the name of a secret, or its whole ARN; not tmc/…, which functions may read",
+    secretBeside(/^tmc\//),
+  ),
+  "relay.watchClusters": field(
+    "whether the relay watches tenants' clusters too, so that what becomes of workloads there is known at once; it then finds their credentials as functions do",
+    "true or false",
+    false,
+    yesOrNo,
+  ),
   "relay.tasks": field("how many relays run at once", "a whole number from 1 to 10", 2, wholeNumber(1, 10)),
+  sync: field(
+    "whether workloads are put on the clusters that placements choose for them; else clusters are only chosen",
+    "true or false",
+    true,
+    yesOrNo,
+  ),
+  mostDeletions: field(
+    "how many copies of a tenant's workloads, or on a cluster, may leave at once before somebody has to confirm it",
+    `a whole number from ${brakeRanges.mostDeletions.join(" to ")}`,
+    defaultBrakeSettings.mostCopies,
+    wholeNumber(...brakeRanges.mostDeletions),
+  ),
+  mostDeletionsPercent: field(
+    "the same as a share of all, in percent; ten may always leave",
+    `a whole number from ${brakeRanges.mostDeletionsPercent.join(" to ")}`,
+    defaultBrakeSettings.mostPercent,
+    wholeNumber(...brakeRanges.mostDeletionsPercent),
+  ),
+  tenantEventsPerSecond: field(
+    "how many keys of one tenant are queued in a second, where there can be several tenants; 0 for any number",
+    `a whole number from 0 to ${mostTenantEventsPerSecond}`,
+    defaultTenantEventsPerSecond,
+    wholeNumber(0, mostTenantEventsPerSecond),
+  ),
   "vpc.cidr": field(
     "the relay's own network, where no network is given by vpc.id",
     "an IPv4 network like 10.79.0.0/24, from /16 to /27",

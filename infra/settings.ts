@@ -7,8 +7,13 @@ type Fields = typeof settingFields;
 export type SettingPath = keyof Fields;
 type ValueOf<Path extends SettingPath> = Fields[Path] extends SettingField<infer Value> ? Value : never;
 
+/** Settings that are never without a value, for others say what it is when nothing is said. */
+type DerivedPath = "kcpSecret" | "relay.kcpSecret";
+
 /** What the operator decides about a deployment, checked, by path. */
-export type Settings = Readonly<{ [Path in Exclude<SettingPath, "kcpSecret">]: ValueOf<Path> } & { kcpSecret: string }>;
+export type Settings = Readonly<
+  { [Path in Exclude<SettingPath, DerivedPath>]: ValueOf<Path> } & { [Path in DerivedPath]: string }
+>;
 
 /** Paths of all settings. */
 export const settingPaths = Object.keys(settingFields).filter(isPath);
@@ -40,8 +45,10 @@ export function parseSettings(file: GivenSettings, context: GivenSettings = {}):
     if (given.has(path) && value === undefined) problems.push(`${path} has to be ${form}`);
     values[path] = value;
   }
+  const kcpSecret = values.kcpSecret ?? `tmc-${String(values.stage)}-kcp`;
+  const derived = { kcpSecret, "relay.kcpSecret": values["relay.kcpSecret"] ?? kcpSecret };
   // Each path has been given what its own field parsed.
-  const settings = { ...values, kcpSecret: values.kcpSecret ?? `tmc-${String(values.stage)}-kcp` } as Settings;
+  const settings = { ...values, ...derived } as Settings;
   problems.push(...misfitsOf(settings, given));
   if (problems.length > 0) throw new ControllerError("invalid", `settings: ${problems.join("; ")}`);
   return settings;
@@ -71,6 +78,9 @@ function* misfitsOf(settings: Settings, given: ReadonlyMap<string, unknown>): Ge
     }
     if (given.has("vpc.cidr"))
       yield "vpc.cidr is for a network that is made here, vpc.id for one that exists: leave one out";
+  }
+  if (settings["relay.watchClusters"] && !settings.sync) {
+    yield "relay.watchClusters is for sync: without it there is nothing on the clusters to watch";
   }
   if (settings["relay.mode"] === "external" && settings["relay.image"] !== undefined) {
     yield "relay.image is for fargate: an external relay is told its image in its manifest";

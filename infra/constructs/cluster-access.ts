@@ -1,7 +1,8 @@
 import { Stack } from "aws-cdk-lib";
-import { PolicyStatement, type Role } from "aws-cdk-lib/aws-iam";
-import { Construct } from "constructs";
+import { type IRole, PolicyStatement } from "aws-cdk-lib/aws-iam";
+import { Construct, type IConstruct } from "constructs";
 import { type CredentialProvider, credentialProviders } from "../../lib/lambda/environment.ts";
+import { brakeDefaults, brakeVariables } from "../../lib/sync/brake-texts.ts";
 import { acknowledge } from "../checks.ts";
 import { secretArn } from "./hub-access.ts";
 
@@ -21,12 +22,29 @@ export interface ClusterAccessProps {
    * @default 60
    */
   readonly heartbeatSeconds?: number;
+  /**
+   * Whether workloads are put on them.
+   * @default true
+   */
+  readonly sync?: boolean;
+  /**
+   * How many copies of workloads may leave a tenant's clusters at once without anybody being asked.
+   * @default 100
+   */
+  readonly mostDeletions?: number;
+  /**
+   * The same as a share, in percent.
+   * @default 30
+   */
+  readonly mostDeletionsPercent?: number;
 }
 
 /** The way to tenants' clusters: how credentials are found, where servers may be, how often they are probed. */
 export class ClusterAccess extends Construct {
   /** What a function that talks to clusters is told. */
   readonly environment: Readonly<Record<string, string>>;
+  /** The part of it that is about the way to them. */
+  readonly way: Readonly<Record<string, string>>;
   /** The interval alone, for those who plan probes and do not make them. */
   readonly heartbeatSeconds: number;
   readonly #providers: readonly CredentialProvider[];
@@ -36,23 +54,49 @@ export class ClusterAccess extends Construct {
     this.#providers = props.providers ?? credentialProviders;
     this.heartbeatSeconds = props.heartbeatSeconds ?? 60;
     const ranges = props.allowedEndpoints ?? [];
-    this.environment = {
-      TMC_HEARTBEAT_SECONDS: String(this.heartbeatSeconds),
+    this.way = {
       TMC_CREDENTIAL_PROVIDERS: this.#providers.join(","),
       ...(ranges.length > 0 ? { TMC_ALLOWED_ENDPOINTS: ranges.join(",") } : {}),
+    };
+    this.environment = {
+      ...this.way,
+      TMC_HEARTBEAT_SECONDS: String(this.heartbeatSeconds),
+      TMC_SYNC: String(props.sync ?? true),
+      [brakeVariables.mostDeletions]: String(props.mostDeletions ?? brakeDefaults.mostDeletions),
+      [brakeVariables.mostDeletionsPercent]: String(props.mostDeletionsPercent ?? brakeDefaults.mostDeletionsPercent),
     };
   }
 
   /**
-   * Lets a function find credentials for any tenant's cluster; which tenant it is the function itself tells apart, by
+   * Lets somebody find credentials for any tenant's cluster; which tenant it is the code itself tells apart, by
    * names that it derives and by the tag of an EKS cluster.
    */
-  grantCredentials(role: Role): void {
+  grantCredentials(role: IRole): void {
+    for (const statement of this.credentialStatements()) role.addToPrincipalPolicy(statement);
+    this.acknowledgeCredentials(role);
+  }
+
+  /** What it takes to find them. */
+  credentialStatements(): readonly PolicyStatement[] {
     const { partition, account } = Stack.of(this);
+    const allow = (action: string, resource: string): PolicyStatement =>
+      new PolicyStatement({ actions: [action], resources: [resource] });
+    return [
+      ...(this.#providers.includes("secretsmanager")
+        ? [allow("secretsmanager:GetSecretValue", secretArn(this, "tmc/*"))]
+        : []),
+      ...(this.#providers.includes("eks")
+        ? [
+            allow("eks:DescribeCluster", `arn:${partition}:eks:*:${account}:cluster/*`),
+            allow("sts:AssumeRole", `arn:${partition}:iam::*:role/tmc/*`),
+          ]
+        : []),
+    ];
+  }
+
+  /** Answers what the rules say about those on a role or a policy. */
+  acknowledgeCredentials(role: IConstruct): void {
     if (this.#providers.includes("secretsmanager")) {
-      role.addToPolicy(
-        new PolicyStatement({ actions: ["secretsmanager:GetSecretValue"], resources: [secretArn(this, "tmc/*")] }),
-      );
       const shown = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:tmc/*";
       acknowledge(
         role,
@@ -61,10 +105,6 @@ export class ClusterAccess extends Construct {
       );
     }
     if (this.#providers.includes("eks")) {
-      const clusters = `arn:${partition}:eks:*:${account}:cluster/*`;
-      const roles = `arn:${partition}:iam::*:role/tmc/*`;
-      role.addToPolicy(new PolicyStatement({ actions: ["eks:DescribeCluster"], resources: [clusters] }));
-      role.addToPolicy(new PolicyStatement({ actions: ["sts:AssumeRole"], resources: [roles] }));
       acknowledge(
         role,
         "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:eks:*:<AWS::AccountId>:cluster/*]",

@@ -15,6 +15,11 @@ export interface ResyncProps {
    * @default 30
    */
   readonly minutes?: number;
+  /**
+   * Whether that goes for workloads as well.
+   * @default true
+   */
+  readonly sync?: boolean;
 }
 
 /** Puts every object's key on the delay queue from time to time, so that whatever was missed heals. */
@@ -34,6 +39,7 @@ export class Resync extends Construct {
         ...props.hub.environment,
         TMC_DELAY_QUEUE_URL: props.queue.delay.queueUrl,
         TMC_RESYNC_SECONDS: String(60 * minutes),
+        TMC_SYNC: String(props.sync ?? true),
       },
       retryAttempts: 2, // the next round is half an hour away
     });

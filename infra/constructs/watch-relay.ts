@@ -17,8 +17,10 @@ import {
 import { LogGroup, type RetentionDays } from "aws-cdk-lib/aws-logs";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
+import { defaultTenantEventsPerSecond } from "../../lib/queue/tenant-rate.ts";
 import { acknowledge } from "../checks.ts";
 import { logGroupName } from "../names.ts";
+import type { ClusterAccess } from "./cluster-access.ts";
 import type { HubAccess } from "./hub-access.ts";
 
 export interface WatchRelayProps {
@@ -40,6 +42,21 @@ export interface WatchRelayProps {
    * @default 2
    */
   readonly tasks?: number;
+  /**
+   * Whether it watches workloads as well.
+   * @default true
+   */
+  readonly sync?: boolean;
+  /**
+   * The way to tenants' clusters, for a relay that watches them too.
+   * @default none, it watches only the hub
+   */
+  readonly clusters?: ClusterAccess | undefined;
+  /**
+   * How many keys of one tenant it sends in a second, where there can be several tenants; 0 for any number.
+   * @default 100
+   */
+  readonly tenantEventsPerSecond?: number;
   /** @default 2 */
   readonly logLevel?: number;
   /** @default 30 days */
@@ -87,6 +104,9 @@ export class WatchRelay extends Construct {
         TMC_LOG_LEVEL: String(props.logLevel ?? 2),
         ...props.hub.environment,
         TMC_WORK_QUEUE_URL: props.workQueue.queueUrl,
+        TMC_SYNC: String(props.sync ?? true),
+        ...(props.clusters === undefined ? {} : { TMC_WATCH_CLUSTERS: "true", ...props.clusters.way }),
+        TMC_TENANT_EVENTS_PER_SECOND: String(props.tenantEventsPerSecond ?? defaultTenantEventsPerSecond),
       },
       // Without a line it never waits: a relay that cannot log must still relay.
       logging: LogDrivers.awsLogs({ logGroup, streamPrefix: "relay", mode: AwsLogDriverMode.NON_BLOCKING }),
@@ -115,6 +135,7 @@ export class WatchRelay extends Construct {
     );
     props.workQueue.grantSendMessages(task.taskRole);
     props.hub.grantOpen(task.taskRole);
+    props.clusters?.grantCredentials(task.taskRole);
 
     this.service = new FargateService(this, "Service", {
       serviceName: props.name,

@@ -2,6 +2,7 @@ import { Duration, RemovalPolicy } from "aws-cdk-lib";
 import type { IGrantable } from "aws-cdk-lib/aws-iam";
 import { DeduplicationScope, FifoThroughputLimit, Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
+import { defaultTenantEventsPerSecond } from "../../lib/queue/tenant-rate.ts";
 import { acknowledge } from "../checks.ts";
 
 export interface WorkQueueProps {
@@ -28,6 +29,11 @@ export interface WorkQueueProps {
    * @default RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
    */
   readonly deadLettersRemoval?: RemovalPolicy;
+  /**
+   * How many keys of one tenant are queued in a second, where there can be several tenants; 0 for any number.
+   * @default 100
+   */
+  readonly tenantEventsPerSecond?: number;
 }
 
 /**
@@ -43,9 +49,11 @@ export class WorkQueue extends Construct {
   readonly deadLetters: Queue;
   /** Messages that could not be forwarded; apart, since the dead-letter queue of a standard queue must be standard. */
   readonly delayDeadLetters: Queue;
+  readonly #tenantEventsPerSecond: number;
 
   constructor(scope: Construct, id: string, props: WorkQueueProps) {
     super(scope, id);
+    this.#tenantEventsPerSecond = props.tenantEventsPerSecond ?? defaultTenantEventsPerSecond;
     const maxReceiveCount = props.maxReceives ?? 5;
     const visibilityTimeout = visibilityFor(props.consumerTimeout ?? Duration.seconds(20));
     // A first deploy that fails takes them with it: left behind empty, they would stand in the way of the second.
@@ -101,6 +109,7 @@ export class WorkQueue extends Construct {
       TMC_WORK_QUEUE_URL: this.work.queueUrl,
       TMC_DELAY_QUEUE_URL: this.delay.queueUrl,
       TMC_DEAD_LETTERS_URL: this.deadLetters.queueUrl,
+      TMC_TENANT_EVENTS_PER_SECOND: String(this.#tenantEventsPerSecond),
     };
   }
 

@@ -45,6 +45,9 @@ export class CoreStack extends Stack {
       providers: settings.credentialProviders,
       allowedEndpoints: settings.allowedEndpoints,
       heartbeatSeconds: settings.heartbeatSeconds,
+      sync: settings.sync,
+      mostDeletions: settings.mostDeletions,
+      mostDeletionsPercent: settings.mostDeletionsPercent,
     });
     const concurrency = (most: number) => ({
       maxConcurrency: most,
@@ -56,6 +59,7 @@ export class CoreStack extends Stack {
       delayName: queues.delay,
       deadLettersName: queues.deadLetters,
       delayDeadLettersName: queues.delayDeadLetters,
+      tenantEventsPerSecond: settings.tenantEventsPerSecond,
       ...(settings.removal === "destroy" ? { deadLettersRemoval: RemovalPolicy.DESTROY } : {}),
     });
     const common = { setup, queue: this.queue };
@@ -86,6 +90,7 @@ export class CoreStack extends Stack {
       functionName: functions.resync,
       scheduleName: schedules.resync,
       minutes: settings.resyncMinutes,
+      sync: settings.sync,
       hub,
     });
     new HealthFunction(this, "Health", {

@@ -3,6 +3,7 @@ import { SubnetType } from "aws-cdk-lib/aws-ec2";
 import { ManagedPolicy, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
+import { ClusterAccess } from "../constructs/cluster-access.ts";
 import { HubAccess } from "../constructs/hub-access.ts";
 import { builtRelayImage, relayImageOf } from "../constructs/relay-image.ts";
 import { RelayNetwork } from "../constructs/relay-network.ts";
@@ -19,6 +20,9 @@ export interface RelayStackProps {
   readonly workQueue: IQueue;
 }
 
+/** What the relay reaches: kcp, and the clusters where it watches them. */
+type Ways = Readonly<{ hub: HubAccess; clusters: ClusterAccess | undefined }>;
+
 /** What watches kcp: tasks on Fargate, or the rights for a relay that runs elsewhere. */
 export class RelayStack extends Stack {
   constructor(scope: Construct, id: string, props: RelayStackProps) {
@@ -26,15 +30,21 @@ export class RelayStack extends Stack {
     const { settings, names, workQueue } = props;
     const hub = new HubAccess(this, "Hub", {
       hub: settings.hub,
-      secret: settings.kcpSecret,
+      secret: settings["relay.kcpSecret"],
       workspaces: settings.workspaces,
       apiExport: settings.apiExport,
     });
-    if (settings["relay.mode"] === "external") this.#addRights(names, hub, workQueue);
-    else this.#addRelay(props, hub);
+    const clusters = settings["relay.watchClusters"]
+      ? new ClusterAccess(this, "Clusters", {
+          providers: settings.credentialProviders,
+          allowedEndpoints: settings.allowedEndpoints,
+        })
+      : undefined;
+    if (settings["relay.mode"] === "external") this.#addRights(names, workQueue, { hub, clusters });
+    else this.#addRelay(props, { hub, clusters });
   }
 
-  #addRelay({ settings, names, imageFolder, workQueue }: RelayStackProps, hub: HubAccess): void {
+  #addRelay({ settings, names, imageFolder, workQueue }: RelayStackProps, { hub, clusters }: Ways): void {
     const image = settings["relay.image"];
     new WatchRelay(this, "Relay", {
       stage: settings.stage,
@@ -44,6 +54,9 @@ export class RelayStack extends Stack {
       image: image === undefined ? builtRelayImage(imageFolder) : relayImageOf(this, image),
       ...this.#network(settings),
       tasks: settings["relay.tasks"],
+      sync: settings.sync,
+      clusters,
+      tenantEventsPerSecond: settings.tenantEventsPerSecond,
       logLevel: settings.logLevel,
       logRetention: settings.logRetentionDays,
     });
@@ -57,7 +70,7 @@ export class RelayStack extends Stack {
   }
 
   /** The same rights as the tasks would have, to be put on the role of a pod. */
-  #addRights(names: StageNames, hub: HubAccess, workQueue: IQueue): void {
+  #addRights(names: StageNames, workQueue: IQueue, { hub, clusters }: Ways): void {
     const policy = new ManagedPolicy(this, "Rights", {
       managedPolicyName: `${names.relay}-${Stack.of(this).region}`,
       description: "What the relay may do: read its kubeconfig, send keys",
@@ -67,8 +80,10 @@ export class RelayStack extends Stack {
           resources: [workQueue.queueArn],
         }),
         new PolicyStatement({ actions: ["secretsmanager:GetSecretValue"], resources: [hub.secretArn] }),
+        ...(clusters?.credentialStatements() ?? []),
       ],
     });
+    clusters?.acknowledgeCredentials(policy);
     new CfnOutput(this, "RelayPolicyArn", { value: policy.managedPolicyArn });
     new CfnOutput(this, "WorkQueueUrl", { value: workQueue.queueUrl });
   }

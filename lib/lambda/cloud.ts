@@ -3,10 +3,12 @@ import type { OpenTransport } from "../clusters/connections.ts";
 import { functionTransports } from "../clusters/function-transport.ts";
 import { openSecretHub, type SecretHubOptions } from "../clusters/secret-hub.ts";
 import type { SecretsManager } from "../clusters/secrets-manager.ts";
-import { type ExportHub, openExportHub } from "../kcp/export-hub.ts";
+import { createExportHub, type ExportHub, findExport } from "../kcp/export-hub.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { countedClient } from "../kube/counted-client.ts";
+import { faultOf } from "../kube/errors.ts";
 import { createHttpsTransport } from "../kube/https-transport.ts";
+import type { Fault } from "../model/fault.ts";
 import { hubRequestRecorder } from "../observe/record-hub-requests.ts";
 import type { SqsClient } from "../queue/sqs-client.ts";
 import type { Environment } from "./environment.ts";
@@ -34,17 +36,22 @@ export type WorkCloud = QueueCloud &
 export type OpenedHub = Readonly<{
   /** At a root below which each logical cluster is found by its name. */
   client: KubeClient;
+  /** At the server's root, as the operator's kubeconfig has it. */
+  root: KubeClient;
   /** Where all tenants of an export are looked after. */
   exportHub?: ExportHub | undefined;
 }>;
 
+/** What ends without a deploy: the hub is back, or somebody has renewed the credentials that it refuses. */
+const passing: ReadonlySet<Fault | undefined> = new Set(["unreachable", "throttled", "unauthorized"]);
+
 /**
  * Opens the hub with the kubeconfig of the operator's secret; each of its requests is counted. Where an export is named, its
- * tenants are reached through the virtual workspaces that serve them, as the same user.
+ * tenants are reached through the virtual workspaces that serve them, as the same user. An export that is not there fails it.
  */
 export async function openHub(
   { secretsManager, openHubTransport }: HubCloud,
-  { host, metrics, environment }: Tools & Readonly<{ environment: Pick<Environment, "kcpSecret" | "apiExport"> }>,
+  { host, log, metrics, environment }: Tools & Readonly<{ environment: Pick<Environment, "kcpSecret" | "apiExport"> }>,
 ): Promise<OpenedHub> {
   const { clock, random } = host;
   const openTransport = openHubTransport ?? ((endpoint) => createHttpsTransport(endpoint, { clock }));
@@ -54,9 +61,14 @@ export async function openHub(
     return countedClient(client, hubRequestRecorder(metrics));
   };
   const client = await open();
-  if (apiExport === undefined) return { client };
-  const exportHub = await openExportHub({ provider: client, export: apiExport, openEndpoint: open, clock, random });
-  return { client: exportHub.client, exportHub };
+  if (apiExport === undefined) return { client, root: client };
+  const exportHub = createExportHub({ provider: client, export: apiExport, openEndpoint: open, clock, random });
+  await findExport(exportHub, apiExport).catch((error: unknown) => {
+    // Asked again for each key, which then comes back by itself; a start that fails has the queue give up whole batches.
+    if (!passing.has(faultOf(error))) throw error;
+    log.warn("export cannot be read yet", { error });
+  });
+  return { client: exportHub.client, root: client, exportHub };
 }
 
 /** How clusters of tenants are reached, unless a test has its own way. */

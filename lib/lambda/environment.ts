@@ -4,6 +4,9 @@ import { type ExportAddress, exportAddressForm, parseExportAddress } from "../kc
 import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
 import { ControllerError } from "../model/fault.ts";
 import { parseLogLevel } from "../observe/log.ts";
+import { defaultTenantEventsPerSecond, mostTenantEventsPerSecond } from "../queue/tenant-rate.ts";
+import { defaultBrakeSettings } from "../sync/brake.ts";
+import { type BrakeTexts, brakeRanges, brakeVariables, parseBrake } from "../sync/brake-texts.ts";
 
 export type { CredentialProvider } from "../clusters/cloud-credentials.ts";
 
@@ -32,6 +35,15 @@ export type Environment = Readonly<{
   heartbeatQueueUrl: string;
   heartbeatSeconds: number;
   resyncSeconds: number;
+  /** Whether workloads are put on clusters, and not only placed. */
+  sync: boolean;
+  /** Whether the relay watches the clusters as well, and tells what becomes of workloads there. */
+  watchClusters: boolean;
+  /** Keys of one tenant that are sent in a second, where there can be several tenants; 0 for any number. */
+  tenantEventsPerSecond: number;
+  /** More copies of a tenant, or on a cluster, than this many or this share do not leave at once unless somebody confirms. */
+  mostDeletions: number;
+  mostDeletionsPercent: number;
   credentialProviders: readonly CredentialProvider[];
   /** Networks that tenants' servers may be in besides public addresses. */
   allowedEndpoints: readonly string[];
@@ -63,6 +75,15 @@ const fields: { readonly [Name in EnvironmentName]: Field<Environment[Name]> } =
   heartbeatQueueUrl: { variable: "TMC_HEARTBEAT_QUEUE_URL", parse: parseUrl },
   heartbeatSeconds: { variable: "TMC_HEARTBEAT_SECONDS", fallback: 60, parse: parseSeconds },
   resyncSeconds: { variable: "TMC_RESYNC_SECONDS", fallback: 1_800, parse: parseSeconds },
+  sync: { variable: "TMC_SYNC", fallback: true, parse: parseSwitch },
+  watchClusters: { variable: "TMC_WATCH_CLUSTERS", fallback: false, parse: parseSwitch },
+  tenantEventsPerSecond: {
+    variable: "TMC_TENANT_EVENTS_PER_SECOND",
+    fallback: defaultTenantEventsPerSecond,
+    parse: parseRate,
+  },
+  mostDeletions: brakeField("mostDeletions", "mostCopies"),
+  mostDeletionsPercent: brakeField("mostDeletionsPercent", "mostPercent"),
   credentialProviders: {
     variable: "TMC_CREDENTIAL_PROVIDERS",
     fallback: credentialProviders,
@@ -129,6 +150,32 @@ function parseLevel(text: string): Reading<number> {
 function parseSeconds(text: string): Reading<number> {
   const value = /^[0-9]{1,6}$/.test(text) ? Number(text) : 0;
   return value >= 1 && value <= 86_400 ? { value } : { problem: "has to be whole seconds from 1 to 86400" };
+}
+
+function parseSwitch(text: string): Reading<boolean> {
+  const reading = oneOf(["true", "false"], text);
+  return "problem" in reading ? reading : { value: reading.value === "true" };
+}
+
+/** One of the brake's limits, read as every other process reads it. */
+function brakeField(which: keyof BrakeTexts, part: "mostCopies" | "mostPercent"): Field<number> {
+  return {
+    variable: brakeVariables[which],
+    fallback: defaultBrakeSettings[part],
+    parse: (text) => {
+      const problems: string[] = [];
+      const { [part]: value } = parseBrake({ [which]: text }, () => problems.push("is out of its range"));
+      const [least, most] = brakeRanges[which];
+      return problems.length === 0 ? { value } : { problem: `has to be a whole number from ${least} to ${most}` };
+    },
+  };
+}
+
+function parseRate(text: string): Reading<number> {
+  const value = /^[0-9]{1,6}$/.test(text) ? Number(text) : Number.NaN;
+  return value <= mostTenantEventsPerSecond
+    ? { value }
+    : { problem: `has to be a whole number from 0 to ${mostTenantEventsPerSecond}` };
 }
 
 function parseUrl(text: string): Reading<string> {

@@ -6,7 +6,7 @@ import { createSlimmer } from "../kcp/slim-object.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { faultOf } from "../kube/errors.ts";
 import type { ReconciledKind } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
+import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { Log } from "../observe/log.ts";
 import { forEachAtOnce } from "../queue/at-once.ts";
 import { pageByPage } from "../relay/page-by-page.ts";
@@ -31,6 +31,8 @@ export type FleetForm = "whole" | "metadata";
 export interface Fleet {
   /** Lists a kind everywhere, a few places at a time. A place that is not there, or that fails, holds up no other. */
   list(kind: ReconciledKind, form: FleetForm, signal: AbortSignal): Promise<FleetList>;
+  /** The same of a type that a place need not serve: then there is nothing of it there. */
+  listType(type: ResourceType, form: FleetForm, signal: AbortSignal): Promise<FleetList>;
 }
 
 /** Each is a few pages of a hub that has other work. */
@@ -57,43 +59,44 @@ function fleetOfWorkspaces(client: KubeClient, { hub, workspaces }: Pick<Environ
     known.set(workspace, found);
     return found;
   };
+  const listWith = (list: typeof listIn, wanted: Wanted): Promise<FleetList> => {
+    const begun = new Set<string>();
+    return readAll(hub === "kubernetes" ? [""] : workspaces, async (workspace) => {
+      try {
+        const { name } = hub === "kubernetes" ? plainHub : await resolve(workspace, wanted.signal);
+        if (begun.has(name)) return []; // a path and a name may lead to the same one
+        begun.add(name);
+        return [{ cluster: name, objects: await list(clientOf(client, name), wanted) }];
+      } catch (error) {
+        known.delete(workspace);
+        throw error;
+      }
+    });
+  };
   return {
-    list: (kind, form, signal) => {
-      const begun = new Set<string>();
-      return readAll(hub === "kubernetes" ? [""] : workspaces, async (workspace) => {
-        try {
-          const { name } = hub === "kubernetes" ? plainHub : await resolve(workspace, signal);
-          if (begun.has(name)) return []; // a path and a name may lead to the same one
-          begun.add(name);
-          return [{ cluster: name, objects: await listIn(clientOf(client, name), { kind, form, signal }) }];
-        } catch (error) {
-          known.delete(workspace);
-          throw error;
-        }
-      });
-    },
+    list: (kind, form, signal) => listWith(listIn, { type: reconciledTypes[kind], form, signal }),
+    listType: (type, form, signal) => listWith(listWhereServed, { type, form, signal }),
   };
 }
 
 /** The fleet of an export: one list per endpoint and kind, however many tenants there are. */
 function fleetOfExport(hub: Pick<ExportHub, "endpoints" | "refresh">): Fleet {
-  return {
-    list: async (kind, form, signal) => {
-      await hub.refresh(signal);
-      const endpoints = new Map<string, ExportEndpoint>(hub.endpoints().map((each) => [each.url, each]));
-      return readAll([...endpoints.keys()], async (url) => {
-        const everywhere = endpoints.get(url)?.at("*");
-        const objects = everywhere === undefined ? [] : await listEverywhere(everywhere, { kind, form, signal });
-        return [...Map.groupBy(objects, clusterOf)].map(([cluster, own]) => ({ cluster, objects: own }));
-      });
-    },
+  const listType: Fleet["listType"] = async (type, form, signal) => {
+    await hub.refresh(signal);
+    const endpoints = new Map<string, ExportEndpoint>(hub.endpoints().map((each) => [each.url, each]));
+    return readAll([...endpoints.keys()], async (url) => {
+      const everywhere = endpoints.get(url)?.at("*");
+      const objects = everywhere === undefined ? [] : await listWhereServed(everywhere, { type, form, signal });
+      return [...Map.groupBy(objects, clusterOf)].map(([cluster, own]) => ({ cluster, objects: own }));
+    });
   };
+  return { list: (kind, form, signal) => listType(reconciledTypes[kind], form, signal), listType };
 }
 
-type Wanted = Readonly<{ kind: ReconciledKind; form: FleetForm; signal: AbortSignal }>;
+type Wanted = Readonly<{ type: ResourceType; form: FleetForm; signal: AbortSignal }>;
 
-async function listIn(client: KubeClient, { kind, form, signal }: Wanted): Promise<readonly KubeObject[]> {
-  const collection = { type: reconciledTypes[kind] };
+async function listIn(client: KubeClient, { type, form, signal }: Wanted): Promise<readonly KubeObject[]> {
+  const collection = { type };
   const { items } =
     form === "metadata"
       ? await client.metadata.listAll(collection, { limit: pageSize, signal })
@@ -102,7 +105,7 @@ async function listIn(client: KubeClient, { kind, form, signal }: Wanted): Promi
 }
 
 /** A type that no tenant has yet, or any more, is not served at all; that is no failure. */
-async function listEverywhere(client: KubeClient, wanted: Wanted): Promise<readonly KubeObject[]> {
+async function listWhereServed(client: KubeClient, wanted: Wanted): Promise<readonly KubeObject[]> {
   try {
     return await listIn(client, wanted);
   } catch (error) {

@@ -4,6 +4,7 @@ import type { WorkCloud } from "./cloud.ts";
 import { createFunction, type FunctionHandler } from "./function.ts";
 import type { Host } from "./host.ts";
 import { failuresOf } from "./sqs-answer.ts";
+import { createSyncWork } from "./sync-work.ts";
 import { openWorkbench, workbenchReads } from "./workbench.ts";
 
 /** A batch of the work queue has no more. */
@@ -14,7 +15,7 @@ export function createReconcile(host: Host, cloud: WorkCloud): FunctionHandler<S
   return createFunction(host, {
     name: "reconcile",
     reads: workbenchReads,
-    start: (tools) => openWorkbench(cloud, tools, { groupsAtOnce }),
+    start: (tools) => openWorkbench(cloud, tools, { groupsAtOnce, createSyncWork }),
     handle: async (run: BatchRunner, event: SQSEvent, signal) => failuresOf(await run(recordsOf(event), signal)),
   });
 }

@@ -1,10 +1,11 @@
-import { type ObjectKey, reconciledKinds } from "../model/key.ts";
 import { createSqsQueue } from "../queue/sqs.ts";
 import { longestDelaySeconds } from "../queue/sqs-wait.ts";
 import { openHub, type QueueCloud } from "./cloud.ts";
-import { createFleet, type Fleet, type FleetList, reportProblems } from "./fleet.ts";
+import { knownWorkloads } from "./custom-types.ts";
+import { createFleet, reportProblems } from "./fleet.ts";
 import { createFunction, type FunctionHandler } from "./function.ts";
 import type { Host } from "./host.ts";
+import { keysIn } from "./resync-keys.ts";
 
 /** What was done, for whoever calls the function by hand. */
 export type ResyncAnswer = Readonly<{ keys: number; sent: number }>;
@@ -20,18 +21,20 @@ export function createResyncer(host: Host, cloud: QueueCloud): FunctionHandler<u
   const { clock, random } = host;
   return createFunction(host, {
     name: "resync",
-    reads: ["hub", "kcpSecret", "workspaces", "apiExport", "delayQueueUrl", "resyncSeconds"],
+    reads: ["hub", "kcpSecret", "workspaces", "apiExport", "delayQueueUrl", "resyncSeconds", "sync"],
     start: async (tools) => {
-      const { delayQueueUrl: delay } = tools.environment;
+      const { delayQueueUrl: delay, sync } = tools.environment;
+      const opened = await openHub(cloud, tools);
       return {
         ...tools,
-        fleet: createFleet(await openHub(cloud, tools), tools.environment),
+        fleet: createFleet(opened, tools.environment),
+        types: sync ? await knownWorkloads(opened, tools) : [],
         // Nothing here is sent at once or set aside: the wait is never less than a second.
         queue: createSqsQueue({ sqs: cloud.sqs, urls: { work: delay, delay, deadLetters: delay }, clock, random }),
       };
     },
-    handle: async ({ fleet, queue, log, environment }, _event: unknown, signal) => {
-      const { keys, ...listed } = await keysIn(fleet, signal);
+    handle: async ({ fleet, types, queue, log, environment }, _event: unknown, signal) => {
+      const { keys, ...listed } = await keysIn(fleet, types, signal);
       const overSeconds = Math.min(environment.resyncSeconds, longestDelaySeconds);
       // Whoever would be left out for want of time is another one each time.
       const first = Math.floor(random() * keys.length);
@@ -53,22 +56,4 @@ export function createResyncer(host: Host, cloud: QueueCloud): FunctionHandler<u
       return { keys: keys.length, sent };
     },
   });
-}
-
-type Keys = Pick<FleetList, "read" | "problems"> & Readonly<{ keys: readonly ObjectKey[] }>;
-
-async function keysIn(fleet: Fleet, signal: AbortSignal): Promise<Keys> {
-  const keys: ObjectKey[] = [];
-  /** What fails for one kind mostly fails for the other: it is said once. */
-  const problems = new Map<string, FleetList["problems"][number]>();
-  let read = 0;
-  for (const kind of reconciledKinds) {
-    const listed = await fleet.list(kind, "metadata", signal);
-    read += listed.read;
-    for (const problem of listed.problems) problems.set(problem.workspace, problem);
-    for (const { cluster, objects } of listed.found) {
-      for (const { metadata } of objects) keys.push({ cluster, kind, name: metadata.name ?? "" });
-    }
-  }
-  return { keys, read, problems: [...problems.values()] };
 }

@@ -2,24 +2,39 @@ import { createCloudCredentials } from "../clusters/cloud-credentials.ts";
 import { createConnections } from "../clusters/connections.ts";
 import { createReconcilers, type ReconcilersSettings } from "../controller/reconcilers.ts";
 import { createFreshHub } from "../kcp/fresh-hub.ts";
+import { createFreshWorkloadHub } from "../kcp/fresh-workload-hub.ts";
+import { createBindingReader, unseenThroughExport } from "../kcp/read-bindings.ts";
+import { createDeadline, unlessAborted } from "../kube/deadline.ts";
+import type { WorkloadKey } from "../model/key.ts";
+import { spreadFanOut } from "../queue/fan-out.ts";
 import { createSqsQueue } from "../queue/sqs.ts";
+import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate.ts";
+import type { Work } from "../queue/work-queue.ts";
 import { defaultRegistrationSettings } from "../registration/settings.ts";
+import { defaultBrakeSettings } from "../sync/brake.ts";
 import { type BatchRunner, createBatchRunner } from "./batch.ts";
 import { clusterTransports, openHub, type WorkCloud } from "./cloud.ts";
+import { knownWorkloads } from "./custom-types.ts";
 import type { Environment } from "./environment.ts";
 import type { Tools } from "./function.ts";
 import { queueListener } from "./queue-log.ts";
+import type { SyncWorkParts } from "./sync-work.ts";
 
 /** What a function that works on keys reads of the environment. */
 export const workbenchReads = [
   "kcpSecret",
+  "workspaces",
   "apiExport",
   "workQueueUrl",
   "delayQueueUrl",
   "deadLettersUrl",
   "heartbeatSeconds",
+  "tenantEventsPerSecond",
   "credentialProviders",
   "allowedEndpoints",
+  "sync",
+  "mostDeletions",
+  "mostDeletionsPercent",
 ] as const;
 type WorkbenchEnvironment = Pick<Environment, (typeof workbenchReads)[number]>;
 
@@ -30,6 +45,16 @@ const roundsPerWrite = 5;
 
 /** A process of Lambda may have 1,024 files open. Each cluster can take four, and a process meets all of them in time. */
 const mostConnected = 128;
+
+/** So long an answer waits for Events that are on their way: a process that has answered is frozen, and they with it. */
+const tellingMs = 2_000;
+
+export type WorkbenchOptions = Readonly<{
+  /** How many keys of a batch are worked on at once. */
+  groupsAtOnce: number;
+  /** Makes the work on workloads; who only tells them of a cluster does without, and need not load it. */
+  createSyncWork?: ((parts: SyncWorkParts) => Work<WorkloadKey>) | undefined;
+}>;
 
 /** How reconcilers work in functions. */
 export function workbenchSettings({ heartbeatSeconds }: Pick<Environment, "heartbeatSeconds">): ReconcilersSettings {
@@ -48,12 +73,13 @@ export function workbenchSettings({ heartbeatSeconds }: Pick<Environment, "heart
 export async function openWorkbench(
   cloud: WorkCloud,
   tools: Tools & Readonly<{ environment: WorkbenchEnvironment }>,
-  { groupsAtOnce }: Readonly<{ groupsAtOnce: number }>,
+  { groupsAtOnce, createSyncWork }: WorkbenchOptions,
 ): Promise<BatchRunner> {
   const { host, log, metrics, environment } = tools;
   const { clock, random } = host;
   const onEvent = queueListener(tools);
-  const { client } = await openHub(cloud, tools);
+  const opened = await openHub(cloud, tools);
+  const { client } = opened;
   const hub = createFreshHub({
     client,
     onWrite: ({ key, part }) => metrics.add("tmc_hub_writes_total", { kind: key.kind, part }),
@@ -69,24 +95,46 @@ export async function openWorkbench(
     random,
     onEvent,
   });
+  const connections = createConnections({
+    openTransport: clusterTransports(cloud, environment),
+    most: mostConnected,
+    clock,
+    random,
+  });
+  const credentials = createCloudCredentials({
+    hub,
+    rules: { allowedRanges: environment.allowedEndpoints },
+    providers: environment.credentialProviders,
+    secretsManager: cloud.secretsManager,
+    awsCredentials: cloud.awsCredentials,
+    clock,
+    random,
+  });
+  const { mostDeletions: mostCopies, mostDeletionsPercent: mostPercent } = environment;
+  const brake = { ...defaultBrakeSettings, mostCopies, mostPercent };
+  const workloads = environment.sync
+    ? createFreshWorkloadHub({
+        client,
+        types: await knownWorkloads(opened, tools),
+        clock,
+        onWrite: ({ part }) => metrics.add("tmc_hub_writes_total", { kind: "Workload", part }),
+        // Nothing depends on it, and a tenant need not let us.
+        onUntold: (error, { cluster, name }) => log.debug("event not written", { cluster, name, error }),
+      })
+    : undefined;
   const work = createReconcilers({
     hub,
-    queue,
-    connections: createConnections({
-      openTransport: clusterTransports(cloud, environment),
-      most: mostConnected,
-      clock,
-      random,
-    }),
-    credentials: createCloudCredentials({
-      hub,
-      rules: { allowedRanges: environment.allowedEndpoints },
-      providers: environment.credentialProviders,
-      secretsManager: cloud.secretsManager,
-      awsCredentials: cloud.awsCredentials,
-      clock,
-      random,
-    }),
+    sync: workloads && {
+      workloads,
+      work: createSyncWork?.({ hub, workloads, queue, connections, credentials, brake, clock, metrics }),
+    },
+    queue: spreadFanOut(
+      queue,
+      tenantRateOf({ perSecond: environment.tenantEventsPerSecond, isShared: isSharedByTenants(environment) }),
+    ),
+    connections,
+    credentials,
+    readBindings: environment.apiExport === undefined ? createBindingReader(client) : unseenThroughExport,
     clock,
     metrics,
     settings: workbenchSettings(environment),
@@ -97,8 +145,14 @@ export async function openWorkbench(
     },
   });
   const run = createBatchRunner({ work, queue, clock, random, groupsAtOnce, onEvent });
-  return (records, signal, drain) => {
+  return async (records, signal, drain) => {
     hub.beginBatch();
-    return run(records, signal, drain);
+    workloads?.beginBatch();
+    const answer = await run(records, signal, drain);
+    const deadline = createDeadline(clock, { signal, timeoutMs: tellingMs });
+    // Nobody misses an Event as he would the answer.
+    await unlessAborted(workloads?.whenTold() ?? Promise.resolve(), deadline.signal).catch(() => {});
+    deadline.end();
+    return answer;
   };
 }

@@ -1,4 +1,4 @@
-import { reconciledKinds } from "../model/key.ts";
+import { workKinds } from "../model/key.ts";
 import { outcomes } from "../queue/queue-event.ts";
 import { reasons } from "../queue/work-queue.ts";
 
@@ -23,7 +23,9 @@ export type MetricDefinition = Readonly<{
 /** From a decision in memory to a probe that times out. */
 const workSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
-const kind = reconciledKinds;
+const kind = workKinds;
+/** What is done to a copy of a workload; those that are written are named by why. */
+const copyDeeds = ["new", "changed", "drifted", "adopted", "removed", "released", "held"] as const;
 const readiness = ["true", "false", "unknown"] as const;
 const verbs = ["get", "list", "watch", "create", "update", "patch", "delete"] as const;
 
@@ -49,6 +51,32 @@ export const catalogue = {
     unit: "seconds",
     labels: { kind, outcome: outcomes },
     buckets: workSeconds,
+  },
+
+  tmc_sync_actions_total: {
+    type: "counter",
+    help: "Copies on clusters that were written, removed, let go of or held back, by why.",
+    unit: "",
+    labels: { did: copyDeeds },
+  },
+  tmc_upsync_actions_total: {
+    type: "counter",
+    help: "Objects that were made, changed or removed in workspaces because of what was born on clusters.",
+    unit: "",
+    labels: { did: ["created", "changed", "removed"] },
+  },
+  tmc_upsync_births: {
+    type: "gauge",
+    help: "Objects that were born on clusters and are watched there.",
+    unit: "",
+    labels: {},
+  },
+  tmc_sync_copies: { type: "gauge", help: "Copies of workloads that are watched on clusters.", unit: "", labels: {} },
+  tmc_sync_watches: {
+    type: "gauge",
+    help: "Watches on clusters, and those of them that have not been open for too long to be believed.",
+    unit: "",
+    labels: { state: ["open", "down"] },
   },
 
   tmc_queue_depth: { type: "gauge", help: "Keys that wait for a worker.", unit: "", labels: {} },
@@ -124,9 +152,15 @@ export const catalogue = {
     unit: "",
     labels: {},
   },
+  tmc_relay_limited_keys: {
+    type: "gauge",
+    help: "Those of them that wait because their tenant is over its limit of keys per second.",
+    unit: "",
+    labels: {},
+  },
   tmc_relay_oldest_dirty_seconds: {
     type: "gauge",
-    help: "How long the key that waits longest for the queue has waited.",
+    help: "How long the key that waits longest for the queue has waited; keys over a tenant's limit do not wait for it.",
     unit: "seconds",
     labels: {},
   },
@@ -161,7 +195,7 @@ export const catalogue = {
     type: "counter",
     help: "Writes to the hub, by what was written.",
     unit: "",
-    labels: { kind, part: ["status", "finalizers"] },
+    labels: { kind, part: ["status", "finalizers", "record", "record-status", "event", "workload"] },
   },
 
   tmc_probe_total: {

@@ -1,13 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { apiBindings } from "../../lib/kcp/kcp-types.ts";
+import { createKubeClient } from "../../lib/kube/rest-client.ts";
 import { createHealthReader } from "../../lib/lambda/health.ts";
 import { createHeartbeatPlanner } from "../../lib/lambda/heartbeat.ts";
 import { createReconcile } from "../../lib/lambda/reconcile.ts";
 import { createResyncer } from "../../lib/lambda/resync.ts";
+import { type WorkKey, workloadKey } from "../../lib/model/key.ts";
+import { namespaceOn } from "../../lib/sync/namespace-map.ts";
 import { readyOf } from "../lib/controller/stage.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/kcp/tenants.ts";
 import { eventOf } from "./recording-sqs.ts";
-import { type CloudStage, contextOf, messageOf, setCloudStage } from "./stage.ts";
+import { aDeployment, type CloudStage, contextOf, messageOf, setCloudStage } from "./stage.ts";
 
 const teams = Array.from({ length: 5 }, (_, at) => `root:team-${at}`);
 const everybody = { TMC_WORKSPACES: "", TMC_API_EXPORT: "root:tmc:tmc.kcp.io" };
@@ -54,6 +57,38 @@ describe("functions over all tenants of an export", () => {
     expect(ofOthers.map(({ hits }) => hits)).toEqual([0, 0, 0, 0]);
   });
 
+  test("a tenant's workload is put on the tenant's clusters through the virtual workspace, and seen by a resync", async () => {
+    const [one = "", ...others] = stage.tenants.clusters;
+    const ofOthers = others.map((cluster) => counted({ cluster }));
+    const handler = createReconcile(host(), stage.cloud);
+    const client = stage.tenants.at(one);
+    const shop = { type: { group: "apps", version: "v1", plural: "deployments" }, namespace: "shop" };
+    await client.create(
+      { type: { group: "", version: "v1", plural: "namespaces" } },
+      { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
+    );
+    await client.patch(
+      { ...placements, name: "web" },
+      { type: "merge", body: { spec: { workloadSelector: { namespaces: ["shop"] } } } },
+    );
+    await client.create(shop, aDeployment("web"));
+    const keys: readonly WorkKey[] = [
+      { cluster: one, kind: "ClusterRegistration", name: "east" },
+      { cluster: one, kind: "WorkloadPlacement", name: "web" },
+      workloadKey(one, { ...shop, name: "web" }),
+    ];
+    for (const key of keys) {
+      expect(await handler(eventOf([messageOf(key)]), contextOf())).toEqual({ batchItemFailures: [] });
+    }
+    const namespace = namespaceOn({ hub: "kcp", cluster: one, namespace: "shop" });
+    const east = stage.clusters.get("east");
+    if (east === undefined) throw new Error("no cluster east");
+    const onEast = createKubeClient({ endpoint: { server: east.url }, transport: east.transport(), name: "east" });
+    expect(await onEast.get({ ...shop, namespace, name: "web" })).toMatchObject({ spec: { replicas: 2 } });
+    expect(await createResyncer(host(), stage.cloud)({}, contextOf())).toEqual({ keys: 11, sent: 11 });
+    expect(ofOthers.map(({ hits }) => hits)).toEqual([0, 0, 0, 0]);
+  });
+
   test("a key of a tenant that has gone ends, without a retry, a dead letter or a word to anyone", async () => {
     const [one = ""] = stage.tenants.clusters;
     const handler = createReconcile(host(), stage.cloud);
@@ -64,6 +99,21 @@ describe("functions over all tenants of an export", () => {
       expect(await handler(eventOf([messageOf(key)]), contextOf())).toEqual({ batchItemFailures: [] });
     }
     expect(["work.fifo", "delay", "dead.fifo"].flatMap((queue) => stage.sqs.in(queue))).toEqual([]);
+  });
+
+  test.each([
+    ["is away", 503],
+    ["refuses our credentials", 401],
+  ])("a key is tried again where the hub %s just when a function starts", async (_, code) => {
+    const [one = ""] = stage.tenants.clusters;
+    const handler = createReconcile(host(), stage.cloud);
+    const key = { cluster: one, kind: "ClusterRegistration", name: "east" } as const;
+    const trouble = stage.tenants.kcp.faults.inject({ effect: { kind: "status", code } });
+    expect(await handler(eventOf([messageOf(key)]), contextOf())).toEqual({ batchItemFailures: [] });
+    expect(stage.sqs.in("delay").map(({ body }) => JSON.parse(body) as unknown)).toMatchObject([{ reason: "retry" }]);
+    trouble.remove();
+    expect(await handler(eventOf([messageOf(key)]), contextOf())).toEqual({ batchItemFailures: [] });
+    expect(readyOf(await stage.tenants.at(one).get({ ...registrations, name: "east" }))).toBe("True ClusterReady");
   });
 
   test("they fail when nothing can be read, as those of named workspaces do", async () => {

@@ -8,7 +8,10 @@ import { promisify } from "node:util";
 import { CreateQueueCommand, ReceiveMessageCommand } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type EmbeddedCluster, startEmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
+import { createKubeClient } from "../../lib/kube/rest-client.ts";
 import type { Endpoint } from "../../lib/kube/transport.ts";
+import { workloadKey } from "../../lib/model/key.ts";
+import { namespaceOn } from "../../lib/sync/namespace-map.ts";
 import { bundleFunctions, type FunctionName } from "../../scripts/bundles.ts";
 import { readyOf } from "../lib/controller/stage.ts";
 import {
@@ -21,7 +24,7 @@ import {
 } from "../lib/kcp/tenants.ts";
 import { startSqs } from "../support/sqs.ts";
 import { eventOf } from "./recording-sqs.ts";
-import { messageOf } from "./stage.ts";
+import { aDeployment, messageOf } from "./stage.ts";
 
 // The functions as they are deployed, each invocation in a process of its own: what bundling could break shows only here.
 
@@ -121,11 +124,17 @@ async function receive(queue: string): Promise<readonly string[]> {
   return Messages.map(({ Body = "" }) => Body);
 }
 
-test("a cluster is found due, probed and ready, its placement is told and placed, and health counts both", async () => {
+test("a cluster is found due, probed and ready, its placement is told and placed, work is on it, and health counts all", async () => {
   const [cluster = ""] = tenants.clusters;
   const client = tenants.at(cluster);
   await client.create(registrations, aRegistration("east"));
-  await client.create(placements, aPlacement("web"));
+  await client.create(placements, aPlacement("web", { workloadSelector: { namespaces: ["shop"] } }));
+  const shop = { type: { group: "apps", version: "v1", plural: "deployments" }, namespace: "shop" };
+  await client.create(
+    { type: { group: "", version: "v1", plural: "namespaces" } },
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
+  );
+  await client.create(shop, aDeployment("web"));
 
   expect((await invoke("heartbeat", {})).answer).toEqual({ clusters: 1, due: 1, messages: 1 });
   const [body = ""] = await receive("heartbeat");
@@ -141,14 +150,26 @@ test("a cluster is found due, probed and ready, its placement is told and placed
   expect(worked.answer).toEqual({ batchItemFailures: [] });
   expect(await client.get({ ...placements, name: "web" })).toMatchObject({ status: { selectedClusters: ["east"] } });
 
-  expect((await invoke("resync", {})).answer).toEqual({ keys: 2, sent: 2 });
+  const [selected = ""] = await receive("work.fifo");
+  const key = workloadKey(cluster, { ...shop, name: "web" });
+  expect(JSON.parse(selected)).toMatchObject({ ...key, reason: "fan-out" });
+  const synced = await invoke("reconcile", eventOf([{ ...messageOf(key), body: selected }]));
+  expect(synced.answer).toEqual({ batchItemFailures: [] });
+  const onEast = createKubeClient({ endpoint: { server: east.url }, transport: east.transport(), name: "east" });
+  const namespace = namespaceOn({ hub: "kcp", cluster, namespace: "shop" });
+  expect(await onEast.get({ ...shop, namespace, name: "web" })).toMatchObject({ spec: { replicas: 2 } });
+
+  expect((await invoke("resync", {})).answer).toEqual({ keys: 3, sent: 3 });
   expect((await invoke("forward", eventOf([messageOf(web, { nonce: "again" })]))).answer).toEqual({
     batchItemFailures: [],
   });
-  expect((await invoke("health", {})).answer).toMatchObject({
+  const health = (await invoke("health", {})).answer as { queues: { delay: { visible: number; delayed: number } } };
+  expect(health).toMatchObject({
     ok: true,
     clusters: { ready: 1, total: 1 },
     placements: { total: 1 },
-    queues: { delay: { delayed: 2 }, deadLetters: { visible: 0 } },
+    queues: { deadLetters: { visible: 0 } },
   });
+  // A resync of each, a look at what is not ready, and the placement's at what it says of that; their two seconds may be over.
+  expect(health.queues.delay.visible + health.queues.delay.delayed).toBe(5);
 });

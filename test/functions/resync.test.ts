@@ -55,7 +55,7 @@ test("objects are not read for it", async () => {
     effect: { kind: "delay", ms: 0 },
   });
   await resyncOver(600)({}, contextOf());
-  expect([lists.hits, gets.hits]).toEqual([4, 0]);
+  expect([lists.hits, gets.hits]).toEqual([6, 0]);
 });
 
 test("a workspace that cannot be read holds up no other", async () => {

@@ -4,7 +4,7 @@ import type { KubeClient } from "../../lib/kube/client.ts";
 import type { WorkCloud } from "../../lib/lambda/cloud.ts";
 import type { Host } from "../../lib/lambda/host.ts";
 import { systemClock } from "../../lib/model/clock.ts";
-import type { ObjectKey } from "../../lib/model/key.ts";
+import type { WorkKey } from "../../lib/model/key.ts";
 import { formatBody, groupOf, type WorkMessage } from "../../lib/queue/work-message.ts";
 import { fakeSecretsManager } from "../lib/clusters/fake-secrets-manager.ts";
 import { startTenants, type Tenants } from "../lib/kcp/tenants.ts";
@@ -136,7 +136,7 @@ export function contextOf(remainingMs = 20_000): Context {
 }
 
 /** A message of the work queue. */
-export function messageOf(key: ObjectKey, more: Partial<WorkMessage> = {}): Pick<Sent, "body" | "groupId" | "sentMs"> {
+export function messageOf(key: WorkKey, more: Partial<WorkMessage> = {}): Pick<Sent, "body" | "groupId" | "sentMs"> {
   return {
     body: formatBody({ key, reason: "changed", resourceVersion: "1", ...more }),
     groupId: groupOf(key),
@@ -147,4 +147,19 @@ export function messageOf(key: ObjectKey, more: Partial<WorkMessage> = {}): Pick
 /** The messages of lines that a function logged, metrics left out. */
 export function saidIn({ lines }: TestHost): readonly string[] {
   return lines.flatMap(({ message }) => (typeof message === "string" ? [message] : []));
+}
+
+/** A Deployment of two replicas for the namespace `shop`. */
+export function aDeployment(name: string) {
+  const labels = { app: name };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace: "shop", labels },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: "main", image: "nginx:1.27" }] } },
+    },
+  };
 }

@@ -15,6 +15,7 @@ describe("parseSettings", () => {
       stage: "dev",
       hub: "kcp",
       kcpSecret: "tmc-dev-kcp",
+      "relay.kcpSecret": "tmc-dev-kcp",
       workspaces: ["root:org:team"],
       "relay.mode": "fargate",
       "concurrency.reconcile": 20,
@@ -38,6 +39,14 @@ describe("parseSettings", () => {
     },
     "a secret beside those of tenants": { given: { kcpSecret: "tmc/kcp" }, gives: { kcpSecret: "tmc/kcp" } },
     "a secret of another name": { given: { kcpSecret: "hub/kubeconfig" }, gives: { kcpSecret: "hub/kubeconfig" } },
+    "one secret for functions and relay, unless the relay has its own": {
+      given: { kcpSecret: "hub/kubeconfig" },
+      gives: { "relay.kcpSecret": "hub/kubeconfig" },
+    },
+    "a secret of the relay's own": {
+      given: { kcpSecret: "tmc/kcp", relay: { kcpSecret: "hub/relay" } },
+      gives: { kcpSecret: "tmc/kcp", "relay.kcpSecret": "hub/relay" },
+    },
     "a network that exists": {
       given: { vpc: { id: "vpc-12345678", subnets: ["subnet-12345678"], availabilityZones: ["us-gov-west-1a"] } },
       gives: { "vpc.id": "vpc-12345678", "vpc.subnets": ["subnet-12345678"] },
@@ -84,6 +93,14 @@ describe("parseSettings", () => {
     "an ARN without the six characters at its end": {
       given: { kcpSecret: "arn:aws:secretsmanager:eu-west-1:123456789012:secret:kcp" },
       says: "kcpSecret has to be the name of a secret, or its whole ARN",
+    },
+    "a secret of the relay's own where functions may read": {
+      given: { "relay.kcpSecret": "tmc/relay" },
+      says: "relay.kcpSecret has to be the name of a secret, or its whole ARN; not tmc/…, which functions may read",
+    },
+    "an ARN of such a secret": {
+      given: { "relay.kcpSecret": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:tmc/relay-AbCdEf" },
+      says: "relay.kcpSecret has to be",
     },
     "a wildcard for a secret": { given: { kcpSecret: "*" }, says: "kcpSecret has to be" },
     "no workspaces": { given: { workspaces: [] }, says: "workspaces names none" },

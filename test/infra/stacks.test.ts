@@ -193,14 +193,30 @@ describe("functions", () => {
 });
 
 const hub = ["TMC_HUB", "TMC_KCP_SECRET", "TMC_WORKSPACES"];
-const clusters = ["TMC_ALLOWED_ENDPOINTS", "TMC_CREDENTIAL_PROVIDERS", "TMC_HEARTBEAT_SECONDS"];
+const clusters = [
+  "TMC_ALLOWED_ENDPOINTS",
+  "TMC_CREDENTIAL_PROVIDERS",
+  "TMC_HEARTBEAT_SECONDS",
+  "TMC_SYNC",
+  "TMC_MOST_DELETIONS",
+  "TMC_MOST_DELETIONS_PERCENT",
+];
 const hubReads = ["hub", "kcpSecret", "workspaces"] as const;
-const clusterReads = ["allowedEndpoints", "credentialProviders", "heartbeatSeconds"] as const;
+const clusterReads = [
+  "allowedEndpoints",
+  "credentialProviders",
+  "heartbeatSeconds",
+  "sync",
+  "mostDeletions",
+  "mostDeletionsPercent",
+] as const;
+const queues = ["TMC_WORK_QUEUE_URL", "TMC_DELAY_QUEUE_URL", "TMC_DEAD_LETTERS_URL", "TMC_TENANT_EVENTS_PER_SECOND"];
+const queueReads = ["workQueueUrl", "delayQueueUrl", "deadLettersUrl", "tenantEventsPerSecond"] as const;
 type Told = Readonly<{ variables: readonly string[]; reads: readonly EnvironmentName[] }>;
 const told: Readonly<Record<FunctionName | "relay", Told>> = {
   reconcile: {
-    variables: [...hub, ...clusters, "TMC_WORK_QUEUE_URL", "TMC_DELAY_QUEUE_URL", "TMC_DEAD_LETTERS_URL"],
-    reads: [...hubReads, ...clusterReads, "workQueueUrl", "delayQueueUrl", "deadLettersUrl"],
+    variables: [...hub, ...clusters, ...queues],
+    reads: [...hubReads, ...clusterReads, ...queueReads],
   },
   forward: {
     variables: ["TMC_WORK_QUEUE_URL", "TMC_DELAY_QUEUE_URL"],
@@ -211,18 +227,21 @@ const told: Readonly<Record<FunctionName | "relay", Told>> = {
     reads: [...hubReads, "heartbeatSeconds", "heartbeatQueueUrl"],
   },
   probe: {
-    variables: [...hub, ...clusters, "TMC_WORK_QUEUE_URL", "TMC_DELAY_QUEUE_URL", "TMC_DEAD_LETTERS_URL"],
-    reads: [...hubReads, ...clusterReads, "workQueueUrl", "delayQueueUrl", "deadLettersUrl"],
+    variables: [...hub, ...clusters, ...queues],
+    reads: [...hubReads, ...clusterReads, ...queueReads],
   },
   resync: {
-    variables: [...hub, "TMC_DELAY_QUEUE_URL", "TMC_RESYNC_SECONDS"],
-    reads: [...hubReads, "delayQueueUrl", "resyncSeconds"],
+    variables: [...hub, "TMC_DELAY_QUEUE_URL", "TMC_RESYNC_SECONDS", "TMC_SYNC"],
+    reads: [...hubReads, "delayQueueUrl", "resyncSeconds", "sync"],
   },
   health: {
     variables: [...hub, "TMC_WORK_QUEUE_URL", "TMC_DELAY_QUEUE_URL", "TMC_DEAD_LETTERS_URL", "TMC_HEARTBEAT_QUEUE_URL"],
     reads: [...hubReads, "workQueueUrl", "delayQueueUrl", "deadLettersUrl", "heartbeatQueueUrl"],
   },
-  relay: { variables: [...hub, "TMC_WORK_QUEUE_URL"], reads: [...hubReads, "workQueueUrl"] },
+  relay: {
+    variables: [...hub, "TMC_WORK_QUEUE_URL", "TMC_TENANT_EVENTS_PER_SECOND", "TMC_SYNC"],
+    reads: [...hubReads, "workQueueUrl", "tenantEventsPerSecond", "sync"],
+  },
 };
 /** What each variable is to hold; a queue's by the name of the queue. */
 const values: Readonly<Record<string, string>> = {
@@ -237,6 +256,10 @@ const values: Readonly<Record<string, string>> = {
   TMC_HEARTBEAT_QUEUE_URL: "tmc-test-heartbeat",
   TMC_HEARTBEAT_SECONDS: "60",
   TMC_RESYNC_SECONDS: "1800",
+  TMC_TENANT_EVENTS_PER_SECOND: "100",
+  TMC_SYNC: "true",
+  TMC_MOST_DELETIONS: "100",
+  TMC_MOST_DELETIONS_PERCENT: "30",
   TMC_CREDENTIAL_PROVIDERS: "eks,secretsmanager,kcp-secret",
   TMC_ALLOWED_ENDPOINTS: "10.20.0.0/16",
 };

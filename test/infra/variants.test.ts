@@ -91,11 +91,71 @@ describe("settings", () => {
     expect(rightsOf(String(role), [core])).toContain(`secretsmanager:GetSecretValue ${arn}`);
   });
 
+  describe("relay.kcpSecret", () => {
+    const settings = { kcpSecret: "hub/worker", "relay.kcpSecret": "hub/relay" };
+    const secretsAmong = (rights: readonly string[]): readonly string[] =>
+      rights.flatMap((right) => /^secretsmanager:\S+ .*:secret:(.*)$/.exec(right)?.[1] ?? []);
+
+    it("is all that the relay may read and is told of; functions have the other", () => {
+      const { core, relay } = synthesize(settings);
+      const [task] = resourcesOf(relay, "AWS::ECS::TaskDefinition");
+      const [role] = listOf(objectOf(task?.properties.TaskRoleArn)["Fn::GetAtt"]);
+      expect(secretsAmong(rightsOf(String(role), [core, relay]))).toEqual(["hub/relay-??????"]);
+      const [container] = listOf(task?.properties.ContainerDefinitions).map(objectOf);
+      expect(container?.Environment).toContainEqual({ Name: "TMC_KCP_SECRET", Value: "hub/relay" });
+      for (const { properties } of resourcesOf(core, "AWS::Lambda::Function")) {
+        const isReader = properties.FunctionName !== "tmc-test-forward"; // which never asks kcp
+        const [own] = listOf(objectOf(properties.Role)["Fn::GetAtt"]);
+        const secrets = secretsAmong(rightsOf(String(own), [core])).filter((name) => name !== "tmc/*");
+        expect(secrets, String(properties.FunctionName)).toEqual(isReader ? ["hub/worker-??????"] : []);
+        const { TMC_KCP_SECRET: told } = objectOf(objectOf(properties.Environment).Variables);
+        expect(told, String(properties.FunctionName)).toBe(isReader ? "hub/worker" : undefined);
+      }
+    });
+
+    it("is all that a relay elsewhere may read", () => {
+      const { relay, core } = synthesize({ ...settings, "relay.mode": "external" });
+      const resources = policiesOf(relay)
+        .flatMap(({ statements }) => statements)
+        .flatMap((statement) => statement.resources.map((each) => textOf(each, [core, relay])));
+      expect(resources.filter((resource) => resource.includes(":secret:"))).toEqual([
+        "arn:<Partition>:secretsmanager:<Region>:<AccountId>:secret:hub/relay-??????",
+      ]);
+    });
+  });
+
   it("apiExport has functions and relay told of the export in place of workspaces", () => {
     const { core, relay } = synthesize({ apiExport: "root:tmc:tmc.kcp.io", workspaces: [] });
     const told = [core, relay].map((stack) => JSON.stringify(stack));
     expect(told.map((text) => text.includes('"root:tmc:tmc.kcp.io"'))).toEqual([true, true]);
     expect(told.map((text) => text.includes("TMC_WORKSPACES"))).toEqual([false, false]);
+  });
+
+  it("relay.watchClusters lets the relay find the credentials of clusters, and tells it the way to them", () => {
+    for (const mode of ["fargate", "external"]) {
+      const settings = { "relay.mode": mode, allowedEndpoints: "10.20.0.0/16" };
+      const [without, made] = [synthesize(settings), synthesize({ ...settings, "relay.watchClusters": true })];
+      expect(actionsOf(without.relay).filter((action) => /^(?:eks|sts):/.test(action))).toEqual([]);
+      expect(actionsOf(made.relay)).toEqual(expect.arrayContaining(["eks:DescribeCluster", "sts:AssumeRole"]));
+      expect(JSON.stringify(made.relay.toJSON())).toContain(":secret:tmc/*");
+      if (mode === "external") continue;
+      const [task] = resourcesOf(made.relay, "AWS::ECS::TaskDefinition");
+      expect(objectOf(listOf(task?.properties.ContainerDefinitions)[0]).Environment).toEqual(
+        expect.arrayContaining([
+          { Name: "TMC_WATCH_CLUSTERS", Value: "true" },
+          { Name: "TMC_CREDENTIAL_PROVIDERS", Value: "eks,secretsmanager,kcp-secret" },
+          { Name: "TMC_ALLOWED_ENDPOINTS", Value: "10.20.0.0/16" },
+        ]),
+      );
+    }
+  });
+
+  it("sync=false has nobody look after workloads", () => {
+    const { core, relay } = synthesize({ sync: false });
+    const told = JSON.stringify([core.toJSON(), relay.toJSON()]);
+    expect(told).toContain('"TMC_SYNC":"false"');
+    expect(told).toContain('{"Name":"TMC_SYNC","Value":"false"}');
+    expect(told).not.toContain('"TMC_SYNC":"true"');
   });
 
   it("hub=kubernetes has no workspaces", () => {

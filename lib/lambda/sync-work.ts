@@ -1,0 +1,68 @@
+import { createClusterClients } from "../clusters/cluster-clients.ts";
+import type { Connections } from "../clusters/connections.ts";
+import type { CredentialSource } from "../clusters/credentials.ts";
+import { createFleet } from "../clusters/fleet.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Hub } from "../model/hub.ts";
+import type { WorkloadKey } from "../model/key.ts";
+import type { KubeObject } from "../model/kube-object.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { Work, WorkQueue } from "../queue/work-queue.ts";
+import type { BrakeSettings } from "../sync/brake.ts";
+import type { WorkloadHub } from "../sync/hub.ts";
+import { syncReconciler } from "../sync/reconcile.ts";
+import { defaultSyncSettings } from "../sync/settings.ts";
+import { tellSeconds } from "../sync/tell-placements.ts";
+
+/** What work on workloads is made of. */
+export type SyncWorkParts = Readonly<{
+  hub: Hub;
+  workloads: WorkloadHub;
+  queue: Pick<WorkQueue, "sendLater">;
+  connections: Connections;
+  credentials: CredentialSource;
+  brake: BrakeSettings;
+  clock: Clock;
+  metrics: Pick<Metrics, "add">;
+}>;
+
+/**
+ * Creates the work on workloads for a process that watches no cluster: each look asks the clusters themselves, and what is not
+ * ready there is looked at again after a while.
+ */
+export function createSyncWork({
+  hub,
+  workloads,
+  queue,
+  connections,
+  credentials,
+  brake,
+  clock,
+  metrics,
+}: SyncWorkParts): Work<WorkloadKey> {
+  const settings = { ...defaultSyncSettings, brake };
+  const clients = createClusterClients({ hub: { read: readFromList(hub) }, credentials, connections });
+  const fleet = createFleet({
+    clientFor: clients.clientFor,
+    clock,
+    rate: settings.callRate,
+    callSeconds: settings.callSeconds,
+    types: workloads.types,
+    onRefused: clients.refused,
+  });
+  return syncReconciler({
+    hub,
+    workloads,
+    fleet,
+    clock,
+    settings,
+    onCopy: ({ did }) => metrics.add("tmc_sync_actions_total", { did }),
+    tellPlacement: (key) => queue.sendLater({ key, reason: "fan-out" }, tellSeconds),
+  });
+}
+
+/** Every call to a cluster asks for its registration. What was decided on is in the list that this batch has read anyway. */
+function readFromList(hub: Hub): Hub["read"] {
+  return async <T extends KubeObject>({ kind, cluster, name }: Parameters<Hub["read"]>[0], signal: AbortSignal) =>
+    (await hub.list<T>(kind, cluster, signal)).find(({ metadata }) => metadata.name === name);
+}
