@@ -1,14 +1,13 @@
-import { readFile } from "node:fs/promises";
 import { Command, InvalidArgumentError, Option } from "commander";
-import { loadAll } from "js-yaml";
 import { exportWorkspace } from "../api/group.ts";
-import { durationForm, parseDurationSeconds } from "../controller/duration.ts";
 import { type BootstrapPlan, performBootstrap, planBootstrap } from "../kcp/bootstrap.ts";
-import { type CustomType, parseCustomType } from "../kcp/custom-type.ts";
+import type { CustomType } from "../kcp/custom-type.ts";
 import { readExportFacts } from "../kcp/export-check.ts";
 import { type ExportVerdict, judgeExport } from "../kcp/judge-export.ts";
+import { durationForm, parseDurationSeconds } from "../model/duration.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { CliIo } from "./cli-io.ts";
+import { readCustomTypes } from "./custom-type-files.ts";
 import { inKcp, type KcpConnection } from "./kcp-connection.ts";
 import { formatDocument, formatTable, outputOption } from "./output.ts";
 import { demandCheckedServer, type ServiceKubeconfig, writeServiceKubeconfigs } from "./service-kubeconfigs.ts";
@@ -181,18 +180,4 @@ function parseLifetime(text: string): number {
     throw new InvalidArgumentError(`write ${durationForm}, ten minutes or more.`);
   }
   return seconds;
-}
-
-async function readCustomTypes(file: string): Promise<readonly CustomType[]> {
-  const text = await readFile(file, "utf8").catch((error: unknown) => {
-    throw new ControllerError("invalid", `--crd "${file}": cannot be read`, { cause: error });
-  });
-  let documents: readonly unknown[];
-  try {
-    documents = loadAll(text).filter((document) => document !== null && document !== undefined);
-  } catch (error) {
-    throw new ControllerError("invalid", `--crd "${file}": is not yaml`, { cause: error });
-  }
-  if (documents.length === 0) throw new ControllerError("invalid", `--crd "${file}": is empty`);
-  return documents.map((document) => parseCustomType(document, `--crd "${file}"`));
 }

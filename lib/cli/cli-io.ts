@@ -82,3 +82,14 @@ export const processIo: CliIo = {
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
+
+/** A command that has done what it was asked to and ends with an exit code that says what it found; its words, if any, are printed. */
+export class Ending extends Error {
+  override readonly name = "Ending";
+  readonly exitCode: number;
+
+  constructor(exitCode: number, words = "", options?: ErrorOptions) {
+    super(words, options);
+    this.exitCode = exitCode;
+  }
+}

@@ -76,13 +76,17 @@ export function describeCluster(
     ["Capacity", amountsOf(status?.capacity)],
     ["Allocatable", amountsOf(status?.allocatable)],
     ["Capabilities", capabilitiesOf(registration)],
+    ["API bindings", connectedApisOf(registration)],
     ["Taints", (spec.taints ?? []).map(formatTaint).join("\n")],
+    ["Work leaves", spec.evictAfterSeconds === undefined ? undefined : leavesWords(spec.evictAfterSeconds)],
     ["Credentials", credentialsOf(spec)],
     ["Credentials end", status?.credentialsExpire],
     ["Placements", users.join(", ")],
     ["Age", ageOf(metadata.creationTimestamp, nowMs) ?? ""],
   ]);
 }
+
+const leavesWords = (seconds: number): string => `${seconds}s after it stopped being Ready, unless a placement says`;
 
 /** `4s ago`, or that there was none. */
 export function heartbeatOf({ status }: ClusterRegistration, nowMs: number): string {
@@ -112,6 +116,16 @@ function capabilitiesOf({ spec, status }: ClusterRegistration): string {
       const version = said?.version ?? detected.get(type)?.version;
       const source = said === undefined ? "detected" : said.available === false ? "declared absent" : "declared";
       return `${type}${version === undefined ? "" : ` ${version}`} (${source})`;
+    })
+    .join("\n");
+}
+
+function connectedApisOf({ spec, status }: ClusterRegistration): string | undefined {
+  return spec.apiBindings
+    ?.map(({ name }) => {
+      const { connected, error } = status?.connectedAPIs?.find(({ apiBinding }) => apiBinding === name) ?? {};
+      const state = connected === undefined ? "not known" : connected ? "connected" : "not connected";
+      return `${name} (${state}${error === undefined ? "" : `: ${error}`})`;
     })
     .join("\n");
 }

@@ -1,4 +1,4 @@
-import { Argument, Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import { type ClusterRegistration, clusterRegistration } from "../api/cluster-registration.ts";
 import { apiVersionOf } from "../api/kind.ts";
 import { waitUntil } from "../kcp/wait.ts";
@@ -6,9 +6,11 @@ import { faultOf } from "../kube/errors.ts";
 import { findCondition } from "../model/condition.ts";
 import { parseSupposedTaint } from "../placement/what-if.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
+import { clusterArgument, findCluster } from "./cluster-argument.ts";
+import { cordonCommand, drainCommand, uncordonCommand } from "./cluster-drain.ts";
 import { describeCluster, formatClusters } from "./cluster-view.ts";
 import { confirmDeletion } from "./confirm-deletion.ts";
-import { collectLabel, collectWords, parseName } from "./names.ts";
+import { collectLabel, collectWords } from "./names.ts";
 import { formatObjects, type Output, outputOption } from "./output.ts";
 import { timeoutOption, type WaitFlags } from "./wait-options.ts";
 import {
@@ -25,12 +27,15 @@ const described = "clusterregistration.tmc.kcp.io";
 /** The commands about registered clusters. */
 export function clusterCommand(io: CliIo): Command {
   return new Command("cluster")
-    .summary("registered clusters: list, register, unregister, status")
+    .summary("registered clusters: list, register, unregister, status, cordon, drain")
     .description("Works with the clusters that are registered in a workspace.")
     .addCommand(listCommand(io))
     .addCommand(registerCommand(io))
     .addCommand(unregisterCommand(io))
-    .addCommand(statusCommand(io));
+    .addCommand(statusCommand(io))
+    .addCommand(cordonCommand(io))
+    .addCommand(uncordonCommand(io))
+    .addCommand(drainCommand(io));
 }
 
 function listCommand(io: CliIo): Command {
@@ -52,7 +57,7 @@ function statusCommand(io: CliIo): Command {
     new Command("status")
       .alias("describe")
       .summary("say everything that is known about a cluster")
-      .addArgument(nameArgument())
+      .addArgument(clusterArgument())
       .addOption(outputOption(["table", "json", "yaml"])),
   ).action((name: string, options: Shown) =>
     inWorkspace(io, options, async (workspace) => {
@@ -82,7 +87,7 @@ function registerCommand(io: CliIo): Command {
       .description(
         "Registers a cluster. The controller gets in with the kubeconfig that it was given for that name, or with one from a Secret of the workspace.",
       )
-      .addArgument(nameArgument())
+      .addArgument(clusterArgument())
       .requiredOption("--location <place>", "where the cluster is, such as us-west-2")
       .option("--label <key=value>", "a label, for selectors; may be given several times", collectLabel)
       .option("--capability <type>", "what it offers, such as gpu; may be given several times", collectWords)
@@ -132,7 +137,7 @@ function unregisterCommand(io: CliIo): Command {
     new Command("unregister")
       .summary("take a cluster out of the workspace")
       .description("Unregisters a cluster: placements leave it. The cluster itself is not touched.")
-      .addArgument(nameArgument())
+      .addArgument(clusterArgument())
       .option("-y, --yes", "do not ask")
       .option("--wait", "wait until it is gone")
       .addOption(timeoutOption()),
@@ -161,23 +166,6 @@ function unregisterCommand(io: CliIo): Command {
       io.out(`${described}/${name} unregistered\n`);
     }),
   );
-}
-
-function nameArgument(): Argument {
-  return new Argument("<name>", "the cluster's name").argParser(parseName);
-}
-
-async function findCluster(workspace: Workspace, name: string): Promise<ClusterRegistration> {
-  return workspace.cluster(name).catch((error: unknown) => {
-    if (faultOf(error) !== "not-found") throw error;
-    return missingCluster(workspace, name);
-  });
-}
-
-/** Also tells a workspace without our kinds, for which the list fails in its own words. */
-async function missingCluster(workspace: Workspace, name: string): Promise<never> {
-  const names = (await workspace.clusters()).map(({ metadata }) => metadata.name ?? "");
-  throw new Error(`cluster "${name}": is not registered; there are ${names.join(", ") || "none"}`);
 }
 
 async function untilReady(io: CliIo, workspace: Workspace, name: string, timeoutSeconds: number): Promise<void> {

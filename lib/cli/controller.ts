@@ -1,10 +1,14 @@
 import { Command, Option } from "commander";
+import { sourceFlagDefaults } from "../clusters/sources/flags.ts";
+import { sourceKinds } from "../clusters/sources/source-kinds.ts";
 import {
   type ControllerConfig,
   type ControllerFlags,
   flagDefaults,
   parseControllerFlags,
 } from "../controller/options.ts";
+import { defaultTenantEventsPerSecond } from "../queue/tenant-rate.ts";
+import { brakeDefaults } from "../sync/brake-texts.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
 import { similarWord } from "./similar.ts";
 
@@ -15,7 +19,9 @@ Examples:
   tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production \\
     --cluster-kubeconfigs east=east.kubeconfig,west=west.kubeconfig
   tmc controller --kcp-kubeconfig worker.kubeconfig --api-export root:tmc:tmc.kcp.io
-  tmc controller --kcp-kubeconfig hub.kubeconfig --hub kubernetes --cluster-kubeconfigs none
+  tmc controller --kcp-kubeconfig hub.kubeconfig --hub kubernetes --cluster-kubeconfigs none --crd database.yaml
+  tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production \\
+    --cluster-source clusterregistration,synctarget --cluster-kubeconfig-secret-template clusters/{name}-kubeconfig
   tmc controller --kcp-kubeconfig kcp.kubeconfig --workspace root:production --cluster-kubeconfigs none \\
     --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/tmc-prod-work.fifo
 `;
@@ -34,7 +40,12 @@ export function controllerCommand(io: CliIo): Command {
       .description(
         "Runs the controller in this process: probes the registered clusters, decides placements, and writes both into the workspaces.",
       )
-      .addOption(option("--kcp-kubeconfig <path>", "the kubeconfig for kcp, or for the plain cluster that is the hub"))
+      .addOption(
+        option(
+          "--kcp-kubeconfig <path>",
+          "the kubeconfig for kcp, or for the plain cluster that is the hub; it is read again every minute, and when the hub refuses it",
+        ),
+      )
       .addOption(
         option(
           "--workspace <path>",
@@ -53,12 +64,56 @@ export function controllerCommand(io: CliIo): Command {
           "kubeconfigs by the name of the registered cluster; none when registrations name secrets",
         ).argParser(gather),
       )
+      .addOption(
+        withDefault(
+          "--cluster-source <kind>",
+          `what makes clusters known: ${sourceKinds.join(", ")}; several with commas, the first wins where two have the same name. ` +
+            "All but the default are for workspaces that serve them, and for one controller: not with --api-export, --queue-url or --cluster-shard-id",
+          sourceFlagDefaults.clusterSource,
+        ).argParser(gather),
+      )
+      .addOption(
+        option(
+          "--cluster-namespace-scope <namespace>",
+          "the namespaces whose control planes count; several with commas (otherwise all)",
+        ).argParser(gather),
+      )
+      .addOption(
+        option(
+          "--cluster-kubeconfig-secret-template <[namespace/]name[:key]>",
+          `in place of --cluster-kubeconfigs: the secret, in its own workspace, of a cluster that names no credentials, such as clusters/{name}-kubeconfig`,
+        ),
+      )
+      .addOption(
+        option(
+          "--cluster-shard-id <id/count>",
+          "look after a part of the clusters and placements only: 0/3, 1/3 and 2/3 for three controllers, all of which must run; or b/a,b,c by name",
+        ),
+      )
+      .addOption(
+        option(
+          "--crd <file>",
+          "a CustomResourceDefinition whose objects are workloads too; may be given several times. With --api-export the types that tmc bootstrap --crd has added are known without it; they are read when the controller starts",
+        ).argParser(gather),
+      )
       .addOption(withDefault("--hub <kind>", "kcp, or kubernetes for a plain cluster with our CRDs", flagDefaults.hub))
       .addOption(
         withDefault("--resync-period <duration>", "how often everything is looked at anew", flagDefaults.resyncPeriod),
       )
       .addOption(
         withDefault("--worker-count <number>", "how many objects are worked on at once", flagDefaults.workerCount),
+      )
+      .addOption(
+        option(
+          "--tenant-concurrency <number>",
+          "how many of one tenant's objects are worked on at once (default: half of the workers where there can be several tenants)",
+        ),
+      )
+      .addOption(
+        option(
+          "--tenant-events-per-second <number>",
+          `how many of one tenant's changes are queued in a second where there can be several tenants, 0 for any number (default: 0, with --queue-url ${defaultTenantEventsPerSecond})`,
+        ),
       )
       .addOption(
         withDefault("--metrics-port <port>", "where /metrics is served; 0 takes a free one", flagDefaults.metricsPort),
@@ -82,6 +137,20 @@ export function controllerCommand(io: CliIo): Command {
           "--heartbeat-interval <duration>",
           "how often each cluster is probed",
           flagDefaults.heartbeatInterval,
+        ),
+      )
+      .addOption(
+        withDefault(
+          "--most-deletions <number>",
+          "how many copies of workloads may leave a cluster or a workspace at once before somebody is asked (tmc confirm)",
+          brakeDefaults.mostDeletions,
+        ),
+      )
+      .addOption(
+        withDefault(
+          "--most-deletions-percent <number>",
+          "the same as a share of all copies there, where more than ten leave; 100 for any share",
+          brakeDefaults.mostDeletionsPercent,
         ),
       )
       .addOption(

@@ -60,7 +60,9 @@ const fitted = {
 
 export type CostInput = Readonly<{
   clusters: number;
-  /** Changes that concern a reconciler, on average. */
+  /** Workloads that are on clusters: each resync looks at them all. @default 0 */
+  workloads?: number;
+  /** Changes that concern a reconciler, on average; a change of a workload counts for each look until it is ready, some five. */
   eventsPerSecond: number;
   heartbeatSeconds: number;
   /** Kubeconfigs that lie in Secrets Manager. */
@@ -89,7 +91,7 @@ export type CostEstimate = Readonly<{
  * for choosing between forms, not a bill.
  */
 export function estimateCost(input: CostInput): CostEstimate {
-  const { clusters, eventsPerSecond, heartbeatSeconds, secrets, clustersPerMessage = 50 } = input;
+  const { clusters, workloads = 0, eventsPerSecond, heartbeatSeconds, secrets, clustersPerMessage = 50 } = input;
   const seconds = given.hours * 3600;
   const batch = given.largestBatch;
   const compute = (runs: number, runSeconds: number, gb: number = given.functionGb): number =>
@@ -121,7 +123,7 @@ export function estimateCost(input: CostInput): CostEstimate {
     dollars: compute(runs, given.reconcileSeconds) + (sends + runs * 2) * prices.fifoCall,
   };
 
-  const resyncKeys = (clusters * seconds) / (given.resyncMinutes * 60);
+  const resyncKeys = ((clusters + workloads) * seconds) / (given.resyncMinutes * 60);
   const resyncRuns = resyncKeys / fitted.resyncKeysPerRun;
   const hops = resyncKeys / batch;
   const resync: CostPart = {

@@ -1,11 +1,12 @@
 import { Command, InvalidArgumentError, Option } from "commander";
-import { durationForm, parseDurationSeconds } from "../controller/duration.ts";
+import { durationForm, parseDurationSeconds } from "../model/duration.ts";
 import type { CliIo } from "./cli-io.ts";
 import { type CostEstimate, estimateCost, prices } from "./cost-model.ts";
 import { formatDocument, formatTable, type Output, outputOption } from "./output.ts";
 
 type CostOptions = Readonly<{
   clusters: number;
+  workloads: number;
   eventsPerSecond: number;
   heartbeat: number;
   secrets: number;
@@ -23,6 +24,7 @@ export function costCommand(io: CliIo): Command {
     .addOption(
       numberOption("--events-per-second <number>", "changes of objects, on average", 100_000).makeOptionMandatory(),
     )
+    .addOption(numberOption("--workloads <number>", "how many workloads are on clusters", 10_000_000).default(0))
     .addOption(
       new Option("--heartbeat <duration>", "how often each cluster is probed")
         .argParser(parseHeartbeat)
@@ -31,8 +33,8 @@ export function costCommand(io: CliIo): Command {
     .addOption(numberOption("--secrets <number>", "kubeconfigs in Secrets Manager", 1_000_000).default(0))
     .addOption(outputOption(["table", "json", "yaml"]))
     .addHelpText("after", "\nExamples:\n  tmc cost --clusters 1000 --events-per-second 1 --heartbeat 60s\n")
-    .action(({ clusters, eventsPerSecond, heartbeat, secrets, output }: CostOptions) => {
-      const estimate = estimateCost({ clusters, eventsPerSecond, heartbeatSeconds: heartbeat, secrets });
+    .action(({ clusters, workloads, eventsPerSecond, heartbeat, secrets, output }: CostOptions) => {
+      const estimate = estimateCost({ clusters, workloads, eventsPerSecond, heartbeatSeconds: heartbeat, secrets });
       if (output === "json" || output === "yaml") {
         io.out(formatDocument({ prices: { date: prices.date, region: prices.region }, ...estimate }, output));
       } else io.out(formatEstimate(estimate));

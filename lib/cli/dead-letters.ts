@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from "commander";
-import { formatKey, type ObjectKey, parseKey } from "../model/key.ts";
+import { formatKey, parseKey, type WorkKey } from "../model/key.ts";
 import type { DeadLetter, DeadLetters } from "../queue/dead-letters.ts";
 import type { SqsClient } from "../queue/sqs-client.ts";
 import { formatSpan } from "./ages.ts";
@@ -42,7 +42,7 @@ function listCommand(io: CliIo): Command {
   );
 }
 
-type RedriveOptions = QueueOptions & Readonly<{ key?: ObjectKey; all?: true; yes?: true }>;
+type RedriveOptions = QueueOptions & Readonly<{ key?: WorkKey; all?: true; yes?: true }>;
 
 function redriveCommand(io: CliIo): Command {
   return withQueueOptions(
@@ -133,7 +133,7 @@ function documentOf({ messageId, key, atMs, attempts, receives, cause }: DeadLet
   return { messageId, ...text, since: new Date(atMs).toISOString(), attempts, receives, cause };
 }
 
-function parseKeyText(text: string): ObjectKey {
+function parseKeyText(text: string): WorkKey {
   const key = parseKey(text);
   if (key === undefined) throw new InvalidArgumentError("write it as the list shows it: cluster|Kind/name.");
   return key;

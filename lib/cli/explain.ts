@@ -14,9 +14,13 @@ import {
 } from "../placement/what-if.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
 import { collectWords, parseName } from "./names.ts";
+import { type NamespaceOptions, namespaceOf, withNamespaceOption } from "./namespace-option.ts";
 import { formatDocument, formatTable, type Output, outputOption } from "./output.ts";
 import { findPlacement } from "./placement.ts";
 import { parsePlacements } from "./placement-file.ts";
+import { selectionsOf } from "./selection-view.ts";
+import { readWorkload } from "./workload-read.ts";
+import { parseWorkloadWords, workloadTitle } from "./workload-words.ts";
 import { inWorkspace, type Workspace, type WorkspaceOptions, withWorkspaceOptions } from "./workspace.ts";
 
 type ExplainOptions = WorkspaceOptions &
@@ -24,8 +28,10 @@ type ExplainOptions = WorkspaceOptions &
     filename?: string;
     withoutCluster?: readonly string[];
     withTaint?: readonly SupposedTaint[];
+    workload?: string;
     output: Output;
-  }>;
+  }> &
+  NamespaceOptions;
 
 const examples = `
 Nothing is written, neither the placement nor its status. A placement that is there already keeps its clusters as it would
@@ -36,12 +42,13 @@ Examples:
   tmc explain -f examples/workload-placement.yaml      where it would go, before it is applied
   tmc explain web --without-cluster east               what if east were gone
   tmc explain web --with-taint east:upgrade=:NoExecute what if east were tainted; without east: on all of them
+  tmc explain --workload deploy/web -n shop            which placement governs a workload, and why no other does
 `;
 
 /** The command that says of every cluster why a placement is on it or not. */
 export function explainCommand(io: CliIo): Command {
   return withWorkspaceOptions(
-    new Command("explain")
+    withNamespaceOption(new Command("explain"))
       .summary("say why a placement is where it is, or where it would go")
       .description(
         "Explains a placement, saved or not: of every cluster whether it is chosen, why, and what would make it fit.",
@@ -54,11 +61,19 @@ export function explainCommand(io: CliIo): Command {
         "suppose a taint, on one cluster or on all; may be given several times",
         collectTaint,
       )
+      .option("--workload <kind/name>", "instead, say which placement governs a workload")
       .addOption(outputOption()),
   )
     .addHelpText("after", examples)
     .action((name: string | undefined, options: ExplainOptions) =>
       inWorkspace(io, options, async (workspace) => {
+        if (options.workload !== undefined) {
+          if (name !== undefined || options.filename !== undefined) {
+            throw new UsageError("--workload stands alone: leave the placement out");
+          }
+          io.out(await explainWorkload(workspace, options.workload, options));
+          return;
+        }
         const explained = await explain(io, workspace, name, options);
         io.out(formatExplained(explained, options.output));
       }),
@@ -95,6 +110,43 @@ async function explain(
     }
     return { placement, explanation, supposed: formatWhatIf(whatIf) };
   });
+}
+
+async function explainWorkload(workspace: Workspace, word: string, options: ExplainOptions): Promise<string> {
+  const namespace = namespaceOf(options, workspace);
+  const read = await readWorkload(workspace, parseWorkloadWords(word), { namespace, metadataOnly: true });
+  const { apiVersion, kind, workload, record, placements, governed, namespaceLabels } = read;
+  const selections = selectionsOf({
+    placements,
+    workload: {
+      apiVersion,
+      kind,
+      labels: workload?.metadata.labels,
+      namespace,
+      namespaceLabels: namespaceLabels ?? {},
+    },
+    recorded: record?.spec.placement,
+    governed,
+  });
+  const { output } = options;
+  const title = workloadTitle({ apiVersion, kind, name: read.named.name });
+  if (output === "json" || output === "yaml") {
+    return formatDocument(
+      { workload: title, namespace, placement: governed?.placement.metadata.name ?? null, selections },
+      output,
+    );
+  }
+  const where = governed?.placement.status?.selectedClusters?.join(", ") || "no cluster";
+  const verdict =
+    governed === undefined ? "no placement governs it" : `${governed.placement.metadata.name} governs it: on ${where}`;
+  if (selections.length === 0) return `${title}: there are no placements\n`;
+  const rows = selections.map(({ placement, governs, selects, why }) => [
+    placement,
+    selects ? "yes" : "no",
+    governs ? "yes" : "no",
+    why,
+  ]);
+  return `${title}: ${verdict}\n\n${formatTable(["PLACEMENT", "SELECTS", "GOVERNS", "WHY"], rows)}`;
 }
 
 /** Explains one placement against what a workspace holds. */

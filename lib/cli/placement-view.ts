@@ -44,7 +44,10 @@ export function describePlacement(placement: WorkloadPlacement, nowMs: number): 
   const fields = formatFields([
     ["Name", metadata.name],
     ["Strategy", strategy ?? "RoundRobin"],
-    ...Object.entries(wishes).map(([name, wish]): [string, string] => [name, JSON.stringify(wish)]),
+    ...Object.entries(wishes).map(([name, wish]): [string, string] => [
+      name,
+      typeof wish === "string" ? wish : JSON.stringify(wish),
+    ]),
     ["Status", placementStatus(placement)],
     ["Reason", ready === undefined ? "nobody has decided it yet" : `${ready.reason}: ${ready.message}`],
     ["Since", ready === undefined ? undefined : (ageOf(ready.lastTransitionTime, nowMs) ?? "?")],
@@ -52,21 +55,57 @@ export function describePlacement(placement: WorkloadPlacement, nowMs: number): 
     ["Age", ageOf(metadata.creationTimestamp, nowMs) ?? ""],
   ]);
   const decisions = status?.decisions ?? [];
-  if (decisions.length === 0) return fields;
   const omitted = status?.decisionsOmitted;
   const rest = omitted === undefined ? "" : `and ${omitted.count} more; tmc explain ${metadata.name} shows them all\n`;
-  return `${fields}\n${formatDecisions(decisions)}${rest}`;
+  const parts = [
+    fields,
+    ...(decisions.length === 0 ? [] : [`${formatDecisions(decisions)}${rest}`]),
+    ...formatPlaced(status, nowMs),
+    ...formatHistory(status?.history ?? [], nowMs),
+  ];
+  return parts.join("\n");
+}
+
+/** The workloads that it put on clusters, those that need somebody first. */
+function formatPlaced(status: WorkloadPlacement["status"], nowMs: number): readonly string[] {
+  const placed = status?.placedWorkloads ?? [];
+  if (placed.length === 0) return [];
+  const rows = placed.map(({ kind, namespace, name, state, clusters = [], moreClusters, since }) => [
+    kind,
+    `${namespace}/${name}`,
+    state,
+    clusters.join(",") + (moreClusters === undefined ? "" : ` and ${moreClusters} more`),
+    ageOf(since, nowMs) ?? "-",
+  ]);
+  const omitted = status?.placedWorkloadsOmitted;
+  const states = (omitted?.states ?? []).map(({ state, count }) => `${count} ${state}`).join(", ");
+  const rest = omitted === undefined ? "" : `and ${omitted.count} more: ${states}\n`;
+  return [`${formatTable(["KIND", "WORKLOAD", "STATE", "CLUSTERS", "SINCE"], rows)}${rest}`];
+}
+
+function formatHistory(
+  history: NonNullable<NonNullable<WorkloadPlacement["status"]>["history"]>,
+  nowMs: number,
+): readonly string[] {
+  if (history.length === 0) return [];
+  const rows = history.map(({ time, reason, added = [], removed = [], message = "" }) => [
+    ageOf(time, nowMs) ?? time,
+    reason,
+    [...added.map((name) => `+${name}`), ...removed.map((name) => `-${name}`)].join(" "),
+    message,
+  ]);
+  return [formatTable(["AGO", "CAUSE", "CLUSTERS", "WHY"], rows)];
 }
 
 function formatDecisions(decisions: readonly Decision[]): string {
   return formatTable(
     ["CLUSTER", "SELECTED", "REASON", "SCORE", "WHY"],
-    decisions.map(({ cluster, selected, reason, score, message }) => [
+    decisions.map(({ cluster, selected, reason, score, message, until }) => [
       cluster,
       selected ? "yes" : "no",
       reason,
       score === undefined ? "-" : String(score),
-      message,
+      until === undefined ? message : `${message}${selected ? ", until" : ": at"} ${until}`,
     ]),
   );
 }

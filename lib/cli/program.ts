@@ -1,12 +1,14 @@
 import { Command, CommanderError } from "commander";
 import { bindCommand } from "./bind.ts";
 import { bootstrapCommand } from "./bootstrap.ts";
-import { type CliIo, processIo, UsageError } from "./cli-io.ts";
+import { type CliIo, Ending, processIo, UsageError } from "./cli-io.ts";
 import { clusterCommand } from "./cluster.ts";
 import { completionCommand } from "./completion.ts";
+import { confirmCommand } from "./confirm.ts";
 import { controllerCommand } from "./controller.ts";
 import { costCommand } from "./cost.ts";
 import { deadLettersCommand } from "./dead-letters.ts";
+import { diffCommand } from "./diff.ts";
 import { explainCommand } from "./explain.ts";
 import { localCommand } from "./local.ts";
 import { manifestsCommand } from "./manifests.ts";
@@ -16,6 +18,7 @@ import { reconcileCommand } from "./reconcile.ts";
 import { unbindCommand } from "./unbind.ts";
 import { uninstallCommand } from "./uninstall.ts";
 import { tmcVersion } from "./version.ts";
+import { workloadCommand } from "./workload.ts";
 
 const examples = `
 Examples:
@@ -42,7 +45,10 @@ export function createProgram(io: CliIo = processIo): Command {
     .commandsGroup("Look at a workspace and change it:")
     .addCommand(clusterCommand(io))
     .addCommand(placementCommand(io))
+    .addCommand(workloadCommand(io))
     .addCommand(explainCommand(io))
+    .addCommand(diffCommand(io))
+    .addCommand(confirmCommand(io))
     .addCommand(reconcileCommand(io))
     .commandsGroup("Look after the deployed form:")
     .addCommand(queueCommand(io))
@@ -83,7 +89,9 @@ export async function runTmc(args: readonly string[], io: CliIo = processIo): Pr
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2; // commander has printed it
-    io.err(`tmc: ${wordsOf(error)}\n`);
+    const words = wordsOf(error);
+    if (words !== "") io.err(`tmc: ${words}\n`);
+    if (error instanceof Ending) return error.exitCode;
     return error instanceof UsageError ? 2 : 1;
   }
 }

@@ -1,14 +1,16 @@
-import { access, constants, readFile } from "node:fs/promises";
-import { dirname } from "node:path";
-import { type ControllerOptions, createController, createSharingController } from "../controller/controller.ts";
+import { access, constants } from "node:fs/promises";
+import { openFileHub } from "../clusters/secret-hub.ts";
+import {
+  type ControllerOptions,
+  createController,
+  createSharingController,
+  type SharingController,
+} from "../controller/controller.ts";
 import { keepMemoryLean } from "../controller/lean-memory.ts";
 import type { ControllerConfig } from "../controller/options.ts";
+import type { ControllerSettings } from "../controller/settings.ts";
 import { formatExportAddress } from "../kcp/export-address.ts";
-import { endpointAt } from "../kcp/export-endpoints.ts";
 import type { KubeClient } from "../kube/client.ts";
-import { parseKubeconfig, type ResolvedContext } from "../kube/kubeconfig.ts";
-import { createKubeClient } from "../kube/rest-client.ts";
-import type { Endpoint } from "../kube/transport.ts";
 import { createUndiciTransport } from "../kube/undici-transport.ts";
 import { createHealth, healthRoutes } from "../observe/health.ts";
 import { type HttpServer, metricsRoutes, startHttp } from "../observe/http.ts";
@@ -16,7 +18,10 @@ import { createLog, type Log } from "../observe/log.ts";
 import { createMetrics } from "../observe/metrics.ts";
 import { readProcessGauges } from "../observe/record-process.ts";
 import type { KnownQueues } from "../queue/queue-stats.ts";
+import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate.ts";
+import { learnWorkloads } from "../relay/learn-workloads.ts";
 import type { CliIo } from "./cli-io.ts";
+import { readCustomTypes } from "./custom-type-files.ts";
 import type { OpenedQueue } from "./shared-queue.ts";
 import { tmcVersion } from "./version.ts";
 
@@ -29,34 +34,47 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
   const metrics = createMetrics();
   const health = createHealth({ clock });
   readProcessGauges(metrics, { process, nowMs: clock.now(), version: tmcVersion(), nodeVersion: process.version });
-  const endpoint = await readHub(config.kcpKubeconfig, io);
-  const open = (to: Endpoint): KubeClient =>
-    createKubeClient({ endpoint: to, transport: createUndiciTransport(to), clock });
-  const client = open(endpoint);
+  /** Each shard has an address of its own; who we are is the same everywhere. */
+  const open = (server?: string): Promise<KubeClient> => openHub(config.kcpKubeconfig, { server, clock, log });
+  const client = await open();
   const servers: HttpServer[] = [];
-  const options: ControllerOptions = {
-    client,
-    workspaces: config.workspaces,
-    apiExport: config.apiExport && {
-      address: config.apiExport,
-      // Each shard has an address of its own; who we are is the same everywhere.
-      openEndpoint: (url) => open(endpointAt(endpoint, url)),
-    },
-    clusterKubeconfigs: config.clusterKubeconfigs,
-    settings: {
-      resyncSeconds: config.resyncSeconds,
-      workers: config.workers,
-      heartbeatSeconds: config.heartbeatSeconds,
-      allowPrivateEndpoints: config.allowPrivateEndpoints,
-    },
-    clock,
-    log,
-    metrics,
-    health,
-  };
   const { queues } = config;
-  const queue = queues === undefined ? undefined : await openQueue(io, { queues, log, client });
-  const controller = queue === undefined ? createController(options) : createSharingController(options, queue);
+  const custom = (await Promise.all(config.crds.map(readCustomTypes))).flat();
+  const queue = queues === undefined ? undefined : await openQueue(io, config, { queues, log, client });
+  const end = new AbortController();
+  let controller: SharingController | undefined;
+  const start = async (): Promise<void> => {
+    const check = health.register("types");
+    const { apiExport } = config;
+    const random = Math.random;
+    const customWorkloads = await learnWorkloads({
+      client,
+      apiExport,
+      named: custom,
+      clock,
+      random,
+      log,
+      signal: end.signal,
+    });
+    if (end.signal.aborted) return;
+    check.remove();
+    const options: ControllerOptions = {
+      client,
+      workspaces: config.workspaces,
+      apiExport: apiExport && { address: apiExport, openEndpoint: open },
+      clusterKubeconfigs: config.clusterKubeconfigs,
+      clusterSources: config.clusterSources,
+      customWorkloads,
+      shard: config.clusterSources.shard,
+      settings: settingsOf(config),
+      clock,
+      log,
+      metrics,
+      health,
+    };
+    controller = queue === undefined ? createController(options) : createSharingController(options, queue);
+    await controller.start();
+  };
   try {
     servers.push(await startHttp({ name: "--metrics-port", port: config.metricsPort, routes: metricsRoutes(metrics) }));
     servers.push(await startHttp({ name: "--health-port", port: config.healthPort, routes: healthRoutes(health) }));
@@ -65,11 +83,15 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
     const served = { workspaces: config.workspaces, export: config.apiExport && formatExportAddress(config.apiExport) };
     log.info("controller starts", { version: tmcVersion(), ...served, metricsPort, healthPort });
     // A hub that is away is asked until it is there; whoever is tired of that ends it.
-    const isInterrupted = await Promise.race([controller.start().then(() => false), interrupted.then(() => true)]);
-    if (!isInterrupted) await interrupted;
+    const started = start();
+    const isInterrupted = await Promise.race([started.then(() => false), interrupted.then(() => true)]);
+    if (isInterrupted)
+      started.catch(() => {}); // it was told to stop waiting
+    else await interrupted;
     log.info("controller drains");
   } finally {
-    await controller.stop();
+    end.abort();
+    await controller?.stop();
     await Promise.all(servers.map((server) => server.close()));
     await client.close();
     queue?.close();
@@ -77,35 +99,52 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
   log.info("controller ended");
 }
 
+/** What of the options decides how a controller works. */
+export function settingsOf(config: ControllerConfig): Partial<ControllerSettings> {
+  const { resyncSeconds, workers, tenantConcurrency, tenantEventsPerSecond } = config;
+  const { heartbeatSeconds, brake, allowPrivateEndpoints } = config;
+  return {
+    resyncSeconds,
+    workers,
+    tenantConcurrency,
+    tenantEventsPerSecond,
+    heartbeatSeconds,
+    syncSettings: { brake },
+    allowPrivateEndpoints,
+  };
+}
+
 async function openQueue(
   io: CliIo,
+  config: ControllerConfig,
   { queues, log, client }: Readonly<{ queues: KnownQueues; log: Log; client: KubeClient }>,
 ): Promise<OpenedQueue> {
   // Only now: AWS's client takes memory that a controller without it does not need.
   const { openSharedQueue } = await import("./shared-queue.ts");
-  return openSharedQueue(io, queues, log).catch(async (error: unknown) => {
+  const tenantRate = tenantRateOf({ perSecond: config.tenantEventsPerSecond, isShared: isSharedByTenants(config) });
+  return openSharedQueue(io, queues, { log, tenantRate }).catch(async (error: unknown) => {
     await client.close();
     throw error;
   });
 }
 
-async function readHub(path: string, { clock }: CliIo): Promise<Endpoint> {
-  const text = await readFile(path, "utf8").catch((error: unknown) => {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "cannot be read";
-    throw new Error(`--kcp-kubeconfig "${path}": ${code === "ENOENT" ? "there is no such file" : code}`, {
-      cause: error,
-    });
-  });
-  return readKubeconfig(path, text, clock).endpoint;
-}
+/** A token that somebody renews in the file is in use within this time, and at once when the old one is refused. */
+const rereadMs = 60_000;
 
-function readKubeconfig(path: string, text: string, clock: CliIo["clock"]): ResolvedContext {
-  try {
-    return parseKubeconfig(text, { allow: "files", directory: dirname(path), clock });
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`--kcp-kubeconfig "${path}": ${why}`, { cause: error });
-  }
+function openHub(
+  path: string,
+  { server, clock, log }: Readonly<{ server: string | undefined; clock: CliIo["clock"]; log: Log }>,
+): Promise<KubeClient> {
+  return openFileHub({
+    path,
+    place: `--kcp-kubeconfig "${path}"`,
+    server,
+    openTransport: createUndiciTransport,
+    clock,
+    rememberMs: rereadMs,
+    onRenewed: () => log.info("kubeconfig renewed", { path, server }),
+    onTrouble: (error) => log.warn("kubeconfig cannot be read", { path, error }),
+  });
 }
 
 /** A missing file may yet come, and must not keep the other clusters from being served: the registration says so too. */

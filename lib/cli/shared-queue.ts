@@ -2,6 +2,7 @@ import type { SharedQueue } from "../controller/shared-queue.ts";
 import { createSqsSharedQueue } from "../controller/sqs-shared-queue.ts";
 import type { Log } from "../observe/log.ts";
 import { findQueues, type KnownQueues } from "../queue/queue-stats.ts";
+import type { TenantRate } from "../queue/tenant-rate.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
 import { openSqs } from "./queue-options.ts";
 
@@ -9,7 +10,11 @@ import { openSqs } from "./queue-options.ts";
 export type OpenedQueue = SharedQueue & Readonly<{ close: () => void }>;
 
 /** Opens the queue on SQS that a controller shares with others; what was not named of it is found. */
-export async function openSharedQueue(io: CliIo, known: KnownQueues, log: Log): Promise<OpenedQueue> {
+export async function openSharedQueue(
+  io: CliIo,
+  known: KnownQueues,
+  { log, tenantRate }: Readonly<{ log: Log; tenantRate: TenantRate | undefined }>,
+): Promise<OpenedQueue> {
   const sqs = await openSqs(io, known.work);
   try {
     const { work, delay, deadLetters } = await findQueues(sqs, known);
@@ -19,6 +24,7 @@ export async function openSharedQueue(io: CliIo, known: KnownQueues, log: Log): 
       sqs,
       urls: { work, delay, deadLetters },
       clock: io.clock,
+      tenantRate,
       onOutage: (outage) => {
         if (outage.kind === "begun") log.warn("queue does not answer", { queue: outage.queue, error: outage.error });
         else log.info("queue answers again", { queue: outage.queue, awaySeconds: Math.round(outage.seconds) });

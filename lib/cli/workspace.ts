@@ -1,12 +1,15 @@
 import { type Command, Option } from "commander";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
+import type { WorkloadSync } from "../api/workload-sync.ts";
 import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
 import { reconciledTypes } from "../kcp/reconciled-types.ts";
+import { recordLane } from "../kcp/workload-lanes.ts";
 import { loadCliKubeconfig } from "../kube/cli-kubeconfig.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { ApiError } from "../kube/errors.ts";
 import { createHttpsTransport } from "../kube/https-transport.ts";
+import type { ResolvedContext } from "../kube/kubeconfig.ts";
 import { createKubeClient } from "../kube/rest-client.ts";
 import type { Endpoint } from "../kube/transport.ts";
 import { ControllerError } from "../model/fault.ts";
@@ -35,16 +38,21 @@ export function withWorkspaceOptions(command: Command): Command {
 /** A workspace of a hub, or a plain cluster, as commands see it. */
 export interface Workspace {
   readonly client: KubeClient;
+  /** The namespace that the kubeconfig's context is in, and `default` when it is in none. */
+  readonly namespace: string;
   clusters(): Promise<readonly ClusterRegistration[]>;
   cluster(name: string): Promise<ClusterRegistration>;
   placements(): Promise<readonly WorkloadPlacement[]>;
   placement(name: string): Promise<WorkloadPlacement>;
+  /** TMC's records of placed workloads, of one namespace or of all. */
+  records(namespace?: string): Promise<readonly WorkloadSync[]>;
 }
 
 /** The types that commands work with, the way URLs name them. */
-export const resourceTypes: Readonly<Record<"clusters" | "placements", ResourceType>> = {
+export const resourceTypes: Readonly<Record<"clusters" | "placements" | "records", ResourceType>> = {
   clusters: reconciledTypes.ClusterRegistration,
   placements: reconciledTypes.WorkloadPlacement,
+  records: recordLane.type,
 };
 
 /** Does something in the workspace that the options name, and ends the connections after it. */
@@ -53,9 +61,9 @@ export async function inWorkspace<T>(
   options: WorkspaceOptions,
   work: (workspace: Workspace) => Promise<T>,
 ): Promise<T> {
-  const client = await openClient(io, options);
+  const { client, namespace } = await openClient(io, options);
   try {
-    return await work(workspaceOver(client));
+    return await work(workspaceOver(client, namespace));
   } catch (error) {
     throw inWords(error, client);
   } finally {
@@ -64,21 +72,27 @@ export async function inWorkspace<T>(
 }
 
 /** The workspace that a client is in. */
-export function workspaceOver(client: KubeClient): Workspace {
+export function workspaceOver(client: KubeClient, namespace = "default"): Workspace {
   return {
     client,
+    namespace,
     clusters: async () => (await client.listAll<ClusterRegistration>({ type: resourceTypes.clusters })).items,
     cluster: (name) => client.get<ClusterRegistration>({ type: resourceTypes.clusters, name }),
     placements: async () => (await client.listAll<WorkloadPlacement>({ type: resourceTypes.placements })).items,
     placement: (name) => client.get<WorkloadPlacement>({ type: resourceTypes.placements, name }),
+    records: async (within) =>
+      (await client.listAll<WorkloadSync>({ type: resourceTypes.records, namespace: within })).items,
   };
 }
 
-async function openClient(io: CliIo, options: WorkspaceOptions): Promise<KubeClient> {
+async function openClient(
+  io: CliIo,
+  options: WorkspaceOptions,
+): Promise<Readonly<{ client: KubeClient; namespace: string | undefined }>> {
   const path = workspacePath(options);
-  const endpoint = await openEndpoint(io, options);
+  const { endpoint, namespace } = await openContext(io, options);
   const client = createKubeClient({ endpoint, transport: createHttpsTransport(endpoint), clock: io.clock });
-  return path === undefined ? client : client.at(`/clusters/${path}`);
+  return { client: path === undefined ? client : client.at(`/clusters/${path}`), namespace };
 }
 
 /** The path of the workspace that the options name; undefined when they name none. */
@@ -91,14 +105,18 @@ export function workspacePath({ workspace }: WorkspaceOptions): string | undefin
 }
 
 /** Where the kubeconfig of the options leads, and as whom. */
-export async function openEndpoint(io: CliIo, { kubeconfig, context }: WorkspaceOptions): Promise<Endpoint> {
+export async function openEndpoint(io: CliIo, options: WorkspaceOptions): Promise<Endpoint> {
+  return (await openContext(io, options)).endpoint;
+}
+
+/** The context that the options name, with the endpoint and the namespace that it has. */
+export async function openContext(io: CliIo, { kubeconfig, context }: WorkspaceOptions): Promise<ResolvedContext> {
   const paths = kubeconfig ?? (io.env.KUBECONFIG || undefined);
-  const { endpoint } = await loadCliKubeconfig({ paths, context }).catch((error: unknown) => {
+  return loadCliKubeconfig({ paths, context }).catch((error: unknown) => {
     if (!(error instanceof Error) || !error.message.endsWith(": ENOENT")) throw error;
     const words = `${error.message.replace(/ENOENT$/, "there is no such file")}; --kubeconfig or KUBECONFIG names another`;
     throw new ControllerError("invalid", words, { cause: error });
   });
-  return endpoint;
 }
 
 /** What a server said, with what a person can do about it where that is known. */

@@ -6,7 +6,10 @@ import { clusterStatus, heartbeatOf, nodesOf } from "../cluster-view.ts";
 import type { News } from "../local/news.ts";
 import { padEnd, textWidth } from "../output.ts";
 import { placementStatus } from "../placement-view.ts";
+import type { ListedWorkload } from "../workload-list.ts";
+import { shareRows } from "./rooms.ts";
 import { fitted, formatLine, type Line, lineWidth, type Span, type Style, span, spread, wrapped } from "./spans.ts";
+import { workloadLines } from "./workload-lines.ts";
 
 /** Everything that the board shows. */
 export type BoardState = Readonly<{
@@ -15,6 +18,7 @@ export type BoardState = Readonly<{
   sinceMs: number;
   clusters: readonly ClusterRegistration[];
   placements: readonly WorkloadPlacement[];
+  workloads: readonly ListedWorkload[];
   /** Newest last. */
   news: readonly News[];
   queue: Readonly<{ depth: number; inFlight: number; waiting: number; failing: number; setAside: number }>;
@@ -50,20 +54,32 @@ type Room = Readonly<{ columns: number; room: number; now: number; offsetMinutes
 function bodyLines(state: BoardState, { columns, room, now, offsetMinutes }: Room): readonly Line[] {
   const last = state.help ? hintLines(state) : undefined;
   const clusters = clusterLines(state, columns, now);
-  const leastLast = Math.min(room, state.help ? (last?.length ?? 0) + 2 : 6);
-  const [ready, placed] = [
+  // What happened lately gives way on a small screen, but not altogether.
+  const leastLast = Math.min(
+    room,
+    state.help ? (last?.length ?? 0) + 2 : Math.max(4, Math.min(6, Math.floor(room / 5))),
+  );
+  const [ready, placed, running] = [
     state.clusters.filter((each) => clusterStatus(each).startsWith("Ready")).length,
     state.placements.filter((each) => placementStatus(each) === "Ready").length,
+    state.workloads.filter(({ view }) => view.verdict.isReady).length,
   ];
+  const needs = [clusters, placementLines(state, columns, Infinity), workloadLines(state.workloads, columns, Infinity)];
   // A section is its heading, its lines and an empty line.
-  const forClusters = Math.min(clusters.length, Math.max(3, Math.floor((room - leastLast) / 2) - 2));
-  const forPlacements = Math.max(2, room - leastLast - forClusters - 4);
+  const [forClusters = 0, forPlacements = 0, forWorkloads = 0] = shareRows(
+    needs.map((lines) => lines.length),
+    room - leastLast - needs.length * 2,
+    2,
+  );
   const upper = [
     heading("CLUSTERS", counted(ready, state.clusters.length, "ready"), columns),
     ...bounded(clusters, forClusters, state.clusters.length, "clusters"),
     [],
     heading("PLACEMENTS", counted(placed, state.placements.length, "placed"), columns),
     ...placementLines(state, columns, forPlacements),
+    [],
+    heading("WORKLOADS", counted(running, state.workloads.length, "ready"), columns),
+    ...workloadLines(state.workloads, columns, forWorkloads),
     [],
   ];
   const left = room - upper.length - 2;
@@ -219,13 +235,17 @@ function placementLines({ placements }: BoardState, columns: number, room: numbe
   if (placements.length === 0) return [[span("   there are none", "dim")]];
   const widths = [0, 1, 2].map((at) => Math.max(4, ...placements.map((each) => textWidth(cellsOf(each)[at] ?? ""))));
   const layout: Layout = { columns, widths: [28, 12, 30].map((most, at) => Math.min(most, widths[at] ?? 0)), most: 2 };
-  const whole = placements.map((placement) => linesOf(placement, layout));
-  if (whole.flat().length <= room) return whole.flat();
+  // First the words get shorter, then the clusters that were turned down are left out.
+  const layouts: readonly Layout[] = [layout, { ...layout, most: 1 }, { ...layout, most: 1, isBrief: true }];
+  for (const each of layouts) {
+    const lines = placements.flatMap((placement) => linesOf(placement, each));
+    if (lines.length <= room) return lines;
+  }
   const severity = (placement: WorkloadPlacement): number => bySeverity.indexOf(placementTone(placement));
   const shown: Line[] = [];
   let count = 0;
   for (const placement of placements.toSorted((one, other) => severity(one) - severity(other))) {
-    const lines = linesOf(placement, { ...layout, most: 1 });
+    const lines = linesOf(placement, { ...layout, most: 1, isBrief: true });
     if (shown.length + lines.length > room - 1) break;
     shown.push(...lines);
     count += 1;
@@ -233,9 +253,16 @@ function placementLines({ placements }: BoardState, columns: number, room: numbe
   return [...shown, [span(`   … and ${placements.length - count} more; tmc placement list shows them`, "dim")]];
 }
 
-type Layout = Readonly<{ columns: number; widths: readonly number[] /** Lines for the reason. */; most: number }>;
+type Layout = Readonly<{
+  columns: number;
+  widths: readonly number[];
+  /** Lines for the reason. */
+  most: number;
+  /** Without the clusters that were turned down. */
+  isBrief?: boolean;
+}>;
 
-function linesOf(placement: WorkloadPlacement, { columns, widths, most }: Layout): readonly Line[] {
+function linesOf(placement: WorkloadPlacement, { columns, widths, most, isBrief = false }: Layout): readonly Line[] {
   const tone = placementTone(placement);
   const [name = "", strategy = "", where = ""] = cellsOf(placement);
   const [nameWidth = 0, strategyWidth = 0, whereWidth = 0] = widths;
@@ -256,7 +283,7 @@ function linesOf(placement: WorkloadPlacement, { columns, widths, most }: Layout
   return [
     [...start, span(why, style)],
     ...more.map((text): Line => [span(`${indent}${text}`, style)]),
-    ...(tone === "bad" ? rejectionLines(placement, columns) : []),
+    ...(tone === "bad" && !isBrief ? rejectionLines(placement, columns) : []),
   ];
 }
 

@@ -1,34 +1,23 @@
-import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { KubeClient } from "../../kube/client.ts";
-import { resourceTypes } from "../workspace.ts";
+import type { Clock } from "../../model/clock.ts";
+import { drained, isDrained, uncordoned, writeScheduling } from "../scheduling.ts";
 import type { LocalParts } from "./local-parts.ts";
 
 /** What a person at the board can do to a cluster, by a key. */
 export type Lever = Readonly<{ key: string; does: string; pull: () => Promise<void> }>;
 
-/** The taint that keeps everything away from a cluster. */
-export const drainTaint = { key: "tmc.kcp.io/drained", effect: "NoExecute" } as const;
-
 type LeverOptions = Readonly<{
   parts: LocalParts;
   workspace: KubeClient;
-  /** The registration as it was last seen. */
-  registration: (name: string) => ClusterRegistration | undefined;
+  clock: Clock;
   note: (subject: string, text: string) => void;
 }>;
 
 /** The levers of all clusters: a letter drains one and lets work back in, the capital cuts it off and reconnects it. */
-export function createLevers({ parts, workspace, registration, note }: LeverOptions): readonly Lever[] {
+export function createLevers({ parts, workspace, clock, note }: LeverOptions): readonly Lever[] {
   const cutOff = new Set<string>();
   const toggleDrain = async (name: string): Promise<void> => {
-    const taints = registration(name)?.spec.taints ?? [];
-    const others = taints.filter(({ key }) => key !== drainTaint.key);
-    const wanted = others.length < taints.length ? others : [...others, drainTaint];
-    await workspace.patch(
-      { type: resourceTypes.clusters, name },
-      { type: "merge", body: { spec: { taints: wanted.length === 0 ? null : wanted } } },
-      { fieldManager: "tmc-cli" },
-    );
+    await writeScheduling(workspace, name, (spec) => (isDrained(spec) ? uncordoned(spec) : drained(spec, clock.now())));
   };
   const toggleReachable = async (name: string): Promise<void> => {
     const reachable = cutOff.delete(name);

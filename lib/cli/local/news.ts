@@ -1,5 +1,6 @@
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
+import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { findCondition } from "../../model/condition.ts";
 
 /** Something that happened and that a person may want to read. */
@@ -47,6 +48,22 @@ export function placementNews(
   if (was?.status === is.status && was.message === is.message && had === has) return undefined;
   const moved = had !== "" && had !== has && has !== "" ? `moved from ${had}: ` : "";
   return told(is.status === "True" ? "good" : "bad", `${moved}${is.message}`);
+}
+
+/** What there is to tell about a workload by the record that is kept of it; undefined when nothing is. */
+export function workloadNews(before: WorkloadSync | undefined, after: WorkloadSync | undefined): Told | undefined {
+  const { namespace = "" } = (after ?? before)?.metadata ?? {};
+  const { kind = "", name = "" } = (after ?? before)?.spec.workload ?? {};
+  const told = (tone: Told["tone"], text: string): Told => ({
+    tone,
+    subject: `${namespace}/${name}`,
+    text: `${kind} ${text}`,
+  });
+  if (after === undefined) return told("plain", "has gone from all clusters");
+  const [was, is] = [before, after].map((each) => findCondition(each?.status?.conditions, "Ready"));
+  if (is === undefined || (was?.status === is.status && was.message === is.message)) return undefined;
+  const isBad = (after.status?.clusters ?? []).some(({ state }) => state === "Failed" || state === "Held");
+  return told(is.status === "True" ? "good" : isBad ? "bad" : "plain", is.message);
 }
 
 function readyWords({ status }: ClusterRegistration): string {

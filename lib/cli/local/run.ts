@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
+import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { type Controller, createController } from "../../controller/controller.ts";
+import { recordLane } from "../../kcp/workload-lanes.ts";
 import { delay } from "../../kube/deadline.ts";
 import type { Clock } from "../../model/clock.ts";
 import { createLog } from "../../observe/log.ts";
@@ -13,13 +15,20 @@ import type { CliIo } from "../cli-io.ts";
 import { demoWorkspace } from "../local-world.ts";
 import { formatDocument } from "../output.ts";
 import { type Chronicle, createChronicle } from "./chronicle.ts";
-import { factsDocument, formatFacts, type LocalFacts, missingIn } from "./facts.ts";
+import { factsDocument, formatFacts, type LocalFacts, missingIn, workloadsIn } from "./facts.ts";
+import { followRecords } from "./follow-records.ts";
 import { type KubeconfigFiles, writeKubeconfigs } from "./kubeconfigs.ts";
 import { createLevers } from "./levers.ts";
 import { type LocalParts, startEmbeddedParts } from "./local-parts.ts";
-import type { News } from "./news.ts";
+import { type News, workloadNews } from "./news.ts";
 import { startRealParts } from "./real-parts.ts";
-import { createSamplePlacements, createSampleRegistrations, samplePlacements } from "./samples.ts";
+import {
+  createSampleApplication,
+  createSamplePlacements,
+  createSampleRegistrations,
+  samplePlacements,
+  sampleWorkloads,
+} from "./samples.ts";
 import { formatWelcome, hintsFor } from "./welcome.ts";
 
 export type LocalOptions = Readonly<{ dir?: string; once?: true; real?: true; output: "text" | "json" }>;
@@ -118,14 +127,24 @@ async function runParts(
     log: warnings,
   });
   const chronicle = createChronicle(controller.cache, clock, (news) => onNews(news));
+  const stopFollowing = followRecords({
+    list: () => factsOf(controller).records,
+    clock,
+    onChange: (before, after) => {
+      const told = workloadNews(before, after);
+      if (told !== undefined) chronicle.note(told);
+    },
+  });
   const untilMs = beganMs + (options.real === true ? settleSeconds.real : settleSeconds.embedded) * 1000;
   const running: Running = { parts, files, controller, chronicle, beganMs, untilMs, signal };
   try {
     await controller.start();
     // First the clusters, so that placements have something to choose from.
-    const unready = (): readonly string[] => missingIn(factsOf(controller), { clusters: clusterNames, placements: [] });
+    const unready = (): readonly string[] =>
+      missingIn(factsOf(controller), { clusters: clusterNames, placements: [], workloads: [] });
     const sampled = untilNothingIsMissing(unready, { clock, untilMs, signal })
       .then(() => createSamplePlacements(workspace))
+      .then(() => createSampleApplication(workspace))
       .catch((error: unknown) => {
         if (!signal.aborted) warnings.warn("samples were not created", { error });
       });
@@ -141,6 +160,7 @@ async function runParts(
     }
     await sampled;
   } finally {
+    stopFollowing();
     chronicle.stop();
     await controller.stop();
   }
@@ -152,6 +172,7 @@ async function showOnce(io: CliIo, { output }: LocalOptions, running: Running): 
   const expected = {
     clusters: parts.clusters.map(({ name }) => name),
     placements: samplePlacements.map(({ metadata }) => metadata.name ?? ""),
+    workloads: sampleWorkloads,
   };
   const missing = await untilNothingIsMissing(
     () => {
@@ -207,7 +228,7 @@ async function showOnBoard(io: CliIo, running: Running, show: Show, interrupted:
   const levers = createLevers({
     parts,
     workspace: parts.client.at(`/clusters/${demoWorkspace}`),
-    registration: (name) => factsOf(controller).clusters.find(({ metadata }) => metadata.name === name),
+    clock: io.clock,
     note: (subject, text) => chronicle.note({ tone: "plain", subject, text }),
   });
   const letters = (wanted: (key: string) => boolean): string =>
@@ -226,7 +247,9 @@ async function showOnBoard(io: CliIo, running: Running, show: Show, interrupted:
     workspace: demoWorkspace,
     kcpUrl: parts.kcpUrl,
     sinceMs: beganMs,
-    ...factsOf(controller),
+    clusters: factsOf(controller).clusters,
+    placements: factsOf(controller).placements,
+    workloads: workloadsIn(factsOf(controller)),
     news: chronicle.news,
     queue: {
       depth: controller.queue.depth,
@@ -264,11 +287,14 @@ async function showOnBoard(io: CliIo, running: Running, show: Show, interrupted:
   }
 }
 
-function factsOf({ cache, clusters }: Controller): LocalFacts {
+const none: readonly never[] = [];
+
+function factsOf({ cache, workloads, clusters }: Controller): LocalFacts {
   const cluster = clusters[0]?.name ?? "";
   return {
     // What the server serves of each kind has that kind's form.
     clusters: cache.list("ClusterRegistration", cluster) as readonly unknown[] as readonly ClusterRegistration[],
     placements: cache.list("WorkloadPlacement", cluster) as readonly unknown[] as readonly WorkloadPlacement[],
+    records: (workloads?.list(recordLane.type, cluster) ?? none) as readonly unknown[] as readonly WorkloadSync[],
   };
 }

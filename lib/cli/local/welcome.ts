@@ -12,6 +12,7 @@ export function hintsFor(files: KubeconfigFiles, folder: string): readonly strin
     "",
     `export KUBECONFIG=${shown(files.kcp)}`,
     "kubectl get cr,wp",
+    "npm run tmc -- workload status deployment web -n shop    # where it runs, and how it is there",
     "npm run tmc -- explain training                          # why it is on no cluster, and what would help",
     "npm run tmc -- explain shop --without-cluster east       # what if",
     "kubectl apply -f examples/workload-placement.yaml",

@@ -76,6 +76,10 @@ training   Affinity     <none>     NotReady   72s   NoSuitableClusters   0 of 2 
 Name:                     training
 Strategy:                 Affinity
 capabilityRequirements:   [{"type":"gpu","required":true}]
+deletionPolicy:           Delete
+drift:                    Revert
+adoption:                 Never
+customResources:          Require
 Status:                   NotReady
 Reason:                   NoSuitableClusters: 0 of 2 clusters fit: 2 CapabilityMissing
 Since:                    12s

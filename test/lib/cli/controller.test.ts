@@ -1,30 +1,18 @@
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { customResourceDefinition } from "../../../lib/api/crd.ts";
 import { kinds } from "../../../lib/api/kinds.ts";
+import { settingsOf } from "../../../lib/cli/run-controller.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
-import type { ControllerOptions } from "../../../lib/controller/controller.ts";
+import { parseControllerFlags } from "../../../lib/controller/options.ts";
 import { waitUntil } from "../../../lib/kcp/wait.ts";
 import { createHttpsTransport } from "../../../lib/kube/https-transport.ts";
 import { parseKubeconfig } from "../../../lib/kube/kubeconfig.ts";
 import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
 import { type Outcome, startTestWorkspace, type TestWorkspace, tmc } from "./support.ts";
-
-/** What controllers were made with; they are the real ones otherwise. */
-const made = vi.hoisted((): { options: ControllerOptions[] } => ({ options: [] }));
-vi.mock(import("../../../lib/controller/controller.ts"), async (original) => {
-  const module = await original();
-  return {
-    ...module,
-    createController: (options) => {
-      made.options.push(options);
-      return module.createController(options);
-    },
-  };
-});
 
 let workspace: TestWorkspace;
 beforeAll(async () => {
@@ -155,14 +143,22 @@ describe("tmc controller", () => {
     expect(err).toContain('"message":"kubeconfig cannot be read","name":"west","path":"/does/not/exist"');
   });
 
-  it("hands its options to the controller", async () => {
-    made.options.length = 0;
-    const interrupted = Promise.resolve();
-    const flags = "--workspace root:demo --worker-count 7 --resync-period 1m30s --heartbeat-interval 5s";
-    await tmc(["controller", "--kcp-kubeconfig", workspace.kubeconfig, ...fixed, ...flags.split(" ")], { interrupted });
-    expect(made.options).toMatchObject([
-      { workspaces: ["root:demo"], settings: { workers: 7, resyncSeconds: 90, heartbeatSeconds: 5 } },
-    ]);
+  it("hands its options to the controller", () => {
+    const config = parseControllerFlags({
+      kcpKubeconfig: "kcp.kubeconfig",
+      workspace: ["root:demo"],
+      clusterKubeconfigs: ["none"],
+      workerCount: "7",
+      resyncPeriod: "1m30s",
+      heartbeatInterval: "5s",
+      tenantConcurrency: "3",
+    });
+    expect(settingsOf(config)).toMatchObject({
+      workers: 7,
+      resyncSeconds: 90,
+      heartbeatSeconds: 5,
+      tenantConcurrency: 3,
+    });
   });
 
   it("takes a plain cluster with our kinds as its hub", async () => {

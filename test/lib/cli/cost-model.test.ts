@@ -66,6 +66,10 @@ describe("the cost of a month", () => {
     expect(estimateCost(input({ clusters })).alwaysOn.map((part) => Math.round(part.dollars))).toEqual(dollars);
   });
 
+  test("workloads are looked at by each resync as clusters are", () => {
+    expect(dollarsOf({ clusters: 10, workloads: 990 }, "resync")).toBeCloseTo(dollarsOf({ clusters: 1_000 }, "resync"));
+  });
+
   test("nothing to do costs what is there: relays, polls, logs, metrics", () => {
     const { parts } = estimateCost(input({ clusters: 0, eventsPerSecond: 0 }));
     expect(parts.filter(({ dollars }) => dollars > 0).map(({ name }) => name)).toEqual([

@@ -76,7 +76,8 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
 
   it.each<[string, string[]]>([
     ["tmc clu", ["cluster"]],
-    ["tmc cluster un", ["unregister"]],
+    ["tmc cluster unr", ["unregister"]],
+    ["tmc cluster un", ["unregister", "uncordon"]],
     ["tmc cluster register east --loc", ["--location"]],
     ["tmc completion ", ["bash", "zsh", "fish", "--help"]],
     ["tmc placement --help", ["--help"]],

@@ -45,6 +45,11 @@ describe("the relay's manifests", () => {
       kubeconfig: { secret: "tmc/kcp" },
       workspaces: ["root:a", "root:b"],
       workQueueUrl: url,
+      tenantEventsPerSecond: 100,
+      sync: true,
+      watchClusters: false,
+      allowedEndpoints: [],
+      credentialProviders: ["eks", "secretsmanager", "kcp-secret"],
       metricsPort: 8080,
       healthPort: 8081,
     });

@@ -15,6 +15,7 @@ function aBoard() {
     sinceMs,
     clusters: [],
     placements: [],
+    workloads: [],
     news: [],
     queue: { depth: 0, inFlight: 0, waiting: 0, failing: 0, setAside: 0 },
     hints: ["a hint"],

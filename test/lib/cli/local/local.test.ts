@@ -31,10 +31,24 @@ describe("tmc local --once", () => {
         { name: "west", location: "us-west-2", ready: "True", reason: "ClusterReady" },
       ],
       placements: [
-        { name: "edge", strategy: "Spread", selectedClusters: ["east", "west"], ready: "True", settled: true },
+        { name: "api", strategy: "RoundRobin", ready: "True" },
         { name: "reports", strategy: "Affinity", selectedClusters: ["west"], ready: "True" },
-        { name: "shop", strategy: "RoundRobin", ready: "True" },
+        { name: "shop", strategy: "Spread", selectedClusters: ["east", "west"], ready: "True", settled: true },
         { name: "training", strategy: "Affinity", selectedClusters: [], reason: "NoSuitableClusters", settled: true },
+      ],
+      workloads: [
+        {
+          namespace: "shop",
+          kind: "Deployment",
+          name: "web",
+          ready: true,
+          replicas: { desired: 3, ready: 3 },
+          clusters: [
+            { name: "east", state: "Ready", desired: 2, ready: 2 },
+            { name: "west", state: "Ready", desired: 1, ready: 1 },
+          ],
+        },
+        { kind: "Service", name: "web", ready: true },
       ],
     });
     for (const { decisions } of facts.placements) expect(decisions).toHaveLength(2);
@@ -77,10 +91,12 @@ describe("tmc local", () => {
   it("tells the same as a line of JSON each when asked to", () =>
     inFolder(async (dir) => {
       const interrupt = Promise.withResolvers<void>();
+      let printed = "";
       const { code, out } = await tmc(["local", "--dir", dir, "-o", "json"], {
         interrupted: interrupt.promise,
         onPrint: (text) => {
-          if (text.includes('"training"')) interrupt.resolve();
+          printed += text;
+          if (printed.includes("Deployment ready on 2 of 2") && printed.includes('"training"')) interrupt.resolve();
         },
       });
       expect(code).toBe(0);
@@ -88,7 +104,7 @@ describe("tmc local", () => {
         .trim()
         .split("\n")
         .map((line) => JSON.parse(line).subject);
-      expect(new Set(subjects)).toEqual(new Set(["east", "west", "shop", "edge", "reports", "training"]));
+      expect(new Set(subjects)).toEqual(new Set(["east", "west", "shop", "shop/web", "api", "reports", "training"]));
     }));
 
   it("draws the board on a terminal, obeys keys, and gives the terminal back", () =>
