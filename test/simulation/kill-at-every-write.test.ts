@@ -1,52 +1,32 @@
 import { expect, test } from "vitest";
-import type { Input, Scenario, Step } from "./scenario.ts";
+import { dieAtWrites, placing, runUndisturbed, syncing } from "./kill-at-every-write.ts";
 import { startServers } from "./servers.ts";
-import { runScenario, violationsOf } from "./simulate.ts";
-import type { RegistrationWish } from "./wishes.ts";
-
-const wish = (cluster: RegistrationWish["cluster"], wayIn: RegistrationWish["wayIn"]): RegistrationWish => ({
-  cluster,
-  wayIn,
-  labels: {},
-  spec: { location: "us-west-2" },
-});
-const at = (seconds: number, input: Input): Step => ({ atMs: seconds * 1000, input });
-
-/** A little of everything that makes a controller write. */
-const steps: readonly Step[] = [
-  at(0, { kind: "register", tenant: 0, name: "east", wish: wish("c0", "operator") }),
-  at(0, { kind: "register", tenant: 0, name: "west", wish: wish("c1", "token") }),
-  at(0, { kind: "place", tenant: 0, name: "web", wish: { annotations: {}, spec: { strategy: "Spread" } } }),
-  at(1, { kind: "place", tenant: 0, name: "one", wish: { annotations: {}, spec: { strategy: "RoundRobin" } } }),
-  at(5, { kind: "secret", tenant: 0, name: "west", content: "two" }),
-  at(10, { kind: "cluster", cluster: "c0", state: "refuse" }),
-  at(110, { kind: "cluster", cluster: "c0", state: "up" }),
-  at(120, { kind: "unregister", tenant: 0, name: "west" }),
-];
-const scenario: Scenario = {
-  seed: 1,
-  steps,
-  endMs: 130_000,
-  finalStates: { c0: "up", c1: "up", c2: "up", c3: "up" },
-  ending: "as-is",
-  restMs: 0,
-  settings: { workers: 2, heartbeatWriteSeconds: 3600, resyncSeconds: 60 },
-};
 
 test("a controller that dies at any of its writes leaves a world that ends in the same place", {
   timeout: 120_000,
 }, async () => {
   const servers = await startServers();
-  const oracle = await runScenario(scenario, { servers }, "without faults");
-  const whole = await runScenario(scenario, { servers }, "with faults");
-  expect(violationsOf(oracle, whole)).toEqual([]);
+  const { oracle, whole } = await runUndisturbed(placing, servers);
+  expect(whole.violations).toEqual([]);
   expect(whole.writes).toBeGreaterThan(15);
+  const writes = Array.from({ length: whole.writes }, (_, index) => index + 1);
+  for await (const { nth, when, violations } of dieAtWrites(placing, { servers, oracle, writes })) {
+    expect(violations, `killed ${when} write ${nth}`).toEqual([]);
+  }
+});
 
-  for (let nth = 1; nth <= whole.writes; nth++) {
-    for (const when of ["before", "after"] as const) {
-      const death: Step = { atMs: 0, fault: { kind: "kill-at-write", nth, when, restartAfterMs: 1_000 } };
-      const found = await runScenario({ ...scenario, steps: [death, ...steps] }, { servers }, "with faults");
-      expect(violationsOf(oracle, found), `killed ${when} write ${nth}`).toEqual([]);
-    }
+/** So many of the writes, evenly over the whole run; `npm run simulate -- --kill-at-every-write` takes all of them. */
+const samples = 3;
+
+test("so does one that puts twenty workloads on three clusters", { timeout: 180_000 }, async () => {
+  const servers = await startServers();
+  const { oracle, whole } = await runUndisturbed(syncing, servers);
+  expect(whole.violations).toEqual([]);
+  expect(oracle.sync.size).toBeGreaterThan(15);
+  expect(whole.writes).toBeGreaterThan(200);
+  const step = Math.floor(whole.writes / samples);
+  const writes = Array.from({ length: samples }, (_, index) => 1 + index * step + (index % 3));
+  for await (const { nth, when, violations } of dieAtWrites(syncing, { servers, oracle, writes })) {
+    expect(violations, `killed ${when} write ${nth}`).toEqual([]);
   }
 });

@@ -1,6 +1,8 @@
-// npm run simulate -- --seeds 5000 --from 1 --jobs 2, or --seed 1234 --verbose to see one of them again.
+// npm run simulate -- --seeds 5000 --from 1 --jobs 2, or --seed 1234 --verbose to see one of them again;
+// --kill-at-every-write runs no seeds but one scenario as often as its controller can die.
 import { parseArgs } from "node:util";
 import { runSeeds } from "./jobs.ts";
+import { dieAtWrites, runUndisturbed, syncing } from "./kill-at-every-write.ts";
 import { formatFailure } from "./report.ts";
 import { startServers } from "./servers.ts";
 import { simulate } from "./simulate.ts";
@@ -15,6 +17,9 @@ function readOptions() {
       jobs: { type: "string", default: "2" },
       seed: { type: "string" },
       verbose: { type: "boolean", default: false },
+      "kill-at-every-write": { type: "boolean", default: false },
+      /** Only every so many of the writes. */
+      every: { type: "string", default: "1" },
     },
   });
   const problems: string[] = [];
@@ -28,6 +33,8 @@ function readOptions() {
     jobs: Math.max(1, whole("jobs", values.jobs)),
     seed: values.seed === undefined ? undefined : whole("seed", values.seed),
     verbose: values.verbose,
+    killsAtWrites: values["kill-at-every-write"],
+    every: Math.max(1, whole("every", values.every)),
   };
   if (problems.length > 0) throw new Error(problems.join("; "));
   return read;
@@ -40,6 +47,27 @@ async function replay(seed: number, verbose: boolean): Promise<boolean> {
   const isGood = result.violations.length === 0;
   console.log(isGood ? `seed ${seed}: all laws hold (${result.digest})` : formatFailure(result));
   return isGood;
+}
+
+/** Has a controller die before and after every write of one scenario. */
+async function killAtEveryWrite({ from, every }: Readonly<{ from: number; every: number }>): Promise<boolean> {
+  const servers = await startServers();
+  const { oracle, whole } = await runUndisturbed(syncing, servers);
+  const writes = Array.from({ length: whole.writes }, (_, index) => index + 1).filter(
+    (nth) => nth >= from && (nth - from) % every === 0,
+  );
+  console.log(`${whole.writes} writes, ${2 * writes.length} deaths, ${whole.violations.length} failures without any`);
+  for (const { message } of whole.violations) console.log(`  ${message}`);
+  let failed = whole.violations.length;
+  for await (const { nth, when, violations } of dieAtWrites(syncing, { servers, oracle, writes })) {
+    if (violations.length === 0) continue;
+    failed += 1;
+    console.log(
+      `killed ${when} write ${nth}: ${violations.map(({ law, message }) => `law ${law}: ${message}`).join("; ")}`,
+    );
+  }
+  console.log(`${failed} failed`);
+  return failed === 0;
 }
 
 async function runMany({
@@ -80,7 +108,11 @@ async function runMany({
 
 try {
   const options = readOptions();
-  const isGood = await (options.seed === undefined ? runMany(options) : replay(options.seed, options.verbose));
+  const isGood = await (options.killsAtWrites
+    ? killAtEveryWrite(options)
+    : options.seed === undefined
+      ? runMany(options)
+      : replay(options.seed, options.verbose));
   if (!isGood) process.exitCode = 1;
 } catch (error) {
   console.error(`simulate: ${error instanceof Error ? error.message : String(error)}`);

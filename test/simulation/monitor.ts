@@ -1,15 +1,22 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
+import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import type { ControllerSettings } from "../../lib/controller/settings.ts";
 import type { Change } from "../../lib/embedded/store.ts";
 import type { TransportRequest } from "../../lib/kube/transport.ts";
 import { findCondition } from "../../lib/model/condition.ts";
-import { formatKey, type ObjectKey } from "../../lib/model/key.ts";
+import { formatKey, type ObjectKey, workloadKey } from "../../lib/model/key.ts";
+import type { KubeObject } from "../../lib/model/kube-object.ts";
 import type { WorkItem } from "../../lib/queue/work-queue.ts";
 import { clusterFinalizer } from "../../lib/registration/reconcile.ts";
+import { syncFinalizer } from "../../lib/sync/record.ts";
+import { workloadKindsWith } from "../../lib/sync/workload-kinds.ts";
 import { type Cause, causes } from "./cause.ts";
+import { type ClusterMonitor, createClusterMonitor, isLaneRequest, readyReplicasOf } from "./cluster-monitor.ts";
+import { copiesOn } from "./copies.ts";
 import { type Servers, startMs, tokensOf } from "./servers.ts";
+import { createTruth, idOf, type Truth } from "./truth.ts";
 
 /** A law that was broken, by its number; 0 for what no law need say. */
 export type Violation = Readonly<{ law: number; atMs: number; message: string }>;
@@ -17,6 +24,8 @@ export type Violation = Readonly<{ law: number; atMs: number; message: string }>
 /** Watches a run from its first moment for whatever no moment may show. */
 export interface Monitor {
   readonly violations: readonly Violation[];
+  readonly truth: Truth;
+  readonly clusters: ClusterMonitor;
   broken(law: number, message: string): void;
   /** The user has deleted this object. */
   mayGo(uid: string): void;
@@ -46,6 +55,8 @@ export interface Rest {
   readonly writes: readonly string[];
   /** Works that asked a cluster anything, by the registration's key. */
   readonly probes: ReadonlyMap<string, number>;
+  /** What was asked of kcp and of clusters for workloads, by the workload's key. */
+  readonly reads: ReadonlyMap<string, readonly string[]>;
 }
 
 type Success = Readonly<{ process: string; atMs: number }>;
@@ -64,7 +75,7 @@ export function createMonitor({
   const mayGo = new Set<string>();
   const everSeen = new Set<string>();
   const successes = new Map<string, Success[]>();
-  let rest: { writes: string[]; probing: Map<string, Set<unknown>> } | undefined;
+  let rest: { writes: string[]; probing: Map<string, Set<unknown>>; reads: Map<string, string[]> } | undefined;
   let neighbour: { tenant: string; works: WorkItem[] } | undefined;
   const nowMs = (): number => servers.clock.now();
 
@@ -96,14 +107,102 @@ export function createMonitor({
     }
   };
 
+  const truth = createTruth(nowMs);
+  const clusters = createClusterMonitor({
+    servers,
+    truth,
+    log,
+    broken,
+    onWrite: (text) => rest?.writes.push(text),
+  });
+  const noteRead = (key: WorkItem["key"], text: string): void => {
+    if (rest === undefined || key.kind !== "Workload") return;
+    const reads = rest.reads.get(formatKey(key)) ?? [];
+    rest.reads.set(formatKey(key), reads);
+    reads.push(text);
+  };
+
+  /** Workloads belong to their owners: controllers write status and one finalizer, and let go when no copy is left. */
+  const checkWorkload = (change: Change, cause: Cause | undefined): void => {
+    const { type, key, object, previous } = change;
+    const id = idOf(object);
+    const text = `${key.cluster}/${id}`;
+    const { uid = "", deletionTimestamp, finalizers = [] } = object.metadata;
+    if (type === "DELETED" && !mayGo.has(uid)) broken(3, `${text} is gone, and nobody has deleted it`);
+    if (deletionTimestamp !== undefined && !mayGo.has(uid)) broken(3, `${text} is being deleted by nobody`);
+    if (cause === undefined) return;
+    log(`${type} ${text} ${finalizers.join(",")} ${JSON.stringify(withoutChance(object.status))}`);
+    if (!isDeepStrictEqual(saidOf(object), previous && saidOf(previous))) {
+      broken(3, `${text}: what its owner says was changed`);
+    }
+    const isLetGo =
+      previous?.metadata.finalizers?.includes(syncFinalizer) === true && !finalizers.includes(syncFinalizer);
+    if (isLetGo) checkLetGo(key.cluster, id);
+    const ready = readyReplicasOf(object);
+    if (ready <= readyReplicasOf(previous ?? object) && type !== "ADDED") return;
+    const most = [...servers.clusters.keys()].reduce((sum, name) => sum + clusters.mostReady(key.cluster, id, name), 0);
+    if (ready > most)
+      broken(5, `${text}: ${ready} replicas are said to be ready, clusters never said more than ${most}`);
+  };
+  const checkLetGo = (tenant: string, id: string): void => {
+    const { registrations: known, records } = truth.of(tenant);
+    if (records.get(id)?.spec.deleted === true) return;
+    for (const name of known.keys()) {
+      const physicalName = truth.physicalOf(tenant, name) ?? "";
+      const physical = servers.clusters.get(physicalName);
+      // A registration that went before it could be asked leaves what is there, and who comes back does not know of it.
+      const isKnown = physical !== undefined && !clusters.isAbandoned(tenant, physicalName);
+      const left = isKnown ? copiesOn(physical, tenant) : [];
+      for (const copy of left) {
+        const isIts = `${copy.kind}/${copy.namespace}/${copy.name}` === id && copy.registration === name;
+        if (isIts) broken(3, `${tenant}/${id} was let go while ${name} has a copy`);
+      }
+    }
+  };
+  const checkRecord = (change: Change, cause: Cause | undefined): void => {
+    const { type, key, object } = change;
+    const { spec, status } = object as unknown as WorkloadSync; // the server holds it to the kind's schema
+    const id = `${spec.workload.kind}/${key.namespace}/${spec.workload.name}`;
+    if (cause === undefined) return;
+    const states = status?.clusters?.map(({ name, state, reason, ready }) => [name, state, reason, ready]) ?? [];
+    log(
+      `${type} record of ${key.cluster}/${id} ${JSON.stringify([spec.placement, spec.clusters, spec.references, states])}`,
+    );
+    for (const { name, ready = 0, state } of status?.clusters ?? []) {
+      const most = clusters.mostReady(key.cluster, id, truth.physicalOf(key.cluster, name) ?? "");
+      if (state !== "Leaving" && ready > most) {
+        broken(
+          5,
+          `${key.cluster}/${id}: ${ready} replicas are said to be ready on ${name}, which never said more than ${most}`,
+        );
+      }
+    }
+  };
+
   const onChange = (change: Change): void => {
     const { type, key, object, previous } = change;
     const { kind } = object;
     const cause = causes.getStore();
     if (!servers.tenants.includes(key.cluster)) return;
+    truth.take(change);
+    const served = workloadTypesByKind.get(kind);
+    if (served !== undefined) {
+      everSeen.add(formatKey(workloadKey(key.cluster, { type: served, namespace: key.namespace, name: key.name })));
+    }
     if (kind !== "ClusterRegistration" && kind !== "WorkloadPlacement") {
-      if (cause !== undefined) broken(3, `${cause.process.name} wrote ${kind} ${key.cluster}/${key.name}`);
+      if (kind === "Deployment" || kind === "Service") checkWorkload(change, cause);
+      else if (kind === "WorkloadSync") checkRecord(change, cause);
+      else if (kind !== "Event" && cause !== undefined) {
+        broken(3, `${cause.process.name} wrote ${kind} ${key.cluster}/${key.name}`);
+      }
+      if (kind !== "Event" && cause?.work !== undefined && cause.work.item.key.cluster !== key.cluster) {
+        broken(4, `${kind} ${key.cluster}/${key.name} was written for ${formatKey(cause.work.item.key)}`);
+      }
+      rest?.writes.push(`${type} ${kind} ${key.cluster}/${key.name} ${differenceOf(change)}`);
       return;
+    }
+    if (kind === "ClusterRegistration" && type === "DELETED") {
+      clusters.registrationGone(key.cluster, truth.physicalOf(key.cluster, key.name) ?? "");
     }
     const objectKey: ObjectKey = { cluster: key.cluster, kind, name: key.name };
     const text = formatKey(objectKey);
@@ -141,33 +240,54 @@ export function createMonitor({
     return isDeepStrictEqual(withoutTimes(now), withoutTimes(before)) && age >= settings.heartbeatWriteSeconds * 1000;
   };
   const unsubscribe = servers.kcp.store.subscribe(onChange);
+  for (const type of workloadTypesByKind.values()) {
+    if (type.group !== "") continue;
+    for (const tenant of servers.tenants) {
+      for (const { metadata } of servers.kcp.store.list(type.plural, { cluster: tenant })) {
+        const { namespace = "", name = "" } = metadata;
+        everSeen.add(formatKey(workloadKey(tenant, { type, namespace, name })));
+      }
+    }
+  }
 
   return {
     violations,
     broken,
+    truth,
+    clusters,
     mayGo: (uid) => {
       mayGo.add(uid);
     },
     kcpRequest: ({ method, path }, cause) => {
       const [, where = ""] = /^\/clusters\/([^/]+)\//.exec(path) ?? [];
       const key = cause?.work?.item.key;
-      if (key !== undefined && key.cluster !== where) broken(4, `${method} ${path} was sent for ${formatKey(key)}`);
+      // Events are told two at a time, so whoever is done tells the next one's.
+      const isTold = method !== "DELETE" && /\/events[/?]/.test(path);
+      if (key !== undefined && key.cluster !== where && !isTold)
+        broken(4, `${method} ${path} was sent for ${formatKey(key)}`);
       if (method !== "GET" && key === undefined) broken(4, `${method} ${path} was sent for no key`);
-      if (method === "DELETE" || method === "POST")
+      const isOwnKind = method === "POST" && key?.kind === "Workload" && /\/(workloadsyncs|events)(\?|$)/.test(path);
+      if (method === "DELETE" || (method === "POST" && !isOwnKind))
         broken(3, `${method} ${path}: controllers only write status and finalizers`);
+      // Watches of clusters, too, read credentials, and go on in the name of who wanted them first.
+      const isCredential = path.includes("/namespaces/default/secrets/");
+      if (key !== undefined && !isCredential) noteRead(key, `${method} ${path}`);
       const isOwn = servers.tenants.includes(where) || /\/logicalclusters\/cluster$/.test(path);
       if (!isOwn) broken(4, `${method} ${path} goes to no tenant`);
     },
-    clusterRequest: ({ headers, path }, cause, key) => {
+    clusterRequest: (request, cause, key) => {
+      const { headers, path } = request;
       const own = cause?.work?.item.key;
-      if (own === undefined || formatKey(own) !== formatKey(key)) {
-        broken(4, `${path} was asked of ${formatKey(key)} for ${own === undefined ? "no key" : formatKey(own)}`);
-      }
+      clusters.request(request, cause, key);
       const others = servers.tenants.flatMap((tenant, index) => (tenant === key.cluster ? [] : tokensOf(index)));
       if (others.includes((headers.authorization ?? "").replace("Bearer ", ""))) {
         broken(4, `${path} was asked of ${formatKey(key)} with another tenant's token`);
       }
       if (rest === undefined) return;
+      if (own?.kind === "Workload") {
+        if (!isLaneRequest(request)) noteRead(own, `${request.method} ${path} of ${key.name}`);
+        return;
+      }
       const works = rest.probing.get(formatKey(key)) ?? new Set();
       rest.probing.set(formatKey(key), works.add(cause?.work));
     },
@@ -192,10 +312,11 @@ export function createMonitor({
     stoppedWithTimers: (name, timers) => broken(0, `${name} has stopped and still holds ${timers} timers`),
     lastSuccessMs: (key) => successes.get(formatKey(key))?.at(-1)?.atMs,
     beginRest: () => {
-      const begun = { writes: [], probing: new Map<string, Set<unknown>>() };
+      const begun = { writes: [], probing: new Map<string, Set<unknown>>(), reads: new Map<string, string[]>() };
       rest = begun;
       return {
         writes: begun.writes,
+        reads: begun.reads,
         get probes() {
           return new Map([...begun.probing].map(([key, works]) => [key, works.size]));
         },
@@ -207,7 +328,10 @@ export function createMonitor({
       neighbour = begun;
       return () => begun.works;
     },
-    end: unsubscribe,
+    end: () => {
+      unsubscribe();
+      clusters.end();
+    },
   };
 }
 
@@ -221,7 +345,29 @@ function withoutTimes({ metadata, spec, status = {} }: ClusterRegistration): obj
   return { metadata: kept, spec, status: rest };
 }
 
+/** The types of which keys of workloads are sent. */
+const workloadTypesByKind = new Map(workloadKindsWith().map(({ kind, type }) => [kind, type]));
+
+/** What the owner of a workload says. */
+function saidOf({ spec, metadata }: KubeObject): object {
+  const { labels, annotations, finalizers = [] } = metadata;
+  return { spec, labels, annotations, finalizers: finalizers.filter((each) => each !== syncFinalizer) };
+}
+
+/** Without what servers number as they go. */
+function withoutChance(status: unknown): unknown {
+  const { observedGeneration: _, ...rest } = (status ?? {}) as Readonly<Record<string, unknown>>;
+  return rest;
+}
+
+/** Servers go on counting from run to run, so versions differ where nothing else does. */
+function textOf(status: unknown): string {
+  return (
+    JSON.stringify(status, (name, value: unknown) => (name === "marker" || name === "references" ? "…" : value)) ?? ""
+  );
+}
+
 function differenceOf({ object, previous }: Change): string {
-  const [now, before] = [JSON.stringify(object.status), JSON.stringify(previous?.status)];
+  const [now, before] = [textOf(object.status), textOf(previous?.status)];
   return now === before ? "not its status" : `status ${before} → ${now}`;
 }

@@ -6,6 +6,7 @@ import { decide } from "../../lib/placement/decide.ts";
 import { clusterFacts } from "../../lib/placement/facts.ts";
 import { placements, registrations } from "../lib/kcp/tenants.ts";
 import type { Servers } from "./servers.ts";
+import { sortedJson } from "./sorted-json.ts";
 
 /** What is in the store at one moment, tenant by tenant. */
 export type Snapshot = Readonly<{
@@ -47,7 +48,7 @@ export function outcomeOf({ tenants, atMs }: Snapshot, { causesLag }: Readonly<{
       const isReady = findCondition(status?.conditions, "Ready")?.status === "True";
       outcome.set(
         `${cluster}/${metadata.name} (registration)`,
-        JSON.stringify({
+        sortedJson({
           ready: causesLag ? readyOf(status?.conditions).replace(probedReasons, "False") : readyOf(status?.conditions),
           finalizers: metadata.finalizers ?? [],
           isDeleting: metadata.deletionTimestamp !== undefined,
@@ -65,7 +66,7 @@ export function outcomeOf({ tenants, atMs }: Snapshot, { causesLag }: Readonly<{
       const { status: _, ...fresh } = placement;
       outcome.set(
         `${cluster}/${metadata.name} (placement)`,
-        JSON.stringify({
+        sortedJson({
           spec,
           isObserved: status?.observedGeneration === metadata.generation,
           // What it remembers may differ from run to run and be right in both; what it would say anew may not.

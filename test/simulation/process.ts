@@ -22,11 +22,11 @@ export interface SimProcess {
   kill(): void;
   /** Asks it to end, as SIGTERM does; it is gone when it has drained. */
   terminate(): void;
-  /** Has it die at one of its next writes to kcp: before the request leaves, or once the server has acted on it. */
+  /** Has it die at one of its next writes, to kcp or to a cluster: before the request leaves, or once the server has acted on it. */
   dieAtWrite(nth: number, when: "before" | "after"): void;
   /** Takes that back. */
   spare(): void;
-  /** How many writes it has sent to kcp. */
+  /** How many writes it has sent, to kcp and to clusters. */
   readonly writes: number;
   /** Timers that it still holds. */
   readonly timers: number;
@@ -104,13 +104,17 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
       watchLagMs: () => (weather.wire.watchLagMs > 0 ? dice.next() * weather.wire.watchLagMs : 0),
       arrivesAnyway: () => dice.chance(0.5),
     });
+  /** Counts a request that writes, and says whether it is the one to die at. */
+  const deathAt = ({ method }: TransportRequest): "before" | "after" | undefined => {
+    if (method === "GET") return undefined;
+    writes += 1;
+    return death?.atWrite === writes ? death.when : undefined;
+  };
   const kcpWire = wireTo(servers.kcp.transport(controllerToken), {
     sending: (request, cause) => {
       world.log(`${name} ${request.method} ${withoutVersion(request.path)}`);
       monitor.kcpRequest(request, cause);
-      if (request.method === "GET") return undefined;
-      writes += 1;
-      return death?.atWrite === writes ? death.when : undefined;
+      return deathAt(request);
     },
     answered: (request, status) => {
       world.log(`${name} ${status ?? "no answer"} ${request.method} ${withoutVersion(request.path)}`);
@@ -121,11 +125,15 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
     if (cluster === undefined) throw new Error(`simulation: there is no cluster ${physical}`);
     const wire = wireTo(withSmallDiscovery(cluster.transport()), {
       sending: (request, cause) => {
+        if (request.method !== "GET") {
+          world.log(`${name} ${request.method} ${physical}${request.path} for ${key.cluster}/${key.name}`);
+        }
         monitor.clusterRequest(request, cause, key);
-        return undefined;
+        return deathAt(request);
       },
       answered: (request, status, cause) => {
-        world.log(`${name} ${status ?? "no answer"} ${physical}${request.path} for ${key.cluster}/${key.name}`);
+        const what = `${request.method} ${physical}${withoutVersion(request.path)}`;
+        world.log(`${name} ${status ?? "no answer"} ${what} for ${key.cluster}/${key.name}`);
         monitor.clusterAnswer(request, { status, cause, key });
       },
     });
@@ -248,6 +256,7 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
           return causes.run({ process, work: { item } }, async () => {
             const next = await work(item, signal);
             await sabotage?.afterWork?.(item, client, servers.tenants);
+            sabotage?.onClusters?.(item, servers.clusters, servers.tenants);
             return next;
           });
         }, options)) satisfies Controller["queue"]["run"],

@@ -1,3 +1,4 @@
+import type { EmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
 import type { KubeClient } from "../../lib/kube/client.ts";
 import type { Transport } from "../../lib/kube/transport.ts";
 import type { WorkItem } from "../../lib/queue/work-queue.ts";
@@ -8,6 +9,8 @@ export type Sabotage = Readonly<{
   keys?: (items: readonly WorkItem[], tenants: readonly string[]) => readonly WorkItem[];
   /** What the controller does after each piece of work. */
   afterWork?: (item: WorkItem, client: KubeClient, tenants: readonly string[]) => Promise<void>;
+  /** What it does on clusters after each piece of work. */
+  onClusters?: (item: WorkItem, clusters: ReadonlyMap<string, EmbeddedCluster>, tenants: readonly string[]) => void;
   /** Stands between the controller and the wire to a cluster. */
   clusterTransport?: (wire: Transport) => Transport;
 }>;

@@ -1,7 +1,17 @@
 import type { FaultRule } from "../../lib/embedded/faults.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
-import { type Physical, physicalNames, tenantPaths } from "./servers.ts";
+import { type Physical, physicalNames, tenantPaths, type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
 import { aPlacementWish, aRegistrationWish, type PlacementWish, type RegistrationWish } from "./wishes.ts";
+import {
+  aCompanionWish,
+  aDeploymentWish,
+  aServiceWish,
+  companionNames,
+  deploymentNames,
+  serviceNames,
+  type WorkloadKind,
+  type WorkloadWish,
+} from "./workload-wishes.ts";
 
 /** How a cluster is; all but "up" end in a registration that is not Ready. */
 export const clusterStates = ["up", "slow", "refuse", "hang", "stuck", "broken"] as const;
@@ -22,7 +32,22 @@ export type Input =
   | Readonly<{ kind: "place"; tenant: number; name: string; wish: PlacementWish }>
   | Readonly<{ kind: "unplace"; tenant: number; name: string }>
   | Readonly<{ kind: "secret"; tenant: number; name: string; content: SecretContent }>
-  | Readonly<{ kind: "cluster"; cluster: Physical; state: ClusterState }>;
+  | Readonly<{ kind: "apply"; tenant: number; name: string; wish: WorkloadWish }>
+  | Readonly<{ kind: "apply-anew"; tenant: number; name: string; wish: WorkloadWish }>
+  | Readonly<{ kind: "remove"; tenant: number; name: string; of: WorkloadKind; namespace: WorkloadNamespace }>
+  | Readonly<{ kind: "cluster"; cluster: Physical; state: ClusterState }>
+  | Readonly<{ kind: "hand"; cluster: Physical; tenant: number; deed: Deed }>;
+
+/** What somebody does on a cluster, in the namespace that a tenant's namespace has there; nothing where that is not to be found. */
+export type Deed = Readonly<{ namespace: WorkloadNamespace; name: string }> &
+  (
+    | Readonly<{ do: "scale"; replicas: number }>
+    | Readonly<{ do: "change" | "delete"; of: WorkloadKind }>
+    /** Takes TMC's marks off a copy. */
+    | Readonly<{ do: "unmark"; of: WorkloadKind }>
+    /** Makes something of that name, unless there is something. */
+    | Readonly<{ do: "squat" | "leave"; of: WorkloadKind }>
+  );
 
 /** What must leave no trace. */
 export type Fault =
@@ -59,20 +84,29 @@ export type Scenario = Readonly<{
   /** How long nobody does anything in the end, to see whether anything still happens. */
   restMs: number;
   settings: Readonly<{ workers: number; heartbeatWriteSeconds: number; resyncSeconds: number }>;
+  /** How many copies may always leave at once. */
+  alwaysAllowed: number;
+  /** Whether several registrations of a tenant may stand for one cluster; what is there then depends on who came first. */
+  isCrowded: boolean;
 }>;
 
 const names = ["east", "west", "north", "south"] as const;
+
+const placementNames = Array.from({ length: 12 }, (_, index) => `p${index}`);
 
 /** What the generator remembers, so that its steps make sense. */
 type Model = {
   readonly registrations: Map<string, RegistrationWish>[];
   readonly placements: Set<string>[];
+  /** For which cluster a tenant's registration of a name stands, however often it is made. */
+  readonly physical: ReadonlyMap<string, Physical>[];
 };
 
 /** Makes the scenario of a seed: who is there, what happens when, and how it ends. */
 export function generateScenario(seed: number): Scenario {
   const seeded = createSeeded(seed).fork("scenario");
-  const model: Model = { registrations: [], placements: [] };
+  const model: Model = { registrations: [], placements: [], physical: [] };
+  const isCrowded = seeded.chance(0.12);
   const steps: Step[] = [];
   let atMs = 0;
   const add = (step: Readonly<{ input: Input }> | Readonly<{ fault: Fault }>): void => {
@@ -80,18 +114,24 @@ export function generateScenario(seed: number): Scenario {
   };
 
   for (const _ of tenantPaths) {
+    const dealt = seeded.shuffled(physicalNames);
+    const physical = new Map(
+      names.map((name, index) => [name, isCrowded ? seeded.pick(physicalNames) : (dealt[index] ?? "c0")]),
+    );
     const registrations = new Map<string, RegistrationWish>();
     for (const name of names.slice(0, seeded.between(2, 4))) {
-      registrations.set(name, aRegistrationWish(seeded, seeded.pick(physicalNames)));
+      registrations.set(name, aRegistrationWish(seeded, physical.get(name) ?? "c0"));
     }
     model.registrations.push(registrations);
+    model.physical.push(physical);
     model.placements.push(new Set(Array.from({ length: seeded.between(2, 7) }, (_each, index) => `p${index}`)));
   }
   const first: Input[] = model.registrations.flatMap((registrations, tenant) => [
     ...[...registrations].map(([name, wish]): Input => ({ kind: "register", tenant, name, wish })),
     ...[...(model.placements[tenant] ?? [])].map(
-      (name): Input => ({ kind: "place", tenant, name, wish: aPlacementWish(seeded, names) }),
+      (name): Input => ({ kind: "place", tenant, name, wish: aPlacementWish(seeded, name, names) }),
     ),
+    ...workloadNamespaces.flatMap((namespace) => firstWorkloads(seeded, tenant, namespace)),
   ]);
   for (const input of seeded.shuffled(first)) add({ input });
   for (const cluster of seeded.some(physicalNames, 0.15)) {
@@ -99,7 +139,7 @@ export function generateScenario(seed: number): Scenario {
   }
 
   const faultShare = seeded.pick([0.3, 0.5, 0.7]);
-  const count = seeded.between(20, 60);
+  const count = seeded.between(18, 50);
   for (let index = 0; index < count; index++) {
     atMs += pauseMs(seeded);
     if (seeded.chance(faultShare)) add({ fault: aFault(seeded) });
@@ -119,7 +159,72 @@ export function generateScenario(seed: number): Scenario {
       heartbeatWriteSeconds: seeded.pick([60, 3600, 3600, 3600]),
       resyncSeconds: seeded.pick([30, 60, 120, 120]),
     },
+    alwaysAllowed: seeded.chance(0.15) ? 2 : 1_000,
+    isCrowded,
   };
+}
+
+/** What a tenant has in a namespace in the beginning. */
+function firstWorkloads(seeded: Seeded, tenant: number, namespace: WorkloadNamespace): Input[] {
+  const isWild = namespace === "wild";
+  const apply = (name: string, wish: WorkloadWish): Input => ({ kind: "apply", tenant, name, wish });
+  const companions = seeded.some(companionNames, 0.7);
+  const deployments = deploymentNames.slice(0, isWild ? seeded.between(0, 2) : seeded.between(1, 4));
+  const services = serviceNames.slice(0, seeded.between(0, isWild ? 1 : 2));
+  return [
+    ...companions.map((name) => apply(name, aCompanionWish(seeded, namespace, { name }))),
+    ...deployments.map((name) =>
+      apply(name, aDeploymentWish(seeded, namespace, { name, places: firstPlaces, clusters: names })),
+    ),
+    ...services.map((name) => apply(name, aServiceWish(seeded, namespace, { places: firstPlaces, clusters: names }))),
+  ];
+}
+
+/** Placements that every tenant, or nearly every one, has. */
+const firstPlaces = placementNames.slice(0, 4);
+
+/** A wish about a workload or about something that one refers to. */
+function aWorkloadInput(seeded: Seeded, tenant: number): Input {
+  const namespace = seeded.chance(0.75) ? "shop" : "wild";
+  const places = seeded.chance(0.8) ? firstPlaces : placementNames;
+  const kind = seeded.next();
+  const [name, of, make] = ((): [string, WorkloadKind, (name: string) => WorkloadWish] => {
+    if (kind < 0.6) {
+      const deployment = seeded.pick(deploymentNames);
+      return [
+        deployment,
+        "Deployment",
+        () => aDeploymentWish(seeded, namespace, { name: deployment, places, clusters: names }),
+      ];
+    }
+    if (kind < 0.75) {
+      return [seeded.pick(serviceNames), "Service", () => aServiceWish(seeded, namespace, { places, clusters: names })];
+    }
+    const companion = seeded.pick(companionNames);
+    const isSecret = companion.startsWith("secret");
+    return [companion, isSecret ? "Secret" : "ConfigMap", () => aCompanionWish(seeded, namespace, { name: companion })];
+  })();
+  if (seeded.chance(0.25)) return { kind: "remove", tenant, name, of, namespace };
+  return { kind: seeded.chance(0.1) ? "apply-anew" : "apply", tenant, name, wish: make(name) };
+}
+
+/** Something that somebody does on a cluster. */
+function aDeed(seeded: Seeded): Deed {
+  const namespace = seeded.chance(0.6) ? "shop" : "wild";
+  const [deployment, companion] = [seeded.pick(deploymentNames), seeded.pick(companionNames)];
+  const ofCompanion: WorkloadKind = companion.startsWith("secret") ? "Secret" : "ConfigMap";
+  const number = seeded.between(0, 2);
+  const deeds: Deed[] = [
+    { namespace, name: deployment, do: "scale", replicas: seeded.between(0, 3) },
+    { namespace, name: deployment, do: "change", of: "Deployment" },
+    { namespace, name: deployment, do: "delete", of: "Deployment" },
+    { namespace, name: companion, do: seeded.pick(["change", "delete"]), of: ofCompanion },
+    { namespace, name: seeded.pick(serviceNames), do: "delete", of: "Service" },
+    { namespace, name: `stranger-${number}`, do: "leave", of: seeded.pick(["ConfigMap", "Deployment"]) },
+    { namespace: "wild", name: deployment, do: seeded.pick(["squat", "unmark"]), of: "Deployment" },
+    { namespace: "wild", name: companion, do: seeded.pick(["squat", "unmark"]), of: ofCompanion },
+  ];
+  return seeded.pick(deeds);
 }
 
 /** Steps come in bursts, with long rests in between: races need the one, timers the other. */
@@ -131,15 +236,18 @@ function pauseMs(seeded: Seeded): number {
   return seeded.between(30_000, 150_000);
 }
 
-function anInput(seeded: Seeded, { registrations, placements }: Model): Input {
+function anInput(seeded: Seeded, { registrations, placements, physical }: Model): Input {
   const tenant = seeded.between(0, tenantPaths.length - 1);
+  const share = seeded.next();
+  if (share < 0.35) return aWorkloadInput(seeded, tenant);
+  if (share < 0.5) return { kind: "hand", cluster: seeded.pick(physicalNames), tenant, deed: aDeed(seeded) };
   const registered = registrations[tenant] ?? new Map<string, RegistrationWish>();
   const placed = placements[tenant] ?? new Set<string>();
   const kind = seeded.next();
   if (kind < 0.3) {
-    const name = seeded.chance(0.6) && placed.size > 0 ? seeded.pick([...placed]) : `p${seeded.between(0, 11)}`;
+    const name = seeded.chance(0.6) && placed.size > 0 ? seeded.pick([...placed]) : seeded.pick(placementNames);
     placed.add(name);
-    return { kind: "place", tenant, name, wish: aPlacementWish(seeded, names) };
+    return { kind: "place", tenant, name, wish: aPlacementWish(seeded, name, names) };
   }
   if (kind < 0.37 && placed.size > 0) {
     const name = seeded.pick([...placed]);
@@ -158,7 +266,7 @@ function anInput(seeded: Seeded, { registrations, placements }: Model): Input {
       registered.delete(name);
       return { kind: "unregister", tenant, name };
     }
-    const wish = aRegistrationWish(seeded, seeded.pick(physicalNames));
+    const wish = aRegistrationWish(seeded, physical[tenant]?.get(name) ?? "c0");
     registered.set(name, wish);
     return { kind: "register", tenant, name, wish };
   }
@@ -196,6 +304,7 @@ function aFault(seeded: Seeded): Fault {
       forMs,
     }),
     () => ({ kind: "cluster-fault", cluster: seeded.pick(physicalNames), rule: aClusterRule(seeded), forMs }),
+    () => ({ kind: "cluster-fault", cluster: seeded.pick(physicalNames), rule: aClusterRule(seeded), forMs }),
     () => ({ kind: "cut-watches" }),
     () => ({ kind: "forget-history" }),
     () => ({ kind: "queue-weather", weather: aQueueWeather(seeded), forMs }),
@@ -232,13 +341,21 @@ function aKcpRule(seeded: Seeded): FaultRule {
 
 function aClusterRule(seeded: Seeded): FaultRule {
   const count = seeded.between(1, 4);
+  const skip = seeded.between(0, 3);
+  const writes = { verb: seeded.pick(["patch", "delete", "create"]) };
   return seeded.pick<FaultRule>([
     { effect: { kind: "reset", when: "before" }, count },
+    { effect: { kind: "reset", when: seeded.pick(["before", "after"]) }, match: writes, count, skip },
     { effect: { kind: "status", code: 500 }, count },
+    { effect: { kind: "status", code: seeded.pick([409, 500, 504]) }, match: writes, count, skip },
     { effect: { kind: "status", code: 429 }, count },
     { effect: { kind: "status", code: 401 }, count },
     { effect: { kind: "delay", ms: seeded.pick([500, 10_000]) }, count },
     { effect: { kind: "partition", requests: seeded.pick(["hang", "refuse"]) } },
+    { effect: { kind: "cut-watch", afterEvents: seeded.between(0, 3) }, count },
+    { effect: { kind: "stall-watch", afterEvents: seeded.between(0, 2) }, count: 2 },
+    { effect: { kind: "stale-read", revisionsBack: seeded.between(1, 12) }, count },
+    { effect: { kind: "expired" }, count: seeded.between(1, 3) },
   ]);
 }
 

@@ -3,10 +3,12 @@ import { clusterRegistration } from "../../lib/api/cluster-registration.ts";
 import { exportWorkspace } from "../../lib/api/group.ts";
 import { apiResourceSchema } from "../../lib/api/resource-schema.ts";
 import { workloadPlacement } from "../../lib/api/workload-placement.ts";
+import { workloadSync } from "../../lib/api/workload-sync.ts";
+import { workloadTypes } from "../../lib/api/workload-types.ts";
 import { createCertificateAuthority } from "../../lib/embedded/certificates.ts";
 import { type EmbeddedKcp, startEmbeddedKcp } from "../../lib/embedded/kcp/embedded-kcp.ts";
 import { type EmbeddedCluster, startEmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
-import type { StoreKey } from "../../lib/embedded/store.ts";
+import type { Store, StoreKey } from "../../lib/embedded/store.ts";
 import { type ApiBinding, apiBindings, apiExports, apiResourceSchemas } from "../../lib/kcp/kcp-types.ts";
 import { clientOf } from "../../lib/kcp/logical-cluster.ts";
 import type { KubeClient } from "../../lib/kube/client.ts";
@@ -18,6 +20,15 @@ import { createSimClock, type SimClock } from "./sim-clock.ts";
 export const tenantPaths = ["root:a", "root:b"] as const;
 export const physicalNames = ["c0", "c1", "c2", "c3"] as const;
 export type Physical = (typeof physicalNames)[number];
+
+/**
+ * The namespaces in which tenants keep workloads. What ends up on clusters from the first one follows from what is wished for
+ * alone; in the second one it also depends on who came first, so runs are not compared there.
+ */
+export const workloadNamespaces = ["shop", "wild"] as const;
+export type WorkloadNamespace = (typeof workloadNamespaces)[number];
+/** The types that are exported beside our own kinds: one with pods and one without. */
+const exportedTypes: ReadonlySet<string> = new Set(["deployments", "services"]);
 
 /** Who the controller is in kcp: faults are for its requests and for nobody else's. */
 export const controllerUser = "tmc";
@@ -39,6 +50,23 @@ export type Servers = Readonly<{
   /** Takes away everything that the last run has left, and starts the time and all choices anew. */
   restart(seeded: Seeded): Promise<void>;
 }>;
+
+const namespaces = { group: "", version: "v1", plural: "namespaces" } as const;
+/** More than the longest wait of any controller of a cluster takes. */
+const mostRounds = 30;
+
+/** Notes what is added to a store from now on; the answer takes it away again. */
+function emptier(store: Store): () => void {
+  const added = new Map<string, StoreKey>();
+  store.subscribe(({ type, key }) => {
+    const id = JSON.stringify(key);
+    if (type === "ADDED") added.set(id, key);
+    else if (type === "DELETED") added.delete(id);
+  });
+  return () => {
+    for (const key of [...added.values()]) store.delete(key);
+  };
+}
 
 /** Starts the servers. */
 export async function startServers(): Promise<Servers> {
@@ -67,7 +95,12 @@ export async function startServers(): Promise<Servers> {
   };
 
   kcp.createWorkspace(exportWorkspace);
-  const kinds = [clusterRegistration, workloadPlacement];
+  const kinds = [
+    clusterRegistration,
+    workloadPlacement,
+    workloadSync,
+    ...workloadTypes.filter(({ plural }) => exportedTypes.has(plural)),
+  ];
   const provider = clientOf(client, exportWorkspace);
   const fieldManager = "tmc";
   for (const kind of kinds) await provider.create({ type: apiResourceSchemas }, apiResourceSchema(kind));
@@ -86,6 +119,9 @@ export async function startServers(): Promise<Servers> {
     await settle();
     const { status } = await tenant.get<ApiBinding>(address);
     if (status?.phase !== "Bound") throw new Error(`simulation: the binding in ${path} is ${status?.phase}`);
+    for (const name of workloadNamespaces) {
+      await tenant.create({ type: namespaces }, { apiVersion: "v1", kind: "Namespace", metadata: { name } });
+    }
     tenants.push(cluster);
   }
 
@@ -100,12 +136,7 @@ export async function startServers(): Promise<Servers> {
   }
   await settle();
 
-  const added = new Map<string, StoreKey>();
-  kcp.store.subscribe(({ type, key }) => {
-    const id = JSON.stringify(key);
-    if (type === "ADDED") added.set(id, key);
-    else if (type === "DELETED") added.delete(id);
-  });
+  const emptied = [kcp, ...clusters.values()].map(({ store }) => emptier(store));
 
   return {
     clock,
@@ -119,11 +150,13 @@ export async function startServers(): Promise<Servers> {
         cluster.faults.clear();
         cluster.recover();
       }
-      for (const key of [...added.values()]) kcp.store.delete(key);
-      // What the servers' own controllers have to do about it.
-      await clock.runUntil(clock.now() + 60_000);
-      kcp.settle();
-      kcp.store.compact();
+      // What the servers' own controllers have to do about it may take them some time.
+      for (let rounds = 0; rounds === 0 || (clock.pending > 0 && rounds < mostRounds); rounds++) {
+        for (const empty of emptied) empty();
+        await clock.runUntil(clock.now() + 60_000);
+        kcp.settle();
+      }
+      for (const { store } of [kcp, ...clusters.values()]) store.compact();
       const order = seeded.fork("order");
       choices = seeded.fork("servers");
       clock.restart(startMs, () => order.next());

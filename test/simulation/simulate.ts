@@ -1,3 +1,4 @@
+import { lendHand } from "./hand.ts";
 import { checkClaims, checkDeal, checkDecisions, checkRest } from "./laws.ts";
 import type { Violation } from "./monitor.ts";
 import { answersOf, areAllReady, differencesOf, type Outcome, outcomeOf, takeSnapshot } from "./outcome.ts";
@@ -5,8 +6,10 @@ import type { Sabotage } from "./sabotage.ts";
 import { generateScenario, type Scenario } from "./scenario.ts";
 import { createSeeded } from "./seeded.ts";
 import { physicalNames, type Servers, startMs } from "./servers.ts";
+import { checkReadsAtRest, checkSync, type SyncOutcome, syncDifferencesOf, syncOutcomeOf } from "./sync-laws.ts";
 import { createTroubles } from "./troubles.ts";
 import { createUser } from "./user.ts";
+import { aDeploymentWish, placeLabel } from "./workload-wishes.ts";
 import { createWorld } from "./world.ts";
 
 export type SimulateOptions = Readonly<{
@@ -22,6 +25,7 @@ export type SimulateOptions = Readonly<{
 export type Run = Readonly<{
   outcome: Outcome;
   answers: Outcome;
+  sync: SyncOutcome;
   violations: readonly Violation[];
   digest: string;
   writes: number;
@@ -34,7 +38,7 @@ export type Result = Readonly<{
   /** One text for all that happened: the same whenever this seed runs. */
   digest: string;
   scenario: Scenario;
-  /** Writes that controllers sent to kcp. */
+  /** Writes that controllers sent, to kcp and to clusters. */
   writes: number;
   /** How much time has passed in the simulated world. */
   simulatedMs: number;
@@ -79,6 +83,7 @@ export function violationsOf(oracle: Run, found: Run): readonly Violation[] {
     ...found.violations,
     ...differencesOf(oracle.outcome, found.outcome).map((message) => ({ law: 1, atMs: found.simulatedMs, message })),
     ...differencesOf(oracle.answers, found.answers).map((message) => ({ law: 1, atMs: found.simulatedMs, message })),
+    ...syncDifferencesOf(oracle.sync, found.sync).map((message) => ({ law: 1, atMs: found.simulatedMs, message })),
   ];
 }
 
@@ -106,6 +111,7 @@ export async function runScenario(
       await clock.runUntil(startMs + step.atMs);
       if ("input" in step) {
         if (step.input.kind === "cluster") troubles.setCluster(step.input.cluster, step.input.state);
+        else if (step.input.kind === "hand") lendHand(world, step.input);
         else user.doAll([step.input]);
       } else if (isFaulty) troubles.happen(step.fault);
     }
@@ -126,6 +132,8 @@ export async function runScenario(
   const outcome = outcomeOf(settled, { causesLag });
   checkClaims(world, settled);
   if (!isHurried) checkDecisions(world, settled, world.seeded.fork("shuffle"));
+  if (!scenario.isCrowded) checkSync(world);
+  const sync: SyncOutcome = scenario.isCrowded ? new Map() : syncOutcomeOf(world);
   let answers: Outcome = new Map();
   if (scenario.ending === "anew" || scenario.ending === "deal") {
     if (scenario.ending === "anew") user.placeAnew();
@@ -135,22 +143,33 @@ export async function runScenario(
     if (scenario.ending === "anew") answers = answersOf(answered);
     else checkDeal(world, answered);
     checkDecisions(world, answered, world.seeded.fork("shuffle again"));
+    if (!scenario.isCrowded) checkSync(world);
   }
 
   if (isFaulty && scenario.restMs > 0) {
+    // What is held back says of how many it is one, and hears of the others that went by the next round only.
+    if (scenario.alwaysAllowed < 1_000) await pass(scenario.settings.resyncSeconds * 1000);
     const rest = monitor.beginRest();
     await pass(scenario.restMs);
     checkRest(world, rest, await takeSnapshot(servers), scenario);
+    if (!scenario.isCrowded) checkReadsAtRest(world, rest);
     const [noisy = "", quiet = ""] = servers.tenants;
     const works = monitor.beginNeighbour(quiet);
     const edits = 10;
+    const tenant = servers.tenants.indexOf(noisy);
+    // Its copies come and go on clusters that the other tenant has too.
+    const workload = aDeploymentWish(world.seeded.fork("noise"), "shop", {
+      name: "noise",
+      places: ["noise"],
+      clusters: ["nowhere"],
+    });
+    user.doAll([{ kind: "apply", tenant, name: "noise", wish: workload }]);
     for (let index = 0; index < edits; index++) {
-      const spec = { strategy: "Spread" } as const;
-      user.doAll([
-        { kind: "place", tenant: servers.tenants.indexOf(noisy), name: "noise", wish: { annotations: {}, spec } },
-      ]);
+      const labelSelector = { matchLabels: { [placeLabel]: "noise" } };
+      const spec = { strategy: "Spread", workloadSelector: { labelSelector, namespaces: ["shop"] } } as const;
+      user.doAll([{ kind: "place", tenant, name: "noise", wish: { annotations: {}, spec } }]);
       await pass(neighbourMs / edits);
-      user.doAll([{ kind: "unplace", tenant: servers.tenants.indexOf(noisy), name: "noise" }]);
+      user.doAll([{ kind: "unplace", tenant, name: "noise" }]);
     }
     for (const { key, reason } of works()) {
       if (reason === "heartbeat" || reason === "resync" || reason === "check-again") continue;
@@ -162,6 +181,7 @@ export async function runScenario(
   return {
     outcome,
     answers,
+    sync,
     violations: [...monitor.violations],
     digest: world.digest(),
     writes: troubles.writes,

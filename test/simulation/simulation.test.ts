@@ -5,7 +5,7 @@ import { startServers } from "./servers.ts";
 import { type Result, simulate } from "./simulate.ts";
 
 /** The rest of the 5,000 is for `npm run simulate`. */
-const seeds = 200;
+const seeds = 100;
 
 test(`${seeds} seeds of faults leave every law whole`, { timeout: 400_000 }, async () => {
   const failures: string[] = [];
@@ -26,9 +26,9 @@ describe("a seed", () => {
   test("is the same run, whatever ran before it", { timeout: 60_000 }, async () => {
     const servers = await startServers();
     const forwards: string[] = [];
-    for (const seed of [7, 8, 9]) forwards.push((await simulate(seed, { servers })).digest);
+    for (const seed of [7, 8]) forwards.push((await simulate(seed, { servers })).digest);
     const backwards: string[] = [];
-    for (const seed of [9, 8, 7]) backwards.push((await simulate(seed, { servers })).digest);
+    for (const seed of [8, 7]) backwards.push((await simulate(seed, { servers })).digest);
     expect(backwards.toReversed()).toEqual(forwards);
     const { digest } = await simulate(8, { servers: await startServers() });
     expect(digest).toBe(forwards[1]);

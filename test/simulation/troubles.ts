@@ -15,7 +15,7 @@ export interface Troubles {
   cease(): void;
   /** Ends all controllers. */
   end(): void;
-  /** How many writes all controllers have sent to kcp. */
+  /** How many writes all controllers have sent, to kcp and to clusters. */
   readonly writes: number;
 }
 
@@ -119,11 +119,14 @@ export function createTroubles(world: World, sabotage: Sabotage | undefined): Tr
         }
         case "cut-watches":
           kcp.faults.cutWatches({ user: controllerUser });
+          for (const { faults } of servers.clusters.values()) faults.cutWatches();
           return;
         case "forget-history":
           // Whoever resumes from before is told 410.
-          kcp.store.compact();
-          kcp.faults.cutWatches({ user: controllerUser });
+          for (const { store, faults } of [kcp, ...servers.clusters.values()]) {
+            store.compact();
+            faults.cutWatches(store === kcp.store ? { user: controllerUser } : {});
+          }
           return;
         case "queue-weather":
           weather.queue = fault.weather;

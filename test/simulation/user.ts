@@ -5,7 +5,9 @@ import { placements, registrations } from "../lib/kcp/tenants.ts";
 import type { Input, SecretContent } from "./scenario.ts";
 import { tokensOf } from "./servers.ts";
 import type { PlacementWish, RegistrationWish } from "./wishes.ts";
-import { clusterAnnotation, serverOf, type World } from "./world.ts";
+import { type WorkloadKind, workloadOf, workloadPlaces } from "./workload-wishes.ts";
+import type { World } from "./world.ts";
+import { clusterAnnotation, serverOf } from "./world-names.ts";
 
 /** The people of all tenants: each wish of theirs is tried until it is so, whatever state the controllers are in. */
 export interface User {
@@ -15,7 +17,7 @@ export interface User {
   placeAnew(): void;
   /** Takes all placements away and asks for equal ones. */
   placeEqual(count: number): void;
-  /** Wishes that are not fulfilled yet. */
+  /** Wishes that are not fulfilled yet, but for those of workloads: they go when their clusters can be asked. */
   readonly open: number;
 }
 
@@ -35,8 +37,8 @@ export function createUser(world: World): User {
   /** What was last wished of a registration: its secret has the form that it asks for. */
   const wishes = new Map<string, RegistrationWish>();
 
-  const idOf = (tenant: number, { type: { plural } }: Collection, name: string): string =>
-    `${tenant} ${plural} ${name}`;
+  const idOf = (tenant: number, { type: { plural }, namespace = "" }: Collection, name: string): string =>
+    `${tenant} ${plural} ${name} ${namespace}`;
 
   /** One try; answers whether it is as wanted now. */
   const attempt = async ({ client, collection, name }: Place, { object, incarnation }: Wanted): Promise<boolean> => {
@@ -117,7 +119,7 @@ export function createUser(world: World): User {
       return plural === placements.type.plural ? [{ tenant: Number(tenant), name, object }] : [];
     });
 
-  const wish = (input: Exclude<Input, { kind: "cluster" }>): void => {
+  const wish = (input: Exclude<Input, { kind: "cluster" | "hand" }>): void => {
     const { tenant, name } = input;
     log(`user ${JSON.stringify(input)}`);
     switch (input.kind) {
@@ -147,13 +149,24 @@ export function createUser(world: World): User {
         const wish = wishes.get(idOf(tenant, secrets, name));
         const make = (incarnation: number): KubeObject => secretOf({ tenant, name, content, wish }, incarnation);
         want(tenant, secrets, name, content === "missing" ? undefined : make);
+        return;
       }
+      case "apply":
+      case "apply-anew": {
+        const object = workloadOf(name, input.wish);
+        const collection = collectionOf(input.wish.body.kind, input.wish.namespace);
+        const anew = input.kind === "apply-anew";
+        want(tenant, collection, name, (incarnation) => withIncarnation(object, incarnation), anew);
+        return;
+      }
+      case "remove":
+        want(tenant, collectionOf(input.of, input.namespace), name, undefined);
     }
   };
 
   return {
     doAll: (inputs) => {
-      for (const input of inputs) if (input.kind !== "cluster") wish(input);
+      for (const input of inputs) if (input.kind !== "cluster" && input.kind !== "hand") wish(input);
       go();
     },
     placeAnew: () => {
@@ -173,9 +186,13 @@ export function createUser(world: World): User {
       go();
     },
     get open() {
-      return open.size;
+      return [...open].filter((id) => !/ (deployments|services) /.test(id)).length;
     },
   };
+}
+
+function collectionOf(kind: WorkloadKind, namespace: string): Collection {
+  return { type: workloadPlaces[kind], namespace };
 }
 
 function withIncarnation(object: KubeObject, incarnation: number): KubeObject {

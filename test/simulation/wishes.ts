@@ -1,7 +1,9 @@
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
+import { drainTaint } from "../../lib/sync/sync-cluster.ts";
 import type { Seeded } from "./seeded.ts";
 import type { Physical } from "./servers.ts";
+import { aWorkloadSelector } from "./workload-wishes.ts";
 
 /** How the controller is let into a cluster: by the operator, or by a secret of the tenant's in one of two forms. */
 export type WayIn = "operator" | "kubeconfig" | "token";
@@ -27,6 +29,7 @@ const taints: NonNullable<ClusterRegistration["spec"]["taints"]> = [
   { key: "maintenance", effect: "NoExecute" },
   { key: "evicted", value: "soon", effect: "NoExecute", timeAdded: "2026-01-01T00:01:00Z" },
   { key: "crowded", effect: "PreferNoSchedule" },
+  { key: drainTaint, effect: "NoExecute" },
 ];
 
 /** Chooses what a registration says. */
@@ -47,8 +50,8 @@ export function aRegistrationWish(seeded: Seeded, cluster: Physical): Registrati
   };
 }
 
-/** Chooses what a placement asks for; now and then it makes no sense. */
-export function aPlacementWish(seeded: Seeded, names: readonly string[]): PlacementWish {
+/** Chooses what a placement of a name asks for; now and then it makes no sense. */
+export function aPlacementWish(seeded: Seeded, name: string, names: readonly string[]): PlacementWish {
   type Spec = WorkloadPlacement["spec"];
   const env = { matchLabels: { env: seeded.pick(environments) } };
   const places = [...seeded.some(locations), "us-east-1"];
@@ -89,7 +92,6 @@ export function aPlacementWish(seeded: Seeded, names: readonly string[]): Placem
       ],
     },
     { resources: { cpu: seeded.pick(["1", "100000"]) } },
-    { workloadSelector: { workloadTypes: [{ apiVersion: "apps/v1", kind: seeded.pick(["Deployment", "Nothing"]) }] } },
   ];
   const hints = [
     { "tmc.kcp.io/preferred-cluster": seeded.pick(names) },
@@ -102,6 +104,7 @@ export function aPlacementWish(seeded: Seeded, names: readonly string[]): Placem
       strategy: seeded.pick(["RoundRobin", "RoundRobin", "Spread", "Affinity"]),
       ...(seeded.chance(0.4) && { numberOfClusters: seeded.between(1, 3) }),
       ...Object.assign({}, ...seeded.some(parts, seeded.pick([0, 0.06, 0.12]))),
+      ...aWorkloadSelector(seeded, name),
     },
   };
 }

@@ -3,14 +3,12 @@ import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts"
 import { type ControllerSettings, defaultControllerSettings } from "../../lib/controller/settings.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
 import { defaultRegistrationSettings } from "../../lib/registration/settings.ts";
+import { defaultBrakeSettings } from "../../lib/sync/brake.ts";
 import { createMonitor, type Monitor } from "./monitor.ts";
 import type { QueueWeather, Scenario, WireWeather } from "./scenario.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
 import { type Servers, startMs, tokensOf } from "./servers.ts";
-
-/** Which cluster a registration stands for; only the simulation reads it. */
-export const clusterAnnotation = "simulation/cluster";
-export const serverOf = (physical: string): string => `https://${physical}.clusters.example:6443`;
+import { clusterAnnotation, serverOf } from "./world-names.ts";
 
 /** What messages meet just now. */
 export type Weather = { queue: QueueWeather; wire: WireWeather };
@@ -56,6 +54,11 @@ export function createWorld({ servers, scenario, purpose, onLog }: WorldOptions)
     ...scenario.settings,
     relistSeconds: 150,
     registration: { ...defaultRegistrationSettings, releaseAfterSeconds: 120 },
+    // Soon enough that whatever stalls has done so before the rest.
+    syncSettings: {
+      stalledSeconds: 20,
+      brake: { ...defaultBrakeSettings, mostCopies: 1_000, alwaysAllowed: scenario.alwaysAllowed },
+    },
   };
   const nowMs = (): number => servers.clock.now() - startMs;
   const log = (line: string): void => {

@@ -1,0 +1,192 @@
+import type { Change } from "../../lib/embedded/store.ts";
+import type { TransportRequest } from "../../lib/kube/transport.ts";
+import { formatKey, type ObjectKey } from "../../lib/model/key.ts";
+import type { KubeObject } from "../../lib/model/kube-object.ts";
+import { originOf, syncedLabel } from "../../lib/sync/owner-mark.ts";
+import { type Cause, causes } from "./cause.ts";
+import { markOf, namespaceFor, namespacesOf } from "./copies.ts";
+import { strangersAnnotation } from "./hand-names.ts";
+import { type Servers, workloadNamespaces } from "./servers.ts";
+import { idOf, type Truth } from "./truth.ts";
+
+/** Watches what happens on clusters. */
+export interface ClusterMonitor {
+  request(request: TransportRequest, cause: Cause | undefined, registration: ObjectKey): void;
+  /** The most replicas of a workload that a cluster has ever said to be ready. */
+  mostReady(tenant: string, id: string, physical: string): number;
+  /** Whether a tenant's copies were left on a cluster when its registration went. */
+  isAbandoned(tenant: string, physical: string): boolean;
+  /** A registration has gone. */
+  registrationGone(tenant: string, physical: string): void;
+  end(): void;
+}
+
+export type ClusterMonitorOptions = Readonly<{
+  servers: Servers;
+  truth: Truth;
+  log: (line: string) => void;
+  broken: (law: number, message: string) => void;
+  /** Hears of every change that a controller makes on a cluster. */
+  onWrite: (text: string) => void;
+}>;
+
+/**
+ * How long something may have been wanted again before a controller that has not heard of it removes it nevertheless: a list
+ * that heals a silent watch comes every 150 s, and may itself be slow.
+ */
+const hearingMs = 240_000;
+
+type Health = { most: number; isHealthy: boolean; lastHealthyMs: number };
+
+/** Watches the clusters of a run. */
+export function createClusterMonitor({ servers, truth, log, broken, onWrite }: ClusterMonitorOptions): ClusterMonitor {
+  const health = new Map<string, Health>();
+  const abandoned = new Set<string>();
+  const onceOurs = new Set<string>();
+  const nowMs = (): number => servers.clock.now();
+  const tenantByNamespace = new Map(
+    servers.tenants.flatMap((tenant) =>
+      workloadNamespaces.map((namespace) => [namespaceFor(tenant, namespace), { tenant, namespace }]),
+    ),
+  );
+  /** Whose an object's place is, and what it is called in kcp. */
+  const placeOf = (object: KubeObject): Readonly<{ tenant: string; id: string }> | undefined => {
+    const { name = "", namespace = "" } = object.metadata;
+    const home = tenantByNamespace.get(object.kind === "Namespace" ? name : namespace);
+    if (home === undefined) return undefined;
+    if (object.kind === "Namespace") return { tenant: home.tenant, id: `Namespace/${home.namespace}` };
+    return { tenant: home.tenant, id: idOf({ ...object, metadata: { name, namespace: home.namespace } }) };
+  };
+  const isOurs = (object: KubeObject, tenant: string): boolean =>
+    object.metadata.labels?.[syncedLabel] === markOf(tenant) &&
+    (object.kind === "Namespace" || originOf(object)?.cluster === tenant);
+
+  const noteHealth = (physical: string, object: KubeObject, isGone: boolean): void => {
+    const place = object.kind === "Deployment" ? placeOf(object) : undefined;
+    if (place === undefined || !isOurs(object, place.tenant)) return;
+    const key = `${place.tenant} ${place.id} ${physical}`;
+    const known = health.get(key) ?? { most: 0, isHealthy: false, lastHealthyMs: Number.NEGATIVE_INFINITY };
+    known.most = Math.max(known.most, readyReplicasOf(object));
+    if (known.isHealthy) known.lastHealthyMs = nowMs();
+    known.isHealthy = !isGone && isHealthy(object);
+    health.set(key, known);
+  };
+
+  /** Where a copy that goes came from: the registration in its mark, and for a namespace all that lead to the cluster. */
+  const registrationsOf = (object: KubeObject, tenant: string, physical: string): readonly string[] => {
+    const origin = originOf(object);
+    if (origin !== undefined) return [origin.registration];
+    return [...truth.of(tenant).registrations.keys()].filter((name) => truth.physicalOf(tenant, name) === physical);
+  };
+  const checkRemoval = (physical: string, object: KubeObject, cause: Cause): void => {
+    const place = placeOf(object);
+    const what = `${object.kind} ${object.metadata.namespace ?? ""}/${object.metadata.name ?? ""} on ${physical}`;
+    const who = cause.work === undefined ? "nobody" : formatKey(cause.work.item.key);
+    if (place === undefined || !isOurs(object, place.tenant)) {
+      broken(3, `${what} has no mark of ours and was removed for ${who}`);
+      return;
+    }
+    const { tenant, id } = place;
+    const isOwnDoing = cause.work?.item.key.name.endsWith(`/${id.split("/").slice(1).join("/")}`) === true;
+    for (const registration of registrationsOf(object, tenant, physical)) {
+      // A ConfigMap that has had a placement of its own goes by that, and comes back with those that refer to it.
+      if (isOwnDoing && (object.kind === "ConfigMap" || object.kind === "Secret")) continue;
+      const sinceMs = truth.wantedSince(tenant, id, registration);
+      if (sinceMs !== undefined && nowMs() - sinceMs > hearingMs) {
+        broken(3, `${what} was removed for ${who}, but has been wanted for ${nowMs() - sinceMs} ms`);
+      }
+    }
+    const wanted = truth.of(tenant).workloads.get(id);
+    const asksForSome = wanted !== undefined && replicasOf(wanted) > 0;
+    if (object.kind === "Deployment" && isHealthy(object) && asksForSome && truth.isWanted(tenant, id)) {
+      const others = servers.clusters.keys().filter((name) => name !== physical);
+      const isReplaced = others.some((name) => {
+        const other = health.get(`${tenant} ${id} ${name}`);
+        return other !== undefined && (other.isHealthy || nowMs() - other.lastHealthyMs <= hearingMs);
+      });
+      if (!isReplaced) broken(3, `${what} was the last healthy copy and was removed for ${who}`);
+    }
+  };
+
+  const onChange = (physical: string, { type, object, previous, key }: Change): void => {
+    const cause = causes.getStore();
+    noteHealth(physical, object, type === "DELETED");
+    const isStrangers = (previous ?? object).metadata.annotations?.[strangersAnnotation] !== undefined;
+    if (isStrangers && type === "DELETED") broken(3, `${object.kind} ${key.name} of a stranger on ${physical} is gone`);
+    if (cause === undefined) return;
+    const where = `${object.kind} ${key.namespace}/${key.name} on ${physical}`;
+    log(`${type} ${where}`);
+    onWrite(`${type} ${where}`);
+    const own = cause.work?.item.key;
+    const place = placeOf(object);
+    if (own === undefined || own.kind !== "Workload") {
+      broken(4, `${where} was written for ${own === undefined ? "no key" : formatKey(own)}`);
+    } else if (place?.tenant !== own.cluster) {
+      broken(4, `${where} was written for ${formatKey(own)}`);
+    }
+    const { uid = "" } = object.metadata;
+    if (place !== undefined && previous !== undefined && !isOurs(previous, place.tenant)) {
+      // Whose marks were taken off a moment ago may be written once more; it is never removed.
+      const mayBeTaken = onceOurs.has(uid) || (truth.hasAdopted(place.tenant) && !isStrangers);
+      if (type !== "MODIFIED" || !mayBeTaken) broken(3, `${where} has no mark of ours and was written`);
+    }
+    if (place !== undefined && isOurs(object, place.tenant)) onceOurs.add(uid);
+    if (previous === undefined) return;
+    const isGoing = type === "DELETED" || object.metadata.deletionTimestamp !== undefined;
+    if (isGoing && previous.metadata.deletionTimestamp === undefined) checkRemoval(physical, previous, cause);
+  };
+  const unsubscribes = [...servers.clusters].map(([name, { store }]) =>
+    store.subscribe((change) => onChange(name, change)),
+  );
+
+  return {
+    request: ({ path, method }, cause, registration) => {
+      const own = cause?.work?.item.key;
+      const isOwn = own?.kind === "Workload" ? own.cluster === registration.cluster : undefined;
+      const isProbe = own !== undefined && formatKey(own) === formatKey(registration);
+      if (isOwn !== true && !isProbe) {
+        const whom = own === undefined ? "no key" : formatKey(own);
+        broken(4, `${path} was asked of ${formatKey(registration)} for ${whom}`);
+      }
+      const [, namespace] = /\/namespaces\/([^/?]+)/.exec(path) ?? [];
+      if (namespace !== undefined && !namespacesOf(registration.cluster).includes(decodeURIComponent(namespace))) {
+        broken(4, `${method} ${path} for ${registration.cluster} is about another's namespace`);
+      }
+      const [, selector] = /[?&]labelSelector=([^&]*)/.exec(path) ?? [];
+      if (selector !== undefined && decodeURIComponent(selector) !== `${syncedLabel}=${markOf(registration.cluster)}`) {
+        broken(4, `${method} ${path} for ${registration.cluster} lists another's copies`);
+      }
+      if (method !== "GET" && own?.kind !== "Workload") broken(4, `${method} ${path} was sent for no workload`);
+    },
+    mostReady: (tenant, id, physical) => health.get(`${tenant} ${id} ${physical}`)?.most ?? 0,
+    isAbandoned: (tenant, physical) => abandoned.has(`${tenant} ${physical}`),
+    registrationGone: (tenant, physical) => {
+      abandoned.add(`${tenant} ${physical}`);
+    },
+    end: () => {
+      for (const unsubscribe of unsubscribes) unsubscribe();
+    },
+  };
+}
+
+/** Whether a request is a list or a watch of all of a tenant's copies, which nobody's work waits for. */
+export function isLaneRequest({ path }: Pick<TransportRequest, "path">): boolean {
+  return path.includes("labelSelector=");
+}
+
+/** How many replicas an object says are ready. */
+export function readyReplicasOf({ status }: KubeObject): number {
+  const { readyReplicas } = (status ?? {}) as Readonly<{ readyReplicas?: unknown }>;
+  return typeof readyReplicas === "number" ? readyReplicas : 0;
+}
+
+/** How many replicas an object asks for. */
+export function replicasOf({ spec }: KubeObject): number {
+  const { replicas } = (spec ?? {}) as Readonly<{ replicas?: unknown }>;
+  return typeof replicas === "number" ? replicas : 1;
+}
+
+function isHealthy(object: KubeObject): boolean {
+  const ready = readyReplicasOf(object);
+  return ready > 0 && ready >= replicasOf(object);
+}

@@ -1,0 +1,56 @@
+import type { EmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeObject } from "../../lib/model/kube-object.ts";
+import { namespaceOn } from "../../lib/sync/namespace-map.ts";
+import { originOf, syncedLabel, tenantMark } from "../../lib/sync/owner-mark.ts";
+import { defaultSyncSettings } from "../../lib/sync/settings.ts";
+import { type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
+import type { WorkloadKind } from "./workload-wishes.ts";
+
+const { hubId } = defaultSyncSettings;
+
+/** Where clusters store what is of interest here. */
+export const copyStorages: Readonly<Record<WorkloadKind, string>> = {
+  Deployment: "deployments.apps",
+  Service: "services",
+  ConfigMap: "configmaps",
+  Secret: "secrets",
+};
+
+/** The namespace on a cluster for one of a tenant's. */
+export function namespaceFor(tenant: string, namespace: string): string {
+  return namespaceOn({ hub: hubId, cluster: tenant, namespace });
+}
+
+/** The namespaces that a tenant may have on a cluster. */
+export function namespacesOf(tenant: string): readonly string[] {
+  return workloadNamespaces.map((namespace) => namespaceFor(tenant, namespace));
+}
+
+/** The label that all of a tenant's copies have. */
+export function markOf(tenant: string): string {
+  return tenantMark(hubId, tenant);
+}
+
+/** Something that TMC keeps on a cluster, and whose it is by its own words. */
+export type FoundCopy = Readonly<{
+  kind: WorkloadKind;
+  namespace: WorkloadNamespace;
+  name: string;
+  registration: string;
+  object: KubeObject;
+}>;
+
+/** Everything that a tenant has on a cluster by TMC, as the cluster itself has it. */
+export function copiesOn({ store }: EmbeddedCluster, tenant: string): readonly FoundCopy[] {
+  return workloadNamespaces.flatMap((namespace) =>
+    (Object.entries(copyStorages) as [WorkloadKind, string][]).flatMap(([kind, storage]) =>
+      store
+        .list(storage, { cluster: "", namespace: namespaceFor(tenant, namespace) })
+        .flatMap((object): FoundCopy[] => {
+          const origin = originOf(object);
+          if (origin === undefined || object.metadata.labels?.[syncedLabel] !== markOf(tenant)) return [];
+          return [{ kind, namespace, name: object.metadata.name ?? "", registration: origin.registration, object }];
+        }),
+    ),
+  );
+}

@@ -1,0 +1,192 @@
+import { beforeAll, expect, test } from "vitest";
+import type { EmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
+import type { ObjectTarget } from "../../lib/embedded/operations.ts";
+import { clientOf } from "../../lib/kcp/logical-cluster.ts";
+import { type WorkloadAddress, type WorkloadKey, workloadAddress } from "../../lib/model/key.ts";
+import type { WorkItem } from "../../lib/queue/work-queue.ts";
+import { copiesOn, namespaceFor } from "./copies.ts";
+import { aDeployment, aService, selecting } from "./kill-at-every-write.ts";
+import type { Sabotage } from "./sabotage.ts";
+import type { Input, Scenario, Step } from "./scenario.ts";
+import { type Servers, startServers } from "./servers.ts";
+import { simulate } from "./simulate.ts";
+import { type WorkloadKind, workloadPlaces } from "./workload-wishes.ts";
+
+/** Two tenants with the same two clusters; each has a workload of each kind on both of them. */
+const scenario: Scenario = {
+  seed: 1,
+  steps: [0, 1].flatMap((tenant) =>
+    (
+      [
+        ...(["c0", "c1"] as const).map((cluster): Input => {
+          const wish = { cluster, wayIn: "operator", labels: {}, spec: { location: "us-west-2" } } as const;
+          return { kind: "register", tenant, name: cluster === "c0" ? "east" : "west", wish };
+        }),
+        {
+          kind: "place",
+          tenant,
+          name: "all",
+          wish: { annotations: {}, spec: selecting("all", { strategy: "Spread" }) },
+        },
+        { kind: "apply", tenant, name: "d0", wish: aDeployment("d0", "all") },
+        { kind: "apply", tenant, name: "s0", wish: aService("d0", "all") },
+      ] satisfies Input[]
+    ).map((input): Step => ({ atMs: 0, input })),
+  ),
+  endMs: 1_000,
+  finalStates: { c0: "up", c1: "up", c2: "up", c3: "up" },
+  ending: "as-is",
+  restMs: 120_000,
+  settings: { workers: 2, heartbeatWriteSeconds: 3600, resyncSeconds: 30 },
+  alwaysAllowed: 1_000,
+  isCrowded: false,
+};
+
+const context = { user: { name: "saboteur", groups: ["system:masters"] } };
+
+/** The Deployment that a piece of work is about. */
+function deploymentIn({ key }: WorkItem): (WorkloadAddress & Pick<WorkloadKey, "cluster">) | undefined {
+  const address = key.kind === "Workload" ? workloadAddress(key) : undefined;
+  return address?.type.plural === "deployments" ? { ...address, cluster: key.cluster } : undefined;
+}
+
+function targetOf({ catalog }: EmbeddedCluster, kind: WorkloadKind, namespace: string, name: string): ObjectTarget {
+  const { group, version, plural } = workloadPlaces[kind];
+  const definition = catalog.find(group, version, plural);
+  if (definition === undefined) throw new Error(`no ${kind}`);
+  return { definition, cluster: "", namespace, name };
+}
+
+/** Does something about each copy of the workload at hand. */
+const toCopies =
+  (act: (cluster: EmbeddedCluster, target: ObjectTarget) => void, isTime = (_: WorkItem) => true) =>
+  (item: WorkItem, clusters: ReadonlyMap<string, EmbeddedCluster>): void => {
+    const address = deploymentIn(item);
+    if (address === undefined || !isTime(item)) return;
+    for (const cluster of clusters.values()) {
+      for (const { kind, name } of copiesOn(cluster, address.cluster)) {
+        if (kind === "Deployment" && name === address.name) {
+          act(cluster, targetOf(cluster, kind, namespaceFor(address.cluster, address.namespace), name));
+        }
+      }
+    }
+  };
+/** What a broken controller does to an object that has just gone is of no interest. */
+const quietly = async (call: Promise<unknown>): Promise<void> => {
+  await call.catch(() => {});
+};
+let turns = 0;
+/** A controller that is woken by its own deeds would never come to rest, and that alone would be seen. */
+const isRound = ({ reason }: WorkItem): boolean => reason === "resync";
+
+const cases: Record<string, { law: number; sabotage: Sabotage }> = {
+  "workloads that are never worked on": {
+    law: 1,
+    sabotage: { keys: (items) => items.filter(({ key }) => key.kind !== "Workload") },
+  },
+  "a copy that says something else than its workload": {
+    law: 1,
+    sabotage: {
+      clusterTransport: (wire) => ({
+        ...wire,
+        send: (request) =>
+          wire.send({
+            ...request,
+            ...(typeof request.body === "string" && { body: request.body.replace("shop:1", "shop:0") }),
+          }),
+      }),
+    },
+  },
+  "a write to a cluster after every piece of work": {
+    law: 2,
+    sabotage: {
+      onClusters: toCopies(({ operations }, target) => {
+        const body = { metadata: { annotations: { turn: String(turns++) } } };
+        operations.patch(target, { kind: "merge", body }, context);
+      }, isRound),
+    },
+  },
+  "a question about every workload at rest": {
+    law: 2,
+    sabotage: {
+      afterWork: async (item, client) => {
+        const address = deploymentIn(item);
+        if (address === undefined) return;
+        const { cluster, ...at } = address;
+        await quietly(clientOf(client, cluster).get(at));
+      },
+    },
+  },
+  "an object without a mark that is removed": {
+    law: 3,
+    sabotage: {
+      onClusters: toCopies((cluster, { namespace = "" }) => {
+        const { operations, store } = cluster;
+        const name = "kube-root-ca.crt";
+        if (store.get({ storage: "configmaps", cluster: "", namespace, name }) === undefined) return;
+        operations.delete(targetOf(cluster, "ConfigMap", namespace, name), {}, context);
+      }),
+    },
+  },
+  "a wanted copy that is removed because nobody had heard of it": {
+    law: 3,
+    sabotage: {
+      onClusters: toCopies(({ operations }, target) => void operations.delete(target, {}, context), isRound),
+    },
+  },
+  "a workload that is let go while a cluster has a copy": {
+    law: 3,
+    sabotage: {
+      afterWork: async (item, client) => {
+        const address = deploymentIn(item);
+        if (address === undefined || !isRound(item)) return;
+        const { cluster, ...at } = address;
+        const patch = { type: "merge", body: { metadata: { finalizers: null } } } as const;
+        await quietly(clientOf(client, cluster).patch(at, patch));
+      },
+    },
+  },
+  "a change in another tenant's namespace on a shared cluster": {
+    law: 4,
+    sabotage: {
+      onClusters: (item, clusters, tenants) => {
+        const other = tenants.find((tenant) => tenant !== item.key.cluster) ?? "";
+        if (item.key.kind !== "Workload" || !isRound(item)) return;
+        for (const cluster of clusters.values()) {
+          for (const { kind, namespace, name } of copiesOn(cluster, other)) {
+            const body = { metadata: { labels: { turn: String(turns++) } } };
+            const target = targetOf(cluster, kind, namespaceFor(other, namespace), name);
+            cluster.operations.patch(target, { kind: "merge", body }, context);
+          }
+        }
+      },
+    },
+  },
+  "replicas that are said to be ready before any cluster says so": {
+    law: 5,
+    sabotage: {
+      afterWork: async (item, client) => {
+        const address = deploymentIn(item);
+        if (address === undefined) return;
+        const { cluster, ...at } = address;
+        const patch = { type: "merge", body: { status: { replicas: 9, readyReplicas: 9 } } } as const;
+        await quietly(clientOf(client, cluster).patch(at, patch, { subresource: "status" }));
+      },
+    },
+  },
+};
+
+let servers: Servers;
+beforeAll(async () => {
+  servers = await startServers();
+});
+
+test("an honest controller breaks no law", { timeout: 60_000 }, async () => {
+  const { violations } = await simulate(1, { servers, scenario });
+  expect(violations).toEqual([]);
+});
+
+test.for(Object.entries(cases))("law against %s is enforced", { timeout: 60_000 }, async ([, { law, sabotage }]) => {
+  const { violations } = await simulate(1, { servers, sabotage, scenario });
+  expect(new Set(violations.map((violation) => violation.law))).toContain(law);
+});

@@ -1,0 +1,368 @@
+import { isDeepStrictEqual } from "node:util";
+import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
+import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
+import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
+import { type Condition, findCondition } from "../../lib/model/condition.ts";
+import { formatKey, workloadKey } from "../../lib/model/key.ts";
+import type { KubeObject } from "../../lib/model/kube-object.ts";
+import { controlsOf } from "../../lib/sync/controls.ts";
+import { syncFinalizer } from "../../lib/sync/record.ts";
+import { referencesOf } from "../../lib/sync/references.ts";
+import { isReadable } from "../../lib/sync/selects.ts";
+import { readyReplicasOf, replicasOf } from "./cluster-monitor.ts";
+import { copiesOn, copyStorages, type FoundCopy, namespaceFor } from "./copies.ts";
+import type { Rest } from "./monitor.ts";
+import { sortedJson } from "./sorted-json.ts";
+import { candidatesFor, idOf, type TenantTruth } from "./truth.ts";
+import { workloadPlaces } from "./workload-wishes.ts";
+import type { World } from "./world.ts";
+
+/** A workload in `shop`, where everything follows from what is wished for, and all that kcp and clusters have of it. */
+type Case = Readonly<{
+  tenant: string;
+  id: string;
+  workload: KubeObject;
+  governor: WorkloadPlacement | undefined;
+  /** Where it belongs. */
+  targets: readonly string[];
+  record: WorkloadSync | undefined;
+  /** By registration: on every cluster that is Ready. */
+  copies: ReadonlyMap<string, FoundCopy>;
+  ready: ReadonlySet<string>;
+  /** What it refers to and is not there. */
+  missing: readonly string[];
+  isPaused: boolean;
+  isHeld: boolean;
+}>;
+
+/** What two runs must agree on where they agree on what it rests on. */
+export type SyncOutcome = ReadonlyMap<string, Readonly<{ under: string; said: string }>>;
+
+/** Law 1 and 5 once all is at rest: what is on the clusters, and what is said of it, is what the present facts give. */
+export function checkSync(world: World): void {
+  for (const tenant of world.servers.tenants) {
+    const cases = casesOf(world, tenant);
+    for (const each of cases) {
+      if (each.workload.metadata.deletionTimestamp === undefined) checkWanted(world, each);
+      else checkDeleted(world, each);
+      checkStatus(world, each);
+    }
+    checkLeftovers(world, tenant, cases);
+  }
+}
+
+/** What a run has come to, as far as it does not depend on the way there. */
+export function syncOutcomeOf(world: World): SyncOutcome {
+  const outcome = new Map<string, Readonly<{ under: string; said: string }>>();
+  for (const tenant of world.servers.tenants) {
+    for (const each of casesOf(world, tenant)) {
+      const { id, workload, governor, targets, ready, record, missing, copies } = each;
+      const isSettled = !each.isPaused && !each.isHeld && missing.length === 0 && targets.length > 0;
+      if (!isSettled || workload.metadata.deletionTimestamp !== undefined) continue;
+      // A copy that waits to leave is a trace of where it was.
+      const isElsewhere = (record?.spec.clusters ?? []).length > targets.length;
+      if (!targets.every((name) => ready.has(name)) || isElsewhere) continue;
+      const isDivided = governor?.spec.replicas?.mode === "Divided";
+      const said = {
+        finalizers: workload.metadata.finalizers,
+        status: isDivided ? undefined : statusOf(workload),
+        placement: record?.spec.placement,
+        clusters: record?.spec.clusters?.filter((name) => ready.has(name)),
+        references: record?.spec.references,
+        states: record?.status?.clusters
+          ?.filter(({ name }) => ready.has(name))
+          .map(({ name, state, reason, desired }) => [name, state, reason, isDivided ? undefined : desired]),
+        condition: conditionOf(record),
+        copies: [...copies].map(([name, { object }]) => [name, saidByCopy(object, isDivided)]),
+        company: targets.map((name) => companyOn(world, each, name)),
+      };
+      const under = sortedJson([targets, workload.spec, governor?.spec]);
+      outcome.set(`${tenant}/${id}`, { under, said: sortedJson(said) });
+    }
+  }
+  return outcome;
+}
+
+/** The first things on which two runs differ where they should not. */
+export function syncDifferencesOf(oracle: SyncOutcome, found: SyncOutcome): readonly string[] {
+  return [...found].flatMap(([key, { under, said }]) => {
+    const other = oracle.get(key);
+    if (other === undefined || other.under !== under || other.said === said) return [];
+    return [`${key}: ${said}; without faults ${other.said}`];
+  });
+}
+
+/** Law 2 for workloads: one that is where it belongs, and ready there, costs not even a question. */
+export function checkReadsAtRest(world: World, { reads }: Pick<Rest, "reads">): void {
+  for (const tenant of world.servers.tenants) {
+    for (const { id, workload, record, targets, isPaused, missing } of casesOf(world, tenant)) {
+      const [kind, namespace = "", name = ""] = id.split("/");
+      const type = kind === "Service" ? workloadPlaces.Service : workloadPlaces.Deployment;
+      const key = formatKey(workloadKey(tenant, { type, namespace, name }));
+      const isCalm =
+        workload.metadata.deletionTimestamp === undefined &&
+        !isPaused &&
+        // Not seen is not gone, so what is missing is asked for.
+        missing.length === 0 &&
+        conditionOf(record) === "True Ready" &&
+        record?.spec.clusters?.length === targets.length;
+      const asked = reads.get(key) ?? [];
+      if (isCalm && asked.length > 0)
+        world.monitor.broken(2, `${key} is at rest, and yet ${asked.slice(0, 3).join(", ")}`);
+    }
+  }
+}
+
+const unselective = { metadata: {}, spec: {} };
+
+function casesOf({ servers, monitor }: World, tenant: string): readonly Case[] {
+  const { truth } = monitor;
+  const kcp = truth.of(tenant);
+  const ready = readyOf(kcp);
+  const found = new Map(
+    [...ready].map((name) => {
+      const physical = servers.clusters.get(truth.physicalOf(tenant, name) ?? "");
+      const all = physical === undefined ? [] : copiesOn(physical, tenant);
+      return [name, all.filter(({ registration }) => registration === name)];
+    }),
+  );
+  return [...kcp.workloads].flatMap(([id, workload]): Case[] => {
+    const { kind, metadata } = workload;
+    if ((kind !== "Deployment" && kind !== "Service") || metadata.namespace !== "shop") return [];
+    const [governor] = candidatesFor(kcp.placements.values(), workload) ?? [];
+    const { allows, stopped } = controlsOf(workload);
+    const record = kcp.records.get(id);
+    const copies = [...found].flatMap(([name, all]): [string, FoundCopy][] => {
+      const copy = all.find((each) => idOfCopy(each) === id);
+      // A registration that went before it could be asked leaves what is there, and who comes back does not know of it.
+      const isForgotten =
+        record?.spec.clusters?.includes(name) !== true &&
+        monitor.clusters.isAbandoned(tenant, truth.physicalOf(tenant, name) ?? "");
+      return copy === undefined || isForgotten ? [] : [[name, copy]];
+    });
+    return [
+      {
+        tenant,
+        id,
+        workload,
+        governor,
+        targets: (governor?.status?.selectedClusters ?? []).filter(allows).toSorted(),
+        record,
+        copies: new Map(copies),
+        ready,
+        missing: referencesOf(workload)
+          .map((reference) => `${reference.kind}/shop/${reference.name}`)
+          .filter((reference) => !kcp.workloads.has(reference)),
+        // One whose placement's selector makes no sense stays as it is.
+        isPaused: stopped !== undefined || !isReadable(kcp.placements.get(record?.spec.placement ?? "") ?? unselective),
+        isHeld: record?.status?.clusters?.some(({ state }) => state === "Held") === true,
+      },
+    ];
+  });
+}
+
+function checkWanted(world: World, each: Case): void {
+  const { tenant, id, workload, governor, targets, record, copies, ready, isPaused, isHeld, missing } = each;
+  const broken = (message: string): void => world.monitor.broken(1, `${tenant}/${id}: ${message}`);
+  const hasAll = targets.every((name) => ready.has(name));
+  if ((record?.spec.clusters ?? []).length > 0 && workload.metadata.finalizers?.includes(syncFinalizer) !== true) {
+    broken("may be on clusters, and nothing holds it back");
+  }
+  if (isPaused) return;
+  for (const name of ready) {
+    const copy = copies.get(name);
+    const entry = record?.status?.clusters?.find((found) => found.name === name);
+    if (targets.includes(name)) {
+      if (missing.length > 0) {
+        if (entry?.reason !== "ReferenceMissing")
+          broken(`lacks ${missing.join(", ")}, and of ${name} says ${JSON.stringify(entry)}`);
+      } else if (copy === undefined) broken(`${name} has no copy: ${JSON.stringify(entry)}`);
+      else {
+        for (const difference of differencesIn(each, copy)) broken(`on ${name}: ${difference}`);
+        for (const difference of lackingOn(world, each, name)) broken(`on ${name}: ${difference}`);
+        if (entry?.state !== "Ready") broken(`is on ${name}, of which it says ${JSON.stringify(entry)}`);
+      }
+    } else if (copy !== undefined && copy.object.metadata.deletionTimestamp === undefined) {
+      const isLast = governor !== undefined && targets.length === 0;
+      const waits = targets.length > 0 && (!hasAll || missing.length > 0);
+      if (!isLast && !waits && !isHeld) broken(`${name} still has a copy: ${JSON.stringify(entry)}`);
+    } else if (record?.spec.clusters?.includes(name) === true) broken(`${name} has no copy, and the record names it`);
+  }
+  for (const name of record?.spec.clusters ?? []) {
+    // A placement that makes no sense keeps what it has chosen, also when that has gone.
+    const isGone = !world.monitor.truth.of(tenant).registrations.has(name);
+    if (isGone && !targets.includes(name)) broken(`the record names ${name}, which has gone`);
+  }
+  const { mode, min, max, clusters } = governor?.spec.replicas ?? {};
+  if (mode !== "Divided" || !hasAll || min !== undefined || max !== undefined || clusters !== undefined) return;
+  if (missing.length > 0 || targets.length === 0 || workload.kind !== "Deployment") return;
+  const sum = targets.reduce((all, name) => all + sharedOut(copies.get(name)), 0);
+  if (sum !== replicasOf(workload)) broken(`${replicasOf(workload)} replicas were shared out as ${sum}`);
+}
+
+/** A workload that is being deleted waits only for clusters that cannot be asked. */
+function checkDeleted({ monitor }: World, { tenant, id, record, ready, copies }: Case): void {
+  const { registrations } = monitor.truth.of(tenant);
+  const waitsFor = (record?.spec.clusters ?? []).filter((name) => registrations.has(name) && !ready.has(name));
+  if (waitsFor.length === 0) monitor.broken(1, `${tenant}/${id} is deleted, and does not go`);
+  for (const [name, { object }] of copies) {
+    if (object.metadata.deletionTimestamp === undefined) {
+      monitor.broken(1, `${tenant}/${id} is deleted, and ${name} keeps its copy`);
+    }
+  }
+}
+
+/** Law 5: the numbers are those of the clusters that are heard from, and it is said where one is not. */
+function checkStatus(
+  { monitor }: World,
+  { tenant, id, workload, governor, targets, copies, ready, record }: Case,
+): void {
+  if (workload.kind !== "Deployment" || workload.metadata.deletionTimestamp !== undefined) return;
+  const heard = [...copies.values()].filter(({ object }) => object.metadata.deletionTimestamp === undefined);
+  const sum = heard.reduce((all, { object }) => all + readyReplicasOf(object), 0);
+  if (readyReplicasOf(workload) !== sum) {
+    monitor.broken(
+      5,
+      `${tenant}/${id} says ${readyReplicasOf(workload)} are ready, its clusters say ${sum} (${governor?.metadata.name ?? "no placement"})`,
+    );
+  }
+  if (governor === undefined) return;
+  const silent = targets.filter((name) => !ready.has(name));
+  for (const name of silent) {
+    const entry = record?.status?.clusters?.find((each) => each.name === name);
+    if (entry?.state !== "Stale" || entry.ready !== undefined) {
+      monitor.broken(5, `${tenant}/${id}: ${name} is not heard from, and the record says ${JSON.stringify(entry)}`);
+    }
+  }
+  const { conditions } = (workload.status ?? {}) as Readonly<{ conditions?: readonly Condition[] }>;
+  const seen = findCondition(conditions, "tmc.kcp.io/SeenEverywhere");
+  if (silent.length > 0 && workload.status !== undefined && seen?.status !== "False") {
+    monitor.broken(5, `${tenant}/${id}: ${silent.join(", ")} is not heard from, and the status does not say so`);
+  }
+}
+
+/** What nobody needs any more is not left on clusters that can be asked, unless their registration went while it was there. */
+function checkLeftovers({ servers, monitor }: World, tenant: string, cases: readonly Case[]): void {
+  const { truth, clusters } = monitor;
+  const { registrations, workloads, records } = truth.of(tenant);
+  const ready = readyOf(truth.of(tenant));
+  const known = new Map(cases.map((each) => [each.id, each]));
+  for (const name of registrations.keys()) {
+    const physicalName = truth.physicalOf(tenant, name) ?? "";
+    const physical = servers.clusters.get(physicalName);
+    if (physical === undefined || !ready.has(name) || clusters.isAbandoned(tenant, physicalName)) continue;
+    const left = copiesOn(physical, tenant).filter(
+      ({ namespace, registration }) => namespace === "shop" && registration === name,
+    );
+    const there = [...records].filter(([id, { spec }]) => id.includes("/shop/") && spec.clusters?.includes(name));
+    for (const copy of left) {
+      const id = idOfCopy(copy);
+      if (copy.object.metadata.deletionTimestamp !== undefined) continue;
+      if (copy.kind === "Deployment" || copy.kind === "Service") {
+        const isHeld = records.get(id)?.status?.clusters?.some(({ state }) => state === "Held") === true;
+        if (!workloads.has(id) && !isHeld) monitor.broken(1, `${tenant}/${id} has gone, and ${name} has a copy`);
+        continue;
+      }
+      const isNeeded = there.some(([, { spec }]) =>
+        spec.references?.some((each) => each.kind === copy.kind && each.name === copy.name),
+      );
+      if (!isNeeded) monitor.broken(1, `${tenant}/${id} is needed by nobody on ${name}, and is there`);
+    }
+    const namespace = namespaceFor(tenant, "shop");
+    const isThere = physical.store.get({ storage: "namespaces", cluster: "", namespace: "", name: namespace });
+    const isEmpty = Object.values(copyStorages).every((storage) =>
+      physical.store
+        .list(storage, { cluster: "", namespace })
+        .every(({ metadata }) => metadata.name === "kube-root-ca.crt"),
+    );
+    const isUsed = there.length > 0 || [...known.values()].some(({ targets }) => targets.includes(name));
+    if (isThere !== undefined && isEmpty && !isUsed) {
+      monitor.broken(1, `${tenant}: namespace shop is empty on ${name}, and is there`);
+    }
+  }
+}
+
+function readyOf({ registrations }: TenantTruth): ReadonlySet<string> {
+  return new Set(
+    [...registrations].flatMap(([name, registration]) => (isReadyNow(registration) ? [name] : [])).toSorted(),
+  );
+}
+
+function isReadyNow({ status, metadata }: ClusterRegistration): boolean {
+  return findCondition(status?.conditions, "Ready")?.status === "True" && metadata.deletionTimestamp === undefined;
+}
+
+function differencesIn({ workload, governor }: Case, { object }: FoundCopy): readonly string[] {
+  const { replicas: _, ...spec } = (workload.spec ?? {}) as Readonly<Record<string, unknown>>;
+  const isDivided = governor?.spec.replicas?.mode === "Divided" && workload.kind === "Deployment";
+  const said = isDivided ? spec : workload.spec;
+  const { place, tier } = workload.metadata.labels ?? {};
+  return [
+    ...(includes(object.spec, said) ? [] : [`${JSON.stringify(object.spec)} in place of ${JSON.stringify(said)}`]),
+    ...(includes(object.metadata.labels, { place, tier }) ? [] : ["its labels are others"]),
+  ];
+}
+
+/** What comes along with a workload is there too, and says the same. */
+function lackingOn({ servers, monitor }: World, { tenant, workload }: Case, name: string): readonly string[] {
+  const { truth } = monitor;
+  const physical = servers.clusters.get(truth.physicalOf(tenant, name) ?? "");
+  const all = physical === undefined ? [] : copiesOn(physical, tenant);
+  return referencesOf(workload).flatMap((reference) => {
+    const id = `${reference.kind}/shop/${reference.name}`;
+    const copy = all.find((each) => idOfCopy(each) === id);
+    if (copy === undefined) return [`${id} is not there`];
+    const own = truth.of(tenant).workloads.get(id);
+    return isDeepStrictEqual(copy.object.data, own?.data) ? [] : [`${id} says something else than in kcp`];
+  });
+}
+
+function companyOn({ servers, monitor }: World, { tenant, workload }: Case, name: string): unknown {
+  const physical = servers.clusters.get(monitor.truth.physicalOf(tenant, name) ?? "");
+  const all = physical === undefined ? [] : copiesOn(physical, tenant);
+  const needed = new Set(referencesOf(workload).map((reference) => `${reference.kind}/shop/${reference.name}`));
+  return all.filter((each) => needed.has(idOfCopy(each))).map((each) => [idOfCopy(each), each.object.data]);
+}
+
+const idOfCopy = ({ kind, namespace, name }: FoundCopy): string =>
+  idOf({ apiVersion: "", kind, metadata: { namespace, name } });
+
+/** Whether a value says all that another one says. */
+function includes(value: unknown, part: unknown): boolean {
+  if (Array.isArray(part)) {
+    return (
+      Array.isArray(value) && value.length === part.length && part.every((each, index) => includes(value[index], each))
+    );
+  }
+  if (typeof part !== "object" || part === null) return isDeepStrictEqual(value, part);
+  if (typeof value !== "object" || value === null) return false;
+  const fields = value as Readonly<Record<string, unknown>>;
+  // A list without anything in it is not written.
+  return Object.entries(part).every(
+    ([name, each]) =>
+      includes(fields[name], each) || (Array.isArray(each) && each.length === 0 && fields[name] === undefined),
+  );
+}
+
+const sharedOut = (copy: FoundCopy | undefined): number => (copy === undefined ? 0 : replicasOf(copy.object));
+
+function saidByCopy({ spec, metadata, data }: KubeObject, isDivided: boolean): unknown {
+  const { clusterIP: _, clusterIPs: __, replicas, ...said } = (spec ?? {}) as Readonly<Record<string, unknown>>;
+  return { labels: metadata.labels, spec: said, data, ...(isDivided ? {} : { replicas }) };
+}
+
+function statusOf({ status }: KubeObject): unknown {
+  if (status === undefined) return undefined;
+  const {
+    conditions,
+    observedGeneration: _,
+    ...numbers
+  } = status as Readonly<{ conditions?: readonly Condition[] }> & Readonly<Record<string, unknown>>;
+  const sorted = Object.entries(numbers).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return [sorted, (conditions ?? []).map(({ type, status: value }) => `${type}=${value}`).toSorted()];
+}
+
+function conditionOf(record: WorkloadSync | undefined): string {
+  const ready = findCondition(record?.status?.conditions, "Ready");
+  return ready === undefined ? "none" : `${ready.status} ${ready.reason}`;
+}
