@@ -128,7 +128,11 @@ const table: Readonly<Record<string, Row>> = {
     ...list(provider, endpointSlices),
     who: "relay worker admin",
   },
-  "beside the export: list schemas": { ...list(provider, apiResourceSchemas), who: "worker admin" },
+  "beside the export: list schemas": { ...list(provider, apiResourceSchemas), who: "relay worker admin" },
+  "beside the export: list exports": {
+    who: "relay worker admin",
+    call: (client, places) => client.at(provider(places)).list({ type: apiExports }),
+  },
   "beside the export: read the export": {
     who: "worker admin",
     call: (client, places) => client.at(provider(places)).get({ type: apiExports, name: exportName }),
@@ -159,7 +163,7 @@ const table: Readonly<Record<string, Row>> = {
   "through the export: read a tenant's registration": { ...get(viewOfA), who: "worker admin" },
   "through the export: create a tenant's registration": { ...create(viewOfA), who: "worker admin" },
   "through the export: write a status": { ...writeStatus(viewOfA), who: "worker admin" },
-  "through the export: delete a tenant's registration": { ...remove(viewOfA), who: "admin" },
+  "through the export: delete a tenant's registration": { ...remove(viewOfA), who: "worker admin" },
   "through the export: write an event": {
     who: "worker admin",
     call: (client, places) =>

@@ -30,10 +30,14 @@ export interface ControllerProcess {
 }
 
 /** Starts a controller by the real command and answers once its ports are open; it may not be ready yet. */
-export async function startController(folder: string, flags: readonly string[]): Promise<ControllerProcess> {
+export async function startController(
+  folder: string,
+  flags: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<ControllerProcess> {
   const logFile = join(folder, `controller-${randomUUID()}.log`);
   const args = [command, "controller", ...flags, "--metrics-port=0", "--health-port=0"];
-  const supervised = startSupervised({ name: "controller", command: process.execPath, args, logFile });
+  const supervised = startSupervised({ name: "controller", command: process.execPath, args, logFile, env });
   const output = (): Promise<string> => readFile(logFile, "utf8");
   const ports: { metrics?: unknown; health?: unknown } = {};
   const running: ControllerProcess = {

@@ -1,12 +1,16 @@
 import type { EmbeddedServer } from "../../lib/embedded/embedded-server.ts";
+import type { Faults } from "../../lib/embedded/faults.ts";
 import { startEmbeddedKcp } from "../../lib/embedded/kcp/embedded-kcp.ts";
 import { type EmbeddedCluster, startEmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
 import type { ClusterPart, Part, Parts } from "./world.ts";
 
 type Embedded = Pick<EmbeddedServer, "url" | "ca" | "faults"> & Readonly<{ adminToken: string }>;
 
+/** Parts whose kcp can be made to answer what is not so. */
+export type EmbeddedParts = Parts & Readonly<{ kcpFaults: Faults }>;
+
 /** Starts a kcp and clusters in this process; over the wire they look like those that run by themselves. */
-export async function startEmbeddedParts(): Promise<Parts> {
+export async function startEmbeddedParts(): Promise<EmbeddedParts> {
   const [kcp, east, west] = await Promise.all([
     startEmbeddedKcp(),
     startEmbeddedCluster({ name: "us-east" }),
@@ -14,6 +18,7 @@ export async function startEmbeddedParts(): Promise<Parts> {
   ]);
   return {
     kcp: partOf(kcp),
+    kcpFaults: kcp.faults,
     clusters: { "us-east": clusterPart(east), "us-west": clusterPart(west) },
     stop: async () => {
       await Promise.all([kcp, east, west].map((server) => server.stop()));

@@ -1,13 +1,17 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { workspaces } from "../../lib/kcp/kcp-types.ts";
 import { ensureWorkspace } from "../../lib/kcp/workspaces.ts";
+import { formatKubeconfig } from "../../lib/kube/kubeconfig-file.ts";
+import type { Endpoint } from "../../lib/kube/transport.ts";
 import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { eventuallyGone } from "../contract/vocabulary.ts";
 import { tmc } from "../lib/cli/support.ts";
+import { eventually } from "../support/eventually.ts";
+import { type ControllerProcess, startController } from "./controller-process.ts";
 import type { KcpUnderTest } from "./kcp-under-test.ts";
 
 /** A command of the page, what is fed to it, and what it is said to print. */
@@ -15,6 +19,18 @@ type Command = Readonly<{ line: string; input: string; printed: string }>;
 
 /** Runs a kubectl command with its input; answers what it prints. */
 export type Kubectl = (kubeconfig: string, args: readonly string[], input: string) => Promise<string>;
+
+/** A tenant's cluster, and how it is left. */
+export type PageCluster = Readonly<{ endpoint: Endpoint; token: string; stop(): Promise<unknown> }>;
+
+export type KcpPage = Readonly<{
+  start: () => Promise<KcpUnderTest>;
+  startCluster: (name: string) => Promise<PageCluster>;
+  kubectl: (kcp: KcpUnderTest) => Kubectl;
+}>;
+
+/** The tenants of the page, and the cluster that each has. */
+const teams = { "team-a": "east", "team-b": "west" } as const;
 
 /** Reads the commands of a page's console blocks. */
 export function parsePage(page: string): readonly Command[] {
@@ -37,65 +53,126 @@ export function parsePage(page: string): readonly Command[] {
 
 /** What differs from one run to the next, and from one version of the schemas to the next. */
 const settled = (text: string): string =>
-  text.replace(/(v\d\w*)-[0-9a-f]{8}\./g, "$1-….").replace(/(by tmc\.kcp\.io)-[0-9a-z]+/g, "$1-…");
+  text
+    .replace(/(v\d\w*)-[0-9a-f]{8}\./g, "$1-….")
+    .replace(/(by tmc\.kcp\.io)-[0-9a-z]+/g, "$1-…")
+    .replace(/\b\d+[smh](?= ago|$)/gm, "…")
+    .replace(/ {2,}/g, "  ");
 
 /** Every command of docs/kcp.md prints what the page says. */
-export function kcpPageCases(
-  title: string,
-  { start, kubectl }: Readonly<{ start: () => Promise<KcpUnderTest>; kubectl: (kcp: KcpUnderTest) => Kubectl }>,
-): void {
+export function kcpPageCases(title: string, page: KcpPage): void {
   describe(title, async () => {
     const commands = parsePage(await readFile(new URL("../../docs/kcp.md", import.meta.url), "utf8"));
     let kcp: KcpUnderTest;
     let folder = "";
     let kubeconfig = "";
+    let controller: ControllerProcess | undefined;
+    const clusters: PageCluster[] = [];
     beforeAll(async () => {
-      kcp = await start();
+      kcp = await page.start();
       folder = await mkdtemp(join(tmpdir(), "tmc-page-"));
       kubeconfig = await kcp.writeKubeconfig(folder);
+      for (const [team, name] of Object.entries(teams)) {
+        await kcp.writeKubeconfig(folder, `root:${team}`, `${team}.kubeconfig`);
+        const cluster = await page.startCluster(name);
+        clusters.push(cluster);
+        const { endpoint, token } = cluster;
+        await writeFile(
+          join(folder, `${name}.kubeconfig`),
+          formatKubeconfig({ contexts: [{ name, endpoint, token }] }),
+        );
+      }
     }, 60_000);
     afterAll(async () => {
+      await controller?.kill();
       const root = kcp.admin.at("/clusters/root");
-      for (const name of ["team-a", "team-b"]) {
+      for (const name of Object.keys(teams)) {
         await root.delete({ type: workspaces, name }).catch(() => {});
         await eventuallyGone(root, { type: workspaces, name }, 60_000);
       }
       await kcp.stop();
+      for (const cluster of clusters) await cluster.stop();
       await rm(folder, { recursive: true, force: true });
     }, 150_000);
 
+    /** The files of the page are in a folder of the test's. */
+    const inFolder = (word: string): string =>
+      word.replace(/(^|=)((?:secrets\/)?[\w-]+\.kubeconfig|secrets)$/, (_, before: string, file: string) =>
+        before === "=" ? `=${join(folder, file)}` : join(folder, file),
+      );
+    const run = async (program: string, args: readonly string[], input: string): Promise<string> => {
+      switch (program) {
+        case "kubectl": {
+          const answer = await page.kubectl(kcp)(kubeconfig, args, input);
+          const object = input === "" ? undefined : (load(input) as KubeObject);
+          // The next command is typed by a person, for whom a workspace is ready at once.
+          if (object?.kind === "Workspace") await ensureWorkspace(kcp.admin, `root:${object.metadata.name}`);
+          return answer;
+        }
+        case "curl": {
+          const { pathname, search } = new URL(`http://${args.at(-1)}`);
+          return (await controller?.ask(pathname + search))?.text ?? "";
+        }
+        case "kill": {
+          controller?.terminate();
+          expect(await controller?.exit).toBe(0);
+          return "";
+        }
+        default: {
+          if (args.at(-1) === "&") {
+            controller = await startController(folder, args.slice(1, -1));
+            return "";
+          }
+          const { out, err } = await tmc(args, { env: { KUBECONFIG: kubeconfig } });
+          return (out + err).replaceAll(`${folder}/`, "");
+        }
+      }
+    };
+
     it("has commands", () => {
-      expect(commands.length).toBeGreaterThan(8);
+      expect(commands.length).toBeGreaterThan(20);
     });
 
     it.each(commands.map((command) => [command.line, command] as const))(
       "%s",
       async (_, { line, input, printed }) => {
-        const [program, ...words] = line.split(" ");
-        const args = words.map((word) => (word === "secrets" ? join(folder, word) : word));
-        let answer = "";
-        if (program === "kubectl") {
-          answer = await kubectl(kcp)(kubeconfig, args, input);
-          const { metadata } = load(input) as KubeObject;
-          // The next command is typed by a person, for whom a workspace is ready at once.
-          await ensureWorkspace(kcp.admin, `root:${metadata.name}`);
-        } else {
-          const { out, err } = await tmc(args, { env: { KUBECONFIG: kubeconfig } });
-          answer = (out + err).replaceAll(`${folder}/`, "");
+        const [program = "", ...words] = line.split(" ");
+        const args = words.map(inFolder);
+        let answer = settled(await run(program, args, input));
+        if (program === "curl") {
+          // A person who asks how it is asks again.
+          await eventually(async () => {
+            if (answer === settled(printed)) return undefined;
+            answer = settled(await run(program, args, input));
+            return answer;
+          }, 60_000);
         }
-        expect(settled(answer)).toBe(settled(printed));
+        expect(answer).toBe(settled(printed));
       },
       120_000,
     );
   });
 }
 
-/** `kubectl create -f -`, for where there is no kubectl. */
+/** The two kinds of `kubectl create` on the page, for where there is no kubectl. */
 export const createByHand =
   ({ admin }: KcpUnderTest): Kubectl =>
   async (_, args, input) => {
+    if (args.includes("secret")) return createSecretByHand(admin, args);
     expect(args).toEqual(["create", "-f", "-"]);
     const object = load(input) as KubeObject;
     const { metadata } = await admin.at("/clusters/root").create({ type: workspaces }, object);
     return `${object.kind.toLowerCase()}.${workspaces.group}/${metadata.name} created\n`;
   };
+
+async function createSecretByHand(admin: KcpUnderTest["admin"], args: readonly string[]): Promise<string> {
+  const [, path = "", team = ""] = /^--kubeconfig (\S*\/(team-[ab])\.kubeconfig) /.exec(args.join(" ")) ?? [];
+  const [, name = "", key = "", file = ""] =
+    /create secret generic (\S+) --from-file=(\w+)=(\S+)$/.exec(args.join(" ")) ?? [];
+  expect(path).not.toBe("");
+  const stringData = { [key]: await readFile(file, "utf8") };
+  const secret = { apiVersion: "v1", kind: "Secret", metadata: { name }, stringData };
+  const secrets = { type: { group: "", version: "v1", plural: "secrets" }, namespace: "default" };
+  await admin.at(`/clusters/root:${team}`).create(secrets, secret);
+  return `secret/${name} created\n`;
+}

@@ -5,6 +5,10 @@ import { useReal } from "./kcp-under-test.ts";
 
 kcpPageCases("docs/kcp.md on a real kcp", {
   start: useReal,
+  startCluster: async () => {
+    const { url, ca, adminToken } = realServers().cluster;
+    return { endpoint: { server: url, ca }, token: adminToken, stop: async () => {} };
+  },
   kubectl: () => async (kubeconfig, args, input) => {
     const { stdout, stderr } = await runKubectl(args, { kubectl: realServers().kubectl, kubeconfig, input });
     return stdout + stderr;

@@ -11,8 +11,8 @@ import { realServers } from "../real/servers.ts";
 export type KcpUnderTest = ServerUnderTest &
   Readonly<{
     users: Readonly<{ alice: string; bob: string }>;
-    /** Writes the admin's kubeconfig, its context in the root workspace, and answers where it is. */
-    writeKubeconfig(folder: string): Promise<string>;
+    /** Writes the admin's kubeconfig, its context in a workspace, and answers where it is. @default root, admin.kubeconfig */
+    writeKubeconfig(folder: string, workspace?: string, file?: string): Promise<string>;
   }>;
 
 /** Starts a kcp in this process. */
@@ -44,10 +44,10 @@ function kcpUnderTest(
   return {
     ...connect("kcp", endpoint, stop),
     users,
-    writeKubeconfig: async (folder) => {
-      const path = join(folder, "admin.kubeconfig");
-      const root = { server: `${endpoint.server}/clusters/root`, ca: endpoint.ca };
-      await writeFile(path, formatKubeconfig({ contexts: [{ name: "root", endpoint: root, token: adminToken }] }));
+    writeKubeconfig: async (folder, workspace = "root", file = "admin.kubeconfig") => {
+      const path = join(folder, file);
+      const to = { server: `${endpoint.server}/clusters/${workspace}`, ca: endpoint.ca };
+      await writeFile(path, formatKubeconfig({ contexts: [{ name: workspace, endpoint: to, token: adminToken }] }));
       return path;
     },
   };

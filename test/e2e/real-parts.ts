@@ -8,8 +8,11 @@ import { type RealCluster, startCluster } from "../real/cluster.ts";
 import { type RealKcp, startKcp } from "../real/kcp.ts";
 import type { ClusterPart, Parts } from "./world.ts";
 
-/** Starts a kcp and clusters of their own, for they will be killed. */
-export async function startRealParts(): Promise<Parts> {
+/**
+ * Starts a kcp and clusters of their own, for they will be killed. Without workloads the clusters only store what they are
+ * given, and nothing of it ever runs.
+ */
+export async function startRealParts({ workloads = false }: Readonly<{ workloads?: boolean }> = {}): Promise<Parts> {
   const binaries = await ensureBuilt();
   const dataDir = await mkdtemp(join(tmpdir(), "tmc-e2e-kcp-"));
   // The administrator that kcp makes has a new token after each start; this one keeps his.
@@ -28,7 +31,7 @@ export async function startRealParts(): Promise<Parts> {
     stops.push(() => kcp.stop());
     const [east, west] = await Promise.all(
       (["us-east", "us-west"] as const).map(async (name) => {
-        const cluster = await startCluster({ name, binaries, workloads: false });
+        const cluster = await startCluster({ name, binaries, workloads });
         stops.push(() => cluster.stop());
         return clusterPart(cluster);
       }),
@@ -48,6 +51,7 @@ export async function startRealParts(): Promise<Parts> {
         thaw: () => signalGroup(kcp, "kcp", "SIGCONT"),
       },
       clusters: { "us-east": east, "us-west": west },
+      kubectl: binaries.kubectl,
       stop,
     };
   } catch (error) {

@@ -36,6 +36,8 @@ export type ClusterPart = Part & Readonly<{ loseStore(): Promise<void>; regainSt
 export type Parts = Readonly<{
   kcp: Part;
   clusters: Readonly<Record<ClusterName, ClusterPart>>;
+  /** The program that people apply their files with, where there is one. */
+  kubectl?: string;
   stop(): Promise<void>;
 }>;
 
@@ -44,6 +46,8 @@ export type World = Readonly<{
   parts: Parts;
   /** In the tenant's workspace. */
   tenant: KubeClient;
+  /** The logical cluster that the tenant's workspace is. */
+  tenantCluster: string;
   /** In a cluster, as its administrator. */
   clusterClient(name: ClusterName): KubeClient;
   /** A folder for what a test writes. */
@@ -76,13 +80,14 @@ export async function furnish(parts: Parts): Promise<World> {
   try {
     const kcp = open(parts.kcp);
     await ensureWorkspace(kcp, exportWorkspace);
-    await ensureWorkspace(kcp, tenantWorkspace);
+    const tenantCluster = await ensureWorkspace(kcp, tenantWorkspace);
     await installExport(kcp.at(`/clusters/${exportWorkspace}`));
     const tenant = kcp.at(`/clusters/${tenantWorkspace}`);
     await bindExport(tenant, exportWorkspace);
     return {
       parts,
       tenant,
+      tenantCluster,
       clusterClient: (name) => open(parts.clusters[name]),
       folder,
       kcpKubeconfig: await write("kcp", parts.kcp, "/clusters/root"),

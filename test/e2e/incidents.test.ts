@@ -1,0 +1,612 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
+import { asOutcome, type CredentialSource } from "../../lib/clusters/credentials.ts";
+import type { ControllerOptions } from "../../lib/controller/controller.ts";
+import type { FaultMatch } from "../../lib/embedded/faults.ts";
+import type { EmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
+import type { Collection, KubeClient, ListOptions } from "../../lib/kube/client.ts";
+import { createKubeClient } from "../../lib/kube/rest-client.ts";
+import type { Transport } from "../../lib/kube/transport.ts";
+import type { KubeList, KubeObject } from "../../lib/model/kube-object.ts";
+import { namespaceOn } from "../../lib/sync/namespace-map.ts";
+import { syncedLabel } from "../../lib/sync/owner-mark.ts";
+import { type Stage, setStage, statusOf } from "../lib/controller/stage.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../lib/kcp/tenants.ts";
+import { aDeployment, type Deployment, present, recordNameOf, workTypes } from "./tenant-work.ts";
+
+// What users of systems like this one have lost work by. Each is played here on the real controller, and named for what must
+// not happen again.
+
+/** A stage with a namespace `shop`, of which the tests are the tenants. */
+type Shop = Stage &
+  Readonly<{
+    on(cluster: string): KubeClient;
+    server(cluster: string): EmbeddedCluster;
+    create(...names: readonly string[]): Promise<void>;
+    place(spec?: object): Promise<void>;
+    /** Changes the placement's spec. */
+    replace(spec: object): Promise<void>;
+    /** `web uid` of every copy that a cluster has. */
+    copies(cluster: string): Promise<readonly string[]>;
+    copy(cluster: string, name: string): Promise<Deployment | undefined>;
+    workload(name: string): Promise<Deployment | undefined>;
+    record(name: string): Promise<WorkloadSync | undefined>;
+    /** `Ready`, or `Held DeletionsHeld`: what the record says of a cluster. */
+    state(name: string, cluster: string): Promise<string>;
+  }>;
+
+const stages: Stage[] = [];
+afterEach(async () => {
+  for (const stage of stages.splice(0)) await stage.stop();
+});
+
+async function openShop(options?: Parameters<typeof setStage>[0]): Promise<Shop> {
+  const stage = await setStage(options);
+  stages.push(stage);
+  const { client, cluster, clusters } = stage;
+  const server = (name: string): EmbeddedCluster => {
+    const found = clusters.get(name);
+    if (found === undefined) throw new Error(`no cluster ${name}`);
+    return found;
+  };
+  const on = (name: string): KubeClient =>
+    createKubeClient({ endpoint: { server: server(name).url }, transport: server(name).transport(), name });
+  const namespace = namespaceOn({ hub: "kcp", cluster, namespace: "shop" });
+  await client.create(
+    { type: workTypes.Namespace },
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop", labels: { team: "shop" } } },
+  );
+  for (const name of clusters.keys()) {
+    await client.create(registrations, aRegistration(name, {}, { labels: { name } }));
+  }
+  const record = (name: string): Promise<WorkloadSync | undefined> =>
+    present(client.get({ type: workTypes.WorkloadSync, namespace: "shop", name: recordNameOf(name) }));
+  return {
+    ...stage,
+    on,
+    server,
+    create: async (...names) => {
+      for (const name of names) {
+        await client.create(
+          { type: workTypes.Deployment, namespace: "shop" },
+          aDeployment("shop", name, { replicas: 2 }),
+        );
+      }
+    },
+    place: async (spec = {}) => {
+      await client.create(placements, aPlacement("shop", { strategy: "Spread", workloadSelector: {}, ...spec }));
+    },
+    replace: async (spec) => {
+      await client.patch({ ...placements, name: "shop" }, { type: "merge", body: { spec } });
+    },
+    copies: async (name) => {
+      const { items } = await on(name).list<KubeObject>({ type: workTypes.Deployment }, { labelSelector: syncedLabel });
+      return items.map(({ metadata }) => `${metadata.name ?? ""} ${metadata.uid ?? ""}`).toSorted();
+    },
+    copy: (on_, name) => present(on(on_).get<Deployment>({ type: workTypes.Deployment, namespace, name })),
+    workload: (name) => present(client.get<Deployment>({ type: workTypes.Deployment, namespace: "shop", name })),
+    record,
+    state: async (name, on_) => {
+      const entry = (await record(name))?.status?.clusters?.find((each) => each.name === on_);
+      return entry === undefined ? "none" : `${entry.state}${entry.reason === undefined ? "" : ` ${entry.reason}`}`;
+    },
+  };
+}
+
+/** A shop with work that runs on the clusters that fit. */
+async function runningShop(
+  names: readonly string[],
+  spec: object = {},
+  options: Partial<ControllerOptions> = {},
+): Promise<Shop> {
+  const shop = await openShop();
+  await shop.place(spec);
+  await shop.settled(options);
+  await shop.create(...names);
+  await shop.pass(10_000);
+  for (const name of names) expect((await shop.workload(name))?.status?.readyReplicas, name).toBeGreaterThan(0);
+  return shop;
+}
+
+describe("an eviction", () => {
+  test("does not delete the only copy when nothing else fits", async () => {
+    const shop = await runningShop(["web"], { locationSelector: { matchLabels: { name: "east" } } });
+    const before = await shop.copies("east");
+    expect(before).toHaveLength(1);
+    const drain = { key: "tmc.kcp.io/drain", effect: "NoExecute" };
+    await shop.client.patch(
+      { ...registrations, name: "east" },
+      { type: "merge", body: { spec: { unschedulable: true, taints: [drain] } } },
+    );
+    await shop.pass(600_000, 10_000);
+    expect(statusOf(await shop.placement("shop")).selectedClusters ?? []).toEqual([]);
+    expect(await shop.copies("east")).toEqual(before);
+    expect(await shop.state("web", "east")).toBe("Ready LastCopy");
+    expect((await shop.workload("web"))?.status).toMatchObject({ readyReplicas: 2 });
+    // Taken back, nothing is left of it.
+    await shop.client.patch(
+      { ...registrations, name: "east" },
+      { type: "merge", body: { spec: { unschedulable: false, taints: [] } } },
+    );
+    await shop.pass(10_000);
+    expect(await shop.state("web", "east")).toBe("Ready");
+    expect(await shop.copies("east")).toEqual(before);
+  });
+
+  test("does not delete the copy that serves before the other one does", async () => {
+    const shop = await runningShop(["web"], { locationSelector: { matchLabels: { name: "east" } } });
+    const before = await shop.copies("east");
+    shop.server("west").beFull();
+    await shop.replace({ locationSelector: { matchLabels: { name: "west" } } });
+    await shop.pass(600_000, 10_000);
+    expect(await shop.copies("west")).toHaveLength(1);
+    expect(await shop.copies("east")).toEqual(before);
+    expect(await shop.state("web", "east")).toBe("Leaving WaitingForOthers");
+    shop.server("west").recover();
+    await shop.pass(20_000);
+    expect(await shop.copies("east")).toEqual([]);
+    expect((await shop.workload("web"))?.status).toMatchObject({ readyReplicas: 2 });
+  });
+});
+
+describe("a hub that was away", () => {
+  const parts: Readonly<Record<string, FaultMatch>> = {
+    "for everything": {},
+    "for placements": { resource: "workloadplacements" },
+    "for clusters": { resource: "clusterregistrations" },
+    "for workloads": { resource: "deployments" },
+    "for records": { resource: "workloadsyncs" },
+  };
+  test.each(Object.entries(parts))("%s deletes nothing, then or when it is back", async (_, match) => {
+    const shop = await runningShop(["web", "api"]);
+    const before = await shop.copies("east");
+    const { faults } = shop.tenants.kcp;
+    const cut = faults.inject({ match, effect: { kind: "partition", requests: "refuse" } });
+    faults.cutWatches(match);
+    await shop.pass(60_000, 5_000);
+    // Something happens meanwhile, so that the hub is asked and nothing can be written down.
+    const { namespace } = (await shop.copy("east", "web"))?.metadata ?? {};
+    await shop
+      .on("east")
+      .patch(
+        { type: workTypes.Deployment, namespace, name: "web" },
+        { type: "merge", body: { spec: { replicas: 0 } } },
+        { fieldManager: "somebody" },
+      );
+    await shop.pass(900_000, 15_000);
+    expect(await shop.copies("east")).toEqual(before);
+    cut.remove();
+    await shop.pass(120_000, 5_000);
+    expect(await shop.copies("east")).toEqual(before);
+    expect(before).toHaveLength(2);
+    expect(await shop.state("web", "east")).toBe("Ready");
+  });
+
+  test("deletes no copy of a workload that it has lost without anybody deleting it", async () => {
+    const shop = await runningShop(["web"]);
+    const before = await shop.copies("east");
+    // As after a restore from an old backup: the object is not there, and no deletion was ever seen.
+    const address = { type: workTypes.Deployment, namespace: "shop", name: "web" };
+    await shop.client.patch(address, { type: "merge", body: { metadata: { finalizers: null } } });
+    await shop.client.delete(address);
+    await shop.pass(600_000, 10_000);
+    expect(await shop.workload("web")).toBeUndefined();
+    expect(await shop.copies("east")).toEqual(before);
+    expect(await shop.state("web", "east")).toBe("Held WorkloadVanished");
+  });
+});
+
+describe("an empty list", () => {
+  const all = (): boolean => true;
+  type Row = Readonly<{ plural: string; hidden: (name: string) => boolean; says?: string }>;
+  const rows: Readonly<Record<string, Row>> = {
+    deployments: { plural: "deployments", hidden: all },
+    records: { plural: "workloadsyncs", hidden: all },
+    placements: { plural: "workloadplacements", hidden: all },
+    "placements, but for one": { plural: "workloadplacements", hidden: (name) => name === "shop" },
+    clusters: { plural: "clusterregistrations", hidden: all, says: "Stale ClusterNotReady" },
+    "clusters, but for one": {
+      plural: "clusterregistrations",
+      hidden: (name) => name === "east",
+      says: "Stale ClusterNotReady",
+    },
+    namespaces: { plural: "namespaces", hidden: all },
+  };
+  test.each(Object.entries(rows))("of %s at start deletes nothing", async (_, { says = "Ready", ...hiding }) => {
+    const shop = await openShop();
+    await shop.place({ workloadSelector: { namespaceSelector: { matchLabels: { team: "shop" } } } });
+    // By its name the second to be asked: it governs nothing as long as the first is there.
+    const only = { strategy: "Spread", workloadSelector: {}, clusterNames: ["west"] };
+    await shop.client.create(placements, aPlacement("then", only));
+    const first = await shop.settled();
+    await shop.create("web", "api");
+    await shop.pass(10_000);
+    const before = { east: await shop.copies("east"), west: await shop.copies("west") };
+    expect(before.east).toHaveLength(2);
+    await stopped(shop, first);
+
+    const blind = blindClient(shop.tenants.client, hiding);
+    const second = shop.controller({ client: blind.client });
+    await second.start();
+    await shop.pass(120_000, 5_000);
+    expect(blind.lists).toBeGreaterThan(0);
+    expect({ east: await shop.copies("east"), west: await shop.copies("west") }).toEqual(before);
+    expect(await shop.state("web", "east")).toBe(says);
+    await stopped(shop, second);
+
+    await shop.settled();
+    await shop.pass(10_000);
+    expect({ east: await shop.copies("east"), west: await shop.copies("west") }).toEqual(before);
+    expect(await shop.state("web", "east")).toBe("Ready");
+  });
+
+  test("from a server that lags behind deletes nothing", async () => {
+    const shop = await openShop();
+    await shop.place();
+    const first = await shop.settled();
+    await shop.create("web", "api");
+    await shop.pass(10_000);
+    const before = await shop.copies("east");
+    await stopped(shop, first);
+    shop.tenants.kcp.faults.inject({
+      match: { verb: "list" },
+      effect: { kind: "stale-read", revisionsBack: 1_000_000 },
+    });
+    await shop.controller().start();
+    await elapse(shop, 60_000);
+    expect(await shop.copies("east")).toEqual(before);
+    shop.tenants.kcp.faults.clear();
+    await shop.pass(120_000, 5_000);
+    expect(await shop.copies("east")).toEqual(before);
+    expect(await shop.state("web", "east")).toBe("Ready");
+  });
+
+  test("that fails at start deletes nothing", async () => {
+    const shop = await openShop();
+    await shop.place();
+    const first = await shop.settled();
+    await shop.create("web");
+    await shop.pass(10_000);
+    const before = await shop.copies("east");
+    await stopped(shop, first);
+    const faults = shop.tenants.kcp.faults;
+    faults.inject({ match: { verb: "list" }, effect: { kind: "status", code: 500 } });
+    await shop.controller().start();
+    await shop.pass(120_000, 5_000);
+    expect(await shop.copies("east")).toEqual(before);
+    faults.clear();
+    await shop.pass(120_000, 5_000);
+    expect(await shop.copies("east")).toEqual(before);
+    expect(await shop.state("web", "east")).toBe("Ready");
+  });
+
+  test("of a cluster's copies deletes nothing, and nothing is forgotten for it", async () => {
+    const shop = await openShop();
+    await shop.place();
+    const first = await shop.settled();
+    await shop.create("web", "api");
+    await shop.pass(10_000);
+    const before = await shop.copies("east");
+    await stopped(shop, first);
+    const second = shop.controller({
+      openTransport: (_endpoint, { key }) =>
+        lyingTransport(shop.server(key.name).transport(), "/apis/apps/v1/deployments"),
+    });
+    await second.start();
+    await shop.pass(60_000, 5_000);
+    expect(await shop.copies("east")).toEqual(before);
+    expect(await shop.state("web", "east")).toBe("Ready");
+    // What the list does not show is looked for all the same before it counts as gone.
+    await shop.client.delete({ type: workTypes.Deployment, namespace: "shop", name: "api" });
+    await shop.pass(30_000);
+    expect(await shop.copies("east")).toEqual(before.filter((each) => each.startsWith("web ")));
+  });
+
+  test("that is true does delete: a placement that is gone keeps nothing", async () => {
+    const shop = await runningShop(["web"]);
+    await shop.client.delete({ ...placements, name: "shop" });
+    await shop.pass(30_000);
+    expect(await shop.copies("east")).toEqual([]);
+    expect(await shop.copies("west")).toEqual([]);
+    expect(await shop.workload("web")).toBeDefined();
+  });
+});
+
+test("a cluster that is away for a moment has nothing moved away from it", async () => {
+  const shop = await runningShop(["web"], { strategy: "RoundRobin", preferredClusters: ["east"] });
+  const before = await shop.copies("east");
+  expect(before).toHaveLength(1);
+  for (let glitch = 0; glitch < 3; glitch++) {
+    shop.server("east").beUnreachable("refuse");
+    await shop.pass(150_000, 5_000);
+    expect(await shop.copies("west")).toEqual([]);
+    shop.server("east").recover();
+    await shop.pass(120_000, 5_000);
+    expect(await shop.copies("west")).toEqual([]);
+    expect(await shop.copies("east")).toEqual(before);
+  }
+  expect(await shop.state("web", "east")).toBe("Ready");
+});
+
+test("credentials that are renewed do not leave a cluster unwatched while its health is green", async () => {
+  let [current, remembered] = ["token-of-old", "token-of-old"];
+  const shop = await openShop({ users: { "token-of-old": "old", "token-of-new": "new" } });
+  const operatorCredentials: CredentialSource = {
+    find: async ({ key }) => {
+      const token = remembered;
+      return asOutcome(
+        { server: shop.server(key.name).url, token: async () => token },
+        { givenBy: "operator", nowMs: shop.clock.now() },
+      );
+    },
+    // Until somebody says that they are refused, what was read once is believed.
+    forget: () => {
+      remembered = current;
+    },
+  };
+  await shop.place();
+  await shop.settled({
+    operatorCredentials,
+    openTransport: ({ token }, { key }) => {
+      const send = async (request: Parameters<ReturnType<EmbeddedCluster["transport"]>["send"]>[0]) =>
+        shop
+          .server(key.name)
+          .transport((await token?.()) ?? "none")
+          .send(request);
+      return { send, close: async () => {} };
+    },
+  });
+  await shop.create("web");
+  await shop.pass(10_000);
+  expect(await shop.state("web", "east")).toBe("Ready");
+
+  current = "token-of-new";
+  for (const name of ["east", "west"]) {
+    const { faults } = shop.server(name);
+    faults.inject({ match: { user: "old" }, effect: { kind: "status", code: 401 } });
+    faults.cutWatches({ user: "old" });
+  }
+  // Sooner than the next probe: whoever watches finds the new ones by himself.
+  await shop.pass(10_000);
+  expect(await shop.state("web", "east")).toBe("Ready");
+  const copy = await shop.copy("east", "web");
+  await shop.on("east").delete({ type: workTypes.Deployment, namespace: copy?.metadata.namespace, name: "web" });
+  await shop.pass(5_000);
+  const again = await shop.copy("east", "web");
+  expect(again?.metadata.uid).not.toBe(copy?.metadata.uid);
+  expect(again?.status).toMatchObject({ readyReplicas: 2 });
+});
+
+describe("a controller of the cluster", () => {
+  test("that scales a copy is not fought with", async () => {
+    const shop = await openShop();
+    await shop.place();
+    await shop.settled();
+    const scaler = {
+      apiVersion: "autoscaling/v2",
+      kind: "HorizontalPodAutoscaler",
+      metadata: { name: "web", namespace: "shop" },
+      spec: { scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" }, maxReplicas: 9 },
+    };
+    await shop.client.create({ type: workTypes.HorizontalPodAutoscaler, namespace: "shop" }, scaler);
+    await shop.create("web");
+    await shop.pass(10_000);
+    const { namespace } = (await shop.copy("east", "web"))?.metadata ?? {};
+    const at = { type: workTypes.Deployment, namespace, name: "web" };
+    for (const replicas of [5, 3]) {
+      await shop.on("east").patch(at, { type: "merge", body: { spec: { replicas } } }, { fieldManager: "scaler" });
+      await shop.pass(60_000, 5_000);
+      expect((await shop.copy("east", "web"))?.spec.replicas).toBe(replicas);
+    }
+    await shop.client.patch(
+      { type: workTypes.Deployment, namespace: "shop", name: "web" },
+      { type: "merge", body: { spec: { replicas: 1, minReadySeconds: 1 } } },
+    );
+    await shop.pass(20_000);
+    expect((await shop.copy("east", "web"))?.spec).toMatchObject({ replicas: 3, minReadySeconds: 1 });
+    expect((await shop.copy("west", "web"))?.spec).toMatchObject({ replicas: 2, minReadySeconds: 1 });
+  });
+
+  test("that adds what it needs to a copy is not fought with", async () => {
+    const shop = await runningShop(["web"]);
+    const before = await shop.copy("east", "web");
+    const at = { type: workTypes.Deployment, namespace: before?.metadata.namespace, name: "web" };
+    const sidecar = { name: "proxy", image: "proxy:1" };
+    const body = {
+      ...{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", annotations: { injected: "yes" } } },
+      spec: { template: { spec: { containers: [sidecar] } } },
+    };
+    await shop.on("east").patch(at, { type: "apply", body }, { fieldManager: "injector" });
+    const written = shop.server("east").faults.inject({
+      match: { verb: "patch", resource: "deployments" },
+      effect: { kind: "delay", ms: 0 },
+    });
+    await shop.pass(10_000);
+    const changed = await shop.copy("east", "web");
+    expect(changed?.spec.template.spec.containers).toContainEqual(expect.objectContaining(sidecar));
+    await shop.pass(120_000, 5_000);
+    expect((await shop.copy("east", "web"))?.metadata.generation).toBe(changed?.metadata.generation);
+    expect(written.hits).toBe(0);
+  });
+});
+
+describe("tenants with the same names on one cluster", () => {
+  test("never meet there, and are on no cluster that was not chosen for them", async () => {
+    const shop = await openShop({ workspaces: ["root:one", "root:two"] });
+    const [, two = ""] = shop.tenants.clusters;
+    const other = shop.tenants.at(two);
+    await other.create(
+      { type: workTypes.Namespace },
+      { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
+    );
+    await other.create(registrations, aRegistration("east"));
+    await shop.place({ strategy: "RoundRobin", clusterNames: ["east"] });
+    await other.create(placements, aPlacement("shop", { workloadSelector: {} }));
+    await shop.settled();
+    await shop.create("web");
+    await other.create(
+      { type: workTypes.Deployment, namespace: "shop" },
+      aDeployment("shop", "web", { image: "other:1", replicas: 1 }),
+    );
+    await shop.pass(20_000);
+    expect(await shop.copies("east")).toHaveLength(2);
+    expect((await shop.copy("east", "web"))?.spec).toMatchObject({ replicas: 2 });
+    const namespacesOf = async (name: string): Promise<readonly string[]> => {
+      const { items } = await shop.on(name).list<KubeObject>({ type: workTypes.Namespace });
+      return items.map(({ metadata }) => metadata.name ?? "").filter((each) => each.startsWith("tmc-"));
+    };
+    expect(await namespacesOf("east")).toHaveLength(2);
+    expect(await namespacesOf("west")).toEqual([]);
+
+    const mine = await shop.copy("east", "web");
+    await other.delete({ type: workTypes.Deployment, namespace: "shop", name: "web" });
+    await shop.pass(30_000);
+    expect(await shop.copies("east")).toEqual([`web ${mine?.metadata.uid}`]);
+    expect(await namespacesOf("east")).toEqual([mine?.metadata.namespace]);
+  });
+});
+
+test("a cluster that hangs holds up no other, and is asked no more often than its probes", async () => {
+  const shop = await runningShop(["web"]);
+  shop.server("west").beUnreachable("hang");
+  await elapse(shop, 180_000);
+  expect(await shop.state("web", "west")).toBe("Stale ClusterNotReady");
+  const asked = shop.server("west").faults.inject({ effect: { kind: "delay", ms: 0 } });
+  for (let at = 0; at < 5; at++) await shop.create(`more-${at}`);
+  await elapse(shop, 5_000);
+  for (let at = 0; at < 5; at++) expect(await shop.state(`more-${at}`, "east")).toBe("Ready");
+  await shop.client.patch(
+    { type: workTypes.Deployment, namespace: "shop", name: "web" },
+    { type: "merge", body: { spec: { replicas: 3 } } },
+  );
+  await elapse(shop, 5_000);
+  expect((await shop.copy("east", "web"))?.status).toMatchObject({ readyReplicas: 3 });
+  await elapse(shop, 600_000);
+  // A probe every half a minute, each of a request or two.
+  expect(asked.hits).toBeLessThan(50);
+});
+
+describe("a cluster that is not heard from", () => {
+  test("is in no sum, and its last word has the time at which it was heard", async () => {
+    const shop = await runningShop(["web"], {
+      tolerations: [{ key: "tmc.kcp.io/not-ready", operator: "Exists", effect: "NoExecute" }],
+    });
+    expect((await shop.workload("web"))?.status).toMatchObject({ readyReplicas: 4 });
+    const seen = (await shop.record("web"))?.status?.clusters?.find(({ name }) => name === "west")?.lastSeen;
+    shop.server("west").beUnreachable("refuse");
+    await shop.pass(300_000, 5_000);
+    expect((await shop.workload("web"))?.status).toMatchObject({ readyReplicas: 2 });
+    const entry = (await shop.record("web"))?.status?.clusters?.find(({ name }) => name === "west");
+    expect(entry).toMatchObject({ state: "Stale", reason: "ClusterNotReady", lastSeen: seen });
+    expect(entry).not.toHaveProperty("ready");
+    expect(entry?.message).toMatch(/last heard from at 20/);
+    shop.server("west").recover();
+    await shop.pass(120_000, 5_000);
+    expect((await shop.workload("web"))?.status).toMatchObject({ readyReplicas: 4 });
+  });
+
+  test("and was drained is not shown as running the work any more", async () => {
+    const shop = await runningShop(["web"]);
+    const drain = { key: "tmc.kcp.io/drain", effect: "NoExecute" };
+    await shop.client.patch(
+      { ...registrations, name: "west" },
+      { type: "merge", body: { spec: { unschedulable: true, taints: [drain] } } },
+    );
+    await shop.pass(30_000);
+    expect(await shop.copies("west")).toEqual([]);
+    expect((await shop.workload("web"))?.status).toMatchObject({ replicas: 2, readyReplicas: 2 });
+    expect(await shop.state("web", "west")).toBe("none");
+  });
+});
+
+describe("a placement that nobody touches", () => {
+  test("is decided again when a cluster gets a taint", async () => {
+    const shop = await runningShop(["web"], { strategy: "RoundRobin", preferredClusters: ["east"] });
+    expect(await shop.copies("west")).toEqual([]);
+    await shop.client.patch(
+      { ...registrations, name: "east" },
+      { type: "merge", body: { spec: { taints: [{ key: "maintenance", effect: "NoExecute" }] } } },
+    );
+    await shop.pass(20_000);
+    expect(statusOf(await shop.placement("shop")).selectedClusters).toEqual(["west"]);
+    expect(await shop.copies("west")).toHaveLength(1);
+    expect(await shop.copies("east")).toEqual([]);
+  });
+
+  test("is decided again when a cluster dies, and when its time is over", async () => {
+    const shop = await runningShop(["web"], { strategy: "RoundRobin", preferredClusters: ["east"] });
+    shop.server("east").beUnreachable("refuse");
+    await shop.pass(200_000, 5_000);
+    expect(await shop.copies("west")).toEqual([]);
+    await shop.pass(300_000, 5_000);
+    expect(statusOf(await shop.placement("shop")).selectedClusters).toEqual(["west"]);
+    expect(await shop.copies("west")).toHaveLength(1);
+    shop.server("east").recover();
+    await shop.pass(180_000, 5_000);
+    expect(await shop.copies("east")).toEqual([]);
+  });
+});
+
+/** Stops a controller while its time passes. */
+async function stopped({ clock }: Shop, controller: Readonly<{ stop(): Promise<void> }>): Promise<void> {
+  const turning = setInterval(() => clock.advance(100), 1);
+  await controller.stop();
+  clearInterval(turning);
+}
+
+/** Lets time pass without waiting for what hangs. */
+async function elapse({ clock }: Shop, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 1_000) {
+    clock.advance(1_000);
+    for (let turn = 0; turn < 40; turn++) {
+      clock.advance(0);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+}
+
+/** A client to whose lists of one type the server answers, as if it were all, only what is not hidden. */
+function blindClient(
+  client: KubeClient,
+  { plural, hidden }: Readonly<{ plural: string; hidden: (name: string) => boolean }>,
+): Readonly<{ client: KubeClient; lists: number }> {
+  let lists = 0;
+  const blinded = (list: KubeClient["list"]): KubeClient["list"] =>
+    async function answer<T>(collection: Collection, options?: ListOptions): Promise<KubeList<T>> {
+      const whole = await list<T & KubeObject>(collection, options);
+      if (collection.type.plural !== plural) return whole;
+      lists += 1;
+      return { ...whole, items: whole.items.filter(({ metadata }) => !hidden(metadata.name ?? "")) };
+    };
+  const wrap = (seeing: KubeClient): KubeClient => ({
+    ...seeing,
+    list: blinded(seeing.list),
+    listAll: blinded(seeing.listAll),
+    metadata: {
+      ...seeing.metadata,
+      list: blinded(seeing.metadata.list),
+      listAll: blinded(seeing.metadata.listAll),
+    },
+    at: (path) => wrap(seeing.at(path)),
+  });
+  return {
+    client: wrap(client),
+    get lists() {
+      return lists;
+    },
+  };
+}
+
+/** A transport to a cluster that answers every list of a type as if there were none. */
+function lyingTransport(transport: Transport, path: string): Transport {
+  return {
+    ...transport,
+    send: async (request) => {
+      const response = await transport.send(request);
+      if (request.method !== "GET" || request.stream === true || request.path.split("?")[0] !== path) return response;
+      const list: unknown = JSON.parse(await response.text());
+      const text = async (): Promise<string> => JSON.stringify({ ...Object(list), items: [] });
+      return { ...response, text };
+    },
+  };
+}

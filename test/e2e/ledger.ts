@@ -1,0 +1,56 @@
+import type { Collection, KubeClient } from "../../lib/kube/client.ts";
+import type { KubeObject } from "../../lib/model/kube-object.ts";
+
+/** One write that a server has stored. */
+export type Entry = Readonly<{ did: "ADDED" | "MODIFIED" | "DELETED"; object: KubeObject }>;
+
+/** Everything that a server stores of some types, from now on. */
+export interface Ledger {
+  /** What was stored so far, type by type. */
+  readonly entries: readonly Entry[];
+  /** Ends it; fails when something may have been missed. */
+  end(): Promise<readonly Entry[]>;
+}
+
+/** Begins to write down what is stored; what there is already is no entry. */
+export async function openLedger(
+  client: KubeClient,
+  collections: readonly Collection[],
+  labelSelector?: string,
+): Promise<Ledger> {
+  const ending = new AbortController();
+  const entries: Entry[] = [];
+  const missed: unknown[] = [];
+  const following = await Promise.all(
+    collections.map(async (collection) => {
+      const { resourceVersion } = (await client.list<KubeObject>(collection, { labelSelector })).metadata;
+      const { signal } = ending;
+      const follow = async (): Promise<void> => {
+        const events = client.watch<KubeObject>(collection, { resourceVersion, labelSelector, signal });
+        for await (const event of events) {
+          if (event.type !== "BOOKMARK") entries.push({ did: event.type, object: event.object });
+        }
+        if (!signal.aborted) throw new Error(`the watch of ${collection.type.plural} ended before its time`);
+      };
+      // In an object, so that what is awaited here is the list and not the end.
+      return { ended: follow().catch((error: unknown) => void (signal.aborted || missed.push(error))) };
+    }),
+  );
+  return {
+    entries,
+    end: async () => {
+      ending.abort();
+      await Promise.all(following.map(({ ended }) => ended));
+      if (missed.length > 0) throw missed[0];
+      return entries;
+    },
+  };
+}
+
+/** `MODIFIED Deployment shop/web 123 by tmc`, for a message. */
+export function entryWords({ did, object: { kind, metadata } }: Entry): string {
+  const latest = metadata.managedFields?.toSorted((one, other) => ((one.time ?? "") < (other.time ?? "") ? 1 : -1))[0];
+  const by =
+    latest === undefined ? "" : ` by ${latest.manager ?? "?"}${latest.subresource ? ` (${latest.subresource})` : ""}`;
+  return `${did} ${kind} ${metadata.namespace ?? ""}/${metadata.name ?? ""} ${metadata.resourceVersion ?? ""}${by}`;
+}
