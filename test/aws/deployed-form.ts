@@ -1,7 +1,7 @@
 import { InvokeCommand } from "@aws-sdk/client-lambda";
 import type { ControllerForm } from "../e2e/controller-form.ts";
 import type { AwsClients } from "./aws-clients.ts";
-import type { Deployment } from "./deployment.ts";
+import type { DeployedApp } from "./deployment.ts";
 import type { AwsEndpoint } from "./endpoint.ts";
 import { killFunctions } from "./function-processes.ts";
 import { createRelayIdentity, type RelayIdentity, type RelayProcess, startRelay } from "./relay-process.ts";
@@ -9,7 +9,7 @@ import { createRelayIdentity, type RelayIdentity, type RelayProcess, startRelay 
 export type DeployedFormOptions = Readonly<{
   endpoint: AwsEndpoint;
   aws: AwsClients;
-  deployment: Deployment;
+  deployment: Pick<DeployedApp, "names">;
   /** A folder for logs. */
   folder: string;
   waitMs: number;
@@ -64,11 +64,16 @@ export type Health = Readonly<{
   ok: boolean;
   hub: Readonly<{ ok: boolean; reason?: string }>;
   clusters: Readonly<{ ready: number; total: number }>;
-  queues: Readonly<Record<"work" | "delay" | "heartbeat" | "deadLetters", Readonly<{ visible: number }>>>;
+  queues: Readonly<
+    Record<
+      "work" | "delay" | "heartbeat" | "deadLetters",
+      Readonly<{ visible: number; inFlight: number; delayed: number }>
+    >
+  >;
 }>;
 
 /** Asks the health function of a deployment. */
-export async function readHealth({ lambda }: AwsClients, { names }: Pick<Deployment, "names">): Promise<Health> {
+export async function readHealth({ lambda }: AwsClients, { names }: Pick<DeployedApp, "names">): Promise<Health> {
   const command = new InvokeCommand({ FunctionName: names.functions.health });
   const { Payload = new Uint8Array(), FunctionError } = await lambda.send(command);
   const text = Buffer.from(Payload).toString("utf8");

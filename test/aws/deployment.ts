@@ -14,25 +14,26 @@ const relayImage = "registry.invalid/tmc-relay:test";
 /** The app that is deployed, as `cdk.json` has it, with the Node that runs the tests. */
 const app = `"${process.execPath}" infra/app.ts`;
 
-export type DeploymentOptions = Readonly<{
+export type AppOptions = Readonly<{
   stage: string;
-  world: World;
+  /** A folder for what comes of it. */
+  folder: string;
   aws: AwsClients;
   cdk: Cdk;
-  /** Settings of the stage besides those that the world needs. */
-  settings?: Readonly<Record<string, string>>;
+  /** What is looked after, and whatever else differs from one test to another. */
+  settings: Readonly<Record<string, string>>;
+  /** What has to be in Secrets Manager before, by name. */
+  secrets: Readonly<Record<string, string>>;
 }>;
 
-/** A stage of the real app on an endpoint, beside a kcp and clusters that run elsewhere. */
-export interface Deployment {
+/** A stage of the real app on an endpoint. */
+export interface DeployedApp {
   readonly names: StageNames;
-  /** The tenant's logical cluster, which keys and secrets carry. */
-  readonly tenantCluster: string;
   /** The synthesised app as it was deployed last. */
   readonly assembly: string;
   readonly outputs: Outputs;
-  /** Puts the kubeconfig of a cluster where the functions look for it. */
-  offerCredentials(registration: string, kubeconfig: string): Promise<void>;
+  /** Makes one more secret, which goes with the stage. */
+  addSecret(name: string, text: string): Promise<void>;
   /** Deploys once more with other settings. */
   redeploy(settings: Readonly<Record<string, string>>): Promise<void>;
   /** Removes every stack and every secret; calling it again is harmless. */
@@ -40,17 +41,13 @@ export interface Deployment {
 }
 
 /** Puts the secrets in their places and deploys every stack. */
-export async function deployStage(options: DeploymentOptions): Promise<Deployment> {
-  const { stage, world, aws, cdk } = options;
-  const names = namesOf(stage);
+export async function deployApp(options: AppOptions): Promise<DeployedApp> {
+  const { stage, folder, aws, cdk } = options;
   const secrets: string[] = [];
-  const put = async (Name: string, SecretString: string): Promise<void> => {
+  const addSecret = async (Name: string, SecretString: string): Promise<void> => {
     await aws.secrets.send(new CreateSecretCommand({ Name, SecretString }));
     secrets.push(Name);
   };
-  const tenantCluster = await readTenantCluster(world);
-  const offerCredentials = (registration: string, kubeconfig: string): Promise<void> =>
-    put(`tmc/${tenantCluster}/${registration}`, kubeconfig);
   const removeSecrets = async (): Promise<void> => {
     for (const SecretId of secrets.splice(0)) {
       await aws.secrets.send(new DeleteSecretCommand({ SecretId, ForceDeleteWithoutRecovery: true }));
@@ -58,32 +55,27 @@ export async function deployStage(options: DeploymentOptions): Promise<Deploymen
   };
   const settings: Readonly<Record<string, string>> = {
     stage,
-    workspaces: tenantWorkspace,
-    kcpSecret: `tmc-${stage}-kcp`,
     // The clusters are on this machine, and no other address of it is any business of a tenant's.
     allowedEndpoints: "127.0.0.1/32",
     "relay.image": relayImage,
     removal: "destroy",
     ...options.settings,
   };
-  const synth = (context: Readonly<Record<string, string>>): Promise<string> =>
-    cdk.synth({ app, context, folder: world.folder });
+  const synth = (context: Readonly<Record<string, string>>): Promise<string> => cdk.synth({ app, context, folder });
 
-  await put(`tmc-${stage}-kcp`, await readFile(world.kcpKubeconfig, "utf8"));
-  for (const name of clusterNames) await offerCredentials(name, await readFile(world.clusterKubeconfigs[name], "utf8"));
+  for (const [name, text] of Object.entries(options.secrets)) await addSecret(name, text);
   let assembly = await synth(settings);
   let outputs = await cdk.deploy(assembly);
   let destroyed = false;
   return {
-    names,
-    tenantCluster,
+    names: namesOf(stage),
     get assembly() {
       return assembly;
     },
     get outputs() {
       return outputs;
     },
-    offerCredentials,
+    addSecret,
     redeploy: async (changes) => {
       assembly = await synth({ ...settings, ...changes });
       outputs = await cdk.deploy(assembly);
@@ -94,6 +86,37 @@ export async function deployStage(options: DeploymentOptions): Promise<Deploymen
       await removeSecrets();
     },
   };
+}
+
+export type DeploymentOptions = Pick<AppOptions, "stage" | "aws" | "cdk"> &
+  Readonly<{
+    world: World;
+    /** Settings of the stage besides those that the world needs. */
+    settings?: AppOptions["settings"];
+  }>;
+
+/** A stage that looks after the workspace of one tenant, beside a kcp and clusters that run elsewhere. */
+export interface Deployment extends DeployedApp {
+  /** The tenant's logical cluster, which keys and secrets carry. */
+  readonly tenantCluster: string;
+  /** Puts the kubeconfig of a cluster where the functions look for it. */
+  offerCredentials(registration: string, kubeconfig: string): Promise<void>;
+}
+
+/** Deploys a stage for the tenant of a world, with the kubeconfigs of all its parts. */
+export async function deployStage({ world, ...options }: DeploymentOptions): Promise<Deployment> {
+  const tenantCluster = await readTenantCluster(world);
+  const secretOf = (registration: string): string => `tmc/${tenantCluster}/${registration}`;
+  const kcpSecret = `tmc-${options.stage}-kcp`;
+  const secrets: Record<string, string> = { [kcpSecret]: await readFile(world.kcpKubeconfig, "utf8") };
+  for (const name of clusterNames) secrets[secretOf(name)] = await readFile(world.clusterKubeconfigs[name], "utf8");
+  const settings = { workspaces: tenantWorkspace, kcpSecret, ...options.settings };
+  const deployed = await deployApp({ ...options, folder: world.folder, settings, secrets });
+  return Object.assign(deployed, {
+    tenantCluster,
+    offerCredentials: (registration: string, kubeconfig: string) =>
+      deployed.addSecret(secretOf(registration), kubeconfig),
+  });
 }
 
 async function readTenantCluster({ parts: { kcp } }: World): Promise<string> {

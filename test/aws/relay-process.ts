@@ -3,21 +3,12 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DescribeStackResourcesCommand } from "@aws-sdk/client-cloudformation";
-import {
-  CreateAccessKeyCommand,
-  CreateUserCommand,
-  DeleteAccessKeyCommand,
-  DeleteUserCommand,
-  DeleteUserPolicyCommand,
-  GetRolePolicyCommand,
-  ListRolePoliciesCommand,
-  PutUserPolicyCommand,
-} from "@aws-sdk/client-iam";
 import { findFreePorts } from "../real/ports.ts";
 import { startSupervised } from "../real/supervised-process.ts";
 import { eventually } from "../support/eventually.ts";
 import type { AwsClients } from "./aws-clients.ts";
 import { type AwsEndpoint, environmentOf } from "./endpoint.ts";
+import { createUserLike } from "./role-user.ts";
 
 const program = fileURLToPath(new URL("../../dist/relay.js", import.meta.url));
 
@@ -46,25 +37,9 @@ export interface RelayIdentity {
 /** Reads what the live task definition says, and makes a user with the live rights of its role. */
 export async function createRelayIdentity(aws: AwsClients, stack: string): Promise<RelayIdentity> {
   const task = await readTask(aws, stack);
-  const UserName = `relay-${randomUUID()}`;
-  const { iam } = aws;
-  await iam.send(new CreateUserCommand({ UserName }));
-  const { PolicyNames = [] } = await iam.send(new ListRolePoliciesCommand({ RoleName: task.role }));
-  for (const PolicyName of PolicyNames) {
-    const { PolicyDocument = "" } = await iam.send(new GetRolePolicyCommand({ RoleName: task.role, PolicyName }));
-    const policy = { UserName, PolicyName, PolicyDocument: decodeURIComponent(PolicyDocument) };
-    await iam.send(new PutUserPolicyCommand(policy));
-  }
-  const { AccessKey } = await iam.send(new CreateAccessKeyCommand({ UserName }));
-  const { AccessKeyId = "", SecretAccessKey = "" } = AccessKey ?? {};
-  return {
-    environment: { ...task.environment, AWS_ACCESS_KEY_ID: AccessKeyId, AWS_SECRET_ACCESS_KEY: SecretAccessKey },
-    remove: async () => {
-      await iam.send(new DeleteAccessKeyCommand({ UserName, AccessKeyId }));
-      for (const PolicyName of PolicyNames) await iam.send(new DeleteUserPolicyCommand({ UserName, PolicyName }));
-      await iam.send(new DeleteUserCommand({ UserName }));
-    },
-  };
+  const { credentials, remove } = await createUserLike(aws, task.role);
+  const keys = { AWS_ACCESS_KEY_ID: credentials.accessKeyId, AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey };
+  return { environment: { ...task.environment, ...keys }, remove };
 }
 
 export type RelayOptions = Readonly<{ endpoint: AwsEndpoint; identity: RelayIdentity; folder: string }>;
