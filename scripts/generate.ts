@@ -4,13 +4,16 @@ import { cliPage } from "../lib/cli/cli-page.ts";
 import { metricsPage } from "../lib/observe/metrics-page.ts";
 import { reasonsPage } from "../lib/placement/reasons.ts";
 import { clusterReasonsSection } from "../lib/registration/reasons.ts";
+import { workloadsPage } from "../lib/sync/workloads-page.ts";
+import { upsyncReasonsSection } from "../lib/upsync/reasons.ts";
 
 /** The pages that are made from the sources, and what makes them. */
 const pages: Readonly<Record<string, () => string>> = {
   "docs/cli.md": cliPage,
   "docs/metrics.md": metricsPage,
-  "docs/reasons.md": () => reasonsPage() + clusterReasonsSection(),
+  "docs/reasons.md": () => reasonsPage() + clusterReasonsSection() + upsyncReasonsSection(),
   "docs/reference.md": referencePage,
+  "docs/workloads.md": workloadsPage,
 };
 
 /** Writes the pages that are not current; with `--check` it only names them. */

@@ -1,12 +1,5 @@
-import { exportWorkspace } from "../../lib/api/group.ts";
-import { bindExport, installExport } from "../../lib/kcp/install.ts";
-import { clientOf } from "../../lib/kcp/logical-cluster.ts";
-import { ensureWorkspace } from "../../lib/kcp/workspaces.ts";
-import { createKubeClient } from "../../lib/kube/rest-client.ts";
-import { createUndiciTransport } from "../../lib/kube/undici-transport.ts";
 import { startCluster } from "../real/cluster.ts";
 import { startKcp } from "../real/kcp.ts";
-import type { Target } from "./clients/bench-client.ts";
 import { findBinaries } from "./find-binaries.ts";
 import {
   type EngineMeasures,
@@ -15,6 +8,7 @@ import {
   measureEngine,
   startControllerProcess,
 } from "./measure-engine.ts";
+import { prepareKcp, startTogether } from "./real-servers.ts";
 import type { BenchReport, Goal } from "./report.ts";
 import type { Settings } from "./settings.ts";
 import { percentile } from "./statistics.ts";
@@ -24,27 +18,18 @@ const mostTimes = 1.15;
 const mostIdleMs = 40;
 const mostLeavingMs = 3_500;
 
-type RealServer = Readonly<{ url: string; ca: string; adminToken: string; stop(): Promise<unknown> }>;
-
 /** Measures the controller against a real kcp and three real clusters, where they have been built. */
 export async function benchEngineReal({ placements, changes }: Settings): Promise<BenchReport> {
   const found = await findBinaries();
   if ("missing" in found) return { name: "engine-real", tables: [], goals: [], notes: [`skipped: ${found.missing}`] };
   const { binaries } = found;
   await using servers = new AsyncDisposableStack();
-  const keep = async <Server extends RealServer>(starting: Promise<Server>): Promise<Target> => {
-    const server = await starting;
-    servers.defer(async () => {
-      await server.stop();
-    });
-    return { server: server.url, ca: server.ca, token: server.adminToken };
-  };
-  const [kcp, ...clusters] = await allOrNone([
-    keep(startKcp({ binaries })),
-    ...clusterNames.map((name) => keep(startCluster({ name, binaries, workloads: false, nodes: 1 }))),
+  const [kcp, ...clusters] = await startTogether(servers, [
+    startKcp({ binaries }),
+    ...clusterNames.map((name) => startCluster({ name, binaries, workloads: false, nodes: 1 })),
   ]);
   if (kcp === undefined) throw new Error("kcp did not start");
-  await prepare(kcp);
+  await prepareKcp(kcp, Object.values(engineWorkspaces));
   const world = { hub: kcp, clusters: clusters.map((target, at) => ({ ...target, name: clusterNames[at] ?? "" })) };
   await using controller = await startControllerProcess(world);
   const measures = await measureEngine(world, controller, { count: placements, singles: changes });
@@ -54,27 +39,6 @@ export async function benchEngineReal({ placements, changes }: Settings): Promis
     goals: goalsOf(measures),
     notes: [],
   };
-}
-
-/** All have started or failed before anything is thrown: what started late must be stopped too. */
-async function allOrNone<T>(starts: readonly Promise<T>[]): Promise<T[]> {
-  const results = await Promise.allSettled(starts);
-  return results.map((result) => {
-    if (result.status === "rejected") throw result.reason;
-    return result.value;
-  });
-}
-
-async function prepare({ server, ca, token }: Target): Promise<void> {
-  const endpoint = { server, ca, token: async () => token };
-  const client = createKubeClient({ endpoint, transport: createUndiciTransport(endpoint), name: "kcp" });
-  await ensureWorkspace(client, exportWorkspace);
-  await installExport(clientOf(client, exportWorkspace));
-  for (const workspace of Object.values(engineWorkspaces)) {
-    await ensureWorkspace(client, workspace);
-    await bindExport(clientOf(client, workspace), exportWorkspace);
-  }
-  await client.close();
 }
 
 function goalsOf({ count, decidedMs, bareMs, idleMs, leftMs, bareStatusMs }: EngineMeasures): Goal[] {

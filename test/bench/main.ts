@@ -6,11 +6,14 @@ import { benchDecide } from "./decide.ts";
 import { benchEmbedded } from "./embedded.ts";
 import { benchEngine } from "./engine.ts";
 import { benchEngineReal } from "./engine-real.ts";
+import { benchFairness } from "./fairness.ts";
 import { benchFunctions } from "./functions.ts";
 import { benchReal } from "./real.ts";
 import { type BenchReport, formatReport } from "./report.ts";
 import { quick, type Settings, thorough } from "./settings.ts";
 import { benchStart } from "./start.ts";
+import { benchSync } from "./sync.ts";
+import { benchSyncReal } from "./sync-real.ts";
 import { benchTenants, benchTenantsReal } from "./tenants.ts";
 
 type Bench = Readonly<{
@@ -26,7 +29,9 @@ const benches: ReadonlyMap<string, Bench> = new Map([
   ["functions", { about: "size and loading of each function as it is deployed", run: benchFunctions }],
   ["embedded", { about: "calls and watches of an embedded cluster", run: benchEmbedded }],
   ["engine", { about: "a controller over an embedded kcp and three clusters", run: benchEngine }],
+  ["fairness", { about: "quiet tenants beside one with a hundred thousand changes", run: benchFairness }],
   ["tenants", { about: "a relay over all tenants of an export", run: benchTenants }],
+  ["sync", { about: "workloads from an embedded kcp to ten embedded clusters", run: benchSync }],
   ["real", { about: "the same against a real kube-apiserver (npm run real:build)", run: benchReal, isNamed: true }],
   ["aws", { about: "the deployed form on a local AWS endpoint (npm run build before)", run: benchAws, isNamed: true }],
   [
@@ -36,6 +41,10 @@ const benches: ReadonlyMap<string, Bench> = new Map([
   [
     "tenants-real",
     { about: "a relay over all tenants of an export of a real kcp", run: benchTenantsReal, isNamed: true },
+  ],
+  [
+    "sync-real",
+    { about: "workloads from a real kcp to two real clusters with kwok's pods", run: benchSyncReal, isNamed: true },
   ],
 ]);
 

@@ -10,6 +10,7 @@ import { bundle } from "./bundle.ts";
 import type { Target } from "./clients/bench-client.ts";
 import { openTenant, pool, type Seen, type Tenant } from "./engine-client.ts";
 import { forEachOf } from "./load.ts";
+import type { PaperTenantOptions } from "./paper-tenant.ts";
 import type { Row, Table } from "./report.ts";
 import { percentile } from "./statistics.ts";
 import { startWorkerProcess, type WorkerProcess } from "./worker-process.ts";
@@ -34,7 +35,14 @@ const concurrency = 16;
 
 /** A controller in a process of its own, from a bundle as it is published. */
 export interface ControllerProcess extends AsyncDisposable {
-  start(workspaces: readonly string[], names: readonly string[], settings?: Partial<ControllerSettings>): Promise<void>;
+  start(
+    workspaces: readonly string[],
+    names: readonly string[],
+    settings?: Partial<ControllerSettings>,
+    paper?: PaperTenantOptions,
+  ): Promise<void>;
+  /** Has the tenant on paper make noise; resolves when all of it is told. */
+  noise(noise: Readonly<{ events: number; perSecond: number }>): Promise<void>;
   settled(): Promise<void>;
   usage(): Promise<ControllerUsage>;
   /** After a full garbage collection. */
@@ -56,7 +64,7 @@ export async function startControllerProcess(world: EngineWorld): Promise<Contro
   const worker: WorkerProcess = startWorkerProcess(join(folder, "controller.mjs"));
   const ask = <Answer>(task: ControllerTask): Promise<Answer> => worker.ask<Answer>(task);
   return {
-    start: (workspaces, names, settings = {}) =>
+    start: (workspaces, names, settings = {}, paper = undefined) =>
       ask({
         kind: "start",
         hub: { ...world.hub, token: world.controllerToken ?? world.hub.token },
@@ -64,7 +72,9 @@ export async function startControllerProcess(world: EngineWorld): Promise<Contro
         // There may be more registrations than servers.
         kubeconfigs: Object.fromEntries(names.map((name, index) => [name, files[index % files.length] ?? ""])),
         settings,
+        paper,
       }),
+    noise: (noise) => ask({ kind: "noise", ...noise }),
     settled: () => ask({ kind: "settled" }),
     usage: () => ask<ControllerUsage>({ kind: "usage" }),
     liveUsage: () => ask<ControllerUsage>({ kind: "live usage" }),

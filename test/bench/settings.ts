@@ -21,6 +21,12 @@ export type Settings = Readonly<{
   crowdSizes: readonly [number, number];
   /** Tenants of one export that a relay looks after. */
   tenants: number;
+  /** Tenants that change one object each beside a noisy one. */
+  quietTenants: number;
+  /** What the noisy one does, in several parts with rest between them: what else happens on the machine then comes to both. */
+  noise: Readonly<{ events: number; perSecond: number; parts: number }>;
+  /** Deployments that are put on clusters: one by one, at once on two clusters, at once over all of them, and in all. */
+  synced: Readonly<{ singles: number; burst: number; many: number; crowd: number }>;
 }>;
 
 export const thorough: Settings = {
@@ -35,6 +41,9 @@ export const thorough: Settings = {
   restSeconds: 15,
   crowdSizes: [1_000, 10_000],
   tenants: 200,
+  quietTenants: 20,
+  noise: { events: 100_000, perSecond: 2_000, parts: 10 },
+  synced: { singles: 60, burst: 300, many: 1_000, crowd: 10_000 },
 };
 
 export const quick: Settings = {
@@ -49,4 +58,7 @@ export const quick: Settings = {
   restSeconds: 6,
   crowdSizes: [200, 1_000],
   tenants: 20,
+  quietTenants: 20,
+  noise: { events: 16_000, perSecond: 2_000, parts: 4 },
+  synced: { singles: 15, burst: 100, many: 200, crowd: 500 },
 };

@@ -8,6 +8,7 @@ import type { KubeClient } from "../../../lib/kube/client.ts";
 import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import { createUndiciTransport } from "../../../lib/kube/undici-transport.ts";
 import type { Target } from "../clients/bench-client.ts";
+import { createPaperTenant, type PaperTenant, type PaperTenantOptions } from "../paper-tenant.ts";
 import { serveTasks } from "../serve-tasks.ts";
 
 export type ControllerTask =
@@ -18,7 +19,11 @@ export type ControllerTask =
       /** Paths of kubeconfigs by the name of the registration. */
       kubeconfigs: Readonly<Record<string, string>>;
       settings?: Partial<ControllerSettings>;
+      /** One more tenant, which no server has. */
+      paper?: PaperTenantOptions | undefined;
     }>
+  /** Has the tenant on paper make noise; answers when all of it is told. */
+  | Readonly<{ kind: "noise"; events: number; perSecond: number }>
   /** Answers once nothing is left to do. */
   | Readonly<{ kind: "settled" }>
   | Readonly<{ kind: "usage" }>
@@ -53,6 +58,7 @@ function collectGarbage(): void {
   if (typeof collect === "function") collect();
 }
 
+let paper: PaperTenant | undefined;
 let running: Readonly<{ controller: Controller; client: KubeClient }> | undefined;
 
 async function perform(task: ControllerTask): Promise<ControllerUsage | undefined> {
@@ -60,10 +66,12 @@ async function perform(task: ControllerTask): Promise<ControllerUsage | undefine
     case "start": {
       const { server, ca, token } = task.hub;
       const endpoint = { server, ca, token: async () => token };
-      const client = createKubeClient({ endpoint, transport: createUndiciTransport(endpoint) });
+      paper = task.paper && createPaperTenant(task.paper);
+      const real = createUndiciTransport(endpoint);
+      const client = createKubeClient({ endpoint, transport: paper?.transport(real) ?? real });
       const controller = createController({
         client,
-        workspaces: task.workspaces,
+        workspaces: [...task.workspaces, ...(task.paper === undefined ? [] : [task.paper.name])],
         clusterKubeconfigs: new Map(Object.entries(task.kubeconfigs)),
         settings: task.settings,
       });
@@ -71,6 +79,9 @@ async function perform(task: ControllerTask): Promise<ControllerUsage | undefine
       await controller.start();
       return undefined;
     }
+    case "noise":
+      await paper?.makeNoise(task);
+      return undefined;
     case "settled":
       await running?.controller.whenSettled();
       return undefined;
