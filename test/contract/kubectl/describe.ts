@@ -98,6 +98,10 @@ export function kubectlDescribeCases(room: MakeKubectlRoom, kind: "kcp" | "clust
     expect(description.slice(description.indexOf("Spec:"))).toBe(
       [
         "Spec:",
+        "  Adoption:          Never",
+        "  Custom Resources:  Require",
+        "  Deletion Policy:   Delete",
+        "  Drift:             Revert",
         "  Location Selector:",
         "    Match Labels:",
         "      Region:  west",
