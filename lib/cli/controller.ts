@@ -111,6 +111,12 @@ export function controllerCommand(io: CliIo): Command {
       )
       .addOption(
         option(
+          "--tenant-share <percent>",
+          "how much of the process's time one tenant has while others have something to do too (default: 10)",
+        ),
+      )
+      .addOption(
+        option(
           "--tenant-events-per-second <number>",
           `how many of one tenant's changes are queued in a second where there can be several tenants, 0 for any number (default: 0, with --queue-url ${defaultTenantEventsPerSecond})`,
         ),

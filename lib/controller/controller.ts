@@ -37,7 +37,7 @@ import { createHeartbeat } from "./heartbeat.ts";
 import { logReconciles, observeRelay } from "./observation.ts";
 import { createReconcilers } from "./reconcilers.ts";
 import { createResync } from "./resync.ts";
-import { type ControllerSettings, defaultControllerSettings, tenantConcurrencyOf } from "./settings.ts";
+import { type ControllerSettings, defaultControllerSettings, tenantConcurrencyOf, tenantShareOf } from "./settings.ts";
 import { createDuty } from "./shard-duty.ts";
 import type { SharedQueue } from "./shared-queue.ts";
 import { createSyncParts } from "./sync-parts.ts";
@@ -109,6 +109,7 @@ export function createController(options: ControllerOptions): Controller {
     clock,
     random,
     tenantConcurrency: tenantConcurrencyOf(options.settings ?? {}, isSharedByTenants(options)),
+    tenantShare: tenantShareOf(options.settings ?? {}, isSharedByTenants(options)),
     onEvent: (event) => {
       onEvent(event);
       if (event.kind === "ended") tellIfSettled();
@@ -127,6 +128,7 @@ export function createController(options: ControllerOptions): Controller {
         endGauges();
       },
       onListed: tellIfSettled,
+      isRushed: () => queue.depth > 0,
       workloads: tools.workloads?.cachedHub(),
     };
   });
@@ -198,6 +200,8 @@ type Engine = Readonly<{
   run: (work: Work, options: Readonly<{ workers: number; signal: AbortSignal; graceSeconds: number }>) => Promise<void>;
   /** Everything has been listed once. */
   onListed: () => void;
+  /** Whether keys wait for a worker. @default it cannot be known */
+  isRushed?: (() => boolean) | undefined;
 }>;
 
 function assemble(
@@ -293,6 +297,7 @@ function assemble(
             connections,
             credentials,
             queue,
+            isRushed: engine.isRushed,
             settings: settings.syncSettings,
             // Others who work on the queue would not know of what is born: they watch no clusters for it.
             upsync: dealsFromCache

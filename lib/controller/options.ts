@@ -32,6 +32,7 @@ export type ControllerFlags = SourceFlags &
     resyncPeriod?: string | undefined;
     workerCount?: string | undefined;
     tenantConcurrency?: string | undefined;
+    tenantShare?: string | undefined;
     tenantEventsPerSecond?: string | undefined;
     metricsPort?: string | undefined;
     healthPort?: string | undefined;
@@ -65,6 +66,8 @@ export type ControllerConfig = Readonly<{
   workers: number;
   /** Keys of one tenant that are worked on at once; undefined for what fits the workers. */
   tenantConcurrency: number | undefined;
+  /** From 0 to 1. */
+  tenantShare: number | undefined;
   /** Keys of one tenant that leave the relay in a second; 0 for any number. */
   tenantEventsPerSecond: number;
   heartbeatSeconds: number;
@@ -137,6 +140,8 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
       given.tenantConcurrency === undefined
         ? undefined
         : wholeNumber("tenant-concurrency", given.tenantConcurrency, 1, 100),
+    tenantShare:
+      given.tenantShare === undefined ? undefined : wholeNumber("tenant-share", given.tenantShare, 1, 100) / 100,
     tenantEventsPerSecond:
       given.tenantEventsPerSecond === undefined
         ? usualEventsPerSecond(flags)
@@ -146,8 +151,9 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
     allowPrivateEndpoints: flags.allowPrivateEndpoints === true,
     queues: queuesOf(flags, wrong),
   };
-  if (flags.tenantConcurrency !== undefined && flags.queueUrl !== undefined) {
-    wrong("tenant-concurrency", "is for a queue in memory: with --queue-url nobody can choose whose key comes next");
+  for (const which of ["tenantConcurrency", "tenantShare"] as const) {
+    if (flags[which] === undefined || flags.queueUrl === undefined) continue;
+    wrong(optionOf(which), "is for a queue in memory: with --queue-url nobody can choose whose key comes next");
   }
   if (problems.length > 0) throw new ControllerError("invalid", problems.join("; "));
   return config;

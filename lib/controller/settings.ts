@@ -12,6 +12,8 @@ export type ControllerSettings = Readonly<{
    * for others. @default half of the workers where there can be several tenants, otherwise all
    */
   tenantConcurrency?: number | undefined;
+  /** The part of the process's time that each tenant has while others have something to do too; 1 for all of it. */
+  tenantShare: number;
   /** How many keys of one tenant leave the relay in a second, where there can be several tenants; 0 for any number. */
   tenantEventsPerSecond: number;
   /** Whether workloads are looked after as well. */
@@ -37,6 +39,7 @@ export type ControllerSettings = Readonly<{
 export const defaultControllerSettings: ControllerSettings = {
   resyncSeconds: 30,
   workers: 5,
+  tenantShare: 0.1,
   tenantEventsPerSecond: 0,
   sync: true,
   syncSettings: {},
@@ -58,4 +61,12 @@ export function tenantConcurrencyOf(
   isShared: boolean,
 ): number | undefined {
   return tenantConcurrency ?? (isShared ? Math.ceil(workers / 2) : undefined);
+}
+
+/** The part of the process's time that a tenant has while others have something to do; undefined for all of it. */
+export function tenantShareOf(
+  { tenantShare = defaultControllerSettings.tenantShare }: Partial<ControllerSettings>,
+  isShared: boolean,
+): number | undefined {
+  return isShared && tenantShare < 1 ? tenantShare : undefined;
 }

@@ -6,6 +6,8 @@ export interface Clock {
   after(delayMs: number, task: () => void): () => void;
   /** Runs `task` after whatever the machine has brought in meanwhile; a clock of a test, for which nothing comes in, has no need of it. */
   afterInput?(task: () => void): void;
+  /** How long this process has been busy so far, in milliseconds; a clock of a test takes no time for anything. */
+  busyMs?(): number;
 }
 
 export const systemClock: Clock = {
@@ -15,4 +17,5 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
   afterInput: (task) => void setImmediate(task),
+  busyMs: () => performance.eventLoopUtilization().active,
 };

@@ -11,6 +11,10 @@ export interface FairLine<T> {
 export type FairLineOptions = Readonly<{
   /** As many members of one tenant are served at once; the others are passed over meanwhile. @default any number */
   mostServed?: number | undefined;
+  /** In how many milliseconds the next member of a tenant may be served; 0 for now. @default always now */
+  restMs?: ((tenant: string) => number) | undefined;
+  /** Has the tenants' turns looked at again after that time. */
+  wakeAfter?: ((ms: number, wake: () => void) => void) | undefined;
 }>;
 
 /** A tenant that has members waiting or served; nothing is kept of any other. */
@@ -20,7 +24,8 @@ type Tenant<T> = { readonly line: Line<T>; served: number; hasTurn: boolean };
  * Creates a line in which a tenant with ten thousand members delays the first of another by one place, and in which one whose
  * members take long to serve leaves room for others.
  */
-export function createFairLine<T>({ mostServed = Number.POSITIVE_INFINITY }: FairLineOptions = {}): FairLine<T> {
+export function createFairLine<T>(options: FairLineOptions = {}): FairLine<T> {
+  const { mostServed = Number.POSITIVE_INFINITY, restMs, wakeAfter } = options;
   const tenants = new Map<string, Tenant<T>>();
   const turns = createLine<string>();
   let length = 0;
@@ -30,6 +35,16 @@ export function createFairLine<T>({ mostServed = Number.POSITIVE_INFINITY }: Fai
     if (tenant.hasTurn || tenant.line.length === 0 || tenant.served >= mostServed) return;
     tenant.hasTurn = true;
     turns.join(name);
+  };
+
+  /** Whose turn it is; who has to rest keeps his turn until then, and holds up nobody. */
+  const nextTurn = (): string | undefined => {
+    for (;;) {
+      const name = turns.next();
+      const ms = name === undefined ? 0 : (restMs?.(name) ?? 0);
+      if (name === undefined || ms <= 0 || wakeAfter === undefined) return name;
+      wakeAfter(ms, () => turns.join(name));
+    }
   };
 
   return {
@@ -44,7 +59,7 @@ export function createFairLine<T>({ mostServed = Number.POSITIVE_INFINITY }: Fai
       giveTurn(name, tenant);
     },
     next: () => {
-      const name = turns.next();
+      const name = nextTurn();
       const tenant = name === undefined ? undefined : tenants.get(name);
       if (name === undefined || tenant === undefined) return undefined;
       const member = tenant.line.next();

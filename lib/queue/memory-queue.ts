@@ -5,6 +5,7 @@ import type { Next } from "../model/next.ts";
 import { type AfterFailure, afterFailure, type FailureSort, readableCause, sortOfFailure } from "./after-failure.ts";
 import { createBreather } from "./breather.ts";
 import { collapse } from "./collapse.ts";
+import { createCrowdShare } from "./crowd-share.ts";
 import { createFairLine } from "./fair-line.ts";
 import type { QueueEvent, SetAside } from "./queue-event.ts";
 import { refuseStrangeTime } from "./strange-time.ts";
@@ -26,6 +27,8 @@ export type MemoryQueueOptions = Readonly<{
   limits?: QueueLimits;
   /** How many keys of one tenant are worked on at once, however many workers are free. @default as many as there are workers */
   tenantConcurrency?: number | undefined;
+  /** The part of the process's time that a tenant has while others have something to do, from 0 to 1. @default all of it */
+  tenantShare?: number | undefined;
   /** Told of everything that happens, after it has; for metrics and logs. What it throws is nobody's. */
   onEvent?: (event: QueueEvent) => void;
 }>;
@@ -92,14 +95,25 @@ type Ending = Readonly<{ next: Next } | { error: unknown; sort: FailureSort; att
 
 /** Creates a work queue in memory. Time comes from the clock alone; the same sends and the same random numbers give the same order. */
 export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
-  const { clock, random, limits = {}, tenantConcurrency, onEvent } = options;
+  const { clock, random, limits = {}, tenantConcurrency, tenantShare: share, onEvent } = options;
   if (tenantConcurrency !== undefined && !(tenantConcurrency >= 1)) {
     throw new ControllerError("invalid", `queue: ${tenantConcurrency} keys of a tenant at once: at least 1 is needed`);
   }
   const mostKeys = limits.keys ?? 1_000_000;
   const mostSetAside = limits.setAside ?? 1_000;
   const entries = new Map<string, Entry>();
-  const line = createFairLine<Entry>({ mostServed: tenantConcurrency });
+  const { busyMs } = clock;
+  const crowd = share === undefined || busyMs === undefined ? undefined : createCrowdShare({ clock, busyMs, share });
+  const line = createFairLine<Entry>({
+    mostServed: tenantConcurrency,
+    restMs: crowd?.restMs,
+    wakeAfter: (ms, wake) => {
+      clock.after(ms, () => {
+        wake();
+        pump();
+      });
+    },
+  });
   const timetable = createTimetable(clock);
   const breather = createBreather(clock);
   const asideByKey = new Map<string, SetAside>();
@@ -194,6 +208,7 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
     entry.running = true;
     run.busy += 1;
     inFlight += 1;
+    crowd?.begun(entry.key.cluster);
     const startedMs = clock.now();
     tell({ kind: "started", item: pending.item, waitedSeconds: Math.max(0, startedMs - pending.sinceMs) / 1000 });
     void perform(run, entry, pending.item).then((ending) => end(run, entry, { ...pending, startedMs }, ending));

@@ -83,8 +83,8 @@ const right: Record<string, { flags: ControllerFlags; gives: object }> = {
     gives: { clusterSources: { sources: ["clusterregistration"] } },
   },
   "shares of tenants": {
-    flags: { tenantConcurrency: "2", tenantEventsPerSecond: "50" },
-    gives: { tenantConcurrency: 2, tenantEventsPerSecond: 50 },
+    flags: { tenantConcurrency: "2", tenantShare: "25", tenantEventsPerSecond: "50" },
+    gives: { tenantConcurrency: 2, tenantShare: 0.25, tenantEventsPerSecond: 50 },
   },
   "the usual share of a queue that knows of no tenants": {
     flags: { queueUrl: "https://sqs.example/1/work.fifo" },
@@ -207,6 +207,10 @@ const wrong: Record<string, { flags: ControllerFlags; says: string }> = {
   "a share of the workers on a queue that knows of no tenants": {
     flags: { tenantConcurrency: "2", queueUrl: "https://sqs.example/1/work.fifo" },
     says: "--tenant-concurrency is for a queue in memory",
+  },
+  "a share of more than everything": {
+    flags: { tenantShare: "101" },
+    says: '--tenant-share "101" is not a whole number from 1 to 100',
   },
   "a rate that is no number": {
     flags: { tenantEventsPerSecond: "fast" },
