@@ -128,7 +128,7 @@ export function createController(options: ControllerOptions): Controller {
         endGauges();
       },
       onListed: tellIfSettled,
-      isRushed: () => queue.depth > 0,
+      isBusy: () => queue.depth + queue.inFlight > fewKeys,
       workloads: tools.workloads?.cachedHub(),
     };
   });
@@ -180,6 +180,9 @@ export function createSharingController(options: ControllerOptions, shared: Shar
   }).controller;
 }
 
+/** So many keys at once are nothing to wait for. */
+const fewKeys = 8;
+
 /** What a queue and the hub that fits it may be made of. */
 type Tools = Readonly<{
   client: KubeClient;
@@ -200,8 +203,8 @@ type Engine = Readonly<{
   run: (work: Work, options: Readonly<{ workers: number; signal: AbortSignal; graceSeconds: number }>) => Promise<void>;
   /** Everything has been listed once. */
   onListed: () => void;
-  /** Whether keys wait for a worker. @default it cannot be known */
-  isRushed?: (() => boolean) | undefined;
+  /** Whether many keys are worked on or wait. @default it cannot be known */
+  isBusy?: (() => boolean) | undefined;
 }>;
 
 function assemble(
@@ -297,7 +300,7 @@ function assemble(
             connections,
             credentials,
             queue,
-            isRushed: engine.isRushed,
+            isBusy: engine.isBusy,
             settings: settings.syncSettings,
             // Others who work on the queue would not know of what is born: they watch no clusters for it.
             upsync: dealsFromCache

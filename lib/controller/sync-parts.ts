@@ -14,6 +14,7 @@ import type { WorkQueue } from "../queue/work-queue.ts";
 import type { WorkloadHub } from "../sync/hub.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { createReportPace } from "../sync/report-pace.ts";
+import { createRush } from "../sync/rush.ts";
 import { defaultSyncSettings, type SyncSettings } from "../sync/settings.ts";
 import { tellSeconds } from "../sync/tell-placements.ts";
 import { inTurn } from "../upsync/reconcile.ts";
@@ -28,6 +29,8 @@ export type SyncPartsOptions = Readonly<{
   connections: Connections;
   credentials: CredentialSource;
   queue: WorkQueue;
+  /** Whether many keys are worked on or wait. @default it cannot be known */
+  isBusy?: (() => boolean) | undefined;
   settings?: Partial<SyncSettings> | undefined;
   /** What it takes to follow what is born on clusters. @default nothing is made known of that */
   upsync?: UpsyncWish | undefined;
@@ -102,6 +105,7 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     settings,
     homes: upsync?.homes,
     pace: createReportPace({ clock }),
+    rush: options.isBusy && createRush({ clock, isBusy: options.isBusy }),
     onCopy: ({ did }) => metrics.add("tmc_sync_actions_total", { did }),
     tellPlacement: (key) => queue.sendLater({ key, reason: "fan-out" }, tellSeconds),
   });

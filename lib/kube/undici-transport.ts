@@ -10,6 +10,8 @@ import { connectTimeoutMs, idleTimeoutMs, largestBodyBytes, requestConnections }
 export type UndiciTransportOptions = Readonly<{
   /** @default 16 */
   connections?: number | undefined;
+  /** How many more are opened when requests queue up; they are closed soon after they were needed. @default 0 */
+  spareConnections?: number | undefined;
   /** @default 5 seconds */
   connectTimeoutMs?: number | undefined;
   /** @default 256 MiB */
@@ -17,6 +19,11 @@ export type UndiciTransportOptions = Readonly<{
   /** Resolves the server's name, for callers that check where they connect to. @default the system's */
   lookup?: LookupFunction | undefined;
 }>;
+
+/** So many requests a connection has before spare ones are worth their handshakes. */
+const fewRequests = 3;
+/** A rush has pauses; beyond that a spare connection only takes memory. */
+const spareIdleMs = 2_000;
 
 /** Creates the transport for processes that live long: the fastest one, and the slowest to load. */
 export function createUndiciTransport(endpoint: Endpoint, options: UndiciTransportOptions = {}): Transport {
@@ -35,23 +42,35 @@ export function createUndiciTransport(endpoint: Endpoint, options: UndiciTranspo
       ...(options.lookup !== undefined && { lookup: options.lookup }),
     },
   };
-  const requests = new Pool(origin, {
-    ...shared,
-    connections: options.connections ?? requestConnections,
-    maxResponseSize: options.largestBodyBytes ?? largestBodyBytes,
-  });
+  const { connections = requestConnections, spareConnections = 0 } = options;
+  const limited = { ...shared, maxResponseSize: options.largestBodyBytes ?? largestBodyBytes };
+  const requests = new Pool(origin, { ...limited, connections });
+  const spare =
+    spareConnections === 0
+      ? undefined
+      : new Pool(origin, { ...limited, connections: spareConnections, keepAliveTimeout: spareIdleMs });
   // As many connections as there are watches: a watch never waits for another one, nor a request for a watch.
   const streams = new Pool(origin, { ...shared, connections: null });
 
   let closing: Promise<void> | undefined;
+  /** Requests that the connections which are kept have, or that wait for them. */
+  let kept = 0;
 
   return {
     send: async (wanted) => {
-      const pool = wanted.stream === true ? streams : requests;
-      return responseOf(await request.call(pool, optionsOf(wanted)));
+      if (wanted.stream === true) return responseOf(await request.call(streams, optionsOf(wanted)));
+      if (spare !== undefined && kept >= connections * fewRequests) {
+        return responseOf(await request.call(spare, optionsOf(wanted)));
+      }
+      kept += 1;
+      try {
+        return responseOf(await request.call(requests, optionsOf(wanted)));
+      } finally {
+        kept -= 1;
+      }
     },
     close: () => {
-      closing ??= Promise.all([requests.close(), streams.destroy()]).then(() => {});
+      closing ??= Promise.all([requests.close(), spare?.close(), streams.destroy()]).then(() => {});
       return closing;
     },
   };

@@ -22,11 +22,14 @@ import { writeReport } from "./write-report.ts";
  * cluster itself has said that it has none.
  */
 export function syncReconciler(tools: SyncTools): Work<WorkloadKey> {
-  const { workloads, clock, settings, onCopy, pace } = tools;
+  const { workloads, clock, settings, onCopy, pace, rush } = tools;
   return async ({ key }, signal) => {
     const seen = await observe(tools, key, signal);
     if (seen === undefined) return settled;
     const guarded = await guard(workloads, seen, signal);
+    const isMadeSafe = guarded.workload !== seen.workload || guarded.record !== seen.record;
+    const waitSeconds = rush?.waitSeconds(key, { isMadeSafe });
+    if (waitSeconds !== undefined) return checkAgain(waitSeconds);
     const troubles = await typesServed(tools, guarded, signal);
     const sightings = await lookAtCopies(tools, { scene: guarded, troubles }, signal);
     const where = { cluster: key.cluster, namespace: guarded.address.namespace };

@@ -13,6 +13,7 @@ import type { Intent } from "./intent.ts";
 import { type Locator, namespaceOn } from "./namespace-map.ts";
 import type { Origin } from "./owner-mark.ts";
 import type { ReportPace } from "./report-pace.ts";
+import type { Rush } from "./rush.ts";
 import type { SyncSettings } from "./settings.ts";
 import type { CopyRecord, Sighting, SyncCluster, Workload } from "./terms.ts";
 import type { TypeTrouble } from "./types-served.ts";
@@ -29,6 +30,8 @@ export type SyncTools = Readonly<{
   settings: SyncSettings;
   /** Holds back reports of what passes. @default everything is written at once */
   pace?: ReportPace | undefined;
+  /** Has many that come at once made safe before any is put on clusters. @default each is put there at once */
+  rush?: Rush | undefined;
   /** Tells how the originals of workloads are that were born on clusters. @default nobody asks */
   homes?: Homes | undefined;
   /** Hears of every write to a cluster, for counting. */

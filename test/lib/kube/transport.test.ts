@@ -249,3 +249,28 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
     expect(await troubleOf(transport)).toBe("closed");
   });
 });
+
+test("the undici transport opens spare connections for a rush, and for nothing less", async () => {
+  const server = await startServer(tls);
+  const held: (() => void)[] = [];
+  const transport = createUndiciTransport(
+    { server: server.url, ca: authority.certificate },
+    { connections: 2, spareConnections: 3 },
+  );
+  const ask = async (count: number): Promise<void> => {
+    server.handle((_request, response) => void held.push(() => response.end("{}")));
+    const answers = Array.from({ length: count }, async () => (await transport.send(aRequest())).text());
+    const answerAll = setInterval(() => {
+      for (const answer of held.splice(0)) answer();
+    }, 5);
+    await Promise.all(answers);
+    clearInterval(answerAll);
+  };
+  await ask(6);
+  expect(server.connections).toBeLessThanOrEqual(2);
+  await ask(40);
+  expect(server.connections).toBeGreaterThan(2);
+  expect(server.connections).toBeLessThanOrEqual(5);
+  await transport.close();
+  await server.close();
+});

@@ -11,6 +11,7 @@ import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
 import { belongsTo, type Origin, ownerWords } from "../../../lib/sync/owner-mark.ts";
 import { syncReconciler } from "../../../lib/sync/reconcile.ts";
 import { recordName } from "../../../lib/sync/record.ts";
+import type { Rush } from "../../../lib/sync/rush.ts";
 import type { CopyNews } from "../../../lib/sync/scene.ts";
 import { defaultSyncSettings, type SyncSettings } from "../../../lib/sync/settings.ts";
 import type { Sighting } from "../../../lib/sync/terms.ts";
@@ -57,6 +58,7 @@ export class PaperWorld {
   readonly news: CopyNews[] = [];
   /** Every request to a cluster, in order: `east apply deployments/web`. */
   readonly log: string[] = [];
+  rush: Rush | undefined;
   /** Clusters that take requests and never answer. */
   readonly hanging = new Set<string>();
   /** Placements that were told of something, in order. */
@@ -222,6 +224,7 @@ export class PaperWorld {
           return () => void this.#timers.delete(timer);
         },
       },
+      rush: this.rush,
       settings: { ...defaultSyncSettings, ...this.settings },
       onCopy: (news) => void this.news.push(news),
       tellPlacement: async ({ name }) => void this.told.push(name),

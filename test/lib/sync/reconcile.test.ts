@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
+import { checkAgain } from "../../../lib/model/next.ts";
 import { holdOf } from "../../../lib/sync/hold.ts";
 import { syncFinalizer } from "../../../lib/sync/record.ts";
 import { Killed, PaperWorld, replicasOf, startMs } from "./paper-world.ts";
@@ -62,6 +63,16 @@ describe("a workload that a placement selects", () => {
       await expect(world.reconcile("web")).rejects.toThrow(Killed);
       expect(has("web")).toBe("");
     }
+  });
+
+  it("lets others be made safe first in a rush", async () => {
+    world.place("shop", ["east"]);
+    world.apply("web");
+    world.rush = { waitSeconds: (_key, { isMadeSafe }) => (isMadeSafe ? 0.3 : undefined) };
+    expect(await world.reconcile("web")).toEqual(checkAgain(0.3));
+    expect([world.record("web")?.spec.clusters, has("web")]).toEqual([["east"], ""]);
+    await world.reconcile("web");
+    expect(has("web")).toBe("east");
   });
 
   it("costs nothing at rest", async () => {

@@ -1,0 +1,48 @@
+import type { Clock } from "../model/clock.ts";
+import type { WorkloadKey } from "../model/key.ts";
+
+/**
+ * Has all workloads of a rush made safe before the first of them is put anywhere.
+ *
+ * Copies make their clusters start pods, and those take from the machine, and from the hub that shares it, what the writes for the
+ * others need: three hundred at once were all there in half the time when the hub came first. One that comes alone waits for nothing.
+ */
+export interface Rush {
+  /** Says for how many more seconds the copies of a workload wait; undefined when they are to be written now. */
+  waitSeconds(key: WorkloadKey, look: Readonly<{ isMadeSafe: boolean }>): number | undefined;
+}
+
+export type RushOptions = Readonly<{
+  clock: Clock;
+  /** Whether many keys are worked on or wait. */
+  isBusy: () => boolean;
+}>;
+
+/** A rush is over when for so long nothing was made safe while much else waited. */
+const calmMs = 300;
+/** So long a copy waits at most: a rush without end is no rush, but how things are. */
+const mostMs = 3_000;
+/** As many as wait at once; others are put where they belong. */
+const mostWaiting = 10_000;
+
+/** Creates the watch over rushes. What it remembers is only in this process: one that dies has everything written at once. */
+export function createRush({ clock, isBusy }: RushOptions): Rush {
+  /** When each workload that waits was made safe. */
+  const waiting = new Map<string, number>();
+  let rushedMs = Number.NEGATIVE_INFINITY;
+  return {
+    waitSeconds: ({ cluster, name }, { isMadeSafe }) => {
+      const id = `${cluster}|${name}`;
+      const nowMs = clock.now();
+      if (isMadeSafe) {
+        if (isBusy()) rushedMs = nowMs;
+        if (waiting.size < mostWaiting && !waiting.has(id)) waiting.set(id, nowMs);
+      }
+      const sinceMs = waiting.get(id);
+      const calmInMs = rushedMs + calmMs - nowMs;
+      if (sinceMs !== undefined && calmInMs > 0 && nowMs < sinceMs + mostMs) return calmInMs / 1000;
+      waiting.delete(id);
+      return undefined;
+    },
+  };
+}

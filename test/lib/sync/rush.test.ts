@@ -1,0 +1,58 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { workloadKey } from "../../../lib/model/key.ts";
+import { createRush, type Rush } from "../../../lib/sync/rush.ts";
+import { createManualClock, type ManualClock } from "../../support/manual-clock.ts";
+import { deployments } from "./paper-world.ts";
+
+let clock: ManualClock;
+let isBusy: boolean;
+let rush: Rush;
+beforeEach(() => {
+  clock = createManualClock(0);
+  isBusy = true;
+  rush = createRush({ clock, isBusy: () => isBusy });
+});
+
+const look = (name: string, isMadeSafe: boolean): number | undefined =>
+  rush.waitSeconds(workloadKey("tenant", { type: deployments, namespace: "shop", name }), { isMadeSafe });
+
+describe("copies of a workload", () => {
+  it("are written at once where little is to be done", () => {
+    isBusy = false;
+    expect(look("web", true)).toBeUndefined();
+  });
+
+  it("wait while others are made safe, and are written when none is any more", () => {
+    expect(look("one", true)).toBe(0.3);
+    clock.advance(200);
+    expect(look("two", true)).toBe(0.3);
+    clock.advance(100);
+    expect(look("one", false)).toBeCloseTo(0.2);
+    clock.advance(200);
+    expect([look("one", false), look("two", false)]).toEqual([undefined, undefined]);
+  });
+
+  it("do not wait for what has made them busy once they are written", () => {
+    look("one", true);
+    clock.advance(300);
+    look("one", false);
+    look("two", true);
+    expect(look("one", false)).toBeUndefined();
+  });
+
+  it("never wait that were there before the rush", () => {
+    look("new", true);
+    expect(look("old", false)).toBeUndefined();
+  });
+
+  it("wait three seconds at most, however long it goes on", () => {
+    look("first", true);
+    for (let ms = 0; ms < 2_900; ms += 100) {
+      clock.advance(100);
+      look(`at-${ms}`, true);
+    }
+    expect(look("first", false)).toBe(0.3);
+    clock.advance(100);
+    expect(look("first", false)).toBeUndefined();
+  });
+});
