@@ -3,6 +3,7 @@ import type { CredentialSource } from "../clusters/credentials.ts";
 import type { ObjectCache } from "../kcp/object-cache.ts";
 import { createDeadline } from "../kube/deadline.ts";
 import type { Clock } from "../model/clock.ts";
+import type { ObjectEvent } from "../model/event.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, ReconciledKind, WorkloadKey } from "../model/key.ts";
@@ -14,7 +15,6 @@ import { type PlacementWorld, placementReconciler } from "../placement/reconcile
 import { createPlacementWorld, factsOf } from "../placement/world.ts";
 import type { Work, WorkQueue } from "../queue/work-queue.ts";
 import type { ReadBindings } from "../registration/connected-apis.ts";
-import type { Event } from "../registration/decide.ts";
 import { registrationReconciler } from "../registration/reconcile.ts";
 import { createRegistrationWorld } from "../registration/world.ts";
 import { createWorkloadFanOut } from "../sync/fan-out.ts";
@@ -43,7 +43,7 @@ export type ReconcilersOptions = Readonly<{
         attend?: AttendRegistration | undefined;
       }>
     | undefined;
-  onEvent?: ((key: ObjectKey, event: Event) => void) | undefined;
+  onEvent?: ((key: ObjectKey, event: ObjectEvent) => void) | undefined;
 }>;
 
 /** The part of the settings that reconcilers work by. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type Condition, type DecidedCondition, findCondition, withCondition } from "../model/condition.ts";
+import type { ObjectEvent } from "../model/event.ts";
 import { bindingNames, connectedApis, type SeenBinding } from "./connected-apis.ts";
 import type { Detected, Failed, Healthy, Look, RegistrationStatus } from "./look.ts";
 import { formatMoment, momentOf } from "./moment.ts";
@@ -17,13 +18,10 @@ export type Facts = Readonly<{
   settings: RegistrationSettings;
 }>;
 
-/** Something that people may want to hear of. */
-export type Event = Readonly<{ type: "Normal" | "Warning"; reason: string; message: string }>;
-
 export type Plan = Readonly<{
   /** The whole status to write; undefined when what is there may stay. */
   status: RegistrationStatus | undefined;
-  events: readonly Event[];
+  events: readonly ObjectEvent[];
 }>;
 
 /** Said of a cluster by its configuration alone: what probes have shown before does not count against it. */
@@ -203,7 +201,7 @@ function withoutCause(status: RegistrationStatus): object {
   return { ...withoutTimes(status), conditions };
 }
 
-function eventsBetween(before: Condition | undefined, after: Condition | undefined): readonly Event[] {
+function eventsBetween(before: Condition | undefined, after: Condition | undefined): readonly ObjectEvent[] {
   if (after === undefined || (before?.status === after.status && before.reason === after.reason)) return [];
   return [{ type: after.status === "True" ? "Normal" : "Warning", reason: after.reason, message: after.message }];
 }

@@ -1,9 +1,10 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import type { ObjectEvent } from "../model/event.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
 import { checkAgain, type Next, settled } from "../model/next.ts";
 import type { Work, WorkItem } from "../queue/work-queue.ts";
 import { bindingNames, type SeenBinding } from "./connected-apis.ts";
-import { decide, type Event } from "./decide.ts";
+import { decide } from "./decide.ts";
 import { decideDeparture } from "./departure.ts";
 import { decideDue, type Occasion } from "./due.ts";
 import type { Look, RegistrationStatus } from "./look.ts";
@@ -64,7 +65,7 @@ export interface RegistrationWorld {
   users(key: ObjectKey, signal: AbortSignal): Promise<readonly WorkKey[]>;
   wake(keys: readonly WorkKey[]): Promise<void>;
   /** Hears of what people may want to know. */
-  note(key: ObjectKey, event: Event): void;
+  note(key: ObjectKey, event: ObjectEvent): void;
 }
 
 /** Keeps what is said about clusters true, and tells the placements when it changes. */

@@ -4,12 +4,12 @@ import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { Connections } from "../clusters/connections.ts";
 import type { CredentialSource, CredentialsFound } from "../clusters/credentials.ts";
 import type { Clock } from "../model/clock.ts";
+import type { ObjectEvent } from "../model/event.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey, type WorkKey } from "../model/key.ts";
 import type { WorkQueue } from "../queue/work-queue.ts";
 import type { ReadBindings } from "./connected-apis.ts";
-import type { Event } from "./decide.ts";
 import type { Look } from "./look.ts";
 import { type HealthPath, type ProbeResult, probe } from "./probe.ts";
 import type { Change, Memory, RegistrationWorld } from "./reconcile.ts";
@@ -28,7 +28,7 @@ export type RegistrationWorldOptions = Readonly<{
   mayConcern: (placement: WorkloadPlacement, change: Change) => boolean;
   /** The workloads that a cluster has or may have. @default none */
   workloadsOn?: ((key: ObjectKey, signal: AbortSignal) => Promise<readonly WorkKey[]>) | undefined;
-  onEvent?: ((key: ObjectKey, event: Event) => void) | undefined;
+  onEvent?: ((key: ObjectKey, event: ObjectEvent) => void) | undefined;
   /** Hears of each probe when it has ended: how it went and how long it took. */
   onProbe?: ((key: ObjectKey, probe: Readonly<{ outcome: Look["kind"]; tookMs: number }>) => void) | undefined;
 }>;

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
+import type { ObjectEvent } from "../../../lib/model/event.ts";
 import { ControllerError } from "../../../lib/model/fault.ts";
 import type { ObjectKey, WorkKey } from "../../../lib/model/key.ts";
 import type { Next } from "../../../lib/model/next.ts";
 import type { Reason } from "../../../lib/queue/work-queue.ts";
-import type { Event } from "../../../lib/registration/decide.ts";
 import type { Look } from "../../../lib/registration/look.ts";
 import {
   clusterFinalizer,
@@ -39,7 +39,7 @@ function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadat
     looks: [] as boolean[],
     forgotten: 0,
     bound: [] as string[],
-    events: [] as Event[],
+    events: [] as ObjectEvent[],
     /** What the placements could see when they were woken. */
     seenByWoken: [] as (string | undefined)[],
     onRead: () => {},
