@@ -34,6 +34,7 @@ import type { WorkloadType } from "../sync/hub.ts";
 import { type ControllerSources, createClusterSources, onlyRegistrations, requireReach } from "./cluster-sources.ts";
 import { workWhileEngaged } from "./engaged-work.ts";
 import { createHeartbeat } from "./heartbeat.ts";
+import { createNews } from "./news.ts";
 import { logReconciles, observeRelay } from "./observation.ts";
 import { createReconcilers } from "./reconcilers.ts";
 import { createResync } from "./resync.ts";
@@ -248,6 +249,7 @@ function assemble(
     onEvent: (event) => {
       record(event);
       logEnd(event);
+      news.take(event);
     },
   });
   const { queue, dealsFromCache, run: runWork, onListed } = engine;
@@ -265,6 +267,7 @@ function assemble(
     onRefused: ({ cluster, name }, error) => log.warn("cluster status refused", { cluster, name, error }),
   });
   const { hub, whileKnown } = sources.engage(engine.hub);
+  const news = createNews({ client: territory.client, clock, hub, workloads: engine.workloads, log, metrics });
   const isMine = createDuty(options.shard, cache);
 
   const run = (): Running => {
@@ -326,6 +329,7 @@ function assemble(
           syncParts?.disregard(key);
         }
       },
+      tell: news.tell,
     });
     // Who reads from the cache takes what it has forgotten for gone; others ask.
     const work = dealsFromCache ? workWhileEngaged(whileKnown(reconcile), territory.isEngaged) : reconcile;
@@ -384,6 +388,7 @@ function assemble(
         await worked;
         await syncParts?.stop();
         await engine.workloads?.whenTold();
+        await news.whenTold();
         await connections.close();
         await territory.close();
         observed.end();

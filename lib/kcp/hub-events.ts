@@ -3,6 +3,7 @@ import type { KubeClient } from "../kube/client.ts";
 import { faultOf } from "../kube/errors.ts";
 import type { Clock } from "../model/clock.ts";
 import type { ObjectEvent } from "../model/event.ts";
+import type { WorkKey } from "../model/key.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import { clientOf } from "./logical-cluster.ts";
 
@@ -10,10 +11,13 @@ import { clientOf } from "./logical-cluster.ts";
 export type EventSubject = Pick<KubeObject, "apiVersion" | "kind"> &
   Readonly<{ metadata: Pick<KubeObject["metadata"], "namespace" | "name" | "uid"> }>;
 
+/** In which logical cluster the object is, and on which kind of key the work was that tells of it, if it was any. */
+export type EventPlace = Readonly<{ cluster: string; kind?: WorkKey["kind"] }>;
+
 /** Tells people about objects of the hub, by Events beside them. */
 export interface HubEvents {
   /** Tells something; the same news are one Event however often they come, and cost a request once a minute at most. */
-  tell(cluster: string, about: EventSubject, event: ObjectEvent): void;
+  tell(place: EventPlace, about: EventSubject, event: ObjectEvent): void;
   /** Resolves when all that was told has been written or given up. */
   whenTold(): Promise<void>;
 }
@@ -28,7 +32,7 @@ export type HubEventsOptions = Readonly<{
   /** Hears of what could not be told; nothing else comes of it. */
   onTrouble?: ((error: unknown, about: Untold) => void) | undefined;
   /** Told of every write before it is made. */
-  onWrite?: ((cluster: string, about: EventSubject) => void) | undefined;
+  onWrite?: ((place: EventPlace) => void) | undefined;
 }>;
 
 const events: ResourceType = { group: "", version: "v1", plural: "events" };
@@ -45,7 +49,7 @@ const fieldManager = "tmc";
 /** Where Events about objects without a namespace are kept: servers take them nowhere else. */
 const namespaceOfNone = "default";
 
-type News = Readonly<{ cluster: string; about: EventSubject; event: ObjectEvent; namespace: string; name: string }>;
+type News = Readonly<{ place: EventPlace; about: EventSubject; event: ObjectEvent; namespace: string; name: string }>;
 type Told = { atMs: number; count: number };
 
 /** Creates what tells. */
@@ -72,20 +76,20 @@ export function createHubEvents({
   };
 
   const write = async (news: News): Promise<void> => {
-    const { cluster, namespace, about } = news;
-    const at = clientOf(client, cluster);
-    const place = { type: events, namespace };
+    const { place, namespace } = news;
+    const at = clientOf(client, place.cluster);
+    const collection = { type: events, namespace };
     const memory = remember(idOf(news));
     const nowText = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
     const create = async (): Promise<void> => {
-      onWrite(cluster, about);
-      await at.create(place, eventOf(news, nowText), { fieldManager });
+      onWrite(place);
+      await at.create(collection, eventOf(news, nowText), { fieldManager });
       memory.count = 1;
     };
     const repeat = async (count: number): Promise<void> => {
-      onWrite(cluster, about);
+      onWrite(place);
       const patch = { type: "merge", body: { count, lastTimestamp: nowText } } as const;
-      await at.patch({ ...place, name: news.name }, patch, { fieldManager });
+      await at.patch({ ...collection, name: news.name }, patch, { fieldManager });
       memory.count = count;
     };
     if (memory.count > 0) {
@@ -100,7 +104,7 @@ export function createHubEvents({
       await create();
     } catch (error) {
       if (faultOf(error) !== "exists") throw error;
-      const present = await at.get<KubeObject>({ ...place, name: news.name });
+      const present = await at.get<KubeObject>({ ...collection, name: news.name });
       await repeat((typeof present.count === "number" ? present.count : 1) + 1);
     }
   };
@@ -111,7 +115,9 @@ export function createHubEvents({
       if (news === undefined) break;
       underWay += 1;
       write(news)
-        .catch((error: unknown) => onTrouble(error, { cluster: news.cluster, name: news.about.metadata.name ?? "" }))
+        .catch((error: unknown) =>
+          onTrouble(error, { cluster: news.place.cluster, name: news.about.metadata.name ?? "" }),
+        )
         .finally(() => {
           underWay -= 1;
           work();
@@ -123,9 +129,9 @@ export function createHubEvents({
   };
 
   return {
-    tell: (cluster, about, event) => {
+    tell: (place, about, event) => {
       const namespace = about.metadata.namespace ?? namespaceOfNone;
-      const news: News = { cluster, about, event, namespace, name: nameOf(about, event) };
+      const news: News = { place, about, event, namespace, name: nameOf(about, event) };
       const memory = remember(idOf(news));
       if (clock.now() - memory.atMs < quietMs || waiting.length >= mostWaiting) return;
       memory.atMs = clock.now();
@@ -147,7 +153,7 @@ function nameOf({ apiVersion, kind, metadata }: EventSubject, { type, reason, me
   return `${(metadata.name ?? "").slice(0, longestName)}.${hash}`;
 }
 
-const idOf = ({ cluster, namespace, name }: News): string => `${cluster}|${namespace}/${name}`;
+const idOf = ({ place, namespace, name }: News): string => `${place.cluster}|${namespace}/${name}`;
 
 function eventOf({ about, event, namespace, name }: News, nowText: string): object {
   const { apiVersion, kind, metadata } = about;

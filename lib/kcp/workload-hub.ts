@@ -59,7 +59,7 @@ export function workloadHubOf(
     client,
     clock,
     onTrouble: onUntold,
-    onWrite: (cluster) => onWrite?.({ cluster, part: "event" }),
+    onWrite: ({ cluster }) => onWrite?.({ cluster, part: "event" }),
   });
   const write = async <T extends KubeObject>(
     address: SeenAddress,
@@ -124,8 +124,8 @@ export function workloadHubOf(
     },
     readReference: (reference, signal) => ways.readFresh(addressOfReference(reference), signal),
     tell: (key, about, event) => {
-      const { cluster, namespace } = addressOfWorkload(key);
-      tell(cluster, { ...about, metadata: { ...about.metadata, namespace } }, event);
+      const { namespace } = addressOfWorkload(key);
+      tell(key, { ...about, metadata: { ...about.metadata, namespace } }, event);
     },
     whenTold,
   };

@@ -3,6 +3,7 @@ import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type Condition, type DecidedCondition, findCondition, withCondition } from "../model/condition.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import { bindingNames, connectedApis, type SeenBinding } from "./connected-apis.ts";
+import { eventsOfLook } from "./events.ts";
 import type { Detected, Failed, Healthy, Look, RegistrationStatus } from "./look.ts";
 import { formatMoment, momentOf } from "./moment.ts";
 import type { RegistrationSettings } from "./settings.ts";
@@ -21,8 +22,13 @@ export type Facts = Readonly<{
 export type Plan = Readonly<{
   /** The whole status to write; undefined when what is there may stay. */
   status: RegistrationStatus | undefined;
+  /** How Ready has changed, for the log. */
+  changes: readonly ObjectEvent[];
+  /** What people hear of by Events beside the registration. */
   events: readonly ObjectEvent[];
 }>;
+
+const nothing: Plan = { status: undefined, changes: [], events: [] };
 
 /** Said of a cluster by its configuration alone: what probes have shown before does not count against it. */
 const reasonsOfConfiguration: ReadonlySet<string> = new Set([
@@ -44,12 +50,17 @@ const recoveringMessage = "the cluster answers again; it is Ready once it goes o
  */
 export function decide(facts: Facts): Plan {
   const { registration, look, settings } = facts;
-  if (look === undefined) return { status: undefined, events: [] };
+  if (look === undefined) return nothing;
   const before = registration.status ?? {};
   const present = findCondition(before.conditions, "Ready");
   const wanted = statusAfter(facts, before, look);
-  if (!isWorthWriting({ before, wanted, look, nowMs: facts.nowMs, settings })) return { status: undefined, events: [] };
-  return { status: wanted, events: eventsBetween(present, findCondition(wanted.conditions, "Ready")) };
+  if (!isWorthWriting({ before, wanted, look, nowMs: facts.nowMs, settings })) return nothing;
+  const after = findCondition(wanted.conditions, "Ready");
+  return {
+    status: wanted,
+    changes: changesBetween(present, after),
+    events: eventsOfLook({ look, before: present, after }),
+  };
 }
 
 function statusAfter(facts: Facts, before: RegistrationStatus, look: Look): RegistrationStatus {
@@ -201,7 +212,7 @@ function withoutCause(status: RegistrationStatus): object {
   return { ...withoutTimes(status), conditions };
 }
 
-function eventsBetween(before: Condition | undefined, after: Condition | undefined): readonly ObjectEvent[] {
+function changesBetween(before: Condition | undefined, after: Condition | undefined): readonly ObjectEvent[] {
   if (after === undefined || (before?.status === after.status && before.reason === after.reason)) return [];
   return [{ type: after.status === "True" ? "Normal" : "Warning", reason: after.reason, message: after.message }];
 }

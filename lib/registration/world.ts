@@ -28,14 +28,17 @@ export type RegistrationWorldOptions = Readonly<{
   mayConcern: (placement: WorkloadPlacement, change: Change) => boolean;
   /** The workloads that a cluster has or may have. @default none */
   workloadsOn?: ((key: ObjectKey, signal: AbortSignal) => Promise<readonly WorkKey[]>) | undefined;
-  onEvent?: ((key: ObjectKey, event: ObjectEvent) => void) | undefined;
+  /** Hears how Ready has changed. */
+  onEvent?: ((key: ObjectKey, change: ObjectEvent) => void) | undefined;
+  /** Tells people something, as an Event beside the registration. @default nobody is told */
+  tell?: RegistrationWorld["tell"] | undefined;
   /** Hears of each probe when it has ended: how it went and how long it took. */
   onProbe?: ((key: ObjectKey, probe: Readonly<{ outcome: Look["kind"]; tookMs: number }>) => void) | undefined;
 }>;
 
 /** Gives the reconciler its world over a hub, a queue and the clusters themselves. */
 export function createRegistrationWorld(options: RegistrationWorldOptions): RegistrationWorld {
-  const { hub, queue, connections, credentials, clock, fingerprint, mayConcern, onEvent, onProbe } = options;
+  const { hub, queue, connections, credentials, clock, fingerprint, mayConcern, onEvent, tell, onProbe } = options;
   const { readBindings, workloadsOn = async () => [] } = options;
   const memories = new Map<string, Memory>();
   /** What only saves requests: the path a cluster answers on. */
@@ -118,7 +121,8 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
       return [...placements, ...(await workloadsOn(key, signal))];
     },
     wake: (keys) => queue.send(keys.map((key) => ({ key, reason: "fan-out" }))),
-    note: (key, event) => onEvent?.(key, event),
+    note: (key, change) => onEvent?.(key, change),
+    tell: (key, about, event) => tell?.(key, about, event),
   };
 }
 
