@@ -164,3 +164,54 @@ describe("work that was set aside", () => {
     );
   });
 });
+
+describe("a controller that starts", () => {
+  const announcedAs = "tmc 1.2.3";
+  const again = async (on: Stage, options: Partial<ControllerOptions>): Promise<void> => {
+    for (let times = 0; times < 2; times++) {
+      const controller = await on.settled({ ...options, announcedAs });
+      await controller.stop();
+    }
+  };
+
+  test("says so beside each workspace that it was told of, in one Event that counts", async () => {
+    const on = await given({ workspaces: ["root:one", "root:two"] });
+    await again(on, {});
+    for (const cluster of on.tenants.clusters) {
+      expect(await told(on.tenants.at(cluster))).toEqual(["ControllerStarted LogicalCluster/cluster ×2"]);
+    }
+    const { items } = await on.client.list<KubeObject>({ type: events, namespace: "default" });
+    expect(items[0]).toMatchObject({
+      type: "Normal",
+      message: "tmc 1.2.3 has started and looks after this workspace",
+      involvedObject: { uid: expect.stringMatching(/./) },
+    });
+  });
+
+  test("says so beside the export, and to none of its tenants", async () => {
+    const on = await given({ workspaces: ["root:one", "root:two"] });
+    await again(on, allTenants);
+    const provider = on.tenants.client.at(`/clusters/${exportWorkspace}`);
+    expect(await told(provider)).toContain(`ControllerStarted APIExport/${exportName} ×2`);
+    for (const cluster of on.tenants.clusters) expect(await told(on.tenants.at(cluster))).toEqual([]);
+  });
+
+  test("says so on a plain Kubernetes hub beside what makes it one", async () => {
+    const on = await given();
+    const hub = await plainHub(on);
+    await again(on, { client: hub, workspaces: undefined });
+    expect(await told(hub)).toEqual(["ControllerStarted CustomResourceDefinition/clusterregistrations.tmc.kcp.io ×2"]);
+  });
+
+  test("writes nothing but that over objects that are as they should be, and works where it may not", async () => {
+    const { client, tenants, settled, count, registration } = await given();
+    await client.create(registrations, aRegistration("east"));
+    await (await settled()).stop();
+    const writes = count();
+    await (await settled({ announcedAs })).stop();
+    expect(writes()).toBe(1);
+    tenants.kcp.faults.inject({ match: { resource: "events" }, effect: { kind: "status", code: 403 } });
+    await (await settled({ announcedAs })).stop();
+    expect(readyOf(await registration("east"))).toBe("True ClusterReady");
+  });
+});
