@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { referencePage } from "../lib/api/reference.ts";
 import { cliPage } from "../lib/cli/cli-page.ts";
+import { eventReasonsSection } from "../lib/controller/event-reasons.ts";
 import { metricsPage } from "../lib/observe/metrics-page.ts";
 import { reasonsPage } from "../lib/placement/reasons.ts";
 import { clusterReasonsSection } from "../lib/registration/reasons.ts";
@@ -11,7 +12,7 @@ import { upsyncReasonsSection } from "../lib/upsync/reasons.ts";
 const pages: Readonly<Record<string, () => string>> = {
   "docs/cli.md": cliPage,
   "docs/metrics.md": metricsPage,
-  "docs/reasons.md": () => reasonsPage() + clusterReasonsSection() + upsyncReasonsSection(),
+  "docs/reasons.md": () => reasonsPage() + clusterReasonsSection() + upsyncReasonsSection() + eventReasonsSection(),
   "docs/reference.md": referencePage,
   "docs/workloads.md": workloadsPage,
 };

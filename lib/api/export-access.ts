@@ -100,12 +100,12 @@ export function serviceAccess(): readonly object[] {
       { ...content, verbs: [...read, "create", "update", "patch", "delete"] },
     ]),
     clusterRoleBinding("tmc:worker", account(serviceAccounts.worker)),
-    // Events about objects without a namespace are kept in this one.
+    // Events about objects without a namespace are kept in this one; what is told again is counted.
     {
       apiVersion: `${rbac}/v1`,
       kind: "Role",
       metadata: { ...named("tmc:worker"), namespace: "default" },
-      rules: [{ apiGroups: [""], resources: ["events"], verbs: ["create"] }],
+      rules: [{ apiGroups: [""], resources: ["events"], verbs: ["get", "create", "patch"] }],
     },
     {
       apiVersion: `${rbac}/v1`,

@@ -6,8 +6,10 @@ import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import { recordName } from "../sync/record.ts";
 import { workloadKindsWith } from "../sync/workload-kinds.ts";
 import { type CliIo, Ending, UsageError } from "./cli-io.ts";
+import { findCluster } from "./cluster-argument.ts";
 import { confirmDeletion } from "./confirm-deletion.ts";
 import { confirmAnnotation, confirmation, type HeldWorkload, heldIn, withdrawal } from "./held.ts";
+import { areGone, clusterIn, confirmBirthsAnnotation, type HeldBirths, heldBirthsIn } from "./held-births.ts";
 import { collectWords } from "./names.ts";
 import { type NamespaceOptions, namespaceOf, withNamespaceOption } from "./namespace-option.ts";
 import { formatTable } from "./output.ts";
@@ -28,30 +30,36 @@ type ConfirmOptions = WorkspaceOptions &
 
 const help = `
 Copies are held when very many would leave at once, which is what a wrong selector or a lost placement looks like, and when a
-workload is gone that nobody saw being deleted. Look at why before you confirm: what is confirmed is deleted.
+workload is gone that nobody saw being deleted. Objects of the workspace that were born on a cluster (spec.upsync of its
+registration) are held when very many of them are not there any more: they are named as cluster/name. Look at why before you
+confirm: what is confirmed is deleted.
 
 The word is an annotation on the workload, so whoever may change the workload may give it; where the workload is gone it is on
 TMC's own record, which only the operators of kcp may change. It names what is held now and counts for nothing that is held
-later; it is taken back when the copies have gone.
+later; it is taken back when the copies have gone. For what was born on a cluster it is an annotation on the registration that
+says how many may go, and is taken back when they have.
 
 Examples:
   tmc confirm                                   what is held, and why
   tmc confirm deploy/web -n shop                let the copies of one workload go
+  tmc confirm cluster/east                      let the objects go that were born on east and are not there any more
   tmc confirm --all --cluster east --yes        let everything go that is held on east, without a question
 `;
 
-/** The command by which somebody lets held copies go. */
+/** The command by which somebody lets go what is held. */
 export function confirmCommand(io: CliIo): Command {
   return withWorkspaceOptions(
     withNamespaceOption(
       new Command("confirm")
-        .summary("let copies go that are held because many would leave at once")
-        .description("Lists the copies that are held back from being deleted, and lets those go that are named.")
-        .addArgument(new Argument("[workload...]", "the workloads, as kind/name"))
-        .option("--all", "everything that is held, in all namespaces unless one is named")
+        .summary("let go what is held because much would leave at once")
+        .description("Lists what is held back from being deleted, and lets that go which is named.")
+        .addArgument(
+          new Argument("[what...]", "workloads as kind/name, and what was born on a cluster as cluster/name"),
+        )
+        .option("--all", "everything that is held; where a namespace is named, the copies of workloads in it")
         .option("--cluster <name>", "only on this cluster; may be given several times", collectWords)
         .option("-y, --yes", "do not ask")
-        .option("--no-wait", "do not wait until the copies have gone")
+        .option("--no-wait", "do not wait until it has gone")
         .addOption(timeoutOption()),
     ),
   )
@@ -59,43 +67,66 @@ export function confirmCommand(io: CliIo): Command {
     .action((words: readonly string[], options: ConfirmOptions) =>
       inWorkspace(io, options, async (workspace) => {
         const held = await heldFor(workspace, words, options);
-        if (held.length === 0) {
+        if (held.copies.length + held.births.length === 0) {
           io.err("nothing is held\n");
           return;
         }
         io.out(formatHeld(held));
         if (words.length === 0 && options.all !== true) {
-          io.err("nothing was confirmed; name workloads as kind/name, or --all\n");
+          io.err("nothing was confirmed; name what is held as it is listed, or --all\n");
           return;
         }
-        const count = held.reduce((sum, { clusters }) => sum + clusters.length, 0);
-        const question = `Delete ${count === 1 ? "this copy" : `these ${count} copies`}?`;
-        if (!(await confirmDeletion(io, { yes: options.yes === true, question }))) return;
-        for (const each of held) {
+        if (!(await confirmDeletion(io, { yes: options.yes === true, question: questionAbout(held) }))) return;
+        for (const each of held.copies) {
           await confirmOne(workspace, each);
           io.out(`${each.title} in ${each.namespace}: confirmed on ${namesOf(each)}\n`);
+        }
+        for (const each of held.births) {
+          await confirmBirths(workspace, each);
+          io.out(`${each.title}: confirmed for ${objectsIn(each)}\n`);
         }
         if (options.wait) await untilGone(io, workspace, held, options.timeout);
       }),
     );
 }
 
-async function heldFor(
-  workspace: Workspace,
-  words: readonly string[],
-  options: ConfirmOptions,
-): Promise<readonly HeldWorkload[]> {
-  if (words.length > 0 && options.all === true) throw new UsageError("--all and names of workloads: leave one out");
-  const named = words.map((word) => parseWorkloadWords(word));
-  const namespace = words.length > 0 ? namespaceOf(options, workspace) : options.namespace;
-  const records = await workspace.records(namespace);
-  const workloads = words.length > 0 ? named : undefined;
-  const held = heldIn(records, { workloads, clusters: options.cluster });
-  const [missing] = named.filter(({ type, name }) =>
-    held.every(({ record }) => record.metadata.name !== recordName({ type, name })),
+/** All that is held and was asked for. */
+type Held = Readonly<{ copies: readonly HeldWorkload[]; births: readonly HeldBirths[] }>;
+
+async function heldFor(workspace: Workspace, words: readonly string[], options: ConfirmOptions): Promise<Held> {
+  if (words.length > 0 && options.all === true) throw new UsageError("--all and names: leave one out");
+  const clusters = words.flatMap((word) => clusterIn(word) ?? []);
+  const workloads = words.filter((word) => clusterIn(word) === undefined).map((word) => parseWorkloadWords(word));
+  if (words.length === 0) {
+    // What was born on a cluster is held as a whole, whatever namespaces it is in.
+    const births = options.namespace === undefined ? await workspace.clusters() : [];
+    return {
+      copies: heldIn(await workspace.records(options.namespace), { clusters: options.cluster }),
+      births: heldBirthsIn(births, options.cluster),
+    };
+  }
+  const records = workloads.length === 0 ? [] : await workspace.records(namespaceOf(options, workspace));
+  const copies = heldIn(records, { workloads, clusters: options.cluster });
+  const [missing] = workloads.filter(({ type, name }) =>
+    copies.every(({ record }) => record.metadata.name !== recordName({ type, name })),
   );
   if (missing !== undefined) throw new Error(`${missing.type.plural} "${missing.name}": nothing is held of it`);
-  return held;
+  const births = heldBirthsIn(await Promise.all(clusters.map((name) => findCluster(workspace, name))));
+  const [free] = clusters.filter((name) => births.every(({ cluster }) => cluster !== name));
+  if (free !== undefined) throw new Error(`cluster "${free}": nothing is held that was born on it`);
+  return { copies, births };
+}
+
+function questionAbout({ copies, births }: Held): string {
+  const [many, born] = [
+    copies.reduce((sum, { clusters }) => sum + clusters.length, 0),
+    births.reduce((sum, { count }) => sum + count, 0),
+  ];
+  const parts = [
+    ...(many === 0 ? [] : [many === 1 ? "this copy" : `these ${many} copies`]),
+    ...(born === 0 ? [] : [`${objectsIn({ count: born })} of the workspace`]),
+  ];
+  return `Delete ${parts.join(" and ")}?`;
 }
 
 /** Somebody else may be changing the workload too; more often than this is not bad luck. */
@@ -136,6 +167,19 @@ async function annotate(
   }
 }
 
+/** Says on a registration how many of the objects that were born on its cluster may go. */
+async function confirmBirths(workspace: Workspace, { title, cluster, count }: HeldBirths): Promise<void> {
+  await annotateCluster(workspace, cluster, String(count)).catch((error: unknown) => {
+    if (faultOf(error) !== "forbidden") throw error;
+    throw refused(error, { title, isRecord: false });
+  });
+}
+
+async function annotateCluster({ client }: Workspace, name: string, value: string | null): Promise<void> {
+  const body = { metadata: { annotations: { [confirmBirthsAnnotation]: value } } };
+  await client.patch({ type: resourceTypes.clusters, name }, { type: "merge", body }, { fieldManager: "tmc-cli" });
+}
+
 function refused(error: unknown, { title, isRecord }: Readonly<{ title: string; isRecord: boolean }>): Error {
   const said = error instanceof Error ? error.message : String(error);
   const words = isRecord
@@ -147,33 +191,60 @@ function refused(error: unknown, { title, isRecord }: Readonly<{ title: string; 
 /** How often the server is asked. */
 const lookEveryMs = 1_000;
 
-/** Waits until the copies have gone, and takes the word back: it has done what it was given for. */
-async function untilGone(
-  io: CliIo,
-  workspace: Workspace,
-  held: readonly HeldWorkload[],
-  timeoutSeconds: number,
-): Promise<void> {
+/** Waits until what was confirmed has gone, and takes the word back: it has done what it was given for. */
+async function untilGone(io: CliIo, workspace: Workspace, held: Held, timeoutSeconds: number): Promise<void> {
   const ending = new AbortController();
   void io.untilInterrupted().then(() => ending.abort());
   const endMs = io.clock.now() + timeoutSeconds * 1000;
-  let waiting = held;
+  let { copies, births } = held;
   for (;;) {
-    const records = new Map((await workspace.records()).map((record) => [record.metadata.uid, record]));
-    const has = ({ record, clusters }: HeldWorkload): boolean =>
-      clusters.some(({ name }) => records.get(record.metadata.uid)?.spec.clusters?.includes(name) === true);
-    for (const each of waiting.filter((one) => !has(one))) {
-      await annotate(workspace, each, (annotations) => withdrawal(each, annotations));
-      io.out(`${each.title} in ${each.namespace}: gone from ${namesOf(each)}\n`);
-    }
-    waiting = waiting.filter(has);
-    if (waiting.length === 0) return;
+    copies = await withoutGoneCopies(io, workspace, copies);
+    births = await withoutGoneBirths(io, workspace, births);
+    if (copies.length + births.length === 0) return;
     const isOver = io.clock.now() >= endMs || !(await delay(io.clock, lookEveryMs, ending.signal));
     if (isOver) {
-      const names = waiting.map((each) => `${each.title} on ${namesOf(each)}`);
+      const names = [
+        ...copies.map((each) => `${each.title} on ${namesOf(each)}`),
+        ...births.map((each) => `${objectsIn(each)} of ${each.title}`),
+      ];
       throw new Ending(1, `confirmed, and not gone yet: ${names.join(", ")}; the controller goes on with it`);
     }
   }
+}
+
+async function withoutGoneCopies(
+  io: CliIo,
+  workspace: Workspace,
+  waiting: readonly HeldWorkload[],
+): Promise<readonly HeldWorkload[]> {
+  if (waiting.length === 0) return waiting;
+  const records = new Map((await workspace.records()).map((record) => [record.metadata.uid, record]));
+  const has = ({ record, clusters }: HeldWorkload): boolean =>
+    clusters.some(({ name }) => records.get(record.metadata.uid)?.spec.clusters?.includes(name) === true);
+  for (const each of waiting.filter((one) => !has(one))) {
+    await annotate(workspace, each, (annotations) => withdrawal(each, annotations));
+    io.out(`${each.title} in ${each.namespace}: gone from ${namesOf(each)}\n`);
+  }
+  return waiting.filter(has);
+}
+
+async function withoutGoneBirths(
+  io: CliIo,
+  workspace: Workspace,
+  waiting: readonly HeldBirths[],
+): Promise<readonly HeldBirths[]> {
+  if (waiting.length === 0) return waiting;
+  const registrations = new Map((await workspace.clusters()).map((each) => [each.metadata.name, each]));
+  const isOver = ({ cluster }: HeldBirths): boolean => {
+    const registration = registrations.get(cluster);
+    return registration === undefined || areGone(registration);
+  };
+  for (const each of waiting.filter(isOver)) {
+    // With a registration that has gone its annotation has, too.
+    if (registrations.has(each.cluster)) await annotateCluster(workspace, each.cluster, null);
+    io.out(`${each.title}: gone from the workspace\n`);
+  }
+  return waiting.filter((each) => !isOver(each));
 }
 
 function typeOf({ metadata, spec }: WorkloadSync): ResourceType | undefined {
@@ -186,11 +257,18 @@ function typeOf({ metadata, spec }: WorkloadSync): ResourceType | undefined {
   return plural === undefined || plural === "" || version === undefined ? undefined : { group, version, plural };
 }
 
-function formatHeld(held: readonly HeldWorkload[]): string {
+function formatHeld({ copies, births }: Held): string {
   return formatTable(
-    ["NAMESPACE", "WORKLOAD", "CLUSTER", "WHY"],
-    held.flatMap(({ namespace, title, clusters }) => clusters.map(({ name, why }) => [namespace, title, name, why])),
+    ["NAMESPACE", "HELD", "CLUSTER", "WHY"],
+    [
+      ...copies.flatMap(({ namespace, title, clusters }) =>
+        clusters.map(({ name, why }) => [namespace, title, name, why]),
+      ),
+      ...births.map(({ title, cluster, why }) => ["", title, cluster, why]),
+    ],
   );
 }
+
+const objectsIn = ({ count }: Pick<HeldBirths, "count">): string => `${count} object${count === 1 ? "" : "s"}`;
 
 const namesOf = ({ clusters }: HeldWorkload): string => clusters.map(({ name }) => name).join(", ");

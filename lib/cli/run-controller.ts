@@ -67,6 +67,7 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
       customWorkloads,
       shard: config.clusterSources.shard,
       settings: settingsOf(config),
+      announcedAs: `tmc ${tmcVersion()}`,
       clock,
       log,
       metrics,

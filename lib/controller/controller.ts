@@ -31,9 +31,11 @@ import type { Work, WorkQueue } from "../queue/work-queue.ts";
 import type { Relay } from "../relay/relay.ts";
 import { createTerritory, type TerritoryChoice } from "../relay/territory.ts";
 import type { WorkloadType } from "../sync/hub.ts";
+import { announceStart, landmarksOf } from "./announce.ts";
 import { type ControllerSources, createClusterSources, onlyRegistrations, requireReach } from "./cluster-sources.ts";
 import { workWhileEngaged } from "./engaged-work.ts";
 import { createHeartbeat } from "./heartbeat.ts";
+import { createNews } from "./news.ts";
 import { logReconciles, observeRelay } from "./observation.ts";
 import { createReconcilers } from "./reconcilers.ts";
 import { createResync } from "./resync.ts";
@@ -60,6 +62,8 @@ export type ControllerOptions = TerritoryChoice &
     /** How clusters are reached. @default pooled connections, to servers that the rules for tenants allow */
     openTransport?: OpenTransport | undefined;
     settings?: Partial<ControllerSettings> | undefined;
+    /** What this process is called where people read, by an Event, that it has started. @default nobody is told */
+    announcedAs?: string | undefined;
     clock?: Clock | undefined;
     random?: (() => number) | undefined;
     /** @default silent */
@@ -255,6 +259,7 @@ function assemble(
     onEvent: (event) => {
       record(event);
       logEnd(event);
+      news.take(event);
     },
   });
   const { queue, dealsFromCache, run: runWork, onListed } = engine;
@@ -272,6 +277,7 @@ function assemble(
     onRefused: ({ cluster, name }, error) => log.warn("cluster status refused", { cluster, name, error }),
   });
   const { hub, whileKnown } = sources.engage(engine.hub);
+  const news = createNews({ client: territory.client, clock, hub, workloads: engine.workloads, log, metrics });
   const isMine = createDuty(options.shard, cache);
 
   const run = (): Running => {
@@ -334,6 +340,7 @@ function assemble(
           syncParts?.disregard(key);
         }
       },
+      tell: news.tell,
     });
     // Who reads from the cache takes what it has forgotten for gone; others ask.
     const work = dealsFromCache ? workWhileEngaged(whileKnown(reconcile), territory.isEngaged) : reconcile;
@@ -392,6 +399,7 @@ function assemble(
         await worked;
         await syncParts?.stop();
         await engine.workloads?.whenTold();
+        await news.whenTold();
         await connections.close();
         await territory.close();
         observed.end();
@@ -399,6 +407,19 @@ function assemble(
     };
   };
 
+  const announce = async (who: string): Promise<void> => {
+    const landmarks = landmarksOf({
+      apiExport: apiExport?.address,
+      workspaces: workspaces === undefined ? undefined : territory.clusters(),
+    });
+    const onTrouble = (error: unknown, { cluster, name }: Readonly<{ cluster: string; name: string }>): void =>
+      log.debug("event not written", { cluster, name, error });
+    // Of an export it is the provider's own workspace, which no tenant's way leads to.
+    const to = { client: counted(options.client), clock, onTrouble };
+    await announceStart(to, { who, landmarks, signal: end.signal });
+  };
+
+  let announced: Promise<void> | undefined;
   let started: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
   const controller: SharingController = {
@@ -417,7 +438,9 @@ function assemble(
           end.abort(); // nobody waits for the other workspaces any more
           throw error;
         }
-        if (!end.signal.aborted) running = run();
+        if (end.signal.aborted) return;
+        running = run();
+        if (options.announcedAs !== undefined) announced = announce(options.announcedAs);
       })();
       return started;
     },
@@ -426,6 +449,7 @@ function assemble(
         end.abort();
         await started?.catch(() => {}); // who started it has heard
         await running?.stop();
+        await announced;
       })();
       return stopped;
     },

@@ -1,8 +1,10 @@
 import type { Connections } from "../clusters/connections.ts";
 import type { CredentialSource } from "../clusters/credentials.ts";
+import type { HubEvents } from "../kcp/hub-events.ts";
 import type { ObjectCache } from "../kcp/object-cache.ts";
 import { createDeadline } from "../kube/deadline.ts";
 import type { Clock } from "../model/clock.ts";
+import type { ObjectEvent } from "../model/event.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, ReconciledKind, WorkloadKey } from "../model/key.ts";
@@ -14,7 +16,6 @@ import { type PlacementWorld, placementReconciler } from "../placement/reconcile
 import { createPlacementWorld, factsOf } from "../placement/world.ts";
 import type { Work, WorkQueue } from "../queue/work-queue.ts";
 import type { ReadBindings } from "../registration/connected-apis.ts";
-import type { Event } from "../registration/decide.ts";
 import { registrationReconciler } from "../registration/reconcile.ts";
 import { createRegistrationWorld } from "../registration/world.ts";
 import { createWorkloadFanOut } from "../sync/fan-out.ts";
@@ -43,7 +44,10 @@ export type ReconcilersOptions = Readonly<{
         attend?: AttendRegistration | undefined;
       }>
     | undefined;
-  onEvent?: ((key: ObjectKey, event: Event) => void) | undefined;
+  /** Hears how Ready of a cluster has changed. */
+  onEvent?: ((key: ObjectKey, change: ObjectEvent) => void) | undefined;
+  /** Tells people something about an object, as an Event beside it. @default nobody is told */
+  tell?: HubEvents["tell"] | undefined;
 }>;
 
 /** The part of the settings that reconcilers work by. */
@@ -57,7 +61,7 @@ const countSeconds = 10;
 
 /** Creates the work on every kind of key, each within its time; the same in one process and in functions. */
 export function createReconcilers(options: ReconcilersOptions): Work {
-  const { hub, queue, connections, credentials, clock, metrics, settings, sync, onEvent } = options;
+  const { hub, queue, connections, credentials, clock, metrics, settings, sync, onEvent, tell } = options;
   const fanOut: WorkQueue = {
     sendLater: queue.sendLater,
     send: async (items) => {
@@ -79,6 +83,7 @@ export function createReconcilers(options: ReconcilersOptions): Work {
         mayConcern(placement, before && factsOf(before), after && factsOf(after)),
       workloadsOn: workloads?.onCluster,
       onEvent,
+      tell,
       onProbe: (_key, { outcome: kind, tookMs }) => {
         const outcome = kind === "failed" ? "unhealthy" : kind;
         metrics.add("tmc_probe_total", { outcome });

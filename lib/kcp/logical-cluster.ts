@@ -3,7 +3,8 @@ import { faultOf } from "../kube/errors.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 
-const logicalClusters: ResourceType = { group: "core.kcp.io", version: "v1alpha1", plural: "logicalclusters" };
+/** What each logical cluster has one of, by the name "cluster". */
+export const logicalClusters: ResourceType = { group: "core.kcp.io", version: "v1alpha1", plural: "logicalclusters" };
 
 /** A tenant's place in the hub: by its lasting name, and by the words that people use for it. */
 export type LogicalCluster = Readonly<{

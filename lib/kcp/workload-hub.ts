@@ -1,14 +1,13 @@
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock } from "../model/clock.ts";
-import type { WorkloadKey } from "../model/key.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { WorkloadHub, WorkloadType } from "../sync/hub.ts";
 import { isClaimed } from "../sync/workload-kinds.ts";
 import type { BornHub } from "../upsync/hub.ts";
+import { createHubEvents, type HubEvents, type Untold } from "./hub-events.ts";
 import type { MergePatch } from "./status-patch.ts";
 import type { SeenAddress } from "./workload-cache.ts";
-import { createWorkloadEvents, type WorkloadEvents } from "./workload-events.ts";
 import { recordLane } from "./workload-lanes.ts";
 import {
   addressOfNamespace,
@@ -26,7 +25,7 @@ import {
 } from "./workload-requests.ts";
 
 /** A hub of workloads, and when all that it was to tell has been told. */
-export type TellingWorkloadHub = WorkloadHub & BornHub & Pick<WorkloadEvents, "whenTold">;
+export type TellingWorkloadHub = WorkloadHub & BornHub & Pick<HubEvents, "whenTold">;
 
 /** What every hub of workloads is made of. */
 export type WorkloadHubParts = Readonly<{
@@ -36,7 +35,7 @@ export type WorkloadHubParts = Readonly<{
   /** Told of every write before it is made. */
   onWrite?: ((write: WorkloadWrite) => void) | undefined;
   /** Hears of an Event that could not be written. */
-  onUntold?: ((error: unknown, key: WorkloadKey) => void) | undefined;
+  onUntold?: ((error: unknown, about: Untold) => void) | undefined;
 }>;
 
 /** In which hubs of workloads differ: where they look, and what they note of what servers answer. */
@@ -56,11 +55,11 @@ export function workloadHubOf(
   types: readonly WorkloadType[],
   { client, clock, onWrite, onUntold }: WorkloadHubParts,
 ): TellingWorkloadHub {
-  const { tell, whenTold } = createWorkloadEvents({
+  const { tell, whenTold } = createHubEvents({
     client,
     clock,
     onTrouble: onUntold,
-    onWrite: (cluster) => onWrite?.({ cluster, part: "event" }),
+    onWrite: ({ cluster }) => onWrite?.({ cluster, part: "event" }),
   });
   const write = async <T extends KubeObject>(
     address: SeenAddress,
@@ -124,7 +123,10 @@ export function workloadHubOf(
       return object === undefined ? undefined : contentVersion(object);
     },
     readReference: (reference, signal) => ways.readFresh(addressOfReference(reference), signal),
-    tell,
+    tell: (key, about, event) => {
+      const { namespace } = addressOfWorkload(key);
+      tell(key, { ...about, metadata: { ...about.metadata, namespace } }, event);
+    },
     whenTold,
   };
 }

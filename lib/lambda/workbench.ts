@@ -1,5 +1,6 @@
 import { createCloudCredentials } from "../clusters/cloud-credentials.ts";
 import { createConnections } from "../clusters/connections.ts";
+import { createNews } from "../controller/news.ts";
 import { createReconcilers, type ReconcilersSettings } from "../controller/reconcilers.ts";
 import { createFreshHub } from "../kcp/fresh-hub.ts";
 import { createFreshWorkloadHub } from "../kcp/fresh-workload-hub.ts";
@@ -7,6 +8,7 @@ import { createBindingReader, unseenThroughExport } from "../kcp/read-bindings.t
 import { createDeadline, unlessAborted } from "../kube/deadline.ts";
 import type { WorkloadKey } from "../model/key.ts";
 import { spreadFanOut } from "../queue/fan-out.ts";
+import type { QueueEvent } from "../queue/queue-event.ts";
 import { createSqsQueue } from "../queue/sqs.ts";
 import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate.ts";
 import type { Work } from "../queue/work-queue.ts";
@@ -122,6 +124,7 @@ export async function openWorkbench(
         onUntold: (error, { cluster, name }) => log.debug("event not written", { cluster, name, error }),
       })
     : undefined;
+  const news = createNews({ client, clock, hub, workloads, log, metrics });
   const work = createReconcilers({
     hub,
     sync: workloads && {
@@ -143,15 +146,20 @@ export async function openWorkbench(
       if (type === "Warning") log.warn("cluster changed", fields);
       else log.info("cluster changed", fields);
     },
+    tell: news.tell,
   });
-  const run = createBatchRunner({ work, queue, clock, random, groupsAtOnce, onEvent });
+  const onEnd = (event: QueueEvent): void => {
+    onEvent(event);
+    news.take(event);
+  };
+  const run = createBatchRunner({ work, queue, clock, random, groupsAtOnce, onEvent: onEnd });
   return async (records, signal, drain) => {
     hub.beginBatch();
     workloads?.beginBatch();
     const answer = await run(records, signal, drain);
     const deadline = createDeadline(clock, { signal, timeoutMs: tellingMs });
     // Nobody misses an Event as he would the answer.
-    await unlessAborted(workloads?.whenTold() ?? Promise.resolve(), deadline.signal).catch(() => {});
+    await unlessAborted(Promise.all([workloads?.whenTold(), news.whenTold()]), deadline.signal).catch(() => {});
     deadline.end();
     return answer;
   };

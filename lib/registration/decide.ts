@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type Condition, type DecidedCondition, findCondition, withCondition } from "../model/condition.ts";
+import type { ObjectEvent } from "../model/event.ts";
 import { bindingNames, connectedApis, type SeenBinding } from "./connected-apis.ts";
+import { eventsOfLook } from "./events.ts";
 import type { Detected, Failed, Healthy, Look, RegistrationStatus } from "./look.ts";
 import { formatMoment, momentOf } from "./moment.ts";
 import type { RegistrationSettings } from "./settings.ts";
@@ -17,14 +19,16 @@ export type Facts = Readonly<{
   settings: RegistrationSettings;
 }>;
 
-/** Something that people may want to hear of. */
-export type Event = Readonly<{ type: "Normal" | "Warning"; reason: string; message: string }>;
-
 export type Plan = Readonly<{
   /** The whole status to write; undefined when what is there may stay. */
   status: RegistrationStatus | undefined;
-  events: readonly Event[];
+  /** How Ready has changed, for the log. */
+  changes: readonly ObjectEvent[];
+  /** What people hear of by Events beside the registration. */
+  events: readonly ObjectEvent[];
 }>;
+
+const nothing: Plan = { status: undefined, changes: [], events: [] };
 
 /** Said of a cluster by its configuration alone: what probes have shown before does not count against it. */
 const reasonsOfConfiguration: ReadonlySet<string> = new Set([
@@ -46,12 +50,17 @@ const recoveringMessage = "the cluster answers again; it is Ready once it goes o
  */
 export function decide(facts: Facts): Plan {
   const { registration, look, settings } = facts;
-  if (look === undefined) return { status: undefined, events: [] };
+  if (look === undefined) return nothing;
   const before = registration.status ?? {};
   const present = findCondition(before.conditions, "Ready");
   const wanted = statusAfter(facts, before, look);
-  if (!isWorthWriting({ before, wanted, look, nowMs: facts.nowMs, settings })) return { status: undefined, events: [] };
-  return { status: wanted, events: eventsBetween(present, findCondition(wanted.conditions, "Ready")) };
+  if (!isWorthWriting({ before, wanted, look, nowMs: facts.nowMs, settings })) return nothing;
+  const after = findCondition(wanted.conditions, "Ready");
+  return {
+    status: wanted,
+    changes: changesBetween(present, after),
+    events: eventsOfLook({ look, before: present, after }),
+  };
 }
 
 function statusAfter(facts: Facts, before: RegistrationStatus, look: Look): RegistrationStatus {
@@ -203,7 +212,7 @@ function withoutCause(status: RegistrationStatus): object {
   return { ...withoutTimes(status), conditions };
 }
 
-function eventsBetween(before: Condition | undefined, after: Condition | undefined): readonly Event[] {
+function changesBetween(before: Condition | undefined, after: Condition | undefined): readonly ObjectEvent[] {
   if (after === undefined || (before?.status === after.status && before.reason === after.reason)) return [];
   return [{ type: after.status === "True" ? "Normal" : "Warning", reason: after.reason, message: after.message }];
 }

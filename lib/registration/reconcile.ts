@@ -1,9 +1,10 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import type { ObjectEvent } from "../model/event.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
 import { checkAgain, type Next, settled } from "../model/next.ts";
 import type { Work, WorkItem } from "../queue/work-queue.ts";
 import { bindingNames, type SeenBinding } from "./connected-apis.ts";
-import { decide, type Event } from "./decide.ts";
+import { decide } from "./decide.ts";
 import { decideDeparture } from "./departure.ts";
 import { decideDue, type Occasion } from "./due.ts";
 import type { Look, RegistrationStatus } from "./look.ts";
@@ -63,8 +64,10 @@ export interface RegistrationWorld {
   /** The placements whose status names the cluster, and the workloads that it has. */
   users(key: ObjectKey, signal: AbortSignal): Promise<readonly WorkKey[]>;
   wake(keys: readonly WorkKey[]): Promise<void>;
-  /** Hears of what people may want to know. */
-  note(key: ObjectKey, event: Event): void;
+  /** Hears how Ready has changed. */
+  note(key: ObjectKey, change: ObjectEvent): void;
+  /** Tells people something, as an Event beside the registration. A failure to tell is logged, never thrown. */
+  tell(key: ObjectKey, about: ClusterRegistration, event: ObjectEvent): void;
 }
 
 /** Keeps what is said about clusters true, and tells the placements when it changes. */
@@ -101,9 +104,10 @@ export function registrationReconciler(
         : undefined;
     const names = look === undefined ? [] : bindingNames(registration);
     const bindings = names.length === 0 ? [] : await world.readBindings(key, names, signal);
-    const { status, events } = decide({ registration, look, bindings, nowMs, settings });
+    const { status, changes, events } = decide({ registration, look, bindings, nowMs, settings });
     await report(world, { key, registration, status }, signal);
-    for (const event of events) world.note(key, event);
+    for (const change of changes) world.note(key, change);
+    for (const event of events) world.tell(key, registration, event);
     // Only now: a look whose result could not be written is made again with the retry.
     if (look !== undefined) {
       const isDetected = look.kind === "healthy" && look.detected !== undefined;

@@ -4,12 +4,12 @@ import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { Connections } from "../clusters/connections.ts";
 import type { CredentialSource, CredentialsFound } from "../clusters/credentials.ts";
 import type { Clock } from "../model/clock.ts";
+import type { ObjectEvent } from "../model/event.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey, type WorkKey } from "../model/key.ts";
 import type { WorkQueue } from "../queue/work-queue.ts";
 import type { ReadBindings } from "./connected-apis.ts";
-import type { Event } from "./decide.ts";
 import type { Look } from "./look.ts";
 import { type HealthPath, type ProbeResult, probe } from "./probe.ts";
 import type { Change, Memory, RegistrationWorld } from "./reconcile.ts";
@@ -28,14 +28,17 @@ export type RegistrationWorldOptions = Readonly<{
   mayConcern: (placement: WorkloadPlacement, change: Change) => boolean;
   /** The workloads that a cluster has or may have. @default none */
   workloadsOn?: ((key: ObjectKey, signal: AbortSignal) => Promise<readonly WorkKey[]>) | undefined;
-  onEvent?: ((key: ObjectKey, event: Event) => void) | undefined;
+  /** Hears how Ready has changed. */
+  onEvent?: ((key: ObjectKey, change: ObjectEvent) => void) | undefined;
+  /** Tells people something, as an Event beside the registration. @default nobody is told */
+  tell?: RegistrationWorld["tell"] | undefined;
   /** Hears of each probe when it has ended: how it went and how long it took. */
   onProbe?: ((key: ObjectKey, probe: Readonly<{ outcome: Look["kind"]; tookMs: number }>) => void) | undefined;
 }>;
 
 /** Gives the reconciler its world over a hub, a queue and the clusters themselves. */
 export function createRegistrationWorld(options: RegistrationWorldOptions): RegistrationWorld {
-  const { hub, queue, connections, credentials, clock, fingerprint, mayConcern, onEvent, onProbe } = options;
+  const { hub, queue, connections, credentials, clock, fingerprint, mayConcern, onEvent, tell, onProbe } = options;
   const { readBindings, workloadsOn = async () => [] } = options;
   const memories = new Map<string, Memory>();
   /** What only saves requests: the path a cluster answers on. */
@@ -118,7 +121,8 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
       return [...placements, ...(await workloadsOn(key, signal))];
     },
     wake: (keys) => queue.send(keys.map((key) => ({ key, reason: "fan-out" }))),
-    note: (key, event) => onEvent?.(key, event),
+    note: (key, change) => onEvent?.(key, change),
+    tell: (key, about, event) => tell?.(key, about, event),
   };
 }
 

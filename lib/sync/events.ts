@@ -1,13 +1,13 @@
 import { findCondition } from "../model/condition.ts";
-import type { SyncEvent } from "./hub.ts";
+import type { ObjectEvent } from "../model/event.ts";
 import type { Outcome } from "./targets.ts";
 import type { SyncStatus } from "./terms.ts";
 
 /** What people hear of what was written to clusters. The same words are one Event, however often they are said. */
 export function eventsOfWrites(
   outcomes: readonly Pick<Outcome, "record" | "wrote" | "isTransformed">[],
-): readonly SyncEvent[] {
-  return outcomes.flatMap(({ record: { name }, wrote, isTransformed }): SyncEvent[] => [
+): readonly ObjectEvent[] {
+  return outcomes.flatMap(({ record: { name }, wrote, isTransformed }): ObjectEvent[] => [
     ...(wrote === "drifted"
       ? [{ type: "Normal" as const, reason: "DriftReverted", message: `put back on ${name} what was changed there` }]
       : []),
@@ -24,9 +24,9 @@ export function eventsOfWrites(
 }
 
 /** What people hear of: each state that a copy comes into, once. */
-export function eventsBetween(before: SyncStatus | undefined, after: SyncStatus): readonly SyncEvent[] {
+export function eventsBetween(before: SyncStatus | undefined, after: SyncStatus): readonly ObjectEvent[] {
   const known = new Map((before?.clusters ?? []).map((entry) => [entry.name, entry]));
-  const events = (after.clusters ?? []).flatMap((copy): SyncEvent[] => {
+  const events = (after.clusters ?? []).flatMap((copy): ObjectEvent[] => {
     const old = known.get(copy.name);
     const isNew = old?.state !== copy.state || old.reason !== copy.reason;
     const words = `${copy.name}: ${copy.message ?? copy.reason ?? ""}`;

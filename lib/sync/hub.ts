@@ -1,4 +1,5 @@
 import type { WorkloadSync } from "../api/workload-sync.ts";
+import type { ObjectEvent } from "../model/event.ts";
 import type { WorkloadKey } from "../model/key.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { Reference } from "./references.ts";
@@ -8,9 +9,6 @@ import type { TypeDefinition } from "./type-definition.ts";
 
 /** An object of one of the types that come along with workloads, by its name in the hub. */
 export type ReferenceAddress = Readonly<{ cluster: string; namespace: string }> & Pick<Reference, "kind" | "name">;
-
-/** What people may want to know about a workload; said once, however often it is found again. */
-export type SyncEvent = Readonly<{ type: "Normal" | "Warning"; reason: string; message: string }>;
 
 /** Where a record is. */
 export type RecordAddress = Readonly<{ cluster: string; namespace: string; name: string }>;
@@ -70,7 +68,7 @@ export interface WorkloadHub {
   readReference(address: ReferenceAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
 
   /** Tells people something about a workload, as an Event beside it. A failure to tell is logged, never thrown. */
-  tell(key: WorkloadKey, about: Workload, event: SyncEvent): void;
+  tell(key: WorkloadKey, about: Workload, event: ObjectEvent): void;
 }
 
 /** A type of workload as the hub serves it. */

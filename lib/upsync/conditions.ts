@@ -32,14 +32,9 @@ export function decideConditions(facts: ConditionFacts): readonly Condition[] {
   if (survey !== undefined) {
     const has = (name: string): boolean => before.some(({ type }) => type === name);
     const { taken, held } = survey;
+    const holding = before.find(({ type }) => type === "UpsyncHeld");
     if (taken.length > 0 || has("UpsyncConflict")) wanted.push(conflict(taken));
-    if (held !== undefined || has("UpsyncHeld")) {
-      wanted.push(
-        held === undefined
-          ? { type: "UpsyncHeld", status: "False", reason: "NothingHeld", message: "" }
-          : { type: "UpsyncHeld", status: "True", severity: "Warning", reason: "DeletionsHeld", message: held },
-      );
-    }
+    if (held !== undefined || holding !== undefined) wanted.push(hold(survey, holding));
   }
   return wanted.reduce((conditions, each) => withCondition(conditions, each, now), before);
 }
@@ -68,6 +63,15 @@ function readiness(
   // Not heard from: nobody knows.
   if (survey === undefined) return undefined;
   return { type: "UpsyncReady", status: "True", reason: "Upsynced", message: "" };
+}
+
+function hold({ held, vanished }: Survey, before: Condition | undefined): DecidedCondition {
+  if (held !== undefined) {
+    return { type: "UpsyncHeld", status: "True", severity: "Warning", reason: "DeletionsHeld", message: held };
+  }
+  // Whoever has confirmed it takes that back when all of it has gone, and not before.
+  const isGoing = vanished.length > 0 && (before?.status === "True" || before?.reason === "Releasing");
+  return { type: "UpsyncHeld", status: "False", reason: isGoing ? "Releasing" : "NothingHeld", message: "" };
 }
 
 function conflict(taken: readonly string[]): DecidedCondition {

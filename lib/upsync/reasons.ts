@@ -9,6 +9,7 @@ export const upsyncReasons = {
   NameTaken: "The workspace has an object of that name that was not born there; nothing is overwritten.",
   NoConflict: "No name is taken any more.",
   DeletionsHeld: "Many objects went from the cluster at once; somebody has to confirm that.",
+  Releasing: "What was held has been confirmed, and is going.",
   NothingHeld: "Nothing is held any more.",
 } as const;
 export type UpsyncReason = keyof typeof upsyncReasons;

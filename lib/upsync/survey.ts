@@ -77,3 +77,10 @@ function heldWords(
   if (vanished === 0 || vanished <= confirmed || !isTooMany(count, brake)) return undefined;
   return `${vanished} of ${own} objects that were born on the cluster are not there any more; to let them go set the annotation ${confirmUpsyncAnnotation} to "${vanished}"`;
 }
+
+/** Reads what `survey` says of what is held: how many objects, and why in words without the remedy. */
+export function parseHeldWords(words: string): Readonly<{ count: number; why: string }> | undefined {
+  const match = /^(([0-9]+) of [0-9]+ objects [^;]*);/.exec(words);
+  const [, why, count] = match ?? [];
+  return why === undefined || count === undefined ? undefined : { count: Number(count), why };
+}

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createForward } from "../../lib/lambda/forward.ts";
 import { createReconcile } from "../../lib/lambda/reconcile.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
+import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { readyOf, statusOf } from "../lib/controller/stage.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/kcp/tenants.ts";
 import { eventOf } from "./recording-sqs.ts";
@@ -218,4 +219,37 @@ test("no line shows a secret, whatever goes wrong and at every level", async () 
       expect(JSON.stringify(await registration(name))).not.toContain(secret);
     }
   }
+});
+
+describe("people are told by functions, too", () => {
+  const told = async (): Promise<readonly string[]> => {
+    const { items } = await stage.client.list<KubeObject>({
+      type: { group: "", version: "v1", plural: "events" },
+      namespace: "default",
+    });
+    return items.map(({ reason, message, count }) => `${String(reason)} ×${String(count)} ${String(message)}`);
+  };
+
+  test("once that a cluster has died, whichever process finds it", async () => {
+    await register("east");
+    stage.clusters.get("east")?.beBroken();
+    for (let run = 0; run < 3; run++) {
+      const message = messageOf(registrationKey("east"), { reason: "on-demand" });
+      await createReconcile(stage.host(), stage.cloud)(eventOf([message]), contextOf());
+    }
+    expect(readyOf(await registration("east"))).toBe("False ClusterUnhealthy");
+    expect(await told()).toEqual([expect.stringMatching(/^HeartbeatFailed ×1 ClusterUnhealthy: /)]);
+  });
+
+  test("that an object was set aside, when it has failed as often as that takes", async () => {
+    await register("south");
+    const way = JSON.stringify({ server: "https://south.example.com", token: clusterToken });
+    stage.secrets.secrets.set(`tmc/${stage.cluster}/south`, way);
+    const handler = createReconcile(stage.host(), stage.cloud);
+    await handler(eventOf([messageOf(registrationKey("south"), { attempts: { unforeseen: 3 } })]), contextOf());
+    expect(await told()).toEqual([]);
+    await handler(eventOf([messageOf(registrationKey("south"), { attempts: { unforeseen: 4 } })]), contextOf());
+    expect(stage.sqs.in("dead.fifo")).toHaveLength(1);
+    expect(await told()).toEqual([expect.stringMatching(/^ControllerError ×1 .*: nothing leads to south$/)]);
+  });
 });

@@ -266,7 +266,7 @@ export function createMonitor({
       if (key !== undefined && key.cluster !== where && !isTold)
         broken(4, `${method} ${path} was sent for ${formatKey(key)}`);
       if (method !== "GET" && key === undefined) broken(4, `${method} ${path} was sent for no key`);
-      const isOwnKind = method === "POST" && key?.kind === "Workload" && /\/(workloadsyncs|events)(\?|$)/.test(path);
+      const isOwnKind = /\/events(\?|$)/.test(path) || (key?.kind === "Workload" && /\/workloadsyncs(\?|$)/.test(path));
       if (method === "DELETE" || (method === "POST" && !isOwnKind))
         broken(3, `${method} ${path}: controllers only write status and finalizers`);
       // Watches of clusters, too, read credentials, and go on in the name of who wanted them first.

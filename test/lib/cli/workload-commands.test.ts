@@ -1,5 +1,6 @@
 import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
 import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { namespaceManifest, namespaceOn } from "../../../lib/sync/namespace-map.ts";
@@ -160,14 +161,16 @@ east      Held    -         -       -         -     12 of 12 copies would leave 
   },
   confirm: {
     out: `
-NAMESPACE   WORKLOAD              CLUSTER   WHY
+NAMESPACE   HELD                  CLUSTER   WHY
 shop        deployment.apps/old   east      12 of 12 copies would leave at once
 `,
-    err: "nothing was confirmed; name workloads as kind/name, or --all\n",
+    err: "nothing was confirmed; name what is held as it is listed, or --all\n",
   },
   "confirm --cluster west": { err: "nothing is held\n" },
   "confirm deploy/web -n shop": { code: 1, err: 'tmc: deployments "web": nothing is held of it\n' },
-  "confirm deploy/old --all": { code: 2, err: "tmc: --all and names of workloads: leave one out\n" },
+  "confirm deploy/old --all": { code: 2, err: "tmc: --all and names: leave one out\n" },
+  "confirm cluster/east": { code: 1, err: 'tmc: cluster "east": nothing is held that was born on it\n' },
+  "confirm cluster/south": { code: 1, err: 'tmc: cluster "south": is not registered; there are east, west\n' },
   "explain --workload deploy/web -n shop": {
     out: `
 deployment.apps/web: shop governs it: on east, west
@@ -405,7 +408,7 @@ describe("tmc confirm", () => {
     );
     expect(ended).toEqual({
       code: 0,
-      out: `NAMESPACE   WORKLOAD              CLUSTER   WHY
+      out: `NAMESPACE   HELD                  CLUSTER   WHY
 shop        deployment.apps/old   east      12 of 12 copies would leave at once
 deployment.apps/old in shop: confirmed on east
 deployment.apps/old in shop: gone from east
@@ -413,6 +416,57 @@ deployment.apps/old in shop: gone from east
       err: "",
     });
     expect(await annotation()).toBeUndefined();
+  });
+
+  describe("of what was born on a cluster", () => {
+    const heldWords =
+      '15 of 20 objects that were born on the cluster are not there any more; to let them go set it to "15"';
+    const at = { type: resourceTypes.clusters, name: "west" };
+    const annotation = async () =>
+      (await workspace.client.get<KubeObject>(at)).metadata.annotations?.["tmc.kcp.io/confirm-upsync-deletions"];
+    /** Says of west what a controller would. */
+    const say = async (status: "True" | "False", reason: string, message = ""): Promise<void> => {
+      const { status: before } = await workspace.client.get<ClusterRegistration>(at);
+      const others = (before?.conditions ?? []).filter(({ type }) => type !== "UpsyncHeld");
+      const held = { type: "UpsyncHeld", status, reason, message, lastTransitionTime: "2026-01-01T00:00:00Z" };
+      const body = { status: { conditions: [...others, held] } };
+      await workspace.client.patch(at, { type: "merge", body }, { subresource: "status" });
+    };
+    const shown = `NAMESPACE   HELD           CLUSTER   WHY
+<none>      cluster/west   west      15 of 20 objects that were born on the cluster are not there any more
+`;
+
+    it("is listed with the rest, unless a namespace is named, and is asked about", async () => {
+      const { run } = workspace;
+      await say("True", "DeletionsHeld", heldWords);
+      expect((await run("confirm --cluster west")).out).toBe(shown);
+      expect((await run("confirm -n shop --cluster west")).err).toBe("nothing is held\n");
+      expect(await run("confirm cluster/west", { answer: false })).toMatchObject({ err: "tmc: nothing was changed\n" });
+      expect(await annotation()).toBeUndefined();
+    });
+
+    it("says how many may go, waits for the last of them, and takes that back", async () => {
+      const { run, runUntil } = workspace;
+      await say("True", "DeletionsHeld", heldWords);
+      expect((await run("confirm cr/west --yes --no-wait")).out).toBe(
+        `${shown}cluster/west: confirmed for 15 objects\n`,
+      );
+      expect(await annotation()).toBe("15");
+      await say("False", "Releasing");
+      expect((await run("confirm --all --cluster west --yes")).err).toBe("nothing is held\n");
+      await say("True", "DeletionsHeld", heldWords);
+      const ended = await runUntil("confirm --all --cluster west --yes", "confirmed for 15", async () => {
+        await say("False", "Releasing");
+        expect(await annotation()).toBe("15");
+        await say("False", "NothingHeld");
+      });
+      expect(ended).toEqual({
+        code: 0,
+        out: `${shown}cluster/west: confirmed for 15 objects\ncluster/west: gone from the workspace\n`,
+        err: "",
+      });
+      expect(await annotation()).toBeUndefined();
+    });
   });
 });
 

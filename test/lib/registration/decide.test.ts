@@ -342,12 +342,16 @@ describe("writes", () => {
       expect(readyOf(later.status)?.message).toBe(readyOf(soon.status)?.message);
     }
   });
-  it("a flip is an event, staying is none", () => {
+  it("a flip is a change and is told, staying is neither", () => {
     const registration = aRegistration({ status: aStatus({}, { consecutiveFailures: 2 }) });
-    expect(decide({ registration, look: refused, nowMs: startMs + 1000, settings }).events).toEqual([
-      { type: "Warning", reason: "ClusterUnhealthy", message: refused.message },
-    ]);
-    expect(decide({ registration, look: healthy, nowMs: startMs + 1000, settings }).events).toEqual([]);
+    expect(decide({ registration, look: refused, nowMs: startMs + 1000, settings })).toMatchObject({
+      changes: [{ type: "Warning", reason: "ClusterUnhealthy", message: refused.message }],
+      events: [{ type: "Warning", reason: "HeartbeatFailed", message: `ClusterUnhealthy: ${refused.message}` }],
+    });
+    expect(decide({ registration, look: healthy, nowMs: startMs + 1000, settings })).toMatchObject({
+      changes: [],
+      events: [],
+    });
   });
 });
 

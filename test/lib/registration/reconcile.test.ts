@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
+import type { ObjectEvent } from "../../../lib/model/event.ts";
 import { ControllerError } from "../../../lib/model/fault.ts";
 import type { ObjectKey, WorkKey } from "../../../lib/model/key.ts";
 import type { Next } from "../../../lib/model/next.ts";
 import type { Reason } from "../../../lib/queue/work-queue.ts";
-import type { Event } from "../../../lib/registration/decide.ts";
 import type { Look } from "../../../lib/registration/look.ts";
 import {
   clusterFinalizer,
@@ -39,7 +39,8 @@ function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadat
     looks: [] as boolean[],
     forgotten: 0,
     bound: [] as string[],
-    events: [] as Event[],
+    changes: [] as ObjectEvent[],
+    told: [] as string[],
     /** What the placements could see when they were woken. */
     seenByWoken: [] as (string | undefined)[],
     onRead: () => {},
@@ -99,8 +100,11 @@ function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadat
       state.woken.push(...keys);
       state.seenByWoken.push(findCondition(stored?.status?.conditions, "Ready")?.status);
     },
-    note: (_, event) => {
-      state.events.push(event);
+    note: (_, change) => {
+      state.changes.push(change);
+    },
+    tell: (_, { metadata }, event) => {
+      state.told.push(`${metadata.name} ${event.reason} ${event.message}`);
     },
   };
   return {
@@ -131,7 +135,7 @@ describe("a registration", () => {
     expect(await system.run()).toEqual({ kind: "settled" });
     expect(system.stored?.metadata.finalizers).toEqual([clusterFinalizer]);
     expect(system.ready()).toBe("True");
-    expect(system.state.events).toMatchObject([{ reason: "ClusterReady" }]);
+    expect(system.state.changes).toMatchObject([{ reason: "ClusterReady" }]);
   });
 
   it("costs no write, no look and no more than the read when nothing is due", async () => {
@@ -202,6 +206,40 @@ describe("a registration", () => {
     system.state.onRead = () => {};
     await system.run("retry");
     expect(system.stored?.status?.consecutiveFailures).toBe(1);
+  });
+});
+
+describe("people", () => {
+  const beats = async (system: ReturnType<typeof aWorld>, look: Look, times: number): Promise<void> => {
+    system.state.look = look;
+    for (let beat = 0; beat < times; beat++) {
+      system.state.nowMs += 30_000;
+      await system.run("heartbeat");
+    }
+  };
+  const death = "east HeartbeatFailed ClusterUnhealthy: cluster east: connection refused";
+
+  it("hear once that a cluster has died, and each time that it dies again", async () => {
+    const system = aWorld();
+    await beats(system, healthy, 3);
+    expect(system.state.told).toEqual([]);
+    await beats(system, failed, 200);
+    expect(system.state.told).toEqual([death]);
+    await beats(system, healthy, 3);
+    await beats(system, failed, 3);
+    expect(system.state.told).toEqual([death, death]);
+  });
+
+  it("hear nothing that was not written", async () => {
+    const system = aWorld();
+    await beats(system, healthy, 1);
+    await beats(system, failed, 2);
+    system.state.onRead = () => system.change((now) => ({ ...now, metadata: { ...now.metadata, labels: { a: "b" } } }));
+    await expect(beats(system, failed, 1)).rejects.toMatchObject({ fault: "conflict" });
+    expect(system.state.told).toEqual([]);
+    system.state.onRead = () => {};
+    await system.run("retry");
+    expect(system.state.told).toEqual([death]);
   });
 });
 

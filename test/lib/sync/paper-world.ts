@@ -1,12 +1,13 @@
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
+import type { ObjectEvent } from "../../../lib/model/event.ts";
 import { ControllerError } from "../../../lib/model/fault.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import { type WorkloadKey, workloadKey } from "../../../lib/model/key.ts";
 import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import { type CopyAddress, copyOf, type Fleet, type TypeState } from "../../../lib/sync/fleet.ts";
-import type { SyncEvent, WorkloadHub } from "../../../lib/sync/hub.ts";
+import type { WorkloadHub } from "../../../lib/sync/hub.ts";
 import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
 import { belongsTo, type Origin, ownerWords } from "../../../lib/sync/owner-mark.ts";
 import { syncReconciler } from "../../../lib/sync/reconcile.ts";
@@ -54,7 +55,7 @@ export class PaperWorld {
   readonly serving = new Set<string>();
   /** How far a cluster has come with a type that it is given. */
   readonly types = new Map<string, TypeState>();
-  readonly events: SyncEvent[] = [];
+  readonly events: ObjectEvent[] = [];
   readonly news: CopyNews[] = [];
   /** Every request to a cluster, in order: `east apply deployments/web`. */
   readonly log: string[] = [];

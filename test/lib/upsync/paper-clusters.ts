@@ -1,12 +1,12 @@
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import type { Condition } from "../../../lib/model/condition.ts";
+import type { ObjectEvent } from "../../../lib/model/event.ts";
 import { ControllerError } from "../../../lib/model/fault.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import { formatKey, type ObjectKey, type WorkKey, type WorkloadKey, workloadKey } from "../../../lib/model/key.ts";
 import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import type { Next } from "../../../lib/model/next.ts";
 import { type CopyAddress, copyOf } from "../../../lib/sync/fleet.ts";
-import type { SyncEvent } from "../../../lib/sync/hub.ts";
 import { defaultSyncSettings } from "../../../lib/sync/settings.ts";
 import { workloadKindsWith } from "../../../lib/sync/workload-kinds.ts";
 import { upsyncAttendance } from "../../../lib/upsync/attend.ts";
@@ -42,7 +42,7 @@ export class PaperClusters {
   refusal: string | undefined;
   /** What the workspace makes of what it is given. */
   store: (object: KubeObject) => KubeObject = (object) => object;
-  readonly events: SyncEvent[] = [];
+  readonly events: ObjectEvent[] = [];
   readonly woken: string[] = [];
   notes: Notes = this.#newNotes();
   #version = 0;

@@ -248,6 +248,7 @@ describe("what goes from a cluster", () => {
     world.woken.length = 0;
     await world.attend("east");
     expect(world.woken).toHaveLength(15);
+    expect(world.condition("east", "UpsyncHeld")).toBe("False Releasing");
     await world.settle(...names);
     await world.attend("east");
     expect(world.workspace.size).toBe(5);

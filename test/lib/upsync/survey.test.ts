@@ -127,6 +127,15 @@ describe("the conditions of a registration", () => {
     expect(words(held)).toContain("UpsyncHeld True DeletionsHeld");
     expect(words(decided({ before: held }))).toContain("UpsyncHeld False NothingHeld");
   });
+  it("say that what was held is going until all of it has gone, and nothing of what nobody held", () => {
+    const held = decided({ survey: { ...quiet, vanished: [web], held: "11 of 20" } });
+    const going = decided({ before: held, survey: { ...quiet, vanished: [web] } });
+    expect(words(going)).toContain("UpsyncHeld False Releasing");
+    expect(decided({ before: going, survey: { ...quiet, vanished: [web] } })).toBe(going);
+    const over = decided({ before: going });
+    expect(words(over)).toContain("UpsyncHeld False NothingHeld");
+    expect(decided({ before: over, survey: { ...quiet, vanished: [web] } })).toBe(over);
+  });
   it("stay as they are while the cluster is not heard from", () => {
     const before = decided({ survey: { ...quiet, taken: [web], held: "11 of 20" } });
     expect(decided({ before, survey: undefined })).toBe(before);

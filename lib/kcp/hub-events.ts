@@ -2,29 +2,37 @@ import { createHash } from "node:crypto";
 import type { KubeClient } from "../kube/client.ts";
 import { faultOf } from "../kube/errors.ts";
 import type { Clock } from "../model/clock.ts";
-import type { WorkloadKey } from "../model/key.ts";
+import type { ObjectEvent } from "../model/event.ts";
+import type { WorkKey } from "../model/key.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
-import type { SyncEvent } from "../sync/hub.ts";
-import type { Workload } from "../sync/terms.ts";
 import { clientOf } from "./logical-cluster.ts";
-import { addressOfWorkload, hubFieldManager } from "./workload-requests.ts";
 
-/** Tells people about workloads, by Events beside them. */
-export interface WorkloadEvents {
+/** What an Event names of the object that it is about. */
+export type EventSubject = Pick<KubeObject, "apiVersion" | "kind"> &
+  Readonly<{ metadata: Pick<KubeObject["metadata"], "namespace" | "name" | "uid"> }>;
+
+/** In which logical cluster the object is, and on which kind of key the work was that tells of it, if it was any. */
+export type EventPlace = Readonly<{ cluster: string; kind?: WorkKey["kind"] }>;
+
+/** Tells people about objects of the hub, by Events beside them. */
+export interface HubEvents {
   /** Tells something; the same news are one Event however often they come, and cost a request once a minute at most. */
-  tell(key: WorkloadKey, about: Workload, event: SyncEvent): void;
+  tell(place: EventPlace, about: EventSubject, event: ObjectEvent): void;
   /** Resolves when all that was told has been written or given up. */
   whenTold(): Promise<void>;
 }
 
-export type WorkloadEventsOptions = Readonly<{
+/** Which object could not be told about. */
+export type Untold = Readonly<{ cluster: string; name: string }>;
+
+export type HubEventsOptions = Readonly<{
   /** A client at the server's root. */
   client: KubeClient;
   clock: Clock;
   /** Hears of what could not be told; nothing else comes of it. */
-  onTrouble?: ((error: unknown, key: WorkloadKey) => void) | undefined;
+  onTrouble?: ((error: unknown, about: Untold) => void) | undefined;
   /** Told of every write before it is made. */
-  onWrite?: ((cluster: string) => void) | undefined;
+  onWrite?: ((place: EventPlace) => void) | undefined;
 }>;
 
 const events: ResourceType = { group: "", version: "v1", plural: "events" };
@@ -37,17 +45,20 @@ const atOnce = 2;
 const mostWaiting = 1_000;
 const longestMessage = 1_024;
 const longestName = 200;
+const fieldManager = "tmc";
+/** Where Events about objects without a namespace are kept: servers take them nowhere else. */
+const namespaceOfNone = "default";
 
-type News = Readonly<{ key: WorkloadKey; about: Workload; event: SyncEvent; name: string }>;
+type News = Readonly<{ place: EventPlace; about: EventSubject; event: ObjectEvent; namespace: string; name: string }>;
 type Told = { atMs: number; count: number };
 
 /** Creates what tells. */
-export function createWorkloadEvents({
+export function createHubEvents({
   client,
   clock,
   onTrouble = () => {},
   onWrite = () => {},
-}: WorkloadEventsOptions): WorkloadEvents {
+}: HubEventsOptions): HubEvents {
   /** In the order in which they were first told. */
   const told = new Map<string, Told>();
   const waiting: News[] = [];
@@ -65,20 +76,20 @@ export function createWorkloadEvents({
   };
 
   const write = async (news: News): Promise<void> => {
-    const { cluster, namespace } = addressOfWorkload(news.key);
-    const at = clientOf(client, cluster);
-    const place = { type: events, namespace };
+    const { place, namespace } = news;
+    const at = clientOf(client, place.cluster);
+    const collection = { type: events, namespace };
     const memory = remember(idOf(news));
     const nowText = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
     const create = async (): Promise<void> => {
-      onWrite(cluster);
-      await at.create(place, eventOf(news, namespace, nowText), { fieldManager: hubFieldManager });
+      onWrite(place);
+      await at.create(collection, eventOf(news, nowText), { fieldManager });
       memory.count = 1;
     };
     const repeat = async (count: number): Promise<void> => {
-      onWrite(cluster);
+      onWrite(place);
       const patch = { type: "merge", body: { count, lastTimestamp: nowText } } as const;
-      await at.patch({ ...place, name: news.name }, patch, { fieldManager: hubFieldManager });
+      await at.patch({ ...collection, name: news.name }, patch, { fieldManager });
       memory.count = count;
     };
     if (memory.count > 0) {
@@ -93,7 +104,7 @@ export function createWorkloadEvents({
       await create();
     } catch (error) {
       if (faultOf(error) !== "exists") throw error;
-      const present = await at.get<KubeObject>({ ...place, name: news.name });
+      const present = await at.get<KubeObject>({ ...collection, name: news.name });
       await repeat((typeof present.count === "number" ? present.count : 1) + 1);
     }
   };
@@ -104,7 +115,9 @@ export function createWorkloadEvents({
       if (news === undefined) break;
       underWay += 1;
       write(news)
-        .catch((error: unknown) => onTrouble(error, news.key))
+        .catch((error: unknown) =>
+          onTrouble(error, { cluster: news.place.cluster, name: news.about.metadata.name ?? "" }),
+        )
         .finally(() => {
           underWay -= 1;
           work();
@@ -116,8 +129,9 @@ export function createWorkloadEvents({
   };
 
   return {
-    tell: (key, about, event) => {
-      const news: News = { key, about, event, name: nameOf(key, about, event) };
+    tell: (place, about, event) => {
+      const namespace = about.metadata.namespace ?? namespaceOfNone;
+      const news: News = { place, about, event, namespace, name: nameOf(about, event) };
       const memory = remember(idOf(news));
       if (clock.now() - memory.atMs < quietMs || waiting.length >= mostWaiting) return;
       memory.atMs = clock.now();
@@ -132,22 +146,28 @@ export function createWorkloadEvents({
   };
 }
 
-/** The same news about the same workload have the same name, in every process. */
-function nameOf(key: WorkloadKey, { metadata }: Workload, { type, reason, message }: SyncEvent): string {
-  const parts = [key.name, metadata.uid ?? "", type, reason, message];
+/** The same news about the same object have the same name, in every process. */
+function nameOf({ apiVersion, kind, metadata }: EventSubject, { type, reason, message }: ObjectEvent): string {
+  const parts = [apiVersion, kind, metadata.name, metadata.uid ?? "", type, reason, message];
   const hash = createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
-  return `${addressOfWorkload(key).name.slice(0, longestName)}.${hash}`;
+  return `${(metadata.name ?? "").slice(0, longestName)}.${hash}`;
 }
 
-const idOf = ({ key, name }: News): string => `${key.cluster}|${addressOfWorkload(key).namespace}/${name}`;
+const idOf = ({ place, namespace, name }: News): string => `${place.cluster}|${namespace}/${name}`;
 
-function eventOf({ about, event, name }: News, namespace: string, nowText: string): object {
+function eventOf({ about, event, namespace, name }: News, nowText: string): object {
   const { apiVersion, kind, metadata } = about;
   return {
     apiVersion: "v1",
     kind: "Event",
     metadata: { name, namespace },
-    involvedObject: { apiVersion, kind, namespace, name: metadata.name, uid: metadata.uid },
+    involvedObject: {
+      apiVersion,
+      kind,
+      ...(metadata.namespace !== undefined && { namespace }),
+      name: metadata.name,
+      uid: metadata.uid,
+    },
     type: event.type,
     reason: event.reason,
     message: event.message.slice(0, longestMessage),
