@@ -69,6 +69,9 @@ export function syncLeavingCases({ begin, run, waitMs }: SyncBench): void {
       aDeployment("ferry", "boat", { replicas: 2 }),
     );
     await work.untilRuns("ferry", "boat", { "us-west": 2 });
+    // Whoever tolerates it stays: what is there cannot be known, and is not in what is said.
+    await work.apply(...aRoom("dock"), aDeployment("dock", "bell", { replicas: 2 }));
+    await work.untilRuns("dock", "bell", { "us-east": 2, "us-west": 2 });
     const before = await work.copy("us-west", "Deployment", "ferry", "boat");
     await world.parts.clusters["us-west"].kill();
     await tenant.untilCluster("us-west", "False ClusterUnhealthy");
@@ -80,6 +83,12 @@ export function syncLeavingCases({ begin, run, waitMs }: SyncBench): void {
     // A cluster that is not heard from is not in the sum.
     const boat = await work.find<Deployment>("Deployment", "ferry", "boat");
     expect(boat?.status).toMatchObject({ readyReplicas: 2 });
+    await work.untilState("dock", "bell", "us-west", "Stale ClusterNotReady");
+    await work.merge("Deployment", "dock", "bell", { spec: { replicas: 3 } });
+    await eventually(async () => {
+      const { status } = (await work.find<Deployment>("Deployment", "dock", "bell")) ?? {};
+      return status?.readyReplicas === 3 ? undefined : `bell says of itself ${JSON.stringify(status)}`;
+    }, waitMs);
 
     // Looked at before the controller can: what the cluster had is there, untouched.
     await form.kill();
@@ -93,7 +102,38 @@ export function syncLeavingCases({ begin, run, waitMs }: SyncBench): void {
     await tenant.untilCluster("us-west", "True ClusterReady");
     await work.untilRuns("ferry", "boat", { "us-east": 2 });
     await work.untilState("ferry", "boat", "us-west", "none");
+    await work.untilRuns("dock", "bell", { "us-east": 3, "us-west": 3 });
+    await clear(work, "dock", ["bell"]);
     await clear(work, "ferry", ["boat"]);
+  });
+
+  it("takes away many workloads that are deleted at once, and what they shared with the last of them", async () => {
+    const { world, work } = await begin();
+    const names = Array.from({ length: 12 }, (_, at) => `straw-${at}`);
+    const [first, second] = [names.slice(0, 6), names.slice(6)];
+    const needs = { container: { envFrom: [{ configMapRef: { name: "harvest" } }] } };
+    const harvest = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "harvest", namespace: "barn" } };
+    const straws = names.map((name) => aDeployment("barn", name, needs));
+    await work.apply(...aRoom("barn"), { ...harvest, data: { of: "1949" } }, ...straws);
+    for (const name of names) await work.untilRuns("barn", name, { "us-east": 1, "us-west": 1 });
+    const before = await uidsIn(world, work.namespaceOn("barn"));
+
+    // More copies than may leave at once by a decision: what its owner deletes is meant to go.
+    await Promise.all(first.map((name) => work.remove("Deployment", "barn", name)));
+    const kept = before.filter((each) => second.some((name) => each.includes(`/${name} `)));
+    await eventually(async () => {
+      for (const name of first) {
+        if ((await work.record("barn", name)) !== undefined) return `there is a record of ${name}`;
+        if ((await work.find("Deployment", "barn", name)) !== undefined) return `${name} is in the workspace`;
+      }
+      const left = await uidsIn(world, work.namespaceOn("barn"));
+      return left.join() === kept.join() ? undefined : `the clusters have ${left.join()}`;
+    }, waitMs);
+    for (const name of clusterNames) expect(await work.copy(name, "ConfigMap", "barn", "harvest")).toBeDefined();
+
+    await Promise.all(second.map((name) => work.remove("Deployment", "barn", name)));
+    await work.untilCleared("barn");
+    await work.remove("WorkloadPlacement", undefined, "barn");
   });
 
   it("holds very many copies that would leave at once until somebody confirms it", async () => {
