@@ -26,7 +26,7 @@ export type FaultEffect =
   | Readonly<{ kind: "cut-watch"; afterEvents: number }>
   /** Leaves a watch open and says nothing more after so many events. */
   | Readonly<{ kind: "stall-watch"; afterEvents?: number }>
-  /** Answers gets and lists as they were so many revisions ago. */
+  /** Answers gets and lists as they were so many revisions ago, or at the oldest that is remembered. */
   | Readonly<{ kind: "stale-read"; revisionsBack: number }>
   /** Says that the resourceVersion of a list, a continued list or a watch is too old. */
   | Readonly<{ kind: "expired" }>

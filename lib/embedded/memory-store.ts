@@ -49,6 +49,9 @@ export function createMemoryStore({ history = 10_000, firstRevision = 0 }: Memor
     get revision() {
       return revision;
     },
+    get oldestRevision() {
+      return compacted;
+    },
     get: (key) => shelves.get(key.storage)?.get(pathOf(key)),
     list: (storage, scope) => shelves.get(storage)?.list(scope) ?? [],
     listAt: (at, storage, scope) => {

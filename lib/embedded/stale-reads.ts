@@ -4,10 +4,10 @@ import type { ObjectTarget } from "./operations.ts";
 import type { ResourceRequest, ServerParts } from "./resource-requests.ts";
 import { asVersion } from "./selection.ts";
 
-/** The revision that a faulty read answers from; undefined where reads are honest. */
+/** The revision that a faulty read answers from, the oldest that is remembered at most; undefined where reads are honest. */
 export function staleRevision({ store }: ServerParts, { plan }: ResourceRequest): number | undefined {
   if (plan.revisionsBack <= 0) return undefined;
-  return Math.max(1, store.revision - plan.revisionsBack);
+  return Math.max(1, store.oldestRevision, store.revision - plan.revisionsBack);
 }
 
 /** An object as a lagging replica would show it; undefined where reads are honest or the past is forgotten. */

@@ -19,6 +19,8 @@ export type Change = Readonly<{
  */
 export interface Store {
   readonly revision: number;
+  /** Nothing from before this revision is remembered. */
+  readonly oldestRevision: number;
   get(key: StoreKey): KubeObject | undefined;
   /** In the order of cluster, namespace, name, as a real server lists. Without a cluster: all of them. */
   list(storage: string, scope?: { cluster?: string; namespace?: string }): readonly KubeObject[];

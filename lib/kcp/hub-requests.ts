@@ -66,14 +66,14 @@ export function createHubRequests(client: KubeClient, onWrite: (write: HubWrite)
  * Makes the fault "unreachable" of what the hub refuses for reasons that have nothing to do with the object that was asked for.
  *
  * A 404 that does not name the object is for a type or a workspace that is not served just now, and says nothing about what is
- * stored. A 401 is about the operator's credentials, which somebody will renew: no key may be given up for it. A tenant that
- * is no longer bound stays what it is.
+ * stored. A 401 is about the operator's credentials, which somebody will renew, and a 410 about a version that was forgotten, which the
+ * next request does not name: no key may be given up for these. A tenant that is no longer bound stays what it is.
  */
 export function troubleOfHub(error: unknown, name?: string): unknown {
   if (error instanceof TenantNotBound) return error;
   const fault = faultOf(error);
   const isNameless = fault === "not-found" && (name === undefined || nameIn(error) !== name);
-  if (!isNameless && fault !== "unauthorized") return error;
+  if (!isNameless && fault !== "unauthorized" && fault !== "expired") return error;
   const words = error instanceof Error ? error.message : fault;
   return new ControllerError("unreachable", `hub: ${words}`, { cause: error });
 }

@@ -1,9 +1,11 @@
-import { InvokeCommand } from "@aws-sdk/client-lambda";
 import type { ControllerForm } from "../e2e/controller-form.ts";
+import { eventually } from "../support/eventually.ts";
 import type { AwsClients } from "./aws-clients.ts";
+import { callFunction, changeEnvironment } from "./call-function.ts";
 import type { DeployedApp } from "./deployment.ts";
 import type { AwsEndpoint } from "./endpoint.ts";
 import { killFunctions } from "./function-processes.ts";
+import { readLooks } from "./looks.ts";
 import { createRelayIdentity, type RelayIdentity, type RelayProcess, startRelay } from "./relay-process.ts";
 
 export type DeployedFormOptions = Readonly<{
@@ -31,13 +33,29 @@ export function createDeployedForm(options: DeployedFormOptions): DeployedForm {
   let identity: RelayIdentity | undefined;
   let started: RelayProcess[] = [];
   const alive = (): RelayProcess[] => started.filter((relay) => relay.ended() === undefined);
+  const { stage, functions } = deployment.names;
+  const startRelays = async (): Promise<void> => {
+    identity ??= await createRelayIdentity(aws, `Tmc-${stage}-Relay`);
+    const relays = alive();
+    while (relays.length < count) relays.push(await startRelay({ endpoint, identity, folder }));
+    started = relays;
+  };
+  let hurried: Promise<unknown> | undefined;
+  /** Has a resync send its keys within two seconds, where a deployment has minutes for it. */
+  const hurry = async (): Promise<void> => {
+    hurried ??= changeEnvironment(aws, functions.resync, { TMC_RESYNC_SECONDS: "2" });
+    await hurried;
+  };
   return {
     running: async () => {
-      identity ??= await createRelayIdentity(aws, `Tmc-${deployment.names.stage}-Relay`);
-      const relays = alive();
-      while (relays.length < count) relays.push(await startRelay({ endpoint, identity, folder }));
-      started = relays;
+      await startRelays();
       await Promise.all(started.map((relay) => relay.untilReady(waitMs)));
+    },
+    start: async () => {
+      await startRelays();
+      await hurry();
+      // Where the hub does not answer there is nothing that it could send.
+      await callFunction(aws, functions.resync).catch(() => {});
     },
     kill: async () => {
       await Promise.all([...alive().map((relay) => relay.kill()), killFunctions(endpoint)]);
@@ -46,6 +64,18 @@ export function createDeployedForm(options: DeployedFormOptions): DeployedForm {
     isReady: async () => {
       const ready = await Promise.all(alive().map((relay) => relay.isReady()));
       return ready.length > 0 && ready.every(Boolean) && (await readHealth(aws, deployment)).ok;
+    },
+    // Seen in the log of a stage that tells of its steps.
+    resynced: async (workloads) => {
+      await hurry();
+      const sinceMs = Date.now();
+      await callFunction(aws, functions.resync);
+      await eventually(async () => {
+        const looks = await readLooks(aws, { stage, sinceMs });
+        const again = looks.filter(({ kind, reason }) => kind === "Workload" && reason === "resync");
+        const seen = new Set(again.map(({ name }) => name));
+        return seen.size >= workloads ? undefined : `looked again at ${[...seen].join(", ")} of ${workloads} workloads`;
+      }, waitMs);
     },
     // Functions decide side by side, and each counts what the others have written so far.
     unevenBy: 4,
@@ -73,10 +103,6 @@ export type Health = Readonly<{
 }>;
 
 /** Asks the health function of a deployment. */
-export async function readHealth({ lambda }: AwsClients, { names }: Pick<DeployedApp, "names">): Promise<Health> {
-  const command = new InvokeCommand({ FunctionName: names.functions.health });
-  const { Payload = new Uint8Array(), FunctionError } = await lambda.send(command);
-  const text = Buffer.from(Payload).toString("utf8");
-  if (FunctionError !== undefined) throw new Error(`health: ${FunctionError}: ${text}`);
-  return JSON.parse(text) as Health; // our own function
+export function readHealth(aws: AwsClients, { names }: Pick<DeployedApp, "names">): Promise<Health> {
+  return callFunction(aws, names.functions.health);
 }

@@ -13,21 +13,20 @@ import {
   InvokeCommand,
   ListEventSourceMappingsCommand,
   ListFunctionsCommand,
-  UpdateFunctionConfigurationCommand,
 } from "@aws-sdk/client-lambda";
 import { GetScheduleCommand, ListSchedulesCommand, UpdateScheduleCommand } from "@aws-sdk/client-scheduler";
 import { ListSecretsCommand, PutSecretValueCommand } from "@aws-sdk/client-secrets-manager";
 import { ListQueuesCommand, SendMessageCommand, SetQueueAttributesCommand } from "@aws-sdk/client-sqs";
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
-import { startEmbeddedParts } from "../e2e/embedded-parts.ts";
+import { afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { bothRegions } from "../e2e/engine-cases.ts";
-import { type Tenant, tenantOf } from "../e2e/tenant.ts";
-import { clusterNames, furnish, type World } from "../e2e/world.ts";
+import type { Tenant } from "../e2e/tenant.ts";
+import { clusterNames, type World } from "../e2e/world.ts";
 import { eventually } from "../support/eventually.ts";
-import { type AwsClients, createAwsClients } from "./aws-clients.ts";
-import { createCdk } from "./cdk.ts";
-import { createDeployedForm, type DeployedForm, readHealth } from "./deployed-form.ts";
-import { type Deployment, deployStage } from "./deployment.ts";
+import type { AwsClients } from "./aws-clients.ts";
+import { changeEnvironment } from "./call-function.ts";
+import { type DeployedForm, readHealth } from "./deployed-form.ts";
+import { useDeployedStage } from "./deployed-stage.ts";
+import type { Deployment } from "./deployment.ts";
 import { checkDeployment } from "./deployment-check.ts";
 import { killFunctions } from "./function-processes.ts";
 import { differences } from "./gaps.ts";
@@ -42,6 +41,7 @@ const scheduleMs = 90_000;
 const waitMs = 60_000;
 
 describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
+  const present = useDeployedStage({ stage, waitMs });
   let world: World;
   let tenant: Tenant;
   let aws: AwsClients;
@@ -60,32 +60,12 @@ describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
   };
   const tmc = (...args: readonly string[]): Promise<string> => runTmc(endpoint, [...args, "--queue-url", workQueue]);
 
-  beforeAll(async () => {
-    world = await furnish(await startEmbeddedParts());
-    tenant = tenantOf(world.tenant, waitMs);
-    aws = createAwsClients(endpoint);
+  beforeAll(() => {
+    ({ world, tenant, aws, deployment, form } = present);
     gate = createGate(endpoint);
-    const cdk = createCdk(endpoint, world.folder);
-    await cdk.bootstrap();
-    deployment = await deployStage({ stage, world, aws, cdk });
     workQueue = deployment.outputs[`Tmc-${stage}-Core`]?.WorkQueueUrl ?? "";
-    form = createDeployedForm({ endpoint, aws, deployment, folder: world.folder, waitMs });
-  }, 180_000);
-  afterAll(async () => {
-    await form?.stop();
-    await deployment?.destroy();
-    aws?.[Symbol.dispose]();
-    await world?.stop();
-  }, 120_000);
-  afterEach(async ({ task }) => {
-    await gate.refuse([]);
-    if (task.result?.state !== "fail") return;
-    for (const relay of form.relays()) {
-      process.stderr.write(`${(await relay.output()).split("\n").slice(-10).join("\n")}\n`);
-    }
-    const health = await readHealth(aws, deployment).catch((error: unknown) => String(error));
-    process.stderr.write(`${JSON.stringify(health)}\n`);
   });
+  afterEach(() => gate.refuse([]));
 
   it("is what its templates say, but for what the endpoint is known to drop", async () => {
     const { findings, compared } = await checkDeployment(aws, deployment.assembly);
@@ -283,19 +263,19 @@ async function hurry(
   aws: AwsClients,
   names: Readonly<{ schedule: string; function: string }>,
 ): Promise<() => Promise<void>> {
-  const FunctionName = names.function;
-  const { Environment } = await aws.lambda.send(new GetFunctionConfigurationCommand({ FunctionName }));
   const { Name, Target, FlexibleTimeWindow, GroupName, ScheduleExpression } = await aws.scheduler.send(
     new GetScheduleCommand({ Name: names.schedule }),
   );
-  const change = async (expression: string | undefined, variables: Readonly<Record<string, string>>): Promise<void> => {
-    const Variables = { ...Environment?.Variables, ...variables };
-    await aws.lambda.send(new UpdateFunctionConfigurationCommand({ FunctionName, Environment: { Variables } }));
+  const comeRound = async (expression: string | undefined): Promise<void> => {
     const schedule = { Name, GroupName, Target, FlexibleTimeWindow, ScheduleExpression: expression };
     await aws.scheduler.send(new UpdateScheduleCommand(schedule));
   };
-  await change("rate(1 minute)", { TMC_RESYNC_SECONDS: "10" });
-  return () => change(ScheduleExpression, {});
+  const calmDown = await changeEnvironment(aws, names.function, { TMC_RESYNC_SECONDS: "10" });
+  await comeRound("rate(1 minute)");
+  return async () => {
+    await calmDown();
+    await comeRound(ScheduleExpression);
+  };
 }
 
 /** All that an account has and that carries the name of the stage, or of TMC. */

@@ -1,156 +1,147 @@
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
-import { startEmbeddedParts } from "../e2e/embedded-parts.ts";
-import { type Tenant, tenantOf } from "../e2e/tenant.ts";
-import { aDeployment, aRoom, type TenantWork, tenantWork, workTypes } from "../e2e/tenant-work.ts";
-import { clusterNames, furnish, type World } from "../e2e/world.ts";
+import { describe, expect, inject, it } from "vitest";
+import type { Faults } from "../../lib/embedded/faults.ts";
+import { workloadKey } from "../../lib/model/key.ts";
+import { createSqsQueue } from "../../lib/queue/sqs.ts";
+import { type EmbeddedParts, startEmbeddedParts } from "../e2e/embedded-parts.ts";
+import { syncBench } from "../e2e/sync-bench.ts";
+import { syncCases } from "../e2e/sync-cases.ts";
+import { lyingLists, syncStartCases } from "../e2e/sync-start-cases.ts";
+import { aDeployment, aRoom, clear, uidsIn, workTypes } from "../e2e/tenant-work.ts";
 import { eventually } from "../support/eventually.ts";
-import { type AwsClients, createAwsClients } from "./aws-clients.ts";
-import { createCdk } from "./cdk.ts";
-import { createDeployedForm, type DeployedForm, readHealth } from "./deployed-form.ts";
-import { type Deployment, deployStage } from "./deployment.ts";
-import { readStageLogs } from "./stage-logs.ts";
+import { readHealth } from "./deployed-form.ts";
+import { useDeployedStage } from "./deployed-stage.ts";
+import { killFunctions } from "./function-processes.ts";
+import { createGate } from "./gate.ts";
+import { readLooks } from "./looks.ts";
 
 const endpoint = inject("awsEndpoint");
-/** What a killed function held comes back after six of its time-outs, which are 20 seconds each. */
-const waitMs = 180_000;
+const name = "sync";
+/** Several times as long as what a killed function held takes to come back. */
+const waitMs = 90_000;
 
-/** A line of a function's log, as far as it tells of a look. */
-type Look = Readonly<{ time: string; kind: string; name: string; outcome: string }>;
-
-describe("sync as it is deployed", { timeout: 420_000 }, () => {
-  let world: World;
-  let tenant: Tenant;
-  let work: TenantWork;
-  let aws: AwsClients;
-  let deployment: Deployment;
-  let form: DeployedForm;
-
-  beforeAll(async () => {
-    world = await furnish(await startEmbeddedParts());
-    tenant = tenantOf(world.tenant, waitMs);
-    work = tenantWork(world, waitMs);
-    aws = createAwsClients(endpoint);
-    const cdk = createCdk(endpoint, world.folder);
-    await cdk.bootstrap();
-    deployment = await deployStage({ stage: "sync", world, aws, cdk, settings: { heartbeatSeconds: "10" } });
-    form = createDeployedForm({ endpoint, aws, deployment, folder: world.folder, waitMs });
-    await form.running();
-    for (const name of clusterNames) await tenant.register(name, { location: `${name}-1` }, { region: name });
-    for (const name of clusterNames) await tenant.untilCluster(name, "True ClusterReady");
-  }, 240_000);
-  afterAll(async () => {
-    await form?.stop();
-    await deployment?.destroy();
-    aws?.[Symbol.dispose]();
-    await world?.stop();
-  }, 120_000);
-  afterEach(async ({ task }) => {
-    if (task.result?.state !== "fail") return;
-    for (const relay of form.relays()) {
-      process.stderr.write(`${(await relay.output()).split("\n").slice(-25).join("\n")}\n`);
-    }
-    process.stderr.write(`${JSON.stringify(await readHealth(aws, deployment))}\n`);
+describe("sync as it is deployed", { timeout: 240_000 }, () => {
+  let parts: EmbeddedParts | undefined;
+  const stage = useDeployedStage({
+    stage: name,
+    settings: {
+      // As often as a deployment allows it: a cluster is taken for dead after three rounds.
+      heartbeatSeconds: "10",
+      "relay.watchClusters": "true",
+      // So that looks which find nothing are told of.
+      logLevel: "4",
+    },
+    waitMs,
+    // The cases kill again and again; those of the engine wait as long as a deployment does.
+    visibilitySeconds: 25,
+    startParts: async () => {
+      parts = await startEmbeddedParts();
+      return parts;
+    },
   });
+  const faults = (): Faults => {
+    if (parts === undefined) throw new Error("the parts have not started");
+    return parts.kcpFaults;
+  };
+  const bench = syncBench(() => stage, waitMs);
+  const { begin } = bench;
+  // What clusters refuse by rules of their own is not among these: only real ones have such rules.
+  syncCases(bench);
+  syncStartCases(bench, faults);
 
-  /** Waits until the last look at each workload was one that wants no other, and no key was given up. */
-  const untilSettled = () =>
-    eventually(async () => {
-      const last = new Map<string, string>();
-      const lines = (await readStageLogs(aws, "sync")).split("\n").filter((line) => line.startsWith("{"));
-      const looks = lines
-        .map((line) => JSON.parse(line) as Look)
-        .filter(({ kind, outcome }) => kind === "Workload" && outcome);
-      for (const { name, outcome } of looks.toSorted((one, other) => (one.time < other.time ? -1 : 1))) {
-        last.set(name, outcome);
-      }
-      const open = [...last].filter(([, outcome]) => outcome !== "settled");
-      const { deadLetters } = (await readHealth(aws, deployment)).queues;
-      if (last.size === 0) return "no workload was looked at";
-      return open.length + deadLetters.visible === 0 ? undefined : JSON.stringify({ open, deadLetters });
-    }, waitMs);
-
-  test("a Deployment is on the chosen clusters, ready in its workspace, and then costs nothing", async () => {
-    await work.apply(...aRoom("shop"), aDeployment("shop", "web", { replicas: 2 }));
-    const web = await work.untilRuns("shop", "web", { "us-east": 2, "us-west": 2 });
-    expect(web.status).toMatchObject({ replicas: 4, readyReplicas: 4 });
-    expect((await work.record("shop", "web"))?.spec).toMatchObject({ placement: "shop", clusters: [...clusterNames] });
-    await untilSettled();
-  });
-
-  test("it is scaled", async () => {
-    await work.merge("Deployment", "shop", "web", { spec: { replicas: 5 } });
-    await work.untilRuns("shop", "web", { "us-east": 5, "us-west": 5 });
-  });
-
-  test("it brings along what it refers to, and waits for what is missing", async () => {
-    const needs = { container: { envFrom: [{ configMapRef: { name: "prices" } }] } };
-    await work.apply(...aRoom("cash"), aDeployment("cash", "till", needs));
-    await work.untilState("cash", "till", "us-east", "Pending ReferenceMissing");
-    const prices = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "prices", namespace: "cash" } };
-    await work.apply({ ...prices, data: { bread: "3" } });
-    await work.untilRuns("cash", "till", { "us-east": 1, "us-west": 1 });
-    expect(await work.copy("us-west", "ConfigMap", "cash", "prices")).toMatchObject({ data: { bread: "3" } });
-  });
-
-  test("it leaves a dead cluster out of what it says, and is whole when that is back", async () => {
-    await world.parts.clusters["us-west"].kill();
-    await tenant.untilCluster("us-west", "False ClusterUnhealthy");
-    await work.untilState("shop", "web", "us-west", "Stale ClusterNotReady");
-    expect((await work.find("Deployment", "shop", "web"))?.status).toMatchObject({ readyReplicas: 5 });
-    await work.merge("Deployment", "shop", "web", { spec: { replicas: 3 } });
+  it.skipIf(!endpoint.own)("ends what functions were killed in the middle of, with each copy once", async () => {
+    const { world, work } = await begin();
+    const names = ["ebb", "flood"];
+    // So slow that a function has given clusters their copies and cannot have said so yet.
+    const effect = { kind: "delay", ms: 8_000 } as const;
+    const reports = faults().inject({ match: { verb: "patch", resource: "workloadsyncs" }, effect });
+    const sinceMs = Date.now();
+    await work.apply(...aRoom("tide"), ...names.map((each) => aDeployment("tide", each)));
+    const uids = () => uidsIn(world, work.namespaceOn("tide"));
     await eventually(async () => {
-      const copy = await work.copy("us-east", "Deployment", "shop", "web");
-      return JSON.stringify(copy?.spec).includes('"replicas":3') ? undefined : JSON.stringify(copy?.spec);
+      const copies = (await uids()).length;
+      return copies === 4 && reports.hits > 0 ? undefined : `${copies} copies, ${reports.hits} reports`;
     }, waitMs);
-    await world.parts.clusters["us-west"].revive();
-    await tenant.untilCluster("us-west", "True ClusterReady");
-    await work.untilRuns("shop", "web", { "us-east": 3, "us-west": 3 });
-  });
-
-  test("a rollout ends that relays and functions were killed in, with each copy once", async () => {
-    const names = ["one", "two", "three", "four"];
-    await work.apply(...aRoom("sea"), ...names.slice(0, 2).map((name) => aDeployment("sea", name)));
+    const before = await uids();
+    await killFunctions(endpoint);
+    reports.remove();
+    const { reconcile } = stage.deployment.names.functions;
     await eventually(async () => {
-      const copy = await work.copy("us-east", "Deployment", "sea", "one");
-      return copy === undefined ? "us-east has no copy of one" : undefined;
+      const runs = await createGate(endpoint).invocations(sinceMs);
+      const isKilled = runs.some((run) => run.function === reconcile && run.failed);
+      return isKilled ? undefined : "no function has failed";
     }, waitMs);
-    const before = await work.copy("us-east", "Deployment", "sea", "one");
-    await form.kill();
-    await work.apply(...names.slice(2).map((name) => aDeployment("sea", name)));
-    await form.running();
-    for (const name of names) await work.untilRuns("sea", name, { "us-east": 1, "us-west": 1 });
-    expect((await work.copy("us-east", "Deployment", "sea", "one"))?.metadata.uid).toBe(before?.metadata.uid);
+    for (const each of names) await work.untilRuns("tide", each, { "us-east": 1, "us-west": 1 });
+    expect(await uids()).toEqual(before);
+    await clear(work, "tide", names);
   });
 
-  test("a relay that watches the clusters has changes there put right at once", async () => {
-    await form.stop();
-    await deployment.redeploy({ "relay.watchClusters": "true" });
-    form = createDeployedForm({ endpoint, aws, deployment, folder: world.folder, waitMs });
-    await form.running();
-    const east = world.clusterClient("us-east");
-    const there = { type: workTypes.Deployment, namespace: work.namespaceOn("shop"), name: "web" };
-    await east.patch(there, { type: "merge", body: { spec: { replicas: 7 } } }, { fieldManager: "somebody" });
-    await work.untilRuns("shop", "web", { "us-east": 3, "us-west": 3 });
-    const { metadata } = await east.get<KubeObject>(there);
-    await east.delete(there);
-    await eventually(async () => {
-      const copy = await work.copy("us-east", "Deployment", "shop", "web");
-      return copy === undefined || copy.metadata.uid === metadata.uid ? "us-east has no new copy" : undefined;
-    }, waitMs);
-    await work.untilRuns("shop", "web", { "us-east": 3, "us-west": 3 });
-  });
+  // A key outlives whoever sent it, so it may be worked on at any time.
+  it.each(Object.entries(lyingLists))(
+    "deletes nothing for a key that it is handed while kcp %s",
+    async (_, { effect }) => {
+      const { world, form, work } = await begin();
+      const names = ["carp", "pike"];
+      await work.apply(...aRoom("pond"), ...names.map((each) => aDeployment("pond", each)));
+      for (const each of names) await work.untilRuns("pond", each, { "us-east": 1, "us-west": 1 });
+      const before = await uidsIn(world, work.namespaceOn("pond"));
+      expect(before).toHaveLength(4);
 
-  test("what is deleted leaves nothing behind, neither there nor here", async () => {
-    for (const name of ["one", "two", "three", "four"]) {
-      await work.remove("Deployment", "sea", name);
-      await eventually(
-        async () => ((await work.record("sea", name)) === undefined ? undefined : `there is a record of ${name}`),
-        waitMs,
+      const lists = faults().inject({ match: { verb: "list" }, effect });
+      const sinceMs = Date.now();
+      const workQueue = stage.deployment.outputs[`Tmc-${name}-Core`]?.WorkQueueUrl ?? "";
+      const urls = { work: workQueue, delay: workQueue, deadLetters: workQueue };
+      const keys = names.map((each) =>
+        workloadKey(world.tenantCluster, { type: workTypes.Deployment, namespace: "pond", name: each }),
       );
-    }
-    await work.remove("Deployment", "shop", "web");
-    for (const room of ["shop", "sea"]) await work.untilCleared(room);
-    await untilSettled();
+      await createSqsQueue({ sqs: stage.aws.sqs, urls }).send(keys.map((key) => ({ key, reason: "on-demand" })));
+      await eventually(async () => {
+        const looks = (await readLooks(stage.aws, { stage: name, sinceMs })).filter(
+          ({ reason }) => reason === "on-demand",
+        );
+        // Whatever a look has found: the key is not given up.
+        expect(looks.map(({ outcome }) => outcome)).not.toContain("drop");
+        const seen = new Set(looks.map((look) => look.name));
+        return keys.every((key) => seen.has(key.name)) ? undefined : `looked at ${[...seen].join(", ")}`;
+      }, waitMs);
+      expect(lists.hits).toBeGreaterThan(0);
+      expect(await uidsIn(world, work.namespaceOn("pond"))).toEqual(before);
+
+      lists.remove();
+      await form.resynced(2);
+      for (const each of names) await work.untilRuns("pond", each, { "us-east": 1, "us-west": 1 });
+      expect(await uidsIn(world, work.namespaceOn("pond"))).toEqual(before);
+      await clear(work, "pond", names);
+    },
+  );
+
+  describe("with a relay that watches kcp alone", () => {
+    it("looks again until a Deployment is ready, and then no more", async () => {
+      await stage.redeploy({ "relay.watchClusters": "false" });
+      const { work } = await begin();
+      for (const relay of stage.form.relays()) expect(await relay.metric("tmc_sync_watches")).toBe(0);
+      const sinceMs = Date.now();
+      await work.apply(...aRoom("quay"), aDeployment("quay", "crane", { replicas: 2 }));
+      await work.untilRuns("quay", "crane", { "us-east": 2, "us-west": 2 });
+      await eventually(async () => {
+        const looks = await readLooks(stage.aws, { stage: name, sinceMs });
+        const ofCrane = looks.filter((look) => look.kind === "Workload" && look.name.endsWith("/quay/crane"));
+        const isFound = ofCrane.some(({ reason }) => reason === "check-again");
+        return isFound && ofCrane.at(-1)?.outcome === "settled" ? undefined : JSON.stringify(ofCrane);
+      }, waitMs);
+      // Whatever has happened so far, nothing was given up.
+      expect((await readHealth(stage.aws, stage.deployment)).queues.deadLetters.visible).toBe(0);
+    });
+
+    it("finds with the next resync what has changed on a cluster", async () => {
+      const { world, form, work } = await begin();
+      const east = world.clusterClient("us-east");
+      const there = { type: workTypes.Deployment, namespace: work.namespaceOn("quay"), name: "crane" };
+      await east.patch(there, { type: "merge", body: { spec: { replicas: 7 } } }, { fieldManager: "somebody" });
+      expect(await east.get(there)).toMatchObject({ spec: { replicas: 7 } });
+      await form.resynced(1);
+      expect(await east.get(there)).toMatchObject({ spec: { replicas: 2 } });
+      await work.untilRuns("quay", "crane", { "us-east": 2, "us-west": 2 });
+      await clear(work, "quay", ["crane"]);
+    });
   });
 });

@@ -1,6 +1,6 @@
-import { GetFunctionConfigurationCommand, InvokeCommand } from "@aws-sdk/client-lambda";
+import { GetFunctionConfigurationCommand } from "@aws-sdk/client-lambda";
 import { GetSecretValueCommand, PutSecretValueCommand, SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { accountNamespace, type ServiceRole, serviceAccounts } from "../../lib/api/export-access.ts";
 import { exportName, exportWorkspace } from "../../lib/api/group.ts";
 import { readEndpointUrls } from "../../lib/kcp/endpoint-slice.ts";
@@ -11,8 +11,10 @@ import { parseKubeconfig } from "../../lib/kube/kubeconfig.ts";
 import { clusterFinalizer } from "../../lib/registration/reconcile.ts";
 import { eventually } from "../support/eventually.ts";
 import { type AwsClients, createAwsClients } from "./aws-clients.ts";
+import { callFunction } from "./call-function.ts";
 import { createCdk } from "./cdk.ts";
 import { createDeployedForm, type DeployedForm, readHealth } from "./deployed-form.ts";
+import { tellOfFailures } from "./deployed-stage.ts";
 import { type DeployedApp, deployApp } from "./deployment.ts";
 import { type AwsEndpoint, clientConfig } from "./endpoint.ts";
 import { killFunctions } from "./function-processes.ts";
@@ -98,14 +100,7 @@ describe.skipIf(!endpoint.own)("a deployment for all tenants of an export", { ti
     aws?.[Symbol.dispose]();
     await world?.stop();
   }, 120_000);
-  afterEach(async ({ task }) => {
-    if (task.result?.state !== "fail" || form === undefined) return;
-    for (const relay of form.relays()) {
-      process.stderr.write(`${(await relay.output()).split("\n").slice(-10).join("\n")}\n`);
-    }
-    const health = await readHealth(aws, app).catch((error: unknown) => String(error));
-    process.stderr.write(`${JSON.stringify(health)}\n`);
-  });
+  tellOfFailures(() => (form === undefined ? undefined : { form, aws, deployment: app }));
 
   it("lets the relay read its own kubeconfig alone, and functions theirs", async () => {
     const { functions } = app.names;
@@ -186,7 +181,7 @@ describe.skipIf(!endpoint.own)("a deployment for all tenants of an export", { ti
       [...teams.values()].map(async ({ tenant }) => [...(await tenant.clusters()), ...(await tenant.placements())]),
     );
     const keys = left.flat().length;
-    expect(await invoke(aws, app.names.functions.resync)).toEqual({ keys, sent: keys });
+    expect(await callFunction(aws, app.names.functions.resync)).toEqual({ keys, sent: keys });
     expect(counts.map((count) => count())).toEqual([0, 0]);
     expect(countOfBees()).toBeGreaterThan(0);
     expect(await readHealth(aws, app)).toMatchObject({ ok: true, clusters: { ready: 2, total: 2 } });
@@ -297,10 +292,4 @@ async function readableBy(
 
 async function readSecret(client: SecretsManagerClient, SecretId: string): Promise<string> {
   return (await client.send(new GetSecretValueCommand({ SecretId }))).SecretString ?? "";
-}
-
-/** Calls a function, and answers what it does. */
-async function invoke({ lambda }: AwsClients, FunctionName: string): Promise<unknown> {
-  const { Payload = new Uint8Array() } = await lambda.send(new InvokeCommand({ FunctionName }));
-  return JSON.parse(Buffer.from(Payload).toString("utf8"));
 }

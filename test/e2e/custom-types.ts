@@ -25,7 +25,7 @@ import { definitionAnnotation } from "../../lib/sync/type-definition.ts";
 import { tmc } from "../lib/cli/support.ts";
 import { eventually } from "../support/eventually.ts";
 import { type ControllerProcess, startController } from "./controller-process.ts";
-import type { Setting } from "./engine.ts";
+import type { Setting } from "./stage.ts";
 import { type Tenant, tenantOf } from "./tenant.ts";
 import { type ClusterName, clusterNames, type Parts } from "./world.ts";
 

@@ -3,12 +3,9 @@ import { expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
 import { eventually } from "../support/eventually.ts";
-import type { ControllerForm } from "./controller-form.ts";
+import type { Stage } from "./stage.ts";
 import { chosenBy, decisionOn, isDecided, readyOf, type Tenant } from "./tenant.ts";
-import { clusterNames, type World } from "./world.ts";
-
-/** What a case works with. */
-export type Stage = Readonly<{ world: World; tenant: Tenant; form: ControllerForm }>;
+import { clusterNames } from "./world.ts";
 
 /** A placement that may run in either region. */
 export const bothRegions = {

@@ -1,77 +1,32 @@
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { customResourceDefinition } from "../../lib/api/crd.ts";
 import { kinds } from "../../lib/api/kinds.ts";
 import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
 import { faultOf } from "../../lib/kube/errors.ts";
 import { eventually } from "../support/eventually.ts";
-import type { ControllerForm } from "./controller-form.ts";
-import { type ControllerProcess, runRefused, startController } from "./controller-process.ts";
+import { runRefused } from "./controller-process.ts";
 import { bothRegions, distinct, engineCases, versions } from "./engine-cases.ts";
-import { chosenBy, readyOf, type Tenant, tenantOf } from "./tenant.ts";
-import { clusterNames, furnish, type Parts, tenantWorkspace, type World } from "./world.ts";
-
-/** Where the cases run, and how long they may take there. */
-export type Setting = Readonly<{ kind: "embedded" | "real"; testMs: number; waitMs: number; startMs: number }>;
+import { useProcessStage } from "./process-stage.ts";
+import type { Setting } from "./stage.ts";
+import { chosenBy, readyOf, tenantOf } from "./tenant.ts";
+import { clusterNames, type Parts, tenantWorkspace } from "./world.ts";
 
 const crds = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
 
 /** Holds the whole engine to its promises: the real command against a kcp and clusters that die in the middle of it. */
-export function engineScenario({ kind, testMs, waitMs, startMs }: Setting, startParts: () => Promise<Parts>): void {
+export function engineScenario(setting: Setting, startParts: () => Promise<Parts>): void {
+  const { kind, testMs, waitMs } = setting;
   describe(`the engine on ${kind} parts`, { timeout: testMs }, () => {
-    let world: World;
-    let tenant: Tenant;
-    let main: ControllerProcess | undefined;
-    const started: ControllerProcess[] = [];
+    const stage = useProcessStage(setting, { startParts, flags: ["--resync-period=30s"] });
+    const { start, startBy, running } = stage;
 
-    /** Starts a controller by the documented line, with the flags that a case changes behind it. */
-    const start = async (...more: readonly string[]): Promise<ControllerProcess> => {
-      const clusters = clusterNames.map((name) => `${name}=${world.clusterKubeconfigs[name]}`).join(",");
-      const controller = await startController(world.folder, [
-        `--kcp-kubeconfig=${world.kcpKubeconfig}`,
-        `--workspace=${tenantWorkspace}`,
-        `--cluster-kubeconfigs=${clusters}`,
-        "--resync-period=30s",
-        "--worker-count=5",
-        "--heartbeat-interval=1s",
-        ...more,
-      ]);
-      started.push(controller);
-      return controller;
-    };
-    /** The controller that runs through the cases; a new one where a case has ended it. */
-    const running = async (): Promise<ControllerProcess> => {
-      if (main === undefined || main.ended() !== undefined) main = await start();
-      await main.untilReady(waitMs);
-      return main;
-    };
-    const processForm: ControllerForm = {
-      running: async () => void (await running()),
-      kill: async () => main?.kill(),
-      isReady: async () => (await main?.ask("/readyz"))?.status === 200,
-      unevenBy: 0,
-    };
-
-    beforeAll(async () => {
-      world = await furnish(await startParts());
-      tenant = tenantOf(world.tenant, waitMs);
-    }, startMs);
-    afterAll(async () => {
-      await Promise.all(started.map((each) => each.kill()));
-      await world?.stop();
-    }, startMs);
-    afterEach(async ({ task }) => {
-      if (task.result?.state !== "fail") return;
-      for (const each of started.filter((one) => one.ended() === undefined)) {
-        process.stderr.write(`${(await each.output()).split("\n").slice(-25).join("\n")}\n`);
-      }
-    });
-
-    engineCases(() => ({ world, tenant, form: processForm }), waitMs);
+    engineCases(() => stage, waitMs);
 
     it("waits for a kcp that is away, and is told to stop waiting", async () => {
+      const { world } = stage;
       const controller = await running();
       await world.parts.kcp.kill();
       await eventually(async () => {
@@ -92,6 +47,7 @@ export function engineScenario({ kind, testMs, waitMs, startMs }: Setting, start
     });
 
     it("lets two controllers work at once without a change of what either has said", async () => {
+      const { tenant } = stage;
       const one = await running();
       const [placements, clusters] = [await tenant.placements(), await tenant.clusters()];
       const probesOfOne = await one.metric("tmc_probe_total");
@@ -143,6 +99,7 @@ export function engineScenario({ kind, testMs, waitMs, startMs }: Setting, start
     });
 
     it("ends at once at the second SIGTERM, whatever is under way", async () => {
+      const { world } = stage;
       const controller = await running();
       for (const name of clusterNames) world.parts.clusters[name].freeze();
       try {
@@ -164,6 +121,7 @@ export function engineScenario({ kind, testMs, waitMs, startMs }: Setting, start
     });
 
     it("refuses what it cannot work with in one clear line", async () => {
+      const { world } = stage;
       const noYaml = join(world.folder, "no-yaml");
       await writeFile(noYaml, "{ this is: [no kubeconfig");
       const busy = createServer();
@@ -222,6 +180,7 @@ export function engineScenario({ kind, testMs, waitMs, startMs }: Setting, start
     });
 
     it("takes a plain Kubernetes cluster with our kinds as its hub", async () => {
+      const { world } = stage;
       const client = world.clusterClient("us-east");
       for (const each of kinds) await client.create({ type: crds }, customResourceDefinition(each));
       await eventually(async () => {
@@ -235,13 +194,12 @@ export function engineScenario({ kind, testMs, waitMs, startMs }: Setting, start
         return undefined;
       }, waitMs);
       const hub = tenantOf(client, waitMs);
-      const controller = await startController(world.folder, [
+      const controller = await startBy([
         `--kcp-kubeconfig=${world.clusterKubeconfigs["us-east"]}`,
         "--hub=kubernetes",
         `--cluster-kubeconfigs=us-west=${world.clusterKubeconfigs["us-west"]}`,
         "--heartbeat-interval=1s",
       ]);
-      started.push(controller);
       await hub.register("us-west", { location: "us-west-2" });
       await hub.place("web");
       await hub.untilCluster("us-west", "True ClusterReady");

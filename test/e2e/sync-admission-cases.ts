@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { eventually } from "../support/eventually.ts";
-import type { MoreCases } from "./sync.ts";
-import { aDeployment, aRoom, tenantWork, workTypes } from "./tenant-work.ts";
+import type { SyncBench } from "./sync-bench.ts";
+import { aDeployment, aRoom, clear, workTypes } from "./tenant-work.ts";
 
 const policies = { group: "admissionregistration.k8s.io", version: "v1", plural: "validatingadmissionpolicies" };
 const bindings = { ...policies, plural: "validatingadmissionpolicybindings" };
@@ -36,11 +36,9 @@ const binding: KubeObject = {
 };
 
 /** What a cluster's own rules refuse; only a real one has such rules. */
-export function syncAdmissionCases({ stage, waitMs }: MoreCases): void {
+export function syncAdmissionCases({ begin, waitMs }: SyncBench): void {
   it("says what the policies of a cluster refuse, and goes on when the workload is put right", async () => {
-    const { world, form } = stage();
-    await form.running();
-    const work = tenantWork(world, waitMs);
+    const { world, work } = await begin();
     const east = world.clusterClient("us-east");
     await east.create({ type: policies }, policy);
     await east.create({ type: bindings }, binding);
@@ -82,8 +80,6 @@ export function syncAdmissionCases({ stage, waitMs }: MoreCases): void {
     await east.delete({ type: quotas, namespace, name: "one-ship" });
     await work.apply(aDeployment("port", "second", { replicas: 2 }));
     await work.untilRuns("port", "second", { "us-east": 2, "us-west": 2 });
-    for (const name of ["ship", "second"]) await work.remove("Deployment", "port", name);
-    await work.untilCleared("port");
-    await work.remove("WorkloadPlacement", undefined, "port");
+    await clear(work, "port", ["ship", "second"]);
   });
 }

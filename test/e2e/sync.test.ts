@@ -10,8 +10,8 @@ syncScenario(
     parts = await startEmbeddedParts();
     return parts;
   },
-  (context) =>
-    syncStartCases(context, () => {
+  (bench) =>
+    syncStartCases(bench, () => {
       if (parts === undefined) throw new Error("the parts have not started");
       return parts.kcpFaults;
     }),

@@ -226,6 +226,31 @@ export function aRoom(name: string, spec: object = { strategy: "Spread" }): read
   ];
 }
 
+/** Deletes Deployments and their placement, and waits until nothing is left of them. */
+export async function clear(work: TenantWork, room: string, names: readonly string[]): Promise<void> {
+  for (const name of names) await work.remove("Deployment", room, name);
+  await work.untilCleared(room);
+  await work.remove("WorkloadPlacement", undefined, room);
+}
+
+/** The image that a Deployment runs. */
+export function imageOf(deployment: Deployment | undefined): string | undefined {
+  return deployment?.spec.template.spec.containers[0]?.image;
+}
+
+/** `us-east/web uid` of every Deployment in a namespace of the clusters. */
+export async function uidsIn(world: World, namespace: string): Promise<readonly string[]> {
+  const lists = await Promise.all(
+    clusterNames.map(async (cluster) => {
+      const { items } = await world
+        .clusterClient(cluster)
+        .listAll<KubeObject>({ type: workTypes.Deployment, namespace });
+      return items.map(({ metadata }) => `${cluster}/${metadata.name ?? ""} ${metadata.uid ?? ""}`);
+    }),
+  );
+  return lists.flat().toSorted();
+}
+
 /** The answer; undefined when there is no such object. */
 export async function present<T>(answer: Promise<T>): Promise<T | undefined> {
   try {

@@ -22,7 +22,7 @@ import { createRelayService } from "../../lib/relay/service.ts";
 import { tmc } from "../lib/cli/support.ts";
 import { eventually } from "../support/eventually.ts";
 import { type ControllerProcess, startController } from "./controller-process.ts";
-import type { Setting } from "./engine.ts";
+import type { Setting } from "./stage.ts";
 import { type Tenant, tenantOf } from "./tenant.ts";
 import type { Parts } from "./world.ts";
 

@@ -6,7 +6,7 @@ import { birthAnnotation } from "../../lib/sync/birth-mark.ts";
 import { syncedLabel } from "../../lib/sync/owner-mark.ts";
 import { eventually } from "../support/eventually.ts";
 import { type ControllerProcess, startController } from "./controller-process.ts";
-import type { Setting } from "./engine.ts";
+import type { Setting } from "./stage.ts";
 import { type Tenant, tenantOf } from "./tenant.ts";
 import { clusterNames, furnish, type Parts, tenantWorkspace, type World } from "./world.ts";
 

@@ -77,6 +77,16 @@ describe("a fault", () => {
     expect((await core.call("GET", `${maps}/a`)).body).toMatchObject({ data: { a: "new" } });
   });
 
+  it("answers reads from the oldest state that it remembers, however much older they are to be", async () => {
+    const core = createTestCore();
+    await create(core, "a");
+    core.store.compact();
+    await create(core, "b");
+    core.faults.inject({ effect: { kind: "stale-read", revisionsBack: 1_000_000 } });
+    expect((await core.call("GET", maps)).body).toMatchObject({ items: [{ metadata: { name: "a" } }] });
+    expect((await core.call("GET", `${maps}/b`)).status).toBe(404);
+  });
+
   it("says that a version is too old, to watches and to lists that name one", async () => {
     const core = createTestCore();
     core.faults.inject({ effect: { kind: "expired" } });

@@ -92,6 +92,12 @@ describe("reading", () => {
     await expect(calls[what]?.()).rejects.toMatchObject({ fault: "unreachable" });
     injection.remove();
   });
+
+  test.each(Object.keys(calls))("a version that the hub has forgotten is trouble that may pass: %s", async (what) => {
+    const injection = refuseAll(410);
+    await expect(calls[what]?.()).rejects.toMatchObject({ fault: "unreachable" });
+    injection.remove();
+  });
 });
 
 describe("a list", () => {
