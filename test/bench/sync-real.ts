@@ -7,7 +7,7 @@ import { prepareKcp, type RealTarget, startTogether } from "./real-servers.ts";
 import type { BenchReport } from "./report.ts";
 import type { Settings } from "./settings.ts";
 import { measureMany, measureManyByHand, measureSingles, writers } from "./sync/measure.ts";
-import { measureRestart } from "./sync/restart.ts";
+import { measureRestart, untilTold } from "./sync/restart.ts";
 import {
   begin,
   furnish,
@@ -59,12 +59,14 @@ export async function benchSyncReal({ synced: { singles, burst } }: Settings): P
     await measureSingles(session, process, { prefix: "warm", count: 5 });
     await measureManyByHand(session, "warm-hand-many", writers);
     await measureMany(session, process, { prefix: "warm-many", count: writers });
-    return {
+    const all = {
       singles: await measureSingles(session, process, { prefix: "one", count: singles }),
       byHand: await measureManyByHand(session, "hand-burst", burst),
       burst: await measureMany(session, process, { prefix: "burst", count: burst }),
       usage: await process.usage(),
     };
+    await untilTold();
+    return all;
   })();
   const restart = await measureRestart(session, "restart");
   const { rssMb, peakRssMb, cpuMs } = measured.usage;

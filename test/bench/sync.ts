@@ -8,7 +8,7 @@ import {
   measureSingles,
   writers,
 } from "./sync/measure.ts";
-import { measureRestart } from "./sync/restart.ts";
+import { measureRestart, untilTold } from "./sync/restart.ts";
 import {
   begin,
   furnish,
@@ -52,7 +52,7 @@ export async function benchSync({ synced: { singles, burst, many, crowd } }: Set
     await measureManyByHand(session, "warm-hand-many", writers);
     await measureMany(session, controller, { prefix: "warm-many", count: writers });
     await measureCrowd(session, controller, { prefix: "warm-crowd", count: clusterNames.length });
-    return {
+    const all = {
       singles: await measureSingles(session, controller, { prefix: "one", count: singles }),
       byHand: await measureManyByHand(session, "hand-burst", burst),
       burst: await measureMany(session, controller, { prefix: "burst", count: burst }),
@@ -60,6 +60,8 @@ export async function benchSync({ synced: { singles, burst, many, crowd } }: Set
       many: await measureCrowd(session, controller, { prefix: "crowd", count: many }),
       rest: await measureCrowd(session, controller, { prefix: "rest", count: crowd - many }),
     };
+    await untilTold();
+    return all;
   })();
   const restart = await measureRestart(session, "restart");
   return {
