@@ -24,8 +24,13 @@ import { writeReport } from "./write-report.ts";
 export function syncReconciler(tools: SyncTools): Work<WorkloadKey> {
   const { workloads, clock, settings, onCopy, pace, rush } = tools;
   return async ({ key }, signal) => {
+    const restSeconds = rush?.restSeconds(key);
+    if (restSeconds !== undefined) return checkAgain(restSeconds);
     const seen = await observe(tools, key, signal);
-    if (seen === undefined) return settled;
+    if (seen === undefined) {
+      rush?.forget(key);
+      return settled;
+    }
     const guarded = await guard(workloads, seen, signal);
     const isMadeSafe = guarded.workload !== seen.workload || guarded.record !== seen.record;
     const waitSeconds = rush?.waitSeconds(key, { isMadeSafe });

@@ -8,8 +8,15 @@ import type { WorkloadKey } from "../model/key.ts";
  * others need: three hundred at once were all there in half the time when the hub came first. One that comes alone waits for nothing.
  */
 export interface Rush {
+  /**
+   * Says for how many seconds a workload need not be looked at, although something has happened to it: its copies were written in this rush,
+   * and those of others still wait. Undefined when it is to be looked at now.
+   */
+  restSeconds(key: WorkloadKey): number | undefined;
   /** Says for how many more seconds the copies of a workload wait; undefined when they are to be written now. */
   waitSeconds(key: WorkloadKey, look: Readonly<{ isMadeSafe: boolean }>): number | undefined;
+  /** It has gone, and waits for nothing. */
+  forget(key: WorkloadKey): void;
 }
 
 export type RushOptions = Readonly<{
@@ -22,6 +29,8 @@ export type RushOptions = Readonly<{
 const calmMs = 300;
 /** So long a copy waits at most: a rush without end is no rush, but how things are. */
 const mostMs = 3_000;
+/** How soon one that has been written asks again whether others still wait. */
+const restMs = 500;
 /** As many as wait at once; others are put where they belong. */
 const mostWaiting = 10_000;
 
@@ -29,10 +38,26 @@ const mostWaiting = 10_000;
 export function createRush({ clock, isBusy }: RushOptions): Rush {
   /** When each workload that waits was made safe. */
   const waiting = new Map<string, number>();
+  /** When the copies of each that has waited were written. */
+  const written = new Map<string, number>();
   let rushedMs = Number.NEGATIVE_INFINITY;
+  const idOf = ({ cluster, name }: WorkloadKey): string => `${cluster}|${name}`;
   return {
-    waitSeconds: ({ cluster, name }, { isMadeSafe }) => {
-      const id = `${cluster}|${name}`;
+    restSeconds: (key) => {
+      const id = idOf(key);
+      const writtenMs = written.get(id);
+      if (writtenMs === undefined) return undefined;
+      const nowMs = clock.now();
+      if (waiting.size > 0 && nowMs < Math.min(writtenMs, rushedMs + calmMs) + mostMs) return restMs / 1000;
+      written.delete(id);
+      return undefined;
+    },
+    forget: (key) => {
+      waiting.delete(idOf(key));
+      written.delete(idOf(key));
+    },
+    waitSeconds: (key, { isMadeSafe }) => {
+      const id = idOf(key);
       const nowMs = clock.now();
       if (isMadeSafe) {
         if (isBusy()) rushedMs = nowMs;
@@ -41,6 +66,7 @@ export function createRush({ clock, isBusy }: RushOptions): Rush {
       const sinceMs = waiting.get(id);
       const calmInMs = rushedMs + calmMs - nowMs;
       if (sinceMs !== undefined && calmInMs > 0 && nowMs < sinceMs + mostMs) return calmInMs / 1000;
+      if (sinceMs !== undefined && sinceMs !== nowMs) written.set(id, nowMs);
       waiting.delete(id);
       return undefined;
     },

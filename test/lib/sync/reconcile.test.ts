@@ -68,7 +68,11 @@ describe("a workload that a placement selects", () => {
   it("lets others be made safe first in a rush", async () => {
     world.place("shop", ["east"]);
     world.apply("web");
-    world.rush = { waitSeconds: (_key, { isMadeSafe }) => (isMadeSafe ? 0.3 : undefined) };
+    world.rush = {
+      restSeconds: () => undefined,
+      waitSeconds: (_key, { isMadeSafe }) => (isMadeSafe ? 0.3 : undefined),
+      forget: () => {},
+    };
     expect(await world.reconcile("web")).toEqual(checkAgain(0.3));
     expect([world.record("web")?.spec.clusters, has("web")]).toEqual([["east"], ""]);
     await world.reconcile("web");

@@ -13,8 +13,9 @@ beforeEach(() => {
   rush = createRush({ clock, isBusy: () => isBusy });
 });
 
-const look = (name: string, isMadeSafe: boolean): number | undefined =>
-  rush.waitSeconds(workloadKey("tenant", { type: deployments, namespace: "shop", name }), { isMadeSafe });
+const keyOf = (name: string) => workloadKey("tenant", { type: deployments, namespace: "shop", name });
+const look = (name: string, isMadeSafe: boolean): number | undefined => rush.waitSeconds(keyOf(name), { isMadeSafe });
+const rest = (name: string): number | undefined => rush.restSeconds(keyOf(name));
 
 describe("copies of a workload", () => {
   it("are written at once where little is to be done", () => {
@@ -54,5 +55,39 @@ describe("copies of a workload", () => {
     expect(look("first", false)).toBe(0.3);
     clock.advance(100);
     expect(look("first", false)).toBeUndefined();
+  });
+});
+
+describe("a workload", () => {
+  /** Two of a rush, of which one has been written. */
+  const writeOne = (): void => {
+    look("one", true);
+    look("two", true);
+    clock.advance(300);
+    look("one", false);
+  };
+
+  it("that was written in a rush is not looked at while others wait", () => {
+    writeOne();
+    expect(rest("one")).toBe(0.5);
+    look("two", false);
+    expect(rest("one")).toBeUndefined();
+  });
+
+  it("is looked at all the same when others have waited for very long", () => {
+    writeOne();
+    clock.advance(3_000);
+    expect(rest("one")).toBeUndefined();
+  });
+
+  it("that has gone is waited for by nobody", () => {
+    writeOne();
+    rush.forget(keyOf("two"));
+    expect(rest("one")).toBeUndefined();
+  });
+
+  it("that was no part of the rush is looked at", () => {
+    writeOne();
+    expect([rest("two"), rest("other")]).toEqual([undefined, undefined]);
   });
 });
