@@ -82,6 +82,12 @@ const innocent: Record<string, readonly Row[]> = {
     { by: relay, home: "home", does: "watch", to: "workloadplacements", second: 150 },
   ],
   "reads beside the export": [{ ...ours, does: "get", to: "apiexports/tmc.kcp.io", in: "home" }],
+  "an Event beside the export, and one for a tenant who has made something": [
+    ...antsMake,
+    { ...ours, does: "create", to: "default|events", in: "home", code: 201 },
+    { ...ours, does: "patch", to: "default|events/tmc.kcp.io.1f2e", in: "home" },
+    { ...ours, does: "patch", to: "default|events/east.1f2e", in: "aaaa" },
+  ],
   "a tenant in his own workspace": [{ by: "bees", does: "delete", to: "workloadplacements/web", in: "bbbb" }],
   "tenants and others who are refused": [
     { by: "ants", does: "get", to: "workloadplacements/hive", in: "bbbb", code: 403 },
@@ -158,7 +164,7 @@ const guilty: Record<string, Readonly<{ rows: readonly Row[]; finding: string }>
   },
   "a write beside the export": {
     rows: [{ ...ours, does: "patch", to: "apiexports/tmc.kcp.io", in: "home" }],
-    finding: `${worker} patch apiexports/tmc.kcp.io in home: 200: nothing is written beside the export`,
+    finding: `${worker} patch apiexports/tmc.kcp.io in home: 200: nothing but Events is written beside the export`,
   },
   "a relay that reads a single object": {
     rows: [...antsMake, { by: relay, home: "home", does: "get", to: "workloadplacements/web", in: "aaaa", code: 403 }],

@@ -49,7 +49,9 @@ function wrongOfOurs(request: AuditedRequest, who: Who, made: ReadonlyMap<string
   const { cluster, verb, atMs, name } = request;
   if (isOf(request, who.relay) && !looks.has(verb)) return "the relay only lists and watches";
   if (cluster === undefined) return looks.has(verb) ? undefined : "it names no logical cluster";
-  if (cluster === who.provider) return reads.has(verb) ? undefined : "nothing is written beside the export";
+  if (cluster === who.provider) {
+    return reads.has(verb) || isTold(request) ? undefined : "nothing but Events is written beside the export";
+  }
   const owner = who.tenants.get(cluster);
   if (owner === undefined) return "no tenant is there";
   if (who.rests?.some((rest) => rest.cluster === cluster && rest.fromMs <= atMs && atMs <= rest.toMs) === true) {
@@ -84,9 +86,14 @@ function madeByTenants(requests: readonly AuditedRequest[], { tenants }: Who): R
   return made;
 }
 
-/** Where an object is; of a request that names none, the workspace. */
-const placeOf = ({ cluster = "", resource, namespace, name }: AuditedRequest): string =>
-  name === undefined ? cluster : [cluster, resource, namespace, name].join(" ");
+/** Whether it tells people something. Nobody makes an Event but whoever tells it. */
+const isTold = ({ resource }: AuditedRequest): boolean => resource === "events";
+
+/** Where an object is; of a request that names none, and of an Event, the workspace. */
+function placeOf(request: AuditedRequest): string {
+  const { cluster = "", resource, namespace, name } = request;
+  return name === undefined || isTold(request) ? cluster : [cluster, resource, namespace, name].join(" ");
+}
 
 function format({ user, verb, resource, namespace, name, cluster, code }: AuditedRequest): string {
   const object = [resource, namespace, name].filter((part) => part !== undefined).join("/");
