@@ -6,7 +6,7 @@ import { findBinaries } from "./find-binaries.ts";
 import { prepareKcp, type RealTarget, startTogether } from "./real-servers.ts";
 import type { BenchReport } from "./report.ts";
 import type { Settings } from "./settings.ts";
-import { measureMany, measureManyByHand, measureSingles, writers } from "./sync/measure.ts";
+import { measureMany, measureManyByHand, measureSingles, warmUp, writers } from "./sync/measure.ts";
 import { measureRestart, untilTold } from "./sync/restart.ts";
 import {
   begin,
@@ -56,9 +56,7 @@ export async function benchSyncReal({ synced: { singles, burst } }: Settings): P
     await using process = await startController(world);
     await begin(process, world);
     await untilPlaced(session);
-    await measureSingles(session, process, { prefix: "warm", count: 5 });
-    await measureManyByHand(session, "warm-hand-many", writers);
-    await measureMany(session, process, { prefix: "warm-many", count: writers });
+    await warmUp(session, process);
     const all = {
       singles: await measureSingles(session, process, { prefix: "one", count: singles }),
       byHand: await measureManyByHand(session, "hand-burst", burst),

@@ -6,6 +6,7 @@ import {
   measureMany,
   measureManyByHand,
   measureSingles,
+  warmUp,
   writers,
 } from "./sync/measure.ts";
 import { measureRestart, untilTold } from "./sync/restart.ts";
@@ -47,10 +48,7 @@ export async function benchSync({ synced: { singles, burst, many, crowd } }: Set
     await using controller = await startController(world);
     await begin(controller, world);
     await untilPlaced(session);
-    // All ways once before it counts.
-    await measureSingles(session, controller, { prefix: "warm", count: 5 });
-    await measureManyByHand(session, "warm-hand-many", writers);
-    await measureMany(session, controller, { prefix: "warm-many", count: writers });
+    await warmUp(session, controller);
     await measureCrowd(session, controller, { prefix: "warm-crowd", count: clusterNames.length });
     const all = {
       singles: await measureSingles(session, controller, { prefix: "one", count: singles }),

@@ -68,6 +68,13 @@ export async function measureSingles(
   return { exists, ready, image, writes: writesSince(before, await world.writes()) };
 }
 
+/** Goes all ways once before it counts. */
+export async function warmUp(session: SyncSession, controller: ControllerProcess): Promise<void> {
+  await measureSingles(session, controller, { prefix: "warm", count: 5 });
+  await measureManyByHand(session, "warm-hand-many", writers);
+  await measureMany(session, controller, { prefix: "warm-many", count: writers });
+}
+
 export type Many = Readonly<{
   count: number;
   /** Until all are on their clusters, as these show them. */
