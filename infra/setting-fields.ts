@@ -166,7 +166,7 @@ export const settingFields = {
     secretBeside(/^tmc\//),
   ),
   "relay.watchClusters": field(
-    "whether the relay watches tenants' clusters too, so that what becomes of workloads there is known at once; it then finds their credentials as functions do",
+    "whether the relay watches tenants' clusters too, so that what becomes of workloads there, and what is born there, is known at once; it then finds their credentials as functions do",
     "true or false",
     false,
     yesOrNo,

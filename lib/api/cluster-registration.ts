@@ -4,6 +4,11 @@ import { defineKind, type KindOf } from "./kind.ts";
 import { capabilityType, objectName } from "./names.ts";
 import { choice, flag, list, listMap, object, required, set, text, textMap, time, whole } from "./schema.ts";
 
+/** As many ends as are noted down; more at once are never let go without somebody's word. */
+export const mostEnded = 1_000;
+/** As many refusals as are noted down: a few are told, and one more is no other news. */
+export const mostRefused = 64;
+
 const capability = object("One thing that the cluster can offer.", {
   type: required(capabilityType("What it is, for example compute, storage, networking or gpu.")),
   available: flag("Whether the cluster offers it; false wins over what TMC detects.", { default: true }),
@@ -94,6 +99,27 @@ const connectedApi = object("What was seen of one APIBinding.", {
   error: text("Why it is not bound, or cannot be seen.", { maxLength: 1024 }),
 });
 
+const workloadName = required(text("The object: its type, namespace and name.", { minLength: 1, maxLength: 1024 }));
+
+const upsyncJournal = object("What TMC notes down of objects that were born on the cluster.", {
+  ended: listMap(
+    "Objects that were removed from the workspace in the last minutes because the cluster said that they had gone.",
+    "name",
+    object("One object.", { name: workloadName, time: required(time("When.")) }),
+    { maxItems: mostEnded },
+  ),
+  refused: listMap(
+    "Objects that the workspace refuses.",
+    "name",
+    object("One object.", {
+      name: workloadName,
+      time: required(time("When it was last offered.")),
+      message: required(text("Why, in the words of the workspace.", { maxLength: 1024 })),
+    }),
+    { maxItems: mostRefused },
+  ),
+});
+
 /** A physical Kubernetes cluster that a tenant lets its work run on. */
 export const clusterRegistration = defineKind({
   group,
@@ -182,6 +208,7 @@ export const clusterRegistration = defineKind({
     consecutiveSuccesses: whole("Good probes in a row while it is not Ready yet.", { minimum: 0 }),
     nextProbeTime: time("While its health is in doubt, nobody needs to try it before this time."),
     credentialsExpire: time("When the credentials in use end, where they say so."),
+    upsync: upsyncJournal,
     told: text("The fingerprint of what placements have last been told of the cluster.", { maxLength: 128 }),
   }),
 });

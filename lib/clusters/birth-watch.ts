@@ -1,22 +1,16 @@
-import { faultOf } from "../kube/errors.ts";
 import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
 import { formatKey, type ObjectKey, type WorkloadKey, workloadKey } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
-import { type CopyAddress, copyOf } from "../sync/fleet.ts";
-import { syncedLabel } from "../sync/owner-mark.ts";
+import type { CopyAddress } from "../sync/fleet.ts";
 import { type TypeId, typeId } from "../sync/workload-kinds.ts";
 import type { Births } from "../upsync/births.ts";
-import { isBorn } from "../upsync/born.ts";
-import { isOptedIn, type OptIn } from "../upsync/opt-in.ts";
-import { portraitOfBorn, printOf } from "../upsync/portrait.ts";
+import type { OptIn } from "../upsync/opt-in.ts";
+import { birthIn, birthSelector, createBirthReader, printIn, traceOfBorn } from "./birth-trace.ts";
 import { type CallRate, defaultCallRate } from "./call-rate.ts";
 import type { ClientFor } from "./cluster-clients.ts";
 import { type ClusterGate, createClusterGate } from "./cluster-gate.ts";
 import { createCopyCache } from "./copy-cache.ts";
 import { type CopyLane, startCopyLane } from "./copy-lane.ts";
 import type { CopyTrouble } from "./copy-watch.ts";
-import { isNamedNotFound } from "./fleet-refusal.ts";
 import { createSites } from "./fleet-sites.ts";
 
 export type BirthWatchesOptions = Readonly<{
@@ -45,9 +39,6 @@ export interface BirthWatches extends Births {
 type Lane = Readonly<{ lane: CopyLane; rules: string }>;
 type Site = Readonly<{ gate: ClusterGate; lanes: Map<TypeId, Lane> }>;
 
-/** Everything that carries our label is a copy, and those are watched by others. */
-const labelSelector = `!${syncedLabel}`;
-
 /**
  * Creates watches that watch nothing yet.
  *
@@ -72,7 +63,7 @@ export function createBirthWatches(options: BirthWatchesOptions): BirthWatches {
       apiVersion,
       kind,
       metadataOnly: false,
-      labelSelector,
+      labelSelector: birthSelector,
       trace: (object) => traceOfBorn(object, optIn),
       open: (signal) => clientFor(registration, signal),
       gate,
@@ -93,20 +84,10 @@ export function createBirthWatches(options: BirthWatchesOptions): BirthWatches {
   const laneAt = ({ cluster, at }: CopyAddress): CopyLane | undefined =>
     sites.get(formatKey(cluster))?.lanes.get(typeId(at.type))?.lane;
   const lanes = (): readonly Lane[] => [...sites.values()].flatMap((site) => [...site.lanes.values()]);
-  const read = ({ cluster, at }: CopyAddress, signal: AbortSignal): Promise<KubeObject | undefined> =>
-    onSite(cluster, signal, async ({ client }) => {
-      try {
-        return await client.get<KubeObject>(at, { signal });
-      } catch (error) {
-        if (isNamedNotFound(error, at.name)) return undefined;
-        if (faultOf(error) !== "not-found") throw error;
-        // A type that is not served, a proxy, another server: none of them says anything about this object.
-        const words = error instanceof Error ? error.message : "not found";
-        throw new ControllerError("unreachable", words, { cause: error });
-      }
-    });
+  const read = createBirthReader(onSite);
 
   return {
+    isTelling: true,
     want: (registration, optIns) => {
       const id = formatKey(registration);
       const site = sites.get(id) ?? { gate: createClusterGate({ clock, random }), lanes: new Map<TypeId, Lane>() };
@@ -137,24 +118,18 @@ export function createBirthWatches(options: BirthWatchesOptions): BirthWatches {
     ask: async (address, optIn, signal) => {
       const take = laneAt(address)?.cache.ask(address.at);
       const object = await read(address, signal);
-      if (object === undefined) {
-        take?.(undefined);
-        return { kind: "absent" };
-      }
       const { apiVersion, kind } = optIn.type;
-      const trace = traceOfBorn({ ...object, apiVersion, kind }, optIn);
-      take?.(trace);
-      const print = printIn(trace);
-      if (print === undefined) return { kind: "other", uid: object.metadata.uid ?? "" };
-      return { kind: "born", copy: copyOf(object), print };
+      take?.(object && traceOfBorn({ ...object, apiVersion, kind }, optIn));
+      return birthIn(object, optIn);
     },
     read,
-    all: (registration) => {
+    all: async (registration) => {
       const site = sites.get(formatKey(registration));
       const all = [...(site?.lanes.values() ?? [])];
       if (site === undefined || all.some(({ lane }) => !lane.isFresh)) return undefined;
       return new Map(all.flatMap(({ lane }) => [...lane.cache.uids()]));
     },
+    renew: () => {},
     get size() {
       return lanes().reduce((sum, { lane }) => sum + lane.cache.size, 0);
     },
@@ -171,25 +146,3 @@ export function createBirthWatches(options: BirthWatchesOptions): BirthWatches {
 }
 
 const rulesOf = ({ rules }: OptIn): string => JSON.stringify(rules);
-
-const printIn = ({ print }: KubeObject): string | undefined => (typeof print === "string" ? print : undefined);
-
-/** Takes from an object all that is not kept of it; one without a `print` is not to be made known. */
-function traceOfBorn(object: KubeObject, { rules }: OptIn): KubeObject {
-  const { apiVersion, kind, metadata, status } = object;
-  const { name = "", namespace = "", uid = "", resourceVersion = "", generation, deletionTimestamp, labels } = metadata;
-  const isMeant = isBorn(object) && isOptedIn(rules, { namespace, labels });
-  return {
-    apiVersion,
-    kind,
-    metadata: {
-      name,
-      namespace,
-      uid,
-      resourceVersion,
-      ...(generation === undefined ? {} : { generation }),
-      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
-    },
-    ...(isMeant ? { print: printOf(portraitOfBorn(object)), ...(status === undefined ? {} : { status }) } : {}),
-  };
-}

@@ -2,7 +2,10 @@ import type { KubeClient } from "../kube/client.ts";
 import type { Turn } from "./call-rate.ts";
 
 /** The calls that are made on clusters. */
-export type PacedClient = Pick<KubeClient, "server" | "get" | "create" | "patch" | "delete" | "raw"> &
+export type PacedClient = Pick<
+  KubeClient,
+  "server" | "get" | "list" | "listAll" | "create" | "patch" | "delete" | "raw"
+> &
   Readonly<{ metadata: Pick<KubeClient["metadata"], "get" | "list"> }>;
 
 const forEver = new AbortController().signal;
@@ -19,6 +22,8 @@ export function pacedClient(client: KubeClient, turn: Turn, callSeconds?: number
   return {
     server: client.server,
     get: (address, options) => paced(options, (limited) => client.get(address, limited)),
+    list: (collection, options) => paced(options, (limited) => client.list(collection, limited)),
+    listAll: (collection, options) => paced(options, (limited) => client.listAll(collection, limited)),
     create: (collection, object, options) => paced(options, (limited) => client.create(collection, object, limited)),
     patch: (address, patch, options) => paced(options, (limited) => client.patch(address, patch, limited)),
     delete: (address, options) => paced(options, (limited) => client.delete(address, limited)),

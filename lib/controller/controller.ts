@@ -28,6 +28,7 @@ import { createMemoryQueue, type MemoryQueue } from "../queue/memory-queue.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate.ts";
 import type { Work, WorkQueue } from "../queue/work-queue.ts";
+import { bothHear } from "../relay/birth-attention.ts";
 import type { Relay } from "../relay/relay.ts";
 import { createTerritory, type TerritoryChoice } from "../relay/territory.ts";
 import type { WorkloadType } from "../sync/hub.ts";
@@ -169,16 +170,19 @@ export function createSharingController(options: ControllerOptions, shared: Shar
   return assemble(options, ({ client, onWrite, onEvent, ...tools }) => {
     const hub = createFreshHub({ client, onWrite });
     const workloads = tools.workloads?.freshHub();
-    const onBatch = (): void => {
-      hub.beginBatch();
-      workloads?.beginBatch();
-    };
     return {
       queue: shared,
       hub,
       workloads,
       dealsFromCache: false,
-      run: (work, runOptions) => shared.run(work, { ...runOptions, onBatch, onEvent }),
+      run: (work, runOptions) => {
+        const onBatch = (): void => {
+          hub.beginBatch();
+          workloads?.beginBatch();
+          runOptions.onBatch();
+        };
+        return shared.run(work, { ...runOptions, onBatch, onEvent });
+      },
       onListed: () => {},
     };
   }).controller;
@@ -196,6 +200,14 @@ type Tools = Readonly<{
   workloads: ControllerWorkloads | undefined;
 }>;
 
+type RunOptions = Readonly<{
+  workers: number;
+  signal: AbortSignal;
+  graceSeconds: number;
+  /** Called when keys have come from others, and before the first of them is worked on. */
+  onBatch: () => void;
+}>;
+
 /** In which the two kinds of controllers differ. */
 type Engine = Readonly<{
   queue: WorkQueue;
@@ -204,7 +216,7 @@ type Engine = Readonly<{
   workloads: TellingWorkloadHub | undefined;
   /** Whether what the relay has seen is as new as what the queue tells. */
   dealsFromCache: boolean;
-  run: (work: Work, options: Readonly<{ workers: number; signal: AbortSignal; graceSeconds: number }>) => Promise<void>;
+  run: (work: Work, options: RunOptions) => Promise<void>;
   /** Everything has been listed once. */
   onListed: () => void;
   /** Whether many keys are worked on or wait. @default it cannot be known */
@@ -308,13 +320,12 @@ function assemble(
             queue,
             isBusy: engine.isBusy,
             settings: settings.syncSettings,
-            // Others who work on the queue would not know of what is born: they watch no clusters for it.
-            upsync: dealsFromCache
-              ? {
-                  born: engine.workloads,
-                  isListed: (cluster) => cache.isListed(cluster) && workloads.cache.isListed(cluster),
-                }
-              : undefined,
+            upsync: {
+              born: engine.workloads,
+              // Who reads fresh need not have seen anything.
+              isListed: (cluster) => !dealsFromCache || (cache.isListed(cluster) && workloads.cache.isListed(cluster)),
+              isShared: !dealsFromCache,
+            },
             relistSeconds,
             clock,
             random,
@@ -362,7 +373,7 @@ function assemble(
       followClusters: sources.followClusters,
       clock,
       random,
-      listener: observed.listener,
+      listener: syncParts?.births === undefined ? observed.listener : bothHear(observed.listener, syncParts.births),
       slim,
       workloads: workloads?.relayed,
       relistSeconds,
@@ -385,7 +396,8 @@ function assemble(
       }),
     ];
     const drain = new AbortController();
-    const worked = runWork(work, { workers, signal: drain.signal, graceSeconds: drainSeconds });
+    const onBatch = (): void => syncParts?.beginBatch();
+    const worked = runWork(work, { workers, signal: drain.signal, graceSeconds: drainSeconds, onBatch });
     relay.start();
     for (const round of rounds) round.start();
     void relay.whenListed().then(onListed);

@@ -21,6 +21,7 @@ import { createRegistrationWorld } from "../registration/world.ts";
 import { createWorkloadFanOut } from "../sync/fan-out.ts";
 import type { WorkloadHub } from "../sync/hub.ts";
 import type { AttendRegistration } from "../upsync/attend.ts";
+import { createConcernedByHome } from "../upsync/concerned.ts";
 import type { ControllerSettings } from "./settings.ts";
 
 export type ReconcilersOptions = Readonly<{
@@ -82,6 +83,7 @@ export function createReconcilers(options: ReconcilersOptions): Work {
       mayConcern: (placement, { before, after }) =>
         mayConcern(placement, before && factsOf(before), after && factsOf(after)),
       workloadsOn: workloads?.onCluster,
+      alsoConcerned: sync && createConcernedByHome(sync.workloads),
       onEvent,
       tell,
       onProbe: (_key, { outcome: kind, tookMs }) => {
@@ -113,7 +115,7 @@ export function createReconcilers(options: ReconcilersOptions): Work {
   const works: Readonly<Record<ReconciledKind, Work<ObjectKey>>> = {
     ClusterRegistration: async (item, signal) => {
       const next = await registration(item, signal);
-      return sync?.attend === undefined ? next : soonest(next, await sync.attend(item.key, signal));
+      return sync?.attend === undefined ? next : soonest(next, await sync.attend(item, signal));
     },
     WorkloadPlacement: ({ key }, signal) => placement(key, signal),
   };

@@ -11,6 +11,7 @@ import type { ObjectKey, WorkKey } from "../model/key.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { WorkQueue } from "../queue/work-queue.ts";
+import type { BirthAttention } from "../relay/birth-attention.ts";
 import type { WorkloadHub } from "../sync/hub.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { createReportPace } from "../sync/report-pace.ts";
@@ -44,6 +45,10 @@ export type SyncPartsOptions = Readonly<{
 /** What a process has to put workloads on clusters, and to hear what becomes of them there. */
 export interface SyncParts {
   readonly sync: NonNullable<ReconcilersOptions["sync"]>;
+  /** Hears of registrations, where their clusters are watched for births by that alone. */
+  readonly births: BirthAttention | undefined;
+  /** Forgets what clusters have answered: keys have come that are worked on together. */
+  beginBatch(): void;
   /** A cluster is not heard from, or its registration has gone: nothing there is watched until it is worked on again. */
   disregard(registration: ObjectKey): void;
   stop(): Promise<void>;
@@ -55,9 +60,9 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     options;
   const settings: SyncSettings = { ...defaultSyncSettings, ...options.settings, isToldOfCopies: true };
   const clients = createClusterClients({ hub, credentials, connections });
-  const wake = (keys: readonly WorkKey[]): void => {
+  const wake = async (keys: readonly WorkKey[]): Promise<void> => {
     if (keys.length === 0) return;
-    queue
+    await queue
       .send(keys.map((key) => ({ key, reason: "changed" })))
       // The next resync looks at them all the same.
       .catch((error: unknown) => log.warn("queue refused keys", { keys: keys.length, error }));
@@ -69,9 +74,9 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     clock,
     random,
     relistSeconds,
-    onChanged: (key) => wake([key]),
+    onChanged: (key) => void wake([key]),
     onCompanionChanged: ({ registration: { cluster }, ...companion }) =>
-      wake(cache.referrers({ cluster, ...companion })),
+      void wake(cache.referrers({ cluster, ...companion })),
     onTrouble: ({ registration: { cluster, name }, type, error, retryInMs }) =>
       log.info("cluster watch failed", { cluster, name, what: type.plural, retryInSeconds: retryInMs / 1000, error }),
     onRefused: clients.refused,
@@ -91,9 +96,9 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
   const upsync = options.upsync && createUpsyncParts({ ...options, ...options.upsync, clients, settings, wake });
   const endGauges = metrics.onScrape(() => {
     const { all, down } = copies.watches;
-    const births = upsync?.births.watches ?? { all: 0, down: 0 };
+    const births = upsync?.watches.watches ?? { all: 0, down: 0 };
     metrics.set("tmc_sync_copies", {}, copies.size);
-    metrics.set("tmc_upsync_births", {}, upsync?.births.size ?? 0);
+    metrics.set("tmc_upsync_births", {}, upsync?.watches.size ?? 0);
     metrics.set("tmc_sync_watches", { state: "open" }, all - down + births.all - births.down);
     metrics.set("tmc_sync_watches", { state: "down" }, down + births.down);
   });
@@ -115,10 +120,12 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
       work: upsync === undefined ? work : inTurn(upsync.work, work),
       attend: upsync?.attend,
     },
+    births: upsync?.attention,
+    beginBatch: () => upsync?.beginBatch(),
     disregard: attention.disregard,
     stop: async () => {
       endGauges();
-      await Promise.all([copies.stop(), upsync?.births.stop()]);
+      await Promise.all([copies.stop(), upsync?.watches.stop()]);
     },
   };
 }

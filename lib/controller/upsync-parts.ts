@@ -1,7 +1,9 @@
+import { createBirthLooks } from "../clusters/birth-look.ts";
 import { type BirthWatches, createBirthWatches } from "../clusters/birth-watch.ts";
 import type { ClusterClients } from "../clusters/cluster-clients.ts";
 import type { WorkKey, WorkloadKey } from "../model/key.ts";
 import type { Work } from "../queue/work-queue.ts";
+import { type BirthAttention, createBirthAttention } from "../relay/birth-attention.ts";
 import type { Homes } from "../sync/home.ts";
 import type { SyncSettings } from "../sync/settings.ts";
 import { type AttendRegistration, upsyncAttendance } from "../upsync/attend.ts";
@@ -17,6 +19,11 @@ export type UpsyncWish = Readonly<{
   born: BornHub;
   /** Whether everything of a logical cluster has been seen. */
   isListed: (cluster: string) => boolean;
+  /**
+   * Whether others tell keys of this process as well. What they tell may be ahead of what its own watches have seen, so clusters
+   * are then asked, and the watches only tell.
+   */
+  isShared: boolean;
 }>;
 
 export type UpsyncPartsOptions = UpsyncWish &
@@ -24,12 +31,16 @@ export type UpsyncPartsOptions = UpsyncWish &
   Readonly<{
     clients: ClusterClients;
     settings: SyncSettings;
-    wake: (keys: readonly WorkKey[]) => void;
+    wake: (keys: readonly WorkKey[]) => Promise<void>;
   }>;
 
 /** What a process has to make known in workspaces what is born on clusters. */
 export type UpsyncParts = Readonly<{
-  births: BirthWatches;
+  watches: BirthWatches;
+  /** Hears of registrations where nobody else has their clusters watched. */
+  attention: BirthAttention | undefined;
+  /** Forgets what clusters have answered. */
+  beginBatch: () => void;
   work: Work<WorkloadKey>;
   attend: AttendRegistration;
   homes: Homes;
@@ -37,30 +48,41 @@ export type UpsyncParts = Readonly<{
 
 /** Creates the watches of what is born, and the work that follows from it. */
 export function createUpsyncParts(options: UpsyncPartsOptions): UpsyncParts {
-  const { hub, workloads, born, isListed, clients, settings, wake, relistSeconds, clock, random, log, metrics } =
-    options;
-  const births = createBirthWatches({
+  const { hub, workloads, born, isListed, isShared, clients, settings, wake, relistSeconds } = options;
+  const { clock, random, log, metrics } = options;
+  const watches = createBirthWatches({
     clientFor: clients.clientFor,
     clock,
     random,
     relistSeconds,
     rate: settings.callRate,
-    onChanged: (key) => wake([key]),
+    onChanged: (key) => void wake([key]),
     onTrouble: ({ registration: { cluster, name }, type, error, retryInMs }) =>
       log.info("cluster watch failed", { cluster, name, what: type.plural, retryInSeconds: retryInMs / 1000, error }),
     onRefused: clients.refused,
   });
+  const { callRate: rate, callSeconds } = settings;
+  const looks = isShared
+    ? createBirthLooks({ clientFor: clients.clientFor, clock, rate, callSeconds, onRefused: clients.refused })
+    : undefined;
   const tools: UpsyncTools = {
     hub,
     workloads,
     born,
-    births,
-    notes: createNotes(clock),
+    births: looks ?? watches,
+    notes: createNotes(),
     clock,
     settings,
     isListed,
     wake,
     onUpsync: (did) => metrics.add("tmc_upsync_actions_total", { did }),
   };
-  return { births, work: upsyncReconciler(tools), attend: upsyncAttendance(tools), homes: upsyncHomes(tools) };
+  return {
+    watches,
+    attention: isShared ? createBirthAttention(watches, workloads.types) : undefined,
+    beginBatch: () => looks?.beginBatch(),
+    work: upsyncReconciler(tools),
+    attend: upsyncAttendance(tools),
+    homes: upsyncHomes(tools),
+  };
 }

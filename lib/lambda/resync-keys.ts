@@ -1,17 +1,20 @@
+import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { recordLane, workloadOfRecord } from "../kcp/workload-lanes.ts";
 import { reconciledKinds, type WorkKey, workloadKey } from "../model/key.ts";
+import { birthplaceOf } from "../sync/birth-mark.ts";
 import type { WorkloadType } from "../sync/hub.ts";
 import { selectedTypes } from "../sync/selected-types.ts";
+import { optInsOf } from "../upsync/opt-in.ts";
 import type { Fleet, FleetList } from "./fleet.ts";
 
 /** Every key there is, and where something could not be read. */
 export type ResyncKeys = Pick<FleetList, "read" | "problems"> & Readonly<{ keys: readonly WorkKey[] }>;
 
 /**
- * Lists every key: of both kinds by name alone, and of these types the workloads that have a record, or that a placement of
- * their workspace may be about. To look closer would cost more than the reconcile of one that is not.
+ * Lists every key: of both kinds by name alone, and of these types the workloads that have a record, that were born on a cluster,
+ * or that a placement of their workspace may be about. To look closer would cost more than the reconcile of one that is not.
  */
 export async function keysIn(fleet: Fleet, types: readonly WorkloadType[], signal: AbortSignal): Promise<ResyncKeys> {
   /** By their texts: a workload can be selected and have a record. */
@@ -27,24 +30,29 @@ export async function keysIn(fleet: Fleet, types: readonly WorkloadType[], signa
     for (const problem of listed.problems) problems.set(problem.workspace, problem);
     return listed.found;
   };
-  const placements = new Map<string, readonly WorkloadPlacement[]>();
+  const selected = new Map<string, readonly WorkloadType[]>();
+  const optedIn = new Map<string, readonly WorkloadType[]>();
   for (const kind of reconciledKinds) {
-    // What placements are about is in their specs; nobody needs more of the others than their names.
-    const form = isSynced && kind === "WorkloadPlacement" ? "whole" : "metadata";
-    for (const { cluster, objects } of await take(fleet.list(kind, form, signal))) {
+    // What placements are about, and what clusters opt in to, is in their specs; otherwise names will do.
+    for (const { cluster, objects } of await take(fleet.list(kind, isSynced ? "whole" : "metadata", signal))) {
       for (const { metadata } of objects) add({ cluster, kind, name: metadata.name ?? "" });
+      if (!isSynced) continue;
       // The server holds them to the kind's schema.
-      if (form === "whole") placements.set(cluster, objects as readonly WorkloadPlacement[]);
+      if (kind === "WorkloadPlacement")
+        selected.set(cluster, selectedTypes(objects as readonly WorkloadPlacement[], types));
+      else optedIn.set(cluster, optedInTypes(objects as readonly ClusterRegistration[], types));
     }
   }
   if (isSynced) {
-    const selected = new Map([...placements].map(([cluster, own]) => [cluster, selectedTypes(own, types)]));
-    for (const each of new Set([...selected.values()].flat())) {
+    for (const each of new Set([...selected.values(), ...optedIn.values()].flat())) {
       for (const { cluster, objects } of await take(fleet.listType(each.type, "metadata", signal))) {
-        if (selected.get(cluster)?.includes(each) !== true) continue;
+        const isSelected = selected.get(cluster)?.includes(each) === true;
+        if (!isSelected && optedIn.get(cluster)?.includes(each) !== true) continue;
+        const { apiVersion, kind } = each;
         for (const { metadata } of objects) {
           const { namespace = "", name = "" } = metadata;
-          add(workloadKey(cluster, { type: each.type, namespace, name }));
+          if (isSelected || birthplaceOf({ apiVersion, kind, metadata }, cluster) !== undefined)
+            add(workloadKey(cluster, { type: each.type, namespace, name }));
         }
       }
     }
@@ -56,4 +64,13 @@ export async function keysIn(fleet: Fleet, types: readonly WorkloadType[], signa
     }
   }
   return { keys: [...keys.values()], read, problems: [...problems.values()] };
+}
+
+/** The types of which something may have been born on any of the clusters. */
+function optedInTypes(
+  registrations: readonly ClusterRegistration[],
+  types: readonly WorkloadType[],
+): readonly WorkloadType[] {
+  const all = registrations.flatMap((registration) => optInsOf(registration, types).optIns.map(({ type }) => type));
+  return [...new Set(all)];
 }

@@ -1,3 +1,4 @@
+import { createBirthLooks } from "../clusters/birth-look.ts";
 import { createClusterClients } from "../clusters/cluster-clients.ts";
 import type { Connections } from "../clusters/connections.ts";
 import type { CredentialSource } from "../clusters/credentials.ts";
@@ -13,17 +14,31 @@ import type { WorkloadHub } from "../sync/hub.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { defaultSyncSettings } from "../sync/settings.ts";
 import { tellSeconds } from "../sync/tell-placements.ts";
+import { type AttendRegistration, upsyncAttendance } from "../upsync/attend.ts";
+import { upsyncHomes } from "../upsync/homes.ts";
+import type { BornHub } from "../upsync/hub.ts";
+import { createNotes } from "../upsync/notes.ts";
+import { inTurn, upsyncReconciler } from "../upsync/reconcile.ts";
+import type { UpsyncTools } from "../upsync/tools.ts";
 
 /** What work on workloads is made of. */
 export type SyncWorkParts = Readonly<{
   hub: Hub;
-  workloads: WorkloadHub;
-  queue: Pick<WorkQueue, "sendLater">;
+  workloads: WorkloadHub & BornHub;
+  queue: WorkQueue;
   connections: Connections;
   credentials: CredentialSource;
   brake: BrakeSettings;
   clock: Clock;
   metrics: Pick<Metrics, "add">;
+}>;
+
+/** The work on workloads, and on registrations for the sake of what is born on their clusters. */
+export type SyncWork = Readonly<{
+  work: Work<WorkloadKey>;
+  attend: AttendRegistration;
+  /** Forgets what clusters have answered: what is decided from now on is decided on what they answer from now on. */
+  beginBatch: () => void;
 }>;
 
 /**
@@ -39,7 +54,7 @@ export function createSyncWork({
   brake,
   clock,
   metrics,
-}: SyncWorkParts): Work<WorkloadKey> {
+}: SyncWorkParts): SyncWork {
   const settings = { ...defaultSyncSettings, brake };
   const clients = createClusterClients({ hub: { read: readFromList(hub) }, credentials, connections });
   const fleet = createFleet({
@@ -50,15 +65,42 @@ export function createSyncWork({
     types: workloads.types,
     onRefused: clients.refused,
   });
-  return syncReconciler({
+  const births = createBirthLooks({
+    clientFor: clients.clientFor,
+    clock,
+    rate: settings.callRate,
+    callSeconds: settings.callSeconds,
+    onRefused: clients.refused,
+  });
+  const upsync: UpsyncTools = {
+    hub,
+    workloads,
+    born: workloads,
+    births,
+    notes: createNotes(),
+    clock,
+    settings,
+    isListed: () => true,
+    wake: async (keys) => {
+      if (keys.length > 0) await queue.send(keys.map((key) => ({ key, reason: "fan-out" })));
+    },
+    onUpsync: (did) => metrics.add("tmc_upsync_actions_total", { did }),
+  };
+  const sync = syncReconciler({
     hub,
     workloads,
     fleet,
     clock,
     settings,
+    homes: upsyncHomes(upsync),
     onCopy: ({ did }) => metrics.add("tmc_sync_actions_total", { did }),
     tellPlacement: (key) => queue.sendLater({ key, reason: "fan-out" }, tellSeconds),
   });
+  return {
+    work: inTurn(upsyncReconciler(upsync), sync),
+    attend: upsyncAttendance(upsync),
+    beginBatch: births.beginBatch,
+  };
 }
 
 /** Every call to a cluster asks for its registration. What was decided on is in the list that this batch has read anyway. */

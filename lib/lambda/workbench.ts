@@ -6,12 +6,10 @@ import { createFreshHub } from "../kcp/fresh-hub.ts";
 import { createFreshWorkloadHub } from "../kcp/fresh-workload-hub.ts";
 import { createBindingReader, unseenThroughExport } from "../kcp/read-bindings.ts";
 import { createDeadline, unlessAborted } from "../kube/deadline.ts";
-import type { WorkloadKey } from "../model/key.ts";
 import { spreadFanOut } from "../queue/fan-out.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import { createSqsQueue } from "../queue/sqs.ts";
 import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate.ts";
-import type { Work } from "../queue/work-queue.ts";
 import { defaultRegistrationSettings } from "../registration/settings.ts";
 import { defaultBrakeSettings } from "../sync/brake.ts";
 import { type BatchRunner, createBatchRunner } from "./batch.ts";
@@ -20,7 +18,7 @@ import { knownWorkloads } from "./custom-types.ts";
 import type { Environment } from "./environment.ts";
 import type { Tools } from "./function.ts";
 import { queueListener } from "./queue-log.ts";
-import type { SyncWorkParts } from "./sync-work.ts";
+import type { SyncWork, SyncWorkParts } from "./sync-work.ts";
 
 /** What a function that works on keys reads of the environment. */
 export const workbenchReads = [
@@ -55,7 +53,7 @@ export type WorkbenchOptions = Readonly<{
   /** How many keys of a batch are worked on at once. */
   groupsAtOnce: number;
   /** Makes the work on workloads; who only tells them of a cluster does without, and need not load it. */
-  createSyncWork?: ((parts: SyncWorkParts) => Work<WorkloadKey>) | undefined;
+  createSyncWork?: ((parts: SyncWorkParts) => SyncWork) | undefined;
 }>;
 
 /** How reconcilers work in functions. */
@@ -125,16 +123,16 @@ export async function openWorkbench(
       })
     : undefined;
   const news = createNews({ client, clock, hub, workloads, log, metrics });
+  const spread = spreadFanOut(
+    queue,
+    tenantRateOf({ perSecond: environment.tenantEventsPerSecond, isShared: isSharedByTenants(environment) }),
+  );
+  const sync =
+    workloads && createSyncWork?.({ hub, workloads, queue: spread, connections, credentials, brake, clock, metrics });
   const work = createReconcilers({
     hub,
-    sync: workloads && {
-      workloads,
-      work: createSyncWork?.({ hub, workloads, queue, connections, credentials, brake, clock, metrics }),
-    },
-    queue: spreadFanOut(
-      queue,
-      tenantRateOf({ perSecond: environment.tenantEventsPerSecond, isShared: isSharedByTenants(environment) }),
-    ),
+    sync: workloads && { workloads, ...sync },
+    queue: spread,
     connections,
     credentials,
     readBindings: environment.apiExport === undefined ? createBindingReader(client) : unseenThroughExport,
@@ -156,6 +154,7 @@ export async function openWorkbench(
   return async (records, signal, drain) => {
     hub.beginBatch();
     workloads?.beginBatch();
+    sync?.beginBatch();
     const answer = await run(records, signal, drain);
     const deadline = createDeadline(clock, { signal, timeoutMs: tellingMs });
     // Nobody misses an Event as he would the answer.

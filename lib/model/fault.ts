@@ -12,6 +12,11 @@ export type Fault =
   | "forbidden"
   | "invalid";
 
+/** Tells whether the same call can succeed later without anybody's doing. */
+export function mayPass(fault: Fault): boolean {
+  return fault === "conflict" || fault === "throttled" || fault === "unreachable";
+}
+
 export class ControllerError extends Error {
   override readonly name = "ControllerError";
   readonly fault: Fault;

@@ -28,6 +28,10 @@ export type RegistrationWorldOptions = Readonly<{
   mayConcern: (placement: WorkloadPlacement, change: Change) => boolean;
   /** The workloads that a cluster has or may have. @default none */
   workloadsOn?: ((key: ObjectKey, signal: AbortSignal) => Promise<readonly WorkKey[]>) | undefined;
+  /** Who else a change of a cluster that is there may concern. @default nobody */
+  alsoConcerned?:
+    | ((key: ObjectKey, registration: ClusterRegistration, signal: AbortSignal) => Promise<readonly WorkKey[]>)
+    | undefined;
   /** Hears how Ready has changed. */
   onEvent?: ((key: ObjectKey, change: ObjectEvent) => void) | undefined;
   /** Tells people something, as an Event beside the registration. @default nobody is told */
@@ -39,7 +43,7 @@ export type RegistrationWorldOptions = Readonly<{
 /** Gives the reconciler its world over a hub, a queue and the clusters themselves. */
 export function createRegistrationWorld(options: RegistrationWorldOptions): RegistrationWorld {
   const { hub, queue, connections, credentials, clock, fingerprint, mayConcern, onEvent, tell, onProbe } = options;
-  const { readBindings, workloadsOn = async () => [] } = options;
+  const { readBindings, workloadsOn = async () => [], alsoConcerned = async () => [] } = options;
   const memories = new Map<string, Memory>();
   /** What only saves requests: the path a cluster answers on. */
   const paths = new Map<string, HealthPath>();
@@ -114,7 +118,9 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
     concerned: async (key, change, signal) => {
       const named: Change = change.after === undefined ? { before: change.before ?? traceOf(key) } : change;
       const placements = await placementsOf(key, signal, (placement) => mayConcern(placement, named));
-      return [...placements, ...(await workloadsOn(key, signal))];
+      const others = change.after === undefined ? [] : await alsoConcerned(key, change.after, signal);
+      const all = [...placements, ...(await workloadsOn(key, signal)), ...others];
+      return [...new Map(all.map((each) => [formatKey(each), each])).values()];
     },
     users: async (key, signal) => {
       const placements = await placementsOf(key, signal, (placement) => isUser(placement, key.name));

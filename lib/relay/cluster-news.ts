@@ -1,6 +1,7 @@
+import { createBirthWatches } from "../clusters/birth-watch.ts";
 import { createClusterClients } from "../clusters/cluster-clients.ts";
 import { createConnections, type OpenTransport } from "../clusters/connections.ts";
-import { createCopyWatches } from "../clusters/copy-watch.ts";
+import { type CopyTrouble, createCopyWatches } from "../clusters/copy-watch.ts";
 import type { CredentialSource } from "../clusters/credentials.ts";
 import { createFreshHub } from "../kcp/fresh-hub.ts";
 import type { KubeClient } from "../kube/client.ts";
@@ -13,6 +14,7 @@ import type { TenantRate } from "../queue/tenant-rate.ts";
 import type { WorkQueue } from "../queue/work-queue.ts";
 import type { WorkloadType } from "../sync/hub.ts";
 import { defaultSyncSettings } from "../sync/settings.ts";
+import { type BirthAttention, createBirthAttention } from "./birth-attention.ts";
 import { createOutbox } from "./outbox.ts";
 import { createRecordAttention } from "./record-attention.ts";
 import type { RelayedWorkloads } from "./workload-book.ts";
@@ -37,10 +39,12 @@ export type ClusterNewsOptions = RelayedClusters &
     metrics: Metrics;
   }>;
 
-/** Tells of what becomes of copies on clusters: the keys of their workloads go to the queue. */
+/** Tells of what becomes of copies on clusters, and of what is born there: the keys of workloads go to the queue. */
 export interface ClusterNews {
   /** Hears from the hub where copies may be. */
   readonly cache: NonNullable<RelayedWorkloads["cache"]>;
+  /** Hears from the hub where something may be born. */
+  readonly births: BirthAttention;
   /** A logical cluster is looked after no more. */
   release(cluster: string): void;
   /** Credentials of a cluster have changed. */
@@ -54,7 +58,10 @@ const batchSize = 100;
 const gatherMs = 1_000;
 const relistSeconds = 1_800;
 
-/** Begins to watch clusters as records name them. Only what carries the tenant's own label is asked for. */
+/**
+ * Begins to watch clusters as records and registrations name them. Only what carries the tenant's own label is asked for, and what
+ * a registration opts in to.
+ */
 export function createClusterNews(options: ClusterNewsOptions): ClusterNews {
   const { client, types, openTransport, openCredentials, queue, tenantRate, clock, random, log, metrics } = options;
   const hub = createFreshHub({ client });
@@ -72,6 +79,8 @@ export function createClusterNews(options: ClusterNewsOptions): ClusterNews {
       log.warn("queue refused keys", { keys, retryInSeconds: retryInMs / 1000, error }),
   });
   const wake = (keys: readonly WorkloadKey[]): void => outbox.add(keys.map((key) => ({ key, reason: "changed" })));
+  const onTrouble = ({ registration: { cluster, name }, type, error, retryInMs }: CopyTrouble): void =>
+    log.info("cluster watch failed", { cluster, name, what: type.plural, retryInSeconds: retryInMs / 1000, error });
   const copies = createCopyWatches({
     hubId: defaultSyncSettings.hubId,
     clientFor: clients.clientFor,
@@ -82,19 +91,31 @@ export function createClusterNews(options: ClusterNewsOptions): ClusterNews {
     onChanged: (key) => wake([key]),
     onCompanionChanged: ({ registration: { cluster }, ...companion }) =>
       wake(attention.referrers({ cluster, ...companion })),
-    onTrouble: ({ registration: { cluster, name }, type, error, retryInMs }) =>
-      log.info("cluster watch failed", { cluster, name, what: type.plural, retryInSeconds: retryInMs / 1000, error }),
+    onTrouble,
     onRefused: clients.refused,
     onIgnored: ({ cluster, name }) => log.warn("strange copy ignored", { cluster, name }),
   });
   const attention = createRecordAttention(copies, types);
+  const births = createBirthWatches({
+    clientFor: clients.clientFor,
+    clock,
+    random,
+    relistSeconds,
+    onChanged: (key) => wake([key]),
+    onTrouble,
+    onRefused: clients.refused,
+  });
   const endGauges = metrics.onScrape(() => {
+    const all = copies.watches.all + births.watches.all;
+    const down = copies.watches.down + births.watches.down;
     metrics.set("tmc_sync_copies", {}, copies.size);
-    metrics.set("tmc_sync_watches", { state: "open" }, copies.watches.all - copies.watches.down);
-    metrics.set("tmc_sync_watches", { state: "down" }, copies.watches.down);
+    metrics.set("tmc_upsync_births", {}, births.size);
+    metrics.set("tmc_sync_watches", { state: "open" }, all - down);
+    metrics.set("tmc_sync_watches", { state: "down" }, down);
   });
   return {
     cache: attention.cache,
+    births: createBirthAttention(births, types),
     release: (cluster) => {
       attention.release(cluster);
       outbox.drop(cluster);
@@ -103,7 +124,7 @@ export function createClusterNews(options: ClusterNewsOptions): ClusterNews {
     stop: async () => {
       endGauges();
       outbox.stop();
-      await copies.stop();
+      await Promise.all([copies.stop(), births.stop()]);
       await connections.close();
     },
   };

@@ -16,32 +16,41 @@ export function pageByPage(
   client: Pick<KubeClient, "list" | "listAll" | "watch">,
   slim: (object: KubeObject) => KubeObject,
 ): Watchable {
-  const listAll = async (collection: Collection, options: ListOptions = {}): Promise<KubeList> => {
-    const items: KubeObject[] = [];
-    let token: string | undefined;
-    let first: KubeList | undefined;
-    try {
-      do {
-        const page: KubeList = await client.list<KubeObject>(collection, {
-          ...options,
-          limit: pageSize,
-          continue: token,
-        });
-        first ??= page;
-        for (const item of page.items) items.push(slim(item));
-        token = page.metadata.continue;
-      } while (token);
-    } catch (error) {
-      if (first === undefined || faultOf(error) !== "expired") throw error;
-      // The snapshot went while it was read. The client's own way starts again, and cannot lose it twice.
-      const whole = await client.listAll<KubeObject>(collection, options);
-      return { ...whole, items: whole.items.map(slim) };
-    }
-    return { ...first, items };
-  };
+  const listAll = (collection: Collection, options: ListOptions = {}): Promise<KubeList> =>
+    listByPages(client, slim, collection, options);
   return {
     // The watch names the type of the objects it lists; what the server sends is taken for it, as everywhere in the client.
     listAll: listAll as KubeClient["listAll"],
     watch: (collection, options) => client.watch(collection, options),
   };
+}
+
+/** Lists everything in the same way: all of it, or it fails. */
+export async function listByPages(
+  client: Pick<KubeClient, "list" | "listAll">,
+  slim: (object: KubeObject) => KubeObject,
+  collection: Collection,
+  options: ListOptions = {},
+): Promise<KubeList> {
+  const items: KubeObject[] = [];
+  let token: string | undefined;
+  let first: KubeList | undefined;
+  try {
+    do {
+      const page: KubeList = await client.list<KubeObject>(collection, {
+        ...options,
+        limit: pageSize,
+        continue: token,
+      });
+      first ??= page;
+      for (const item of page.items) items.push(slim(item));
+      token = page.metadata.continue;
+    } while (token);
+  } catch (error) {
+    if (first === undefined || faultOf(error) !== "expired") throw error;
+    // The snapshot went while it was read. The client's own way starts again, and cannot lose it twice.
+    const whole = await client.listAll<KubeObject>(collection, options);
+    return { ...whole, items: whole.items.map(slim) };
+  }
+  return { ...first, items };
 }

@@ -8,7 +8,9 @@ import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate.ts";
 import type { WorkQueue } from "../queue/work-queue.ts";
 import type { WorkloadType } from "../sync/hub.ts";
 import { workloadKindsWith } from "../sync/workload-kinds.ts";
+import { bothHear } from "./birth-attention.ts";
 import { type ClusterNews, createClusterNews, type RelayedClusters } from "./cluster-news.ts";
+import type { RelayListener } from "./listener.ts";
 import type { Relay } from "./relay.ts";
 import { observeService } from "./service-observation.ts";
 import { createTerritory, type TerritoryChoice } from "./territory.ts";
@@ -42,6 +44,19 @@ export interface RelayService {
   stop(limitMs: number): Promise<number>;
   readonly unsent: number;
   oldestUnsentSeconds(): number;
+}
+
+/** Has the news of clusters hear what the relay sees in the hub. */
+function newsHears(listener: RelayListener, news: ClusterNews): RelayListener {
+  return {
+    ...bothHear(listener, news.births),
+    released: (cluster) => {
+      listener.released?.(cluster);
+      news.births.released(cluster);
+      news.release(cluster);
+    },
+    secretChanged: news.renewed,
+  };
 }
 
 /** Ten calls of SQS, of which some are under way at once: where one is refused, no more than these go again. */
@@ -105,14 +120,7 @@ export function createRelayService(options: RelayServiceOptions): RelayService {
         queue: counted,
         clock,
         random,
-        listener: {
-          ...observed.listener,
-          released: (cluster) => {
-            observed.listener.released?.(cluster);
-            news?.release(cluster);
-          },
-          secretChanged: (registration) => news?.renewed(registration),
-        },
+        listener: news === undefined ? observed.listener : newsHears(observed.listener, news),
         slim: apiExport === undefined ? traceOfObject : traceOfTenantObject,
         workloads: options.sync === true ? { types, slim: traceOfWorkload, cache: news?.cache } : undefined,
         batchSize,

@@ -4,7 +4,7 @@ import type { KubeObject } from "../model/kube-object.ts";
 
 /**
  * Takes from an object all that the relay does not look at: what its fingerprint is made of, the secret that it refers to, the
- * work that it is about and how ready it is are left. A list of ten thousand then takes a few megabytes for a moment, and nothing of it is kept.
+ * work that it is about, what may be born there and how ready it is are left. A list of ten thousand then takes a few megabytes for a moment, and nothing of it is kept.
  */
 export function traceOfObject({ apiVersion, kind, metadata, spec, status }: KubeObject): KubeObject {
   const { name, uid, resourceVersion, generation, deletionTimestamp, labels, annotations, finalizers } = metadata;
@@ -16,9 +16,14 @@ export function traceOfObject({ apiVersion, kind, metadata, spec, status }: Kube
       ...definedOf({ name, uid, resourceVersion, generation, deletionTimestamp, labels, finalizers }),
       ...(own.length > 0 && { annotations: Object.fromEntries(own) }),
     },
-    ...pick("spec", spec, "credentials", "workloadSelector"),
-    ...pick("status", status, "conditions"),
+    ...pick("spec", spec, "credentials", "workloadSelector", "upsync"),
+    // What a cluster serves is long, and only looked at where something may be born there.
+    ...pick("status", status, "conditions", ...(hasUpsync(spec) ? ["apis"] : [])),
   };
+}
+
+function hasUpsync(spec: unknown): boolean {
+  return typeof spec === "object" && spec !== null && "upsync" in spec;
 }
 
 /** The same, with whose it is. */

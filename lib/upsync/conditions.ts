@@ -1,6 +1,7 @@
 import { type Condition, type DecidedCondition, withCondition } from "../model/condition.ts";
 import { workloadAddress } from "../model/key.ts";
 import type { Problem } from "./opt-in.ts";
+import type { UpsyncReason } from "./reasons.ts";
 import type { Survey } from "./survey.ts";
 
 /** The conditions of a registration that are upsync's. */
@@ -37,6 +38,11 @@ export function decideConditions(facts: ConditionFacts): readonly Condition[] {
     if (held !== undefined || holding !== undefined) wanted.push(hold(survey, holding));
   }
   return wanted.reduce((conditions, each) => withCondition(conditions, each, now), before);
+}
+
+/** Whether conditions say of any object that this stands in its way. */
+export function isSaid(conditions: readonly Condition[] | undefined, reason: UpsyncReason): boolean {
+  return conditions?.some((each) => each.reason === reason) === true;
 }
 
 function readiness(

@@ -10,7 +10,8 @@ export type Birth =
   | Readonly<{ kind: "other"; uid: string }>
   /** The cluster itself has said so. */
   | Readonly<{ kind: "absent" }>
-  | Readonly<{ kind: "unknown"; why: string }>;
+  /** It cannot be asked; `mayPass` where it is worth while to ask again soon. */
+  | Readonly<{ kind: "unknown"; why: string; mayPass: boolean }>;
 
 /** What a registration that opts in has under the name of a workload. */
 export type Claim = Readonly<{ registration: string; birth: Birth }>;

@@ -1,6 +1,7 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type ObjectKey, workloadAddress, workloadKey } from "../model/key.ts";
 import { birthplaceOf } from "../sync/birth-mark.ts";
+import { endedLately, isFull } from "./journal.ts";
 import { isOptedIn, type OptIn } from "./opt-in.ts";
 import { confirmUpsyncAnnotation, type Known, type Survey, survey } from "./survey.ts";
 import type { UpsyncTools } from "./tools.ts";
@@ -8,13 +9,16 @@ import type { UpsyncTools } from "./tools.ts";
 /** One cluster, and what it opts in to. */
 export type Subject = Readonly<{ key: ObjectKey; registration: ClusterRegistration; optIns: readonly OptIn[] }>;
 
-/** Looks at everything of one cluster; undefined while its watches do not know all of it. */
+/**
+ * Looks at everything of one cluster; undefined while its watches do not know all of it. Fails with a fault when the cluster
+ * has to be asked and does not answer.
+ */
 export async function headcount(
-  { workloads, births, notes, settings }: UpsyncTools,
+  { workloads, births, clock, settings }: UpsyncTools,
   { key, registration, optIns }: Subject,
   signal: AbortSignal,
 ): Promise<Survey | undefined> {
-  const all = births.all(key);
+  const all = await births.all(key, optIns, signal);
   if (all === undefined) return undefined;
   const lists = await Promise.all(
     optIns.map(async ({ type, rules }) => {
@@ -48,7 +52,8 @@ export async function headcount(
     births: all,
     upstream,
     homeless: new Set(missing.filter((name) => namespaces.get(workloadAddress({ name })?.namespace ?? "") !== true)),
-    removedLately: notes.removedLately(key),
+    endedLately: endedLately(registration.status, clock.now()),
+    isFull: isFull(registration.status, clock.now()),
     confirmed: Number.isFinite(confirmed) ? confirmed : 0,
     brake: settings.brake,
   });

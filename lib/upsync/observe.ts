@@ -1,5 +1,7 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { faultOf, oneLine } from "../kube/errors.ts";
+import { allDone } from "../model/all-done.ts";
+import { mayPass } from "../model/fault.ts";
 import type { WorkloadAddress, WorkloadKey } from "../model/key.ts";
 import { birthplaceOf } from "../sync/birth-mark.ts";
 import type { WorkloadType } from "../sync/hub.ts";
@@ -7,7 +9,7 @@ import { registrationKey } from "../sync/scene.ts";
 import type { Workload } from "../sync/terms.ts";
 import type { Birth, Claim, Facts, Upstream } from "./decide.ts";
 import type { Subject } from "./headcount.ts";
-import { isOptedIn, isReady, type OptIn, optInsOf } from "./opt-in.ts";
+import { isOptedIn, isReady, mayBeOptedIn, type OptIn, optInsOf } from "./opt-in.ts";
 import { portraitOfUpstream, printOf } from "./portrait.ts";
 import type { UpsyncTools } from "./tools.ts";
 
@@ -25,7 +27,12 @@ export type Scene = Readonly<{
   isUnheard: boolean;
 }>;
 
-/** Gathers what is known of a name; undefined when no cluster has ever had to do with it. */
+/**
+ * Gathers what is known of a name; undefined when no cluster has ever had to do with it.
+ *
+ * The word of a cluster that has the original counts, and is asked for. Whatever else was born is told where clusters are
+ * watched; where they are not, every one that opts in to such a name is asked, and no other.
+ */
 export async function observe(
   tools: UpsyncTools,
   name: Name,
@@ -50,16 +57,22 @@ export async function observe(
   const upstream = await tools.workloads.read(key, signal);
   const seen = upstream && upstreamOf(upstream, name);
   const home = seen?.birthplace?.registration;
-  const claims: Claim[] = [];
-  for (const { registration, birth } of known) {
+  const claimOf = async ({ registration, birth }: (typeof known)[number]): Promise<Claim | undefined> => {
     const subject = subjects.get(registration);
     const optIn = subject?.optIns.find((each) => each.type === type);
-    if (subject === undefined || optIn === undefined) continue;
-    if (birth?.kind === "born") claims.push({ registration, birth });
-    else if (registration === home && isOptedIn(optIn.rules, { namespace, labels: upstream?.metadata.labels })) {
-      claims.push({ registration, birth: await ask(tools, name, { subject, optIn }, signal) });
+    if (subject === undefined || optIn === undefined) return undefined;
+    if (birth?.kind === "born") return { registration, birth };
+    if (registration === home) {
+      const isMeant = isOptedIn(optIn.rules, { namespace, labels: upstream?.metadata.labels });
+      return isMeant ? { registration, birth: await ask(tools, name, { subject, optIn }, signal) } : undefined;
     }
-  }
+    if (tools.births.isTelling || !mayBeOptedIn(optIn.rules, namespace)) return undefined;
+    const answer = await ask(tools, name, { subject, optIn }, signal);
+    // Whether a name that is taken is wanted by one more can wait; what may be born and is nowhere else cannot.
+    const isNews = answer.kind === "born" || (answer.kind === "unknown" && upstream === undefined);
+    return isNews ? { registration, birth: answer } : undefined;
+  };
+  const claims = (await allDone(known.map(claimOf))).filter((claim) => claim !== undefined);
   if (claims.length === 0) return undefined;
   const labels = upstream === undefined ? await tools.workloads.namespaceLabels(key.cluster, namespace, signal) : {};
   return {
@@ -68,7 +81,7 @@ export async function observe(
     subjects,
     isUnheard: claims.some(({ registration, birth }) => {
       const subject = subjects.get(registration);
-      return birth.kind === "unknown" && subject !== undefined && isReady(subject.registration);
+      return birth.kind === "unknown" && birth.mayPass && subject !== undefined && isReady(subject.registration);
     }),
     facts: { upstream: seen, claims, hasNamespace: labels !== undefined, agreed: tools.notes.agreed(key) },
   };
@@ -92,12 +105,14 @@ async function ask(
   { subject, optIn }: Readonly<{ subject: Subject; optIn: OptIn }>,
   signal: AbortSignal,
 ): Promise<Birth> {
-  if (!isReady(subject.registration)) return { kind: "unknown", why: "the cluster is not heard from" };
+  if (!isReady(subject.registration)) return { kind: "unknown", why: "the cluster is not heard from", mayPass: true };
   try {
     return await births.ask({ cluster: subject.key, at: address }, optIn, signal);
   } catch (error) {
     signal.throwIfAborted();
-    if (faultOf(error) === undefined) throw error;
-    return { kind: "unknown", why: oneLine(error instanceof Error ? error.message : "it cannot be asked") };
+    const fault = faultOf(error);
+    if (fault === undefined) throw error;
+    const why = oneLine(error instanceof Error ? error.message : "it cannot be asked");
+    return { kind: "unknown", why, mayPass: mayPass(fault) };
   }
 }

@@ -2,6 +2,7 @@ import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { findCondition } from "../model/condition.ts";
 import type { WorkloadType } from "../sync/hub.ts";
 import type { Texts } from "../sync/json-fields.ts";
+import { isForbiddenNamespace } from "../sync/namespace-map.ts";
 import type { UpsyncReason } from "./reasons.ts";
 
 /** What a registration says of one type. */
@@ -50,6 +51,14 @@ export function isOptedIn(
     ({ namespaces, matchLabels = {} }) =>
       (namespaces === undefined || namespaces.includes(namespace)) &&
       Object.entries(matchLabels).every(([name, value]) => labels?.[name] === value),
+  );
+}
+
+/** Tells whether anything in a namespace can be meant by any of the rules, whatever its labels are. */
+export function mayBeOptedIn(rules: readonly UpsyncRule[], namespace: string): boolean {
+  return (
+    !isForbiddenNamespace(namespace) &&
+    rules.some(({ namespaces }) => namespaces === undefined || namespaces.includes(namespace))
   );
 }
 

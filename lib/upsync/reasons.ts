@@ -3,6 +3,7 @@ export const upsyncReasons = {
   Upsynced: "Everything that was born on the cluster and is opted in is in the workspace.",
   TypeNotOffered: "A type in `spec.upsync` is none that TMC offers itself, so it may not write it in the workspace.",
   TypeNotServed: "The cluster does not serve a type in `spec.upsync`; it heals when it does.",
+  ListRefused: "The cluster does not let TMC list a type in `spec.upsync`; the message has its words.",
   NamespaceMissing:
     "An object's namespace is not in the workspace. TMC may not make namespaces there; it goes on once somebody has.",
   Refused: "The workspace refuses an object; the message has its words.",

@@ -1,5 +1,6 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { faultOf, oneLine } from "../kube/errors.ts";
+import { findCondition } from "../model/condition.ts";
 import { type WorkloadKey, workloadAddress } from "../model/key.ts";
 import type { KubeObject } from "../model/kube-object.ts";
 import { checkAgain, settled, soonest } from "../model/next.ts";
@@ -8,8 +9,9 @@ import type { Birthplace } from "../sync/birth-mark.ts";
 import { registrationKey } from "../sync/scene.ts";
 import type { Workload } from "../sync/terms.ts";
 import { isBorn } from "./born.ts";
-import { type Act, decide, type Hindrance } from "./decide.ts";
-import { headcount } from "./headcount.ts";
+import { isSaid } from "./conditions.ts";
+import { type Act, decide, type Hindrance, type Plan } from "./decide.ts";
+import { noteEnd, noteRefusal } from "./note-down.ts";
 import { type Name, observe, type Scene } from "./observe.ts";
 import { isOptedIn } from "./opt-in.ts";
 import { portraitOfBorn, portraitOfUpstream, printOf, upstreamObject } from "./portrait.ts";
@@ -43,54 +45,68 @@ export function upsyncReconciler(tools: UpsyncTools): Work<WorkloadKey> {
       tools.notes.hinder(key, "");
       return settled;
     }
-    const { act, hindrances } = decide({ ...scene.facts, held: await heldAt(tools, scene, signal) });
+    const { act, hindrances, isPending } = await settleAct(tools, scene, signal);
     const isDone = await perform(tools, scene, act, signal);
-    report(tools, scene, hindrances);
-    return !isDone || scene.isUnheard ? checkAgain(tools.settings.retrySeconds) : settled;
+    await report(tools, scene, hindrances);
+    return !isDone || isPending || scene.isUnheard ? checkAgain(tools.settings.retrySeconds) : settled;
   };
 }
 
-/** Why the object must not go although its origin has; asked for only where it would. */
-async function heldAt(tools: UpsyncTools, { name, facts, subjects }: Scene, signal: AbortSignal) {
-  const home = facts.claims.find(({ registration }) => registration === facts.upstream?.birthplace?.registration);
-  const subject = subjects.get(home?.registration ?? "");
-  if (home === undefined || subject === undefined || (home.birth.kind !== "absent" && home.birth.kind !== "other"))
-    return undefined;
-  const counted = await headcount(tools, subject, signal);
-  // Who does not watch the cluster cannot know how many go; whoever does is told of it too.
-  if (counted === undefined) return "it is not known how many go";
-  // Its own end may be news to the watch.
-  return counted.vanished.includes(name.key.name) ? counted.held : "it is not known yet how many go";
+/** Decides what is to be done; an end is noted down before, where every process sees it, or is held. */
+async function settleAct(
+  tools: UpsyncTools,
+  scene: Scene,
+  signal: AbortSignal,
+): Promise<Plan & Readonly<{ isPending: boolean }>> {
+  const plan = decide(scene.facts);
+  const hold = plan.act.do === "remove" ? await noteEnd(tools, scene, plan.act.registration, signal) : undefined;
+  if (hold === undefined) return { ...plan, isPending: false };
+  return { ...decide({ ...scene.facts, held: hold.words }), isPending: hold.mayPass };
 }
 
 /** Does what was decided; answers whether it is done, or has to be tried again. */
 async function perform(tools: UpsyncTools, scene: Scene, act: Act, signal: AbortSignal): Promise<boolean> {
-  if (act.do === "nothing") return true;
-  const { name, upstream } = scene;
-  const home = registrationKey(name.key.cluster, act.registration);
+  const { name, upstream, facts } = scene;
+  if (act.do === "nothing") {
+    const home = facts.claims.find(({ registration }) => registration === facts.upstream?.birthplace?.registration);
+    if (home?.birth.kind !== "born") return true;
+    await noteRefusal(tools, scene, { registration: home.registration, message: undefined }, signal);
+    return true;
+  }
   if (act.do === "remove") {
     if (upstream === undefined) return true;
     await tools.born.removeWorkload(name.key, upstream, signal);
-    tools.notes.remove(home, name.key);
+    tools.notes.agree(name.key, undefined);
     tools.onUpsync?.("removed");
+    const conditions = scene.subjects.get(act.registration)?.registration.status?.conditions;
+    const held = findCondition(conditions, "UpsyncHeld");
+    // Nothing else tells the registration that the last of those that were held has gone.
+    if (held?.status === "True" || held?.reason === "Releasing") {
+      await tools.wake([registrationKey(name.key.cluster, act.registration)]);
+    }
     return true;
   }
-  const born = await readBorn(tools, scene, act.registration, signal);
+  const { registration } = act;
+  const born = await readBorn(tools, scene, registration, signal);
   if (born === "unheard") return false;
-  // Gone, or not meant any more, since it was looked at: the watch tells of it.
+  // Gone, or not meant any more, since it was looked at: whoever watches tells of it.
   if (born === undefined) return true;
+  const message = await refusalOf(() => write(tools, { scene, born, registration }, signal), signal);
+  if (message === undefined) tools.onUpsync?.(act.do === "create" ? "created" : "changed");
+  await noteRefusal(tools, scene, { registration, message }, signal);
+  return true;
+}
+
+/** Writes to the workspace; answers its words where it does not take that. */
+async function refusalOf(writing: () => Promise<void>, signal: AbortSignal): Promise<string | undefined> {
   try {
-    await write(tools, { scene, born, registration: act.registration }, signal);
-    tools.notes.refuse(home, name.key.name, undefined);
-    tools.onUpsync?.(act.do === "create" ? "created" : "changed");
-    return true;
+    await writing();
+    return undefined;
   } catch (error) {
     signal.throwIfAborted();
     const fault = faultOf(error);
     if (fault !== "invalid" && fault !== "forbidden") throw error;
-    tools.notes.refuse(home, name.key.name, oneLine(error instanceof Error ? error.message : fault));
-    tools.wake([home]);
-    return true;
+    return oneLine(error instanceof Error ? error.message : fault);
   }
 }
 
@@ -145,10 +161,21 @@ async function write(
   notes.agree(key, { born: printOf(portrait), upstream: print });
 }
 
-/** Tells what stands in the way once: people by an Event, and the registration, which says so in its conditions. */
-function report({ workloads, notes, wake }: UpsyncTools, { name, upstream }: Scene, all: readonly Hindrance[]): void {
+/**
+ * Tells what stands in the way once: people by an Event, and the registration, which says so in its conditions. One that says
+ * so already is not told of each object by itself: thousands may be held at once.
+ */
+async function report(
+  { workloads, births, notes, wake }: UpsyncTools,
+  { name, upstream, subjects }: Scene,
+  all: readonly Hindrance[],
+): Promise<void> {
   if (!notes.hinder(name.key, JSON.stringify(all))) return;
-  wake(all.map(({ registration }) => registrationKey(name.key.cluster, registration)));
+  const untold = all.filter(({ registration, reason }) => {
+    const conditions = subjects.get(registration)?.registration.status?.conditions;
+    return births.isTelling || !isSaid(conditions, reason);
+  });
+  await wake(untold.map(({ registration }) => registrationKey(name.key.cluster, registration)));
   if (upstream === undefined) return;
   for (const { registration, reason, message } of all) {
     if (reason !== "NameTaken") continue;

@@ -17,8 +17,10 @@ export type SurveyFacts = Readonly<{
   upstream: ReadonlyMap<string, Known>;
   /** The keys whose namespace is not in the workspace. */
   homeless: ReadonlySet<string>;
-  /** How many have been removed from the workspace lately because they had gone from the cluster. */
-  removedLately: number;
+  /** What has been removed from the workspace lately because it had gone from the cluster, by the names of keys. */
+  endedLately: ReadonlySet<string>;
+  /** Whether no more of those can be noted down: how many go is then not known any more. */
+  isFull: boolean;
   /** How many somebody has said may go at once. */
   confirmed: number;
   brake: BrakeSettings;
@@ -26,6 +28,8 @@ export type SurveyFacts = Readonly<{
 
 /** What is true of a cluster as a whole; every list holds names of keys, sorted. */
 export type Survey = Readonly<{
+  /** Everything that was born there. */
+  born: readonly string[];
   /** Born, and another object has the name. */
   taken: readonly string[];
   /** Born, and the workspace has no such namespace. */
@@ -36,6 +40,8 @@ export type Survey = Readonly<{
   vanished: readonly string[];
   /** Why none of those may go now; undefined when they may. */
   held: string | undefined;
+  /** Whether somebody has said that so many may go; such ends do not count against others. */
+  isConfirmed: boolean;
 }>;
 
 /** By this annotation of a registration somebody says how many objects may go from the workspace at once. */
@@ -54,7 +60,10 @@ export function survey(facts: SurveyFacts): Survey {
     .filter(([name]) => !births.has(name))
     .map(([name]) => name)
     .toSorted();
+  const isTooMuch = areTooMany(facts, { vanished, own: own.map(([name]) => name) });
+  const isConfirmed = vanished.length > 0 && vanished.length <= facts.confirmed;
   return {
+    born: born.map(([name]) => name),
     taken: born
       .filter(([name, uid]) => {
         const known = upstream.get(name);
@@ -64,17 +73,27 @@ export function survey(facts: SurveyFacts): Survey {
     homeless: missing.filter((name) => homeless.has(name)),
     lacking: missing.filter((name) => !homeless.has(name)),
     vanished,
-    held: heldWords(facts, { vanished: vanished.length, own: own.length }),
+    held: isTooMuch && !isConfirmed ? heldWords(vanished.length, own.length) : undefined,
+    isConfirmed,
   };
 }
 
-/** A namespace that goes tells of its objects one by one, so those that went a moment ago count too. */
-function heldWords(
-  { removedLately, confirmed, brake }: SurveyFacts,
-  { vanished, own }: Readonly<{ vanished: number; own: number }>,
-): string | undefined {
-  const count = { all: own + removedLately, leaving: vanished + removedLately };
-  if (vanished === 0 || vanished <= confirmed || !isTooMany(count, brake)) return undefined;
+/**
+ * A namespace that goes tells of its objects one by one, so those that went a moment ago count too; one that was noted down and is
+ * still there is on its way, and counts once.
+ */
+function areTooMany(
+  { endedLately, isFull, brake }: SurveyFacts,
+  { vanished, own }: Readonly<{ vanished: readonly string[]; own: readonly string[] }>,
+): boolean {
+  const count = {
+    all: new Set([...own, ...endedLately]).size,
+    leaving: new Set([...vanished, ...endedLately]).size,
+  };
+  return vanished.length > 0 && (isFull || isTooMany(count, brake));
+}
+
+function heldWords(vanished: number, own: number): string {
   return `${vanished} of ${own} objects that were born on the cluster are not there any more; to let them go set the annotation ${confirmUpsyncAnnotation} to "${vanished}"`;
 }
 

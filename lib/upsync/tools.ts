@@ -17,10 +17,10 @@ export type UpsyncTools = Readonly<{
   notes: Notes;
   clock: Pick<Clock, "now">;
   settings: Pick<SyncSettings, "brake" | "retrySeconds" | "refusedSeconds">;
-  /** Whether all of a logical cluster has been seen: until then nothing is decided about it. */
+  /** Whether all of a logical cluster has been seen: until then nothing is decided about it. Who reads fresh has seen it. */
   isListed: (cluster: string) => boolean;
-  /** Has keys looked at. */
-  wake: (keys: readonly WorkKey[]) => void;
+  /** Has keys looked at; fails when nobody can be told. */
+  wake: (keys: readonly WorkKey[]) => Promise<void>;
   /** Hears of every write to a workspace, for counting. */
   onUpsync?: ((did: "created" | "changed" | "removed") => void) | undefined;
 }>;

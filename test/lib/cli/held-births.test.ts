@@ -17,7 +17,8 @@ function aRegistration(name: string, gone: number, { confirmed = 0, before }: Gi
     births: new Map(all.slice(gone).map((each) => [each, "u"])),
     upstream: new Map(all.map((each) => [each, known])),
     homeless: new Set(),
-    removedLately: 0,
+    endedLately: new Set(),
+    isFull: false,
     confirmed,
     brake: defaultBrakeSettings,
   });

@@ -70,10 +70,11 @@ async function aSystem() {
   return { clock, cluster, client, watches, told, bear };
 }
 
-const until = (what: string, isSo: () => boolean): Promise<void> =>
-  eventually(async () => (isSo() ? undefined : what), 5_000);
-const names = (watches: BirthWatches): readonly string[] =>
-  [...(watches.all(east)?.keys() ?? ["not listed"])].toSorted();
+const until = (what: string, isSo: () => boolean | Promise<boolean>): Promise<void> =>
+  eventually(async () => ((await isSo()) ? undefined : what), 5_000);
+const all = (watches: BirthWatches) => watches.all(east, [], signal);
+const names = async (watches: BirthWatches): Promise<readonly string[]> =>
+  [...((await all(watches))?.keys() ?? ["not listed"])].toSorted();
 
 describe("watches on what is born", () => {
   it("know what is born and opted in, and nothing else", async () => {
@@ -85,10 +86,10 @@ describe("watches on what is born", () => {
       labels: { app: "web" },
       ownerReferences: [{ apiVersion: "example.dev/v1", kind: "App", name: "a", uid: "1", controller: true }],
     });
-    expect(watches.all(east)).toBeUndefined();
+    expect(await all(watches)).toBeUndefined();
     watches.want(east, [optIn({ matchLabels: { app: "web" } })]);
-    await until("everything is listed", () => watches.all(east) !== undefined);
-    expect(names(watches)).toEqual([keyOf("web")]);
+    await until("everything is listed", async () => (await all(watches)) !== undefined);
+    expect(await names(watches)).toEqual([keyOf("web")]);
     expect(watches.size).toBe(1);
     expect(watches.peek(at("web"))).toMatchObject({ kind: "born", copy: { uid: metadata.uid } });
     expect(watches.peek(at("copy"))).toEqual({ kind: "absent" });
@@ -98,7 +99,7 @@ describe("watches on what is born", () => {
   it("tell of what comes, changes and goes; other labels are a change too", async () => {
     const { watches, told, bear, client } = await aSystem();
     watches.want(east, [optIn()]);
-    await until("everything is listed", () => watches.all(east) !== undefined);
+    await until("everything is listed", async () => (await all(watches)) !== undefined);
     await bear("web");
     await until("it came", () => told.includes(keyOf("web")));
     const before = watches.peek(at("web"));
@@ -131,7 +132,7 @@ describe("watches on what is born", () => {
     await bear("web", { labels: { app: "web" } });
     await bear("api", { labels: { app: "api" } });
     const listed = (...wanted: readonly string[]): Promise<void> =>
-      until(`knows ${wanted.join(", ")}`, () => names(watches).join() === wanted.map(keyOf).join());
+      until(`knows ${wanted.join(", ")}`, async () => (await names(watches)).join() === wanted.map(keyOf).join());
     watches.want(east, [optIn({ matchLabels: { app: "web" } })]);
     await listed("web");
     watches.want(east, [optIn({ matchLabels: { app: "web" } })]);
@@ -139,7 +140,7 @@ describe("watches on what is born", () => {
     watches.want(east, [optIn()]);
     await listed("api", "web");
     watches.unwant(east);
-    expect(watches.all(east)).toBeUndefined();
+    expect(await all(watches)).toBeUndefined();
     expect(watches.peek(at("web"))).toBeUndefined();
     expect(watches.watches.all).toBe(0);
   });

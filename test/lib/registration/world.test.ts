@@ -5,7 +5,7 @@ import type { CredentialSource } from "../../../lib/clusters/credentials.ts";
 import { asOutcome } from "../../../lib/clusters/credentials.ts";
 import { type EmbeddedCluster, startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
-import type { ObjectKey } from "../../../lib/model/key.ts";
+import type { ObjectKey, WorkKey } from "../../../lib/model/key.ts";
 import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import type { WorkItem } from "../../../lib/queue/work-queue.ts";
 import { decide } from "../../../lib/registration/decide.ts";
@@ -18,6 +18,7 @@ import { faultsOf } from "../api/validate.ts";
 import { aRegistration } from "./registrations.ts";
 
 const key: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
+const born: WorkKey = { cluster: "abc", kind: "Workload", name: "deployments.v1.apps/shop/web" };
 const signal = new AbortController().signal;
 const running: EmbeddedCluster[] = [];
 afterEach(async () => {
@@ -92,6 +93,9 @@ async function aSystem(tokens: readonly string[] = ["right"], right = "right", g
       changes.push(change);
       return true;
     },
+    // A workload that has a copy there, and was born there.
+    workloadsOn: async () => [born],
+    alsoConcerned: async (concerned) => [concerned, born],
   });
   const look = (detect = false, fresh = false): Promise<Look> =>
     world.look(key, aRegistration(), { detect, fresh, timeoutMs: 5_000 }, signal);
@@ -184,14 +188,21 @@ describe("the world", () => {
 
   it("finds the users of a cluster among the placements of its own logical cluster", async () => {
     const { world } = await aSystem();
-    expect(await world.users(key, signal)).toEqual([{ cluster: "abc", kind: "WorkloadPlacement", name: "api" }]);
-    expect(await world.users({ ...key, cluster: "other" }, signal)).toEqual([]);
+    const api = { cluster: "abc", kind: "WorkloadPlacement", name: "api" };
+    expect(await world.users(key, signal)).toEqual([api, born]);
+    expect(await world.users({ ...key, cluster: "other" }, signal)).toEqual([born]);
   });
 
   it("asks of every placement whether it is concerned, by name when the registration has gone", async () => {
     const { world, changes } = await aSystem();
-    expect((await world.concerned(key, {}, signal)).map(({ name }) => name)).toEqual(["api", "web"]);
+    expect((await world.concerned(key, {}, signal)).map(({ name }) => name)).toEqual(["api", "web", born.name]);
     expect(changes[0]?.before?.metadata.name).toBe("east");
+  });
+
+  it("finds each of those once that it concerns for more than one reason", async () => {
+    const { world } = await aSystem();
+    const names = (await world.concerned(key, { after: aRegistration() }, signal)).map(({ name }) => name);
+    expect(names).toEqual(["api", "web", born.name, "east"]);
   });
 
   it("wakes with a fan-out", async () => {

@@ -49,6 +49,13 @@ describe("what the relay looks at of an object", () => {
       status: { conditions: [{ type: "Ready", status: "True" }] },
     });
   });
+  it("has what a cluster serves only where something may be born there", () => {
+    const status = { apis: [{ groupVersion: "apps/v1", kinds: ["Deployment"] }] };
+    const upsync = [{ apiVersion: "apps/v1", kind: "Deployment" }];
+    const { spec, status: kept } = traceOfObject({ ...object("a"), spec: { location: "x", upsync }, status });
+    expect([spec, kept]).toEqual([{ upsync }, status]);
+    expect(traceOfObject({ ...object("a"), status })).not.toHaveProperty("status");
+  });
 });
 
 describe("the census of the fleet", () => {

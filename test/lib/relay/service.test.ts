@@ -1,11 +1,15 @@
 import { DeleteMessageCommand, ReceiveMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { asOutcome, type CredentialSource } from "../../../lib/clusters/credentials.ts";
+import { startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
+import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import { systemClock } from "../../../lib/model/clock.ts";
 import { createHealth } from "../../../lib/observe/health.ts";
 import { createLog } from "../../../lib/observe/log.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
 import { createSqsQueue, type QueueUrls, type SqsClient } from "../../../lib/queue/sqs.ts";
-import { createRelayService } from "../../../lib/relay/service.ts";
+import { createRelayService, type RelayServiceOptions } from "../../../lib/relay/service.ts";
+import { aDeployment } from "../../functions/stage.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createQueues, interceptSqs, startSqs } from "../../support/sqs.ts";
 import { aPlacement, aRegistration, placements, registrations, startTenants, type Tenants } from "../kcp/tenants.ts";
@@ -33,6 +37,7 @@ async function aStage(): Promise<Readonly<{ tenants: Tenants; urls: QueueUrls }>
 function aRelay(
   { tenants, urls }: Readonly<{ tenants: Tenants; urls: QueueUrls }>,
   workspaces: readonly string[] = ["root:demo"],
+  more: Partial<RelayServiceOptions> = {},
 ) {
   const way = { isDown: false, calls: 0 };
   const switched: SqsClient = interceptSqs(sqs, (_call, pass) => {
@@ -51,10 +56,22 @@ function aRelay(
     log: createLog({ level: 0, write: () => {}, clock: systemClock }),
     metrics,
     health,
+    ...more,
   });
   ends.push(() => service.stop(0));
   const isReady = (): boolean => health.report("ready").status === "Healthy";
   return { service, metrics, health, way, isReady };
+}
+
+/** A cluster with a namespace, in which something can be born. */
+async function aCluster() {
+  const cluster = await startEmbeddedCluster({ name: "east", listen: false });
+  ends.push(() => cluster.stop());
+  const client = createKubeClient({ endpoint: { server: cluster.url }, transport: cluster.transport(), name: "east" });
+  const namespaces = { group: "", version: "v1", plural: "namespaces" };
+  await client.create({ type: namespaces }, { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
+  const type = { group: "apps", version: "v1", plural: "deployments" };
+  return { cluster, bear: (name: string) => client.create({ type, namespace: "shop" }, aDeployment(name)) };
 }
 
 const untilReady = (relay: ReturnType<typeof aRelay>): Promise<void> =>
@@ -159,6 +176,49 @@ describe("the relay with SQS", () => {
     await other.service.start();
     await eventually(async () => (other.service.unsent === 1 ? undefined : "nothing is held"));
     expect(await other.service.stop(10)).toBe(1);
+  });
+
+  test("what is born on a cluster that opts in is told, as long as it does", async () => {
+    const stage = await aStage();
+    const client = stage.tenants.at(stage.tenants.clusters[0] ?? "");
+    const { cluster, bear } = await aCluster();
+    await client.create(
+      registrations,
+      aRegistration("east", { upsync: [{ apiVersion: "apps/v1", kind: "Deployment", namespaces: ["shop"] }] }),
+    );
+    const credentials: CredentialSource = {
+      find: async () => asOutcome({ server: cluster.url }, { givenBy: "operator", nowMs: Date.now() }),
+      forget: () => {},
+    };
+    const relay = aRelay(stage, undefined, {
+      sync: true,
+      clusters: { openTransport: () => cluster.transport(), openCredentials: () => credentials },
+    });
+    await relay.service.start();
+    await untilReady(relay);
+    await bear("before");
+    // Nobody has found out yet whether the cluster is there at all.
+    expect(await received(stage.urls)).toEqual(["ClusterRegistration/east changed"]);
+    const write = (body: object, subresource?: "status") =>
+      client.patch({ ...registrations, name: "east" }, { type: "merge", body }, subresource && { subresource });
+    const now = "2030-01-01T00:00:00Z";
+    const ready = { type: "Ready", status: "True", reason: "ClusterReady", message: "", lastTransitionTime: now };
+    const apis = [{ groupVersion: "apps/v1", kinds: ["Deployment"] }];
+    await write({ status: { apis, conditions: [ready] } }, "status");
+    const keys: string[] = [];
+    const untilTold = (name: string): Promise<void> =>
+      eventually(async () => {
+        keys.push(...(await received(stage.urls, 0)));
+        return keys.includes(`Workload/deployments.v1.apps/shop/${name} changed`) ? undefined : keys.join();
+      });
+    await untilTold("before");
+    await bear("web");
+    await untilTold("web");
+    expect(relay.metrics.render()).toMatch(/^tmc_upsync_births 2$/m);
+    await write({ spec: { upsync: null } });
+    await eventually(async () =>
+      /^tmc_upsync_births 0$/m.test(relay.metrics.render()) ? undefined : "it is still watched",
+    );
   });
 
   test("a workspace that is not there is named at once", async () => {

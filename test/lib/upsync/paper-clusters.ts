@@ -1,11 +1,13 @@
+import { isDeepStrictEqual } from "node:util";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import type { Condition } from "../../../lib/model/condition.ts";
 import type { ObjectEvent } from "../../../lib/model/event.ts";
-import { ControllerError } from "../../../lib/model/fault.ts";
+import { ControllerError, type Fault } from "../../../lib/model/fault.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import { formatKey, type ObjectKey, type WorkKey, type WorkloadKey, workloadKey } from "../../../lib/model/key.ts";
 import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import type { Next } from "../../../lib/model/next.ts";
+import type { Reason } from "../../../lib/queue/work-queue.ts";
 import { type CopyAddress, copyOf } from "../../../lib/sync/fleet.ts";
 import { defaultSyncSettings } from "../../../lib/sync/settings.ts";
 import { workloadKindsWith } from "../../../lib/sync/workload-kinds.ts";
@@ -24,8 +26,16 @@ import { aDeployment } from "./builders.ts";
 const types = workloadKindsWith();
 const signal = new AbortController().signal;
 
-/** A workspace and clusters of paper, on which things are born. What watches have told is apart from what is there. */
+/**
+ * A workspace and clusters of paper, on which things are born. What watches have told, or lists have shown, is apart from what is
+ * there.
+ */
 export class PaperClusters {
+  /** Whether clusters are watched; where they are not, they have to be asked. */
+  readonly isTelling: boolean;
+  constructor({ isTelling = true } = {}) {
+    this.isTelling = isTelling;
+  }
   nowMs = Date.parse("2030-01-01T00:00:00Z");
   writes = 0;
   /** Dies right before the write of this number, and does not do it. */
@@ -44,6 +54,16 @@ export class PaperClusters {
   store: (object: KubeObject) => KubeObject = (object) => object;
   readonly events: ObjectEvent[] = [];
   readonly woken: string[] = [];
+  /** What clusters were asked: for all they have, or for one object. */
+  readonly asked: string[] = [];
+  /** Why clusters do not list what they have. */
+  listFault: Fault | undefined;
+  /** Whether what was listed is kept until somebody wants it anew, where clusters are asked. */
+  keepsLists = false;
+  readonly #kept = new Map<string, ReadonlyMap<string, string>>();
+  /** What happens meanwhile: while everything is listed, and before a status is written. */
+  whileListing: () => Promise<void> = async () => {};
+  beforeStatus: () => Promise<void> = async () => {};
   notes: Notes = this.#newNotes();
   #version = 0;
 
@@ -51,7 +71,7 @@ export class PaperClusters {
     this.registrations.set(name, {
       apiVersion: "tmc.kcp.io/v1alpha1",
       kind: "ClusterRegistration",
-      metadata: { name, uid: `uid-${name}` },
+      metadata: { name, uid: `uid-${name}`, resourceVersion: this.#next() },
       spec: { location: "us-east-1", upsync: [...upsync] },
       status: { conditions: [readyIs("True")] },
     });
@@ -114,8 +134,8 @@ export class PaperClusters {
   reconcile(name = "web"): Promise<Next> {
     return upsyncReconciler(this.tools())({ key: keyOf(name), reason: "changed" }, signal);
   }
-  attend(cluster: string): Promise<Next> {
-    return upsyncAttendance(this.tools())(registrationKey(cluster), signal);
+  attend(cluster: string, reason: Reason = "changed"): Promise<Next> {
+    return upsyncAttendance(this.tools())({ key: registrationKey(cluster), reason }, signal);
   }
 
   tools(): UpsyncTools {
@@ -131,11 +151,13 @@ export class PaperClusters {
       born: {
         createWorkload: async (key, object) => {
           this.#write();
+          this.#mayRefuse();
           if (this.workspace.has(key.name)) throw new ControllerError("exists", `${key.name} is there`);
           return this.#keep(key, { ...object, metadata: { ...object.metadata, uid: `kcp-${this.#next()}` } });
         },
         writeWorkload: async (key, seen, wanted) => {
           this.#write();
+          this.#mayRefuse();
           this.#isSeen(key, seen);
           return this.#keep(key, { ...wanted, metadata: { ...wanted.metadata, uid: seen.metadata.uid ?? "" } });
         },
@@ -150,13 +172,13 @@ export class PaperClusters {
       clock: { now: () => this.nowMs },
       settings: defaultSyncSettings,
       isListed: () => true,
-      wake: (keys: readonly WorkKey[]) =>
+      wake: async (keys: readonly WorkKey[]) =>
         void this.woken.push(...keys.map((key) => formatKey(key).split("|")[1] ?? "")),
     };
   }
 
   #newNotes(): Notes {
-    return createNotes({ now: () => this.nowMs });
+    return createNotes();
   }
   #next(): string {
     this.#version += 1;
@@ -165,6 +187,8 @@ export class PaperClusters {
   #write(): void {
     this.writes += 1;
     if (this.writes === this.killAt) throw new Killed(`at write ${this.writes}`);
+  }
+  #mayRefuse(): void {
     if (this.refusal !== undefined) throw new ControllerError("invalid", this.refusal);
   }
   #isSeen(key: WorkloadKey, seen: KubeObject): void {
@@ -184,8 +208,14 @@ export class PaperClusters {
     const list: Hub["list"] = async <T extends KubeObject>() =>
       [...this.registrations.values()] as readonly KubeObject[] as readonly T[];
     const writeStatus: Hub["writeStatus"] = async ({ name }, seen, status) => {
+      await this.beforeStatus();
+      const before = this.registrations.get(name);
+      if (isDeepStrictEqual(before?.status, status)) return seen;
       this.#write();
-      this.change(name, () => ({ status }));
+      const { resourceVersion } = before?.metadata ?? {};
+      if (resourceVersion !== seen.metadata.resourceVersion)
+        throw new ControllerError("conflict", `${name} has changed`);
+      this.change(name, ({ metadata }) => ({ status, metadata: { ...metadata, resourceVersion: this.#next() } }));
       return seen;
     };
     return { read, list, writeStatus };
@@ -211,23 +241,35 @@ export class PaperClusters {
       return conditions.some(({ type, status }) => type === "Ready" && status === "True") && rulesOf(name).length > 0;
     };
     return {
+      isTelling: this.isTelling,
       want: () => {},
       unwant: () => {},
+      renew: ({ name }) => void this.#kept.delete(name),
       peek: ({ cluster, at }) => {
-        if (!isWatched(cluster.name)) return undefined;
+        if (!this.isTelling || !isWatched(cluster.name)) return undefined;
         const object = this.told.get(cluster.name)?.get(nameOf(at.name));
         const birth = object && birthOf(cluster.name, object);
         return birth?.kind === "born" ? birth : { kind: "absent" };
       },
       ask: async (address) => {
+        this.asked.push(`${address.cluster.name}/${address.at.name}`);
         const object = ask(address);
         return object === undefined ? { kind: "absent" } : birthOf(address.cluster.name, object);
       },
       read: async (address) => ask(address),
-      all: ({ name }) => {
+      all: async ({ name }) => {
         if (!isWatched(name)) return undefined;
+        await this.whileListing();
+        if (!this.isTelling) {
+          this.asked.push(name);
+          if (this.listFault !== undefined) throw new ControllerError(this.listFault, `cluster ${name}: list`);
+        }
         const born = [...(this.told.get(name) ?? [])].filter(([, object]) => birthOf(name, object).kind === "born");
-        return new Map(born.map(([id, { metadata }]) => [id, metadata.uid ?? ""]));
+        const all = new Map(born.map(([id, { metadata }]) => [id, metadata.uid ?? ""]));
+        if (this.isTelling || !this.keepsLists) return all;
+        const kept = this.#kept.get(name) ?? all;
+        this.#kept.set(name, kept);
+        return kept;
       },
     };
   }

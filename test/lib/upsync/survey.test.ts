@@ -25,7 +25,8 @@ function ask({
     births: new Map(born.map((name) => [name, `born-${name}`])),
     upstream: new Map(upstream),
     homeless: new Set(),
-    removedLately: 0,
+    endedLately: new Set(),
+    isFull: false,
     confirmed: 0,
     brake: defaultBrakeSettings,
     ...rest,
@@ -37,11 +38,13 @@ describe("a survey of a cluster", () => {
 
   it("finds nothing to say where everything is as it should be", () => {
     expect(ask({ born: [web], upstream: [[web, known()]] })).toEqual({
+      born: [web],
       taken: [],
       homeless: [],
       lacking: [],
       vanished: [],
       held: undefined,
+      isConfirmed: false,
     });
   });
   it("finds what is not in the workspace yet, and what has no namespace there", () => {
@@ -67,7 +70,9 @@ describe("a survey of a cluster", () => {
     ["more than ten that are more than a third are held", 11, 20, {}, true],
     ["more than ten of very many may go", 11, 100, {}, false],
     ["more than a hundred are held, however many there are", 101, 5_000, {}, true],
-    ["those that went a moment ago count", 1, 5, { removedLately: 10 }, true],
+    ["those that went a moment ago count", 1, 5, { endedLately: new Set(many(10, 100)) }, true],
+    ["those that are on their way count once", 10, 10, { endedLately: new Set(many(9)) }, false],
+    ["a few are held where it is not known any more how many went", 1, 5_000, { isFull: true }, true],
     ["as many as somebody has confirmed may go", 11, 20, { confirmed: 11 }, false],
     ["more than somebody has confirmed are held", 12, 20, { confirmed: 11 }, true],
   ])("%s", (_, gone, all, rest, isHeld) => {
@@ -75,6 +80,12 @@ describe("a survey of a cluster", () => {
     const answer = ask({ born: many(all - gone, gone), upstream, ...rest });
     expect(answer.vanished).toHaveLength(gone);
     expect(answer.held !== undefined).toBe(isHeld);
+  });
+  it("tells what somebody has confirmed from what may go by itself", () => {
+    const upstream = many(20).map((name) => [name, known()] as const);
+    expect(ask({ born: many(9, 11), upstream, confirmed: 11 }).isConfirmed).toBe(true);
+    expect(ask({ born: many(8, 12), upstream, confirmed: 11 }).isConfirmed).toBe(false);
+    expect(ask({ born: many(19, 1), upstream }).isConfirmed).toBe(false);
   });
 });
 
@@ -87,7 +98,15 @@ describe("the conditions of a registration", () => {
     message: "",
     lastTransitionTime: "t",
   };
-  const quiet: Survey = { taken: [], homeless: [], lacking: [], vanished: [], held: undefined };
+  const quiet: Survey = {
+    born: [],
+    taken: [],
+    homeless: [],
+    lacking: [],
+    vanished: [],
+    held: undefined,
+    isConfirmed: false,
+  };
   const decided = (rest: Partial<Parameters<typeof decideConditions>[0]>) =>
     decideConditions({
       before: [ready],
