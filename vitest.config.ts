@@ -9,8 +9,8 @@ export default defineConfig({
     reporters: reporters(),
     // Every test makes what it needs and takes it away; a fresh process for each file would cost a fifth of the time.
     isolate: false,
-    // Twice the two cores that a small machine has: long watches and whole processes mostly wait.
-    maxWorkers: 4,
+    // One more than the two cores that a small machine has: the contract's long watches mostly wait.
+    maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 20_000,
   },

@@ -32,7 +32,8 @@ export function syncReconciler(tools: SyncTools): Work<WorkloadKey> {
       return settled;
     }
     const guarded = await guard(workloads, seen, signal);
-    const isMadeSafe = guarded.workload !== seen.workload || guarded.record !== seen.record;
+    // One that is somewhere already and moves on waits for nobody.
+    const isMadeSafe = seen.record === undefined && guarded.record !== undefined;
     const waitSeconds = rush?.waitSeconds(key, { isMadeSafe });
     if (waitSeconds !== undefined) return checkAgain(waitSeconds);
     const troubles = await typesServed(tools, guarded, signal);
