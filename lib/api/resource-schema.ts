@@ -14,8 +14,13 @@ export function apiResourceSchema(kind: ServedKind) {
     names: definitionNames(kind),
     versions: [{ ...versionProperties(kind), schema: objectSchema(kind) }],
   };
-  return schemaOf(kind.version, spec);
+  const hash = hashes.get(kind) ?? contentHash(spec);
+  hashes.set(kind, hash);
+  return named(kind.version, hash, spec);
 }
+
+/** A kind never changes, and its schema is long. */
+const hashes = new WeakMap<ServedKind, string>();
 
 /** What an APIResourceSchema says of its type. */
 type SchemaSpec = Readonly<{
@@ -27,12 +32,16 @@ type SchemaSpec = Readonly<{
 
 /** The APIResourceSchema with that content, named for it. */
 export function schemaOf<T extends SchemaSpec>(version: string, spec: T) {
+  return named(version, contentHash(spec), spec);
+}
+
+function named<T extends SchemaSpec>(version: string, hash: string, spec: T) {
   const { group } = spec;
   return {
     apiVersion: "apis.kcp.io/v1alpha1",
     kind: "APIResourceSchema",
     metadata: {
-      name: `${version}-${contentHash(spec)}.${spec.names.plural}.${group === "" ? "core" : group}`,
+      name: `${version}-${hash}.${spec.names.plural}.${group === "" ? "core" : group}`,
       ...(isCommunityGroup(group)
         ? { annotations: { "api-approved.kubernetes.io": "unapproved, a part of the Kubernetes type, served by kcp" } }
         : {}),

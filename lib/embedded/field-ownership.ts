@@ -1,6 +1,5 @@
 import type { KubeObject, ManagedFieldsEntry } from "../model/kube-object.ts";
 import type { ResourceDefinition } from "./definition.ts";
-import { cloneJson } from "./frozen-json.ts";
 import { trackUpdate } from "./machinery/managed-fields.ts";
 import type { WriteContext } from "./operations.ts";
 import { keepsStatusOnCreate } from "./operations-core.ts";
@@ -49,5 +48,5 @@ export function unsettable(
 /** Notes in an object who owns its fields; where nobody does, nothing is noted. */
 export function setManagedFields(object: KubeObject, entries: readonly ManagedFieldsEntry[]): void {
   if (entries.length === 0) delete object.metadata.managedFields;
-  else object.metadata.managedFields = cloneJson([...entries]);
+  else object.metadata.managedFields = entries.map((entry) => ({ ...entry }));
 }

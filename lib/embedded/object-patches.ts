@@ -44,8 +44,8 @@ export function patchObject(
   }
   const document = patched(definition, existing, patch);
   checkType(definition, document, target.name);
-  const shown = patch.kind === "strategic" ? goValue(patch.body) : goJson(document);
-  const object = decoded(definition, document, context, (why) => unfitting(shown, why));
+  const shown = (): string => (patch.kind === "strategic" ? goValue(patch.body) : goJson(document));
+  const object = decoded(definition, document, context, (why) => unfitting(shown(), why));
   matchName(target, object.metadata);
   matchNamespace(target, object.metadata);
   return { object: commitUpdate(core, target, existing, object, context), created: false };
@@ -79,7 +79,7 @@ function patched(definition: ResourceDefinition, document: KubeObject, { kind, b
     throw unfitting(goJson(result), "json: cannot unmarshal into Go value of type map[string]interface {}");
   const { metadata } = result;
   // A document that lost its metadata is refused for its name a little later.
-  return { apiVersion: "", kind: "", ...result, metadata: isObject(metadata) ? cloneJson(metadata) : {} };
+  return { apiVersion: "", kind: "", ...result, metadata: isObject(metadata) ? { ...metadata } : {} };
 }
 
 function patchedValue(definition: ResourceDefinition, document: KubeObject, kind: PatchKind, body: unknown): unknown {
@@ -167,7 +167,7 @@ function applyObject(
   if ((object.metadata.name ?? "") === "") object.metadata.name = name;
   matchName(target, object.metadata);
   matchNamespace(target, object.metadata);
-  const inner: UpdateContext = { ...context, applied: object.metadata.managedFields ?? [] };
+  const inner: UpdateContext = { ...context, applied: merged.metadata.managedFields ?? [] };
   if (live === undefined) return { object: createObject(core, target, object, inner), created: true };
   object.metadata.resourceVersion =
     resourceVersion === undefined || resourceVersion === "" ? (live.metadata.resourceVersion ?? "") : resourceVersion;

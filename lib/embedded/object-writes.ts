@@ -96,7 +96,7 @@ function prepared(
   delete object.metadata.resourceVersion;
   const resetsStatus = definition.status && !keepsStatusOnCreate(definition);
   if (resetsStatus) delete object.status;
-  object = cloneJson(withDefaults(definition.schema, object));
+  object = defaulted(definition, object);
   definition.hooks?.setDefaults?.(object);
   if (isNamespaces(definition)) nameNamespace(object);
   const tracked = context.applied ?? trackedFields(definition, undefined, object, context, now);
@@ -107,6 +107,12 @@ function prepared(
   definition.hooks?.prepareCreate?.(object, hooks);
   setManagedFields(object, tracked);
   return object;
+}
+
+/** The object with its defaults, to be changed freely: a new one only where there was something to fill in. */
+function defaulted({ schema }: ResourceDefinition, object: KubeObject): KubeObject {
+  const filled = withDefaults(schema, object);
+  return filled === object ? object : cloneJson(filled);
 }
 
 function beginNamespace(object: KubeObject): void {
@@ -164,15 +170,14 @@ export function commitUpdate(
   const hooks = hookContext(core, target, context);
   const now = timestamp(hooks.now);
   const isStatus = context.subresource === "status";
-  let object = cloneJson(input);
+  let object = isStatus ? statusChange(definition, input, existing) : cloneJson(input);
   object.apiVersion = apiVersionOf(definition);
   object.kind = definition.kind;
   carryOver(object.metadata, existing.metadata);
 
-  if (isStatus) object = statusChange(definition, object, existing);
-  else if (definition.status) restoreStatus(object, existing);
+  if (!isStatus && definition.status) restoreStatus(object, existing);
   if (isNamespaces(definition)) nameNamespace(object);
-  object = cloneJson(withDefaults(definition.schema, object));
+  object = defaulted(definition, object);
   definition.hooks?.setDefaults?.(object);
   const tracked = context.applied ?? trackedFields(definition, existing, object, context, now);
   if (isNamespaces(definition) && context.subresource !== "finalize") object.spec = cloneJson(existing.spec ?? {});
@@ -288,16 +293,12 @@ function setOrDelete<K extends keyof ObjectMeta>(metadata: ObjectMeta, field: K,
   else metadata[field] = value;
 }
 
-function statusChange(definition: ResourceDefinition, object: KubeObject, existing: KubeObject): KubeObject {
-  const changed = cloneJson(existing);
-  if (object.status === undefined) delete changed.status;
-  else changed.status = object.status;
+function statusChange({ flavour }: ResourceDefinition, input: KubeObject, existing: KubeObject): KubeObject {
   // Custom types take nothing else from a status write, built-in ones all metadata but the labels.
-  if (definition.flavour === "builtin") {
-    changed.metadata = { ...object.metadata };
-    setOrDelete(changed.metadata, "labels", existing.metadata.labels);
-  }
-  return cloneJson(changed);
+  const metadata = flavour === "builtin" ? input.metadata : existing.metadata;
+  const changed = cloneJson({ ...existing, metadata, status: input.status });
+  setOrDelete(changed.metadata, "labels", cloneJson(existing.metadata.labels));
+  return changed;
 }
 
 function restoreStatus(object: KubeObject, existing: KubeObject): void {

@@ -11,6 +11,7 @@ import {
   isEmptySet,
   pathsOf,
   union,
+  unlessEqual,
 } from "./field-set.ts";
 import { goJson, goQuote } from "./go-text.ts";
 import { type Fields, fieldOf, isEqual, isObject } from "./json-value.ts";
@@ -143,16 +144,20 @@ function attempt(request: ApplyRequest, before: Owners, force: boolean): Outcome
       });
   return {
     object: isObject(object) ? object : {},
-    owners: withStrippedSelf(withoutTaken(owners, comparison, self), self),
+    owners: withStrippedSelf(withoutTaken(owners, comparison, self), self, last?.fields),
     isChanged: !isEqual(object, liveValue),
     conflicts,
   };
 }
 
-function withStrippedSelf(owners: Map<string, Ownership>, self: string): Map<string, Ownership> {
+function withStrippedSelf(
+  owners: Map<string, Ownership>,
+  self: string,
+  last: FieldSet | undefined,
+): Map<string, Ownership> {
   const own = owners.get(self);
   if (own === undefined) return owners;
-  const fields = withoutUnowned(own.fields);
+  const fields = unlessEqual(last, withoutUnowned(own.fields));
   if (isEmptySet(fields)) owners.delete(self);
   else owners.set(self, { ...own, fields });
   return owners;

@@ -134,12 +134,17 @@ export function isEqualSet(a: FieldSet, b: FieldSet): boolean {
   return true;
 }
 
+/** The set as it was where nothing is different, so that what is known of it holds. */
+export function unlessEqual(before: FieldSet | undefined, after: FieldSet): FieldSet {
+  return before !== undefined && isEqualSet(before, after) ? before : after;
+}
+
 /** Every path of the set in the server's order: on each level first the members, then what is below. */
 export function pathsOf(set: FieldSet, prefix: FieldPath = []): FieldPath[] {
-  const members = [...set.members].toSorted(compareElements).map((element) => [...prefix, element]);
-  const below = [...set.children]
-    .toSorted(([a], [b]) => compareElements(a, b))
-    .flatMap(([element, child]) => pathsOf(child, [...prefix, element]));
+  const members = inOrder(set.members).map((element) => [...prefix, element]);
+  const below = inOrder(set.children.keys()).flatMap((element) =>
+    pathsOf(set.children.get(element) ?? emptySet, [...prefix, element]),
+  );
   return [...members, ...below];
 }
 
@@ -165,10 +170,20 @@ function contentOf(element: PathElement): unknown {
 
 const kinds = "fkvi";
 
-function compareElements(a: PathElement, b: PathElement): number {
-  const byKind = kinds.indexOf(a.charAt(0)) - kinds.indexOf(b.charAt(0));
-  if (byKind !== 0) return byKind;
-  return a.startsWith("f:") ? compareScalars(a, b) : compareContents(contentOf(a), contentOf(b));
+const isField = (element: PathElement): boolean => element.startsWith("f:");
+
+/** The elements of one level in the server's order: by their kind, fields by name, items by what they say. */
+function inOrder(elements: Iterable<PathElement>): PathElement[] {
+  const all = [...elements];
+  if (all.every(isField)) return all.toSorted();
+  return all
+    .map((element) => ({ element, content: isField(element) ? element : contentOf(element) }))
+    .toSorted(
+      (a, b) =>
+        kinds.indexOf(a.element.charAt(0)) - kinds.indexOf(b.element.charAt(0)) ||
+        compareContents(a.content, b.content),
+    )
+    .map(({ element }) => element);
 }
 
 function compareContents(a: unknown, b: unknown): number {
@@ -194,7 +209,7 @@ function compareScalars(a: unknown, b: unknown): number {
 /** Writes a set as `fieldsV1` of a managed-fields entry. */
 export function encodeFields(set: FieldSet): JsonObject {
   const fields: JsonObject = {};
-  for (const element of [...new Set([...set.members, ...set.children.keys()])].toSorted(compareElements)) {
+  for (const element of inOrder(new Set([...set.members, ...set.children.keys()]))) {
     const child = set.children.get(element);
     const below = child === undefined ? {} : encodeFields(child);
     const isBoth = child !== undefined && set.members.has(element);

@@ -1,4 +1,4 @@
-import { isList, isObject } from "./json-value.ts";
+import { isList, isObject, setField } from "./json-value.ts";
 
 /** Quotes a text the way Go's `%q` does, for messages that must equal the real server's. */
 export function goQuote(text: string): string {
@@ -18,11 +18,9 @@ function sorted(value: unknown): unknown {
   if (isList(value)) return value.map(sorted);
   if (!isObject(value)) return value;
   // Keys that look like integers would come first in a JavaScript object; none of the fields written here do.
-  return Object.fromEntries(
-    Object.keys(value)
-      .toSorted()
-      .map((key) => [key, sorted(value[key])]),
-  );
+  const result: Record<string, unknown> = {};
+  for (const key of Object.keys(value).toSorted()) setField(result, key, sorted(value[key]));
+  return result;
 }
 
 /** Names a JSON value's kind as Go's decoder does when it finds it in the wrong place. */

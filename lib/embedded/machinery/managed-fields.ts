@@ -1,4 +1,5 @@
 import type { JsonObject, KubeObject, ManagedFieldsEntry } from "../../model/kube-object.ts";
+import { freezeJson } from "../frozen-json.ts";
 import {
   decodeFields,
   difference,
@@ -11,6 +12,7 @@ import {
   intersection,
   isEmptySet,
   union,
+  unlessEqual,
 } from "./field-set.ts";
 import { isEqual, isObject } from "./json-value.ts";
 import type { Schema } from "./schema.ts";
@@ -79,12 +81,16 @@ function encodeOwnership({ owner, fields, time }: Ownership): ManagedFieldsEntry
 const encodings = new WeakMap<FieldSet, JsonObject>();
 const decodings = new WeakMap<JsonObject, FieldSet>();
 
-/** Most entries stay as they are from one write to the next: what was read or written once is not done again. */
+/**
+ * Most entries stay as they are from one write to the next: what was read or written once is not done again. Whoever has it
+ * shares it, so it is frozen.
+ */
 function encodedFields(fields: FieldSet): JsonObject {
   const known = encodings.get(fields);
   if (known !== undefined) return known;
-  const encoded = encodeFields(fields);
+  const encoded = freezeJson(encodeFields(fields));
   encodings.set(fields, encoded);
+  decodings.set(encoded, fields);
   return encoded;
 }
 
@@ -215,7 +221,8 @@ export function trackUpdate(update: TrackedUpdate): ManagedFieldsEntry[] {
       subresource,
     };
     const id = ownerId(owner);
-    result.set(id, { owner, fields: union(changed, result.get(id)?.fields ?? emptySet), time: now });
+    const fields = union(changed, result.get(id)?.fields ?? emptySet);
+    result.set(id, { owner, fields: unlessEqual(owners.get(id)?.fields, fields), time: now });
   }
   return encodeOwners(withoutAncient(result));
 }

@@ -1,17 +1,28 @@
-import { Ajv } from "ajv";
+import { Ajv, type ValidateFunction } from "ajv";
 import { objectSchema, type ServedKind } from "../../../lib/api/kind.ts";
 import type { OpenApiSchema } from "../../../lib/api/schema.ts";
 
 /** Says what a server would hold against the object, by field; empty when it is fine. Unknown fields are faults too, as kubectl treats them. */
 export function faultsOf(kind: ServedKind, object: unknown): readonly string[] {
-  // The formats of OpenAPI that are not JSON Schema's are told apart by the server alone.
-  const ajv = new Ajv({ allErrors: true, strict: false, formats: { int32: true, int64: true, "date-time": isMoment } });
-  const check = ajv.compile(asJsonSchema(objectSchema(kind)));
+  const check = checkOf(kind);
   check(object);
   return (check.errors ?? []).map(({ instancePath, message, params }) => {
     const extra: unknown = params.additionalProperty;
     return `${instancePath.replaceAll("/", ".")}${typeof extra === "string" ? `.${extra}` : ""}: ${message ?? ""}`;
   });
+}
+
+const checks = new WeakMap<ServedKind, ValidateFunction>();
+
+/** To make it takes long, so each kind's is made once. */
+function checkOf(kind: ServedKind): ValidateFunction {
+  const known = checks.get(kind);
+  if (known !== undefined) return known;
+  // The formats of OpenAPI that are not JSON Schema's are told apart by the server alone.
+  const ajv = new Ajv({ allErrors: true, strict: false, formats: { int32: true, int64: true, "date-time": isMoment } });
+  const check = ajv.compile(asJsonSchema(objectSchema(kind)));
+  checks.set(kind, check);
+  return check;
 }
 
 function isMoment(words: string): boolean {
