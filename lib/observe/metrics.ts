@@ -40,12 +40,17 @@ const httpCodes: readonly string[] = [
   "none",
 ];
 
+/** Half a character, which is in no value. */
+const between = "\ud800";
+
 /** Of a histogram, `value` is the sum, and `counts` says how many fell between each bound and the one before. */
 type Series = { readonly labels: string; value: number; counts: number[] };
 
 /** Creates an empty set of metrics; counters without labels are there from the beginning, at zero. */
 export function createMetrics({ tenants = 0 }: MetricsOptions = {}): Metrics {
   const families = new Map<MetricName, Map<string, Series>>();
+  /** The series again, by the values that are given: that is asked at every request and every work. */
+  const remembered = new Map<MetricName, Map<string, Series>>();
   const readers = new Set<(metrics: Metrics) => void>();
   const seen = new Map<string, Set<string>>();
 
@@ -63,19 +68,34 @@ export function createMetrics({ tenants = 0 }: MetricsOptions = {}): Metrics {
   };
 
   const seriesOf = (name: MetricName, labels: object): Series => {
-    const given = (label: string): string => {
+    const definition: MetricDefinition = catalogue[name];
+    const isSplit = definition.byTenant === true && tenants > 0;
+    const given = [...Object.keys(definition.labels), ...(isSplit ? ["tenant"] : [])].map((label) => {
       const value: unknown = Reflect.get(labels, label);
       // Two halves of characters become the same sign on the wire, and then two series one.
       return typeof value === "string" ? value.toWellFormed() : "";
-    };
-    const definition: MetricDefinition = catalogue[name];
-    const pairs = Object.entries(definition.labels).map(([label, values]): [string, string] => [
+    });
+    const found = remembered.get(name) ?? new Map<string, Series>();
+    remembered.set(name, found);
+    const key = given.join(between);
+    const known = found.get(key);
+    if (known !== undefined) return known;
+
+    const pairs = Object.entries(definition.labels).map(([label, values], at): [string, string] => [
       label,
-      bounded(`${name} ${label}`, given(label), values),
+      bounded(`${name} ${label}`, given[at] ?? "", values),
     ]);
-    if (definition.byTenant === true && tenants > 0) {
-      pairs.push(["tenant", fewOf("tenant", given("tenant"), tenants)]);
-    }
+    if (isSplit) pairs.push(["tenant", fewOf("tenant", given.at(-1) ?? "", tenants)]);
+    const series = seriesWith(name, definition, pairs);
+    // Of values that became "other" there may be any number.
+    if (pairs.every(([, value], at) => value === given[at])) found.set(key, series);
+    return series;
+  };
+  const seriesWith = (
+    name: MetricName,
+    definition: MetricDefinition,
+    pairs: readonly (readonly [string, string])[],
+  ): Series => {
     const text = pairs.map(([label, value]) => `${label}="${escapeValue(value)}"`).join(",");
     const family = families.get(name) ?? new Map<string, Series>();
     families.set(name, family);
