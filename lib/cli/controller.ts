@@ -101,12 +101,23 @@ export function controllerCommand(io: CliIo): Command {
         withDefault("--resync-period <duration>", "how often everything is looked at anew", flagDefaults.resyncPeriod),
       )
       .addOption(
-        withDefault("--worker-count <number>", "how many objects are worked on at once", flagDefaults.workerCount),
+        withDefault(
+          "--worker-count <number>",
+          "how many objects are worked on at once, besides workloads; with --queue-url of all kinds",
+          flagDefaults.workerCount,
+        ),
+      )
+      .addOption(
+        withDefault(
+          "--sync-worker-count <number>",
+          "how many workloads are worked on at once, besides the others; they mostly wait for clusters",
+          flagDefaults.syncWorkerCount,
+        ),
       )
       .addOption(
         option(
           "--tenant-concurrency <number>",
-          "how many of one tenant's objects are worked on at once (default: half of the workers where there can be several tenants)",
+          "how many of one tenant's objects are worked on at once (default: half of the workers of each kind where there can be several tenants)",
         ),
       )
       .addOption(

@@ -102,11 +102,12 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
 
 /** What of the options decides how a controller works. */
 export function settingsOf(config: ControllerConfig): Partial<ControllerSettings> {
-  const { resyncSeconds, workers, tenantConcurrency, tenantShare, tenantEventsPerSecond } = config;
+  const { resyncSeconds, workers, syncWorkers, tenantConcurrency, tenantShare, tenantEventsPerSecond } = config;
   const { heartbeatSeconds, brake, allowPrivateEndpoints } = config;
   return {
     resyncSeconds,
     workers,
+    syncWorkers,
     tenantConcurrency,
     ...(tenantShare === undefined ? {} : { tenantShare }),
     tenantEventsPerSecond,

@@ -8,8 +8,8 @@ import type { EndpointRules } from "./endpoint-rules.ts";
 const largestBodyBytes = 64 * 1024 * 1024;
 /** Every registered cluster has a pool of its own, and an idle connection takes 0.14 MB: with four of them, half of all memory. */
 const connections = 2;
-/** Three hundred workloads at once want more: two connections had each wait for a tenth of a second. */
-const spareConnections = 14;
+/** Three hundred workloads at once want more, as many as there are workers for them: two had each wait for a tenth of a second. */
+const spareConnections = 30;
 
 /** Opens pooled connections for processes that live long; servers that tenants name are checked as the rules say. */
 export function pooledTransports(rules: EndpointRules, resolve?: LookupFunction): OpenTransport {

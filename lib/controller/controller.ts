@@ -110,11 +110,18 @@ export function createController(options: ControllerOptions): Controller {
     if (waiting.size > 0 && isSettled()) for (const tell of [...waiting]) tell();
   };
   let onEvent: (event: QueueEvent) => void = () => {};
+  const settings = { ...defaultControllerSettings, ...options.settings };
+  const isShared = isSharedByTenants(options);
+  const { workers, syncWorkers } = settings;
   const queue = createMemoryQueue({
     clock,
     random,
-    tenantConcurrency: tenantConcurrencyOf(options.settings ?? {}, isSharedByTenants(options)),
-    tenantShare: tenantShareOf(options.settings ?? {}, isSharedByTenants(options)),
+    tenantConcurrency: tenantConcurrencyOf(settings, { workers, isShared }),
+    workloads: {
+      workers: syncWorkers,
+      tenantConcurrency: tenantConcurrencyOf(settings, { workers: syncWorkers, isShared }),
+    },
+    tenantShare: tenantShareOf(settings, isShared),
     onEvent: (event) => {
       onEvent(event);
       if (event.kind === "ended") tellIfSettled();

@@ -31,6 +31,7 @@ export type ControllerFlags = SourceFlags &
     crd?: readonly string[] | undefined;
     resyncPeriod?: string | undefined;
     workerCount?: string | undefined;
+    syncWorkerCount?: string | undefined;
     tenantConcurrency?: string | undefined;
     tenantShare?: string | undefined;
     tenantEventsPerSecond?: string | undefined;
@@ -64,6 +65,7 @@ export type ControllerConfig = Readonly<{
   logLevel: number;
   resyncSeconds: number;
   workers: number;
+  syncWorkers: number;
   /** Keys of one tenant that are worked on at once; undefined for what fits the workers. */
   tenantConcurrency: number | undefined;
   /** From 0 to 1. */
@@ -84,6 +86,7 @@ export const flagDefaults = {
   hub: "kcp",
   resyncPeriod: "30s",
   workerCount: "5",
+  syncWorkerCount: "32",
   metricsPort: "8080",
   healthPort: "8081",
   logLevel: "2",
@@ -136,6 +139,7 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
     logLevel: wholeNumber("log-level", given.logLevel, 0, 10),
     resyncSeconds: seconds("resync-period", given.resyncPeriod, 1, 24 * 3600),
     workers: wholeNumber("worker-count", given.workerCount, 1, 100),
+    syncWorkers: wholeNumber("sync-worker-count", given.syncWorkerCount, 1, 1000),
     tenantConcurrency:
       given.tenantConcurrency === undefined
         ? undefined

@@ -5,8 +5,10 @@ import type { SyncSettings } from "../sync/settings.ts";
 export type ControllerSettings = Readonly<{
   /** Every object is reconciled at least this often. */
   resyncSeconds: number;
-  /** Keys that are worked on at once. */
+  /** Keys that are worked on at once; on a queue in memory, besides workloads. */
   workers: number;
+  /** Workloads that are worked on at once, on a queue in memory. They mostly wait for clusters. */
+  syncWorkers: number;
   /**
    * Keys of one tenant that are worked on at once by a queue in memory, so that one whose reconciles are slow leaves workers
    * for others. @default half of the workers where there can be several tenants, otherwise all
@@ -39,6 +41,7 @@ export type ControllerSettings = Readonly<{
 export const defaultControllerSettings: ControllerSettings = {
   resyncSeconds: 30,
   workers: 5,
+  syncWorkers: 32,
   tenantShare: 0.1,
   tenantEventsPerSecond: 0,
   sync: true,
@@ -53,12 +56,12 @@ export const defaultControllerSettings: ControllerSettings = {
 };
 
 /**
- * How many keys of one tenant are worked on at once: what was said, or half of the workers where others can come. Undefined
+ * How many keys of one tenant so many workers work on at once: what was said, or half of them where others can come. Undefined
  * for as many as there are.
  */
 export function tenantConcurrencyOf(
-  { tenantConcurrency, workers = defaultControllerSettings.workers }: Partial<ControllerSettings>,
-  isShared: boolean,
+  { tenantConcurrency }: Pick<Partial<ControllerSettings>, "tenantConcurrency">,
+  { workers, isShared }: Readonly<{ workers: number; isShared: boolean }>,
 ): number | undefined {
   return tenantConcurrency ?? (isShared ? Math.ceil(workers / 2) : undefined);
 }

@@ -8,7 +8,13 @@ import type { WorkItem } from "./work-queue.ts";
  */
 export function collapse(waiting: WorkItem, fresh: WorkItem): WorkItem {
   const reason = weightOf(fresh) < weightOf(waiting) ? waiting.reason : fresh.reason;
-  return { key: fresh.key, reason, resourceVersion: fresh.resourceVersion ?? waiting.resourceVersion };
+  const isPatient = waiting.isPatient === true && fresh.isPatient === true;
+  return {
+    key: fresh.key,
+    reason,
+    resourceVersion: fresh.resourceVersion ?? waiting.resourceVersion,
+    ...(isPatient ? { isPatient } : {}),
+  };
 }
 
 /** Two reasons have a cluster looked at where the others would only pass by; a wish for that must not get lost. */

@@ -6,7 +6,7 @@ import { type AfterFailure, afterFailure, type FailureSort, readableCause, sortO
 import { createBreather } from "./breather.ts";
 import { collapse } from "./collapse.ts";
 import { createCrowdShare } from "./crowd-share.ts";
-import { createFairLine } from "./fair-line.ts";
+import { createFairLine, type FairLine } from "./fair-line.ts";
 import type { QueueEvent, SetAside } from "./queue-event.ts";
 import { refuseStrangeTime } from "./strange-time.ts";
 import { createTimetable } from "./timetable.ts";
@@ -27,6 +27,8 @@ export type MemoryQueueOptions = Readonly<{
   limits?: QueueLimits;
   /** How many keys of one tenant are worked on at once, however many workers are free. @default as many as there are workers */
   tenantConcurrency?: number | undefined;
+  /** Workers that workloads have to themselves: they mostly wait for clusters, and keep nothing else waiting. @default they are among the others */
+  workloads?: Readonly<{ workers: number; tenantConcurrency?: number | undefined }> | undefined;
   /** The part of the process's time that a tenant has while others have something to do, from 0 to 1. @default all of it */
   tenantShare?: number | undefined;
   /** Told of everything that happens, after it has; for metrics and logs. What it throws is nobody's. */
@@ -34,7 +36,7 @@ export type MemoryQueueOptions = Readonly<{
 }>;
 
 export type RunOptions = Readonly<{
-  /** How many keys are worked on at once. */
+  /** How many keys are worked on at once, besides those that have workers to themselves. */
   workers: number;
   /** Ends the run: nothing more is begun, what is in flight may finish. */
   signal: AbortSignal;
@@ -71,6 +73,7 @@ type Later = Readonly<{ atMs: number; cancel: () => void }>;
 type Entry = {
   readonly key: WorkKey;
   readonly text: string;
+  readonly crew: Crew;
   /** What to run next. While nothing runs, the entry is then in line. */
   pending: Readonly<{ item: WorkItem; sinceMs: number }> | undefined;
   running: boolean;
@@ -82,12 +85,16 @@ type Entry = {
   failures: Map<FailureSort, number> | undefined;
 };
 
+/** Keys that the same workers work on, in the order of their line. */
+type Crew = Readonly<{ line: FairLine<Entry>; workersOf: (run: Run) => number }>;
+
 type Run = {
   readonly work: Work;
   readonly workers: number;
   readonly cut: AbortController;
   readonly ended: () => void;
-  busy: number;
+  /** How many of each crew are at work. */
+  readonly busy: Map<Crew, number>;
   draining: boolean;
 };
 
@@ -95,25 +102,30 @@ type Ending = Readonly<{ next: Next } | { error: unknown; sort: FailureSort; att
 
 /** Creates a work queue in memory. Time comes from the clock alone; the same sends and the same random numbers give the same order. */
 export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
-  const { clock, random, limits = {}, tenantConcurrency, tenantShare: share, onEvent } = options;
-  if (tenantConcurrency !== undefined && !(tenantConcurrency >= 1)) {
-    throw new ControllerError("invalid", `queue: ${tenantConcurrency} keys of a tenant at once: at least 1 is needed`);
-  }
+  const { clock, random, limits = {}, tenantShare: share, onEvent } = options;
   const mostKeys = limits.keys ?? 1_000_000;
   const mostSetAside = limits.setAside ?? 1_000;
   const entries = new Map<string, Entry>();
   const { busyMs } = clock;
   const crowd = share === undefined || busyMs === undefined ? undefined : createCrowdShare({ clock, busyMs, share });
-  const line = createFairLine<Entry>({
-    mostServed: tenantConcurrency,
-    restMs: crowd?.restMs,
-    wakeAfter: (ms, wake) => {
+  const crewOf = (mostServed: number | undefined, workersOf: Crew["workersOf"]): Crew => {
+    if (mostServed !== undefined && !(mostServed >= 1)) {
+      throw new ControllerError("invalid", `queue: ${mostServed} keys of a tenant at once: at least 1 is needed`);
+    }
+    const wakeAfter = (ms: number, wake: () => void): void => {
       clock.after(ms, () => {
         wake();
         pump();
       });
-    },
-  });
+    };
+    return { line: createFairLine<Entry>({ mostServed, restMs: crowd?.restMs, wakeAfter }), workersOf };
+  };
+  const everyone = crewOf(options.tenantConcurrency, ({ workers }) => workers);
+  const forWorkloads =
+    options.workloads === undefined
+      ? everyone
+      : crewOf(options.workloads.tenantConcurrency, given(options.workloads.workers));
+  const crews = [...new Set([everyone, forWorkloads])];
   const timetable = createTimetable(clock);
   const breather = createBreather(clock);
   const asideByKey = new Map<string, SetAside>();
@@ -136,6 +148,7 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
     const entry: Entry = {
       key,
       text,
+      crew: key.kind === "Workload" ? forWorkloads : everyone,
       pending: undefined,
       running: false,
       asked: undefined,
@@ -162,12 +175,17 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
     const { pending } = entry;
     if (pending === undefined) {
       entry.pending = { item, sinceMs };
-      if (!entry.running) line.join(entry.key.cluster, entry);
+      if (!entry.running) joinLine(entry, item);
     } else {
       entry.pending = { item: collapse(pending.item, item), sinceMs: pending.sinceMs };
+      if (pending.item.isPatient === true && item.isPatient !== true) entry.crew.line.hurry(entry.key.cluster, entry);
     }
     tell({ kind: "added", item, collapsed: pending !== undefined });
     pump();
+  };
+
+  const joinLine = (entry: Entry, { isPatient = false }: WorkItem): void => {
+    entry.crew.line.join(entry.key.cluster, entry, { isPatient });
   };
 
   const addLater = (entry: Entry, slot: "asked" | "own", item: WorkItem, afterSeconds: number): void => {
@@ -189,14 +207,16 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
     isPumping = true;
     breather.soon(() => {
       isPumping = false;
-      for (const run of runs) {
-        while (!run.draining && run.busy < run.workers) {
-          const entry = line.next();
-          if (entry === undefined) return;
-          begin(run, entry);
-        }
-      }
+      for (const run of runs) for (const crew of crews) employ(run, crew);
     });
+  };
+
+  const employ = (run: Run, crew: Crew): void => {
+    while (!run.draining && (run.busy.get(crew) ?? 0) < crew.workersOf(run)) {
+      const entry = crew.line.next();
+      if (entry === undefined) return;
+      begin(run, entry);
+    }
   };
 
   const begin = (run: Run, entry: Entry): void => {
@@ -206,7 +226,7 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
     entry.own = undefined;
     entry.pending = undefined;
     entry.running = true;
-    run.busy += 1;
+    run.busy.set(entry.crew, (run.busy.get(entry.crew) ?? 0) + 1);
     inFlight += 1;
     crowd?.begun(entry.key.cluster);
     const startedMs = clock.now();
@@ -237,12 +257,12 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
   ): void => {
     const { item } = begun;
     entry.running = false;
-    run.busy -= 1;
+    run.busy.set(entry.crew, (run.busy.get(entry.crew) ?? 0) - 1);
     inFlight -= 1;
-    line.done(entry.key.cluster);
+    entry.crew.line.done(entry.key.cluster);
     if (ending === undefined) entry.pending ??= begun;
     // It goes behind those who came while it ran: another of its tenant's keys is not held back by it.
-    if (entry.pending !== undefined) line.join(entry.key.cluster, entry);
+    if (entry.pending !== undefined) joinLine(entry, entry.pending.item);
     if (ending !== undefined && "next" in ending) succeed(entry, item, ending.next);
     else if (ending !== undefined) fail(entry, item, ending);
     forgetIfIdle(entry);
@@ -255,7 +275,7 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
       const afterSeconds = after.kind === "retry" ? after.afterSeconds : undefined;
       tell({ kind: "ended", item, durationSeconds, outcome: after.kind, error, sort, attempts, afterSeconds });
     }
-    if (run.draining && run.busy === 0) run.ended();
+    if (run.draining && isIdle(run)) run.ended();
     else pump();
   };
 
@@ -263,14 +283,14 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
     entry.failures = undefined;
     asideByKey.delete(entry.text);
     // Also a wait of no time goes through the clock: a key that always wants to run must not keep others from the processor.
-    if (next.kind === "check-again") addLater(entry, "own", { ...item, reason: "check-again" }, next.afterSeconds);
+    if (next.kind === "check-again") addLater(entry, "own", againFor(item, "check-again"), next.afterSeconds);
   };
 
   const fail = (entry: Entry, item: WorkItem, failure: Exclude<Ending, { next: Next }>): void => {
     const { after, attempts, error } = failure;
     switch (after.kind) {
       case "retry": {
-        const again: WorkItem = { ...item, reason: "retry" };
+        const again = againFor(item, "retry");
         if (after.afterSeconds > 0) addLater(entry, "own", again, after.afterSeconds);
         // A fresh change that came meanwhile is tried at once anyway, and says more.
         else if (entry.pending === undefined) add(entry, again, clock.now());
@@ -303,8 +323,9 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
     },
     run: (work, { workers, signal, graceSeconds = 10 }) =>
       new Promise((resolve, reject) => {
-        if (!Number.isInteger(workers) || workers < 1) {
-          reject(new ControllerError("invalid", `queue: ${workers} workers: a whole number from 1 on is needed`));
+        const strange = [workers, options.workloads?.workers ?? 1].find((each) => !Number.isInteger(each) || each < 1);
+        if (strange !== undefined) {
+          reject(new ControllerError("invalid", `queue: ${strange} workers: a whole number from 1 on is needed`));
           return;
         }
         if (signal.aborted) {
@@ -316,7 +337,7 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
           work,
           workers,
           cut: new AbortController(),
-          busy: 0,
+          busy: new Map(),
           draining: false,
           ended: () => {
             disarm();
@@ -327,7 +348,7 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
         };
         const drain = (): void => {
           run.draining = true;
-          if (run.busy === 0) run.ended();
+          if (isIdle(run)) run.ended();
           else disarm = clock.after(graceSeconds * 1000, () => run.cut.abort());
         };
         signal.addEventListener("abort", drain, { once: true });
@@ -336,7 +357,7 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
         pump();
       }),
     get depth() {
-      return line.length;
+      return crews.reduce((sum, { line }) => sum + line.length, 0);
     },
     get inFlight() {
       return inFlight;
@@ -370,4 +391,13 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
       return redriven;
     },
   };
+}
+
+const given = (workers: number) => (): number => workers;
+
+const isIdle = ({ busy }: Run): boolean => [...busy.values()].every((count) => count === 0);
+
+/** What has been looked at has something to wait for, and is patient no more. */
+function againFor({ isPatient: _, ...item }: WorkItem, reason: WorkItem["reason"]): WorkItem {
+  return { ...item, reason };
 }

@@ -11,6 +11,8 @@ export type WorkItem<Key extends WorkKey = WorkKey> = Readonly<{
   reason: Reason;
   /** Of the change that woke it, where one did. */
   resourceVersion?: string | undefined;
+  /** Nothing has happened that anybody knows of: in this process others of the same tenant may go first. @default false */
+  isPatient?: boolean | undefined;
 }>;
 
 /**

@@ -97,6 +97,14 @@ export function createWorkloadBook(options: WorkloadBookOptions): WorkloadBook {
       for (const id of entries.keys()) if (isMeant(lane, id) && isWorkload(lane, id)) yield nameOf(lane, id);
     }
   }
+  /** Workloads that TMC has begun with. */
+  function* guarded(): Generator<string> {
+    for (const [laneId, entries] of seen) {
+      const lane = lanes.get(laneId);
+      if (lane === undefined) continue;
+      for (const [id, entry] of entries) if (entry.isGuarded === true) yield nameOf(lane, id);
+    }
+  }
   const release = (): void => {
     if (held === undefined || !areKindsListed || listed.size < lanes.size) return;
     // Only now is it known which of those that come along are workloads by themselves.
@@ -106,7 +114,11 @@ export function createWorkloadBook(options: WorkloadBookOptions): WorkloadBook {
     );
     const items = [...held.values()];
     held = undefined;
-    if (items.length > 0) send(items);
+    // Somebody waits for what is new; ten thousand that are where they belong can wait for it.
+    const known = new Set(guarded());
+    const [first, then] = [false, true].map((isKnown) => items.filter(({ key }) => known.has(key.name) === isKnown));
+    const patient = (then ?? nothing).map((item) => ({ ...item, isPatient: true }));
+    if (items.length > 0) send([...(first ?? nothing), ...patient]);
     onListed();
   };
   /** Something came, changed or went: itself is told if it is a workload, and those that refer to it in any case. */

@@ -52,6 +52,8 @@ export function createWorld({ servers, scenario, purpose, onLog }: WorldOptions)
   const settings: ControllerSettings = {
     ...defaultControllerSettings,
     ...scenario.settings,
+    // One after the other, a few at once, and as many as a controller usually has.
+    syncWorkers: scenario.settings.workers === 5 ? defaultControllerSettings.syncWorkers : scenario.settings.workers,
     relistSeconds: 150,
     registration: { ...defaultRegistrationSettings, releaseAfterSeconds: 120 },
     // Soon enough that whatever stalls has done so before the rest.

@@ -22,6 +22,7 @@ test("what is not given has its default", () => {
     logLevel: 2,
     resyncSeconds: 30,
     workers: 5,
+    syncWorkers: 32,
     tenantEventsPerSecond: 0,
     heartbeatSeconds: 30,
     brake: { mostCopies: 100, mostPercent: 30, alwaysAllowed: 10 },
@@ -215,6 +216,10 @@ const wrong: Record<string, { flags: ControllerFlags; says: string }> = {
   "a rate that is no number": {
     flags: { tenantEventsPerSecond: "fast" },
     says: '--tenant-events-per-second "fast" is not a whole number from 0 to 100000',
+  },
+  "no workers for workloads": {
+    flags: { syncWorkerCount: "0" },
+    says: '--sync-worker-count "0" is not a whole number from 1 to 1000',
   },
   "no workers": { flags: { workerCount: "0" }, says: '--worker-count "0" is not a whole number from 1 to 100' },
   "a port that is none": {

@@ -98,6 +98,85 @@ describe("memory queue", () => {
     expect([queue.depth, queue.inFlight]).toEqual([9_996, 5]);
   });
 
+  test("workloads have workers to themselves, and keep nothing else waiting", async () => {
+    const running: string[] = [];
+    const { queue, pass, stop, ended } = begin(
+      async ({ key }, signal) => {
+        running.push(key.name);
+        return untilAborted({ key, reason: "changed" }, signal);
+      },
+      { workloads: { workers: 3, tenantConcurrency: 2 } },
+      1,
+    );
+    const workload = (name: string, cluster: string): WorkItem => ({
+      key: { cluster, kind: "Workload", name },
+      reason: "changed",
+    });
+    await queue.send([1, 2, 3, 4].map((each) => workload(`a${each}`, "a")));
+    await pass(0);
+    expect(running).toEqual(["a1", "a2"]);
+    await queue.send([item("placement"), item("another"), workload("b1", "b"), workload("b2", "b")]);
+    await pass(0);
+    expect(running).toEqual(["a1", "a2", "placement", "b1"]);
+    expect([queue.depth, queue.inFlight]).toEqual([4, 4]);
+    stop.abort();
+    await pass(10);
+    await ended;
+    expect([queue.depth, queue.inFlight]).toEqual([8, 0]);
+  });
+
+  test("what is patient lets others of its tenant go first, and is served some day all the same", async () => {
+    const ran: string[] = [];
+    const clock = createManualClock();
+    const queue = createMemoryQueue({ clock, random: () => 0 });
+    await queue.send(["p1", "p2", "p3", "p4"].map((name) => ({ ...item(name), isPatient: true })));
+    await queue.send(Array.from({ length: 9 }, (_, at) => item(`f${at + 1}`)));
+    // Something has happened to it since.
+    await queue.send([item("p3")]);
+    expect(queue.depth).toBe(13);
+    const stop = new AbortController();
+    const ended = queue.run(
+      async ({ key }) => {
+        ran.push(key.name);
+        return settled;
+      },
+      { workers: 1, signal: stop.signal },
+    );
+    for (let turn = 0; turn < 40; turn++) {
+      clock.advance(0);
+      await afterPending();
+    }
+    expect(ran.join(" ")).toBe("f1 f2 f3 f4 f5 f6 f7 p1 f8 f9 p3 p2 p4");
+    expect([queue.depth, queue.inFlight]).toEqual([0, 0]);
+    stop.abort();
+    await ended;
+  });
+
+  test("whoever was patient is so no more once it was looked at", async () => {
+    const seen: (boolean | undefined)[] = [];
+    const { queue, pass } = begin(async ({ isPatient }) => {
+      seen.push(isPatient);
+      return checkAgain(1);
+    });
+    await queue.send([{ ...item("web"), isPatient: true }]);
+    await pass(0);
+    await pass(1);
+    expect(seen).toEqual([true, undefined]);
+  });
+
+  test("no workers at all are refused", async () => {
+    const signal = new AbortController().signal;
+    const queue = (workers: number) =>
+      createMemoryQueue({ clock: createManualClock(), random: () => 0, workloads: { workers } });
+    for (const [workers, ofWorkloads] of [
+      [0, 1],
+      [1, 0],
+    ] as const) {
+      const run = queue(ofWorkloads).run(async () => settled, { workers, signal });
+      await expect(run).rejects.toThrow("queue: 0 workers: a whole number from 1 on is needed");
+    }
+  });
+
   test("a share of nothing is refused", () => {
     expect(() => createMemoryQueue({ clock: createManualClock(), random: () => 0, tenantConcurrency: 0 })).toThrow(
       "queue: 0 keys of a tenant at once: at least 1 is needed",
