@@ -4,7 +4,13 @@ import { parseKubeconfig } from "../kube/kubeconfig.ts";
 import type { Endpoint } from "../kube/transport.ts";
 import type { Clock } from "../model/clock.ts";
 import { ControllerError } from "../model/fault.ts";
-import { asOutcome, type CredentialSource, type NotConfigured, notConfigured } from "./credentials.ts";
+import {
+  asOutcome,
+  type CredentialSource,
+  type CredentialsOutcome,
+  type NotConfigured,
+  notConfigured,
+} from "./credentials.ts";
 
 export type FileCredentialsOptions = Readonly<{
   /** Paths of kubeconfigs by the name of the registration they are for. */
@@ -17,16 +23,22 @@ export type FileCredentialsOptions = Readonly<{
   clock: Clock;
 }>;
 
+/** A look at a workload asks a dozen times for its clusters: each file is looked at once a second, and by all of them together. */
+const lookAgainMs = 1_000;
+
+type Look = Readonly<{ atMs: number; outcome: Promise<CredentialsOutcome> }>;
 type Stamp = Readonly<{ modifiedMs: number; size: number; inode: number }>;
 type Read = Readonly<{ stamp: Stamp; result: Endpoint | NotConfigured }>;
 
 /**
- * Credentials from kubeconfig files that the operator names. A file is read again when it has changed. What a registration
- * says about its endpoint is not looked at: a tenant must not lead the operator's credentials to another server.
+ * Credentials from kubeconfig files that the operator names. A file is read again within a second of its change, and at once when
+ * what it said was refused. What a registration says about its endpoint is not looked at: a tenant must not lead the operator's
+ * credentials to another server.
  */
 export function createFileCredentials(options: FileCredentialsOptions): CredentialSource {
   const { kubeconfigs, servesCluster = () => true, clock } = options;
   const known = new Map<string, Read>();
+  const looks = new Map<string, Look>();
 
   const read = async (name: string, path: string): Promise<Endpoint | NotConfigured> => {
     const stamp = await stampOf(path);
@@ -41,21 +53,31 @@ export function createFileCredentials(options: FileCredentialsOptions): Credenti
     return result;
   };
 
+  const look = async (name: string, path: string): Promise<CredentialsOutcome> => {
+    const result = await read(name, path);
+    if ("kind" in result) return result;
+    try {
+      return await asOutcome(result, { givenBy: "operator", nowMs: clock.now() });
+    } catch {
+      // Only its token file can fail here; the system's words repeat the path and add nothing.
+      return notConfigured(`the token file of cluster "${name}" cannot be read`, "CredentialsInvalid");
+    }
+  };
+
   return {
-    find: async ({ key }) => {
-      const path = servesCluster(key.cluster) ? kubeconfigs.get(key.name) : undefined;
-      if (path === undefined) return notConfigured(`no kubeconfig is given for cluster "${key.name}"`);
-      const result = await read(key.name, path);
-      if ("kind" in result) return result;
-      try {
-        return await asOutcome(result, { givenBy: "operator", nowMs: clock.now() });
-      } catch {
-        // Only its token file can fail here; the system's words repeat the path and add nothing.
-        return notConfigured(`the token file of cluster "${key.name}" cannot be read`, "CredentialsInvalid");
-      }
+    find: async ({ key: { cluster, name } }) => {
+      const path = servesCluster(cluster) ? kubeconfigs.get(name) : undefined;
+      if (path === undefined) return notConfigured(`no kubeconfig is given for cluster "${name}"`);
+      const nowMs = clock.now();
+      const last = looks.get(name);
+      if (last !== undefined && Math.abs(nowMs - last.atMs) < lookAgainMs) return last.outcome;
+      const outcome = look(name, path);
+      looks.set(name, { atMs: nowMs, outcome });
+      return outcome;
     },
-    forget: (key) => {
-      const path = kubeconfigs.get(key.name);
+    forget: ({ name }) => {
+      looks.delete(name);
+      const path = kubeconfigs.get(name);
       if (path !== undefined) known.delete(path);
     },
   };

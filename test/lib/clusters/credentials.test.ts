@@ -52,10 +52,12 @@ function aFile(): Place {
   files += 1;
   const path = join(folder, `${files}.kubeconfig`);
   let stamps = 0;
+  const clock = createManualClock(startMs);
   return {
-    source: createFileCredentials({ kubeconfigs: new Map([["east", path]]), clock: createManualClock(startMs) }),
+    source: createFileCredentials({ kubeconfigs: new Map([["east", path]]), clock }),
     registration: aRegistration(),
     put: async (text) => {
+      clock.advance(1_000); // a file is looked at once a second
       if (text === undefined) return rm(path, { force: true });
       await writeFile(path, text);
       stamps += 1;
@@ -214,6 +216,25 @@ describe.each([
 });
 
 describe("credentials from a file", () => {
+  it("are seen to have changed within a second, and at once when they were refused", async () => {
+    const path = join(folder, "changing.kubeconfig");
+    const clock = createManualClock(startMs);
+    const source = createFileCredentials({ kubeconfigs: new Map([["east", path]]), clock });
+    const token = async (): Promise<string | undefined> => {
+      const found = await source.find({ key, registration: aRegistration() }, signal);
+      return found.kind === "found" ? found.endpoint.token?.() : found.reason;
+    };
+    await writeFile(path, kubeconfig("first"));
+    expect(await token()).toBe("first");
+    await writeFile(path, kubeconfig("the second"));
+    clock.advance(999);
+    expect(await token()).toBe("first");
+    clock.advance(1);
+    expect(await token()).toBe("the second");
+    await writeFile(path, kubeconfig("and the third"));
+    source.forget(key);
+    expect(await token()).toBe("and the third");
+  });
   it("count only in the logical clusters that the operator means", async () => {
     const source = createFileCredentials({
       kubeconfigs: new Map([["east", join(folder, "none")]]),
