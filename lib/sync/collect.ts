@@ -4,6 +4,7 @@ import { referenceId } from "./intent.ts";
 import type { Reference } from "./references.ts";
 import { registrationKey, type Scene, type SyncTools } from "./scene.ts";
 import type { Outcome } from "./targets.ts";
+import { unseenNeeds } from "./unseen-needs.ts";
 
 /** What there is to clear away. */
 type Collection = Readonly<{
@@ -55,12 +56,17 @@ export async function collect(
       present = await sayLeft(tools, { scene, forgotten, left }, signal);
       others = neighboursIn(await workloads.relistRecords(key.cluster, signal), scene);
     }
+    const hasCompany = places.some(({ references }) => references.length > 0);
+    const unseen = hasCompany ? await unseenNeeds(workloads, { scene, records: others }, signal) : new Set<string>();
     for (const { name, references, isLeft } of places) {
       const neighbours = others.filter((other) => isOn(other, name));
       // A neighbour may be the thing itself, there by a placement of its own.
       const needed = new Set(neighbours.flatMap(({ spec }) => [...(spec.references ?? []), spec.workload].map(idOf)));
       const unneeded = references.filter(
-        (reference) => !needed.has(idOf(reference)) && scene.ownPlaces.get(idOf(reference))?.includes(name) !== true,
+        (reference) =>
+          !needed.has(idOf(reference)) &&
+          !unseen.has(idOf(reference)) &&
+          scene.ownPlaces.get(idOf(reference))?.includes(name) !== true,
       );
       const registration = registrationKey(key.cluster, name);
       // What is still going keeps the namespace, and nobody would come back for that.

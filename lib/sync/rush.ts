@@ -9,8 +9,8 @@ import type { WorkloadKey } from "../model/key.ts";
  */
 export interface Rush {
   /**
-   * Says for how many seconds a workload need not be looked at, although something has happened to it: its copies were written in this rush,
-   * and those of others still wait. Undefined when it is to be looked at now.
+   * Says for how many seconds a workload need not be looked at: it is safe and waits for the others to be, or its copies were written in
+   * this rush, and those of others still wait. Undefined when it is to be looked at now.
    */
   restSeconds(key: WorkloadKey): number | undefined;
   /** Says for how many more seconds the copies of a workload wait; undefined when they are to be written now. */
@@ -26,7 +26,7 @@ export type RushOptions = Readonly<{
 }>;
 
 /** A rush is over when for so long nothing was made safe while much else waited. */
-const calmMs = 300;
+const calmMs = 150;
 /** So long a copy waits at most: a rush without end is no rush, but how things are. */
 const mostMs = 3_000;
 /** How soon one that has been written asks again whether others still wait. */
@@ -42,12 +42,19 @@ export function createRush({ clock, isBusy }: RushOptions): Rush {
   const written = new Map<string, number>();
   let rushedMs = Number.NEGATIVE_INFINITY;
   const idOf = ({ cluster, name }: WorkloadKey): string => `${cluster}|${name}`;
+  /** For how long a workload waits yet; 0 for one that does not. */
+  const waitMs = (id: string, nowMs: number): number => {
+    const sinceMs = waiting.get(id);
+    return sinceMs === undefined ? 0 : Math.max(0, Math.min(rushedMs + calmMs, sinceMs + mostMs) - nowMs);
+  };
   return {
     restSeconds: (key) => {
       const id = idOf(key);
+      const nowMs = clock.now();
+      const leftMs = waitMs(id, nowMs);
+      if (leftMs > 0) return leftMs / 1000;
       const writtenMs = written.get(id);
       if (writtenMs === undefined) return undefined;
-      const nowMs = clock.now();
       if (waiting.size > 0 && nowMs < Math.min(writtenMs, rushedMs + calmMs) + mostMs) return restMs / 1000;
       written.delete(id);
       return undefined;
@@ -63,9 +70,9 @@ export function createRush({ clock, isBusy }: RushOptions): Rush {
         if (isBusy()) rushedMs = nowMs;
         if (waiting.size < mostWaiting && !waiting.has(id)) waiting.set(id, nowMs);
       }
+      const leftMs = waitMs(id, nowMs);
+      if (leftMs > 0) return leftMs / 1000;
       const sinceMs = waiting.get(id);
-      const calmInMs = rushedMs + calmMs - nowMs;
-      if (sinceMs !== undefined && calmInMs > 0 && nowMs < sinceMs + mostMs) return calmInMs / 1000;
       if (sinceMs !== undefined && sinceMs !== nowMs) written.set(id, nowMs);
       waiting.delete(id);
       return undefined;

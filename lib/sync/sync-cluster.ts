@@ -7,8 +7,19 @@ import type { SyncCluster } from "./terms.ts";
 /** The taint by which somebody sends a cluster's work away; `tmc cluster drain` puts it there. */
 export const drainTaint = "tmc.kcp.io/drain";
 
+/** By the registration as it was read, which nobody changes: every look at every workload asks for all of them. */
+const known = new WeakMap<ClusterRegistration, SyncCluster>();
+
 /** Takes from a registration what sync needs of it. */
-export function syncClusterOf({ metadata, spec, status }: ClusterRegistration): SyncCluster {
+export function syncClusterOf(registration: ClusterRegistration): SyncCluster {
+  const before = known.get(registration);
+  if (before !== undefined) return before;
+  const cluster = taken(registration);
+  known.set(registration, cluster);
+  return cluster;
+}
+
+function taken({ metadata, spec, status }: ClusterRegistration): SyncCluster {
   const cpu = status?.allocatable?.cpu;
   return {
     name: metadata.name ?? "",

@@ -24,18 +24,18 @@ describe("copies of a workload", () => {
   });
 
   it("wait while others are made safe, and are written when none is any more", () => {
-    expect(look("one", true)).toBe(0.3);
-    clock.advance(200);
-    expect(look("two", true)).toBe(0.3);
+    expect(look("one", true)).toBe(0.15);
     clock.advance(100);
-    expect(look("one", false)).toBeCloseTo(0.2);
-    clock.advance(200);
+    expect(look("two", true)).toBe(0.15);
+    clock.advance(50);
+    expect(look("one", false)).toBeCloseTo(0.1);
+    clock.advance(100);
     expect([look("one", false), look("two", false)]).toEqual([undefined, undefined]);
   });
 
   it("do not wait for what has made them busy once they are written", () => {
     look("one", true);
-    clock.advance(300);
+    clock.advance(150);
     look("one", false);
     look("two", true);
     expect(look("one", false)).toBeUndefined();
@@ -52,7 +52,7 @@ describe("copies of a workload", () => {
       clock.advance(100);
       look(`at-${ms}`, true);
     }
-    expect(look("first", false)).toBe(0.3);
+    expect(look("first", false)).toBeCloseTo(0.1);
     clock.advance(100);
     expect(look("first", false)).toBeUndefined();
   });
@@ -63,9 +63,18 @@ describe("a workload", () => {
   const writeOne = (): void => {
     look("one", true);
     look("two", true);
-    clock.advance(300);
+    clock.advance(150);
     look("one", false);
   };
+
+  it("that is safe is not looked at while others are made safe", () => {
+    look("one", true);
+    clock.advance(100);
+    look("two", true);
+    expect(rest("one")).toBe(0.15);
+    clock.advance(150);
+    expect(rest("one")).toBeUndefined();
+  });
 
   it("that was written in a rush is not looked at while others wait", () => {
     writeOne();

@@ -1,0 +1,145 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { aPaperWorld, inWorld } from "./on-paper.ts";
+import { type PaperWorld, replicasOf } from "./paper-world.ts";
+
+let world: PaperWorld;
+beforeEach(() => {
+  world = aPaperWorld();
+});
+const { has, running, states } = inWorld(() => world);
+
+describe("moves", () => {
+  it("break nothing before the other copy is ready", async () => {
+    await running();
+    world.place("shop", ["west", "north"]);
+    await world.settle("web");
+    expect(has("web")).toBe("east north west");
+    expect(states("web")).toMatchObject({ east: "WaitingForOthers" });
+    world.makeReady("north");
+    await world.settle("web");
+    expect(has("web")).toBe("north west");
+    expect(world.record("web")?.spec.clusters).toEqual(["north", "west"]);
+  });
+
+  it("leave the last copy alone when nothing fits", async () => {
+    await running();
+    world.place("shop", []);
+    await world.settle("web");
+    expect(has("web")).toBe("east west");
+    expect(states("web")).toMatchObject({ east: "LastCopy", west: "LastCopy" });
+  });
+
+  it("leave the copy of a dead cluster until that is back", async () => {
+    await running();
+    world.setReady("west", false);
+    world.away.add("west");
+    world.place("shop", ["east", "north"]);
+    await world.settle("web");
+    world.makeReady("east", "north");
+    await world.settle("web");
+    expect(states("web")).toMatchObject({ west: "ClusterNotReady" });
+    expect(world.workload("web")?.status).toMatchObject({ readyReplicas: 6 });
+    world.away.clear();
+    world.setReady("west", true);
+    await world.settle("web");
+    expect(has("web")).toBe("east north");
+  });
+
+  it("leave the copy of a cluster that is back until the other is ready", async () => {
+    await running();
+    world.setReady("west", false);
+    world.place("shop", ["north"]);
+    await world.settle("web");
+    world.setReady("west", true);
+    await world.settle("web");
+    expect(has("web")).toBe("east north west");
+    expect(states("web")).toMatchObject({ east: "WaitingForOthers", west: "WaitingForOthers" });
+    world.makeReady("north");
+    await world.settle("web");
+    expect(has("web")).toBe("north");
+  });
+
+  it("keep the old copy when the new one fails between the look and the removal", async () => {
+    await running();
+    world.place("shop", ["north"]);
+    await world.settle("web");
+    world.makeReady("north");
+    // Its watch has fallen behind: what it told last was a copy that is ready.
+    world.watched.set("north", new Map(world.clusters.get("north")));
+    world.putCopy("north", "web", (copy) => ({ ...copy, status: { observedGeneration: 1, readyReplicas: 0 } }));
+    const next = await world.reconcile("web");
+    expect(has("web")).toBe("east north west");
+    expect(states("web")).toMatchObject({ east: "WaitingForOthers", west: "WaitingForOthers" });
+    expect(next).toEqual({ kind: "check-again", afterSeconds: 10 });
+    world.watched.clear();
+    world.makeReady("north");
+    await world.settle("web");
+    expect(has("web")).toBe("north");
+  });
+
+  it.each([
+    ["was deleted there", () => world.clusters.get("north")?.clear()],
+    ["cannot be asked after", () => world.away.add("north")],
+  ])("keep the old copy when the new one %s", async (_, spoil) => {
+    await running();
+    world.place("shop", ["north"]);
+    await world.settle("web");
+    world.makeReady("north");
+    await world.reconcile("web");
+    expect(has("web")).toBe("north");
+    world.place("shop", ["east"]);
+    await world.settle("web");
+    world.place("shop", ["north"]); // back before the other was ready
+    world.watched.set("north", new Map(world.clusters.get("north")));
+    spoil();
+    await world.reconcile("web");
+    expect(world.copy("east", "web")).toBeDefined();
+  });
+
+  it("ask the clusters once, however many copies leave", async () => {
+    await running();
+    world.place("shop", ["north"]);
+    await world.settle("web");
+    world.makeReady("north");
+    world.log.length = 0;
+    await world.reconcile("web");
+    expect(world.log.filter((line) => line.includes("confirm"))).toEqual([
+      `north confirm deployments/${world.namespaceOf()}/web`,
+    ]);
+    expect(has("web")).toBe("north");
+  });
+
+  it("make a divided workload grow elsewhere before it shrinks anywhere", async () => {
+    const ready = () =>
+      ["east", "west", "north"].reduce((sum, name) => {
+        const copy = world.copy(name, "web");
+        const status: unknown = copy?.status;
+        const count = typeof status === "object" && status !== null && "readyReplicas" in status ? status : {};
+        return sum + Math.min(Number(Object(count).readyReplicas ?? 0), copy === undefined ? 0 : replicasOf(copy));
+      }, 0);
+    const divided = { replicas: { mode: "Divided" as const } };
+    world.place("shop", ["east", "west"], divided);
+    world.apply("web", { replicas: 6 });
+    await world.settle("web");
+    world.makeReady("east", "west");
+    await world.settle("web");
+    expect(ready()).toBe(6);
+    world.place("shop", ["north", "west"], divided);
+    for (let round = 0; round < 6; round += 1) {
+      await world.reconcile("web");
+      expect(ready()).toBeGreaterThanOrEqual(6);
+      if (round === 3) world.makeReady("north");
+    }
+    await world.settle("web");
+    expect(has("web")).toBe("north west");
+    expect(ready()).toBe(6);
+  });
+
+  it("end with an orphan where the placement says so", async () => {
+    await running();
+    world.place("shop", ["east"], { deletionPolicy: "Orphan" });
+    await world.settle("web");
+    expect(has("web")).toBe("east west");
+    expect(world.record("web")?.spec.clusters).toEqual(["east"]);
+  });
+});
