@@ -197,10 +197,17 @@ async function untilGone(io: CliIo, workspace: Workspace, held: Held, timeoutSec
   void io.untilInterrupted().then(() => ending.abort());
   const endMs = io.clock.now() + timeoutSeconds * 1000;
   let { copies, births } = held;
+  const outgrown: string[] = [];
   for (;;) {
     copies = await withoutGoneCopies(io, workspace, copies);
     births = await withoutGoneBirths(io, workspace, births);
-    if (copies.length + births.length === 0) return;
+    const grown = await takeBackOutgrown(workspace, births);
+    births = births.filter(({ cluster }) => !grown.has(cluster));
+    outgrown.push(...grown.values());
+    if (copies.length + births.length === 0) {
+      if (outgrown.length > 0) throw new Ending(1, `${outgrown.join(", ")}; look at why and confirm it again`);
+      return;
+    }
     const isOver = io.clock.now() >= endMs || !(await delay(io.clock, lookEveryMs, ending.signal));
     if (isOver) {
       const names = [
@@ -245,6 +252,29 @@ async function withoutGoneBirths(
     io.out(`${each.title}: gone from the workspace\n`);
   }
   return waiting.filter((each) => !isOver(each));
+}
+
+/**
+ * Takes the word back where more is held by now than it was given for: none of that goes, and it must not stand there for what
+ * is held some other time. Answers what to say of each such cluster.
+ */
+async function takeBackOutgrown(
+  workspace: Workspace,
+  waiting: readonly HeldBirths[],
+): Promise<ReadonlyMap<string, string>> {
+  const said = new Map<string, string>();
+  if (waiting.length === 0) return said;
+  const present = heldBirthsIn(
+    await workspace.clusters(),
+    waiting.map(({ cluster }) => cluster),
+  );
+  for (const { cluster, title, count } of waiting) {
+    const now = present.find((each) => each.cluster === cluster);
+    if (now === undefined || now.count <= count) continue;
+    await annotateCluster(workspace, cluster, null);
+    said.set(cluster, `${title}: ${count} were confirmed, and ${now.count} are held by now`);
+  }
+  return said;
 }
 
 function typeOf({ metadata, spec }: WorkloadSync): ResourceType | undefined {

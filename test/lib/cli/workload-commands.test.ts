@@ -467,6 +467,20 @@ deployment.apps/old in shop: gone from east
       });
       expect(await annotation()).toBeUndefined();
     });
+
+    it("goes only as somebody has seen it: where more is held by now, the word is taken back at once", async () => {
+      const { runUntil } = workspace;
+      await say("True", "DeletionsHeld", heldWords);
+      const ended = await runUntil("confirm cluster/west --yes", "confirmed for 15", () =>
+        say("True", "DeletionsHeld", heldWords.replaceAll("15", "17")),
+      );
+      expect(ended).toMatchObject({
+        code: 1,
+        err: "tmc: cluster/west: 15 were confirmed, and 17 are held by now; look at why and confirm it again\n",
+      });
+      expect(await annotation()).toBeUndefined();
+      await say("False", "NothingHeld");
+    });
   });
 });
 
