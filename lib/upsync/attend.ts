@@ -5,7 +5,7 @@ import type { ObjectKey, WorkKey } from "../model/key.ts";
 import type { KubeObject } from "../model/kube-object.ts";
 import { checkAgain, type Next, settled } from "../model/next.ts";
 import type { WorkItem } from "../queue/work-queue.ts";
-import { decideConditions, upsyncConditions } from "./conditions.ts";
+import { decideConditions, isSaid, upsyncConditions } from "./conditions.ts";
 import { headcount, type Subject } from "./headcount.ts";
 import { formatTime, isRetried, refusedIn, tidied } from "./journal.ts";
 import { isReady, optInsOf, type Problem } from "./opt-in.ts";
@@ -51,12 +51,6 @@ export function upsyncAttendance(tools: UpsyncTools): AttendRegistration {
     else await ignore(key, signal);
     const { survey, problem, isDue } = await look(tools, { key, registration, optIns }, signal);
     const nowMs = clock.now();
-    if (survey !== undefined) {
-      const due = [...survey.lacking, ...(survey.held === undefined ? survey.vanished : [])];
-      const when = { nowMs, afterSeconds: settings.refusedSeconds };
-      const names = due.filter((name) => isRetried(registration.status, name, when));
-      await wake(names.map((name) => workloadNamed(key, name)));
-    }
     const present = registration.status ?? {};
     // What has gone is refused no more.
     const born = survey && new Set(survey.born);
@@ -72,8 +66,20 @@ export function upsyncAttendance(tools: UpsyncTools): AttendRegistration {
     if (conditions !== before || status !== present) {
       await hub.writeStatus(key, registration, { ...status, conditions }, signal);
     }
-    return isDue ? checkAgain(settings.retrySeconds) : settled;
+    if (survey === undefined) return isDue ? checkAgain(settings.retrySeconds) : settled;
+    const due = [...survey.lacking, ...(survey.held === undefined ? survey.vanished : [])];
+    const when = { nowMs, afterSeconds: settings.refusedSeconds };
+    const names = due.filter((name) => isRetried(registration.status, name, when));
+    // After the status: whoever ends one of them sees there that nobody has to be told.
+    await wake(names.map((name) => workloadNamed(key, name)));
+    // What goes does not tell of itself one by one: it is looked at here until it has gone.
+    return isSaid(conditions, "Releasing") ? checkAgain(releaseSeconds(survey.vanished.length)) : settled;
   };
+}
+
+/** Some ten a second go; few are looked at soon, and for many nobody is asked again and again. */
+function releaseSeconds(left: number): number {
+  return Math.min(30, Math.max(2, Math.ceil(left / 10)));
 }
 
 type Look = Readonly<{

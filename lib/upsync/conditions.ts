@@ -40,7 +40,7 @@ export function decideConditions(facts: ConditionFacts): readonly Condition[] {
   return wanted.reduce((conditions, each) => withCondition(conditions, each, now), before);
 }
 
-/** Whether conditions say of any object that this stands in its way. */
+/** Whether conditions say this of any object. */
 export function isSaid(conditions: readonly Condition[] | undefined, reason: UpsyncReason): boolean {
   return conditions?.some((each) => each.reason === reason) === true;
 }

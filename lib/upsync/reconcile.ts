@@ -1,6 +1,5 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { faultOf, oneLine } from "../kube/errors.ts";
-import { findCondition } from "../model/condition.ts";
 import { type WorkloadKey, workloadAddress } from "../model/key.ts";
 import type { KubeObject } from "../model/kube-object.ts";
 import { checkAgain, settled, soonest } from "../model/next.ts";
@@ -79,9 +78,8 @@ async function perform(tools: UpsyncTools, scene: Scene, act: Act, signal: Abort
     tools.notes.agree(name.key, undefined);
     tools.onUpsync?.("removed");
     const conditions = scene.subjects.get(act.registration)?.registration.status?.conditions;
-    const held = findCondition(conditions, "UpsyncHeld");
-    // Nothing else tells the registration that the last of those that were held has gone.
-    if (held?.status === "True" || held?.reason === "Releasing") {
+    // One that says that they are going looks by itself; nothing else tells one that still says that they are held.
+    if (isSaid(conditions, "DeletionsHeld")) {
       await tools.wake([registrationKey(name.key.cluster, act.registration)]);
     }
     return true;

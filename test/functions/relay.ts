@@ -1,5 +1,4 @@
 import { createCloudCredentials } from "../../lib/clusters/cloud-credentials.ts";
-import { systemClock } from "../../lib/model/clock.ts";
 import { createHealth } from "../../lib/observe/health.ts";
 import { createLog } from "../../lib/observe/log.ts";
 import { createMetrics } from "../../lib/observe/metrics.ts";
@@ -12,10 +11,11 @@ export async function startClusterRelay({
   tenants,
   sqs,
   cloud,
-}: Pick<CloudStage, "tenants" | "sqs" | "cloud">): Promise<() => Promise<unknown>> {
+  clock,
+}: Pick<CloudStage, "tenants" | "sqs" | "cloud" | "clock">): Promise<() => Promise<unknown>> {
   const { openTransport } = cloud;
   if (openTransport === undefined) throw new Error("nothing leads to clusters");
-  const [clock, random] = [systemClock, () => 0];
+  const random = (): number => 0;
   const work = "https://sqs.eu-west-1.amazonaws.com/000000000000/work.fifo";
   const relay = createRelayService({
     client: tenants.client,

@@ -3,11 +3,12 @@ import { type EmbeddedCluster, startEmbeddedCluster } from "../../lib/embedded/k
 import type { KubeClient } from "../../lib/kube/client.ts";
 import type { WorkCloud } from "../../lib/lambda/cloud.ts";
 import type { Host } from "../../lib/lambda/host.ts";
-import { systemClock } from "../../lib/model/clock.ts";
+import type { Clock } from "../../lib/model/clock.ts";
 import type { WorkKey } from "../../lib/model/key.ts";
 import { formatBody, groupOf, type WorkMessage } from "../../lib/queue/work-message.ts";
 import { fakeSecretsManager } from "../lib/clusters/fake-secrets-manager.ts";
 import { startTenants, type Tenants } from "../lib/kcp/tenants.ts";
+import { createSkippingClock } from "../support/skipping-clock.ts";
 import { recordingSqs, type Sent } from "./recording-sqs.ts";
 
 /** Secrets that no line may show. */
@@ -35,6 +36,10 @@ export type CloudStage = Readonly<{
   secrets: ReturnType<typeof fakeSecretsManager>;
   sqs: ReturnType<typeof recordingSqs>;
   cloud: WorkCloud;
+  /** The time of the functions, of kcp and of the clusters. */
+  clock: Clock;
+  /** Takes messages that wait, at most so many; the time that they had to wait for is over then. */
+  takeDelayed(most: number): readonly Sent[];
   host(variables?: Readonly<Record<string, string | undefined>>, overrides?: Partial<Host>): TestHost;
   /** Every line that any function wrote, as text. */
   written(): string;
@@ -43,12 +48,14 @@ export type CloudStage = Readonly<{
 
 /** Sets up a kcp with our kinds, two clusters, secrets and queues, all in this process. */
 export async function setCloudStage(workspaces: readonly string[] = ["root:demo"]): Promise<CloudStage> {
+  const clock = createSkippingClock();
   const tenants = await startTenants(workspaces, {
+    clock,
     users: [{ token: hubToken, name: "tmc", groups: ["system:kcp:admin"] }],
   });
   const clusters = new Map<string, EmbeddedCluster>();
   for (const name of ["east", "west"])
-    clusters.set(name, await startEmbeddedCluster({ name, listen: false, adminToken: clusterToken }));
+    clusters.set(name, await startEmbeddedCluster({ name, listen: false, adminToken: clusterToken, clock }));
   const [cluster = ""] = tenants.clusters;
   const secrets = fakeSecretsManager([["tmc/kcp", kubeconfig]]);
   for (const name of clusters.keys()) {
@@ -57,7 +64,7 @@ export async function setCloudStage(workspaces: readonly string[] = ["root:demo"
       secrets.secrets.set(`tmc/${each}/${name}`, text);
     }
   }
-  const sqs = recordingSqs();
+  const sqs = recordingSqs(clock.now);
   const all: string[] = [];
   return {
     tenants,
@@ -77,12 +84,18 @@ export async function setCloudStage(workspaces: readonly string[] = ["root:demo"
         return found.transport();
       },
     },
+    clock,
+    takeDelayed: (most) => {
+      const taken = sqs.take("delay", most);
+      for (const { sentMs, delaySeconds } of taken) clock.skipTo(sentMs + delaySeconds * 1000);
+      return taken;
+    },
     host: (variables = {}, overrides = {}) => {
       const lines: Line[] = [];
       return {
         variables: { ...environmentOf(workspaces), ...variables },
         version: "1.2.3",
-        clock: systemClock,
+        clock,
         random: () => 0.5,
         write: (line) => {
           all.push(line);

@@ -7,7 +7,6 @@ import { formatHeartbeat } from "../../lib/lambda/heartbeat-message.ts";
 import { createProbe } from "../../lib/lambda/probe.ts";
 import { createReconcile } from "../../lib/lambda/reconcile.ts";
 import { createResyncer } from "../../lib/lambda/resync.ts";
-import { systemClock } from "../../lib/model/clock.ts";
 import { type ObjectKey, type WorkloadKey, workloadKey } from "../../lib/model/key.ts";
 import type { KubeObject, ResourceType } from "../../lib/model/kube-object.ts";
 import { createHealth } from "../../lib/observe/health.ts";
@@ -51,7 +50,7 @@ async function aTenant(variables: Readonly<Record<string, string>> = {}) {
   const namespace = namespaceOn({ hub: "kcp", cluster, namespace: "shop" });
   /** Takes messages to their functions, as Lambda does; waits count as over. */
   const deliver = async (): Promise<number> => {
-    const [work, delayed] = [sqs.take("work.fifo", 10), sqs.take("delay", 10)];
+    const [work, delayed] = [sqs.take("work.fifo", 10), stage.takeDelayed(10)];
     if (work.length > 0)
       expect(await functions.reconcile(eventOf(work), contextOf())).toEqual({ batchItemFailures: [] });
     if (delayed.length > 0) await functions.forward(eventOf(delayed), contextOf());
@@ -109,10 +108,10 @@ async function running(): Promise<Tenant> {
 }
 
 /** A relay as a process of its own would be; one that watches the clusters finds them as functions do. */
-async function startRelay({ tenants, sqs, cloud }: Tenant, { watchesClusters = false } = {}): Promise<void> {
+async function startRelay({ tenants, sqs, cloud, clock }: Tenant, { watchesClusters = false } = {}): Promise<void> {
   const { openTransport } = cloud;
   const urlOf = (queue: string): string => `https://sqs.eu-west-1.amazonaws.com/000000000000/${queue}`;
-  const [clock, random] = [systemClock, () => 0];
+  const random = (): number => 0;
   const relay = createRelayService({
     client: tenants.client,
     workspaces: ["root:demo"],
@@ -236,8 +235,8 @@ describe("a workload", () => {
     const { cluster } = tenant;
     const body = formatHeartbeat({ clusters: [{ cluster, name: "west" }], delaySeconds: 0 });
     for (let round = 1; round <= 3; round++) {
-      const now = (): number => Date.now() + round * 60_000;
-      const probe = createProbe(tenant.host({}, { clock: { ...systemClock, now } }), tenant.cloud);
+      const now = (): number => tenant.clock.now() + round * 60_000;
+      const probe = createProbe(tenant.host({}, { clock: { ...tenant.clock, now } }), tenant.cloud);
       await probe(eventOf([{ body, groupId: undefined, sentMs: now() }]), contextOf());
     }
     expect(tenant.sqs.in("work.fifo").map(({ body }) => JSON.parse(body) as unknown)).toContainEqual(

@@ -6,7 +6,6 @@ import { formatHeartbeat } from "../../lib/lambda/heartbeat-message.ts";
 import { createProbe } from "../../lib/lambda/probe.ts";
 import { createReconcile } from "../../lib/lambda/reconcile.ts";
 import { createResyncer } from "../../lib/lambda/resync.ts";
-import { systemClock } from "../../lib/model/clock.ts";
 import type { Condition } from "../../lib/model/condition.ts";
 import { type ObjectKey, type WorkloadKey, workloadKey } from "../../lib/model/key.ts";
 import type { KubeObject, ResourceType } from "../../lib/model/kube-object.ts";
@@ -48,7 +47,7 @@ async function aTenant() {
     );
   /** Takes messages to their functions, as Lambda does; waits count as over. */
   const deliver = async (): Promise<number> => {
-    const [work, delayed] = [sqs.take("work.fifo", 10), sqs.take("delay", 10)];
+    const [work, delayed] = [sqs.take("work.fifo", 10), stage.takeDelayed(10)];
     if (work.length > 0) expect(await reconcile(eventOf(work), contextOf())).toEqual({ batchItemFailures: [] });
     if (delayed.length > 0) await forward(eventOf(delayed), contextOf());
     return work.length + delayed.length;
@@ -79,8 +78,8 @@ async function aTenant() {
       reconcile(eventOf(keys.map((key) => messageOf(key))), contextOf()),
     /** Probes a cluster some minutes from now. */
     probe: async (name: string, minutes: number) => {
-      const now = (): number => Date.now() + minutes * 60_000;
-      const probe = createProbe(stage.host({}, { clock: { ...systemClock, now } }), cloud);
+      const now = (): number => stage.clock.now() + minutes * 60_000;
+      const probe = createProbe(stage.host({}, { clock: { ...stage.clock, now } }), cloud);
       const body = formatHeartbeat({ clusters: [{ cluster, name }], delaySeconds: 0 });
       await probe(eventOf([{ body, groupId: undefined, sentMs: now() }]), contextOf());
     },
@@ -113,6 +112,16 @@ async function withBirth(): Promise<Tenant> {
   await untilReady(tenant, 4);
   await tenant.settle();
   return tenant;
+}
+
+/** The same with many that were born on east and are placed nowhere. */
+async function withUnplaced(count: number) {
+  const tenant = await aTenant();
+  await tenant.client.delete({ ...placements, name: "shop" });
+  const names = Array.from({ length: count }, (_, index) => `w${index}`);
+  for (const name of names) await tenant.east.create(inShop, aDeployment(name));
+  await tenant.resync();
+  return { tenant, names };
 }
 
 const untilReady = (tenant: Tenant, replicas: number): Promise<void> =>
@@ -250,11 +259,7 @@ test("the end of an origin is the end of its copies", async () => {
 });
 
 test("many ends are held, whichever process finds each of them, until somebody has confirmed them", async () => {
-  const tenant = await aTenant();
-  await tenant.client.delete({ ...placements, name: "shop" });
-  const names = Array.from({ length: 24 }, (_, index) => `w${index}`);
-  for (const name of names) await tenant.east.create(inShop, aDeployment(name));
-  await tenant.resync();
+  const { tenant, names } = await withUnplaced(24);
   const known = async (): Promise<number> => (await tenant.client.list(inShop)).items.length;
   expect(await known()).toBe(24);
   // One by one, each found by a function that has just started.
@@ -278,12 +283,36 @@ test("many ends are held, whichever process finds each of them, until somebody h
   expect(await tenant.condition("UpsyncHeld")).toBe("False NothingHeld");
 });
 
-test("ten that end side by side may go, though each is noted down before it does", async () => {
-  const tenant = await aTenant();
-  await tenant.client.delete({ ...placements, name: "shop" });
-  const names = Array.from({ length: 10 }, (_, index) => `w${index}`);
-  for (const name of names) await tenant.east.create(inShop, aDeployment(name));
+test("many ends that were confirmed are a list for each batch of them, and do not wake their registration one by one", async () => {
+  const { tenant, names } = await withUnplaced(24);
+  for (const name of names) await tenant.east.delete({ ...inShop, name });
   await tenant.resync();
+  expect(await tenant.condition("UpsyncHeld")).toBe("True DeletionsHeld");
+  const body = { metadata: { annotations: { [confirmation]: "24" } } };
+  await tenant.client.patch({ ...registrations, name: "east" }, { type: "merge", body });
+  await tenant.reconcile(tenant.registration("east"));
+  expect(await tenant.condition("UpsyncHeld")).toBe("False Releasing");
+
+  const lists = tenant.clusters
+    .get("east")
+    ?.faults.inject({ match: { verb: "list", resource: "deployments" }, effect: { kind: "delay", ms: 0 } });
+  const woken = tenant.sqs.take("work.fifo");
+  expect(woken).toHaveLength(24);
+  const fresh = createReconcile(tenant.host(), tenant.cloud);
+  for (let at = 0; at < 24; at += 4) await fresh(eventOf(woken.slice(at, at + 4)), contextOf());
+  expect((await tenant.client.list(inShop)).items).toEqual([]);
+  expect(lists?.hits).toBe(6);
+  // Nothing waits but the look that the registration wanted when they began to go.
+  expect(tenant.sqs.in("work.fifo")).toEqual([]);
+  const waiting = tenant.sqs.in("delay").map((sent) => JSON.parse(sent.body) as unknown);
+  expect(waiting).toEqual([expect.objectContaining({ ...tenant.registration("east"), reason: "check-again" })]);
+  await tenant.settle();
+  expect(lists?.hits).toBe(7);
+  expect(await tenant.condition("UpsyncHeld")).toBe("False NothingHeld");
+});
+
+test("ten that end side by side may go, though each is noted down before it does", async () => {
+  const { tenant, names } = await withUnplaced(10);
   for (const name of names) await tenant.east.delete({ ...inShop, name });
   const processes = [0, 1].map(() => createReconcile(tenant.host(), tenant.cloud));
   await Promise.all(

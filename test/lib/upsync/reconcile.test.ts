@@ -382,6 +382,13 @@ describe.each([
 });
 
 describe("clusters that have to be asked", () => {
+  const withTwenty = async () => {
+    const world = worldOf(false);
+    const names = Array.from({ length: 20 }, (_, index) => `w${index}`);
+    for (const name of names) world.bear("east", name);
+    await world.settle(...names);
+    return { world, names };
+  };
   const elsewhere = [{ apiVersion: "apps/v1", kind: "Deployment", namespaces: ["bank"] }];
 
   it("are asked for a name where they opt in to such names, and nowhere else", async () => {
@@ -442,11 +449,8 @@ describe("clusters that have to be asked", () => {
     expect(world.upstream()).toBeUndefined();
   });
 
-  it("have their registration looked at once for many that are held, and again as they go", async () => {
-    const world = worldOf(false);
-    const names = Array.from({ length: 20 }, (_, index) => `w${index}`);
-    for (const name of names) world.bear("east", name);
-    await world.settle(...names);
+  it("have their registration looked at once for many that are held, and again until they have gone", async () => {
+    const { world, names } = await withTwenty();
     for (const name of names) world.end("east", name);
     await world.reconcile("w0");
     await world.attend("east");
@@ -457,6 +461,23 @@ describe("clusters that have to be asked", () => {
     world.change("east", ({ metadata }) => ({
       metadata: { ...metadata, annotations: { "tmc.kcp.io/confirm-upsync-deletions": "20" } },
     }));
+    expect(await world.attend("east")).toEqual({ kind: "check-again", afterSeconds: 2 });
+    world.woken.length = 0;
+    await world.settle(...names);
+    // However many go, none of them has the cluster listed once more.
+    expect(world.woken).toEqual([]);
+    expect(await world.attend("east", "check-again")).toEqual({ kind: "settled" });
+    expect(world.condition("east", "UpsyncHeld")).toBe("False NothingHeld");
+  });
+
+  it("have their registration looked at when what it says is held has gone without it", async () => {
+    const { world, names } = await withTwenty();
+    for (const name of names) world.end("east", name);
+    await world.attend("east");
+    world.change("east", ({ metadata }) => ({
+      metadata: { ...metadata, annotations: { "tmc.kcp.io/confirm-upsync-deletions": "20" } },
+    }));
+    world.woken.length = 0;
     await world.settle(...names);
     expect(new Set(world.woken)).toEqual(new Set(["ClusterRegistration/east"]));
     await world.attend("east");
