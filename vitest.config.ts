@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/longest-first.ts";
 import { reporters } from "./test/reporters.ts";
 
 /** Everything that needs only Node. What needs real servers runs with vitest.real.config.ts, what needs AWS with vitest.aws.config.ts. */
@@ -9,8 +10,9 @@ export default defineConfig({
     reporters: reporters(),
     // Every test makes what it needs and takes it away; a fresh process for each file would cost a fifth of the time.
     isolate: false,
-    // One more than the two cores that a small machine has: the contract's long watches mostly wait.
+    // One more than the two cores that a small machine has, for some mostly wait; a fourth makes it no faster.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 20_000,
     hookTimeout: 20_000,
   },

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import { asOutcome, type CredentialSource } from "../../lib/clusters/credentials.ts";
-import type { ControllerOptions } from "../../lib/controller/controller.ts";
+import type { Controller, ControllerOptions } from "../../lib/controller/controller.ts";
 import type { FaultMatch } from "../../lib/embedded/faults.ts";
 import type { EmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
 import type { Collection, KubeClient, ListOptions } from "../../lib/kube/client.ts";
@@ -108,6 +108,24 @@ async function runningShop(
   return shop;
 }
 
+/**
+ * A shop with two workloads on both clusters, where one placement has put them. Another would have them in the west alone, and
+ * would be asked first if nobody knew which of the two they are placed by.
+ */
+async function shopOfTwo(): Promise<Readonly<{ shop: Shop; controller: Controller }>> {
+  const shop = await openShop();
+  await shop.place({ workloadSelector: { namespaceSelector: { matchLabels: { team: "shop" } } } });
+  const controller = await shop.settled();
+  await shop.create("web", "api");
+  await shop.pass(10_000);
+  const byLabel = { labelSelector: { matchExpressions: [{ key: "app", operator: "Exists" }] } };
+  const only = { strategy: "Spread", workloadSelector: byLabel, clusterNames: ["west"] };
+  await shop.client.create(placements, aPlacement("then", only));
+  await shop.pass(10_000);
+  for (const name of ["east", "west"]) expect(await shop.copies(name), name).toHaveLength(2);
+  return { shop, controller };
+}
+
 describe("an eviction", () => {
   test("does not delete the only copy when nothing else fits", async () => {
     const shop = await runningShop(["web"], { locationSelector: { matchLabels: { name: "east" } } });
@@ -158,13 +176,13 @@ describe("a hub that was away", () => {
     "for records": { resource: "workloadsyncs" },
   };
   test.each(Object.entries(parts))("%s deletes nothing, then or when it is back", async (_, match) => {
-    const shop = await runningShop(["web", "api"]);
+    const { shop } = await shopOfTwo();
     const before = await shop.copies("east");
     const { faults } = shop.tenants.kcp;
     const cut = faults.inject({ match, effect: { kind: "partition", requests: "refuse" } });
     faults.cutWatches(match);
     await shop.pass(60_000, 5_000);
-    // Something happens meanwhile, so that the hub is asked and nothing can be written down.
+    // Something happens meanwhile to a copy and to a cluster, so that the hub is asked and nothing can be written down.
     const { namespace } = (await shop.copy("east", "web"))?.metadata ?? {};
     await shop
       .on("east")
@@ -173,13 +191,22 @@ describe("a hub that was away", () => {
         { type: "merge", body: { spec: { replicas: 0 } } },
         { fieldManager: "somebody" },
       );
-    await shop.pass(900_000, 15_000);
+    shop.server("west").beUnreachable("refuse");
+    await shop.pass(150_000, 15_000);
+    shop.server("west").recover();
+    await shop.pass(750_000, 15_000);
     expect(await shop.copies("east")).toEqual(before);
     cut.remove();
     await shop.pass(120_000, 5_000);
     expect(await shop.copies("east")).toEqual(before);
-    expect(before).toHaveLength(2);
     expect(await shop.state("web", "east")).toBe("Ready");
+    // Nor was anything forgotten: it is followed as before.
+    await shop.client.patch(
+      { type: workTypes.Deployment, namespace: "shop", name: "web" },
+      { type: "merge", body: { spec: { replicas: 3 } } },
+    );
+    await shop.pass(20_000);
+    expect((await shop.copy("east", "web"))?.status).toMatchObject({ readyReplicas: 3 });
   });
 
   test("deletes no copy of a workload that it has lost without anybody deleting it", async () => {
@@ -213,16 +240,8 @@ describe("an empty list", () => {
     namespaces: { plural: "namespaces", hidden: all },
   };
   test.each(Object.entries(rows))("of %s at start deletes nothing", async (_, { says = "Ready", ...hiding }) => {
-    const shop = await openShop();
-    await shop.place({ workloadSelector: { namespaceSelector: { matchLabels: { team: "shop" } } } });
-    // By its name the second to be asked: it governs nothing as long as the first is there.
-    const only = { strategy: "Spread", workloadSelector: {}, clusterNames: ["west"] };
-    await shop.client.create(placements, aPlacement("then", only));
-    const first = await shop.settled();
-    await shop.create("web", "api");
-    await shop.pass(10_000);
+    const { shop, controller: first } = await shopOfTwo();
     const before = { east: await shop.copies("east"), west: await shop.copies("west") };
-    expect(before.east).toHaveLength(2);
     await stopped(shop, first);
 
     const blind = blindClient(shop.tenants.client, hiding);
@@ -238,6 +257,40 @@ describe("an empty list", () => {
     await shop.pass(10_000);
     expect({ east: await shop.copies("east"), west: await shop.copies("west") }).toEqual(before);
     expect(await shop.state("web", "east")).toBe("Ready");
+  });
+
+  test("of records takes nothing from those who share it", async () => {
+    const shop = await openShop();
+    await shop.place();
+    const first = await shop.settled();
+    const key = { apiVersion: "v1", kind: "Secret", metadata: { name: "key", namespace: "shop" }, data: { a: "Yg==" } };
+    await shop.client.create({ type: workTypes.Secret, namespace: "shop" }, key);
+    const container = { envFrom: [{ secretRef: { name: "key" } }] };
+    for (const name of ["web", "api"]) {
+      const work = aDeployment("shop", name, { container });
+      await shop.client.create({ type: workTypes.Deployment, namespace: "shop" }, work);
+    }
+    await shop.pass(10_000);
+    expect(await shop.copies("east")).toHaveLength(2);
+    await stopped(shop, first);
+
+    const blind = blindClient(shop.tenants.client, { plural: "workloadsyncs", hidden: all });
+    await shop.controller({ client: blind.client }).start();
+    await shop.pass(60_000, 5_000);
+    const removed = shop.server("east").faults.inject({
+      match: { verb: "delete", resource: "secrets" },
+      effect: { kind: "delay", ms: 0 },
+    });
+    await shop.client.delete({ type: workTypes.Deployment, namespace: "shop", name: "api" });
+    // Every look begins with a record that is there after all, and is made again a while later.
+    await shop.pass(180_000, 2_000);
+    expect(await shop.copies("east")).toEqual([expect.stringMatching(/^web /)]);
+    expect(removed.hits).toBe(0);
+    // Whoever is the last takes it along.
+    await shop.client.delete({ type: workTypes.Deployment, namespace: "shop", name: "web" });
+    await shop.pass(180_000, 2_000);
+    expect(await shop.copies("east")).toEqual([]);
+    expect(removed.hits).toBe(1);
   });
 
   test("from a server that lags behind deletes nothing", async () => {
@@ -261,24 +314,24 @@ describe("an empty list", () => {
     expect(await shop.state("web", "east")).toBe("Ready");
   });
 
-  test("that fails at start deletes nothing", async () => {
-    const shop = await openShop();
-    await shop.place();
-    const first = await shop.settled();
-    await shop.create("web");
-    await shop.pass(10_000);
-    const before = await shop.copies("east");
-    await stopped(shop, first);
-    const faults = shop.tenants.kcp.faults;
-    faults.inject({ match: { verb: "list" }, effect: { kind: "status", code: 500 } });
-    await shop.controller().start();
-    await shop.pass(120_000, 5_000);
-    expect(await shop.copies("east")).toEqual(before);
-    faults.clear();
-    await shop.pass(120_000, 5_000);
-    expect(await shop.copies("east")).toEqual(before);
-    expect(await shop.state("web", "east")).toBe("Ready");
-  });
+  test.each(["workloadplacements", "workloadsyncs", "namespaces"])(
+    "of %s that fails at start deletes nothing",
+    async (resource) => {
+      const { shop, controller: first } = await shopOfTwo();
+      const before = await shop.copies("east");
+      await stopped(shop, first);
+      const { faults } = shop.tenants.kcp;
+      const failing = faults.inject({ match: { verb: "list", resource }, effect: { kind: "status", code: 500 } });
+      await shop.controller().start();
+      await shop.pass(120_000, 5_000);
+      expect(failing.hits).toBeGreaterThan(0);
+      expect(await shop.copies("east")).toEqual(before);
+      faults.clear();
+      await shop.pass(120_000, 5_000);
+      expect(await shop.copies("east")).toEqual(before);
+      expect(await shop.state("web", "east")).toBe("Ready");
+    },
+  );
 
   test("of a cluster's copies deletes nothing, and nothing is forgotten for it", async () => {
     const shop = await openShop();
@@ -346,6 +399,8 @@ test("credentials that are renewed do not leave a cluster unwatched while its he
   };
   await shop.place();
   await shop.settled({
+    // Neither a probe nor a resync finds out by chance: whoever watches does so by himself.
+    settings: { heartbeatSeconds: 3_600, resyncSeconds: 3_600 },
     operatorCredentials,
     openTransport: ({ token }, { key }) => {
       const send = async (request: Parameters<ReturnType<EmbeddedCluster["transport"]>["send"]>[0]) =>
@@ -366,7 +421,6 @@ test("credentials that are renewed do not leave a cluster unwatched while its he
     faults.inject({ match: { user: "old" }, effect: { kind: "status", code: 401 } });
     faults.cutWatches({ user: "old" });
   }
-  // Sooner than the next probe: whoever watches finds the new ones by himself.
   await shop.pass(10_000);
   expect(await shop.state("web", "east")).toBe("Ready");
   const copy = await shop.copy("east", "web");
@@ -521,7 +575,9 @@ describe("a cluster that is not heard from", () => {
 
 describe("a placement that nobody touches", () => {
   test("is decided again when a cluster gets a taint", async () => {
-    const shop = await runningShop(["web"], { strategy: "RoundRobin", preferredClusters: ["east"] });
+    // Not by a resync that happens to come by: it is told.
+    const options = { settings: { resyncSeconds: 3_600 } };
+    const shop = await runningShop(["web"], { strategy: "RoundRobin", preferredClusters: ["east"] }, options);
     expect(await shop.copies("west")).toEqual([]);
     await shop.client.patch(
       { ...registrations, name: "east" },

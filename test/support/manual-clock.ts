@@ -6,6 +6,8 @@ export interface ManualClock extends Clock {
   advance(ms: number): void;
   /** How many tasks wait for their time. */
   readonly pending: number;
+  /** How long until the next of them is due, in milliseconds; undefined where none waits. */
+  readonly nextMs: number | undefined;
   /** How long each of them still waits, in milliseconds, the shortest first. */
   readonly waits: readonly number[];
 }
@@ -44,6 +46,11 @@ export function createManualClock(start: number = Date.parse("2026-01-01T00:00:0
     },
     get pending() {
       return tasks.size;
+    },
+    get nextMs() {
+      let next: number | undefined;
+      for (const { at } of tasks) if (next === undefined || at < next) next = at;
+      return next === undefined ? undefined : next - now;
     },
     get waits() {
       return [...tasks].map(({ at }) => at - now).toSorted((a, b) => a - b);

@@ -132,9 +132,12 @@ describe("a namespace on a cluster", () => {
     const stage = await onEast();
     await stage.client.create({ type: deployments, namespace: "shop" }, aDeployment("api"));
     await stage.pass(10_000);
+    const api = await stage.copy("east", "api");
     await stage.client.delete({ type: deployments, namespace: "shop", name: "web" });
     await stage.pass(20_000);
     expect(await isThere(stage)).toBe(true);
+    // Not that it was made again after it had taken the other one along.
+    expect((await stage.copy("east", "api"))?.metadata.uid).toBe(api?.metadata.uid);
     await stage.client.delete({ type: deployments, namespace: "shop", name: "api" });
     await stage.pass(20_000);
     expect(await isThere(stage)).toBe(false);

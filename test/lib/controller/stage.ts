@@ -18,7 +18,11 @@ export type Stage = Readonly<{
   controller(options?: Partial<ControllerOptions>): Controller;
   /** Started, and settled. */
   settled(options?: Partial<ControllerOptions>): Promise<Controller>;
-  /** Lets handed-in time pass, a step at a time, with everything that follows from each step. */
+  /**
+   * Lets handed-in time pass, from one thing that falls due to the next: whatever follows from one, and any call that it makes, is
+   * done before the time goes on. A call's own time would be over otherwise before it has been answered. No step is longer than
+   * `stepMs`.
+   */
   pass(ms: number, stepMs?: number): Promise<void>;
   /** Lets everything happen that needs no time. */
   rest(): Promise<void>;
@@ -109,8 +113,10 @@ export async function setStage({
     },
     rest,
     pass: async (ms, stepMs = 1_000) => {
-      for (let passed = 0; passed < ms; passed += stepMs) {
-        clock.advance(Math.min(stepMs, ms - passed));
+      const endMs = clock.now() + ms;
+      while (clock.now() < endMs) {
+        // What falls due again and again would have time stand still; a tenth of a step is far less than any call has.
+        clock.advance(Math.min(endMs - clock.now(), stepMs, Math.max(stepMs / 10, clock.nextMs ?? stepMs)));
         await rest();
       }
     },

@@ -103,7 +103,9 @@ describe("the owner of a placement", () => {
 
   test("moves nothing by a second placement for the same work", async () => {
     const { client, pass, where } = await running({ clusterNames: ["east"] });
-    await client.create(placements, aPlacement("other", { workloadSelector: {}, clusterNames: ["west"] }));
+    // It asks for labels, and of two that want new work it would be the one.
+    const workloadSelector = { labelSelector: { matchLabels: { app: "web" } } };
+    await client.create(placements, aPlacement("other", { workloadSelector, clusterNames: ["west"] }));
     await pass(20_000);
     expect(await where()).toBe("east");
   }, 60_000);

@@ -1,0 +1,16 @@
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** What takes longest, the longest first: the simulation for its work, the whole system for its waits. */
+const longest = ["test/simulation/simulation.test.ts", "test/e2e/sync.test.ts", "test/e2e/engine.test.ts"];
+
+/** Begins with what takes longest, also where no earlier run has left its times: whatever waits then has others to fill its wait. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const placeOf = ({ moduleId }: TestSpecification): number => {
+      const place = longest.findIndex((path) => moduleId.endsWith(`/${path}`));
+      return place < 0 ? longest.length : place;
+    };
+    return sorted.toSorted((one, other) => placeOf(one) - placeOf(other));
+  }
+}

@@ -1,0 +1,101 @@
+import type { Removal } from "./rule.ts";
+
+// Rules that more than one test speaks of, and how each is taken out.
+
+/** Only the server's word about this very object says that it is not there; any other failure says nothing. */
+export const failureIsNoAbsence: Removal = {
+  file: "lib/kcp/hub-requests.ts",
+  text: `if (faultOf(error) !== "not-found" || error instanceof TenantNotBound) throw error;`,
+  without: "if (error instanceof TenantNotBound) throw error;",
+};
+
+/** A workload that is not there, and that nobody saw being deleted, has vanished. */
+export const vanishedIsNotDeleted: Removal = {
+  file: "lib/sync/intent.ts",
+  text: `        : "vanished"\n`,
+  without: `        : "deleted"\n`,
+};
+
+/** What cannot be written down is not done. */
+export const recordComesFirst: Removal = {
+  file: "lib/sync/guard.ts",
+  text: `writeRecord(workloads, { at, workload, record, spec, isWanted: intent.kind === "wanted" }, signal),`,
+  without: `writeRecord(workloads, { at, workload, record, spec, isWanted: intent.kind === "wanted" }, signal).catch(() => record),`,
+};
+
+/** A workload that is wanted and fits nowhere keeps the copies that it has. */
+export const lastCopyStays: Removal = {
+  file: "lib/sync/copies.ts",
+  text: `if (intent === "wanted" && !hasTargets) {`,
+  without: "if (false) {",
+};
+
+/** A copy goes after the workload is ready where it belongs. */
+export const readyElsewhereFirst: Removal = {
+  file: "lib/sync/copies.ts",
+  text: `if (intent === "wanted" && !isReplaced) {`,
+  without: "if (false) {",
+};
+
+/** Right before a copy goes, the clusters that replace it are asked themselves. */
+export const replacementsAreAsked: Removal = {
+  file: "lib/sync/leaving.ts",
+  text: "await replaced.confirm(signal)",
+  without: "undefined",
+};
+
+/** The placement that a workload is placed by is asked for where no list has it. */
+export const recordedPlacementIsAskedFor: Removal = {
+  file: "lib/sync/observe.ts",
+  text: "await hub.confirm<WorkloadPlacement & KubeObject>(key, signal)",
+  without: "listed.find(({ metadata }) => metadata.name === key.name)",
+};
+
+/** A workload that the watch has not told of is asked for before it counts as gone. */
+export const workloadIsAskedFor: Removal = {
+  file: "lib/kcp/cached-workload-hub.ts",
+  text: "known(address) ?? ask(address, requests.get, signal),",
+  without: "known(address),",
+};
+
+/** So is a namespace, whose labels say which placement governs what is in it. */
+export const namespaceIsAskedFor: Removal = {
+  file: "lib/kcp/cached-workload-hub.ts",
+  text: "known(address) ?? ask(address, isWhole(address) ? requests.get : requests.getMetadata, signal),",
+  without: "known(address),",
+};
+
+/** The clusters that run a placement's work are asked for where no list has them. */
+export const chosenClustersAreAskedFor: Removal = {
+  file: "lib/placement/world.ts",
+  text: "if (selectedClusters.length === 0) return [];",
+  without: "if (selectedClusters.length >= 0) return [];",
+};
+
+/** No workload is looked at before everything that it depends on has been listed. */
+export const allIsListedFirst: Removal = {
+  file: "lib/relay/workload-book.ts",
+  text: "if (held === undefined || !areKindsListed || listed.size < lanes.size) return;",
+  without: "if (held === undefined || !areKindsListed) return;",
+};
+
+/** Every object is looked at once in a while, whoever was told of it or not. */
+export const everythingIsLookedAtAgain: Removal = {
+  file: "lib/controller/resync.ts",
+  text: `{ reason: "resync", keys }`,
+  without: `{ reason: "resync", keys: function* (): Generator<WorkKey> {} }`,
+};
+
+/** Very many copies do not leave at once. */
+export const brakeCounts: Removal = {
+  file: "lib/sync/brake.ts",
+  text: "leaving > settings.mostCopies || (leaving > settings.alwaysAllowed && leaving * 100 > all * settings.mostPercent)",
+  without: "leaving > Infinity && all > settings.mostCopies",
+};
+
+/** A namespace goes only when nothing is in it. */
+export const namespaceIsEmpty: Removal = {
+  file: "lib/clusters/fleet-namespaces.ts",
+  text: "if (isEmpty.includes(false) || site.namespaces.has(name)) return false;",
+  without: "if (site.namespaces.has(name)) return false;",
+};
