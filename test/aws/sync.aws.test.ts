@@ -7,6 +7,7 @@ import { syncBench } from "../e2e/sync-bench.ts";
 import { syncCases } from "../e2e/sync-cases.ts";
 import { lyingLists, syncStartCases } from "../e2e/sync-start-cases.ts";
 import { aDeployment, aRoom, clear, uidsIn, workTypes } from "../e2e/tenant-work.ts";
+import { beginBirths, nursery, upsyncCases } from "../e2e/upsync-cases.ts";
 import { eventually } from "../support/eventually.ts";
 import { readHealth } from "./deployed-form.ts";
 import { useDeployedStage } from "./deployed-stage.ts";
@@ -114,6 +115,8 @@ describe("sync as it is deployed", { timeout: 240_000 }, () => {
     },
   );
 
+  upsyncCases(bench);
+
   describe("with a relay that watches kcp alone", () => {
     it("looks again until a Deployment is ready, and then no more", async () => {
       await stage.redeploy({ "relay.watchClusters": "false" });
@@ -142,6 +145,28 @@ describe("sync as it is deployed", { timeout: 240_000 }, () => {
       expect(await east.get(there)).toMatchObject({ spec: { replicas: 2 } });
       await work.untilRuns("quay", "crane", { "us-east": 2, "us-west": 2 });
       await clear(work, "quay", ["crane"]);
+    });
+
+    it("finds with the next resync what was born on a cluster, and what has ended there", async () => {
+      const { form, work, births } = await beginBirths(bench);
+      // Of the other cluster some have just ended, which count for a while.
+      const at = { cluster: "us-west", kind: "Deployment", namespace: nursery, name: "owl" } as const;
+      await work.apply(...aRoom(nursery));
+      const sinceMs = Date.now();
+      await births.bear("us-west", aDeployment(nursery, "owl", { replicas: 2 }));
+      await form.start();
+      await births.untilKnown(at);
+      await births.untilReady(nursery, "owl", 4);
+      expect(await work.copy("us-west", "Deployment", nursery, "owl")).toBeUndefined();
+      const looks = (await readLooks(stage.aws, { stage: name, sinceMs })).filter((look) => look.name.endsWith("/owl"));
+      // Nobody has told of it: the cluster was asked for all it has.
+      expect(looks[0]?.reason).toBe("fan-out");
+
+      await births.end(at);
+      await form.resynced(1);
+      await work.untilCleared(nursery);
+      await work.remove("WorkloadPlacement", undefined, nursery);
+      expect((await readHealth(stage.aws, stage.deployment)).queues.deadLetters.visible).toBe(0);
     });
   });
 });

@@ -3,12 +3,11 @@ import { apiVersionOf } from "../../lib/api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../../lib/api/workload-placement.ts";
 import { clientOf } from "../../lib/kcp/logical-cluster.ts";
 import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
 import { createKubeClient } from "../../lib/kube/rest-client.ts";
 import { createUndiciTransport } from "../../lib/kube/undici-transport.ts";
-import { watchForever } from "../../lib/kube/watch.ts";
 import type { KubeObject } from "../../lib/model/kube-object.ts";
 import type { Target } from "./clients/bench-client.ts";
+import { createSightings } from "./sightings.ts";
 
 const types = { placements: reconciledTypes.WorkloadPlacement, registrations: reconciledTypes.ClusterRegistration };
 
@@ -31,7 +30,6 @@ export interface Tenant extends AsyncDisposable {
 
 /** What is watched: a placement or a registration, of which only what both can have is looked at. */
 export type Seen = KubeObject & Readonly<{ status?: WorkloadPlacement["status"] }>;
-type Watched = Readonly<{ kind: keyof typeof types; seen: Map<string, Seen>; told: Set<(object: Seen) => void> }>;
 
 /** Opens a workspace and watches both kinds in it. */
 export async function openTenant(target: Target, workspace: string): Promise<Tenant> {
@@ -39,11 +37,8 @@ export async function openTenant(target: Target, workspace: string): Promise<Ten
   const root = createKubeClient({ endpoint, transport: createUndiciTransport(endpoint) });
   const client = clientOf(root, workspace);
   const end = new AbortController();
-  const seen = new Map<string, Seen>();
-  const told = new Set<(object: Seen) => void>();
-  const watches = await Promise.all(
-    (["placements", "registrations"] as const).map((kind) => follow(client, { kind, seen, told }, end.signal)),
-  );
+  const sightings = createSightings<Seen>();
+  const watches = await Promise.all(Object.values(types).map((type) => sightings.follow(client, type, end.signal)));
   return {
     register: async (name) => {
       await client.create(
@@ -72,19 +67,7 @@ export async function openTenant(target: Target, workspace: string): Promise<Ten
       return metadata.generation ?? 0;
     },
     read: (name) => client.get<WorkloadPlacement>({ type: types.placements, name }),
-    untilSeen: (count, holds) =>
-      new Promise((resolve) => {
-        const ids = new Set([...seen.values()].filter(holds).map(({ metadata }) => metadata.uid));
-        const look = (object: Seen): void => {
-          if (holds(object)) ids.add(object.metadata.uid);
-          else ids.delete(object.metadata.uid);
-          if (ids.size < count) return;
-          told.delete(look);
-          resolve();
-        };
-        if (ids.size >= count) resolve();
-        else told.add(look);
-      }),
+    untilSeen: sightings.untilSeen,
     [Symbol.asyncDispose]: async () => {
       end.abort();
       await Promise.all(watches.map(({ ended }) => ended));
@@ -100,27 +83,4 @@ function placementOf(name: string): WorkloadPlacement {
     metadata: { name },
     spec: { strategy: "RoundRobin", locationSelector: { matchLabels: { [pool.key]: pool.value } } },
   };
-}
-
-/** Answers once what is there has been listed; `ended` resolves when the watch has ended. */
-async function follow(
-  client: KubeClient,
-  { kind, seen, told }: Watched,
-  signal: AbortSignal,
-): Promise<Readonly<{ ended: Promise<void> }>> {
-  const { promise: isListed, resolve } = Promise.withResolvers<void>();
-  const take = (object: Seen): void => {
-    seen.set(`${kind}/${object.metadata.name}`, object);
-    for (const tell of [...told]) tell(object);
-  };
-  const ended = (async () => {
-    for await (const event of watchForever<Seen>(client, { type: types[kind] }, { signal })) {
-      if (event.type === "changed") take(event.object);
-      if (event.type !== "listed") continue;
-      for (const object of event.objects) take(object);
-      resolve();
-    }
-  })();
-  await Promise.race([isListed, ended]);
-  return { ended };
 }

@@ -1,35 +1,9 @@
 import type { BenchReport } from "./report.ts";
 import type { Settings } from "./settings.ts";
-import {
-  measureCrowd,
-  measureCrowdByHand,
-  measureMany,
-  measureManyByHand,
-  measureSingles,
-  warmUp,
-  writers,
-} from "./sync/measure.ts";
-import { measureRestart, untilTold } from "./sync/restart.ts";
-import {
-  begin,
-  furnish,
-  openSession,
-  type SyncWorld,
-  startController,
-  syncWorkspace,
-  untilPlaced,
-} from "./sync/session.ts";
-import {
-  crowdGoal,
-  crowdTable,
-  manyGoals,
-  manyTable,
-  restartGoals,
-  restartTable,
-  singlesGoals,
-  singlesTable,
-  writesTable,
-} from "./sync/tables.ts";
+import { measureCrowd, measureCrowdByHand } from "./sync/measure.ts";
+import { measureSync, syncReport } from "./sync/report.ts";
+import { furnish, openSession, type SyncWorld, syncWorkspace } from "./sync/session.ts";
+import { crowdGoal, crowdTable } from "./sync/tables.ts";
 import { startWorkerProcess, type WorkerProcess } from "./worker-process.ts";
 import type { CountingServer, ServerCounts, SyncServerTask } from "./workers/sync-server-worker.ts";
 
@@ -40,45 +14,29 @@ const leastPerSecond = 300;
 export async function benchSync({ synced: { singles, burst, many, crowd } }: Settings): Promise<BenchReport> {
   await using hubProcess = startWorkerProcess("sync-server-worker.ts");
   await using clusterProcess = startWorkerProcess("sync-server-worker.ts");
-  const world = await startWorld(hubProcess, clusterProcess);
-  await using session = await openSession(world);
+  await using session = await openSession(await startWorld(hubProcess, clusterProcess));
   await furnish(session);
-
-  const measured = await (async () => {
-    await using controller = await startController(world);
-    await begin(controller, world);
-    await untilPlaced(session);
-    await warmUp(session, controller);
-    await measureCrowd(session, controller, { prefix: "warm-crowd", count: clusterNames.length });
-    const all = {
-      singles: await measureSingles(session, controller, { prefix: "one", count: singles }),
-      byHand: await measureManyByHand(session, "hand-burst", burst),
-      burst: await measureMany(session, controller, { prefix: "burst", count: burst }),
-      crowdByHandMs: await measureCrowdByHand(session, "hand-crowd", many),
-      many: await measureCrowd(session, controller, { prefix: "crowd", count: many }),
-      rest: await measureCrowd(session, controller, { prefix: "rest", count: crowd - many }),
-    };
-    await untilTold();
-    return all;
-  })();
-  const restart = await measureRestart(session, "restart");
-  return {
+  const measured = await measureSync(session, {
+    singles,
+    burst,
+    warm: (controller) => measureCrowd(session, controller, { prefix: "warm-crowd", count: clusterNames.length }),
+    more: async (controller) => {
+      const byHandMs = await measureCrowdByHand(session, "hand-crowd", many);
+      const synced = await measureCrowd(session, controller, { prefix: "crowd", count: many });
+      await measureCrowd(session, controller, { prefix: "rest", count: crowd - many });
+      return { byHandMs, synced };
+    },
+  });
+  const { byHandMs, synced } = measured.more;
+  return syncReport(measured, {
     name: "sync",
-    tables: [
-      singlesTable(measured.singles),
-      writesTable("what the servers were asked to write for a changed image", measured.singles.writes, singles),
-      manyTable(measured.byHand, measured.burst, writers),
-      crowdTable(measured.many, measured.crowdByHandMs, clusterNames.length),
-      restartTable(restart, crowd),
-    ],
-    goals: [
-      ...singlesGoals(measured.singles),
-      ...manyGoals(measured.byHand, measured.burst),
-      crowdGoal(measured.many, leastPerSecond),
-      ...restartGoals(restart, crowd),
-    ],
+    synced: crowd,
+    more: {
+      tables: [crowdTable(synced, byHandMs, clusterNames.length)],
+      goals: [crowdGoal(synced, leastPerSecond)],
+    },
     notes: ["what is in both clusters is so when their watches say so, for what was made by hand too"],
-  };
+  });
 }
 
 async function startWorld(hubProcess: WorkerProcess, clusterProcess: WorkerProcess): Promise<SyncWorld> {

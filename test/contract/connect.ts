@@ -8,11 +8,13 @@ export function connect(
   kind: ServerUnderTest["kind"],
   endpoint: Endpoint,
   stop: () => Promise<void> = async () => {},
+  more: Pick<ServerUnderTest, "skip"> = {},
 ): ServerUnderTest {
   const open = (to: Endpoint) =>
     createKubeClient({ endpoint: to, transport: createUndiciTransport(to), userAgent: "tmc-contract" });
   const admin = open(endpoint);
   return {
+    ...more,
     kind,
     endpoint,
     admin,

@@ -10,6 +10,8 @@ export interface ServerUnderTest {
   readonly admin: KubeClient;
   /** A client as somebody else at the server's root; the caller closes it. */
   clientAs(who: Partial<Endpoint>): KubeClient;
+  /** Has so much of the server's time pass at once; for a real server there is nothing but to wait. */
+  skip?(ms: number): void;
   stop(): Promise<void>;
 }
 

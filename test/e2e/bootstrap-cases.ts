@@ -22,33 +22,13 @@ import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { aRegistration, registrations } from "../contract/provider.ts";
 import { eventually, eventuallyOk, rbac, secrets, unique } from "../contract/vocabulary.ts";
 import { type Outcome, tmc } from "../lib/cli/support.ts";
+import { aDefinition } from "../support/definition.ts";
 import type { KcpUnderTest } from "./kcp-under-test.ts";
 
-const widgets = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "widgets.example.dev" },
-  spec: {
-    group: "example.dev",
-    scope: "Namespaced",
-    names: { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: {
-          openAPIV3Schema: {
-            type: "object",
-            properties: { spec: { type: "object", properties: { size: { type: "integer" } } } },
-          },
-        },
-      },
-    ],
-  },
-};
 const widgetType = { group: "example.dev", version: "v1", plural: "widgets" };
+const widgets = aDefinition(widgetType, "Widget", {
+  spec: { type: "object", properties: { size: { type: "integer" } } },
+});
 
 /** S1's own words. */
 const firstBinding = (path: string): object => ({

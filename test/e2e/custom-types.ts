@@ -23,6 +23,7 @@ import type { KubeObject, ResourceType } from "../../lib/model/kube-object.ts";
 import { namespaceOn } from "../../lib/sync/namespace-map.ts";
 import { definitionAnnotation } from "../../lib/sync/type-definition.ts";
 import { tmc } from "../lib/cli/support.ts";
+import { aDefinition } from "../support/definition.ts";
 import { eventually } from "../support/eventually.ts";
 import { type ControllerProcess, startController } from "./controller-process.ts";
 import type { Setting } from "./stage.ts";
@@ -41,30 +42,9 @@ const definitions: ResourceType = {
 const example = (file: string): string => fileURLToPath(new URL(`../../examples/${file}`, import.meta.url));
 
 /** A second type, of which the clusters know nothing until somebody gives it to them. */
-const cacheDefinition = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "caches.example.net" },
-  spec: {
-    group: "example.net",
-    scope: "Namespaced",
-    names: { plural: "caches", singular: "cache", kind: "Cache", listKind: "CacheList" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: {
-          openAPIV3Schema: {
-            type: "object",
-            properties: { spec: { type: "object", properties: { size: { type: "string" } } } },
-          },
-        },
-      },
-    ],
-  },
-};
+const cacheDefinition = aDefinition(caches, "Cache", {
+  spec: { type: "object", properties: { size: { type: "string" } } },
+});
 
 /** Holds types that an operator has added to their promises: the real command, a kcp, and clusters that do not know the types. */
 export function customTypesScenario(

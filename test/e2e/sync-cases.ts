@@ -4,7 +4,8 @@ import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { locatorOf } from "../../lib/sync/namespace-map.ts";
 import { originOf, syncedLabel } from "../../lib/sync/owner-mark.ts";
 import { eventually } from "../support/eventually.ts";
-import { type Entry, entryWords, openLedger } from "./ledger.ts";
+import { openLedgers, untilAllReady } from "./at-rest.ts";
+import { type Entry, entryWords } from "./ledger.ts";
 import type { SyncBench } from "./sync-bench.ts";
 import { syncContentCases } from "./sync-content-cases.ts";
 import { syncLeavingCases } from "./sync-leaving-cases.ts";
@@ -56,12 +57,7 @@ export function syncCases(bench: SyncBench): void {
 
   it("writes nothing while nothing changes, and only what changed when something does", async () => {
     const { world, form, tenant, work } = await begin();
-    // What a placement says of its workloads follows some seconds after them.
-    await eventually(async () => {
-      const { status } = await tenant.placement("shop");
-      const unready = (status?.placedWorkloads ?? []).filter(({ state }) => state !== "Ready");
-      return status?.placedWorkloads?.length === 2 && unready.length === 0 ? undefined : JSON.stringify(status);
-    }, waitMs);
+    await untilAllReady(tenant, { placement: "shop", workloads: 2 }, waitMs);
     const atRest = await openLedgers(world);
     await form.resynced(2);
     expect((await atRest()).map(entryWords)).toEqual([]);
@@ -148,26 +144,6 @@ async function expectStrangersAsTheyWere(world: World): Promise<void> {
       expect(touched.map(({ metadata }) => `${name} ${kind} ${metadata.namespace}/${metadata.name}`)).toEqual([]);
     }
   }
-}
-
-/** What is worth a look in the workspace and on the clusters; the registrations' heartbeats are not. */
-async function openLedgers(world: World): Promise<() => Promise<readonly Entry[]>> {
-  const upstream = ["Deployment", "Service", "ConfigMap", "WorkloadPlacement", "WorkloadSync"] as const;
-  const downstream = ["Namespace", "Deployment", "Service", "ConfigMap"] as const;
-  const ledgers = await Promise.all([
-    openLedger(
-      world.tenant,
-      upstream.map((kind) => ({ type: workTypes[kind] })),
-    ),
-    ...clusterNames.map((name) =>
-      openLedger(
-        world.clusterClient(name),
-        downstream.map((kind) => ({ type: workTypes[kind] })),
-        syncedLabel,
-      ),
-    ),
-  ]);
-  return async () => (await Promise.all(ledgers.map((ledger) => ledger.end()))).flat();
 }
 
 /** The latest generation of a copy, once: what our own writes raise, and a cluster's controllers do not. */

@@ -3,6 +3,7 @@ import { forEachOf } from "../load.ts";
 import type { ControllerProcess } from "../measure-engine.ts";
 import { hasImage, isNamed, isReadyOn, type Place, type Seen } from "./place.ts";
 import { pairPool, type SyncSession, type Writes } from "./session.ts";
+import { untilTold } from "./until-told.ts";
 
 /** The same done by hand and by the controller, in milliseconds. */
 export type Compared = Readonly<{ direct: readonly number[]; synced: readonly number[] }>;
@@ -48,6 +49,8 @@ export async function measureSingles(
     note(ready, direct[1], own[1]);
     await controller.settled();
   }
+  // What placements say of those that were created is no part of what a change costs.
+  await untilTold();
   const before = await world.writes();
   for (let index = 0; index < count; index += 1) {
     const [byHand, synced] = [`${prefix}-hand-${index}`, `${prefix}-tmc-${index}`];
@@ -114,6 +117,26 @@ export async function measureMany(
   const after = await controller.usage();
   return { count, existMs, readyMs, cpuMs: after.cpuMs - cpuMs, writes: writesSince(before, await world.writes()) };
 }
+
+/** Many at once by hand, and the same through the workspace right after it. */
+export type ManyRound = Readonly<{ byHand: Many; synced: Many }>;
+
+/** What else a machine does comes and goes: the middle one of some rounds is what is said. */
+export async function measureManyRounds(
+  session: SyncSession,
+  controller: ControllerProcess,
+  { prefix, count, rounds }: Readonly<{ prefix: string; count: number; rounds: number }>,
+): Promise<readonly ManyRound[]> {
+  const all: ManyRound[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const byHand = await measureManyByHand(session, `hand-${prefix}-${round}`, count);
+    all.push({ byHand, synced: await measureMany(session, controller, { prefix: `${prefix}-${round}`, count }) });
+  }
+  return all.toSorted((one, other) => ratioOf(one) - ratioOf(other));
+}
+
+/** How much longer it takes through the workspace. */
+export const ratioOf = ({ byHand, synced }: ManyRound): number => synced.existMs / byHand.existMs;
 
 export type Crowd = Readonly<{ count: number; existMs: number; reportedMs: number; cpuMs: number }>;
 

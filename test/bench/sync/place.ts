@@ -3,9 +3,9 @@ import type { KubeClient } from "../../../lib/kube/client.ts";
 import { faultOf } from "../../../lib/kube/errors.ts";
 import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import { createUndiciTransport } from "../../../lib/kube/undici-transport.ts";
-import { watchForever } from "../../../lib/kube/watch.ts";
 import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import type { Target } from "../clients/bench-client.ts";
+import { createSightings } from "../sightings.ts";
 
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
 const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
@@ -46,22 +46,8 @@ export async function openPlace({ server, ca, token }: Target, workspace?: strin
     if (faultOf(error) !== "exists") throw error;
   });
   const end = new AbortController();
-  const seen = new Map<string, Seen>();
-  const told = new Set<(object: Seen) => void>();
-  const { promise: isListed, resolve } = Promise.withResolvers<void>();
-  const take = (object: Seen): void => {
-    seen.set(`${object.metadata.namespace}/${object.metadata.name}`, object);
-    for (const tell of [...told]) tell(object);
-  };
-  const watched = (async () => {
-    for await (const event of watchForever<Seen>(client, { type: deployments }, { signal: end.signal })) {
-      if (event.type === "changed") take(event.object);
-      if (event.type !== "listed") continue;
-      for (const object of event.objects) take(object);
-      resolve();
-    }
-  })();
-  await Promise.race([isListed, watched]);
+  const sightings = createSightings<Seen>();
+  const { ended } = await sightings.follow(client, deployments, end.signal);
   return {
     client,
     create: async (wanted) => {
@@ -73,22 +59,10 @@ export async function openPlace({ server, ca, token }: Target, workspace?: strin
       const body = { spec: { template: { spec: { containers } } } };
       await client.patch({ type: deployments, namespace: benchNamespace, name }, { type: "merge", body });
     },
-    untilSeen: (count, holds) =>
-      new Promise((found) => {
-        const ids = new Set([...seen.values()].filter(holds).map(({ metadata }) => metadata.uid));
-        const look = (object: Seen): void => {
-          if (holds(object)) ids.add(object.metadata.uid);
-          else ids.delete(object.metadata.uid);
-          if (ids.size < count) return;
-          told.delete(look);
-          found();
-        };
-        if (ids.size >= count) found();
-        else told.add(look);
-      }),
+    untilSeen: sightings.untilSeen,
     [Symbol.asyncDispose]: async () => {
       end.abort();
-      await watched;
+      await ended;
       await root.close();
     },
   };

@@ -1,10 +1,8 @@
 import { performance } from "node:perf_hooks";
-import { setTimeout as delay } from "node:timers/promises";
-import { placedQuietSeconds } from "../../../lib/placement/placed-workloads.ts";
-import { tellSeconds } from "../../../lib/sync/tell-placements.ts";
 import type { ControllerUsage } from "../workers/controller-worker.ts";
 import { clocked, isThe, untilAll, writesSince } from "./measure.ts";
 import { begin, pairPool, type SyncSession, startController, type Writes } from "./session.ts";
+import { untilTold } from "./until-told.ts";
 
 export type Restart = Readonly<{
   /** Until a new controller has nothing left to do. */
@@ -18,14 +16,6 @@ export type Restart = Readonly<{
   usage: ControllerUsage;
   live: ControllerUsage;
 }>;
-
-/**
- * Waits until placements have heard of what became of their workloads: they are told some seconds later, and what the last
- * controller left untold would be counted as written by the next one.
- */
-export async function untilTold(): Promise<void> {
-  await delay((tellSeconds + placedQuietSeconds + 1) * 1000);
-}
 
 /** Starts controllers over what others have left in good order. None may be running. */
 export async function measureRestart(session: SyncSession, prefix: string): Promise<Restart> {

@@ -92,15 +92,11 @@ export async function startController({ hub, clusters }: SyncWorld): Promise<Con
   });
 }
 
-/** What lib/sync/README.md advises where many workloads come at once. */
-const workers = 16;
-
 /** Has a controller begin on the workspace. */
 export async function begin(controller: ControllerProcess, { clusters }: SyncWorld): Promise<void> {
   await controller.start(
     [syncWorkspace],
     clusters.map(({ name }) => name),
-    { workers },
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Goal, Row, Table } from "../report.ts";
 import { percentile } from "../statistics.ts";
-import { type Compared, type Crowd, type Many, type Singles, sumOf } from "./measure.ts";
+import { type Compared, type Crowd, type ManyRound, ratioOf, type Singles, sumOf } from "./measure.ts";
 import type { Restart } from "./restart.ts";
 import type { Writes } from "./session.ts";
 
@@ -42,8 +42,16 @@ export function singlesGoals({ exists, ready, image, writes }: Singles): Goal[] 
   ];
 }
 
+/** The middle one of rounds that are sorted by their ratios. */
+function middleOf(rounds: readonly ManyRound[]): ManyRound {
+  const middle = rounds[Math.floor(rounds.length / 2)];
+  if (middle === undefined) throw new Error("bench: there was no round");
+  return middle;
+}
+
 /** What many at once take, beside the same by hand. */
-export function manyTable(byHand: Many, synced: Many, writerCount: number): Table {
+export function manyTable(rounds: readonly ManyRound[], writerCount: number): Table {
+  const { byHand, synced } = middleOf(rounds);
   const row = (what: string, direct: number | undefined, own: number): Row => ({
     what,
     direct,
@@ -51,7 +59,7 @@ export function manyTable(byHand: Many, synced: Many, writerCount: number): Tabl
     times: direct === undefined ? undefined : own / direct,
   });
   return {
-    title: `${synced.count} Deployments at once by ${writerCount} writers`,
+    title: `${synced.count} Deployments at once by ${writerCount} writers, the middle of ${rounds.length} rounds (all: ${rounds.map((round) => `${ratioOf(round).toFixed(2)} ×`).join(", ")})`,
     columns: [
       { key: "what", label: "what" },
       { key: "direct", label: "by hand", digits: 1 },
@@ -68,8 +76,9 @@ export function manyTable(byHand: Many, synced: Many, writerCount: number): Tabl
   };
 }
 
-export function manyGoals(byHand: Many, synced: Many, mostMs?: number): Goal[] {
-  const times = synced.existMs / byHand.existMs;
+export function manyGoals(rounds: readonly ManyRound[], mostMs?: number): Goal[] {
+  const { byHand, synced } = middleOf(rounds);
+  const times = ratioOf({ byHand, synced });
   const got = `${times.toFixed(2)} × (${seconds(synced.existMs)} to ${seconds(byHand.existMs)})`;
   const ratio: Goal = {
     what: `${synced.count} at once, all in both, to direct writes`,

@@ -25,6 +25,8 @@ export type ServerCounts = Readonly<{
   reads: number;
 }>;
 
+/** Each has room for 110 pods: for those of both ways, and of the warming up. */
+const nodes = 24;
 const controllerToken = "bench-controller-token";
 const controllerUser = "tmc-controller";
 const writes = new Map<string, number>();
@@ -47,7 +49,7 @@ async function startKcp(workspaces: readonly string[]): Promise<CountingServer> 
 
 async function startClusters(names: readonly string[]): Promise<readonly CountingServer[]> {
   const users = { [controllerToken]: { name: controllerUser, groups: ["system:masters", "system:authenticated"] } };
-  const clusters = await Promise.all(names.map((name) => startEmbeddedCluster({ name, users })));
+  const clusters = await Promise.all(names.map((name) => startEmbeddedCluster({ name, users, nodes })));
   return clusters.map(({ url, ca, adminToken }) => ({ server: url, ca, token: adminToken, controllerToken }));
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { eventuallyOk, unique } from "../vocabulary.ts";
 import type { KubectlRoom, MakeKubectlRoom } from "./kubectl-room.ts";
-import { aConfigMap, aDefinition } from "./manifests.ts";
+import { aConfigMap, aThingDefinition } from "./manifests.ts";
 
 const howToResolve = [
   "Please review the fields above--they currently have other managers. Here",
@@ -95,7 +95,7 @@ export function kubectlApplyCases(room: MakeKubectlRoom): void {
     const here = await room();
     const { ok } = here;
     const kind = `Thing${unique("").slice(1)}`;
-    const definition = aDefinition(kind);
+    const definition = aThingDefinition(kind);
     const plural = `${kind.toLowerCase()}s`;
     const name = `${plural}.example.com`;
     expect(await ok("apply -f -", { input: definition })).toBe(

@@ -1,3 +1,5 @@
+import { aDefinition } from "../../support/definition.ts";
+
 /** A ConfigMap's manifest. */
 export const aConfigMap = (
   name: string,
@@ -46,40 +48,12 @@ export const aPlacement = (name: string, spec: object = {}): object => ({
   spec: { strategy: "RoundRobin", locationSelector: { matchLabels: { region: "west" } }, ...spec },
 });
 
-/** A definition of a custom type, namespaced and with a status, in the group example.com. */
-export const aDefinition = (kind: string): object => {
-  const singular = kind.toLowerCase();
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${singular}s.example.com` },
+/** A definition of a custom type in the group example.com. */
+export const aThingDefinition = (kind: string): object =>
+  aDefinition({ group: "example.com", version: "v1", plural: `${kind.toLowerCase()}s` }, kind, {
     spec: {
-      group: "example.com",
-      scope: "Namespaced",
-      names: { kind, listKind: `${kind}List`, plural: `${singular}s`, singular },
-      versions: [
-        {
-          name: "v1",
-          served: true,
-          storage: true,
-          subresources: { status: {} },
-          schema: {
-            openAPIV3Schema: {
-              type: "object",
-              properties: {
-                spec: {
-                  type: "object",
-                  properties: {
-                    size: { type: "integer", minimum: 1 },
-                    tags: { type: "array", items: { type: "string" } },
-                  },
-                },
-                status: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
-              },
-            },
-          },
-        },
-      ],
+      type: "object",
+      properties: { size: { type: "integer", minimum: 1 }, tags: { type: "array", items: { type: "string" } } },
     },
-  };
-};
+    status: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+  });

@@ -5,8 +5,7 @@ import {
   controlPlanes,
   syncTargets,
 } from "../../../../lib/clusters/sources/source-kinds.ts";
-
-type Scope = "Cluster" | "Namespaced";
+import { aDefinition, type Scope } from "../../../support/definition.ts";
 
 const text = { type: "string" };
 const flag = { type: "boolean" };
@@ -18,29 +17,11 @@ const secretReference = object({ name: text, namespace: text });
 const conditions = list(object({ type: text, status: text, reason: text, message: text, lastTransitionTime: text }));
 
 function definition(
-  { group, version, plural }: ReadType,
+  type: ReadType,
   kind: string,
   { scope = "Cluster", spec, status }: Readonly<{ scope?: Scope; spec: object; status: object }>,
 ): object {
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${group}` },
-    spec: {
-      group,
-      scope,
-      names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` },
-      versions: [
-        {
-          name: version,
-          served: true,
-          storage: true,
-          subresources: { status: {} },
-          schema: { openAPIV3Schema: object({ spec: object(spec), status: object(status) }) },
-        },
-      ],
-    },
-  };
+  return aDefinition(type, kind, { spec: object(spec), status: object(status) }, scope);
 }
 
 /** SyncTarget, with the fields of all forms that were ever documented. */
