@@ -17,7 +17,7 @@ type Collection = Readonly<{
 export type Collected = Readonly<{
   scene: Scene;
   clusters: readonly string[];
-  /** Whether a cluster is still at it: it is looked at again. */
+  /** Whether a cluster is still at it, or it is not known yet what others need there: it is looked at again. */
   isUnderWay: boolean;
   references: readonly Pick<Reference, "kind" | "name">[];
 }>;
@@ -63,14 +63,13 @@ export async function collect(
       // A neighbour may be the thing itself, there by a placement of its own.
       const needed = new Set(neighbours.flatMap(({ spec }) => [...(spec.references ?? []), spec.workload].map(idOf)));
       const unneeded = references.filter(
-        (reference) =>
-          !needed.has(idOf(reference)) &&
-          !unseen.has(idOf(reference)) &&
-          scene.ownPlaces.get(idOf(reference))?.includes(name) !== true,
+        (reference) => !needed.has(idOf(reference)) && scene.ownPlaces.get(idOf(reference))?.includes(name) !== true,
       );
+      const going = unneeded.filter((reference) => !unseen.has(idOf(reference)));
       const registration = registrationKey(key.cluster, name);
-      // What is still going keeps the namespace, and nobody would come back for that.
-      if (!(await dismiss(fleet, { key: registration, locator, references: unneeded }, signal))) underWay.add(name);
+      const hasGone = await dismiss(fleet, { key: registration, locator, references: going }, signal);
+      // What is still going, or may be needed, keeps the namespace, and nobody else would come back for it.
+      if (!hasGone || going.length < unneeded.length) underWay.add(name);
       else if (isLeft && neighbours.length === 0) await fleet.removeNamespace(registration, locator, signal);
     }
   }

@@ -168,7 +168,13 @@ export const incidentRules: readonly Rule[] = [
   {
     ...emptyList,
     rule: "what a workload refers to stays on clusters while the workload is guarded and no list has its record",
-    removals: [{ file: "lib/sync/collect.ts", text: "!unseen.has(idOf(reference)) &&", without: "" }],
+    removals: [
+      {
+        file: "lib/sync/collect.ts",
+        text: "unneeded.filter((reference) => !unseen.has(idOf(reference)))",
+        without: "unneeded.filter((reference) => !unseen.has(idOf(reference)) || true)",
+      },
+    ],
     test: titled("an empty list", "of records takes nothing from those who share it"),
   },
   {

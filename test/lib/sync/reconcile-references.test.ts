@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { syncFinalizer } from "../../../lib/sync/record.ts";
 import { aPaperWorld, inWorld } from "./on-paper.ts";
 import { Killed, PaperWorld } from "./paper-world.ts";
 
@@ -8,19 +9,26 @@ beforeEach(() => {
 });
 const { has, states } = inWorld(() => world);
 
-/** Workloads on one cluster that all refer to the same Secret. */
-async function sharing(...names: readonly string[]): Promise<void> {
-  world.place("shop", ["east"]);
+/** The Secret to which workloads refer. */
+function addKey(): void {
   world.references.set("Secret/key", {
     apiVersion: "v1",
     kind: "Secret",
     metadata: { name: "key", namespace: "shop", resourceVersion: "7" },
     data: { a: "Yg==" },
   });
-  const template = {
-    spec: { containers: [{ name: "web", image: "web", envFrom: [{ secretRef: { name: "key" } }] }] },
-  };
-  for (const name of names) world.apply(name, { replicas: 1, template });
+}
+
+const needsKey = (replicas = 1) => ({
+  replicas,
+  template: { spec: { containers: [{ name: "web", image: "web", envFrom: [{ secretRef: { name: "key" } }] }] } },
+});
+
+/** Workloads on one cluster that all refer to the same Secret. */
+async function sharing(...names: readonly string[]): Promise<void> {
+  world.place("shop", ["east"]);
+  addKey();
+  for (const name of names) world.apply(name, needsKey());
   await world.settle(...names);
   expect(world.copy("east", "key", "secrets")).toBeDefined();
 }
@@ -53,19 +61,7 @@ describe("a workload that a placement selects", () => {
   });
 
   it("shares what it refers to with others, until the last of them goes", async () => {
-    world.place("shop", ["east"]);
-    world.references.set("Secret/key", {
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name: "key", namespace: "shop", resourceVersion: "7" },
-      data: { a: "Yg==" },
-    });
-    const template = {
-      spec: { containers: [{ name: "web", image: "web", envFrom: [{ secretRef: { name: "key" } }] }] },
-    };
-    world.apply("web", { replicas: 1, template });
-    world.apply("api", { replicas: 1, template });
-    await world.settle("web", "api");
+    await sharing("web", "api");
     world.delete("web");
     await world.settle("web");
     expect(world.copy("east", "key", "secrets")).toBeDefined();
@@ -150,18 +146,7 @@ describe("a workload that a placement selects", () => {
 });
 
 describe("what came along", () => {
-  const needsKey = (replicas = 1) => ({
-    replicas,
-    template: { spec: { containers: [{ name: "web", image: "web", envFrom: [{ secretRef: { name: "key" } }] }] } },
-  });
-  beforeEach(() => {
-    world.references.set("Secret/key", {
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name: "key", namespace: "shop", resourceVersion: "7" },
-      data: { a: "Yg==" },
-    });
-  });
+  beforeEach(addKey);
 
   it("goes with the last user though they all leave at the same moment", async () => {
     const names = ["web", "api", "job"];
@@ -187,6 +172,26 @@ describe("what came along", () => {
     expect(names.map(has)).toEqual(["", ""]);
     expect(world.copy("east", "key", "secrets")).toBeUndefined();
     expect(world.log).toContain("east remove namespace");
+  });
+
+  it("stays while another is guarded whose record is not there yet, and goes when that needs it elsewhere", async () => {
+    world.place("shop", ["east", "west"]);
+    world.apply("web", needsKey(), { annotations: { "tmc.kcp.io/target-clusters": "east" } });
+    await world.settle("web");
+    world.apply("api", needsKey(), {
+      annotations: { "tmc.kcp.io/target-clusters": "west" },
+      finalizers: [syncFinalizer],
+    });
+    world.delete("web");
+    await world.settle("web");
+    expect(has("web")).toBe("");
+    expect(world.copy("east", "key", "secrets")).toBeDefined();
+    expect(await world.reconcile("web")).toMatchObject({ kind: "check-again" });
+    await world.settle("api", "web");
+    expect(world.copy("east", "key", "secrets")).toBeUndefined();
+    expect(world.log).toContain("east remove namespace");
+    expect(world.copy("west", "key", "secrets")).toBeDefined();
+    expect(world.workload("web")).toBeUndefined();
   });
 
   it("goes though the copy takes its time to go", async () => {
@@ -231,11 +236,7 @@ describe("what came along", () => {
     for (let killAt = 1; ; killAt += 1) {
       world = new PaperWorld();
       for (const name of ["east", "west", "north"]) world.register(name);
-      world.references.set("Secret/key", {
-        apiVersion: "v1",
-        kind: "Secret",
-        metadata: { name: "key", namespace: "shop", resourceVersion: "7" },
-      });
+      addKey();
       world.place("shop", ["east"]);
       for (const name of names) world.apply(name, needsKey());
       await world.settle(...names);
