@@ -74,7 +74,7 @@ async function writeWorkloadStatus(
   const hasStatus = type.isOffered && type.custom?.hasStatus !== false;
   // Of what is being deleted nobody asks any more how it is; what no placement wants says so as its copies go.
   if (workload === undefined || !hasStatus || intent.kind === "deleted") return workload;
-  const heard = outcomes.filter(({ copy }) => copy !== undefined && !copy.isDeleting);
+  const heard = eachOnce(outcomes.filter(({ copy }) => copy !== undefined && !copy.isDeleting));
   const previous = statusOf(workload);
   // Nobody has reported anything yet, so there is nothing to say.
   if (previous === undefined && heard.every(({ copy }) => Object.keys(copy?.status ?? {}).length === 0))
@@ -99,6 +99,19 @@ async function writeWorkloadStatus(
     now,
   });
   return workloads.writeStatus(key, workload, status, signal);
+}
+
+/**
+ * Leaves out what was told before. Two registrations may stand for one cluster: what one has just taken over from the other was seen
+ * as the other's at the beginning of the same look, and is one object.
+ */
+function eachOnce(outcomes: readonly Outcome[]): readonly Outcome[] {
+  const told = new Set<string>();
+  return outcomes.filter(({ copy: { uid } = { uid: "" } }) => {
+    const isNew = uid === "" || !told.has(uid);
+    told.add(uid);
+    return isNew;
+  });
 }
 
 /** How the statuses of a workload's copies become one. */

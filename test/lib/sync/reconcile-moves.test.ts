@@ -21,6 +21,26 @@ describe("moves", () => {
     expect(world.record("web")?.spec.clusters).toEqual(["north", "west"]);
   });
 
+  it("count a copy once that another registration of the same cluster takes over", async () => {
+    const cluster = world.clusters.get("east") ?? new Map();
+    world.clusters.set("west", cluster);
+    world.place("shop", ["east"]);
+    world.apply("web");
+    await world.settle("web");
+    world.makeReady("east");
+    await world.settle("web");
+    world.place("shop", ["west"], { adoption: "Always" });
+    world.apply("web", { replicas: 3, paused: true });
+    await world.reconcile("web");
+    expect(states("web")).toMatchObject({ east: "WaitingForOthers", west: "NotCurrent" });
+    expect(world.workload("web")?.status).toMatchObject({ readyReplicas: 3 });
+    world.makeReady("west");
+    await world.settle("web");
+    expect(has("web")).toBe("east west");
+    expect(world.record("web")?.spec.clusters).toEqual(["west"]);
+    expect(world.workload("web")?.status).toMatchObject({ readyReplicas: 3 });
+  });
+
   it("leave the last copy alone when nothing fits", async () => {
     await running();
     world.place("shop", []);
