@@ -53,7 +53,7 @@ export function createBirthLooks({ clientFor, clock, rate, callSeconds, onRefuse
     const trace = (object: KubeObject): KubeObject => traceOfBorn({ ...object, apiVersion, kind }, optIn);
     const readList = () =>
       onSite(registration, forEver, async ({ client }) => {
-        const { items } = await listByPages(client, trace, { type }, { labelSelector: birthSelector });
+        const { items } = await listByPages(client, { slim: trace }, { type }, { labelSelector: birthSelector });
         return items.filter((item) => printIn(item) !== undefined);
       });
     const born = await lists.list(id, readList, signal);

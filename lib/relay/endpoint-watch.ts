@@ -7,7 +7,7 @@ import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { TypeId } from "../sync/workload-kinds.ts";
 import { follow } from "./follow.ts";
-import { type FollowLaneOptions, followLane } from "./follow-lane.ts";
+import { type FollowLaneOptions, followLane, orderOfLanes } from "./follow-lane.ts";
 import { createLaneGroup, type LaneGroup } from "./lane-group.ts";
 import type { Ledger, TenantBook } from "./ledger.ts";
 import type { RelayListener } from "./listener.ts";
@@ -132,12 +132,13 @@ export function watchEndpoint(options: EndpointWatchOptions): EndpointWatch {
 
 function workloadGroup(
   { types, slim = (object) => object }: RelayedWorkloads,
-  watching: Omit<FollowLaneOptions, "slim">,
+  watching: Omit<FollowLaneOptions, "slim" | "order">,
 ): LaneGroup<TypeId> {
   const lanes = new Map(workloadLanes(types).map((lane) => [lane.id, lane]));
+  const order = orderOfLanes(lanes.values(), watching.clock);
   return createLaneGroup({
     ids: [...lanes.keys()],
     clock: watching.clock,
-    follow: (id, follower) => followLane(lanes.get(id) ?? recordLane, { ...watching, slim }, follower),
+    follow: (id, follower) => followLane(lanes.get(id) ?? recordLane, { ...watching, slim, order }, follower),
   });
 }

@@ -1,7 +1,10 @@
 import { isMetadataOnly, type WorkloadLane } from "../kcp/workload-lanes.ts";
 import type { KubeClient } from "../kube/client.ts";
+import type { Clock } from "../model/clock.ts";
 import type { KubeObject } from "../model/kube-object.ts";
+import type { TypeId } from "../sync/workload-kinds.ts";
 import { type Follower, type Following, type FollowOptions, follow } from "./follow.ts";
+import { createListOrder, type ListOrder } from "./list-order.ts";
 import { pageByPage } from "./page-by-page.ts";
 import type { FedSecretWatch } from "./secret-watch.ts";
 
@@ -13,15 +16,24 @@ export type FollowLaneOptions = Omit<FollowOptions, "client" | "type" | "what" |
     slim: (object: KubeObject) => KubeObject;
     /** Is told of secrets, which registrations refer to as well: they are watched once. */
     secrets: FedSecretWatch;
+    /** Records come last: what is new has none, and need not wait for thousands of them. */
+    order: ListOrder<TypeId>;
   }>;
+
+/** The order in which these are listed. */
+export function orderOfLanes(lanes: Iterable<WorkloadLane>, clock: Clock): ListOrder<TypeId> {
+  const first = [...lanes].filter(({ role }) => role !== "record").map(({ id }) => id);
+  return createListOrder({ first, clock });
+}
 
 /** Follows one of the types that are looked at for the sake of workloads; of those that come along no more than the metadata. */
 export function followLane(
   lane: WorkloadLane,
-  { client, slim, secrets, ...watched }: FollowLaneOptions,
+  { client, slim, secrets, order, ...watched }: FollowLaneOptions,
   follower: Follower,
 ): Following {
-  const source = pageByPage(isMetadataOnly(lane) ? client.metadata : client, slim);
+  const giveWay = lane.role === "record" ? order.giveWay : undefined;
+  const source = pageByPage(isMetadataOnly(lane) ? client.metadata : client, slim, giveWay);
   // Our own kind is part of what makes a tenant; any other may be missing.
   const mayBeAbsent = lane.role !== "record";
   const fed = lane.kind === "Secret" ? [secrets.feed] : [];
@@ -32,6 +44,11 @@ export function followLane(
       listed: (objects, list) => {
         for (const each of fed) each.listed(objects, list);
         follower.listed(objects, list);
+        order.arrived(lane.id);
+      },
+      absent: (list) => {
+        follower.absent?.(list);
+        order.arrived(lane.id);
       },
       changed: (object) => {
         watched.listener.workloadEvent?.("modified");

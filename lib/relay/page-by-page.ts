@@ -15,9 +15,10 @@ const pageSize = 100;
 export function pageByPage(
   client: Pick<KubeClient, "list" | "listAll" | "watch">,
   slim: (object: KubeObject) => KubeObject,
+  giveWay?: () => Promise<void>,
 ): Watchable {
   const listAll = (collection: Collection, options: ListOptions = {}): Promise<KubeList> =>
-    listByPages(client, slim, collection, options);
+    listByPages(client, { slim, giveWay }, collection, options);
   return {
     // The watch names the type of the objects it lists; what the server sends is taken for it, as everywhere in the client.
     listAll: listAll as KubeClient["listAll"],
@@ -25,27 +26,36 @@ export function pageByPage(
   };
 }
 
+export type Paging = Readonly<{
+  slim: (object: KubeObject) => KubeObject;
+  /** What to wait for before the second page is asked for. @default nothing */
+  giveWay?: (() => Promise<void>) | undefined;
+}>;
+
 /** Lists everything in the same way: all of it, or it fails. */
 export async function listByPages(
   client: Pick<KubeClient, "list" | "listAll">,
-  slim: (object: KubeObject) => KubeObject,
+  { slim, giveWay }: Paging,
   collection: Collection,
   options: ListOptions = {},
 ): Promise<KubeList> {
   const items: KubeObject[] = [];
-  let token: string | undefined;
+  const ask = (token: string | undefined): Promise<KubeList> =>
+    client.list<KubeObject>(collection, { ...options, limit: pageSize, continue: token });
   let first: KubeList | undefined;
   try {
-    do {
-      const page: KubeList = await client.list<KubeObject>(collection, {
-        ...options,
-        limit: pageSize,
-        continue: token,
-      });
-      first ??= page;
+    let page = await ask(undefined);
+    first = page;
+    for (;;) {
+      const { continue: token } = page.metadata;
+      if (!token) break;
+      if (page === first) await giveWay?.();
+      // The server makes the next page while this one is looked through.
+      const next = ask(token);
       for (const item of page.items) items.push(slim(item));
-      token = page.metadata.continue;
-    } while (token);
+      page = await next;
+    }
+    for (const item of page.items) items.push(slim(item));
   } catch (error) {
     if (first === undefined || faultOf(error) !== "expired") throw error;
     // The snapshot went while it was read. The client's own way starts again, and cannot lose it twice.

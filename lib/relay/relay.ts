@@ -6,7 +6,7 @@ import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { TenantRate } from "../queue/tenant-rate.ts";
 import type { WorkQueue } from "../queue/work-queue.ts";
 import { type Follower, type Following, type FollowOptions, follow } from "./follow.ts";
-import { followLane } from "./follow-lane.ts";
+import { followLane, orderOfLanes } from "./follow-lane.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import type { RelayListener } from "./listener.ts";
 import { createListing, type Listing } from "./listing.ts";
@@ -100,8 +100,10 @@ export function createRelay(options: RelayOptions): Relay {
     const { workloads } = book;
     if (options.workloads === undefined || workloads === undefined) return [];
     const { slim: slimWorkload = (object) => object } = options.workloads;
-    const watched = { client, slim: slimWorkload, secrets, place: cluster, listener, clock, random, relistSeconds };
-    return workloadLanes(options.workloads.types).map((lane) =>
+    const lanes = workloadLanes(options.workloads.types);
+    const watching = { place: cluster, listener, clock, random, relistSeconds };
+    const watched = { ...watching, client, slim: slimWorkload, secrets, order: orderOfLanes(lanes, clock) };
+    return lanes.map((lane) =>
       followLane(lane, watched, {
         listed: (objects) => workloads.takeList(lane.id, objects),
         absent: () => workloads.takeAbsent(lane.id),

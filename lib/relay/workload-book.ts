@@ -38,7 +38,7 @@ export type WorkloadBookOptions = Pick<RelayedWorkloads, "types" | "cache"> &
  * something has changed for: a workload itself, TMC's record of it, the labels of its namespace, or what it refers to.
  *
  * No key is sent before everything has been listed, our own two kinds included: who decided earlier would take for missing what
- * it has only not seen.
+ * it has only not seen. Only what TMC has not begun with does not wait for the records: whoever looks at it asks for its own.
  */
 export interface WorkloadBook extends Required<LaneBook<TypeId>> {
   /** Whether everything that is watched for the sake of workloads has been listed once. */
@@ -67,6 +67,8 @@ export function createWorkloadBook(options: WorkloadBookOptions): WorkloadBook {
   let areKindsListed = false;
   /** Keys that wait until everything is listed; undefined from then on. */
   let held: Map<string, WorkItem> | undefined = new Map();
+  /** Whether what is new is told already. */
+  let isNewTold = false;
   const ties = createWorkloadTies(types);
   /** The kinds that come along and that a placement names as workloads. */
   const namedBy = new Map<string, ReadonlySet<string>>();
@@ -83,6 +85,7 @@ export function createWorkloadBook(options: WorkloadBookOptions): WorkloadBook {
       const before = held.get(item.key.name);
       held.set(item.key.name, before === undefined ? item : collapse(before, item));
     }
+    if (isNewTold) tellNew(items);
   };
   const nameOf = (lane: WorkloadLane, id: string): string => `${lane.id}/${id}`;
   const isNamed = ({ kind }: WorkloadLane): boolean => [...namedBy.values()].some((kinds) => kinds.has(kind));
@@ -97,16 +100,28 @@ export function createWorkloadBook(options: WorkloadBookOptions): WorkloadBook {
       for (const id of entries.keys()) if (isMeant(lane, id) && isWorkload(lane, id)) yield nameOf(lane, id);
     }
   }
-  /** Workloads that TMC has begun with. */
-  function* guarded(): Generator<string> {
-    for (const [laneId, entries] of seen) {
-      const lane = lanes.get(laneId);
-      if (lane === undefined) continue;
-      for (const [id, entry] of entries) if (entry.isGuarded === true) yield nameOf(lane, id);
-    }
-  }
+  /** What a key is about, as it was last seen. */
+  const partOf = (key: string): Readonly<{ lane: WorkloadLane; entry: Entry }> | undefined => {
+    const at = key.indexOf("/");
+    const lane = [...lanes.values()].find(({ id }) => id === key.slice(0, at));
+    const entry = lane && seen.get(lane.id)?.get(key.slice(at + 1));
+    return entry && { lane, entry };
+  };
+  /** Of these, what TMC has not begun with: somebody waits for it. They are looked at once more when all is known. */
+  const tellNew = (items: readonly WorkItem[]): void => {
+    const news = items.filter(({ key }) => {
+      const part = partOf(key.name);
+      return part?.lane.role === "workload" && part.entry.isGuarded !== true;
+    });
+    if (news.length > 0) send(news);
+  };
   const release = (): void => {
-    if (held === undefined || !areKindsListed || listed.size < lanes.size) return;
+    if (held === undefined || !areKindsListed) return;
+    if (!isNewTold && [...lanes].every(([id, { role }]) => role === "record" || listed.has(id))) {
+      isNewTold = true;
+      if (listed.size < lanes.size) tellNew([...held.values()]);
+    }
+    if (listed.size < lanes.size) return;
     // Only now is it known which of those that come along are workloads by themselves.
     wake(
       workloads(({ role }) => role === "claimed"),
@@ -115,10 +130,10 @@ export function createWorkloadBook(options: WorkloadBookOptions): WorkloadBook {
     const items = [...held.values()];
     held = undefined;
     // Somebody waits for what is new; ten thousand that are where they belong can wait for it.
-    const known = new Set(guarded());
-    const [first, then] = [false, true].map((isKnown) => items.filter(({ key }) => known.has(key.name) === isKnown));
-    const patient = (then ?? nothing).map((item) => ({ ...item, isPatient: true }));
-    if (items.length > 0) send([...(first ?? nothing), ...patient]);
+    const { first = [], patient = [] } = Object.groupBy(items, ({ key }) =>
+      partOf(key.name)?.entry.isGuarded === true ? "patient" : "first",
+    );
+    if (items.length > 0) send([...first, ...patient.map((item) => ({ ...item, isPatient: true }))]);
     onListed();
   };
   /** Something came, changed or went: itself is told if it is a workload, and those that refer to it in any case. */

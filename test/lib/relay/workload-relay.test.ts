@@ -344,7 +344,6 @@ describe.each(forms)("before everything is listed, %s", (form) => {
 
   const held: Record<string, Readonly<{ resource: string }>> = {
     "one of our kinds": { resource: "clusterregistrations" },
-    records: { resource: "workloadsyncs" },
     namespaces: { resource: "namespaces" },
     "another type of workload": { resource: "cronjobs" },
     "what comes along": { resource: "secrets" },
@@ -375,6 +374,32 @@ describe.each(forms)("before everything is listed, %s", (form) => {
     expect([relay.unlisted(), cache.isListed(cluster)]).toEqual([[], true]);
     // Once, although the workload and its record both tell it.
     expect(sent.filter((key) => key === "0 deployments.v1.apps/shop/shop")).toHaveLength(1);
+  });
+
+  test("while records are missing only what TMC has not begun with is told", async () => {
+    const tenants = await someTenants();
+    const [cluster = ""] = tenants.clusters;
+    const client = tenants.at(cluster);
+    await client.create(core("namespaces"), namespace("shop"));
+    await client.create(deployments(), needy("shop"));
+    const begun = { ...aDeployment("begun"), metadata: { name: "begun", finalizers: [syncFinalizer] } };
+    await client.create(deployments(), begun);
+    const refusal = tenants.kcp.faults.inject({
+      match: { verb: "list", resource: "workloadsyncs" },
+      effect: { kind: "status", code: 500 },
+    });
+    const { relay, sent, clock, troubles, cache } = aRelay(form, tenants);
+    await soon(() => expect(troubles.length).toBeGreaterThan(0));
+    await soon(() => expect(cache.list(deployments().type, cluster)).toHaveLength(2));
+    await soon(() => expect(sent).toEqual(["0 deployments.v1.apps/shop/shop"]));
+    expect(relay.unlisted()).toEqual([cluster]);
+
+    refusal.remove();
+    await soon(() => {
+      clock.advance(1_000);
+      expect(sent).toContain("0 deployments.v1.apps/shop/begun");
+    });
+    expect([relay.unlisted(), cache.isListed(cluster)]).toEqual([[], true]);
   });
 
   test("what only a record is left of is told as well", async () => {
