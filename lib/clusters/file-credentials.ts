@@ -11,6 +11,7 @@ import {
   type NotConfigured,
   notConfigured,
 } from "./credentials.ts";
+import { createRemembered } from "./remembered.ts";
 
 export type FileCredentialsOptions = Readonly<{
   /** Paths of kubeconfigs by the name of the registration they are for. */
@@ -26,7 +27,6 @@ export type FileCredentialsOptions = Readonly<{
 /** A look at a workload asks a dozen times for its clusters: each file is looked at once a second, and by all of them together. */
 const lookAgainMs = 1_000;
 
-type Look = Readonly<{ atMs: number; outcome: Promise<CredentialsOutcome> }>;
 type Stamp = Readonly<{ modifiedMs: number; size: number; inode: number }>;
 type Read = Readonly<{ stamp: Stamp; result: Endpoint | NotConfigured }>;
 
@@ -38,7 +38,8 @@ type Read = Readonly<{ stamp: Stamp; result: Endpoint | NotConfigured }>;
 export function createFileCredentials(options: FileCredentialsOptions): CredentialSource {
   const { kubeconfigs, servesCluster = () => true, clock } = options;
   const known = new Map<string, Read>();
-  const looks = new Map<string, Look>();
+  // There are few files, so nothing has to be spread.
+  const looks = createRemembered<CredentialsOutcome>({ clock, random: () => 1 });
 
   const read = async (name: string, path: string): Promise<Endpoint | NotConfigured> => {
     const stamp = await stampOf(path);
@@ -65,18 +66,14 @@ export function createFileCredentials(options: FileCredentialsOptions): Credenti
   };
 
   return {
-    find: async ({ key: { cluster, name } }) => {
+    find: async ({ key: { cluster, name } }, signal) => {
       const path = servesCluster(cluster) ? kubeconfigs.get(name) : undefined;
       if (path === undefined) return notConfigured(`no kubeconfig is given for cluster "${name}"`);
-      const nowMs = clock.now();
-      const last = looks.get(name);
-      if (last !== undefined && Math.abs(nowMs - last.atMs) < lookAgainMs) return last.outcome;
-      const outcome = look(name, path);
-      looks.set(name, { atMs: nowMs, outcome });
-      return outcome;
+      const read = async () => ({ value: await look(name, path), rememberMs: lookAgainMs });
+      return looks.get(name, read, signal);
     },
     forget: ({ name }) => {
-      looks.delete(name);
+      looks.forget(name);
       const path = kubeconfigs.get(name);
       if (path !== undefined) known.delete(path);
     },
