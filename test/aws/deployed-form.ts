@@ -19,6 +19,9 @@ export type DeployedFormOptions = Readonly<{
   relays?: number;
 }>;
 
+/** Several times as long as it takes until all that a resync has sent is looked at. */
+const resyncAgainMs = 15_000;
+
 /** The controller as it is deployed: functions on the endpoint, and relays beside it. */
 export interface DeployedForm extends ControllerForm {
   /** Those that run. */
@@ -69,8 +72,14 @@ export function createDeployedForm(options: DeployedFormOptions): DeployedForm {
     resynced: async (workloads) => {
       await hurry();
       const sinceMs = Date.now();
+      let calledMs = sinceMs;
       await callFunction(aws, functions.resync);
       await eventually(async () => {
+        // A key that has waited for something else too is looked at once for both, and the log may name the other reason.
+        if (Date.now() - calledMs > resyncAgainMs) {
+          calledMs = Date.now();
+          await callFunction(aws, functions.resync);
+        }
         const looks = await readLooks(aws, { stage, sinceMs });
         const again = looks.filter(({ kind, reason }) => kind === "Workload" && reason === "resync");
         const seen = new Set(again.map(({ name }) => name));
