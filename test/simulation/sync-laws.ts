@@ -129,9 +129,12 @@ function casesOf({ servers, monitor }: World, tenant: string): readonly Case[] {
   return [...kcp.workloads].flatMap(([id, workload]): Case[] => {
     const { kind, metadata } = workload;
     if ((kind !== "Deployment" && kind !== "Service") || metadata.namespace !== "shop") return [];
-    const [governor] = candidatesFor(kcp.placements.values(), workload) ?? [];
     const { allows, stopped } = controlsOf(workload);
     const record = kcp.records.get(id);
+    const recorded = kcp.placements.get(record?.spec.placement ?? "") ?? unselective;
+    const [candidate] = candidatesFor(kcp.placements.values(), workload) ?? [];
+    // One whose selector makes no sense keeps what it has, whoever else selects that by now.
+    const governor = isReadable(recorded) ? candidate : kcp.placements.get(record?.spec.placement ?? "");
     const copies = [...found].flatMap(([name, all]): [string, FoundCopy][] => {
       const copy = all.find((each) => idOfCopy(each) === id);
       // A registration that went before it could be asked leaves what is there, and who comes back does not know of it.
@@ -153,8 +156,7 @@ function casesOf({ servers, monitor }: World, tenant: string): readonly Case[] {
         missing: referencesOf(workload)
           .map((reference) => `${reference.kind}/shop/${reference.name}`)
           .filter((reference) => !kcp.workloads.has(reference)),
-        // One whose placement's selector makes no sense stays as it is.
-        isPaused: stopped !== undefined || !isReadable(kcp.placements.get(record?.spec.placement ?? "") ?? unselective),
+        isPaused: stopped !== undefined || !isReadable(recorded),
         isHeld: record?.status?.clusters?.some(({ state }) => state === "Held") === true,
       },
     ];
