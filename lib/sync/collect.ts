@@ -70,7 +70,11 @@ export async function collect(
       const hasGone = await dismiss(fleet, { key: registration, locator, references: going }, signal);
       // What is still going, or may be needed, keeps the namespace, and nobody else would come back for it.
       if (!hasGone || going.length < unneeded.length) underWay.add(name);
-      else if (isLeft && neighbours.length === 0) await fleet.removeNamespace(registration, locator, signal);
+      else if (isLeft && neighbours.length === 0 && !(await fleet.removeNamespace(registration, locator, signal))) {
+        // Who has said that it left, and is still clearing away, may have taken this one for one that stays and sees to the rest.
+        const hasSaidSo = present.record?.spec.left?.includes(name) === true;
+        if (!hasSaidSo && others.some(({ spec }) => spec.left?.includes(name))) underWay.add(name);
+      }
     }
   }
   // A copy that is still going, or on a cluster that is away, takes along later what came with it.

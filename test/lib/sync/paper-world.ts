@@ -51,6 +51,8 @@ export class PaperWorld {
   readonly refusals = new Map<string, string>();
   /** Types of which clusters take their time to remove an object: it is marked, and goes in the end. */
   readonly lingering = new Set<string>();
+  /** Clusters on which something is in the namespace, whosever it is. */
+  readonly filled = new Set<string>();
   /** Clusters that serve a type although their registrations do not say so. */
   readonly serving = new Set<string>();
   /** How far a cluster has come with a type that it is given. */
@@ -430,7 +432,7 @@ export class PaperWorld {
       },
       removeNamespace: async ({ name }) => {
         await ask(name, "remove namespace");
-        return true;
+        return !this.filled.has(name);
       },
     };
   }

@@ -194,6 +194,42 @@ describe("what came along", () => {
     expect(world.workload("web")).toBeUndefined();
   });
 
+  it("keeps the last of those that share a namespace until the others have cleared it", async () => {
+    world.place("shop", ["east"]);
+    for (const name of ["web", "api"]) world.apply(name, needsKey());
+    await world.settle("web", "api");
+    // The other has said that it left, took this one for one that stays, and is not done yet.
+    const leaving = (left: readonly string[]): void => {
+      const record = world.record("api");
+      if (record === undefined) throw new Error("api has no record");
+      const spec = { ...record.spec, clusters: [], left: [...left] };
+      world.records.set(`shop/${record.metadata.name}`, { ...record, spec });
+    };
+    leaving(["east"]);
+    world.filled.add("east");
+    world.delete("web");
+    await world.settle("web");
+    expect(has("web")).toBe("");
+    expect(world.record("web")?.spec.clusters).toEqual(["east"]);
+    expect(await world.reconcile("web")).toMatchObject({ kind: "check-again" });
+    leaving([]);
+    world.filled.clear();
+    world.log.length = 0;
+    await world.settle("web");
+    expect(world.log).toContain("east remove namespace");
+    expect(world.workload("web")).toBeUndefined();
+  });
+
+  it("does not keep anybody for what strangers have in the namespace", async () => {
+    world.place("shop", ["east"]);
+    world.apply("web", needsKey());
+    await world.settle("web");
+    world.filled.add("east");
+    world.delete("web");
+    await world.settle("web");
+    expect(world.workload("web")).toBeUndefined();
+  });
+
   it("goes though the copy takes its time to go", async () => {
     world.place("shop", ["east"]);
     world.apply("web", needsKey());
