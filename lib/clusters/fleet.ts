@@ -7,7 +7,7 @@ import type { KubeObject } from "../model/kube-object.ts";
 import { type CopyAddress, copyOf, type Fleet, fieldManager } from "../sync/fleet.ts";
 import type { WorkloadType } from "../sync/hub.ts";
 import { namespaceOn } from "../sync/namespace-map.ts";
-import { belongsTo, type Origin, originAnnotation, ownerWords, syncedLabel } from "../sync/owner-mark.ts";
+import { belongsTo, holderOf, type Origin, originAnnotation, ownerWords, syncedLabel } from "../sync/owner-mark.ts";
 import type { Manifest } from "../sync/terms.ts";
 import { claimedWorkloads, typeId } from "../sync/workload-kinds.ts";
 import type { Attention } from "./attention.ts";
@@ -137,7 +137,7 @@ export function createFleet(options: FleetOptions): Fleet {
     if (object === undefined) return { kind: "absent" };
     const copy = copyOf(object);
     if (belongsTo(object, origin)) return { kind: "there", copy };
-    return { kind: "foreign", copy, who: ownerWords(object, origin) };
+    return { kind: "foreign", copy, who: ownerWords(object, origin), holder: holderOf(object, origin) };
   };
 
   return {

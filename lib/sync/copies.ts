@@ -39,6 +39,8 @@ export type TargetFacts = Readonly<{
   wish: Wish | Obstacle;
   policy: Policy;
   stopped: Obstacle | undefined;
+  /** All clusters that are to have a copy. @default only this one */
+  targets?: readonly string[] | undefined;
   /** Where the copy says something else than the wish; undefined when nobody has compared them. */
   differences?: readonly string[] | undefined;
 }>;
@@ -77,7 +79,12 @@ export function decideTarget(facts: TargetFacts): TargetAct {
     const isThere = sighting.kind === "there";
     return { do: "keep", state: isThere ? undefined : stateOf(wish), obstacle: wish };
   }
-  if (sighting.kind === "foreign") return decideAdoption(sighting, policy, differences);
+  if (sighting.kind === "foreign") {
+    const { who, holder } = sighting;
+    // Each would take it from the other, for ever.
+    const isTaken = holder !== undefined && facts.targets?.includes(holder) === true;
+    return decideAdoption({ who, isTaken }, policy, differences);
+  }
   if (sighting.kind === "absent") {
     if (before?.applied === undefined || revertsDrift(policy)) return { do: "apply", because: "new" };
     return drifted(policy, ["it was deleted there"]);
@@ -149,7 +156,7 @@ export function markerOf({ generation, resourceVersion }: Pick<Copy, "generation
 const revertsDrift = ({ drift = "Revert" }: Policy): boolean => drift === "Revert";
 
 function decideAdoption(
-  { who, isTaken = false }: Readonly<{ who: string; isTaken?: boolean }>,
+  { who, isTaken }: Readonly<{ who: string; isTaken: boolean }>,
   { adoption = "Never" }: Policy,
   differences: readonly string[] | undefined,
 ): TargetAct {

@@ -64,6 +64,12 @@ export function ownerWords(object: KubeObject, origin: Origin): string {
   return strangeness(object, origin) ?? "it is its copy";
 }
 
+/** The other registration by which the same workload has an object: two may stand for one cluster. */
+export function holderOf(object: KubeObject, ours: Origin): string | undefined {
+  const { registration } = originOf(object) ?? ours;
+  return registration !== ours.registration && belongsTo(object, { ...ours, registration }) ? registration : undefined;
+}
+
 function strangeness(object: KubeObject, ours: Origin): string | undefined {
   const label = object.metadata.labels?.[syncedLabel];
   const theirs = originOf(object);

@@ -73,6 +73,7 @@ export async function settleTargets(
         references: company.fingerprint,
         generation: workload.metadata.generation,
         policy: placement.spec,
+        targets: intent.targets,
         stopped: controls.stopped,
         trouble: troubles.get(name),
       };

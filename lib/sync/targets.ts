@@ -35,6 +35,8 @@ export type Target = Readonly<{
   references: string;
   generation: number | undefined;
   policy: Policy;
+  /** All clusters that are to have a copy. */
+  targets: readonly string[];
   stopped: Obstacle | undefined;
   /** Why it cannot be given objects of this type. */
   trouble: TypeTrouble | undefined;

@@ -46,8 +46,8 @@ export type Sighting =
   | Readonly<{ kind: "there"; copy: Copy }>
   /** The cluster itself has said so; or, presumed, a watch of what is ours there knows of none, which is enough to create one. */
   | Readonly<{ kind: "absent"; isPresumed?: boolean }>
-  /** An object of that name that is not ours; `who` says whose it is, `isTaken` that another tenant or hub looks after it. */
-  | Readonly<{ kind: "foreign"; copy: Copy; who: string; isTaken?: boolean }>
+  /** An object of that name that is not ours; `who` says whose it is, `holder` by which other registration the same workload has it. */
+  | Readonly<{ kind: "foreign"; copy: Copy; who: string; holder?: string | undefined }>
   | Readonly<{ kind: "unknown"; why: string }>;
 
 export type SyncStatus = NonNullable<WorkloadSync["status"]>;

@@ -9,7 +9,7 @@ import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts
 import { type CopyAddress, copyOf, type Fleet, type TypeState } from "../../../lib/sync/fleet.ts";
 import type { WorkloadHub } from "../../../lib/sync/hub.ts";
 import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
-import { belongsTo, type Origin, ownerWords } from "../../../lib/sync/owner-mark.ts";
+import { belongsTo, holderOf, type Origin, ownerWords } from "../../../lib/sync/owner-mark.ts";
 import { syncReconciler } from "../../../lib/sync/reconcile.ts";
 import { recordName } from "../../../lib/sync/record.ts";
 import type { Rush } from "../../../lib/sync/rush.ts";
@@ -354,7 +354,12 @@ export class PaperWorld {
     const sightingOf = (object: Stored | undefined, origin: Origin): Sighting => {
       if (object === undefined) return { kind: "absent" };
       if (belongsTo(object, origin)) return { kind: "there", copy: copyOf(object) };
-      return { kind: "foreign", copy: copyOf(object), who: ownerWords(object, origin) };
+      return {
+        kind: "foreign",
+        copy: copyOf(object),
+        who: ownerWords(object, origin),
+        holder: holderOf(object, origin),
+      };
     };
     return {
       attend: () => {},

@@ -41,6 +41,17 @@ describe("moves", () => {
     expect(world.workload("web")?.status).toMatchObject({ readyReplicas: 3 });
   });
 
+  it("take nothing over from a registration that is to have it as well, though both stand for one cluster", async () => {
+    world.clusters.set("west", world.clusters.get("east") ?? new Map());
+    world.place("shop", ["east", "west"], { adoption: "Always" });
+    world.apply("web");
+    await world.settle("web");
+    world.makeReady("east");
+    await world.settle("web");
+    expect(states("web")).toEqual({ east: "Ready", west: "ForeignObject" });
+    expect(world.workload("web")?.status).toMatchObject({ readyReplicas: 3 });
+  });
+
   it("leave the last copy alone when nothing fits", async () => {
     await running();
     world.place("shop", []);
