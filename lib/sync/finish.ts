@@ -1,10 +1,11 @@
 import type { WorkloadSync } from "../api/workload-sync.ts";
+import { allDone } from "../model/all-done.ts";
 import { checkAgain, type Next, settled } from "../model/next.ts";
 import type { Collected } from "./collect.ts";
 import type { WorkloadHub } from "./hub.ts";
 import { referenceId } from "./intent.ts";
 import { isSameSpec, syncFinalizer } from "./record.ts";
-import type { Scene, SyncTools } from "./scene.ts";
+import { type Scene, type SyncTools, seeCopy } from "./scene.ts";
 import type { SyncSettings } from "./settings.ts";
 import type { Outcome } from "./targets.ts";
 import type { Workload } from "./terms.ts";
@@ -16,11 +17,8 @@ type Ending = Readonly<{ left: readonly Outcome[]; collected: Collected }>;
 export type Finished = Readonly<{ record: WorkloadSync | undefined; next: Next }>;
 
 /** Takes from the record what it need not name any more, and lets go of what nothing holds back. */
-export async function finish(
-  { workloads, clock, settings }: SyncTools,
-  { left, collected }: Ending,
-  signal: AbortSignal,
-): Promise<Finished> {
+export async function finish(tools: SyncTools, { left, collected }: Ending, signal: AbortSignal): Promise<Finished> {
+  const { workloads, clock, settings } = tools;
   const { scene } = collected;
   const { key, address, workload, record, intent } = scene;
   if (record === undefined) return { record, next: await releaseWorkload(workloads, scene, signal) };
@@ -36,6 +34,14 @@ export async function finish(
     abandonIn <= 0 &&
     left.every(({ record: entry }) => entry.reason === "ClusterNotReady");
   const isOver = clusters.length === 0 && uncleared.length === 0 && intent.kind !== "wanted";
+  // Much was written since the clusters were asked, and who has not heard of the end yet may have put a copy back meanwhile.
+  const back = isOver ? await comeBack(tools, collected, signal) : [];
+  if (back.length > 0) {
+    const named = [...new Set([...(record.spec.clusters ?? []), ...back])].toSorted();
+    const spec = { ...record.spec, clusters: named, left: uncleared.filter((name) => !back.includes(name)) };
+    const written = await workloads.writeRecord(at, record, { spec, metadata: record.metadata }, signal);
+    return { record: written, next: checkAgain(settings.retrySeconds) };
+  }
   const { placement, ...rest } = record.spec;
   const spec: WorkloadSync["spec"] = {
     ...rest,
@@ -55,6 +61,17 @@ export async function finish(
   if (collected.isUnderWay) return { record: written, next: checkAgain(settings.retrySeconds) };
   const next = intent.kind === "deleted" && abandonIn > 0 ? checkAgain(Math.min(abandonIn, 300)) : settled;
   return { record: written, next };
+}
+
+/** Clusters that have a copy after all; one that does not answer has said before that it has none. */
+async function comeBack(
+  tools: SyncTools,
+  { scene, clusters }: Collected,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const asked = clusters.filter((name) => scene.clusters.get(name)?.isReady === true);
+  const sightings = await allDone(asked.map((name) => seeCopy(tools, scene, name, signal, { isAsked: true })));
+  return asked.filter((_, index) => sightings[index]?.kind === "there");
 }
 
 async function releaseWorkload(

@@ -41,6 +41,29 @@ describe("moves", () => {
     expect(world.workload("web")?.status).toMatchObject({ readyReplicas: 3 });
   });
 
+  it("let nothing go that somebody has put back since the cluster was asked", async () => {
+    await running();
+    const copy = world.copy("east", "web");
+    if (copy === undefined) throw new Error("east has no copy");
+    // Another controller that has not heard of the end yet, while this one writes its report.
+    const set = world.records.set.bind(world.records);
+    let isPutBack = false;
+    world.records.set = (id, record) => {
+      if (!isPutBack && has("web") === "") {
+        isPutBack = true;
+        world.putCopy("east", "web", () => copy);
+      }
+      return set(id, record);
+    };
+    world.delete("web");
+    while (!isPutBack) await world.reconcile("web");
+    expect(world.workload("web")).toBeDefined();
+    expect(world.record("web")?.spec.clusters).toContain("east");
+    await world.settle("web");
+    expect(has("web")).toBe("");
+    expect(world.workload("web")).toBeUndefined();
+  });
+
   it("take nothing over from a registration that is to have it as well, though both stand for one cluster", async () => {
     world.clusters.set("west", world.clusters.get("east") ?? new Map());
     world.place("shop", ["east", "west"], { adoption: "Always" });
