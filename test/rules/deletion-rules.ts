@@ -114,6 +114,18 @@ export const deletionRules: readonly Rule[] = [
   },
   {
     incident: "a copy that nobody finds again, because its workload went first",
+    rule: "before a workload is let go, its clusters are asked once more",
+    removals: [
+      {
+        file: "lib/sync/finish.ts",
+        text: "const back = isOver ? await comeBack(tools, collected, signal) : [];",
+        without: "const back: readonly string[] = isOver && !isOver ? await comeBack(tools, collected, signal) : [];",
+      },
+    ],
+    test: titled("syncMoves", "moves", "let nothing go that somebody has put back since the cluster was asked"),
+  },
+  {
+    incident: "a copy that nobody finds again, because its workload went first",
     rule: "the finalizer is there before the first copy",
     removals: [finalizerWrite],
     test: titled(
@@ -258,8 +270,8 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/collect.ts",
-        text: "else if (isLeft && neighbours.length === 0) await",
-        without: "else if (isLeft) await",
+        text: "else if (isLeft && neighbours.length === 0 && !(await",
+        without: "else if (isLeft && !(await",
       },
       namespaceIsEmpty,
     ],
