@@ -88,10 +88,14 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
     }
     const { tenant, id } = place;
     const isOwnDoing = cause.work?.item.key.name.endsWith(`/${id.split("/").slice(1).join("/")}`) === true;
-    for (const registration of registrationsOf(object, tenant, physical)) {
+    const registrations = registrationsOf(object, tenant, physical);
+    const wantedBy = (registration: string): number | undefined => truth.wantedSince(tenant, id, registration);
+    // An empty namespace goes for whoever leaves it; another that stands for the same cluster makes it again when it has something.
+    if (object.kind === "Namespace" && registrations.some((each) => wantedBy(each) === undefined)) return;
+    for (const registration of registrations) {
       // A ConfigMap that has had a placement of its own goes by that, and comes back with those that refer to it.
       if (isOwnDoing && (object.kind === "ConfigMap" || object.kind === "Secret")) continue;
-      const sinceMs = truth.wantedSince(tenant, id, registration);
+      const sinceMs = wantedBy(registration);
       if (sinceMs !== undefined && nowMs() - sinceMs > hearingMs) {
         broken(3, `${what} was removed for ${who}, but has been wanted for ${nowMs() - sinceMs} ms`);
       }
