@@ -7,7 +7,7 @@ import { type Cause, causes } from "./cause.ts";
 import { markOf, namespaceFor, namespacesOf } from "./copies.ts";
 import { strangersAnnotation } from "./hand-names.ts";
 import { type Servers, workloadNamespaces } from "./servers.ts";
-import { idOf, type Truth } from "./truth.ts";
+import { candidatesFor, idOf, type Truth } from "./truth.ts";
 
 /** Watches what happens on clusters. */
 export interface ClusterMonitor {
@@ -35,6 +35,9 @@ export type ClusterMonitorOptions = Readonly<{
  * that heals a silent watch comes every 150 s, and may itself be slow.
  */
 const hearingMs = 240_000;
+
+/** As long as a call takes to a slow cluster, and the second that times are rounded to. */
+const onItsWayMs = 2_000;
 
 type Health = { most: number; isHealthy: boolean; lastHealthyMs: number };
 
@@ -78,6 +81,13 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
     if (origin !== undefined) return [origin.registration];
     return [...truth.of(tenant).registrations.keys()].filter((name) => truth.physicalOf(tenant, name) === physical);
   };
+  /** Whether nobody wanted a workload a moment ago, when what removes its copy was sent on its way. */
+  const isJustPlaced = (tenant: string, workload: KubeObject): boolean => {
+    const candidates = candidatesFor(truth.of(tenant).placements.values(), workload) ?? [];
+    const isYoung = ({ metadata }: Pick<KubeObject, "metadata">): boolean =>
+      nowMs() - Date.parse(metadata.creationTimestamp ?? "") < onItsWayMs;
+    return candidates.length > 0 && candidates.every(isYoung);
+  };
   const checkRemoval = (physical: string, object: KubeObject, cause: Cause): void => {
     const place = placeOf(object);
     const what = `${object.kind} ${object.metadata.namespace ?? ""}/${object.metadata.name ?? ""} on ${physical}`;
@@ -102,7 +112,8 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
     }
     const wanted = truth.of(tenant).workloads.get(id);
     const asksForSome = wanted !== undefined && replicasOf(wanted) > 0;
-    if (object.kind === "Deployment" && isHealthy(object) && asksForSome && truth.isWanted(tenant, id)) {
+    const isWanted = asksForSome && truth.isWanted(tenant, id) && !isJustPlaced(tenant, wanted);
+    if (object.kind === "Deployment" && isHealthy(object) && isWanted) {
       const others = servers.clusters.keys().filter((name) => name !== physical);
       const isReplaced = others.some((name) => {
         const other = health.get(`${tenant} ${id} ${name}`);
