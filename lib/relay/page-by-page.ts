@@ -5,8 +5,8 @@ import type { KubeList, KubeObject } from "../model/kube-object.ts";
 /** What an endless watch needs of a client. */
 export type Watchable = Pick<KubeClient, "listAll" | "watch">;
 
-/** Whole objects with their managed fields: a page of them is all that is held at once. */
-const pageSize = 100;
+/** Whole objects with their managed fields: a page of them is all that is held at once. With 100, a start over ten thousand took a second longer. */
+export const pageSize = 250;
 
 /**
  * A client whose lists let go of what nobody needs page by page. Listed whole, ten thousand objects with all that servers

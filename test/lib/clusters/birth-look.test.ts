@@ -6,6 +6,7 @@ import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import { systemClock } from "../../../lib/model/clock.ts";
 import { type ObjectKey, workloadKey } from "../../../lib/model/key.ts";
 import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
+import { pageSize } from "../../../lib/relay/page-by-page.ts";
 import { offeredWorkloads } from "../../../lib/sync/workload-kinds.ts";
 import type { OptIn } from "../../../lib/upsync/opt-in.ts";
 
@@ -90,8 +91,8 @@ describe("looks at what is born", () => {
 
   it("are of everything, however many there are", async () => {
     const { bear, lists, all } = await aSystem();
-    for (let index = 0; index < 101; index += 1) await bear(`w${index}`);
-    expect(await all()).toHaveLength(101);
+    for (let index = 0; index <= pageSize; index += 1) await bear(`w${index}`);
+    expect(await all()).toHaveLength(pageSize + 1);
     expect(lists.hits).toBe(2);
   });
 
