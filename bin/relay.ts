@@ -2,8 +2,8 @@ import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { untilInterrupted } from "../lib/cli/interrupt.ts";
-import { tmcVersion } from "../lib/cli/version.ts";
 import { systemClock } from "../lib/model/clock.ts";
+import { tmcVersion } from "../lib/model/version.ts";
 import { runRelay } from "../lib/relay/service-process.ts";
 
 /** What AWS does not answer by then, it never will; the relay has its own ways to try again. */

@@ -1,9 +1,9 @@
 // Takes messages whose wait is over from the delay queue to the work queue.
 
 import { SQSClient } from "@aws-sdk/client-sqs";
-import { tmcVersion } from "../lib/cli/version.ts";
 import { createForward } from "../lib/lambda/forward.ts";
 import { machineHost } from "../lib/lambda/host.ts";
 import { requestHandler } from "../lib/lambda/request-limits.ts";
+import { tmcVersion } from "../lib/model/version.ts";
 
 export const handler = createForward(machineHost(tmcVersion()), { sqs: new SQSClient({ requestHandler }) });

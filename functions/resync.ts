@@ -2,10 +2,10 @@
 
 import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { SQSClient } from "@aws-sdk/client-sqs";
-import { tmcVersion } from "../lib/cli/version.ts";
 import { machineHost } from "../lib/lambda/host.ts";
 import { requestHandler } from "../lib/lambda/request-limits.ts";
 import { createResyncer } from "../lib/lambda/resync.ts";
+import { tmcVersion } from "../lib/model/version.ts";
 
 export const handler = createResyncer(machineHost(tmcVersion()), {
   sqs: new SQSClient({ requestHandler }),

@@ -1,8 +1,8 @@
 import { isIPv4 } from "node:net";
 import { parseRanges } from "../lib/clusters/endpoint-rules.ts";
+import { credentialProviders } from "../lib/engine/environment.ts";
 import { exportAddressForm, formatExportAddress, parseExportAddress } from "../lib/kcp/export-address.ts";
 import { isWorkspaceAddress } from "../lib/kcp/logical-cluster.ts";
-import { credentialProviders } from "../lib/lambda/environment.ts";
 import { defaultTenantEventsPerSecond, mostTenantEventsPerSecond } from "../lib/queue/tenant-rate.ts";
 import { defaultBrakeSettings } from "../lib/sync/brake.ts";
 import { brakeRanges } from "../lib/sync/brake-texts.ts";

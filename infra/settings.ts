@@ -1,5 +1,5 @@
-import { similarWord } from "../lib/cli/similar.ts";
 import { ControllerError } from "../lib/model/fault.ts";
+import { similarWord } from "../lib/model/similar.ts";
 import { type SettingField, settingFields } from "./setting-fields.ts";
 
 type Fields = typeof settingFields;

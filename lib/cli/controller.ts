@@ -7,10 +7,10 @@ import {
   flagDefaults,
   parseControllerFlags,
 } from "../controller/options.ts";
+import { similarWord } from "../model/similar.ts";
 import { defaultTenantEventsPerSecond } from "../queue/tenant-rate.ts";
 import { brakeDefaults } from "../sync/brake-texts.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
-import { similarWord } from "./similar.ts";
 
 const examples = `
 SIGTERM and Ctrl-C let it finish what is under way; a second one ends it at once.

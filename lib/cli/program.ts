@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { tmcVersion } from "../model/version.ts";
 import { bindCommand } from "./bind.ts";
 import { bootstrapCommand } from "./bootstrap.ts";
 import { type CliIo, Ending, processIo, UsageError } from "./cli-io.ts";
@@ -17,7 +18,6 @@ import { queueCommand } from "./queue.ts";
 import { reconcileCommand } from "./reconcile.ts";
 import { unbindCommand } from "./unbind.ts";
 import { uninstallCommand } from "./uninstall.ts";
-import { tmcVersion } from "./version.ts";
 import { workloadCommand } from "./workload.ts";
 
 const examples = `

@@ -8,10 +8,11 @@ import {
 } from "../controller/controller.ts";
 import { keepMemoryLean } from "../controller/lean-memory.ts";
 import type { ControllerConfig } from "../controller/options.ts";
-import type { ControllerSettings } from "../controller/settings.ts";
+import type { ControllerSettings } from "../engine/settings.ts";
 import { formatExportAddress } from "../kcp/export-address.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { createUndiciTransport } from "../kube/undici-transport.ts";
+import { tmcVersion } from "../model/version.ts";
 import { createHealth, healthRoutes } from "../observe/health.ts";
 import { type HttpServer, metricsRoutes, startHttp } from "../observe/http.ts";
 import { createLog, type Log } from "../observe/log.ts";
@@ -23,7 +24,6 @@ import { learnWorkloads } from "../relay/learn-workloads.ts";
 import type { CliIo } from "./cli-io.ts";
 import { readCustomTypes } from "./custom-type-files.ts";
 import type { OpenedQueue } from "./shared-queue.ts";
-import { tmcVersion } from "./version.ts";
 
 /** Runs a controller with its metrics and health until it is asked to end, and lets it finish what is under way. */
 export async function runController(io: CliIo, config: ControllerConfig): Promise<void> {

@@ -1,9 +1,9 @@
 import { workloadTypes } from "../api/workload-types.ts";
 import type { ResourceType } from "../model/kube-object.ts";
 import { subdomainProblems } from "../model/selector.ts";
+import { similarWord } from "../model/similar.ts";
 import { workloadKindsWith } from "../sync/workload-kinds.ts";
 import { UsageError } from "./cli-io.ts";
-import { similarWord } from "./similar.ts";
 
 /** A type of workload as somebody named it. */
 export type NamedType = Readonly<{

@@ -1,12 +1,12 @@
 import type { KubeClient, WatchEvent } from "../kube/client.ts";
 import { unlessAborted } from "../kube/deadline.ts";
 import { ApiError, faultOf } from "../kube/errors.ts";
+import { keepRunning } from "../kube/keep-running.ts";
+import { pageByPage, type Watchable } from "../kube/paged-list.ts";
 import { watchForever } from "../kube/watch.ts";
 import type { Clock } from "../model/clock.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { KubeList, KubeObject, ResourceType } from "../model/kube-object.ts";
-import { keepRunning } from "../relay/keep-running.ts";
-import { pageByPage, type Watchable } from "../relay/page-by-page.ts";
 import { originAnnotation, syncedLabel } from "../sync/owner-mark.ts";
 import type { ClusterGate, Passage } from "./cluster-gate.ts";
 import type { CopyCache } from "./copy-cache.ts";

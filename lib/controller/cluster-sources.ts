@@ -11,7 +11,7 @@ import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey } from "../model/key.ts";
 import { checkAgain } from "../model/next.ts";
-import type { Work } from "../queue/work-queue.ts";
+import type { Work } from "../model/work-item.ts";
 import { createClusterTeller, followClusters } from "../relay/follow-clusters.ts";
 import type { FollowClusters } from "../relay/relay.ts";
 import { createSourcedHub, type Desk } from "./sourced-hub.ts";

@@ -4,6 +4,15 @@ import { createFileCredentials } from "../clusters/file-credentials.ts";
 import { pooledTransports } from "../clusters/pooled-transport.ts";
 import { createSecretCredentials } from "../clusters/secret-credentials.ts";
 import type { ShardConfig } from "../clusters/sources/shard.ts";
+import { createNews } from "../engine/event-recorder.ts";
+import { logReconciles } from "../engine/reconcile-log.ts";
+import { createReconcilers } from "../engine/reconcilers.ts";
+import {
+  type ControllerSettings,
+  defaultControllerSettings,
+  tenantConcurrencyOf,
+  tenantShareOf,
+} from "../engine/settings.ts";
 import { createDirectHub } from "../kcp/direct-hub.ts";
 import { createFreshHub } from "../kcp/fresh-hub.ts";
 import type { HubWrite } from "../kcp/hub-requests.ts";
@@ -19,6 +28,7 @@ import { countedClient } from "../kube/counted-client.ts";
 import { type Clock, systemClock } from "../model/clock.ts";
 import type { Hub } from "../model/hub.ts";
 import type { WorkKey } from "../model/key.ts";
+import type { Work, WorkQueue } from "../model/work-item.ts";
 import { createHealth, type Health } from "../observe/health.ts";
 import { createLog, type Log } from "../observe/log.ts";
 import { createMetrics, type Metrics } from "../observe/metrics.ts";
@@ -27,8 +37,8 @@ import { queueEventRecorder, readQueueGauges } from "../observe/record-queue.ts"
 import { createMemoryQueue, type MemoryQueue } from "../queue/memory-queue.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate.ts";
-import type { Work, WorkQueue } from "../queue/work-queue.ts";
 import { bothHear } from "../relay/birth-attention.ts";
+import { observeRelay } from "../relay/observation.ts";
 import type { Relay } from "../relay/relay.ts";
 import { createTerritory, type TerritoryChoice } from "../relay/territory.ts";
 import type { WorkloadType } from "../sync/hub.ts";
@@ -36,11 +46,7 @@ import { announceStart, landmarksOf } from "./announce.ts";
 import { type ControllerSources, createClusterSources, onlyRegistrations, requireReach } from "./cluster-sources.ts";
 import { workWhileEngaged } from "./engaged-work.ts";
 import { createHeartbeat } from "./heartbeat.ts";
-import { createNews } from "./news.ts";
-import { logReconciles, observeRelay } from "./observation.ts";
-import { createReconcilers } from "./reconcilers.ts";
 import { createResync } from "./resync.ts";
-import { type ControllerSettings, defaultControllerSettings, tenantConcurrencyOf, tenantShareOf } from "./settings.ts";
 import { createDuty } from "./shard-duty.ts";
 import type { SharedQueue } from "./shared-queue.ts";
 import { createSyncParts } from "./sync-parts.ts";

@@ -1,5 +1,5 @@
 import { settled } from "../model/next.ts";
-import type { Work } from "../queue/work-queue.ts";
+import type { Work } from "../model/work-item.ts";
 
 /**
  * Lets keys of logical clusters that are looked after no more end quietly. What was known of them has been forgotten, and

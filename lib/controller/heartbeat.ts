@@ -1,6 +1,6 @@
+import type { Rota } from "../engine/spread-schedule.ts";
 import { isHeartbeatDue } from "../registration/heartbeat-due.ts";
 import { createPeriodic, listedClusters, type PeriodicOptions } from "./periodic.ts";
-import type { Rota } from "./rota.ts";
 
 /** Creates what has every registered cluster probed once in a period, but not before the time that its breaker names. */
 export function createHeartbeat(options: PeriodicOptions): Rota {

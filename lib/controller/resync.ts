@@ -1,11 +1,11 @@
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
+import type { Rota } from "../engine/spread-schedule.ts";
 import type { ObjectCache } from "../kcp/object-cache.ts";
 import type { WorkloadCache } from "../kcp/workload-cache.ts";
 import { workloadOfRecord } from "../kcp/workload-lanes.ts";
 import { reconciledKinds, type WorkKey, type WorkloadKey, workloadKey } from "../model/key.ts";
 import { selectedTypes } from "../sync/selected-types.ts";
 import { createPeriodic, listedClusters, type PeriodicOptions } from "./periodic.ts";
-import type { Rota } from "./rota.ts";
 
 export type ResyncOptions = PeriodicOptions &
   Readonly<{

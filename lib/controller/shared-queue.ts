@@ -1,5 +1,5 @@
+import type { Work, WorkQueue } from "../model/work-item.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
-import type { Work, WorkQueue } from "../queue/work-queue.ts";
 
 export type SharedRunOptions = Readonly<{
   /** Keys that are worked on at once. */

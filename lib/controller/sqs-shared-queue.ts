@@ -1,5 +1,5 @@
-import { createBatchRunner } from "../lambda/batch.ts";
 import type { Clock } from "../model/clock.ts";
+import { createBatchRunner } from "../queue/batch.ts";
 import { spreadFanOut } from "../queue/fan-out.ts";
 import type { Outage } from "../queue/outages.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";

@@ -4,13 +4,14 @@ import type { Connections } from "../clusters/connections.ts";
 import { createCopyWatches } from "../clusters/copy-watch.ts";
 import type { CredentialSource } from "../clusters/credentials.ts";
 import { createFleet } from "../clusters/fleet.ts";
+import type { ReconcilersOptions } from "../engine/reconcilers.ts";
 import type { WorkloadCache } from "../kcp/workload-cache.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
+import type { WorkQueue } from "../model/work-item.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { WorkQueue } from "../queue/work-queue.ts";
 import type { BirthAttention } from "../relay/birth-attention.ts";
 import type { WorkloadHub } from "../sync/hub.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
@@ -19,7 +20,6 @@ import { createRush } from "../sync/rush.ts";
 import { defaultSyncSettings, type SyncSettings } from "../sync/settings.ts";
 import { tellSeconds } from "../sync/tell-placements.ts";
 import { inTurn } from "../upsync/reconcile.ts";
-import type { ReconcilersOptions } from "./reconcilers.ts";
 import { createUpsyncParts, type UpsyncWish } from "./upsync-parts.ts";
 
 export type SyncPartsOptions = Readonly<{

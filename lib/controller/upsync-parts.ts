@@ -2,7 +2,7 @@ import { createBirthLooks } from "../clusters/birth-look.ts";
 import { type BirthWatches, createBirthWatches } from "../clusters/birth-watch.ts";
 import type { ClusterClients } from "../clusters/cluster-clients.ts";
 import type { WorkKey, WorkloadKey } from "../model/key.ts";
-import type { Work } from "../queue/work-queue.ts";
+import type { Work } from "../model/work-item.ts";
 import { type BirthAttention, createBirthAttention } from "../relay/birth-attention.ts";
 import type { Homes } from "../sync/home.ts";
 import type { SyncSettings } from "../sync/settings.ts";

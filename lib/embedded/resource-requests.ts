@@ -1,12 +1,10 @@
-import type { Clock } from "../model/clock.ts";
 import type { KubeObject, Status } from "../model/kube-object.ts";
 import { expired, methodNotAllowed, objectNotFound, resourceNotFound } from "./api-errors.ts";
 import type { ResourceDefinition, Subresource, Verb } from "./definition.ts";
-import type { FaultPlan, FaultSubject, Faults } from "./faults.ts";
-import type { Place } from "./frontend.ts";
-import type { ApiRequest, ApiResponse, User } from "./http.ts";
+
+import type { ApiResponse } from "./http.ts";
 import { isObject } from "./machinery/json-value.ts";
-import type { ObjectTarget, Operations, Target, WriteContext } from "./operations.ts";
+import type { ObjectTarget, WriteContext } from "./operations.ts";
 import {
   listText,
   negotiate,
@@ -19,32 +17,10 @@ import {
 import { jsonBody, parseDeleteBody, parseObject, parseOther, parsePatch, patchKindOf } from "./request-body.ts";
 import type { RequestInfo } from "./request-info.ts";
 import { parseDeleteOptions, parseListOptions, parseWriteOptions } from "./request-options.ts";
+import { type ResourceRequest, type ServerParts, targetOf, viewOptions, visibleOf } from "./resource-request.ts";
 import { scaleOf } from "./scale.ts";
 import { staleObject, staleRevision } from "./stale-reads.ts";
-import type { Store } from "./store.ts";
 import { respondWatch } from "./watch-requests.ts";
-
-/** What is needed to answer requests about resources. */
-export type ServerParts = Readonly<{
-  operations: Operations;
-  store: Store;
-  clock: Clock;
-  faults: Faults;
-  random: () => number;
-}>;
-
-/** One request about a resource, resolved and allowed. */
-export type ResourceRequest = Readonly<{
-  request: ApiRequest;
-  info: RequestInfo;
-  place: Place;
-  user: User;
-  definition: ResourceDefinition;
-  plan: FaultPlan;
-  subject: FaultSubject;
-  /** What the client is to be warned of, whether the request succeeds or not. */
-  warnings: string[];
-}>;
 
 /** Answers a request about a resource that is served. */
 export function respondResource(parts: ServerParts, given: ResourceRequest): ApiResponse {
@@ -86,28 +62,9 @@ function checkPath({ tooDeep, namespace, name, verb }: RequestInfo, definition: 
   if (verb !== "list" && verb !== "watch") throw methodNotAllowed();
 }
 
-/** Where a request's operation happens. */
-export const targetOf = ({ definition, place, info }: ResourceRequest): Target => ({
-  definition,
-  cluster: place.cluster,
-  ...(definition.namespaced && info.namespace !== "" ? { namespace: info.namespace } : {}),
-});
-
 function namedTarget(given: ResourceRequest): ObjectTarget {
   if (given.info.name === "") throw methodNotAllowed();
   return { ...targetOf(given), name: given.info.name };
-}
-
-/** How the objects of an answer are shown. */
-export const viewOptions = ({ clock }: ServerParts, { request }: ResourceRequest) => ({
-  now: clock.now(),
-  includeObject: request.query.get("includeObject"),
-});
-
-/** What a place shows of a type; undefined where it shows everything. */
-export function visibleOf({ place, definition }: ResourceRequest): ((object: KubeObject) => boolean) | undefined {
-  const { visible } = place;
-  return visible === undefined ? undefined : (object) => visible(definition, object);
 }
 
 function visibleObject(parts: ServerParts, given: ResourceRequest, target: ObjectTarget): KubeObject {

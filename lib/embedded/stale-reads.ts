@@ -1,7 +1,7 @@
 import type { KubeObject } from "../model/kube-object.ts";
 import { objectNotFound } from "./api-errors.ts";
 import type { ObjectTarget } from "./operations.ts";
-import type { ResourceRequest, ServerParts } from "./resource-requests.ts";
+import type { ResourceRequest, ServerParts } from "./resource-request.ts";
 import { asVersion } from "./selection.ts";
 
 /** The revision that a faulty read answers from, the oldest that is remembered at most; undefined where reads are honest. */

@@ -7,7 +7,7 @@ import { readWatchRevision } from "./object-lists.ts";
 import { isWithin } from "./object-operations.ts";
 import { negotiate, objectText, type Representation, warningHeaders } from "./representations.ts";
 import { parseListOptions } from "./request-options.ts";
-import { type ResourceRequest, type ServerParts, targetOf, viewOptions, visibleOf } from "./resource-requests.ts";
+import { type ResourceRequest, type ServerParts, targetOf, viewOptions, visibleOf } from "./resource-request.ts";
 import { apiVersionOf, asVersion, createMatcher, selectChange } from "./selection.ts";
 import { createWatchStream, type WatchEvent } from "./watch-stream.ts";
 

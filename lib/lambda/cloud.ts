@@ -3,6 +3,7 @@ import type { OpenTransport } from "../clusters/connections.ts";
 import { functionTransports } from "../clusters/function-transport.ts";
 import { openSecretHub, type SecretHubOptions } from "../clusters/secret-hub.ts";
 import type { SecretsManager } from "../clusters/secrets-manager.ts";
+import type { Environment } from "../engine/environment.ts";
 import { createExportHub, type ExportHub, findExport } from "../kcp/export-hub.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { countedClient } from "../kube/counted-client.ts";
@@ -11,7 +12,6 @@ import { createHttpsTransport } from "../kube/https-transport.ts";
 import type { Fault } from "../model/fault.ts";
 import { hubRequestRecorder } from "../observe/record-hub-requests.ts";
 import type { SqsClient } from "../queue/sqs-client.ts";
-import type { Environment } from "./environment.ts";
 import type { Tools } from "./function.ts";
 
 /** The way to the hub, for functions that read it. */

@@ -1,3 +1,4 @@
+import type { Environment } from "../engine/environment.ts";
 import type { ExportEndpoint } from "../kcp/export-endpoints.ts";
 import type { ExportHub } from "../kcp/export-hub.ts";
 import { clientOf, clusterOf, type LogicalCluster, plainHub, resolveLogicalCluster } from "../kcp/logical-cluster.ts";
@@ -5,13 +6,12 @@ import { reconciledTypes } from "../kcp/reconciled-types.ts";
 import { createSlimmer } from "../kcp/slim-object.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { faultOf } from "../kube/errors.ts";
+import { pageByPage } from "../kube/paged-list.ts";
 import type { ReconciledKind } from "../model/key.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { Log } from "../observe/log.ts";
 import { forEachAtOnce } from "../queue/at-once.ts";
-import { pageByPage } from "../relay/page-by-page.ts";
 import type { OpenedHub } from "./cloud.ts";
-import type { Environment } from "./environment.ts";
 
 /** A place that could not be read, and why: a workspace, or an endpoint of all tenants. */
 export type PlaceProblem = Readonly<{ workspace: string; error: unknown }>;

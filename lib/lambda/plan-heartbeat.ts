@@ -1,4 +1,4 @@
-import { placeOf } from "../controller/rota.ts";
+import { placeOf } from "../engine/spread-schedule.ts";
 import type { ObjectKey } from "../model/key.ts";
 import { type HeartbeatMessage, mostClusters } from "./heartbeat-message.ts";
 

@@ -1,8 +1,8 @@
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
 import { formatKey } from "../model/key.ts";
 import type { Log } from "../observe/log.ts";
+import type { BatchRecord, BatchRunner } from "../queue/batch.ts";
 import { formatBody } from "../queue/work-message.ts";
-import type { BatchRecord, BatchRunner } from "./batch.ts";
 import type { WorkCloud } from "./cloud.ts";
 import { createFunction, type FunctionHandler } from "./function.ts";
 import { type HeartbeatMessage, keysOf, parseHeartbeat } from "./heartbeat-message.ts";

@@ -1,4 +1,4 @@
-import { logReconciles } from "../controller/observation.ts";
+import { logReconciles } from "../engine/reconcile-log.ts";
 import type { Log } from "../observe/log.ts";
 import { queueEventRecorder } from "../observe/record-queue.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";

@@ -1,5 +1,5 @@
 import type { SQSBatchResponse, SQSEvent } from "aws-lambda";
-import { type BatchRunner, recordsOf } from "./batch.ts";
+import { type BatchRunner, recordsOf } from "../queue/batch.ts";
 import type { WorkCloud } from "./cloud.ts";
 import { createFunction, type FunctionHandler } from "./function.ts";
 import type { Host } from "./host.ts";

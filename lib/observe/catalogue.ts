@@ -1,6 +1,6 @@
 import { workKinds } from "../model/key.ts";
+import { reasons } from "../model/work-item.ts";
 import { outcomes } from "../queue/queue-event.ts";
-import { reasons } from "../queue/work-queue.ts";
 
 /**
  * What a label may say: one of a closed list, an HTTP status code, or words of our own choosing that are few by nature.

@@ -1,5 +1,5 @@
 import { ControllerError } from "../model/fault.ts";
-import { isSecretName, redacted, redactText } from "./redact.ts";
+import { isSecretName, redacted, redactText } from "../model/redact.ts";
 
 /** Anything that JSON can carry. */
 export type JsonValue =

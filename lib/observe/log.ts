@@ -1,6 +1,6 @@
 import type { Clock } from "../model/clock.ts";
+import { redactText } from "../model/redact.ts";
 import { fieldValue, type JsonValue, type LogValueOptions } from "./log-value.ts";
-import { redactText } from "./redact.ts";
 
 /** From which `--log-level` (0 to 10) on lines of each severity are written. */
 const levels = { error: 0, warn: 1, info: 2, debug: 4, trace: 6 } as const;

@@ -1,5 +1,5 @@
 import { faultOf, oneLine } from "../kube/errors.ts";
-import { redactText } from "../observe/redact.ts";
+import { redactText } from "../model/redact.ts";
 
 /** What becomes of a key whose work was thrown out of: come back, look no more until it changes, or wait for a person. */
 export type AfterFailure = Readonly<{ kind: "retry"; afterSeconds: number } | { kind: "set-aside" } | { kind: "drop" }>;

@@ -1,4 +1,4 @@
-import type { WorkItem } from "./work-queue.ts";
+import type { WorkItem } from "../model/work-item.ts";
 
 /**
  * Makes one of two wishes for the same key, the later one given last.

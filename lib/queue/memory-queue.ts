@@ -2,6 +2,7 @@ import type { Clock } from "../model/clock.ts";
 import { ControllerError } from "../model/fault.ts";
 import { formatKey, type WorkKey } from "../model/key.ts";
 import type { Next } from "../model/next.ts";
+import type { Work, WorkItem, WorkQueue } from "../model/work-item.ts";
 import { type AfterFailure, afterFailure, type FailureSort, readableCause, sortOfFailure } from "./after-failure.ts";
 import { createBreather } from "./breather.ts";
 import { collapse } from "./collapse.ts";
@@ -10,7 +11,6 @@ import { createFairLine, type FairLine } from "./fair-line.ts";
 import type { QueueEvent, SetAside } from "./queue-event.ts";
 import { refuseStrangeTime } from "./strange-time.ts";
 import { createTimetable } from "./timetable.ts";
-import type { Work, WorkItem, WorkQueue } from "./work-queue.ts";
 
 /** How much a queue in memory holds. */
 export type QueueLimits = Readonly<{

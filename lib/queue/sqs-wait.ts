@@ -1,4 +1,4 @@
-import type { WorkItem } from "./work-queue.ts";
+import type { WorkItem } from "../model/work-item.ts";
 
 /** How a wait is put on the delay queue. */
 export type Wait = Readonly<{

@@ -1,6 +1,6 @@
 import { createBackoff } from "../kube/backoff.ts";
 import { type Clock, systemClock } from "../model/clock.ts";
-import type { BatchRunner } from "./batch-runner.ts";
+import type { BatchRunner } from "./batch.ts";
 import { createForwarder } from "./forward.ts";
 import { createOutages, type Outage, type Outages } from "./outages.ts";
 import { nameOfQueue, type QueueUrls, type SqsClient } from "./sqs-client.ts";

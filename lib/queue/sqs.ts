@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from "../model/clock.ts";
 import { formatKey } from "../model/key.ts";
+import type { WorkQueue } from "../model/work-item.ts";
 import { createNonces } from "./nonce.ts";
 import type { QueueEvent } from "./queue-event.ts";
 import type { QueueUrls, SqsClient } from "./sqs-client.ts";
@@ -16,7 +17,6 @@ import {
   needsNonce,
   type WorkMessage,
 } from "./work-message.ts";
-import type { WorkQueue } from "./work-queue.ts";
 
 export type { QueueUrls, SqsClient } from "./sqs-client.ts";
 export type { WorkMessage } from "./work-message.ts";

@@ -3,9 +3,9 @@ import { isRecord } from "../kube/json-record.ts";
 import { ControllerError } from "../model/fault.ts";
 import { formatKey, type WorkKey, workKinds, workloadAddress } from "../model/key.ts";
 import { subdomainProblems } from "../model/selector.ts";
+import { reasons, type WorkItem } from "../model/work-item.ts";
 import type { FailureSort } from "./after-failure.ts";
 import { collapse } from "./collapse.ts";
-import { reasons, type WorkItem } from "./work-queue.ts";
 
 /** Failures since the last success, each sort by itself. */
 export type Attempts = Readonly<Partial<Record<FailureSort, number>>>;

@@ -2,7 +2,7 @@ import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
 import { checkAgain, type Next, settled } from "../model/next.ts";
-import type { Work, WorkItem } from "../queue/work-queue.ts";
+import type { Work, WorkItem } from "../model/work-item.ts";
 import { bindingNames, type SeenBinding } from "./connected-apis.ts";
 import { decide } from "./decide.ts";
 import { decideDeparture } from "./departure.ts";

@@ -1,9 +1,9 @@
 import type { Collection, KubeClient, ListOptions, WatchOptions } from "../kube/client.ts";
 import { delay } from "../kube/deadline.ts";
 import { ApiError } from "../kube/errors.ts";
+import type { Watchable } from "../kube/paged-list.ts";
 import type { Clock } from "../model/clock.ts";
 import type { KubeList } from "../model/kube-object.ts";
-import type { Watchable } from "./page-by-page.ts";
 
 /** A collection of a type that may not be there to be watched. */
 export interface TolerantSource extends Watchable {

@@ -2,6 +2,7 @@ import type { ExportEndpoint } from "../kcp/export-endpoints.ts";
 import { apiBindings } from "../kcp/kcp-types.ts";
 import { clusterOf } from "../kcp/logical-cluster.ts";
 import { recordLane, workloadLanes } from "../kcp/workload-lanes.ts";
+import { pageByPage } from "../kube/paged-list.ts";
 import type { Clock } from "../model/clock.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
@@ -11,7 +12,6 @@ import { type FollowLaneOptions, followLane, orderOfLanes } from "./follow-lane.
 import { createLaneGroup, type LaneGroup } from "./lane-group.ts";
 import type { Ledger, TenantBook } from "./ledger.ts";
 import type { RelayListener } from "./listener.ts";
-import { pageByPage } from "./page-by-page.ts";
 import { createSecretWatch } from "./secret-watch.ts";
 import { createTenantRoll, type RollChange, traceOfBinding } from "./tenant-roll.ts";
 import type { RelayedWorkloads } from "./workload-book.ts";

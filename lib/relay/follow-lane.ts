@@ -1,11 +1,11 @@
 import { isMetadataOnly, type WorkloadLane } from "../kcp/workload-lanes.ts";
 import type { KubeClient } from "../kube/client.ts";
+import { pageByPage } from "../kube/paged-list.ts";
 import type { Clock } from "../model/clock.ts";
 import type { KubeObject } from "../model/kube-object.ts";
 import type { TypeId } from "../sync/workload-kinds.ts";
 import { type Follower, type Following, type FollowOptions, follow } from "./follow.ts";
 import { createListOrder, type ListOrder } from "./list-order.ts";
-import { pageByPage } from "./page-by-page.ts";
 import type { FedSecretWatch } from "./secret-watch.ts";
 
 export type FollowLaneOptions = Omit<FollowOptions, "client" | "type" | "what" | "mayBeAbsent"> &

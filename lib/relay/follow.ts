@@ -1,12 +1,12 @@
 import type { KubeClient } from "../kube/client.ts";
+import { keepRunning } from "../kube/keep-running.ts";
+import type { Watchable } from "../kube/paged-list.ts";
 import { type EndlessWatch, watchForever } from "../kube/watch.ts";
 import type { Clock } from "../model/clock.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import { tolerateAbsence } from "./absent-type.ts";
-import { keepRunning } from "./keep-running.ts";
 import type { RelayListener, Watched } from "./listener.ts";
-import type { Watchable } from "./page-by-page.ts";
 
 export type FollowOptions = Readonly<{
   client: Watchable;

@@ -1,9 +1,9 @@
 import type { Clock } from "../model/clock.ts";
 import { formatKey, type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { KubeObject } from "../model/kube-object.ts";
+import type { WorkItem, WorkQueue } from "../model/work-item.ts";
 import { collapse } from "../queue/collapse.ts";
 import type { TenantRate } from "../queue/tenant-rate.ts";
-import type { WorkItem, WorkQueue } from "../queue/work-queue.ts";
 import { fingerprintOf, reconcileRequestedAnnotation } from "./fingerprint.ts";
 import type { LaneBook } from "./lane-group.ts";
 import type { RelayListener } from "./listener.ts";

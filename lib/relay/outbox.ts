@@ -1,7 +1,7 @@
 import { createBackoff } from "../kube/backoff.ts";
 import type { Clock } from "../model/clock.ts";
+import type { WorkItem, WorkQueue } from "../model/work-item.ts";
 import type { TenantRate } from "../queue/tenant-rate.ts";
-import type { WorkItem, WorkQueue } from "../queue/work-queue.ts";
 import { createOutboxLines } from "./outbox-lines.ts";
 import { createTenantLimit } from "./tenant-limit.ts";
 

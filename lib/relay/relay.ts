@@ -1,16 +1,16 @@
 import { workloadLanes } from "../kcp/workload-lanes.ts";
 import type { KubeClient } from "../kube/client.ts";
+import { pageByPage } from "../kube/paged-list.ts";
 import type { Clock } from "../model/clock.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
+import type { WorkQueue } from "../model/work-item.ts";
 import type { TenantRate } from "../queue/tenant-rate.ts";
-import type { WorkQueue } from "../queue/work-queue.ts";
 import { type Follower, type Following, type FollowOptions, follow } from "./follow.ts";
 import { followLane, orderOfLanes } from "./follow-lane.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import type { RelayListener } from "./listener.ts";
 import { createListing, type Listing } from "./listing.ts";
-import { pageByPage } from "./page-by-page.ts";
 import { createSecretWatch } from "./secret-watch.ts";
 import type { RelayedWorkloads } from "./workload-book.ts";
 

@@ -1,11 +1,11 @@
 import { clusterAnnotation } from "../kcp/logical-cluster.ts";
 import type { KubeClient } from "../kube/client.ts";
+import { keepRunning } from "../kube/keep-running.ts";
+import { pageByPage } from "../kube/paged-list.ts";
 import { watchForever } from "../kube/watch.ts";
 import type { Clock } from "../model/clock.ts";
 import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { Follower } from "./follow.ts";
-import { keepRunning } from "./keep-running.ts";
-import { pageByPage } from "./page-by-page.ts";
 
 const secretType: ResourceType = { group: "", version: "v1", plural: "secrets" };
 

@@ -1,4 +1,4 @@
-import { type Environment, readEnvironment } from "../lambda/environment.ts";
+import { type Environment, readEnvironment } from "../engine/environment.ts";
 import { ControllerError } from "../model/fault.ts";
 
 /** Everything that the relay is told from outside, checked. */

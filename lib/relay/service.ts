@@ -1,11 +1,11 @@
 import { reconciledTypes } from "../kcp/reconciled-types.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock } from "../model/clock.ts";
+import type { WorkQueue } from "../model/work-item.ts";
 import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate.ts";
-import type { WorkQueue } from "../queue/work-queue.ts";
 import type { WorkloadType } from "../sync/hub.ts";
 import { workloadKindsWith } from "../sync/workload-kinds.ts";
 import { bothHear } from "./birth-attention.ts";

@@ -1,6 +1,6 @@
 import type { WorkloadKey } from "../model/key.ts";
 import { checkAgain, settled, soonest } from "../model/next.ts";
-import type { Work } from "../queue/work-queue.ts";
+import type { Work } from "../model/work-item.ts";
 import { companyOf } from "./along.ts";
 import { collect } from "./collect.ts";
 import { finish } from "./finish.ts";

@@ -4,7 +4,7 @@ import { mayPass } from "../model/fault.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
 import type { KubeObject } from "../model/kube-object.ts";
 import { checkAgain, type Next, settled } from "../model/next.ts";
-import type { WorkItem } from "../queue/work-queue.ts";
+import type { WorkItem } from "../model/work-item.ts";
 import { decideConditions, isSaid, upsyncConditions } from "./conditions.ts";
 import { headcount, type Subject } from "./headcount.ts";
 import { formatTime, isRetried, refusedIn, tidied } from "./journal.ts";

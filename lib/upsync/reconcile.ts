@@ -3,7 +3,7 @@ import { faultOf, oneLine } from "../kube/errors.ts";
 import { type WorkloadKey, workloadAddress } from "../model/key.ts";
 import type { KubeObject } from "../model/kube-object.ts";
 import { checkAgain, settled, soonest } from "../model/next.ts";
-import type { Work } from "../queue/work-queue.ts";
+import type { Work } from "../model/work-item.ts";
 import type { Birthplace } from "../sync/birth-mark.ts";
 import { registrationKey } from "../sync/scene.ts";
 import type { Workload } from "../sync/terms.ts";

@@ -1,6 +1,6 @@
 import { performance } from "node:perf_hooks";
 import { setTimeout as delay } from "node:timers/promises";
-import { type ControllerSettings, defaultControllerSettings } from "../../lib/controller/settings.ts";
+import { type ControllerSettings, defaultControllerSettings } from "../../lib/engine/settings.ts";
 import { openTenant, type Seen, type Tenant } from "./engine-client.ts";
 import { type ControllerProcess, type EngineWorld, isReady, startControllerProcess } from "./measure-engine.ts";
 import type { PaperTenantOptions } from "./paper-tenant.ts";

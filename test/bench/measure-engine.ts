@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
-import type { ControllerSettings } from "../../lib/controller/settings.ts";
+import type { ControllerSettings } from "../../lib/engine/settings.ts";
 import { writeKubeconfig } from "../../lib/kube/kubeconfig-file.ts";
 import { findCondition } from "../../lib/model/condition.ts";
 import { bundle } from "./bundle.ts";

@@ -1,6 +1,6 @@
 import { setImmediate as afterPending } from "node:timers/promises";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
-import { createBatchRunner } from "../../lib/lambda/batch.ts";
+import { createBatchRunner } from "../../lib/queue/batch.ts";
 import { createDeadLetters } from "../../lib/queue/dead-letters.ts";
 import { createSqsQueue } from "../../lib/queue/sqs.ts";
 import type { SqsClient } from "../../lib/queue/sqs-client.ts";

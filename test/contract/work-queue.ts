@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ControllerError } from "../../lib/model/fault.ts";
 import type { WorkKey } from "../../lib/model/key.ts";
 import { checkAgain, settled } from "../../lib/model/next.ts";
-import type { Work, WorkItem, WorkQueue } from "../../lib/queue/work-queue.ts";
+import type { Work, WorkItem, WorkQueue } from "../../lib/model/work-item.ts";
 import { differenceOf } from "./work-queue-differences.ts";
 
 /** A queue under test, with its workers and its time in the test's hand. */

@@ -1,7 +1,7 @@
 import type { Template } from "aws-cdk-lib/assertions";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type FunctionName, functionNames } from "../../infra/names.ts";
-import { type EnvironmentName, readEnvironment } from "../../lib/lambda/environment.ts";
+import { type EnvironmentName, readEnvironment } from "../../lib/engine/environment.ts";
 import { policiesOf, rightsOf } from "./policies.ts";
 import { listOf, objectOf, type Resource, resourcesOf, type Synthesized, synthesize, textOf } from "./synthesized.ts";
 

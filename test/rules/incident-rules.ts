@@ -381,7 +381,7 @@ export const incidentRules: readonly Rule[] = [
     rule: "placements are told of a change of a cluster that may concern them",
     removals: [
       {
-        file: "lib/registration/world.ts",
+        file: "lib/engine/registration-world.ts",
         text: "(placement) => mayConcern(placement, named)",
         without: "(placement) => placement.spec === undefined && mayConcern(placement, named)",
       },

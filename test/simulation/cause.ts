@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { WorkItem } from "../../lib/queue/work-queue.ts";
+import type { WorkItem } from "../../lib/model/work-item.ts";
 
 /** Which controller does something, and for which key, where it is for one. */
 export type Cause = Readonly<{

@@ -5,7 +5,7 @@ import type { Transport, TransportRequest } from "../../lib/kube/transport.ts";
 import type { Clock } from "../../lib/model/clock.ts";
 import { ControllerError } from "../../lib/model/fault.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
-import type { WorkItem } from "../../lib/queue/work-queue.ts";
+import type { WorkItem } from "../../lib/model/work-item.ts";
 import { causes } from "./cause.ts";
 import type { Sabotage } from "./sabotage.ts";
 import { controllerToken, tenantPaths } from "./servers.ts";

@@ -1,7 +1,7 @@
 import type { EmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
 import type { KubeClient } from "../../lib/kube/client.ts";
 import type { Transport } from "../../lib/kube/transport.ts";
-import type { WorkItem } from "../../lib/queue/work-queue.ts";
+import type { WorkItem } from "../../lib/model/work-item.ts";
 
 /** Breaks the controller in one way, to see that the laws notice. */
 export type Sabotage = Readonly<{

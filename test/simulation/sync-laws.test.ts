@@ -3,7 +3,7 @@ import type { EmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-clu
 import type { ObjectTarget } from "../../lib/embedded/operations.ts";
 import { clientOf } from "../../lib/kcp/logical-cluster.ts";
 import { type WorkloadAddress, type WorkloadKey, workloadAddress } from "../../lib/model/key.ts";
-import type { WorkItem } from "../../lib/queue/work-queue.ts";
+import type { WorkItem } from "../../lib/model/work-item.ts";
 import { copiesOn, namespaceFor } from "./copies.ts";
 import { aDeployment, aService, selecting } from "./kill-at-every-write.ts";
 import type { Sabotage } from "./sabotage.ts";

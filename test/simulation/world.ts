@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
-import { type ControllerSettings, defaultControllerSettings } from "../../lib/controller/settings.ts";
+import { type ControllerSettings, defaultControllerSettings } from "../../lib/engine/settings.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
 import { defaultRegistrationSettings } from "../../lib/registration/settings.ts";
 import { defaultBrakeSettings } from "../../lib/sync/brake.ts";

@@ -1,5 +1,5 @@
 import { setImmediate as afterPending } from "node:timers/promises";
-import type { WorkItem } from "../../lib/queue/work-queue.ts";
+import type { WorkItem } from "../../lib/model/work-item.ts";
 import type { ManualClock } from "./manual-clock.ts";
 
 /** The system whose shares are looked at, in the test's time. */

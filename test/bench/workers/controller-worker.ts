@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { type Controller, createController } from "../../../lib/controller/controller.ts";
 import { keepMemoryLean } from "../../../lib/controller/lean-memory.ts";
-import type { ControllerSettings } from "../../../lib/controller/settings.ts";
+import type { ControllerSettings } from "../../../lib/engine/settings.ts";
 import type { KubeClient } from "../../../lib/kube/client.ts";
 import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import { createUndiciTransport } from "../../../lib/kube/undici-transport.ts";

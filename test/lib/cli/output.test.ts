@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ageOf, formatSpan } from "../../../lib/cli/ages.ts";
 import { formatFields, formatTable, textWidth } from "../../../lib/cli/output.ts";
-import { similarWord } from "../../../lib/cli/similar.ts";
+import { similarWord } from "../../../lib/model/similar.ts";
 
 const seconds = 1000;
 const minutes = 60 * seconds;

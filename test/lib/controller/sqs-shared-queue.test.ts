@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createSqsSharedQueue, divideWorkers } from "../../../lib/controller/sqs-shared-queue.ts";
 import { systemClock } from "../../../lib/model/clock.ts";
 import { settled } from "../../../lib/model/next.ts";
+import type { WorkItem } from "../../../lib/model/work-item.ts";
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
-import type { WorkItem } from "../../../lib/queue/work-queue.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createQueues, startSqs } from "../../support/sqs.ts";
 

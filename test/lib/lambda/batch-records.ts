@@ -1,4 +1,4 @@
-import type { BatchRecord } from "../../../lib/lambda/batch.ts";
+import type { BatchRecord } from "../../../lib/queue/batch.ts";
 import type { SqsQueue } from "../../../lib/queue/sqs.ts";
 import { formatBody, groupOf, type WorkMessage } from "../../../lib/queue/work-message.ts";
 

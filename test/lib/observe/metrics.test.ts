@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { WorkItem } from "../../../lib/model/work-item.ts";
 import { catalogue, type MetricDefinition } from "../../../lib/observe/catalogue.ts";
 import { aliases } from "../../../lib/observe/metric-aliases.ts";
 import { createMetrics, seriesBudget } from "../../../lib/observe/metrics.ts";
@@ -8,7 +9,6 @@ import { metricsPage } from "../../../lib/observe/metrics-page.ts";
 import { readProcessGauges } from "../../../lib/observe/record-process.ts";
 import { queueEventRecorder, readQueueGauges } from "../../../lib/observe/record-queue.ts";
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
-import type { WorkItem } from "../../../lib/queue/work-queue.ts";
 import { parseExposition } from "./exposition.ts";
 
 const definitions: readonly (readonly [string, MetricDefinition])[] = Object.entries(catalogue);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import type { WorkItem } from "../../../lib/model/work-item.ts";
 import { spreadFanOut, spreadOut } from "../../../lib/queue/fan-out.ts";
 import type { Later, SqsQueue } from "../../../lib/queue/sqs.ts";
-import type { WorkItem } from "../../../lib/queue/work-queue.ts";
 
 const rate = { perSecond: 10, burst: 3 };
 const item = (cluster: string, name: string, reason: WorkItem["reason"] = "fan-out"): WorkItem => ({

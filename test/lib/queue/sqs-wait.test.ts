@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { type Reason, reasons } from "../../../lib/model/work-item.ts";
 import { longestDelaySeconds, planWait, type Wait } from "../../../lib/queue/sqs-wait.ts";
-import { type Reason, reasons } from "../../../lib/queue/work-queue.ts";
 
 const atMs = Date.parse("2026-01-01T00:00:00Z");
 

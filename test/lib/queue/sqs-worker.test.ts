@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { BatchRunner } from "../../../lib/queue/batch-runner.ts";
+import type { BatchRunner } from "../../../lib/queue/batch.ts";
 import type { Outage } from "../../../lib/queue/outages.ts";
 import { createSqsQueue } from "../../../lib/queue/sqs.ts";
 import type { QueueUrls, SqsClient } from "../../../lib/queue/sqs-client.ts";

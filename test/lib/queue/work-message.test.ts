@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { reconciledKinds } from "../../../lib/model/key.ts";
+import { reasons } from "../../../lib/model/work-item.ts";
 import {
   collapseMessages,
   countFailure,
@@ -13,7 +14,6 @@ import {
   parseBody,
   type WorkMessage,
 } from "../../../lib/queue/work-message.ts";
-import { reasons } from "../../../lib/queue/work-queue.ts";
 
 const east: WorkMessage = {
   key: { cluster: "1k2x", kind: "ClusterRegistration", name: "east" },

@@ -1,6 +1,6 @@
 import { setImmediate as afterPending } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
-import type { WorkItem } from "../../../lib/queue/work-queue.ts";
+import type { WorkItem } from "../../../lib/model/work-item.ts";
 import { createOutbox, type OutboxOptions } from "../../../lib/relay/outbox.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 

@@ -7,7 +7,7 @@ import type { Hub } from "../../../lib/model/hub.ts";
 import { formatKey, type ObjectKey, type WorkKey, type WorkloadKey, workloadKey } from "../../../lib/model/key.ts";
 import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import type { Next } from "../../../lib/model/next.ts";
-import type { Reason } from "../../../lib/queue/work-queue.ts";
+import type { Reason } from "../../../lib/model/work-item.ts";
 import { type CopyAddress, copyOf } from "../../../lib/sync/fleet.ts";
 import { defaultSyncSettings } from "../../../lib/sync/settings.ts";
 import { workloadKindsWith } from "../../../lib/sync/workload-kinds.ts";

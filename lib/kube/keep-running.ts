@@ -1,5 +1,5 @@
-import { delay } from "../kube/deadline.ts";
 import type { Clock } from "../model/clock.ts";
+import { delay } from "./deadline.ts";
 
 export type KeepRunningOptions = Readonly<{
   clock: Clock;

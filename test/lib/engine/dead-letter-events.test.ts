@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createSetAsideTeller, eventOfEnd } from "../../../lib/controller/tell-set-aside.ts";
+import { createSetAsideTeller, eventOfEnd } from "../../../lib/engine/dead-letter-events.ts";
 import type { EventSubject } from "../../../lib/kcp/hub-events.ts";
 import type { ObjectEvent } from "../../../lib/model/event.ts";
 import type { Hub } from "../../../lib/model/hub.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { KubeClient, ListOptions } from "../../../lib/kube/client.ts";
+import { listByPages } from "../../../lib/kube/paged-list.ts";
 import type { KubeList, KubeObject } from "../../../lib/model/kube-object.ts";
-import { listByPages } from "../../../lib/relay/page-by-page.ts";
 
 const type = { group: "", version: "v1", plural: "configmaps" };
 const object = (name: string): KubeObject => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });

@@ -8,11 +8,11 @@ import type { ObjectEvent } from "../model/event.ts";
 import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey, type WorkKey } from "../model/key.ts";
-import type { WorkQueue } from "../queue/work-queue.ts";
-import type { ReadBindings } from "./connected-apis.ts";
-import type { Look } from "./look.ts";
-import { type HealthPath, type ProbeResult, probe } from "./probe.ts";
-import type { Change, Memory, RegistrationWorld } from "./reconcile.ts";
+import type { WorkQueue } from "../model/work-item.ts";
+import type { ReadBindings } from "../registration/connected-apis.ts";
+import type { Look } from "../registration/look.ts";
+import { type HealthPath, type ProbeResult, probe } from "../registration/probe.ts";
+import type { Change, Memory, RegistrationWorld } from "../registration/reconcile.ts";
 
 export type RegistrationWorldOptions = Readonly<{
   hub: Hub;

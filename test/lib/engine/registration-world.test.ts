@@ -4,18 +4,18 @@ import { type Connections, createConnections } from "../../../lib/clusters/conne
 import type { CredentialSource } from "../../../lib/clusters/credentials.ts";
 import { asOutcome } from "../../../lib/clusters/credentials.ts";
 import { type EmbeddedCluster, startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
+import { createRegistrationWorld } from "../../../lib/engine/registration-world.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import type { ObjectKey, WorkKey } from "../../../lib/model/key.ts";
 import type { KubeObject } from "../../../lib/model/kube-object.ts";
-import type { WorkItem } from "../../../lib/queue/work-queue.ts";
+import type { WorkItem } from "../../../lib/model/work-item.ts";
 import { decide } from "../../../lib/registration/decide.ts";
 import type { Look } from "../../../lib/registration/look.ts";
 import type { Change } from "../../../lib/registration/reconcile.ts";
 import { defaultRegistrationSettings } from "../../../lib/registration/settings.ts";
-import { createRegistrationWorld } from "../../../lib/registration/world.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 import { faultsOf } from "../api/validate.ts";
-import { aRegistration } from "./registrations.ts";
+import { aRegistration } from "../registration/registrations.ts";
 
 const key: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
 const born: WorkKey = { cluster: "abc", kind: "Workload", name: "deployments.v1.apps/shop/web" };

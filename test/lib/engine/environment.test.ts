@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type EnvironmentName, readEnvironment } from "../../../lib/lambda/environment.ts";
+import { type EnvironmentName, readEnvironment } from "../../../lib/engine/environment.ts";
 
 const all = {
   TMC_STAGE: "prod",

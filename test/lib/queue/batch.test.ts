@@ -1,13 +1,13 @@
 import { setImmediate as afterPending } from "node:timers/promises";
 import type { SQSEvent } from "aws-lambda";
 import { describe, expect, test } from "vitest";
-import { type BatchRecord, type BatchRunnerOptions, createBatchRunner, recordsOf } from "../../../lib/lambda/batch.ts";
 import { ControllerError } from "../../../lib/model/fault.ts";
 import { checkAgain, settled } from "../../../lib/model/next.ts";
+import type { Work, WorkItem } from "../../../lib/model/work-item.ts";
+import { type BatchRecord, type BatchRunnerOptions, createBatchRunner, recordsOf } from "../../../lib/queue/batch.ts";
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
-import type { Work, WorkItem } from "../../../lib/queue/work-queue.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
-import { aRecord, aSendingQueue, type Sent } from "./batch-records.ts";
+import { aRecord, aSendingQueue, type Sent } from "../lambda/batch-records.ts";
 
 const never: Work = () => new Promise<never>(() => {});
 const failing =

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { tenantConcurrencyOf } from "../../../lib/controller/settings.ts";
+import { tenantConcurrencyOf } from "../../../lib/engine/settings.ts";
 
 const cases: Record<string, { said?: number; workers?: number; isShared: boolean; share: number | undefined }> = {
   "half of the usual workers": { isShared: true, share: 3 },

@@ -1,5 +1,5 @@
-import type { WorkKey } from "../model/key.ts";
-import type { Next } from "../model/next.ts";
+import type { WorkKey } from "./key.ts";
+import type { Next } from "./next.ts";
 
 /** Why a key is sent; for logs and metrics, and for the cloud queue's deduplication. Never an action. */
 export const reasons = ["changed", "fan-out", "resync", "check-again", "retry", "on-demand", "heartbeat"] as const;

@@ -1,11 +1,11 @@
 import { setImmediate as afterPending } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createBatchRunner } from "../../../lib/lambda/batch.ts";
 import { ControllerError } from "../../../lib/model/fault.ts";
 import { checkAgain, type Next, settled } from "../../../lib/model/next.ts";
+import { createBatchRunner } from "../../../lib/queue/batch.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
-import { aRecord, aSendingQueue, type Sent } from "./batch-records.ts";
+import { aRecord, aSendingQueue, type Sent } from "../lambda/batch-records.ts";
 
 /** How the work on a key goes, and what has to be sent for it. */
 const behaviours = ["settled", "check-again", "conflict", "throttled", "forbidden", "bug", "last-bug", "hang"] as const;

@@ -2,16 +2,35 @@ import type { SQSEvent } from "aws-lambda";
 import type { Clock } from "../model/clock.ts";
 import { formatKey } from "../model/key.ts";
 import type { Next } from "../model/next.ts";
-import { afterFailure, readableCause, sortOfFailure } from "../queue/after-failure.ts";
-import { forEachAtOnce } from "../queue/at-once.ts";
-import type { BatchRecord, BatchRunner } from "../queue/batch-runner.ts";
-import type { QueueEvent } from "../queue/queue-event.ts";
-import type { SqsQueue } from "../queue/sqs.ts";
-import { refuseStrangeTime } from "../queue/strange-time.ts";
-import { collapseMessages, countFailure, parseBody, type WorkMessage } from "../queue/work-message.ts";
-import type { Work, WorkItem } from "../queue/work-queue.ts";
+import type { Work, WorkItem } from "../model/work-item.ts";
+import { afterFailure, readableCause, sortOfFailure } from "./after-failure.ts";
+import { forEachAtOnce } from "./at-once.ts";
+import type { QueueEvent } from "./queue-event.ts";
+import type { SqsQueue } from "./sqs.ts";
+import { refuseStrangeTime } from "./strange-time.ts";
+import { collapseMessages, countFailure, parseBody, type WorkMessage } from "./work-message.ts";
 
-export type { BatchRecord, BatchRunner } from "../queue/batch-runner.ts";
+/** A message as a batch has it, whoever fetched it. */
+export type BatchRecord = Readonly<{
+  messageId: string;
+  body: string;
+  groupId: string;
+  sentMs: number;
+  /** How often it has been handed out, this time included. */
+  receives: number;
+}>;
+
+/**
+ * Works on a batch and answers which messages are to be handed out again; all others are done with.
+ *
+ * When `signal` aborts it answers at once: whatever has not ended by then has failed. When `drain` aborts nothing more is begun,
+ * and what is under way may end.
+ */
+export type BatchRunner = (
+  records: readonly BatchRecord[],
+  signal: AbortSignal,
+  drain?: AbortSignal,
+) => Promise<Readonly<{ failed: readonly string[] }>>;
 
 export type BatchRunnerOptions = Readonly<{
   work: Work;

@@ -9,19 +9,19 @@ import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, ReconciledKind, WorkloadKey } from "../model/key.ts";
 import { settled, soonest } from "../model/next.ts";
+import type { Work, WorkQueue } from "../model/work-item.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { mayConcern } from "../placement/concern.ts";
 import { factsFingerprint } from "../placement/facts.ts";
 import { type PlacementWorld, placementReconciler } from "../placement/reconcile.ts";
 import { createPlacementWorld, factsOf } from "../placement/world.ts";
-import type { Work, WorkQueue } from "../queue/work-queue.ts";
 import type { ReadBindings } from "../registration/connected-apis.ts";
 import { registrationReconciler } from "../registration/reconcile.ts";
-import { createRegistrationWorld } from "../registration/world.ts";
 import { createWorkloadFanOut } from "../sync/fan-out.ts";
 import type { WorkloadHub } from "../sync/hub.ts";
 import type { AttendRegistration } from "../upsync/attend.ts";
 import { createConcernedByHome } from "../upsync/concerned.ts";
+import { createRegistrationWorld } from "./registration-world.ts";
 import type { ControllerSettings } from "./settings.ts";
 
 export type ReconcilersOptions = Readonly<{

@@ -9,48 +9,10 @@ import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { recordReadiness } from "../observe/record-readiness.ts";
-import type { QueueEvent } from "../queue/queue-event.ts";
-import type { RelayListener, RelayTrouble, Watched } from "../relay/listener.ts";
-import type { Relay } from "../relay/relay.ts";
+import type { RelayListener, RelayTrouble, Watched } from "./listener.ts";
+import type { Relay } from "./relay.ts";
 
 export type Observers = Readonly<{ log: Log; metrics: Metrics; health: Health }>;
-
-/** Logs a line for each reconcile that ended; where objects are at hand, with what they say of it. */
-export function logReconciles(log: Log, cache?: Pick<ObjectCache, "get">): (event: QueueEvent) => void {
-  return (event) => {
-    if (event.kind !== "ended") return;
-    const { item, outcome, durationSeconds } = event;
-    const { cluster, kind, name } = item.key;
-    const fields = {
-      cluster,
-      kind,
-      name,
-      reason: item.reason,
-      outcome,
-      strategy: item.key.kind === "Workload" ? undefined : strategyOf(cache, item.key),
-      durationMs: Math.round(durationSeconds * 1000),
-    };
-    switch (event.outcome) {
-      case "retry":
-        // A conflict is nobody's news.
-        if (event.sort === "conflict") log.debug("reconcile failed", { ...fields, error: event.error });
-        else log.warn("reconcile failed", { ...fields, retryInSeconds: event.afterSeconds, error: event.error });
-        return;
-      case "drop":
-        // It has gone while it was worked on; that is no failure.
-        if (faultOf(event.error) === "not-found") log.debug("reconcile failed", { ...fields, error: event.error });
-        else log.error("reconcile failed", { ...fields, error: event.error });
-        return;
-      case "set-aside":
-        log.error("reconcile failed", { ...fields, error: event.error });
-        return;
-      default:
-        // The rounds that come by themselves and find nothing to do would be most of every log.
-        if (item.reason === "resync" || item.reason === "heartbeat") log.debug("reconciled", fields);
-        else log.info("reconciled", fields);
-    }
-  };
-}
 
 /** Puts what the relay sees into the cache, the log, the metrics and the health of the process. */
 export function observeRelay(
@@ -169,12 +131,6 @@ function explained({ what, error }: RelayTrouble, workspace: string): unknown {
   const remedy = workspace === "" ? "install its CRDs there" : "bind the APIExport that offers it in that workspace";
   const where = workspace === "" ? "the cluster" : workspace;
   return new ControllerError("not-found", `${where} does not serve ${group} ${what}: ${remedy}`, { cause: error });
-}
-
-function strategyOf(cache: Pick<ObjectCache, "get"> | undefined, key: ObjectKey): unknown {
-  if (key.kind !== "WorkloadPlacement") return undefined;
-  const spec = cache?.get(key)?.spec;
-  return typeof spec === "object" && spec !== null && "strategy" in spec ? spec.strategy : undefined;
 }
 
 function setReadiness(metrics: Metrics, cache: ObjectCache, kind: ReconciledKind): void {

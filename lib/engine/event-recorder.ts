@@ -1,7 +1,7 @@
 import { createHubEvents, type HubEvents, type HubEventsOptions } from "../kcp/hub-events.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { createSetAsideTeller, type SetAsideTeller, type TellSetAsideOptions } from "./tell-set-aside.ts";
+import { createSetAsideTeller, type SetAsideTeller, type TellSetAsideOptions } from "./dead-letter-events.ts";
 
 /** Tells people what TMC finds out about clusters, and what it could not do, by Events beside the objects. */
 export type News = Pick<HubEvents, "tell" | "whenTold"> & Pick<SetAsideTeller, "take">;

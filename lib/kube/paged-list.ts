@@ -1,6 +1,6 @@
-import type { Collection, KubeClient, ListOptions } from "../kube/client.ts";
-import { faultOf } from "../kube/errors.ts";
 import type { KubeList, KubeObject } from "../model/kube-object.ts";
+import type { Collection, KubeClient, ListOptions } from "./client.ts";
+import { faultOf } from "./errors.ts";
 
 /** What an endless watch needs of a client. */
 export type Watchable = Pick<KubeClient, "listAll" | "watch">;
