@@ -5,8 +5,8 @@ import { reporters } from "./test/reporters.ts";
 /** Everything that needs only Node. What needs real servers runs with vitest.real.config.ts, what needs AWS with vitest.aws.config.ts. */
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: ["test/real/**", "test/**/*.real.test.ts", "test/**/*.aws.test.ts"],
+    include: ["test/**/*.test.ts", "packages/*/test/**/*.test.ts"],
+    exclude: ["test/real/**", "**/*.real.test.ts", "**/*.aws.test.ts"],
     reporters: reporters(),
     // Every test makes what it needs and takes it away; a fresh process for each file would cost a fifth of the time.
     isolate: false,

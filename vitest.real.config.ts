@@ -7,6 +7,7 @@ export default defineConfig({
     include: [
       "test/real/**/*.test.ts",
       "test/lib/**/*.real.test.ts",
+      "packages/*/test/**/*.real.test.ts",
       "test/contract/**/*.real.test.ts",
       "test/e2e/**/*.real.test.ts",
     ],

@@ -1,8 +1,8 @@
 import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { defaultProvider } from "@aws-sdk/credential-provider-node";
+import { systemClock } from "@tmc/kube/clock.ts";
 import { untilInterrupted } from "../lib/cli/interrupt.ts";
-import { systemClock } from "../lib/model/clock.ts";
 import { tmcVersion } from "../lib/model/version.ts";
 import { runRelay } from "../lib/relay/service-process.ts";
 

@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { App } from "aws-cdk-lib";
-import { ControllerError } from "../lib/model/fault.ts";
 import { addStacks } from "./add-stacks.ts";
 import { addChecks } from "./checks.ts";
 import { readSettings } from "./read-settings.ts";

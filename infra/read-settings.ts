@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { ControllerError } from "../lib/model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { type GivenSettings, parseSettings, type Settings } from "./settings.ts";
 
 /** Reads the settings file, over which the context goes; a file that is not there says nothing. */

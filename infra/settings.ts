@@ -1,4 +1,4 @@
-import { ControllerError } from "../lib/model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { similarWord } from "../lib/model/similar.ts";
 import { type SettingField, settingFields } from "./setting-fields.ts";
 

@@ -10,7 +10,7 @@ import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { clusterTypes, commonTypes, subresourceKinds } from "../lib/embedded/builtin/served-types.ts";
+import { clusterTypes, commonTypes, subresourceKinds } from "@tmc/embedded/builtin/served-types.ts";
 
 type JsonObject = { [key: string]: unknown };
 
@@ -281,7 +281,7 @@ function shortName(name: string): string {
 }
 
 function writeGenerated(name: string, content: JsonObject): void {
-  const file = new URL(`../lib/embedded/builtin/${name}.generated.json`, import.meta.url);
+  const file = new URL(`../packages/embedded/src/builtin/${name}.generated.json`, import.meta.url);
   const lines = Object.entries(content).map(([key, value]) => `${JSON.stringify(key)}: ${JSON.stringify(value)}`);
   const text = `{\n${lines.join(",\n")}\n}\n`;
   writeFileSync(file, text);

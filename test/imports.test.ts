@@ -8,19 +8,26 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const layers = parseLayers(readFileSync(join(root, "docs/design.md"), "utf8"));
 
 /** `import … from "./a.ts"`, `export … from "./a.ts"`, `import "./a.ts"` and `import("./a.ts")`. */
-const statement = /(?:^(?:import|export)\b(?<type> type\b)?[^;"]*?(?:\bfrom\s*)?|\bimport\()"(?<specifier>\.[^"]+)"/gm;
+const statement =
+  /(?:^(?:import|export)\b(?<type> type\b)?[^;"]*?(?:\bfrom\s*)?|\bimport\()"(?<specifier>(?:\.|@tmc\/)[^"]+)"/gm;
 
 /** Every import of one product file by another, as paths from the root of the project. */
 function productImports(): readonly SourceImport[] {
-  const files = globSync(["bin/**/*.ts", "functions/**/*.ts", "infra/**/*.ts", "lib/**/*.ts"], { cwd: root });
+  const files = globSync("{bin,functions,infra,lib,packages/*/src}/**/*.ts", { cwd: root });
   return files.flatMap((file) => {
     const text = readFileSync(join(root, file), "utf8");
     return [...text.matchAll(statement)].map(({ groups }) => ({
       from: file,
-      to: relative(root, join(root, dirname(file), groups?.specifier ?? "")),
+      to: pathOf(groups?.specifier ?? "", file),
       isType: groups?.type !== undefined,
     }));
   });
+}
+
+function pathOf(specifier: string, importer: string): string {
+  const packageFile = /^@tmc\/(?<name>\w+)\/(?<file>.+)$/.exec(specifier)?.groups;
+  if (packageFile !== undefined) return `packages/${packageFile.name}/src/${packageFile.file}`;
+  return relative(root, join(root, dirname(importer), specifier));
 }
 
 describe("the import rule of docs/design.md", () => {

@@ -1,4 +1,4 @@
-import { ControllerError } from "../../lib/model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 
 /**
  * Refuses a reserve below what the queue may ask for: what is throttled counts as received, and after a few times it would

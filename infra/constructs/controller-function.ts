@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { Duration, RemovalPolicy } from "aws-cdk-lib";
 import type { ISecurityGroup, IVpc, SubnetSelection } from "aws-cdk-lib/aws-ec2";
 import { ManagedPolicy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -14,7 +15,6 @@ import {
 } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, type RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
-import { ControllerError } from "../../lib/model/fault.ts";
 import { acknowledge } from "../checks.ts";
 import { type FunctionName, functionNames, logGroupName } from "../names.ts";
 

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { IgnoreMode } from "aws-cdk-lib";
 import { Repository } from "aws-cdk-lib/aws-ecr";
 import { Platform } from "aws-cdk-lib/aws-ecr-assets";
 import { ContainerImage } from "aws-cdk-lib/aws-ecs";
 import type { Construct } from "constructs";
-import { ControllerError } from "../../lib/model/fault.ts";
 
 /** The relay's image from a registry; one in ECR is known as such, so that the tasks get the right to pull it. */
 export function relayImageOf(scope: Construct, image: string): ContainerImage {

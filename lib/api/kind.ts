@@ -1,4 +1,4 @@
-import type { ObjectMeta } from "../model/kube-object.ts";
+import type { ObjectMeta } from "@tmc/kube/kube-object.ts";
 import type { Field, OpenApiSchema } from "./schema.ts";
 
 /** A column that `kubectl get` prints. */

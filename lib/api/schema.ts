@@ -1,4 +1,4 @@
-import type { Json } from "../model/kube-object.ts";
+import type { Json } from "@tmc/kube/kube-object.ts";
 
 /** A structural OpenAPI v3 schema, as far as our kinds and the workload types use it. */
 export type OpenApiSchema = Readonly<{

@@ -1,3 +1,4 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { exportWorkspace } from "../api/group.ts";
 import { type BootstrapPlan, performBootstrap, planBootstrap } from "../kcp/bootstrap.ts";
@@ -5,7 +6,6 @@ import type { CustomType } from "../kcp/custom-type.ts";
 import { readExportFacts } from "../kcp/export-check.ts";
 import { type ExportVerdict, judgeExport } from "../kcp/judge-export.ts";
 import { durationForm, parseDurationSeconds } from "../model/duration.ts";
-import { ControllerError } from "../model/fault.ts";
 import type { CliIo } from "./cli-io.ts";
 import { readCustomTypes } from "./custom-type-files.ts";
 import { inKcp, type KcpConnection } from "./kcp-connection.ts";

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline/promises";
 import { text } from "node:stream/consumers";
-import { type Clock, systemClock } from "../model/clock.ts";
+import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 import { untilInterrupted } from "./interrupt.ts";
 
 /** A terminal's screen, as much of it as is drawn with. */

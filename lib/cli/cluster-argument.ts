@@ -1,6 +1,6 @@
+import { faultOf } from "@tmc/kube/errors.ts";
 import { Argument } from "commander";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { faultOf } from "../kube/errors.ts";
 import { parseName } from "./names.ts";
 import type { Workspace } from "./workspace.ts";
 

@@ -1,6 +1,6 @@
+import { delay } from "@tmc/kube/deadline.ts";
 import { Command } from "commander";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { delay } from "../kube/deadline.ts";
 import { type CliIo, Ending } from "./cli-io.ts";
 import { clusterArgument, findCluster } from "./cluster-argument.ts";
 import { type Leftover, leftOn } from "./drain-view.ts";

@@ -1,8 +1,8 @@
+import { delay } from "@tmc/kube/deadline.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { Argument, Command } from "commander";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import { delay } from "../kube/deadline.ts";
-import { faultOf } from "../kube/errors.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import { recordName } from "../sync/record.ts";
 import { workloadKindsWith } from "../sync/workload-kinds.ts";
 import { type CliIo, Ending, UsageError } from "./cli-io.ts";

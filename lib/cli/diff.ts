@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ApiError, faultOf } from "@tmc/kube/errors.ts";
+import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { Argument, Command, Option } from "commander";
 import { dump } from "js-yaml";
-import type { KubeClient } from "../kube/client.ts";
-import { ApiError, faultOf } from "../kube/errors.ts";
-import { createHttpsTransport } from "../kube/https-transport.ts";
-import { createKubeClient } from "../kube/rest-client.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { autoscalerType, manifestOver, scales } from "../sync/autoscaled.ts";
 import { fieldManager } from "../sync/fleet.ts";
 import { namespaceOn } from "../sync/namespace-map.ts";

@@ -1,11 +1,11 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ApiError } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import type { Endpoint } from "@tmc/kube/transport.ts";
 import { clientOf } from "../kcp/logical-cluster.ts";
 import type { OpenEndpoint } from "../kcp/tenants.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { ApiError } from "../kube/errors.ts";
-import { createHttpsTransport } from "../kube/https-transport.ts";
-import { createKubeClient } from "../kube/rest-client.ts";
-import type { Endpoint } from "../kube/transport.ts";
-import { ControllerError } from "../model/fault.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
 import { openEndpoint, type WorkspaceOptions, workspacePath } from "./workspace.ts";
 

@@ -1,9 +1,9 @@
+import { type EmbeddedKcp, startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { exportWorkspace } from "../api/group.ts";
-import { type EmbeddedKcp, startEmbeddedKcp } from "../embedded/kcp/embedded-kcp.ts";
-import { type EmbeddedCluster, startEmbeddedCluster } from "../embedded/kubernetes/embedded-cluster.ts";
 import { bindExport, installExport } from "../kcp/install.ts";
-import { createKubeClient } from "../kube/rest-client.ts";
-import type { Clock } from "../model/clock.ts";
 
 export const demoWorkspace = "root:demo";
 export const clusterNames = ["east", "west"] as const;

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
-import type { KubeObject } from "../model/kube-object.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 
 type Shown = Readonly<Pick<KubeObject, "apiVersion" | "kind"> & { metadata: object; [field: string]: unknown }>;
 

@@ -1,6 +1,6 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { Option } from "commander";
 import { dump } from "js-yaml";
-import type { KubeObject } from "../model/kube-object.ts";
 
 export const outputs = ["table", "wide", "json", "yaml"] as const;
 export type Output = (typeof outputs)[number];

@@ -1,10 +1,10 @@
+import { withDefaults } from "@tmc/embedded/machinery/defaults.ts";
+import { prune } from "@tmc/embedded/machinery/prune.ts";
+import { validateObject } from "@tmc/embedded/machinery/validate.ts";
 import { loadAll, YAMLException } from "js-yaml";
 import { group } from "../api/group.ts";
 import { objectSchema } from "../api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../api/workload-placement.ts";
-import { withDefaults } from "../embedded/machinery/defaults.ts";
-import { prune } from "../embedded/machinery/prune.ts";
-import { validateObject } from "../embedded/machinery/validate.ts";
 
 const schema = objectSchema(workloadPlacement);
 

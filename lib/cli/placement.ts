@@ -1,8 +1,8 @@
+import { faultOf } from "@tmc/kube/errors.ts";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { apiVersionOf } from "../api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../api/workload-placement.ts";
 import { waitUntil } from "../kcp/wait.ts";
-import { faultOf } from "../kube/errors.ts";
 import { findCondition } from "../model/condition.ts";
 import type { CliIo } from "./cli-io.ts";
 import { confirmDeletion } from "./confirm-deletion.ts";

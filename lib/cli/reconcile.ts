@@ -1,9 +1,9 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { plainHub, resolveLogicalCluster } from "../kcp/logical-cluster.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { faultOf } from "../kube/errors.ts";
 import type { ReconciledKind } from "../model/key.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import { reconcileRequestedAnnotation } from "../relay/fingerprint.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
 import { parseName } from "./names.ts";

@@ -1,4 +1,6 @@
 import { access, constants } from "node:fs/promises";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { openFileHub } from "../clusters/secret-hub.ts";
 import {
   type ControllerOptions,
@@ -10,8 +12,6 @@ import { keepMemoryLean } from "../controller/lean-memory.ts";
 import type { ControllerConfig } from "../controller/options.ts";
 import type { ControllerSettings } from "../engine/settings.ts";
 import { formatExportAddress } from "../kcp/export-address.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { createUndiciTransport } from "../kube/undici-transport.ts";
 import { tmcVersion } from "../model/version.ts";
 import { createHealth, healthRoutes } from "../observe/health.ts";
 import { type HttpServer, metricsRoutes, startHttp } from "../observe/http.ts";

@@ -1,6 +1,6 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { faultOf } from "../kube/errors.ts";
 import { drainTaint } from "../sync/sync-cluster.ts";
 import { resourceTypes } from "./workspace.ts";
 

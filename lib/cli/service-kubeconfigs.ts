@@ -1,17 +1,17 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
+import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import type { Endpoint } from "@tmc/kube/transport.ts";
 import { accountNamespace, type ServiceRole, serviceAccounts } from "../api/export-access.ts";
 import { parseToken, requestToken } from "../kcp/account-token.ts";
 import { managedTypes } from "../kcp/managed-object.ts";
 import { decideRenewal, type WrittenFacts } from "../kcp/token-renewal.ts";
 import { unlessGone } from "../kcp/unbind.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { parseKubeconfig } from "../kube/kubeconfig.ts";
-import { writeKubeconfig } from "../kube/kubeconfig-file.ts";
-import type { Endpoint } from "../kube/transport.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 
 /** The kubeconfig of a service, and what became of it. */
 export type ServiceKubeconfig = Readonly<{

@@ -1,6 +1,6 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { clusterOf } from "../kcp/logical-cluster.ts";
-import { ControllerError } from "../model/fault.ts";
 import { decideIntent } from "../sync/intent.ts";
 import type { Locator } from "../sync/namespace-map.ts";
 import { referencesOf } from "../sync/references.ts";

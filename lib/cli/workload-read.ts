@@ -1,9 +1,9 @@
+import { ApiError } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { namespaceLane } from "../kcp/workload-lanes.ts";
-import { ApiError } from "../kube/errors.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { similarWord } from "../model/similar.ts";
 import { referenceId } from "../sync/intent.ts";
 import { recordName } from "../sync/record.ts";

@@ -1,6 +1,6 @@
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
+import { subdomainProblems } from "@tmc/kube/selector.ts";
 import { workloadTypes } from "../api/workload-types.ts";
-import type { ResourceType } from "../model/kube-object.ts";
-import { subdomainProblems } from "../model/selector.ts";
 import { similarWord } from "../model/similar.ts";
 import { workloadKindsWith } from "../sync/workload-kinds.ts";
 import { UsageError } from "./cli-io.ts";

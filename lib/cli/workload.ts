@@ -1,6 +1,6 @@
+import { delay } from "@tmc/kube/deadline.ts";
 import { Argument, Command } from "commander";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import { delay } from "../kube/deadline.ts";
 import { type CliIo, Ending, UsageError } from "./cli-io.ts";
 import { type NamespaceOptions, namespaceOf, withNamespaceOption } from "./namespace-option.ts";
 import { formatDocument, formatObjects, type Output, outputOption } from "./output.ts";

@@ -1,3 +1,12 @@
+import { loadCliKubeconfig } from "@tmc/kube/cli-kubeconfig.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ApiError } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
+import type { ResolvedContext } from "@tmc/kube/kubeconfig.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import type { Endpoint } from "@tmc/kube/transport.ts";
 import { type Command, Option } from "commander";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
@@ -5,15 +14,6 @@ import type { WorkloadSync } from "../api/workload-sync.ts";
 import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
 import { reconciledTypes } from "../kcp/reconciled-types.ts";
 import { recordLane } from "../kcp/workload-lanes.ts";
-import { loadCliKubeconfig } from "../kube/cli-kubeconfig.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { ApiError } from "../kube/errors.ts";
-import { createHttpsTransport } from "../kube/https-transport.ts";
-import type { ResolvedContext } from "../kube/kubeconfig.ts";
-import { createKubeClient } from "../kube/rest-client.ts";
-import type { Endpoint } from "../kube/transport.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { ResourceType } from "../model/kube-object.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
 
 /** Where a command works, in the options that kubectl has for it. */

@@ -1,4 +1,4 @@
-import { ControllerError } from "../model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import type { CallAws } from "./aws-call.ts";
 import { type AwsCredentials, type AwsIdentity, awsDomain, awsPartition } from "./aws-sign.ts";
 

@@ -1,5 +1,5 @@
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { formatKey, type ObjectKey } from "../model/key.ts";
-import type { ResourceType } from "../model/kube-object.ts";
 import { typeId } from "../sync/workload-kinds.ts";
 import type { CopyWatches } from "./copy-watch.ts";
 

@@ -1,7 +1,7 @@
-import { createHttpsTransport } from "../kube/https-transport.ts";
-import type { Transport } from "../kube/transport.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
+import type { Transport } from "@tmc/kube/transport.ts";
 import { errorOfAws, faultOfAws } from "./aws-fault.ts";
 import { type AwsIdentity, type AwsRequest, signRequest } from "./aws-sign.ts";
 

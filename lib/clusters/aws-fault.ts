@@ -1,5 +1,5 @@
-import { faultOf } from "../kube/errors.ts";
-import { ControllerError, type Fault } from "../model/fault.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError, type Fault } from "@tmc/kube/fault.ts";
 
 /** The names under which AWS's services refuse, where the status of the answer does not say enough. */
 const faultsByName: Readonly<Record<string, Fault>> = {

@@ -1,8 +1,8 @@
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { listByPages } from "@tmc/kube/paged-list.ts";
 import { createBatchLists } from "../kcp/batch-lists.ts";
-import { listByPages } from "../kube/paged-list.ts";
-import type { Clock } from "../model/clock.ts";
 import { formatKey, type ObjectKey, workloadKey } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { CopyAddress } from "../sync/fleet.ts";
 import { typeId } from "../sync/workload-kinds.ts";
 import type { Births } from "../upsync/births.ts";

@@ -1,6 +1,6 @@
-import { faultOf } from "../kube/errors.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { KubeObject } from "../model/kube-object.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { type CopyAddress, copyOf } from "../sync/fleet.ts";
 import { syncedLabel } from "../sync/owner-mark.ts";
 import { isBorn } from "../upsync/born.ts";

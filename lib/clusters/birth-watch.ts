@@ -1,4 +1,4 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 import { formatKey, type ObjectKey, type WorkloadKey, workloadKey } from "../model/key.ts";
 import type { CopyAddress } from "../sync/fleet.ts";
 import { type TypeId, typeId } from "../sync/workload-kinds.ts";

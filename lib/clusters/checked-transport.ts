@@ -1,7 +1,7 @@
 import { isIP, type LookupFunction } from "node:net";
-import { parseServerAddress } from "../kube/server-address.ts";
-import type { Endpoint, Transport } from "../kube/transport.ts";
-import { ControllerError } from "../model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { parseServerAddress } from "@tmc/kube/server-address.ts";
+import type { Endpoint, Transport } from "@tmc/kube/transport.ts";
 import type { OpenTransport } from "./connections.ts";
 import { createCheckedLookup, type EndpointRules, serverRefusal } from "./endpoint-rules.ts";
 

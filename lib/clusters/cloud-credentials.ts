@@ -1,4 +1,4 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 import type { Hub } from "../model/hub.ts";
 import { type CallAws, createCallAws } from "./aws-call.ts";
 import type { AwsCredentials } from "./aws-sign.ts";

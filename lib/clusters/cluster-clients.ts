@@ -1,9 +1,9 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { concealedClient } from "./concealed-client.ts";
 import type { Connections } from "./connections.ts";
 import type { CredentialSource } from "./credentials.ts";

@@ -1,5 +1,5 @@
-import { createBackoff } from "../kube/backoff.ts";
-import type { Clock } from "../model/clock.ts";
+import { createBackoff } from "@tmc/kube/backoff.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 
 /** One that was let through, and says how it went. */
 export interface Passage {

@@ -1,6 +1,6 @@
-import type { KubeClient } from "../kube/client.ts";
-import { ApiError } from "../kube/errors.ts";
-import type { Status } from "../model/kube-object.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ApiError } from "@tmc/kube/errors.ts";
+import type { Status } from "@tmc/kube/kube-object.ts";
 
 type Reads = KubeClient["metadata"];
 

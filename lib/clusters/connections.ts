@@ -1,7 +1,7 @@
-import type { KubeClient } from "../kube/client.ts";
-import { createKubeClient } from "../kube/rest-client.ts";
-import type { Endpoint, Transport } from "../kube/transport.ts";
-import type { Clock } from "../model/clock.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import type { Endpoint, Transport } from "@tmc/kube/transport.ts";
 import { formatKey, type ObjectKey } from "../model/key.ts";
 import type { CredentialsFound } from "./credentials.ts";
 

@@ -1,5 +1,5 @@
+import type { JsonObject, KubeObject } from "@tmc/kube/kube-object.ts";
 import { compareVersions } from "../kcp/object-cache.ts";
-import type { JsonObject, KubeObject } from "../model/kube-object.ts";
 import { copyOf } from "../sync/fleet.ts";
 import type { Copy } from "../sync/terms.ts";
 

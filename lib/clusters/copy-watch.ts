@@ -1,6 +1,6 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { formatKey, type ObjectKey, type WorkloadKey, workloadAddress, workloadKey } from "../model/key.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { CopyAddress } from "../sync/fleet.ts";
 import type { WorkloadType } from "../sync/hub.ts";
 import { syncedLabel, tenantMark } from "../sync/owner-mark.ts";

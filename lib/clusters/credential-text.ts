@@ -1,9 +1,9 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { isRecord } from "@tmc/kube/json-record.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
+import { parseServerAddress } from "@tmc/kube/server-address.ts";
+import type { Endpoint } from "@tmc/kube/transport.ts";
 import { load } from "js-yaml";
-import { isRecord } from "../kube/json-record.ts";
-import { parseKubeconfig } from "../kube/kubeconfig.ts";
-import { parseServerAddress } from "../kube/server-address.ts";
-import type { Endpoint } from "../kube/transport.ts";
-import { ControllerError } from "../model/fault.ts";
 
 /** A kubeconfig with certificates takes some ten kilobytes; parsing what somebody else wrote must stay cheap. */
 export const longestKubeconfig = 256 * 1024;

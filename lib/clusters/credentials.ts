@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import type { Endpoint } from "@tmc/kube/transport.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import type { Endpoint } from "../kube/transport.ts";
 import type { ObjectKey } from "../model/key.ts";
 import { credentialsExpireMs } from "./expiry.ts";
 

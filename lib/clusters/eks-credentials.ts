@@ -1,8 +1,8 @@
-import { faultOf } from "../kube/errors.ts";
-import { isRecord } from "../kube/json-record.ts";
-import type { Endpoint } from "../kube/transport.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { isRecord } from "@tmc/kube/json-record.ts";
+import type { Endpoint } from "@tmc/kube/transport.ts";
 import { formatKey } from "../model/key.ts";
 import { assumeTenantRole, roleArnOf } from "./assumed-role.ts";
 import type { CallAws } from "./aws-call.ts";

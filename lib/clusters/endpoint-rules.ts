@@ -1,6 +1,6 @@
 import { lookup as systemLookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
-import { ControllerError } from "../model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { carriedAddresses, carriers } from "./carried-address.ts";
 
 export type EndpointRules = Readonly<{

@@ -1,9 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { parseKubeconfig } from "../kube/kubeconfig.ts";
-import type { Endpoint } from "../kube/transport.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
+import type { Endpoint } from "@tmc/kube/transport.ts";
 import {
   asOutcome,
   type CredentialSource,

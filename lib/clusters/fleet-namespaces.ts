@@ -1,9 +1,9 @@
-import { unlessAborted } from "../kube/deadline.ts";
-import { faultOf } from "../kube/errors.ts";
+import { unlessAborted } from "@tmc/kube/deadline.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { allDone } from "../model/all-done.ts";
-import { ControllerError } from "../model/fault.ts";
 import type { ObjectKey } from "../model/key.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import { fieldManager } from "../sync/fleet.ts";
 import type { WorkloadType } from "../sync/hub.ts";
 import {

@@ -1,5 +1,5 @@
-import { ApiError, type ApiErrorDetails } from "../kube/errors.ts";
-import type { Fault } from "../model/fault.ts";
+import { ApiError, type ApiErrorDetails } from "@tmc/kube/errors.ts";
+import type { Fault } from "@tmc/kube/fault.ts";
 
 /** Tells whether a 404 is about the object of this name, and not about its type or the path. */
 export function isNamedNotFound(error: unknown, name: string): boolean {

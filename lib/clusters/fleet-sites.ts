@@ -1,7 +1,7 @@
-import type { KubeClient } from "../kube/client.ts";
-import { ApiError, faultOf } from "../kube/errors.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { ApiError, faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import type { ObjectKey } from "../model/key.ts";
 import type { TypeState } from "../sync/fleet.ts";
 import { type CallRate, createTurns } from "./call-rate.ts";

@@ -1,7 +1,7 @@
-import { unlessAborted } from "../kube/deadline.ts";
-import { faultOf } from "../kube/errors.ts";
-import type { Clock } from "../model/clock.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { unlessAborted } from "@tmc/kube/deadline.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { fieldManager, type TypeState } from "../sync/fleet.ts";
 import { decideDefinition, definitionManifest, type TypeDefinition } from "../sync/type-definition.ts";
 import { typeId } from "../sync/workload-kinds.ts";

@@ -1,9 +1,9 @@
-import { faultOf } from "../kube/errors.ts";
-import { formatTarget } from "../kube/paths.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { formatTarget } from "@tmc/kube/paths.ts";
 import type { ObjectKey } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { type CopyAddress, copyOf, type Fleet, fieldManager } from "../sync/fleet.ts";
 import type { WorkloadType } from "../sync/hub.ts";
 import { namespaceOn } from "../sync/namespace-map.ts";

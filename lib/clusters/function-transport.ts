@@ -1,5 +1,5 @@
 import type { LookupFunction } from "node:net";
-import { createHttpsTransport } from "../kube/https-transport.ts";
+import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
 import { checkedTransports } from "./checked-transport.ts";
 import type { OpenTransport } from "./connections.ts";
 import type { EndpointRules } from "./endpoint-rules.ts";

@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ObjectKey } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { namespaceOn } from "../sync/namespace-map.ts";
 import { belongsTo, type Origin, originOf } from "../sync/owner-mark.ts";
 

@@ -1,4 +1,4 @@
-import type { KubeClient } from "../kube/client.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Turn } from "./call-rate.ts";
 
 /** The calls that are made on clusters. */

@@ -1,5 +1,5 @@
 import type { LookupFunction } from "node:net";
-import { createUndiciTransport } from "../kube/undici-transport.ts";
+import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { checkedTransports } from "./checked-transport.ts";
 import type { OpenTransport } from "./connections.ts";
 import type { EndpointRules } from "./endpoint-rules.ts";

@@ -1,5 +1,5 @@
-import { unlessAborted } from "../kube/deadline.ts";
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { unlessAborted } from "@tmc/kube/deadline.ts";
 
 /** What was read, and for how long it may be used before it is read again. */
 export type Read<T> = Readonly<{ value: T; rememberMs: number }>;

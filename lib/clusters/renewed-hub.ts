@@ -1,8 +1,8 @@
-import type { KubeClient } from "../kube/client.ts";
-import { createKubeClient } from "../kube/rest-client.ts";
-import type { Endpoint, Transport, TransportRequest, TransportResponse } from "../kube/transport.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import type { Endpoint, Transport, TransportRequest, TransportResponse } from "@tmc/kube/transport.ts";
 import { fingerprintOf } from "./credentials.ts";
 import { createRemembered, type Read } from "./remembered.ts";
 

@@ -1,11 +1,11 @@
+import type { Clock } from "@tmc/kube/clock.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
+import type { Endpoint } from "@tmc/kube/transport.ts";
 import { permissionClaims } from "../api/api-export.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { ClaimNotAccepted } from "../kcp/export-refusals.ts";
-import { faultOf } from "../kube/errors.ts";
-import { parseKubeconfig } from "../kube/kubeconfig.ts";
-import type { Endpoint } from "../kube/transport.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey } from "../model/key.ts";
 import { longestKubeconfig, pemOf } from "./credential-text.ts";

@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
+import type { Endpoint, Transport } from "@tmc/kube/transport.ts";
 import { endpointAt } from "../kcp/export-endpoints.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { parseKubeconfig } from "../kube/kubeconfig.ts";
-import type { Endpoint, Transport } from "../kube/transport.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
 import { parseCredentialText } from "./credential-text.ts";
 import { openRenewedHub, type RenewedHubOptions } from "./renewed-hub.ts";
 import { readSecretText, type SecretsManager } from "./secrets-manager.ts";

@@ -1,7 +1,7 @@
-import { faultOf } from "../kube/errors.ts";
-import type { Endpoint } from "../kube/transport.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { Endpoint } from "@tmc/kube/transport.ts";
 import { formatKey, type ObjectKey } from "../model/key.ts";
 import { parseCredentialText } from "./credential-text.ts";
 import { asOutcome, type CredentialSource, type NotConfigured, notConfigured } from "./credentials.ts";

@@ -1,6 +1,6 @@
 import { GetSecretValueCommand, type SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
-import { createDeadline } from "../kube/deadline.ts";
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { createDeadline } from "@tmc/kube/deadline.ts";
 import { errorOfAws } from "./aws-fault.ts";
 
 /** The part of the client that is used; a test gives a small object. */

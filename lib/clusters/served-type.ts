@@ -1,8 +1,8 @@
-import type { KubeClient } from "../kube/client.ts";
-import { isRecord } from "../kube/json-record.ts";
-import { formatType } from "../kube/paths.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { ResourceType } from "../model/kube-object.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { isRecord } from "@tmc/kube/json-record.ts";
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
+import { formatType } from "@tmc/kube/paths.ts";
 
 type Asked = Pick<KubeClient, "raw" | "server">;
 

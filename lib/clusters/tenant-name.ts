@@ -1,4 +1,4 @@
-import { ControllerError } from "../model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 
 /** A plain Kubernetes hub has no logical clusters; no logical cluster can be called this. */
 const plainHubName = "_";

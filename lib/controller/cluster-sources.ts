@@ -1,3 +1,6 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import type { CredentialSource } from "../clusters/credentials.ts";
 import type { SourceConfig } from "../clusters/sources/flags.ts";
 import { createRoster } from "../clusters/sources/roster.ts";
@@ -5,9 +8,6 @@ import { hasForeign } from "../clusters/sources/source-kinds.ts";
 import { createSourcedCredentials } from "../clusters/sources/sourced-credentials.ts";
 import type { HubWrite } from "../kcp/hub-requests.ts";
 import type { ObjectCache } from "../kcp/object-cache.ts";
-import type { KubeClient } from "../kube/client.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey } from "../model/key.ts";
 import { checkAgain } from "../model/next.ts";

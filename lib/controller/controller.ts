@@ -1,3 +1,6 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { type Clock, systemClock } from "@tmc/kube/clock.ts";
+import { countedClient } from "@tmc/kube/counted-client.ts";
 import { createConnections, type OpenTransport } from "../clusters/connections.ts";
 import { type CredentialSource, createCredentialSource } from "../clusters/credentials.ts";
 import { createFileCredentials } from "../clusters/file-credentials.ts";
@@ -23,9 +26,6 @@ import { reconciledTypes } from "../kcp/reconciled-types.ts";
 import { createSlimmer } from "../kcp/slim-object.ts";
 import type { WorkloadCache } from "../kcp/workload-cache.ts";
 import type { TellingWorkloadHub } from "../kcp/workload-hub.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { countedClient } from "../kube/counted-client.ts";
-import { type Clock, systemClock } from "../model/clock.ts";
 import type { Hub } from "../model/hub.ts";
 import type { WorkKey } from "../model/key.ts";
 import type { Work, WorkQueue } from "../model/work-item.ts";

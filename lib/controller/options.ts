@@ -1,3 +1,4 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
 import {
   parseSourceFlags,
   type SourceConfig,
@@ -8,7 +9,6 @@ import { hasForeign } from "../clusters/sources/source-kinds.ts";
 import { type ExportAddress, exportAddressForm, parseExportAddress } from "../kcp/export-address.ts";
 import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
 import { durationForm, parseDurationSeconds } from "../model/duration.ts";
-import { ControllerError } from "../model/fault.ts";
 import type { KnownQueues } from "../queue/queue-stats.ts";
 import { defaultTenantEventsPerSecond, mostTenantEventsPerSecond } from "../queue/tenant-rate.ts";
 import type { BrakeSettings } from "../sync/brake.ts";

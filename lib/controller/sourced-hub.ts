@@ -1,3 +1,7 @@
+import type { KubeClient, ObjectAddress } from "@tmc/kube/client.ts";
+import { ApiError, faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { Reading } from "../clusters/sources/cluster.ts";
 import { asForeignObject, isForeign } from "../clusters/sources/foreign-object.ts";
@@ -7,12 +11,8 @@ import { syncTargetPatch } from "../clusters/sources/sync-target-status.ts";
 import { type HubWrite, troubleOfHub } from "../kcp/hub-requests.ts";
 import { clientOf } from "../kcp/logical-cluster.ts";
 import type { ObjectCache } from "../kcp/object-cache.ts";
-import type { KubeClient, ObjectAddress } from "../kube/client.ts";
-import { ApiError, faultOf } from "../kube/errors.ts";
-import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey, type ReconciledKind } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { ClusterTeller } from "../relay/follow-clusters.ts";
 
 /** A hub in which clusters of other kinds stand beside registrations. */

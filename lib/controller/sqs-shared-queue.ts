@@ -1,4 +1,4 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 import { createBatchRunner } from "../queue/batch.ts";
 import { spreadFanOut } from "../queue/fan-out.ts";
 import type { Outage } from "../queue/outages.ts";

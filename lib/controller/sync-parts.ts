@@ -1,3 +1,4 @@
+import type { Clock } from "@tmc/kube/clock.ts";
 import { createAttention } from "../clusters/attention.ts";
 import { createClusterClients } from "../clusters/cluster-clients.ts";
 import type { Connections } from "../clusters/connections.ts";
@@ -6,7 +7,6 @@ import type { CredentialSource } from "../clusters/credentials.ts";
 import { createFleet } from "../clusters/fleet.ts";
 import type { ReconcilersOptions } from "../engine/reconcilers.ts";
 import type { WorkloadCache } from "../kcp/workload-cache.ts";
-import type { Clock } from "../model/clock.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
 import type { WorkQueue } from "../model/work-item.ts";

@@ -1,10 +1,10 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { createCachedWorkloadHub } from "../kcp/cached-workload-hub.ts";
 import { createFreshWorkloadHub, type FreshWorkloadHub } from "../kcp/fresh-workload-hub.ts";
 import { createWorkloadCache, type WorkloadCache } from "../kcp/workload-cache.ts";
 import type { TellingWorkloadHub, WorkloadHubParts } from "../kcp/workload-hub.ts";
-import type { KubeClient } from "../kube/client.ts";
-import type { Clock } from "../model/clock.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { RelayedWorkloads } from "../relay/workload-book.ts";

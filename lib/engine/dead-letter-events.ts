@@ -1,6 +1,6 @@
+import type { Clock } from "@tmc/kube/clock.ts";
+import { createDeadline } from "@tmc/kube/deadline.ts";
 import type { EventSubject, HubEvents } from "../kcp/hub-events.ts";
-import { createDeadline } from "../kube/deadline.ts";
-import type { Clock } from "../model/clock.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type WorkKey } from "../model/key.ts";

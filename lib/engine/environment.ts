@@ -1,8 +1,8 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
 import type { CredentialProvider } from "../clusters/cloud-credentials.ts";
 import { parseRanges } from "../clusters/endpoint-rules.ts";
 import { type ExportAddress, exportAddressForm, parseExportAddress } from "../kcp/export-address.ts";
 import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
-import { ControllerError } from "../model/fault.ts";
 import { parseLogLevel } from "../observe/log.ts";
 import { defaultTenantEventsPerSecond, mostTenantEventsPerSecond } from "../queue/tenant-rate.ts";
 import { defaultBrakeSettings } from "../sync/brake.ts";

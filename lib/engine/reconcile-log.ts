@@ -1,5 +1,5 @@
+import { faultOf } from "@tmc/kube/errors.ts";
 import type { ObjectCache } from "../kcp/object-cache.ts";
-import { faultOf } from "../kube/errors.ts";
 import type { ObjectKey } from "../model/key.ts";
 import type { Log } from "../observe/log.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";

@@ -1,11 +1,11 @@
+import type { Clock } from "@tmc/kube/clock.ts";
+import { createDeadline } from "@tmc/kube/deadline.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import type { Connections } from "../clusters/connections.ts";
 import type { CredentialSource } from "../clusters/credentials.ts";
 import type { HubEvents } from "../kcp/hub-events.ts";
 import type { ObjectCache } from "../kcp/object-cache.ts";
-import { createDeadline } from "../kube/deadline.ts";
-import type { Clock } from "../model/clock.ts";
 import type { ObjectEvent } from "../model/event.ts";
-import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, ReconciledKind, WorkloadKey } from "../model/key.ts";
 import { settled, soonest } from "../model/next.ts";

@@ -1,11 +1,11 @@
+import type { Clock } from "@tmc/kube/clock.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { type ClusterRegistration, clusterRegistration } from "../api/cluster-registration.ts";
 import { apiVersionOf } from "../api/kind.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { Connections } from "../clusters/connections.ts";
 import type { CredentialSource, CredentialsFound } from "../clusters/credentials.ts";
-import type { Clock } from "../model/clock.ts";
 import type { ObjectEvent } from "../model/event.ts";
-import { ControllerError } from "../model/fault.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey, type WorkKey } from "../model/key.ts";
 import type { WorkQueue } from "../model/work-item.ts";

@@ -1,8 +1,8 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { isRecord } from "@tmc/kube/json-record.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { accountNamespace } from "../api/export-access.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { isRecord } from "../kube/json-record.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { managedTypes } from "./managed-object.ts";
 
 /**

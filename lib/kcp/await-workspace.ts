@@ -1,8 +1,8 @@
-import { createBackoff } from "../kube/backoff.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { delay } from "../kube/deadline.ts";
-import { faultOf } from "../kube/errors.ts";
-import type { Clock } from "../model/clock.ts";
+import { createBackoff } from "@tmc/kube/backoff.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { delay } from "@tmc/kube/deadline.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
 import { type LogicalCluster, resolveLogicalCluster } from "./logical-cluster.ts";
 
 export type AwaitWorkspaceOptions = Readonly<{

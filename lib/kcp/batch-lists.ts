@@ -1,5 +1,5 @@
-import { unlessAborted } from "../kube/deadline.ts";
-import type { KubeObject } from "../model/kube-object.ts";
+import { unlessAborted } from "@tmc/kube/deadline.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { isNewer } from "./object-cache.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import { isRecord } from "../kube/json-record.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { KubeObject } from "../model/kube-object.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { isRecord } from "@tmc/kube/json-record.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { idOf, type ManagedObject, managedTypes } from "./managed-object.ts";
 
 /** What is to be done about one object, and why. */

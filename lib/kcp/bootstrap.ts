@@ -1,11 +1,11 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ExportedType } from "../api/api-export.ts";
 import { tenantRole } from "../api/export-access.ts";
 import { exportName } from "../api/group.ts";
 import { managedByTmc } from "../api/managed-by.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { faultOf } from "../kube/errors.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { exportedTypes, type ProviderWish, providerObjects } from "./bootstrap-objects.ts";
 import { planObjects, type Step } from "./bootstrap-plan.ts";
 import { fieldManager, findObjects, performStep, readIfThere } from "./ensure-objects.ts";

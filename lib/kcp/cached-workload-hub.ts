@@ -1,7 +1,7 @@
-import { faultOf } from "../kube/errors.ts";
-import { formatTarget } from "../kube/paths.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { KubeObject } from "../model/kube-object.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { formatTarget } from "@tmc/kube/paths.ts";
 import { typeId } from "../sync/workload-kinds.ts";
 import type { SeenAddress, WorkloadCache } from "./workload-cache.ts";
 import { type TellingWorkloadHub, type WorkloadHubParts, workloadHubOf } from "./workload-hub.ts";

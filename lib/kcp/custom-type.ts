@@ -1,7 +1,7 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { isRecord } from "@tmc/kube/json-record.ts";
 import type { ExportedType } from "../api/api-export.ts";
 import { schemaOf } from "../api/resource-schema.ts";
-import { isRecord } from "../kube/json-record.ts";
-import { ControllerError } from "../model/fault.ts";
 import { statusStrategyAnnotation, statusSumAnnotation } from "../sync/status/strategy.ts";
 
 /** A type that the operator adds to the export: what the export says of it, and the schema that goes with it. */

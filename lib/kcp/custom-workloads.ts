@@ -1,8 +1,8 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { isRecord } from "@tmc/kube/json-record.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { offeredKinds } from "../api/offered-kinds.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { isRecord } from "../kube/json-record.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { WorkloadType } from "../sync/hub.ts";
 import { typeStatusRule } from "../sync/status/strategy.ts";
 import { fingerprintOfDefinition } from "../sync/type-definition.ts";

@@ -1,9 +1,9 @@
-import type { KubeClient } from "../kube/client.ts";
-import { faultOf } from "../kube/errors.ts";
-import { ControllerError } from "../model/fault.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, ReconciledKind } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { createHubRequests, finalizersPatch, type HubWrite, statusPatch } from "./hub-requests.ts";
 import type { ObjectCache } from "./object-cache.ts";
 import type { MergePatch } from "./status-patch.ts";

@@ -1,5 +1,5 @@
-import type { KubeClient } from "../kube/client.ts";
-import type { KubeObject } from "../model/kube-object.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ExportAddress } from "./export-address.ts";
 import { type EndpointSlice, endpointSlices } from "./kcp-types.ts";
 import { clientOf } from "./logical-cluster.ts";

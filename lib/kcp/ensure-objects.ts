@@ -1,6 +1,6 @@
-import type { KubeClient, ObjectAddress } from "../kube/client.ts";
-import { faultOf } from "../kube/errors.ts";
-import type { KubeObject } from "../model/kube-object.ts";
+import type { KubeClient, ObjectAddress } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { type Find, planObjects, type Step } from "./bootstrap-plan.ts";
 import { addressOf, idOf, type ManagedObject } from "./managed-object.ts";
 import { type WaitOptions, waitUntil } from "./wait.ts";

@@ -1,7 +1,7 @@
+import { ApiError, faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { group } from "../api/group.ts";
-import { ApiError, faultOf } from "../kube/errors.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { ResourceType } from "../model/kube-object.ts";
 import type { ExportEndpoint } from "./export-endpoints.ts";
 import { ClaimNotAccepted, TenantNotBound } from "./export-refusals.ts";
 import { type ApiBinding, apiBindings } from "./kcp-types.ts";

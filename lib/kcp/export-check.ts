@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { delay } from "@tmc/kube/deadline.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { exportName } from "../api/group.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { delay } from "../kube/deadline.ts";
-import { faultOf } from "../kube/errors.ts";
-import type { Clock } from "../model/clock.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
 import { exportObjects } from "./bootstrap-objects.ts";

@@ -1,9 +1,9 @@
-import type { KubeClient } from "../kube/client.ts";
-import { unlessAborted } from "../kube/deadline.ts";
-import { parseServerAddress } from "../kube/server-address.ts";
-import type { Endpoint } from "../kube/transport.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { unlessAborted } from "@tmc/kube/deadline.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { parseServerAddress } from "@tmc/kube/server-address.ts";
+import type { Endpoint } from "@tmc/kube/transport.ts";
 import { readEndpointUrls } from "./endpoint-slice.ts";
 import type { ExportAddress } from "./export-address.ts";
 

@@ -1,7 +1,7 @@
-import type { KubeClient } from "../kube/client.ts";
-import { ApiError, faultOf } from "../kube/errors.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { ResourceType } from "../model/kube-object.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ApiError, faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { explainRefusal } from "./explain-refusal.ts";
 import { type ExportAddress, formatExportAddress } from "./export-address.ts";
 import { createExportEndpoints, type ExportEndpoint, type ExportEndpointsOptions } from "./export-endpoints.ts";

@@ -1,4 +1,4 @@
-import { ControllerError } from "../model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 
 /**
  * A logical cluster that has no binding to the export, or none any more. Nothing is known about its objects by that: not

@@ -1,8 +1,8 @@
-import type { KubeClient } from "../kube/client.ts";
-import { pageByPage } from "../kube/paged-list.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { pageByPage } from "@tmc/kube/paged-list.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, ReconciledKind } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { createBatchLists } from "./batch-lists.ts";
 import { createHubRequests, finalizersPatch, type HubWrite, statusPatch, troubleOfHub } from "./hub-requests.ts";
 import { clientOf } from "./logical-cluster.ts";

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import type { KubeClient } from "../kube/client.ts";
-import { faultOf } from "../kube/errors.ts";
-import type { Clock } from "../model/clock.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import type { WorkKey } from "../model/key.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import { clientOf } from "./logical-cluster.ts";
 
 /** What an Event names of the object that it is about. */

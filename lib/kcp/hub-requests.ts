@@ -1,9 +1,9 @@
-import type { KubeClient } from "../kube/client.ts";
-import { ApiError, faultOf } from "../kube/errors.ts";
-import { ControllerError } from "../model/fault.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ApiError, faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey } from "../model/key.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import { TenantNotBound } from "./export-refusals.ts";
 import { clientOf } from "./logical-cluster.ts";
 import { reconciledTypes } from "./reconciled-types.ts";

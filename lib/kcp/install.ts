@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { apiBinding } from "../api/api-export.ts";
 import { bindingName, exportName } from "../api/group.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { faultOf } from "../kube/errors.ts";
-import { ControllerError } from "../model/fault.ts";
 import { awaitIdentity, keptTypes } from "./bootstrap.ts";
 import { exportObjects } from "./bootstrap-objects.ts";
 import { ensureObjects, fieldManager } from "./ensure-objects.ts";

@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { exportName } from "../api/group.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { exportObjects } from "./bootstrap-objects.ts";
 import { differencesOf } from "./bootstrap-plan.ts";
 import { type ApiExport, formatComplaints } from "./kcp-types.ts";

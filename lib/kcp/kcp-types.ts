@@ -1,4 +1,4 @@
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 
 /** kcp's own types, the way URLs name them. */
 export const workspaces: ResourceType = { group: "tenancy.kcp.io", version: "v1alpha1", plural: "workspaces" };

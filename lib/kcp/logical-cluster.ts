@@ -1,7 +1,7 @@
-import type { KubeClient } from "../kube/client.ts";
-import { faultOf } from "../kube/errors.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 
 /** What each logical cluster has one of, by the name "cluster". */
 export const logicalClusters: ResourceType = { group: "core.kcp.io", version: "v1alpha1", plural: "logicalclusters" };

@@ -1,6 +1,6 @@
-import type { ObjectAddress } from "../kube/client.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
+import type { ObjectAddress } from "@tmc/kube/client.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { apiExports, apiResourceSchemas } from "./kcp-types.ts";
 
 const rbac = (plural: string): ResourceType => ({ group: "rbac.authorization.k8s.io", version: "v1", plural });

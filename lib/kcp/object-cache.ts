@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { createSlimmer } from "./slim-object.ts";
 
 /** Told to listeners: an object is another, or it is no longer there. */

@@ -1,5 +1,5 @@
-import type { KubeClient } from "../kube/client.ts";
-import { ApiError, oneLine } from "../kube/errors.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ApiError, oneLine } from "@tmc/kube/errors.ts";
 import type { ReadBindings, SeenBinding } from "../registration/connected-apis.ts";
 import { troubleOfHub } from "./hub-requests.ts";
 import { type ApiBinding, apiBindings, formatComplaints } from "./kcp-types.ts";

@@ -1,7 +1,7 @@
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { clusterRegistration } from "../api/cluster-registration.ts";
 import { workloadPlacement } from "../api/workload-placement.ts";
 import type { ReconciledKind } from "../model/key.ts";
-import type { ResourceType } from "../model/kube-object.ts";
 
 /** The types of the reconciled kinds, the way URLs name them. */
 export const reconciledTypes: Readonly<Record<ReconciledKind, ResourceType>> = {

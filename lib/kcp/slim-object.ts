@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectMeta } from "../model/kube-object.ts";
+import type { KubeObject, ObjectMeta } from "@tmc/kube/kube-object.ts";
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 

@@ -1,6 +1,6 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
 import { exportName } from "../api/group.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { faultOf } from "../kube/errors.ts";
 import { readEndpointUrls } from "./endpoint-slice.ts";
 import { type ApiBinding, apiBindings } from "./kcp-types.ts";
 import { clusterOf, resolveLogicalCluster } from "./logical-cluster.ts";

@@ -1,9 +1,9 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeList, KubeObject } from "@tmc/kube/kube-object.ts";
 import { isManagedByTmc } from "../api/managed-by.ts";
 import { clusterRoles } from "../api/rbac.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { faultOf } from "../kube/errors.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { KubeList, KubeObject } from "../model/kube-object.ts";
 import { boundTypes } from "./install.ts";
 import { type ApiBinding, apiBindings, formatComplaints } from "./kcp-types.ts";
 import { managedTypes } from "./managed-object.ts";

@@ -1,7 +1,7 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { exportName } from "../api/group.ts";
 import { isManagedByTmc, managedByLabel, managedByTmc } from "../api/managed-by.ts";
-import type { KubeClient } from "../kube/client.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import { findWorkspace, splitPath } from "./bootstrap.ts";
 import { type ApiBinding, apiBindings, apiExports, endpointSlices, workspaces } from "./kcp-types.ts";
 import { clientOf } from "./logical-cluster.ts";

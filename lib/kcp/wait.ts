@@ -1,8 +1,8 @@
-import { delay } from "../kube/deadline.ts";
-import { faultOf } from "../kube/errors.ts";
-import type { Clock } from "../model/clock.ts";
-import { systemClock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { systemClock } from "@tmc/kube/clock.ts";
+import { delay } from "@tmc/kube/deadline.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 
 export type WaitOptions = Readonly<{
   /** How long to go on. A first binding of a schema takes kcp 5 to 7 s. @default 60 s */

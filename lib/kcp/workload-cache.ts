@@ -1,6 +1,6 @@
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import type { WorkloadKey } from "../model/key.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { ReferenceAddress, WorkloadType } from "../sync/hub.ts";
 import { typeId } from "../sync/workload-kinds.ts";
 import { type BackwardIndex, createBackwardIndex } from "./backward-index.ts";

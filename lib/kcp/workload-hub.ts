@@ -1,7 +1,7 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import type { KubeClient } from "../kube/client.ts";
-import type { Clock } from "../model/clock.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { WorkloadHub, WorkloadType } from "../sync/hub.ts";
 import { isClaimed } from "../sync/workload-kinds.ts";
 import type { BornHub } from "../upsync/hub.ts";

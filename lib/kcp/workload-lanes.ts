@@ -1,7 +1,7 @@
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { apiVersionOf } from "../api/kind.ts";
 import { type WorkloadSync, workloadSync } from "../api/workload-sync.ts";
 import type { WorkloadAddress } from "../model/key.ts";
-import type { ResourceType } from "../model/kube-object.ts";
 import type { WorkloadType } from "../sync/hub.ts";
 import { isClaimed, type TypeId, typeId } from "../sync/workload-kinds.ts";
 

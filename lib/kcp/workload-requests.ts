@@ -1,12 +1,12 @@
+import type { KubeClient, WriteOptions } from "@tmc/kube/client.ts";
+import { ApiError } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { pageByPage } from "@tmc/kube/paged-list.ts";
+import { formatTarget } from "@tmc/kube/paths.ts";
 import { group } from "../api/group.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import type { KubeClient, WriteOptions } from "../kube/client.ts";
-import { ApiError } from "../kube/errors.ts";
-import { pageByPage } from "../kube/paged-list.ts";
-import { formatTarget } from "../kube/paths.ts";
-import { ControllerError } from "../model/fault.ts";
 import { type WorkloadKey, workloadAddress } from "../model/key.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { RecordAddress, ReferenceAddress } from "../sync/hub.ts";
 import { recordMark, recordMarkAnnotation } from "../sync/record-mark.ts";
 import { referenceTypes, typeId } from "../sync/workload-kinds.ts";

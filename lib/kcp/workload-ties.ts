@@ -1,6 +1,6 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { workloadKey } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { ReferenceAddress, WorkloadType } from "../sync/hub.ts";
 import { type Reference, referencesOf } from "../sync/references.ts";
 import { createBackwardIndex } from "./backward-index.ts";

@@ -1,5 +1,5 @@
-import type { KubeClient } from "../kube/client.ts";
-import { faultOf } from "../kube/errors.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
 import { type Workspace, workspaces } from "./kcp-types.ts";
 import { type WaitOptions, waitUntil } from "./wait.ts";
 

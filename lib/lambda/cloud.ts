@@ -1,3 +1,8 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { countedClient } from "@tmc/kube/counted-client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { Fault } from "@tmc/kube/fault.ts";
+import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
 import type { AwsCredentials } from "../clusters/aws-sign.ts";
 import type { OpenTransport } from "../clusters/connections.ts";
 import { functionTransports } from "../clusters/function-transport.ts";
@@ -5,11 +10,6 @@ import { openSecretHub, type SecretHubOptions } from "../clusters/secret-hub.ts"
 import type { SecretsManager } from "../clusters/secrets-manager.ts";
 import type { Environment } from "../engine/environment.ts";
 import { createExportHub, type ExportHub, findExport } from "../kcp/export-hub.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { countedClient } from "../kube/counted-client.ts";
-import { faultOf } from "../kube/errors.ts";
-import { createHttpsTransport } from "../kube/https-transport.ts";
-import type { Fault } from "../model/fault.ts";
 import { hubRequestRecorder } from "../observe/record-hub-requests.ts";
 import type { SqsClient } from "../queue/sqs-client.ts";
 import type { Tools } from "./function.ts";

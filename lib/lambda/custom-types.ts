@@ -1,6 +1,6 @@
+import { faultOf } from "@tmc/kube/errors.ts";
 import type { Environment } from "../engine/environment.ts";
 import { readCustomWorkloads } from "../kcp/custom-workloads.ts";
-import { faultOf } from "../kube/errors.ts";
 import type { WorkloadType } from "../sync/hub.ts";
 import { workloadKindsWith } from "../sync/workload-kinds.ts";
 import type { OpenedHub } from "./cloud.ts";

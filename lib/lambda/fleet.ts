@@ -1,14 +1,14 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { pageByPage } from "@tmc/kube/paged-list.ts";
 import type { Environment } from "../engine/environment.ts";
 import type { ExportEndpoint } from "../kcp/export-endpoints.ts";
 import type { ExportHub } from "../kcp/export-hub.ts";
 import { clientOf, clusterOf, type LogicalCluster, plainHub, resolveLogicalCluster } from "../kcp/logical-cluster.ts";
 import { reconciledTypes } from "../kcp/reconciled-types.ts";
 import { createSlimmer } from "../kcp/slim-object.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { faultOf } from "../kube/errors.ts";
-import { pageByPage } from "../kube/paged-list.ts";
 import type { ReconciledKind } from "../model/key.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { Log } from "../observe/log.ts";
 import { forEachAtOnce } from "../queue/at-once.ts";
 import type { OpenedHub } from "./cloud.ts";

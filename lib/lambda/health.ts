@@ -1,6 +1,6 @@
 import { GetQueueAttributesCommand } from "@aws-sdk/client-sqs";
-import type { KubeClient } from "../kube/client.ts";
-import { ControllerError } from "../model/fault.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import type { ReconciledKind } from "../model/key.ts";
 import { readinessOf } from "../model/readiness.ts";
 import { readableCause } from "../queue/after-failure.ts";

@@ -1,7 +1,7 @@
-import { isRecord } from "../kube/json-record.ts";
-import { ControllerError } from "../model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { isRecord } from "@tmc/kube/json-record.ts";
+import { subdomainProblems } from "@tmc/kube/selector.ts";
 import type { ObjectKey } from "../model/key.ts";
-import { subdomainProblems } from "../model/selector.ts";
 
 /** Clusters that are to be probed together. */
 export type HeartbeatMessage = Readonly<{

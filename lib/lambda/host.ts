@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../model/clock.ts";
+import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 
 /** What a function has of the machine it runs on; a test gives a small object. */
 export type Host = Readonly<{

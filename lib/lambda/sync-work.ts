@@ -1,12 +1,12 @@
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { createBirthLooks } from "../clusters/birth-look.ts";
 import { createClusterClients } from "../clusters/cluster-clients.ts";
 import type { Connections } from "../clusters/connections.ts";
 import type { CredentialSource } from "../clusters/credentials.ts";
 import { createFleet } from "../clusters/fleet.ts";
-import type { Clock } from "../model/clock.ts";
 import type { Hub } from "../model/hub.ts";
 import type { WorkloadKey } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { Work, WorkQueue } from "../model/work-item.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BrakeSettings } from "../sync/brake.ts";

@@ -1,3 +1,4 @@
+import { createDeadline, unlessAborted } from "@tmc/kube/deadline.ts";
 import { createCloudCredentials } from "../clusters/cloud-credentials.ts";
 import { createConnections } from "../clusters/connections.ts";
 import type { Environment } from "../engine/environment.ts";
@@ -6,7 +7,6 @@ import { createReconcilers, type ReconcilersSettings } from "../engine/reconcile
 import { createFreshHub } from "../kcp/fresh-hub.ts";
 import { createFreshWorkloadHub } from "../kcp/fresh-workload-hub.ts";
 import { createBindingReader, unseenThroughExport } from "../kcp/read-bindings.ts";
-import { createDeadline, unlessAborted } from "../kube/deadline.ts";
 import { type BatchRunner, createBatchRunner } from "../queue/batch.ts";
 import { spreadFanOut } from "../queue/fan-out.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";

@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ObjectKey, ReconciledKind } from "./key.ts";
-import type { KubeObject } from "./kube-object.ts";
 
 /**
  * The objects that tenants keep in the hub, as reconcilers read and write them. Every call names its logical cluster: a

@@ -1,4 +1,4 @@
-import type { ResourceType } from "./kube-object.ts";
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
 
 /** Our kinds that are reconciled. */
 export const reconciledKinds = ["ClusterRegistration", "WorkloadPlacement"] as const;

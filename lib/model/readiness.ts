@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { type Condition, findCondition } from "./condition.ts";
-import type { KubeObject } from "./kube-object.ts";
 
 /** What an object's Ready condition says; unknown where there is none. */
 export type Readiness = "true" | "false" | "unknown";

@@ -1,4 +1,4 @@
-import { ControllerError } from "../model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { isSecretName, redacted, redactText } from "../model/redact.ts";
 
 /** Anything that JSON can carry. */

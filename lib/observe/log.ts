@@ -1,4 +1,4 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 import { redactText } from "../model/redact.ts";
 import { fieldValue, type JsonValue, type LogValueOptions } from "./log-value.ts";
 

@@ -1,4 +1,4 @@
-import type { CountedRequest } from "../kube/counted-client.ts";
+import type { CountedRequest } from "@tmc/kube/counted-client.ts";
 import type { Metrics } from "./metrics.ts";
 
 /** Records requests to the hub. */

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
+import type { ObjectMeta } from "@tmc/kube/kube-object.ts";
+import { isQuantity, parseQuantity, type Quantity, quantityToNumber } from "@tmc/kube/quantity.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { type Condition, findCondition } from "../model/condition.ts";
-import type { ObjectMeta } from "../model/kube-object.ts";
-import { isQuantity, parseQuantity, type Quantity, quantityToNumber } from "../model/quantity.ts";
 import { labelsWithDerivedKeys } from "./location-keys.ts";
 import { parseVersion, type Version } from "./versions.ts";
 

@@ -1,4 +1,4 @@
-import { compareQuantities, formatQuantity } from "../model/quantity.ts";
+import { compareQuantities, formatQuantity } from "@tmc/kube/quantity.ts";
 import { type ClusterFacts, isSound, type Taint } from "./facts.ts";
 import type { DecisionReason, Detail } from "./reasons.ts";
 import { formatTaint, toleratedSeconds } from "./taints.ts";

@@ -1,12 +1,12 @@
-import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { parseQuantity, quantityToNumber } from "../model/quantity.ts";
+import { parseQuantity, quantityToNumber } from "@tmc/kube/quantity.ts";
 import {
   formatLabelSelector,
   type LabelOperator,
   type LabelSelectorObject,
   satisfiesRequirement,
   selectorFromObject,
-} from "../model/selector.ts";
+} from "@tmc/kube/selector.ts";
+import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { clip } from "./clip.ts";
 import { byText, type Room } from "./facts.ts";
 import type { ReadyReason } from "./reasons.ts";

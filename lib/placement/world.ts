@@ -1,8 +1,8 @@
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import type { Clock } from "../model/clock.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { type ClusterFacts, clusterFacts, type Registration } from "./facts.ts";
 import { LoadBook } from "./load-book.ts";
 import type { Followers, PlacementWorld } from "./reconcile.ts";

@@ -1,4 +1,4 @@
-import { faultOf, oneLine } from "../kube/errors.ts";
+import { faultOf, oneLine } from "@tmc/kube/errors.ts";
 import { redactText } from "../model/redact.ts";
 
 /** What becomes of a key whose work was thrown out of: come back, look no more until it changes, or wait for a person. */

@@ -1,5 +1,5 @@
+import type { Clock } from "@tmc/kube/clock.ts";
 import type { SQSEvent } from "aws-lambda";
-import type { Clock } from "../model/clock.ts";
 import { formatKey } from "../model/key.ts";
 import type { Next } from "../model/next.ts";
 import type { Work, WorkItem } from "../model/work-item.ts";

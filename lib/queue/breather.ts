@@ -1,4 +1,4 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 
 /** Runs tasks one after the other, and lets the process breathe in between. */
 export interface Breather {

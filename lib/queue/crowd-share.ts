@@ -1,4 +1,4 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 
 /** How much of the process one tenant takes while others have something to do as well. */
 export interface CrowdShare {

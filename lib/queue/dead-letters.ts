@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../model/clock.ts";
+import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 import { formatKey, type WorkKey } from "../model/key.ts";
 import { createSqsQueue } from "./sqs.ts";
 import type { QueueUrls, SqsClient } from "./sqs-client.ts";

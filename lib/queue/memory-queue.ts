@@ -1,5 +1,5 @@
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { formatKey, type WorkKey } from "../model/key.ts";
 import type { Next } from "../model/next.ts";
 import type { Work, WorkItem, WorkQueue } from "../model/work-item.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 
 /**
  * Creates a source of short texts that do not come twice: time, a count, and a number that tells this process from

@@ -1,4 +1,4 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 
 /** A queue that stopped to answer, or answers again. */
 export type Outage = Readonly<

@@ -1,5 +1,5 @@
 import { GetQueueAttributesCommand } from "@aws-sdk/client-sqs";
-import { isRecord } from "../kube/json-record.ts";
+import { isRecord } from "@tmc/kube/json-record.ts";
 import { errorOfSqs, nameOfQueue, type QueueUrls, type SqsClient } from "./sqs-client.ts";
 
 /** How much is in a queue; SQS counts by sampling, and says of no message how old it is. */

@@ -1,5 +1,5 @@
 import type { SQSClient } from "@aws-sdk/client-sqs";
-import { ControllerError } from "../model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 
 /** The part of an SQS client that is used here. */
 export type SqsClient = Pick<SQSClient, "send">;

@@ -1,5 +1,5 @@
 import { SendMessageBatchCommand, type SendMessageBatchRequestEntry, SendMessageCommand } from "@aws-sdk/client-sqs";
-import { ControllerError } from "../model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { forEachAtOnce } from "./at-once.ts";
 import { errorOfSqs, nameOfQueue, type SqsClient } from "./sqs-client.ts";
 

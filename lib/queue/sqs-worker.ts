@@ -1,5 +1,5 @@
-import { createBackoff } from "../kube/backoff.ts";
-import { type Clock, systemClock } from "../model/clock.ts";
+import { createBackoff } from "@tmc/kube/backoff.ts";
+import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 import type { BatchRunner } from "./batch.ts";
 import { createForwarder } from "./forward.ts";
 import { createOutages, type Outage, type Outages } from "./outages.ts";

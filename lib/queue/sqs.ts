@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../model/clock.ts";
+import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 import { formatKey } from "../model/key.ts";
 import type { WorkQueue } from "../model/work-item.ts";
 import { createNonces } from "./nonce.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 
 /** What is to happen later, earliest first; at the same time, in the order it was booked. */
 export interface Timetable {

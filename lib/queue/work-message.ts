@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { isRecord } from "../kube/json-record.ts";
-import { ControllerError } from "../model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { isRecord } from "@tmc/kube/json-record.ts";
+import { subdomainProblems } from "@tmc/kube/selector.ts";
 import { formatKey, type WorkKey, workKinds, workloadAddress } from "../model/key.ts";
-import { subdomainProblems } from "../model/selector.ts";
 import { reasons, type WorkItem } from "../model/work-item.ts";
 import type { FailureSort } from "./after-failure.ts";
 import { collapse } from "./collapse.ts";

@@ -1,4 +1,4 @@
-import type { KubeObject } from "../model/kube-object.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 
 /** Tells whether a registration is to be probed in this round, or waits for the time that its breaker names. */
 export function isHeartbeatDue(

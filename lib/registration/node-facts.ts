@@ -1,5 +1,5 @@
-import type { KubeObject } from "../model/kube-object.ts";
-import { addQuantities, formatQuantity, isQuantity, parseQuantity, zeroQuantity } from "../model/quantity.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { addQuantities, formatQuantity, isQuantity, parseQuantity, zeroQuantity } from "@tmc/kube/quantity.ts";
 import type { Amounts, NodeFacts } from "./look.ts";
 
 type Entry = Readonly<Record<string, unknown>>;

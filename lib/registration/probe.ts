@@ -1,9 +1,9 @@
-import type { KubeClient } from "../kube/client.ts";
-import { createDeadline } from "../kube/deadline.ts";
-import { ApiError, faultOf } from "../kube/errors.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
-import type { ResourceType } from "../model/kube-object.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { createDeadline } from "@tmc/kube/deadline.ts";
+import { ApiError, faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import type { Detected, Failed, Healthy, NodeFacts } from "./look.ts";
 import { sumNodes } from "./node-facts.ts";
 import { type Call, findServedApis } from "./served-apis.ts";

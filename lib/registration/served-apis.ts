@@ -1,4 +1,4 @@
-import type { KubeClient } from "../kube/client.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
 import type { ServedApi } from "./look.ts";
 
 /** Both forms in one request: servers of 1.27 and later give everything at once, older ones only the groups. */

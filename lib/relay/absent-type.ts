@@ -1,9 +1,9 @@
-import type { Collection, KubeClient, ListOptions, WatchOptions } from "../kube/client.ts";
-import { delay } from "../kube/deadline.ts";
-import { ApiError } from "../kube/errors.ts";
-import type { Watchable } from "../kube/paged-list.ts";
-import type { Clock } from "../model/clock.ts";
-import type { KubeList } from "../model/kube-object.ts";
+import type { Collection, KubeClient, ListOptions, WatchOptions } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { delay } from "@tmc/kube/deadline.ts";
+import { ApiError } from "@tmc/kube/errors.ts";
+import type { KubeList } from "@tmc/kube/kube-object.ts";
+import type { Watchable } from "@tmc/kube/paged-list.ts";
 
 /** A collection of a type that may not be there to be watched. */
 export interface TolerantSource extends Watchable {

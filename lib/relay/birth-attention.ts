@@ -1,7 +1,7 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { BirthWatches } from "../clusters/birth-watch.ts";
 import type { ObjectKey } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { WorkloadType } from "../sync/hub.ts";
 import { isReady, optInsOf } from "../upsync/opt-in.ts";
 import type { RelayListener } from "./listener.ts";

@@ -1,11 +1,11 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 import { createBirthWatches } from "../clusters/birth-watch.ts";
 import { createClusterClients } from "../clusters/cluster-clients.ts";
 import { createConnections, type OpenTransport } from "../clusters/connections.ts";
 import { type CopyTrouble, createCopyWatches } from "../clusters/copy-watch.ts";
 import type { CredentialSource } from "../clusters/credentials.ts";
 import { createFreshHub } from "../kcp/fresh-hub.ts";
-import type { KubeClient } from "../kube/client.ts";
-import type { Clock } from "../model/clock.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, WorkloadKey } from "../model/key.ts";
 import type { WorkQueue } from "../model/work-item.ts";

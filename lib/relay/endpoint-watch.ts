@@ -1,11 +1,11 @@
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { pageByPage } from "@tmc/kube/paged-list.ts";
 import type { ExportEndpoint } from "../kcp/export-endpoints.ts";
 import { apiBindings } from "../kcp/kcp-types.ts";
 import { clusterOf } from "../kcp/logical-cluster.ts";
 import { recordLane, workloadLanes } from "../kcp/workload-lanes.ts";
-import { pageByPage } from "../kube/paged-list.ts";
-import type { Clock } from "../model/clock.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { TypeId } from "../sync/workload-kinds.ts";
 import { follow } from "./follow.ts";
 import { type FollowLaneOptions, followLane, orderOfLanes } from "./follow-lane.ts";

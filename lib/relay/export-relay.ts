@@ -1,11 +1,11 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { urlsOf } from "../kcp/endpoint-slice.ts";
 import { type ExportAddress, formatExportAddress } from "../kcp/export-address.ts";
 import type { ExportEndpoint } from "../kcp/export-endpoints.ts";
 import type { ExportHub } from "../kcp/export-hub.ts";
 import { endpointSlices } from "../kcp/kcp-types.ts";
 import { clientOf } from "../kcp/logical-cluster.ts";
-import type { KubeClient } from "../kube/client.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { type EndpointWatch, watchEndpoint } from "./endpoint-watch.ts";
 import { type Following, follow } from "./follow.ts";
 import { createLedger } from "./ledger.ts";

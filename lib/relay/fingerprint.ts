@@ -1,4 +1,4 @@
-import type { KubeObject } from "../model/kube-object.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 
 /** Annotations that a reconciler reads; any other says nothing to us. */
 const ownAnnotations = "tmc.kcp.io/";

@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { type Readiness, readinessOf } from "../model/readiness.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { recordReadiness } from "../observe/record-readiness.ts";

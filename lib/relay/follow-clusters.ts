@@ -1,7 +1,7 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { asForeignObject } from "../clusters/sources/foreign-object.ts";
 import { addressOf, type Roster } from "../clusters/sources/roster.ts";
 import type { ReadType } from "../clusters/sources/source-kinds.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { type Follower, type Following, type FollowOptions, follow } from "./follow.ts";
 import type { Watched } from "./listener.ts";
 

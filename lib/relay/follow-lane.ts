@@ -1,8 +1,8 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { pageByPage } from "@tmc/kube/paged-list.ts";
 import { isMetadataOnly, type WorkloadLane } from "../kcp/workload-lanes.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { pageByPage } from "../kube/paged-list.ts";
-import type { Clock } from "../model/clock.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { TypeId } from "../sync/workload-kinds.ts";
 import { type Follower, type Following, type FollowOptions, follow } from "./follow.ts";
 import { createListOrder, type ListOrder } from "./list-order.ts";

@@ -1,10 +1,10 @@
-import type { KubeClient } from "../kube/client.ts";
-import { keepRunning } from "../kube/keep-running.ts";
-import type { Watchable } from "../kube/paged-list.ts";
-import { type EndlessWatch, watchForever } from "../kube/watch.ts";
-import type { Clock } from "../model/clock.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { keepRunning } from "@tmc/kube/keep-running.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import type { Watchable } from "@tmc/kube/paged-list.ts";
+import { type EndlessWatch, watchForever } from "@tmc/kube/watch.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import { tolerateAbsence } from "./absent-type.ts";
 import type { RelayListener, Watched } from "./listener.ts";
 

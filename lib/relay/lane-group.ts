@@ -1,6 +1,6 @@
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { clusterOf } from "../kcp/logical-cluster.ts";
-import type { Clock } from "../model/clock.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { Follower, Following } from "./follow.ts";
 import { createPacedRelist } from "./paced-relist.ts";
 

@@ -1,11 +1,11 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { awaitAnswer } from "../kcp/await-workspace.ts";
 import type { CustomType } from "../kcp/custom-type.ts";
 import { customWorkload, readCustomWorkloads } from "../kcp/custom-workloads.ts";
 import { type ExportAddress, formatExportAddress } from "../kcp/export-address.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { faultOf } from "../kube/errors.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
 import type { Log } from "../observe/log.ts";
 import type { WorkloadType } from "../sync/hub.ts";
 

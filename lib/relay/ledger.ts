@@ -1,6 +1,6 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { formatKey, type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { WorkItem, WorkQueue } from "../model/work-item.ts";
 import { collapse } from "../queue/collapse.ts";
 import type { TenantRate } from "../queue/tenant-rate.ts";

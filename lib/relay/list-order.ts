@@ -1,4 +1,4 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 
 /** Has long lists give way to those that somebody waits for. */
 export interface ListOrder<Id extends string> {

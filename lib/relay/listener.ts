@@ -1,6 +1,6 @@
-import type { ApiError } from "../kube/errors.ts";
+import type { ApiError } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ObjectKey, ReconciledKind } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { TypeId } from "../sync/workload-kinds.ts";
 
 /** What a relay watches in the hub. */

@@ -1,8 +1,8 @@
+import { ApiError, faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { group } from "../api/group.ts";
 import type { ObjectCache } from "../kcp/object-cache.ts";
 import type { WorkloadCache } from "../kcp/workload-cache.ts";
-import { ApiError, faultOf } from "../kube/errors.ts";
-import { ControllerError } from "../model/fault.ts";
 import { type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import { readinessOf } from "../model/readiness.ts";
 import type { Health } from "../observe/health.ts";

@@ -1,5 +1,5 @@
-import { createBackoff } from "../kube/backoff.ts";
-import type { Clock } from "../model/clock.ts";
+import { createBackoff } from "@tmc/kube/backoff.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 import type { WorkItem, WorkQueue } from "../model/work-item.ts";
 import type { TenantRate } from "../queue/tenant-rate.ts";
 import { createOutboxLines } from "./outbox-lines.ts";

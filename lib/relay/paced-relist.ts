@@ -1,4 +1,4 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 
 /** Has everything listed again for those who come, but not for each of them. */
 export interface PacedRelist {

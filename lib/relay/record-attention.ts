@@ -1,9 +1,9 @@
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import type { CopyWatches } from "../clusters/copy-watch.ts";
 import { recordLane, workloadOfRecord } from "../kcp/workload-lanes.ts";
 import { createWorkloadTies, type WorkloadTies } from "../kcp/workload-ties.ts";
 import { formatKey, type ObjectKey, type WorkloadKey } from "../model/key.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { ReferenceAddress, WorkloadType } from "../sync/hub.ts";
 import { referenceTypes, typeId } from "../sync/workload-kinds.ts";
 import type { RelayedWorkloads } from "./workload-book.ts";

@@ -1,9 +1,9 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { pageByPage } from "@tmc/kube/paged-list.ts";
 import { workloadLanes } from "../kcp/workload-lanes.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { pageByPage } from "../kube/paged-list.ts";
-import type { Clock } from "../model/clock.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { WorkQueue } from "../model/work-item.ts";
 import type { TenantRate } from "../queue/tenant-rate.ts";
 import { type Follower, type Following, type FollowOptions, follow } from "./follow.ts";

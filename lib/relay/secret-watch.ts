@@ -1,10 +1,10 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { keepRunning } from "@tmc/kube/keep-running.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { pageByPage } from "@tmc/kube/paged-list.ts";
+import { watchForever } from "@tmc/kube/watch.ts";
 import { clusterAnnotation } from "../kcp/logical-cluster.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { keepRunning } from "../kube/keep-running.ts";
-import { pageByPage } from "../kube/paged-list.ts";
-import { watchForever } from "../kube/watch.ts";
-import type { Clock } from "../model/clock.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { Follower } from "./follow.ts";
 
 const secretType: ResourceType = { group: "", version: "v1", plural: "secrets" };

@@ -1,5 +1,5 @@
-import { faultOf } from "../kube/errors.ts";
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
 import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";

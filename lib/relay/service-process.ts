@@ -1,13 +1,13 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { countedClient } from "@tmc/kube/counted-client.ts";
+import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import type { AwsCredentials } from "../clusters/aws-sign.ts";
 import { createCloudCredentials } from "../clusters/cloud-credentials.ts";
 import { pooledTransports } from "../clusters/pooled-transport.ts";
 import { openFileHub, openSecretHub } from "../clusters/secret-hub.ts";
 import type { SecretsManager } from "../clusters/secrets-manager.ts";
 import { formatExportAddress } from "../kcp/export-address.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { countedClient } from "../kube/counted-client.ts";
-import { createUndiciTransport } from "../kube/undici-transport.ts";
-import type { Clock } from "../model/clock.ts";
 import { createHealth, healthRoutes } from "../observe/health.ts";
 import { type HttpServer, metricsRoutes, startHttp } from "../observe/http.ts";
 import { createLog, parseLogLevel } from "../observe/log.ts";

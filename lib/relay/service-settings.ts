@@ -1,5 +1,5 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { type Environment, readEnvironment } from "../engine/environment.ts";
-import { ControllerError } from "../model/fault.ts";
 
 /** Everything that the relay is told from outside, checked. */
 export type RelaySettings = Pick<

@@ -1,6 +1,6 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 import { reconciledTypes } from "../kcp/reconciled-types.ts";
-import type { KubeClient } from "../kube/client.ts";
-import type { Clock } from "../model/clock.ts";
 import type { WorkQueue } from "../model/work-item.ts";
 import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";

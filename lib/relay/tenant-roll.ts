@@ -1,6 +1,6 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ApiBinding } from "../kcp/kcp-types.ts";
 import { clusterAnnotation, clusterOf } from "../kcp/logical-cluster.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 
 /** What bindings say of a logical cluster: it has come, it has gone, or it accepts other claims than before. */
 export type RollChange = Readonly<{ kind: "came" | "went" | "claims"; cluster: string }>;

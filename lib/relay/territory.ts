@@ -1,9 +1,9 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 import { awaitWorkspace } from "../kcp/await-workspace.ts";
 import type { ExportAddress } from "../kcp/export-address.ts";
 import type { OpenExportEndpoint } from "../kcp/export-endpoints.ts";
 import { clientOf, type LogicalCluster, plainHub } from "../kcp/logical-cluster.ts";
-import type { KubeClient } from "../kube/client.ts";
-import type { Clock } from "../model/clock.ts";
 import { reconciledKinds } from "../model/key.ts";
 import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";

@@ -1,6 +1,6 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { clusterAnnotation } from "../kcp/logical-cluster.ts";
 import { slimMetadata } from "../kcp/slim-object.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 
 /**
  * Takes from an object all that the relay does not look at: what its fingerprint is made of, the secret that it refers to, the

@@ -1,9 +1,9 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import type { WorkloadCache } from "../kcp/workload-cache.ts";
 import { type WorkloadLane, workloadLanes } from "../kcp/workload-lanes.ts";
 import { createWorkloadTies } from "../kcp/workload-ties.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { WorkItem } from "../model/work-item.ts";
 import { collapse } from "../queue/collapse.ts";
 import type { WorkloadType } from "../sync/hub.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { syncFinalizer } from "../sync/record.ts";
 import { isAsWritten } from "../sync/record-mark.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { allDone } from "../model/all-done.ts";
-import { ControllerError } from "../model/fault.ts";
 import type { ObjectKey, WorkloadAddress } from "../model/key.ts";
 import type { Obstacle } from "./copies.ts";
 import type { Fleet } from "./fleet.ts";

@@ -1,4 +1,4 @@
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { foreignReplicas } from "./field-owner.ts";
 import type { Manifest } from "./terms.ts";
 import { type ManifestWish, withReplicas } from "./wishes.ts";

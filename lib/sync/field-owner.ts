@@ -1,4 +1,4 @@
-import type { KubeObject } from "../model/kube-object.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { fieldManager } from "./fleet.ts";
 
 /** Says how many replicas a copy has, and whether somebody else has written that number. */

@@ -1,5 +1,5 @@
+import type { JsonObject, KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import type { ObjectKey, WorkloadAddress } from "../model/key.ts";
-import type { JsonObject, KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { Locator } from "./namespace-map.ts";
 import type { Origin } from "./owner-mark.ts";
 import type { Copy, Manifest, Sighting } from "./terms.ts";

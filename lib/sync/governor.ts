@@ -1,5 +1,5 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { ControllerError } from "../model/fault.ts";
 import type { Obstacle } from "./copies.ts";
 import { governing, type Selectable } from "./selects.ts";
 

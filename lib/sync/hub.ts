@@ -1,7 +1,7 @@
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import type { WorkloadKey } from "../model/key.ts";
-import type { KubeObject, ResourceType } from "../model/kube-object.ts";
 import type { Reference } from "./references.ts";
 import type { TypeStatusRule } from "./status/strategy.ts";
 import type { SyncStatus, Workload } from "./terms.ts";

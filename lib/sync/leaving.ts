@@ -1,8 +1,8 @@
+import { faultOf, oneLine } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { faultOf, oneLine } from "../kube/errors.ts";
 import { allDone } from "../model/all-done.ts";
 import type { Hub } from "../model/hub.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { type Brake, createBrake, isMeant, type LeavingCopy } from "./brake.ts";
 import { controlsOf } from "./controls.ts";
 import { decideLeaving, type LeavingAct } from "./copies.ts";

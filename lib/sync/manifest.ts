@@ -1,4 +1,4 @@
-import { ControllerError } from "../model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { textsOf } from "./json-fields.ts";
 import { marksOf, type Origin } from "./owner-mark.ts";
 import { withoutServerFields } from "./server-fields.ts";

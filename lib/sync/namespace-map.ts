@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { group } from "../api/group.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { readMark } from "./mark-text.ts";
 import { syncedLabel, tenantMark } from "./owner-mark.ts";
 import { shortHash, shortHashLength } from "./short-hash.ts";

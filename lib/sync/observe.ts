@@ -1,8 +1,8 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { allDone } from "../model/all-done.ts";
 import { type ObjectKey, type WorkloadKey, workloadAddress } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { birthplaceOf } from "./birth-mark.ts";
 import { controlsOf } from "./controls.ts";
 import { governorOf, type Scope } from "./governor.ts";

@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { group } from "../api/group.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { groupOf, type Texts } from "./json-fields.ts";
 import { readMark } from "./mark-text.ts";
 import type { Locator } from "./namespace-map.ts";

@@ -1,5 +1,5 @@
+import type { Clock } from "@tmc/kube/clock.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import type { Clock } from "../model/clock.ts";
 import type { WorkloadKey } from "../model/key.ts";
 import type { Outcome } from "./targets.ts";
 import type { CopyRecord } from "./terms.ts";

@@ -1,4 +1,4 @@
-import { compareQuantities, isQuantity, parseQuantity } from "../model/quantity.ts";
+import { compareQuantities, isQuantity, parseQuantity } from "@tmc/kube/quantity.ts";
 
 /** Where a value stands: its field and the one above. */
 export type ValuePlace = Readonly<{ field: string; parent: string }>;

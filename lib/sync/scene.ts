@@ -1,8 +1,8 @@
+import type { Clock } from "@tmc/kube/clock.ts";
+import { faultOf, oneLine } from "@tmc/kube/errors.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import { faultOf, oneLine } from "../kube/errors.ts";
 import { allDone } from "../model/all-done.ts";
-import type { Clock } from "../model/clock.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, WorkloadAddress, WorkloadKey } from "../model/key.ts";
 import type { Controls } from "./controls.ts";

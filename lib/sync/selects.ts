@@ -1,6 +1,6 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { type LabelSelector, type LabelSelectorObject, matchesLabels, selectorFromObject } from "@tmc/kube/selector.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { ControllerError } from "../model/fault.ts";
-import { type LabelSelector, type LabelSelectorObject, matchesLabels, selectorFromObject } from "../model/selector.ts";
 import type { Texts } from "./json-fields.ts";
 import { isForbiddenNamespace } from "./namespace-map.ts";
 import { claimedWorkloads } from "./workload-kinds.ts";

@@ -1,4 +1,4 @@
-import type { ObjectMeta } from "../model/kube-object.ts";
+import type { ObjectMeta } from "@tmc/kube/kube-object.ts";
 import { type Comparable, type DifferenceOptions, differences } from "./differences.ts";
 import { textsOf } from "./json-fields.ts";
 import { withoutServerFields } from "./server-fields.ts";

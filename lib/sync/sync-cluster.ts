@@ -1,6 +1,6 @@
+import { isQuantity, parseQuantity, quantityToNumber } from "@tmc/kube/quantity.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { findCondition } from "../model/condition.ts";
-import { isQuantity, parseQuantity, quantityToNumber } from "../model/quantity.ts";
 import { labelsWithDerivedKeys } from "../placement/location-keys.ts";
 import type { SyncCluster } from "./terms.ts";
 

@@ -1,5 +1,5 @@
-import { ApiError, faultOf, oneLine } from "../kube/errors.ts";
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { ApiError, faultOf, oneLine } from "@tmc/kube/errors.ts";
 import type { ObjectKey, WorkloadAddress } from "../model/key.ts";
 import { manifestOver } from "./autoscaled.ts";
 import {

@@ -1,6 +1,6 @@
+import type { JsonObject, KubeObject, ObjectMeta } from "@tmc/kube/kube-object.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import type { Condition } from "../model/condition.ts";
-import type { JsonObject, KubeObject, ObjectMeta } from "../model/kube-object.ts";
 
 /** A workload of a tenant, of whatever type. */
 export type Workload = KubeObject;

@@ -1,4 +1,4 @@
-import { faultOf, oneLine } from "../kube/errors.ts";
+import { faultOf, oneLine } from "@tmc/kube/errors.ts";
 import type { Obstacle } from "./copies.ts";
 import { registrationKey, type Scene, type SyncTools } from "./scene.ts";
 import type { SyncCluster } from "./terms.ts";

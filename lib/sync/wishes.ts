@@ -1,5 +1,5 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { ControllerError } from "../model/fault.ts";
 import type { Obstacle, Wish } from "./copies.ts";
 import { fingerprintOfManifest, manifestOf } from "./manifest.ts";
 import { type Locator, namespaceOn } from "./namespace-map.ts";

@@ -1,6 +1,6 @@
-import { createDeadline, unlessAborted } from "../kube/deadline.ts";
-import type { Clock } from "../model/clock.ts";
-import { ControllerError } from "../model/fault.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { createDeadline, unlessAborted } from "@tmc/kube/deadline.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import type { SyncSettings } from "./settings.ts";
 
 /**

@@ -1,6 +1,6 @@
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { apiVersionOf } from "../api/kind.ts";
 import { workloadTypes } from "../api/workload-types.ts";
-import type { ResourceType } from "../model/kube-object.ts";
 import type { WorkloadType } from "./hub.ts";
 import type { Reference } from "./references.ts";
 

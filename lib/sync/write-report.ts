@@ -1,5 +1,5 @@
+import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import { allDone } from "../model/all-done.ts";
-import type { JsonObject } from "../model/kube-object.ts";
 import { eventsBetween, eventsOfWrites } from "./events.ts";
 import type { WorkloadHub } from "./hub.ts";
 import { recordName } from "./record.ts";

@@ -1,8 +1,8 @@
+import { faultOf, oneLine } from "@tmc/kube/errors.ts";
+import { mayPass } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { faultOf, oneLine } from "../kube/errors.ts";
-import { mayPass } from "../model/fault.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { checkAgain, type Next, settled } from "../model/next.ts";
 import type { WorkItem } from "../model/work-item.ts";
 import { decideConditions, isSaid, upsyncConditions } from "./conditions.ts";

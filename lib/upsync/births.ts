@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ObjectKey } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { CopyAddress } from "../sync/fleet.ts";
 import type { Birth } from "./decide.ts";
 import type { OptIn } from "./opt-in.ts";

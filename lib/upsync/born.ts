@@ -1,4 +1,4 @@
-import type { KubeObject } from "../model/kube-object.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { isForbiddenNamespace } from "../sync/namespace-map.ts";
 import { originAnnotation, syncedLabel } from "../sync/owner-mark.ts";
 import { isServerMade, isTokenSecret } from "../sync/server-made.ts";

@@ -1,6 +1,6 @@
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { faultOf } from "../kube/errors.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { Homes } from "../sync/home.ts";
 import { registrationKey } from "../sync/scene.ts";
 import { typeId } from "../sync/workload-kinds.ts";

@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { WorkloadKey } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import type { Workload } from "../sync/terms.ts";
 
 /** What only upsync does to workloads in the hub: it makes, rewrites and removes them. */

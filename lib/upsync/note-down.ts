@@ -1,7 +1,7 @@
+import { faultOf } from "@tmc/kube/errors.ts";
+import { mayPass } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { faultOf } from "../kube/errors.ts";
-import { mayPass } from "../model/fault.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { registrationKey } from "../sync/scene.ts";
 import { headcount, type Subject } from "./headcount.ts";
 import { withEnd, withRefusal } from "./journal.ts";

@@ -1,4 +1,4 @@
-import { unlessAborted } from "../kube/deadline.ts";
+import { unlessAborted } from "@tmc/kube/deadline.ts";
 import { formatKey, type ObjectKey, type WorkloadKey } from "../model/key.ts";
 
 /** What the workspace made of what a cluster said. */

@@ -1,7 +1,7 @@
+import { faultOf, oneLine } from "@tmc/kube/errors.ts";
+import { mayPass } from "@tmc/kube/fault.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { faultOf, oneLine } from "../kube/errors.ts";
 import { allDone } from "../model/all-done.ts";
-import { mayPass } from "../model/fault.ts";
 import type { WorkloadAddress, WorkloadKey } from "../model/key.ts";
 import { birthplaceOf } from "../sync/birth-mark.ts";
 import type { WorkloadType } from "../sync/hub.ts";

@@ -1,4 +1,4 @@
-import type { KubeObject } from "../model/kube-object.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { type Birthplace, birthMark } from "../sync/birth-mark.ts";
 import { type Fields, type Texts, textsOf } from "../sync/json-fields.ts";
 import { fingerprintOfManifest } from "../sync/manifest.ts";

@@ -1,7 +1,7 @@
+import { faultOf, oneLine } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { faultOf, oneLine } from "../kube/errors.ts";
 import { type WorkloadKey, workloadAddress } from "../model/key.ts";
-import type { KubeObject } from "../model/kube-object.ts";
 import { checkAgain, settled, soonest } from "../model/next.ts";
 import type { Work } from "../model/work-item.ts";
 import type { Birthplace } from "../sync/birth-mark.ts";

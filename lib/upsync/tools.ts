@@ -1,4 +1,4 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 import type { Hub } from "../model/hub.ts";
 import type { WorkKey } from "../model/key.ts";
 import type { WorkloadHub } from "../sync/hub.ts";

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { CreateSecretCommand, DeleteSecretCommand } from "@aws-sdk/client-secrets-manager";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { namesOf, type StageNames } from "../../infra/names.ts";
 import { resolveLogicalCluster } from "../../lib/kcp/logical-cluster.ts";
-import { createKubeClient } from "../../lib/kube/rest-client.ts";
-import { createUndiciTransport } from "../../lib/kube/undici-transport.ts";
 import { clusterNames, tenantWorkspace, type World } from "../e2e/world.ts";
 import type { AwsClients } from "./aws-clients.ts";
 import type { Cdk, Outputs } from "./cdk.ts";

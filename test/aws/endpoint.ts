@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { Agent } from "node:https";
 import { dirname, join } from "node:path";
 import { CreateAccessKeyCommand, CreateUserCommand, IAMClient, PutUserPolicyCommand } from "@aws-sdk/client-iam";
-import { createCertificateAuthority } from "../../lib/embedded/certificates.ts";
+import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
 import { callApi } from "../real/api-call.ts";
 import { startGroup } from "../real/server-group.ts";
 import { ensureInstalled, launcher } from "./install.ts";

@@ -1,5 +1,5 @@
+import type { Faults } from "@tmc/embedded/faults.ts";
 import { describe, expect, inject, it } from "vitest";
-import type { Faults } from "../../lib/embedded/faults.ts";
 import { workloadKey } from "../../lib/model/key.ts";
 import { createSqsQueue } from "../../lib/queue/sqs.ts";
 import { type EmbeddedParts, startEmbeddedParts } from "../e2e/embedded-parts.ts";

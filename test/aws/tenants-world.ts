@@ -1,16 +1,16 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type EmbeddedKcp, startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
+import { formatKubeconfig, writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import type { Endpoint } from "@tmc/kube/transport.ts";
+import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { accountNamespace, type ServiceRole, serviceAccounts } from "../../lib/api/export-access.ts";
-import { type EmbeddedKcp, startEmbeddedKcp } from "../../lib/embedded/kcp/embedded-kcp.ts";
-import { startEmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
 import { resolveLogicalCluster } from "../../lib/kcp/logical-cluster.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { parseKubeconfig } from "../../lib/kube/kubeconfig.ts";
-import { formatKubeconfig, writeKubeconfig } from "../../lib/kube/kubeconfig-file.ts";
-import { createKubeClient } from "../../lib/kube/rest-client.ts";
-import type { Endpoint } from "../../lib/kube/transport.ts";
-import { createUndiciTransport } from "../../lib/kube/undici-transport.ts";
 import { type Tenant, tenantOf } from "../e2e/tenant.ts";
 import { tmc } from "../lib/cli/support.ts";
 

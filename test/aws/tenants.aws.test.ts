@@ -1,13 +1,13 @@
 import { GetFunctionConfigurationCommand } from "@aws-sdk/client-lambda";
 import { GetSecretValueCommand, PutSecretValueCommand, SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { accountNamespace, type ServiceRole, serviceAccounts } from "../../lib/api/export-access.ts";
 import { exportName, exportWorkspace } from "../../lib/api/group.ts";
 import { readEndpointUrls } from "../../lib/kcp/endpoint-slice.ts";
 import { managedTypes } from "../../lib/kcp/managed-object.ts";
 import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { parseKubeconfig } from "../../lib/kube/kubeconfig.ts";
 import { clusterFinalizer } from "../../lib/registration/reconcile.ts";
 import { eventually } from "../support/eventually.ts";
 import { type AwsClients, createAwsClients } from "./aws-clients.ts";

@@ -1,11 +1,11 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { clusterRegistration } from "../../lib/api/cluster-registration.ts";
 import { apiVersionOf } from "../../lib/api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../../lib/api/workload-placement.ts";
 import { clientOf } from "../../lib/kcp/logical-cluster.ts";
 import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
-import { createKubeClient } from "../../lib/kube/rest-client.ts";
-import { createUndiciTransport } from "../../lib/kube/undici-transport.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
 import type { Target } from "./clients/bench-client.ts";
 import { createSightings } from "./sightings.ts";
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { Transport, TransportRequest, TransportResponse } from "@tmc/kube/transport.ts";
 import { apiVersionOf } from "../../lib/api/kind.ts";
 import { workloadPlacement } from "../../lib/api/workload-placement.ts";
-import type { Transport, TransportRequest, TransportResponse } from "../../lib/kube/transport.ts";
 import { pool } from "./engine-client.ts";
 
 /** A tenant that exists on paper only: its events and answers are made where they are taken, and cost no server anything. */

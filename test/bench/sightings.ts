@@ -1,6 +1,6 @@
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { watchForever } from "../../lib/kube/watch.ts";
-import type { KubeObject, ResourceType } from "../../lib/model/kube-object.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { watchForever } from "@tmc/kube/watch.ts";
 
 /** Objects as they were seen last, in what is followed of a server. */
 export interface Sightings<Seen extends KubeObject> {

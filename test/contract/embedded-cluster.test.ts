@@ -1,4 +1,4 @@
-import { startEmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import { createSkippingClock } from "../support/skipping-clock.ts";
 import { connect } from "./connect.ts";
 import { contract } from "./contract.ts";

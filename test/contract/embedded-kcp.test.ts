@@ -1,4 +1,4 @@
-import { startEmbeddedKcp } from "../../lib/embedded/kcp/embedded-kcp.ts";
+import { startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
 import { createSkippingClock } from "../support/skipping-clock.ts";
 import { connect } from "./connect.ts";
 import { contract } from "./contract.ts";

@@ -1,12 +1,12 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { systemClock } from "@tmc/kube/clock.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { Fault } from "@tmc/kube/fault.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createCopyWatches } from "../../lib/clusters/copy-watch.ts";
 import { createFleet } from "../../lib/clusters/fleet.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { faultOf } from "../../lib/kube/errors.ts";
-import { systemClock } from "../../lib/model/clock.ts";
-import type { Fault } from "../../lib/model/fault.ts";
 import type { ObjectKey, WorkloadAddress } from "../../lib/model/key.ts";
-import type { KubeObject, ResourceType } from "../../lib/model/kube-object.ts";
 import type { CopyAddress, Fleet } from "../../lib/sync/fleet.ts";
 import { manifestOf } from "../../lib/sync/manifest.ts";
 import { type Locator, namespaceOn } from "../../lib/sync/namespace-map.ts";

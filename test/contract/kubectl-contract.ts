@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
 import { afterAll, beforeAll, describe } from "vitest";
 import { customResourceDefinition } from "../../lib/api/crd.ts";
 import { kinds } from "../../lib/api/kinds.ts";
-import { writeKubeconfig } from "../../lib/kube/kubeconfig-file.ts";
 import { realServers } from "../real/servers.ts";
 import { kubectlAccessCases } from "./kubectl/access.ts";
 import { kubectlApplyCases } from "./kubectl/apply.ts";

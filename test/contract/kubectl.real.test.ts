@@ -1,5 +1,5 @@
-import { startEmbeddedKcp } from "../../lib/embedded/kcp/embedded-kcp.ts";
-import { startEmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
+import { startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import { realServers } from "../real/servers.ts";
 import { connect } from "./connect.ts";
 import { kubectlContract } from "./kubectl-contract.ts";

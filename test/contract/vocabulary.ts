@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ApiError } from "@tmc/kube/errors.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { expect } from "vitest";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { ApiError } from "../../lib/kube/errors.ts";
-import type { KubeObject, ResourceType } from "../../lib/model/kube-object.ts";
 import { eventually } from "../support/eventually.ts";
 
 export { eventually };

@@ -1,5 +1,5 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ControllerError } from "../../lib/model/fault.ts";
 import type { WorkKey } from "../../lib/model/key.ts";
 import { checkAgain, settled } from "../../lib/model/next.ts";
 import type { Work, WorkItem, WorkQueue } from "../../lib/model/work-item.ts";

@@ -1,9 +1,9 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ApiError, faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { TellingWorkloadHub } from "../../lib/kcp/workload-hub.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { ApiError, faultOf } from "../../lib/kube/errors.ts";
 import { type WorkloadKey, workloadKey } from "../../lib/model/key.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
 import type { RecordAddress } from "../../lib/sync/hub.ts";
 import { newRecord, recordName, syncFinalizer } from "../../lib/sync/record.ts";
 import { isAsWritten } from "../../lib/sync/record-mark.ts";

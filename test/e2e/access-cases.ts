@@ -1,3 +1,5 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ApiError } from "@tmc/kube/errors.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serviceAccounts } from "../../lib/api/export-access.ts";
 import { exportName } from "../../lib/api/group.ts";
@@ -8,8 +10,6 @@ import { ensureObjects } from "../../lib/kcp/ensure-objects.ts";
 import { bindExport, boundTypes } from "../../lib/kcp/install.ts";
 import { apiExports, apiResourceSchemas, type EndpointSlice, endpointSlices } from "../../lib/kcp/kcp-types.ts";
 import { ensureWorkspace } from "../../lib/kcp/workspaces.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { ApiError } from "../../lib/kube/errors.ts";
 import { aRegistration, registrations } from "../contract/provider.ts";
 import { events, eventually, eventuallyOk, rbac, secrets, unique } from "../contract/vocabulary.ts";
 import type { KcpUnderTest } from "./kcp-under-test.ts";

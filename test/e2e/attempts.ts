@@ -1,6 +1,6 @@
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { ApiError } from "../../lib/kube/errors.ts";
-import type { ResourceType } from "../../lib/model/kube-object.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { ApiError } from "@tmc/kube/errors.ts";
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { aRegistration, registrations } from "../contract/provider.ts";
 import {
   configMaps,

@@ -1,11 +1,11 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect } from "vitest";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import { group } from "../../lib/api/group.ts";
 import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { faultOf } from "../../lib/kube/errors.ts";
 import { findCondition } from "../../lib/model/condition.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { birthplaceOf } from "../../lib/sync/birth-mark.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Stage } from "./stage.ts";

@@ -1,6 +1,9 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
 import { dump } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clusterRegistration } from "../../lib/api/cluster-registration.ts";
@@ -16,9 +19,6 @@ import {
 } from "../../lib/kcp/kcp-types.ts";
 import { managedTypes } from "../../lib/kcp/managed-object.ts";
 import { ensureWorkspace } from "../../lib/kcp/workspaces.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { parseKubeconfig } from "../../lib/kube/kubeconfig.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { aRegistration, registrations } from "../contract/provider.ts";
 import { eventually, eventuallyOk, rbac, secrets, unique } from "../contract/vocabulary.ts";
 import { type Outcome, tmc } from "../lib/cli/support.ts";

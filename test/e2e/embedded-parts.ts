@@ -1,7 +1,7 @@
-import type { EmbeddedServer } from "../../lib/embedded/embedded-server.ts";
-import type { Faults } from "../../lib/embedded/faults.ts";
-import { startEmbeddedKcp } from "../../lib/embedded/kcp/embedded-kcp.ts";
-import { type EmbeddedCluster, startEmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
+import type { EmbeddedServer } from "@tmc/embedded/embedded-server.ts";
+import type { Faults } from "@tmc/embedded/faults.ts";
+import { startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { ClusterPart, Part, Parts } from "./world.ts";
 
 type Embedded = Pick<EmbeddedServer, "url" | "ca" | "faults"> & Readonly<{ adminToken: string }>;

@@ -1,11 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { faultOf } from "@tmc/kube/errors.ts";
 import { describe, expect, it } from "vitest";
 import { customResourceDefinition } from "../../lib/api/crd.ts";
 import { kinds } from "../../lib/api/kinds.ts";
 import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
-import { faultOf } from "../../lib/kube/errors.ts";
 import { eventually } from "../support/eventually.ts";
 import { runRefused } from "./controller-process.ts";
 import { bothRegions, distinct, engineCases, versions } from "./engine-cases.ts";

@@ -1,13 +1,13 @@
 import type { LookupFunction } from "node:net";
+import type { EmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { systemClock } from "@tmc/kube/clock.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
 import { exportName, exportWorkspace } from "../../lib/api/group.ts";
 import { functionTransports } from "../../lib/clusters/function-transport.ts";
 import { pooledTransports } from "../../lib/clusters/pooled-transport.ts";
 import { createController } from "../../lib/controller/controller.ts";
-import type { EmbeddedKcp } from "../../lib/embedded/kcp/embedded-kcp.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { formatKubeconfig } from "../../lib/kube/kubeconfig-file.ts";
 import { createReconcile } from "../../lib/lambda/reconcile.ts";
-import { systemClock } from "../../lib/model/clock.ts";
 import { createLog } from "../../lib/observe/log.ts";
 import { createMetrics } from "../../lib/observe/metrics.ts";
 import { eventOf, recordingSqs } from "../functions/recording-sqs.ts";

@@ -1,13 +1,13 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import type { Endpoint } from "@tmc/kube/transport.ts";
 import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { workspaces } from "../../lib/kcp/kcp-types.ts";
 import { ensureWorkspace } from "../../lib/kcp/workspaces.ts";
-import { formatKubeconfig } from "../../lib/kube/kubeconfig-file.ts";
-import type { Endpoint } from "../../lib/kube/transport.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { eventuallyGone } from "../contract/vocabulary.ts";
 import { tmc } from "../lib/cli/support.ts";
 import { eventually } from "../support/eventually.ts";

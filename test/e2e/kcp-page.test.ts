@@ -1,4 +1,4 @@
-import { startEmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import { createByHand, kcpPageCases } from "./kcp-page-cases.ts";
 import { startEmbedded } from "./kcp-under-test.ts";
 

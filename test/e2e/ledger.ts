@@ -1,5 +1,5 @@
-import type { Collection, KubeClient } from "../../lib/kube/client.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
+import type { Collection, KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 
 /** One write that a server has stored. */
 export type Entry = Readonly<{ did: "ADDED" | "MODIFIED" | "DELETED"; object: KubeObject }>;

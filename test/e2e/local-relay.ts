@@ -1,4 +1,4 @@
-import { systemClock } from "../../lib/model/clock.ts";
+import { systemClock } from "@tmc/kube/clock.ts";
 import type { SqsClient } from "../../lib/queue/sqs-client.ts";
 import { runRelay } from "../../lib/relay/service-process.ts";
 

@@ -1,6 +1,6 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
 import { findCondition } from "../../lib/model/condition.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { locatorOf } from "../../lib/sync/namespace-map.ts";
 import { originOf, syncedLabel } from "../../lib/sync/owner-mark.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,6 +1,6 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
 import { findCondition } from "../../lib/model/condition.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { eventually } from "../support/eventually.ts";
 import type { SyncBench } from "./sync-bench.ts";
 import { aDeployment, aRoom, clear, type Deployment, imageOf, present, workTypes } from "./tenant-work.ts";

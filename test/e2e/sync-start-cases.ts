@@ -1,5 +1,5 @@
+import type { FaultEffect, Faults } from "@tmc/embedded/faults.ts";
 import { expect, it } from "vitest";
-import type { FaultEffect, Faults } from "../../lib/embedded/faults.ts";
 import { eventually } from "../support/eventually.ts";
 import type { SyncBench } from "./sync-bench.ts";
 import { aDeployment, aRoom, clear, uidsIn } from "./tenant-work.ts";

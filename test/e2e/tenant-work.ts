@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import type { ObjectAddress } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { loadAll } from "js-yaml";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
-import type { ObjectAddress } from "../../lib/kube/client.ts";
-import { faultOf } from "../../lib/kube/errors.ts";
 import { type Condition, findCondition } from "../../lib/model/condition.ts";
-import type { KubeObject, ResourceType } from "../../lib/model/kube-object.ts";
 import { namespaceOn } from "../../lib/sync/namespace-map.ts";
 import { recordName } from "../../lib/sync/record.ts";
 import { runKubectl } from "../real/kubectl.ts";

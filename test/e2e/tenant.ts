@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { load } from "js-yaml";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { faultOf } from "../../lib/kube/errors.ts";
 import { findCondition } from "../../lib/model/condition.ts";
-import type { ResourceType } from "../../lib/model/kube-object.ts";
 import { eventually } from "../support/eventually.ts";
 
 const types = { cluster: reconciledTypes.ClusterRegistration, placement: reconciledTypes.WorkloadPlacement };

@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { birthplaceOf } from "../../lib/sync/birth-mark.ts";
 import { confirmUpsyncAnnotation, parseHeldWords } from "../../lib/upsync/survey.ts";
 import { events } from "../contract/vocabulary.ts";

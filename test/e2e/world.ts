@@ -1,14 +1,14 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import type { Endpoint } from "@tmc/kube/transport.ts";
+import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { exportWorkspace } from "../../lib/api/group.ts";
 import { bindExport, installExport } from "../../lib/kcp/install.ts";
 import { ensureWorkspace } from "../../lib/kcp/workspaces.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { writeKubeconfig } from "../../lib/kube/kubeconfig-file.ts";
-import { createKubeClient } from "../../lib/kube/rest-client.ts";
-import type { Endpoint } from "../../lib/kube/transport.ts";
-import { createUndiciTransport } from "../../lib/kube/undici-transport.ts";
 
 /** The workspace of the tenant that everything happens in. */
 export const tenantWorkspace = "root:production";

@@ -1,6 +1,6 @@
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { apiBindings } from "../../lib/kcp/kcp-types.ts";
-import { createKubeClient } from "../../lib/kube/rest-client.ts";
 import { createHealthReader } from "../../lib/lambda/health.ts";
 import { createHeartbeatPlanner } from "../../lib/lambda/heartbeat.ts";
 import { createReconcile } from "../../lib/lambda/reconcile.ts";

@@ -1,6 +1,6 @@
+import { systemClock } from "@tmc/kube/clock.ts";
 import { expect, test } from "vitest";
 import { createForward } from "../../lib/lambda/forward.ts";
-import { systemClock } from "../../lib/model/clock.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
 import { formatBody, groupOf } from "../../lib/queue/work-message.ts";
 import { eventOf, recordingSqs } from "./recording-sqs.ts";

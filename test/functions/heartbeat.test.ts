@@ -1,7 +1,7 @@
+import { systemClock } from "@tmc/kube/clock.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createHeartbeatPlanner } from "../../lib/lambda/heartbeat.ts";
 import { createProbe } from "../../lib/lambda/probe.ts";
-import { systemClock } from "../../lib/model/clock.ts";
 import { readyOf } from "../lib/controller/stage.ts";
 import { aRegistration, registrations } from "../lib/kcp/tenants.ts";
 import { eventOf } from "./recording-sqs.ts";

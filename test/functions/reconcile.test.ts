@@ -1,8 +1,8 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createForward } from "../../lib/lambda/forward.ts";
 import { createReconcile } from "../../lib/lambda/reconcile.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { readyOf, statusOf } from "../lib/controller/stage.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/kcp/tenants.ts";
 import { eventOf } from "./recording-sqs.ts";

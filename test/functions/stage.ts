@@ -1,9 +1,9 @@
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 import type { Context } from "aws-lambda";
-import { type EmbeddedCluster, startEmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
 import type { WorkCloud } from "../../lib/lambda/cloud.ts";
 import type { Host } from "../../lib/lambda/host.ts";
-import type { Clock } from "../../lib/model/clock.ts";
 import type { WorkKey } from "../../lib/model/key.ts";
 import { formatBody, groupOf, type WorkMessage } from "../../lib/queue/work-message.ts";
 import { fakeSecretsManager } from "../lib/clusters/fake-secrets-manager.ts";

@@ -1,14 +1,14 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { createCloudCredentials } from "../../lib/clusters/cloud-credentials.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { createKubeClient } from "../../lib/kube/rest-client.ts";
 import { createForward } from "../../lib/lambda/forward.ts";
 import { formatHeartbeat } from "../../lib/lambda/heartbeat-message.ts";
 import { createProbe } from "../../lib/lambda/probe.ts";
 import { createReconcile } from "../../lib/lambda/reconcile.ts";
 import { createResyncer } from "../../lib/lambda/resync.ts";
 import { type ObjectKey, type WorkloadKey, workloadKey } from "../../lib/model/key.ts";
-import type { KubeObject, ResourceType } from "../../lib/model/kube-object.ts";
 import { createHealth } from "../../lib/observe/health.ts";
 import { createLog } from "../../lib/observe/log.ts";
 import { createMetrics } from "../../lib/observe/metrics.ts";

@@ -1,6 +1,7 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, expect, test } from "vitest";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { createKubeClient } from "../../lib/kube/rest-client.ts";
 import { createForward } from "../../lib/lambda/forward.ts";
 import { formatHeartbeat } from "../../lib/lambda/heartbeat-message.ts";
 import { createProbe } from "../../lib/lambda/probe.ts";
@@ -8,7 +9,6 @@ import { createReconcile } from "../../lib/lambda/reconcile.ts";
 import { createResyncer } from "../../lib/lambda/resync.ts";
 import type { Condition } from "../../lib/model/condition.ts";
 import { type ObjectKey, type WorkloadKey, workloadKey } from "../../lib/model/key.ts";
-import type { KubeObject, ResourceType } from "../../lib/model/kube-object.ts";
 import { birthplaceOf } from "../../lib/sync/birth-mark.ts";
 import { namespaceOn } from "../../lib/sync/namespace-map.ts";
 import { statusOf } from "../lib/controller/stage.ts";

@@ -3,11 +3,7 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import {
-  type CertificateAuthority,
-  type Credentials,
-  createCertificateAuthority,
-} from "../../lib/embedded/certificates.ts";
+import { type CertificateAuthority, type Credentials, createCertificateAuthority } from "@tmc/embedded/certificates.ts";
 import { type ApiAccess, callApi } from "./api-call.ts";
 import { type StaticUser, writeSharedFlags } from "./api-server-flags.ts";
 import { type Binaries, ensureBuilt } from "./build.ts";

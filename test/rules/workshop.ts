@@ -1,5 +1,15 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Removal } from "./rule.ts";
@@ -14,6 +24,18 @@ export interface Workshop {
   remove(): void;
 }
 
+/** Links the installed packages; those of this project lead to the copy, so that rules can be taken out of them too. */
+function linkInstalled(root: string, folder: string): void {
+  const installed = join(root, "node_modules");
+  mkdirSync(join(folder, "node_modules", "@tmc"), { recursive: true });
+  for (const name of readdirSync(installed)) {
+    if (name !== "@tmc") symlinkSync(join(installed, name), join(folder, "node_modules", name));
+  }
+  for (const name of readdirSync(join(installed, "@tmc"))) {
+    symlinkSync(join(folder, "packages", name), join(folder, "node_modules", "@tmc", name));
+  }
+}
+
 /** Copies what git knows of a tree, as it is at this moment; what is installed is shared. */
 export function openWorkshop(root: string): Workshop {
   const folder = mkdtempSync(join(tmpdir(), "tmc-rules-"));
@@ -24,7 +46,7 @@ export function openWorkshop(root: string): Workshop {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
     cpSync(join(root, file), join(folder, file));
   }
-  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+  linkInstalled(root, folder);
 
   return {
     folder,

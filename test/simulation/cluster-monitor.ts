@@ -1,7 +1,7 @@
-import type { Change } from "../../lib/embedded/store.ts";
-import type { TransportRequest } from "../../lib/kube/transport.ts";
+import type { Change } from "@tmc/embedded/store.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import type { TransportRequest } from "@tmc/kube/transport.ts";
 import { formatKey, type ObjectKey } from "../../lib/model/key.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { originOf, syncedLabel } from "../../lib/sync/owner-mark.ts";
 import { type Cause, causes } from "./cause.ts";
 import { markOf, namespaceFor, namespacesOf } from "./copies.ts";

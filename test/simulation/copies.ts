@@ -1,5 +1,5 @@
-import type { EmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
+import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { namespaceOn } from "../../lib/sync/namespace-map.ts";
 import { originOf, syncedLabel, tenantMark } from "../../lib/sync/owner-mark.ts";
 import { defaultSyncSettings } from "../../lib/sync/settings.ts";

@@ -1,7 +1,7 @@
-import { ApiFailure } from "../../lib/embedded/api-failure.ts";
-import type { EmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
-import type { ObjectTarget } from "../../lib/embedded/operations.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
+import { ApiFailure } from "@tmc/embedded/api-failure.ts";
+import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { ObjectTarget } from "@tmc/embedded/operations.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { originAnnotation, syncedLabel } from "../../lib/sync/owner-mark.ts";
 import { namespaceFor } from "./copies.ts";
 import { strangersAnnotation } from "./hand-names.ts";

@@ -1,7 +1,7 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Transport } from "@tmc/kube/transport.ts";
 import { beforeAll, expect, test } from "vitest";
 import { clientOf } from "../../lib/kcp/logical-cluster.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import type { Transport } from "../../lib/kube/transport.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import { placements, registrations } from "../lib/kcp/tenants.ts";
 import type { Sabotage } from "./sabotage.ts";

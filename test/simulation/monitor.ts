@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
+import type { Change } from "@tmc/embedded/store.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import type { TransportRequest } from "@tmc/kube/transport.ts";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
-import type { Change } from "../../lib/embedded/store.ts";
 import type { ControllerSettings } from "../../lib/engine/settings.ts";
-import type { TransportRequest } from "../../lib/kube/transport.ts";
 import { findCondition } from "../../lib/model/condition.ts";
 import { formatKey, type ObjectKey, workloadKey } from "../../lib/model/key.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import { clusterFinalizer } from "../../lib/registration/reconcile.ts";
 import { syncFinalizer } from "../../lib/sync/record.ts";

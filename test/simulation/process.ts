@@ -1,9 +1,9 @@
+import type { Clock } from "@tmc/kube/clock.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import type { Transport, TransportRequest } from "@tmc/kube/transport.ts";
 import { asOutcome, notConfigured } from "../../lib/clusters/credentials.ts";
 import { type Controller, createController } from "../../lib/controller/controller.ts";
-import { createKubeClient } from "../../lib/kube/rest-client.ts";
-import type { Transport, TransportRequest } from "../../lib/kube/transport.ts";
-import type { Clock } from "../../lib/model/clock.ts";
-import { ControllerError } from "../../lib/model/fault.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import { causes } from "./cause.ts";

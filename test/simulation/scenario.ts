@@ -1,4 +1,4 @@
-import type { FaultRule } from "../../lib/embedded/faults.ts";
+import type { FaultRule } from "@tmc/embedded/faults.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
 import { type Physical, physicalNames, tenantPaths, type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
 import { aPlacementWish, aRegistrationWish, type PlacementWish, type RegistrationWish } from "./wishes.ts";

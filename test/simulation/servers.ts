@@ -1,3 +1,9 @@
+import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { type EmbeddedKcp, startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { Store, StoreKey } from "@tmc/embedded/store.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { apiBinding, apiExport } from "../../lib/api/api-export.ts";
 import { clusterRegistration } from "../../lib/api/cluster-registration.ts";
 import { exportWorkspace } from "../../lib/api/group.ts";
@@ -5,14 +11,8 @@ import { apiResourceSchema } from "../../lib/api/resource-schema.ts";
 import { workloadPlacement } from "../../lib/api/workload-placement.ts";
 import { workloadSync } from "../../lib/api/workload-sync.ts";
 import { workloadTypes } from "../../lib/api/workload-types.ts";
-import { createCertificateAuthority } from "../../lib/embedded/certificates.ts";
-import { type EmbeddedKcp, startEmbeddedKcp } from "../../lib/embedded/kcp/embedded-kcp.ts";
-import { type EmbeddedCluster, startEmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
-import type { Store, StoreKey } from "../../lib/embedded/store.ts";
 import { type ApiBinding, apiBindings, apiExports, apiResourceSchemas } from "../../lib/kcp/kcp-types.ts";
 import { clientOf } from "../../lib/kcp/logical-cluster.ts";
-import type { KubeClient } from "../../lib/kube/client.ts";
-import { createKubeClient } from "../../lib/kube/rest-client.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
 import { createSimClock, type SimClock } from "./sim-clock.ts";
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../../lib/model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 
 /** The time of a simulated world. Tasks that fall due together run in an order that the seed chooses. */
 export interface SimClock extends Clock {

@@ -1,4 +1,4 @@
-import type { Transport } from "../../lib/kube/transport.ts";
+import type { Transport } from "@tmc/kube/transport.ts";
 
 const kept: ReadonlySet<unknown> = new Set(["", "apps", "batch", "networking.k8s.io"]);
 /** The servers' answers never change, and there are few of them. */

@@ -1,6 +1,6 @@
+import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { ObjectTarget } from "@tmc/embedded/operations.ts";
 import { beforeAll, expect, test } from "vitest";
-import type { EmbeddedCluster } from "../../lib/embedded/kubernetes/embedded-cluster.ts";
-import type { ObjectTarget } from "../../lib/embedded/operations.ts";
 import { clientOf } from "../../lib/kcp/logical-cluster.ts";
 import { type WorkloadAddress, type WorkloadKey, workloadAddress } from "../../lib/model/key.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import { type Condition, findCondition } from "../../lib/model/condition.ts";
 import { formatKey, workloadKey } from "../../lib/model/key.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { controlsOf } from "../../lib/sync/controls.ts";
 import { syncFinalizer } from "../../lib/sync/record.ts";
 import { referencesOf } from "../../lib/sync/references.ts";

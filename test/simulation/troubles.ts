@@ -1,4 +1,4 @@
-import type { Injection } from "../../lib/embedded/faults.ts";
+import type { Injection } from "@tmc/embedded/faults.ts";
 import { type SimProcess, startProcess } from "./process.ts";
 import type { Sabotage } from "./sabotage.ts";
 import type { ClusterState, Fault } from "./scenario.ts";

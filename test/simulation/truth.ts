@@ -1,8 +1,8 @@
+import type { Change } from "@tmc/embedded/store.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
-import type { Change } from "../../lib/embedded/store.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { controlsOf } from "../../lib/sync/controls.ts";
 import { referencesOf } from "../../lib/sync/references.ts";
 import { isReadable, selectsWorkload } from "../../lib/sync/selects.ts";

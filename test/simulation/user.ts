@@ -1,6 +1,6 @@
-import type { Collection, KubeClient } from "../../lib/kube/client.ts";
-import { faultOf } from "../../lib/kube/errors.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
+import type { Collection, KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { placements, registrations } from "../lib/kcp/tenants.ts";
 import type { Input, SecretContent } from "./scenario.ts";
 import { tokensOf } from "./servers.ts";

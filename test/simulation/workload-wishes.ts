@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
 import { controlAnnotations } from "../../lib/sync/controls.ts";
 import type { Seeded } from "./seeded.ts";
 import type { WorkloadNamespace } from "./servers.ts";

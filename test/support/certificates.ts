@@ -1,4 +1,4 @@
-import { type Credentials, createCertificateAuthority } from "../../lib/embedded/certificates.ts";
+import { type Credentials, createCertificateAuthority } from "@tmc/embedded/certificates.ts";
 
 /** For whom a certificate is: a server where hosts are given, otherwise a client. */
 export type CertificateSubject = Readonly<{

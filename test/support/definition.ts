@@ -1,4 +1,4 @@
-import type { ResourceType } from "../../lib/model/kube-object.ts";
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
 
 export type Scope = "Cluster" | "Namespaced";
 

@@ -1,14 +1,14 @@
-import { allVerbs, type Catalog, type ResourceDefinition } from "../../lib/embedded/definition.ts";
-import { createFaults, type Faults } from "../../lib/embedded/faults.ts";
-import type { Frontend, Place } from "../../lib/embedded/frontend.ts";
-import type { ApiRequest, ApiResponse, Handler, User } from "../../lib/embedded/http.ts";
-import type { Schema } from "../../lib/embedded/machinery/schema.ts";
-import { createMemoryStore } from "../../lib/embedded/memory-store.ts";
-import { createOperations } from "../../lib/embedded/object-operations.ts";
-import type { Operations, WriteContext } from "../../lib/embedded/operations.ts";
-import { createHandler } from "../../lib/embedded/server.ts";
-import type { Store } from "../../lib/embedded/store.ts";
-import type { KubeObject } from "../../lib/model/kube-object.ts";
+import { allVerbs, type Catalog, type ResourceDefinition } from "@tmc/embedded/definition.ts";
+import { createFaults, type Faults } from "@tmc/embedded/faults.ts";
+import type { Frontend, Place } from "@tmc/embedded/frontend.ts";
+import type { ApiRequest, ApiResponse, Handler, User } from "@tmc/embedded/http.ts";
+import type { Schema } from "@tmc/embedded/machinery/schema.ts";
+import { createMemoryStore } from "@tmc/embedded/memory-store.ts";
+import { createOperations } from "@tmc/embedded/object-operations.ts";
+import type { Operations, WriteContext } from "@tmc/embedded/operations.ts";
+import { createHandler } from "@tmc/embedded/server.ts";
+import type { Store } from "@tmc/embedded/store.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { createManualClock, type ManualClock } from "./manual-clock.ts";
 
 const anything: Schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };

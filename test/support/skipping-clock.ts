@@ -1,5 +1,5 @@
-import type { Clock } from "../../lib/model/clock.ts";
-import { systemClock } from "../../lib/model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { systemClock } from "@tmc/kube/clock.ts";
 
 /** The machine's clock, but a test can skip what it would only wait for. */
 export interface SkippingClock extends Clock {

@@ -1,4 +1,4 @@
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 import type { Keyboard, Screen } from "../cli-io.ts";
 import { createPainter } from "./painter.ts";
 import { type BoardState, renderBoard } from "./render.ts";

@@ -1,5 +1,5 @@
+import type { Clock } from "@tmc/kube/clock.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
-import type { Clock } from "../../model/clock.ts";
 
 export type RecordFollower = Readonly<{
   /** All records; the same list as long as nothing in it has changed. */

@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { writeKubeconfig } from "../../kube/kubeconfig-file.ts";
+import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
 import type { LocalParts } from "./local-parts.ts";
 
 /** The kubeconfigs of everything that runs, as files. */

@@ -1,5 +1,5 @@
-import type { KubeClient } from "../../kube/client.ts";
-import type { Clock } from "../../model/clock.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
 import { drained, isDrained, uncordoned, writeScheduling } from "../scheduling.ts";
 import type { LocalParts } from "./local-parts.ts";
 

@@ -1,7 +1,7 @@
-import type { KubeClient } from "../../kube/client.ts";
-import type { WrittenKubeconfig } from "../../kube/kubeconfig-file.ts";
-import { createKubeClient } from "../../kube/rest-client.ts";
-import type { Clock } from "../../model/clock.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { WrittenKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { demoWorkspace, startLocalWorld } from "../local-world.ts";
 
 /** A kcp with the workspace of a tenant and some clusters, whatever they are made of. */

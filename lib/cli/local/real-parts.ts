@@ -1,9 +1,9 @@
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import type { Endpoint } from "@tmc/kube/transport.ts";
+import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { exportWorkspace } from "../../api/group.ts";
 import { bindExport, installExport } from "../../kcp/install.ts";
 import { ensureWorkspace } from "../../kcp/workspaces.ts";
-import { createKubeClient } from "../../kube/rest-client.ts";
-import type { Endpoint } from "../../kube/transport.ts";
-import { createUndiciTransport } from "../../kube/undici-transport.ts";
 import { clusterNames, demoWorkspace } from "../local-world.ts";
 import type { LocalParts } from "./local-parts.ts";
 

@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { delay } from "@tmc/kube/deadline.ts";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { type Controller, createController } from "../../controller/controller.ts";
 import { recordLane } from "../../kcp/workload-lanes.ts";
-import { delay } from "../../kube/deadline.ts";
-import type { Clock } from "../../model/clock.ts";
 import { createLog } from "../../observe/log.ts";
 import { showBoard } from "../board/board.ts";
 import type { BoardState } from "../board/render.ts";

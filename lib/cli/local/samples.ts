@@ -1,8 +1,8 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { type ClusterRegistration, clusterRegistration } from "../../api/cluster-registration.ts";
 import { apiVersionOf } from "../../api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../../api/workload-placement.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import type { KubeObject, ResourceType } from "../../model/kube-object.ts";
 import { resourceTypes } from "../workspace.ts";
 
 type SampleCluster = Readonly<{ location: string; labels: Record<string, string> }>;

@@ -1,4 +1,4 @@
-import type { KubeObject } from "../../model/kube-object.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { type Pending, type Reading, type Service, services } from "./cluster.ts";
 import { conditionsOf, listAt, textAt, valueAt } from "./fields.ts";
 import { kplaneTemplate, type SecretPointer } from "./secret-template.ts";

@@ -1,4 +1,4 @@
-import { isRecord } from "../../kube/json-record.ts";
+import { isRecord } from "@tmc/kube/json-record.ts";
 import type { Condition } from "../../model/condition.ts";
 
 // Objects of kinds that are not ours: their schemas differ from one installation to the next, so nothing is taken for granted.

@@ -1,4 +1,4 @@
-import { ControllerError } from "../../model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { parseSecretTemplate, type SecretTemplate } from "./secret-template.ts";
 import type { ShardConfig } from "./shard.ts";
 import { type SourceKind, sourceKinds, typesOf } from "./source-kinds.ts";

@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
-import type { KubeObject } from "../../model/kube-object.ts";
 import { asCluster, type Reading } from "./cluster.ts";
 import { conditionsOf } from "./fields.ts";
 

@@ -1,7 +1,7 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { troubleOfHub } from "../../kcp/hub-requests.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { faultOf } from "../../kube/errors.ts";
-import type { KubeObject } from "../../model/kube-object.ts";
 import type { ReadType } from "./source-kinds.ts";
 
 /** Where objects are read. */

@@ -1,8 +1,8 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { subdomainProblems } from "@tmc/kube/selector.ts";
 import { clientOf } from "../../kcp/logical-cluster.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import type { Clock } from "../../model/clock.ts";
-import { ControllerError } from "../../model/fault.ts";
-import { subdomainProblems } from "../../model/selector.ts";
 import { asCluster, type Cluster, type Reading } from "./cluster.ts";
 import type { SourceConfig } from "./flags.ts";
 import { readSource, type SourceRequest } from "./read-source.ts";

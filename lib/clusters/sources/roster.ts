@@ -1,7 +1,7 @@
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import { isNewer } from "../../kcp/object-cache.ts";
-import type { Clock } from "../../model/clock.ts";
-import type { KubeObject } from "../../model/kube-object.ts";
 import type { Origin, Reading } from "./cluster.ts";
 import { readClusterRegistration } from "./cluster-registration.ts";
 import { controlPlaneNameOf, readControlPlaneEndpoint, readControlPlaneRegistration } from "./control-plane.ts";

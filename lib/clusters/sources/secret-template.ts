@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { ControllerError } from "../../model/fault.ts";
-import { subdomainProblems } from "../../model/selector.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { subdomainProblems } from "@tmc/kube/selector.ts";
 
 /** A secret in the cluster's own logical cluster, and which of its entries holds the kubeconfig. */
 export type SecretPointer = Readonly<{ namespace: string; name: string; key: string }>;

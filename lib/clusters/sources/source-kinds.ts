@@ -1,5 +1,5 @@
+import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { clusterRegistration } from "../../api/cluster-registration.ts";
-import type { ResourceType } from "../../model/kube-object.ts";
 
 /** Where clusters can come from; the words of `--cluster-source`. */
 export const sourceKinds = [

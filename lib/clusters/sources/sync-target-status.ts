@@ -1,7 +1,7 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { MergePatch } from "../../kcp/status-patch.ts";
 import { findCondition } from "../../model/condition.ts";
-import type { KubeObject } from "../../model/kube-object.ts";
 import { listAt, momentAt, textAt } from "./fields.ts";
 import { heartbeatFields } from "./sync-target.ts";
 

@@ -1,7 +1,7 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { isQuantity } from "@tmc/kube/quantity.ts";
 import { findCondition } from "../../model/condition.ts";
 import { parseDurationSeconds } from "../../model/duration.ts";
-import type { KubeObject } from "../../model/kube-object.ts";
-import { isQuantity } from "../../model/quantity.ts";
 import type { Pending, Reading } from "./cluster.ts";
 import { conditionsOf, listAt, momentAt, textAt, valueAt } from "./fields.ts";
 import type { SecretPointer } from "./secret-template.ts";

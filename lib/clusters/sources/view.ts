@@ -1,6 +1,6 @@
+import type { KubeObject, ObjectMeta } from "@tmc/kube/kube-object.ts";
+import { parseServerAddress } from "@tmc/kube/server-address.ts";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
-import { parseServerAddress } from "../../kube/server-address.ts";
-import type { KubeObject, ObjectMeta } from "../../model/kube-object.ts";
 import type { Origin, Pending } from "./cluster.ts";
 import { momentAt } from "./fields.ts";
 import type { SecretPointer, SecretTemplate } from "./secret-template.ts";

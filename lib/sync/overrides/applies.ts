@@ -1,5 +1,5 @@
+import { type LabelSelector, satisfiesRequirement, selectorFromObject } from "@tmc/kube/selector.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
-import { type LabelSelector, satisfiesRequirement, selectorFromObject } from "../../model/selector.ts";
 import type { Manifest, SyncCluster } from "../terms.ts";
 import { refuse } from "./refuse.ts";
 

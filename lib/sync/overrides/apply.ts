@@ -1,6 +1,6 @@
+import { isQuantity } from "@tmc/kube/quantity.ts";
 import { apiVersionOf } from "../../api/kind.ts";
 import { workloadTypes } from "../../api/workload-types.ts";
-import { isQuantity } from "../../model/quantity.ts";
 import { isFields, type Texts } from "../json-fields.ts";
 import type { Manifest, SyncCluster } from "../terms.ts";
 import { applies, type Override } from "./applies.ts";

@@ -1,4 +1,4 @@
-import { compareQuantities, isQuantity, parseQuantity } from "../../model/quantity.ts";
+import { compareQuantities, isQuantity, parseQuantity } from "@tmc/kube/quantity.ts";
 import { changedAt, eachObject, type Fields, isFields, type Texts, valueAt } from "../json-fields.ts";
 import { podSpecPath } from "../pod-spec.ts";
 import type { Manifest } from "../terms.ts";

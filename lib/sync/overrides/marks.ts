@@ -1,4 +1,4 @@
-import { labelKeyProblems, labelValueProblems } from "../../model/selector.ts";
+import { labelKeyProblems, labelValueProblems } from "@tmc/kube/selector.ts";
 import type { Texts } from "../json-fields.ts";
 import type { Manifest } from "../terms.ts";
 import { isOwnKey } from "./forbidden.ts";

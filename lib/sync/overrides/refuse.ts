@@ -1,4 +1,4 @@
-import { ControllerError } from "../../model/fault.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 
 /** Says which part of which override cannot be followed; only a change of the placement helps. */
 export function refuse(where: string, why: string): never {

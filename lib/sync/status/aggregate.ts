@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../../model/kube-object.ts";
+import type { Json, JsonObject } from "@tmc/kube/kube-object.ts";
 import { rulesOfStrategy, safeRules } from "./custom-rules.ts";
 import { type StatusCopy, type StatusFacts, type View, viewOf } from "./facts.ts";
 import { type FieldRule, same, sum } from "./field-rules.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../model/kube-object.ts";
+import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import { textAt } from "./json.ts";
 import type { HealthReason } from "./reasons.ts";
 import type { StatusCondition } from "./status-conditions.ts";

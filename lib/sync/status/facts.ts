@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../model/kube-object.ts";
+import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import type { StatusStrategy } from "./strategy.ts";
 
 /** What a cluster that is heard from says of its copy. */

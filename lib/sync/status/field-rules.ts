@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Json, JsonObject } from "../../model/kube-object.ts";
-import { compareQuantities, isQuantity, parseQuantity } from "../../model/quantity.ts";
+import type { Json, JsonObject } from "@tmc/kube/kube-object.ts";
+import { compareQuantities, isQuantity, parseQuantity } from "@tmc/kube/quantity.ts";
 import { fieldAt, isJsonObject, textOf } from "./json.ts";
 import { earliestOf, latestOf } from "./moments.ts";
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../model/kube-object.ts";
+import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import { claimHealth } from "./claim-health.ts";
 import { applied, type Health, type HealthFacts, isThere } from "./copy-health.ts";
 import { customHealth } from "./custom-health.ts";

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../../model/kube-object.ts";
+import type { Json, JsonObject } from "@tmc/kube/kube-object.ts";
 
 // A status is written by whoever looks after the type: nobody has checked it. What is not of the form that is asked for
 // counts as not there.

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../model/kube-object.ts";
+import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import type { StatusCopy, View } from "./facts.ts";
 import { isBadNews } from "./polarity.ts";
 import { observedGenerationOf } from "./reached.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../model/kube-object.ts";
+import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import { fieldAt } from "./json.ts";
 import { conditionOf } from "./status-conditions.ts";
 import { typeName } from "./type-name.ts";

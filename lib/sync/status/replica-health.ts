@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../model/kube-object.ts";
+import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import { applied, type Counts, failed, type Health, type HealthFacts, ready, wordsOf } from "./copy-health.ts";
 import { fieldAt, numberAt, objectAt, textAt } from "./json.ts";
 import { conditionOf } from "./status-conditions.ts";

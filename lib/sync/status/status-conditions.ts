@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../../model/kube-object.ts";
+import type { Json, JsonObject } from "@tmc/kube/kube-object.ts";
 import { fieldAt, isJsonObject } from "./json.ts";
 
 /** A condition as any controller may have written it: only these two fields are sure to be there. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../model/kube-object.ts";
+import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import {
   common,
   earliest,

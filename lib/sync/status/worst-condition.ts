@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../../model/kube-object.ts";
+import type { Json, JsonObject } from "@tmc/kube/kube-object.ts";
 import { same } from "./field-rules.ts";
 import { fieldAt, textAt } from "./json.ts";
 import { earliestOf, isBefore, latestOf } from "./moments.ts";

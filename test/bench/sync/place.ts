@@ -1,9 +1,9 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { clientOf } from "../../../lib/kcp/logical-cluster.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { faultOf } from "../../../lib/kube/errors.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import { createUndiciTransport } from "../../../lib/kube/undici-transport.ts";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import type { Target } from "../clients/bench-client.ts";
 import { createSightings } from "../sightings.ts";
 

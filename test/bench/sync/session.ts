@@ -1,10 +1,10 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { watchForever } from "@tmc/kube/watch.ts";
 import { clusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { apiVersionOf } from "../../../lib/api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { reconciledTypes } from "../../../lib/kcp/reconciled-types.ts";
-import { watchForever } from "../../../lib/kube/watch.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import type { Target } from "../clients/bench-client.ts";
 import { type ControllerProcess, startControllerProcess } from "../measure-engine.ts";
 import { openPlace, type Place, poolLabel } from "./place.ts";

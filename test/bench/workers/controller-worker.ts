@@ -1,12 +1,12 @@
 // A controller in a process of its own, as `tmc controller` runs it.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { type Controller, createController } from "../../../lib/controller/controller.ts";
 import { keepMemoryLean } from "../../../lib/controller/lean-memory.ts";
 import type { ControllerSettings } from "../../../lib/engine/settings.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import { createUndiciTransport } from "../../../lib/kube/undici-transport.ts";
 import type { Target } from "../clients/bench-client.ts";
 import { createPaperTenant, type PaperTenant, type PaperTenantOptions } from "../paper-tenant.ts";
 import { serveTasks } from "../serve-tasks.ts";

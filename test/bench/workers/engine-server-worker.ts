@@ -2,12 +2,12 @@
 import { randomUUID } from "node:crypto";
 import { subscribe } from "node:diagnostics_channel";
 import { type IncomingMessage, METHODS } from "node:http";
+import { type EmbeddedKcp, startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { StoreKey } from "@tmc/embedded/store.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { exportWorkspace } from "../../../lib/api/group.ts";
-import { type EmbeddedKcp, startEmbeddedKcp } from "../../../lib/embedded/kcp/embedded-kcp.ts";
-import { startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
-import type { StoreKey } from "../../../lib/embedded/store.ts";
 import { bindExport, installExport } from "../../../lib/kcp/install.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import type { Target } from "../clients/bench-client.ts";
 import { serveTasks } from "../serve-tasks.ts";
 

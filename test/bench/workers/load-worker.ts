@@ -32,7 +32,7 @@ let onArrival: (() => void) | undefined;
 
 async function connect(name: ClientName, target: Target | undefined): Promise<BenchClient> {
   if (name === "tmc, in process") {
-    const { startEmbeddedCluster } = await import("../../../lib/embedded/kubernetes/embedded-cluster.ts");
+    const { startEmbeddedCluster } = await import("@tmc/embedded/kubernetes/embedded-cluster.ts");
     const { overTransport } = await import("../clients/tmc-client.ts");
     const cluster = await startEmbeddedCluster({ name: "bench", listen: false });
     return overTransport(cluster.endpoint(), cluster.transport());

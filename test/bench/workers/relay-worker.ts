@@ -1,12 +1,12 @@
 // A relay in a process of its own, as its image runs it, with a queue that only counts.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { systemClock } from "@tmc/kube/clock.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import type { Transport } from "@tmc/kube/transport.ts";
+import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import type { Transport } from "../../../lib/kube/transport.ts";
-import { createUndiciTransport } from "../../../lib/kube/undici-transport.ts";
-import { systemClock } from "../../../lib/model/clock.ts";
 import { createHealth } from "../../../lib/observe/health.ts";
 import { createLog } from "../../../lib/observe/log.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";

@@ -1,6 +1,6 @@
 // An embedded cluster in a process of its own, so that the measured client has its event loop to itself.
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type EmbeddedCluster, startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import { configMapOf, type Target } from "../clients/bench-client.ts";
 import { serveTasks } from "../serve-tasks.ts";
 

@@ -1,11 +1,11 @@
 // An embedded kcp, or embedded clusters, in a process of their own, which counts what a controller asks of them.
 import { subscribe } from "node:diagnostics_channel";
 import type { IncomingMessage } from "node:http";
+import { startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { exportWorkspace } from "../../../lib/api/group.ts";
-import { startEmbeddedKcp } from "../../../lib/embedded/kcp/embedded-kcp.ts";
-import { startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
 import { bindExport, installExport } from "../../../lib/kcp/install.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import type { Target } from "../clients/bench-client.ts";
 import { serveTasks } from "../serve-tasks.ts";
 

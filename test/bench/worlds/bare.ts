@@ -1,6 +1,6 @@
 // A kcp and two clusters, with nothing in them.
-import { startEmbeddedKcp } from "../../../lib/embedded/kcp/embedded-kcp.ts";
-import { startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
+import { startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 
 /** Starts all three at once, as `tmc local` does. */
 export async function startWorld(): Promise<{ stop(): Promise<void> }> {

@@ -1,6 +1,6 @@
+import type { WriteOptions } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
-import type { WriteOptions } from "../../../lib/kube/client.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
 import { aConfigMap, type ConfigMap, configMaps, failureOf, refusal } from "../vocabulary.ts";
 

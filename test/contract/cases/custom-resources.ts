@@ -1,6 +1,6 @@
+import type { KubeClient, ObjectAddress } from "@tmc/kube/client.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
-import type { KubeClient, ObjectAddress } from "../../../lib/kube/client.ts";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
 import { crds, eventually, eventuallyGone, eventuallyOk, refusal, unique } from "../vocabulary.ts";
 

@@ -1,3 +1,4 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { beforeAll, expect, it } from "vitest";
 import { apiBinding, apiExport } from "../../../lib/api/api-export.ts";
 import { exportName } from "../../../lib/api/group.ts";
@@ -12,7 +13,6 @@ import {
   apiResourceSchemas,
 } from "../../../lib/kcp/kcp-types.ts";
 import { ensureWorkspace } from "../../../lib/kcp/workspaces.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import {
   aRegistration,
   aTenant,

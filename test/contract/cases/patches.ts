@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
 import { aConfigMap, type ConfigMap, configMaps, refusal, serviceAccounts } from "../vocabulary.ts";
 

@@ -1,9 +1,9 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { beforeAll, expect, it } from "vitest";
 import { exportName } from "../../../lib/api/group.ts";
 import { apiBindings } from "../../../lib/kcp/kcp-types.ts";
 import { ensureWorkspace } from "../../../lib/kcp/workspaces.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { aRegistration, type Provider, providerOf, registrations, type Tenant } from "../provider.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
 import {

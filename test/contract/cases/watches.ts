@@ -1,6 +1,6 @@
+import type { KubeClient, WatchEvent, WatchOptions } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
-import type { KubeClient, WatchEvent, WatchOptions } from "../../../lib/kube/client.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import type { MakeRoom, Room, ServerUnderTest } from "../server-under-test.ts";
 import { aConfigMap, type ConfigMap, configMaps, failureOf, secrets } from "../vocabulary.ts";
 

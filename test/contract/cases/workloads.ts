@@ -1,5 +1,5 @@
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
 import { eventually, eventuallyGone, refusal, unique } from "../vocabulary.ts";
 

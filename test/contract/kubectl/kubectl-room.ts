@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import type { KubeClient } from "@tmc/kube/client.ts";
 import { expect } from "vitest";
-import type { KubeClient } from "../../../lib/kube/client.ts";
 import { type KubectlResult, runKubectl } from "../../real/kubectl.ts";
 import { eventually } from "../vocabulary.ts";
 

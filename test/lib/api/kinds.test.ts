@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { load } from "js-yaml";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { type ClusterRegistration, clusterRegistration } from "../../../lib/api/cluster-registration.ts";
@@ -7,7 +8,6 @@ import { kinds } from "../../../lib/api/kinds.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { workloadSync } from "../../../lib/api/workload-sync.ts";
 import { workloadTypes } from "../../../lib/api/workload-types.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { faultsOf } from "./validate.ts";
 
 const registration = (spec: object, status?: object) => made("ClusterRegistration", spec, status);

@@ -1,11 +1,11 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type EmbeddedKcp, startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
+import { systemClock } from "@tmc/kube/clock.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
 import { dump } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type EmbeddedKcp, startEmbeddedKcp } from "../../../lib/embedded/kcp/embedded-kcp.ts";
-import { formatKubeconfig } from "../../../lib/kube/kubeconfig-file.ts";
-import { systemClock } from "../../../lib/model/clock.ts";
 import { createShownClock, type Outcome, tmc } from "./support.ts";
 
 let kcp: EmbeddedKcp;

@@ -1,15 +1,15 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { customResourceDefinition } from "../../../lib/api/crd.ts";
 import { kinds } from "../../../lib/api/kinds.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
-import { type EmbeddedCluster, startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
 import { waitUntil } from "../../../lib/kcp/wait.ts";
-import { writeKubeconfig } from "../../../lib/kube/kubeconfig-file.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
 import {
   aClusterRole,

@@ -1,5 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
+import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { customResourceDefinition } from "../../../lib/api/crd.ts";
@@ -8,9 +11,6 @@ import { settingsOf } from "../../../lib/cli/run-controller.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
 import { parseControllerFlags } from "../../../lib/controller/options.ts";
 import { waitUntil } from "../../../lib/kcp/wait.ts";
-import { createHttpsTransport } from "../../../lib/kube/https-transport.ts";
-import { parseKubeconfig } from "../../../lib/kube/kubeconfig.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
 import { type Outcome, startTestWorkspace, type TestWorkspace, tmc } from "./support.ts";
 

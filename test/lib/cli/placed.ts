@@ -1,10 +1,10 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { CopyState, WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { createHttpsTransport } from "../../../lib/kube/https-transport.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import { newRecord, recordName } from "../../../lib/sync/record.ts";
 import { beReady, type Outcome, startTestWorkspace, type TestWorkspace } from "./support.ts";
 

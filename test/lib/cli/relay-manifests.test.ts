@@ -1,10 +1,10 @@
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { loadAll } from "js-yaml";
 import { describe, expect, it } from "vitest";
 import { manifestsCommand } from "../../../lib/cli/manifests.ts";
 import { parseRelayFlags, type RelayFlags, relayManifests } from "../../../lib/cli/relay-manifests.ts";
-import { startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { readRelaySettings } from "../../../lib/relay/service-settings.ts";
 
 const url = "https://sqs.eu-central-1.amazonaws.com/123456789012/tmc-prod-work.fifo";

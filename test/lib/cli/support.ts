@@ -1,6 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { CliIo, Terminal } from "../../../lib/cli/cli-io.ts";
@@ -10,8 +12,6 @@ import { type LocalParts, startEmbeddedParts } from "../../../lib/cli/local/loca
 import { demoWorkspace } from "../../../lib/cli/local-world.ts";
 import { runTmc } from "../../../lib/cli/program.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { type Clock, systemClock } from "../../../lib/model/clock.ts";
 
 /** What a command did. */
 export type Outcome = Readonly<{ code: number; out: string; err: string }>;

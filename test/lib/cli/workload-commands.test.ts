@@ -1,8 +1,8 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { namespaceManifest, namespaceOn } from "../../../lib/sync/namespace-map.ts";
 import { aDeployment, deployments, type PlacedWorkspace, secrets, startPlacedWorkspace } from "./placed.ts";
 import { tmc } from "./support.ts";

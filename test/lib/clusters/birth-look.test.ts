@@ -1,12 +1,12 @@
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import { systemClock } from "@tmc/kube/clock.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { pageSize } from "@tmc/kube/paged-list.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { createBirthLooks } from "../../../lib/clusters/birth-look.ts";
 import { defaultCallRate } from "../../../lib/clusters/call-rate.ts";
-import { type EmbeddedCluster, startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
-import { pageSize } from "../../../lib/kube/paged-list.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import { systemClock } from "../../../lib/model/clock.ts";
 import { type ObjectKey, workloadKey } from "../../../lib/model/key.ts";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import { offeredWorkloads } from "../../../lib/sync/workload-kinds.ts";
 import type { OptIn } from "../../../lib/upsync/opt-in.ts";
 

@@ -1,9 +1,9 @@
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { type BirthWatches, createBirthWatches } from "../../../lib/clusters/birth-watch.ts";
-import { type EmbeddedCluster, startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import { type ObjectKey, workloadKey } from "../../../lib/model/key.ts";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import { offeredWorkloads } from "../../../lib/sync/workload-kinds.ts";
 import type { OptIn } from "../../../lib/upsync/opt-in.ts";
 import { eventually } from "../../support/eventually.ts";

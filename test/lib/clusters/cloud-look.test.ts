@@ -1,14 +1,14 @@
+import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import { systemClock } from "@tmc/kube/clock.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import type { CallAws } from "../../../lib/clusters/aws-call.ts";
 import { createCloudCredentials } from "../../../lib/clusters/cloud-credentials.ts";
 import { createConnections } from "../../../lib/clusters/connections.ts";
 import { functionTransports } from "../../../lib/clusters/function-transport.ts";
-import { createCertificateAuthority } from "../../../lib/embedded/certificates.ts";
-import { startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
 import { createRegistrationWorld } from "../../../lib/engine/registration-world.ts";
-import { formatKubeconfig } from "../../../lib/kube/kubeconfig-file.ts";
-import { systemClock } from "../../../lib/model/clock.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import type { Look } from "../../../lib/registration/look.ts";
 import { startServer } from "../../support/http-server.ts";

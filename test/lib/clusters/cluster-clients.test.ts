@@ -1,11 +1,11 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import type { TransportResponse } from "@tmc/kube/transport.ts";
 import { describe, expect, it } from "vitest";
 import { createClusterClients } from "../../../lib/clusters/cluster-clients.ts";
 import { createConnections } from "../../../lib/clusters/connections.ts";
 import { asOutcome, type CredentialSource, notConfigured } from "../../../lib/clusters/credentials.ts";
-import type { TransportResponse } from "../../../lib/kube/transport.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { aRegistration } from "../registration/registrations.ts";
 
 const east: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };

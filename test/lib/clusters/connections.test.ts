@@ -1,11 +1,11 @@
+import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { systemClock } from "@tmc/kube/clock.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createConnections } from "../../../lib/clusters/connections.ts";
 import { asOutcome, type CredentialsFound } from "../../../lib/clusters/credentials.ts";
 import type { EndpointRules } from "../../../lib/clusters/endpoint-rules.ts";
 import { functionTransports } from "../../../lib/clusters/function-transport.ts";
 import { pooledTransports } from "../../../lib/clusters/pooled-transport.ts";
-import { createCertificateAuthority } from "../../../lib/embedded/certificates.ts";
-import { systemClock } from "../../../lib/model/clock.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { probe } from "../../../lib/registration/probe.ts";
 import { startServer, type TestServer } from "../../support/http-server.ts";

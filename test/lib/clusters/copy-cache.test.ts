@@ -1,6 +1,6 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import { type CopyCache, createCopyCache } from "../../../lib/clusters/copy-cache.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 
 type Given = Readonly<{ version?: number; uid?: string; generation?: number; status?: object; deleted?: boolean }>;
 

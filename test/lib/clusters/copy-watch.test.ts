@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises";
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { type CopyTrouble, type CopyWatches, createCopyWatches } from "../../../lib/clusters/copy-watch.ts";
-import { type EmbeddedCluster, startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import { type ObjectKey, workloadKey } from "../../../lib/model/key.ts";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import type { CopyAddress } from "../../../lib/sync/fleet.ts";
 import { namespaceManifest, namespaceOn } from "../../../lib/sync/namespace-map.ts";
 import { marksOf, type Origin } from "../../../lib/sync/owner-mark.ts";

@@ -1,6 +1,9 @@
 import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
@@ -8,9 +11,6 @@ import { type CredentialSource, createCredentialSource } from "../../../lib/clus
 import { createFileCredentials, parseClusterKubeconfigs } from "../../../lib/clusters/file-credentials.ts";
 import { createSecretCredentials } from "../../../lib/clusters/secret-credentials.ts";
 import { createSecretsManagerCredentials } from "../../../lib/clusters/secrets-manager-credentials.ts";
-import { createCertificateAuthority } from "../../../lib/embedded/certificates.ts";
-import { formatKubeconfig } from "../../../lib/kube/kubeconfig-file.ts";
-import { ControllerError } from "../../../lib/model/fault.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 import { aRegistration } from "../registration/registrations.ts";

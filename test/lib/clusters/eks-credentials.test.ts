@@ -1,11 +1,11 @@
+import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { Transport, TransportRequest } from "@tmc/kube/transport.ts";
 import { describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { type CallAws, createCallAws } from "../../../lib/clusters/aws-call.ts";
 import { createEksCredentials } from "../../../lib/clusters/eks-credentials.ts";
 import { createEksToken } from "../../../lib/clusters/eks-token.ts";
-import { createCertificateAuthority } from "../../../lib/embedded/certificates.ts";
-import type { Transport, TransportRequest } from "../../../lib/kube/transport.ts";
-import { ControllerError } from "../../../lib/model/fault.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 import { aRegistration } from "../registration/registrations.ts";

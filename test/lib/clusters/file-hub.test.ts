@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import type { Endpoint, Transport } from "@tmc/kube/transport.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openFileHub } from "../../../lib/clusters/secret-hub.ts";
-import { writeKubeconfig } from "../../../lib/kube/kubeconfig-file.ts";
-import type { Endpoint, Transport } from "../../../lib/kube/transport.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 
 const server = "https://kcp.example.com:6443";

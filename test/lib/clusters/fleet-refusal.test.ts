@@ -1,8 +1,8 @@
+import { ApiError, errorOfAnswer, faultOf } from "@tmc/kube/errors.ts";
+import type { Fault } from "@tmc/kube/fault.ts";
+import type { Status } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import { isNamedNotFound, isNamespaceGone, isOutcomeUnknown, refusalOf } from "../../../lib/clusters/fleet-refusal.ts";
-import { ApiError, errorOfAnswer, faultOf } from "../../../lib/kube/errors.ts";
-import type { Fault } from "../../../lib/model/fault.ts";
-import type { Status } from "../../../lib/model/kube-object.ts";
 
 const answer = (code: number, body: Status | string): ApiError => {
   const isText = typeof body === "string";

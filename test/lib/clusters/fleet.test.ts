@@ -1,4 +1,4 @@
-import { startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import { connect } from "../../contract/connect.ts";
 import { fleetContract } from "../../contract/fleet.ts";
 

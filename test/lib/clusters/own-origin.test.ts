@@ -1,7 +1,7 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import { ownOrigin } from "../../../lib/clusters/own-origin.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
 import { marksOf, type Origin } from "../../../lib/sync/owner-mark.ts";
 

@@ -1,6 +1,6 @@
+import type { Endpoint, Transport, TransportRequest } from "@tmc/kube/transport.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { openSecretHub } from "../../../lib/clusters/secret-hub.ts";
-import type { Endpoint, Transport, TransportRequest } from "../../../lib/kube/transport.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 import { awsError, fakeSecretsManager } from "./fake-secrets-manager.ts";
 

@@ -1,3 +1,6 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseSecretTemplate } from "../../../lib/clusters/sources/secret-template.ts";
 import {
@@ -10,9 +13,6 @@ import {
 } from "../../../lib/clusters/sources/source-kinds.ts";
 import { type ControllerSources, onlyRegistrations, requireReach } from "../../../lib/controller/cluster-sources.ts";
 import type { ControllerOptions } from "../../../lib/controller/controller.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { formatKubeconfig } from "../../../lib/kube/kubeconfig-file.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { createHealth } from "../../../lib/observe/health.ts";
 import { createLog } from "../../../lib/observe/log.ts";
 import { crds, eventuallyOk, namespaces, secrets } from "../../contract/vocabulary.ts";

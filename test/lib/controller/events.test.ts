@@ -1,11 +1,11 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { customResourceDefinition } from "../../../lib/api/crd.ts";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
 import { kinds } from "../../../lib/api/kinds.ts";
 import type { ControllerOptions } from "../../../lib/controller/controller.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import { aRegistration, registrations } from "../kcp/tenants.ts";
 import { readyOf, type Stage, type StageOptions, setStage } from "./stage.ts";
 

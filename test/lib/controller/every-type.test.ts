@@ -1,7 +1,7 @@
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import { referenceId } from "../../../lib/sync/intent.ts";
 import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
 import { referencesOf } from "../../../lib/sync/references.ts";

@@ -1,6 +1,6 @@
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
 import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";

@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterEach, describe, expect, test } from "vitest";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { placements } from "../kcp/tenants.ts";
 import { aDeployment, configMaps, deployments, type MovesStage, namespaces, setMovesStage } from "./moves-stage.ts";
 

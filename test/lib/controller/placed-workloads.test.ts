@@ -1,6 +1,6 @@
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";
 import { type Stage, setStage } from "./stage.ts";
 

@@ -1,9 +1,9 @@
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { asOutcome, type CredentialSource, notConfigured } from "../../../lib/clusters/credentials.ts";
 import { type Controller, type ControllerOptions, createController } from "../../../lib/controller/controller.ts";
-import { type EmbeddedCluster, startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import type { Clock } from "../../../lib/model/clock.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { createManualClock, type ManualClock } from "../../support/manual-clock.ts";
 import { placements, registrations, startTenants, type Tenants } from "../kcp/tenants.ts";
 

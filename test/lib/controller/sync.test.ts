@@ -1,8 +1,8 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";
 import { type Stage, setStage } from "./stage.ts";

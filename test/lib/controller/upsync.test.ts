@@ -1,9 +1,9 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
 import type { ControllerOptions } from "../../../lib/controller/controller.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import { birthplaceOf } from "../../../lib/sync/birth-mark.ts";
 import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";

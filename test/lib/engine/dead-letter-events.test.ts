@@ -1,10 +1,10 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, test } from "vitest";
 import { createSetAsideTeller, eventOfEnd } from "../../../lib/engine/dead-letter-events.ts";
 import type { EventSubject } from "../../../lib/kcp/hub-events.ts";
 import type { ObjectEvent } from "../../../lib/model/event.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import { type WorkKey, workloadKey } from "../../../lib/model/key.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 

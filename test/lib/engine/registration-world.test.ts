@@ -1,13 +1,13 @@
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { clusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { type Connections, createConnections } from "../../../lib/clusters/connections.ts";
 import type { CredentialSource } from "../../../lib/clusters/credentials.ts";
 import { asOutcome } from "../../../lib/clusters/credentials.ts";
-import { type EmbeddedCluster, startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
 import { createRegistrationWorld } from "../../../lib/engine/registration-world.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import type { ObjectKey, WorkKey } from "../../../lib/model/key.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import type { WorkItem } from "../../../lib/model/work-item.ts";
 import { decide } from "../../../lib/registration/decide.ts";
 import type { Look } from "../../../lib/registration/look.ts";

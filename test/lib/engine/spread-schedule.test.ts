@@ -1,10 +1,10 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, test } from "vitest";
 import { createHeartbeat } from "../../../lib/controller/heartbeat.ts";
 import { createResync } from "../../../lib/controller/resync.ts";
 import { createRota } from "../../../lib/engine/spread-schedule.ts";
 import { createObjectCache } from "../../../lib/kcp/object-cache.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import type { WorkItem } from "../../../lib/model/work-item.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 

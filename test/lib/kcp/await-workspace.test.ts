@@ -1,7 +1,7 @@
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import type { Transport } from "@tmc/kube/transport.ts";
 import { describe, expect, test, vi } from "vitest";
 import { awaitWorkspace } from "../../../lib/kcp/await-workspace.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import type { Transport } from "../../../lib/kube/transport.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 
 const found = JSON.stringify({

@@ -1,8 +1,8 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import { providerObjects } from "../../../lib/kcp/bootstrap-objects.ts";
 import { differencesOf, planObjects } from "../../../lib/kcp/bootstrap-plan.ts";
 import { idOf, type ManagedObject, managedObject } from "../../../lib/kcp/managed-object.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 
 const wanted = providerObjects({ path: "root:tmc", tenants: "system:authenticated" });
 const asStored = (object: ManagedObject): KubeObject =>

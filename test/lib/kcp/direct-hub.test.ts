@@ -1,11 +1,11 @@
+import { countedClient } from "@tmc/kube/counted-client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createDirectHub } from "../../../lib/kcp/direct-hub.ts";
 import { createObjectCache, type ObjectCache } from "../../../lib/kcp/object-cache.ts";
-import { countedClient } from "../../../lib/kube/counted-client.ts";
-import { faultOf } from "../../../lib/kube/errors.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { aPlacement, placements, startTenants, type Tenants } from "./tenants.ts";
 
 const signal = new AbortController().signal;

@@ -1,10 +1,10 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exportWorkspace } from "../../../lib/api/group.ts";
 import { createExportCheck, type ExportCheck } from "../../../lib/kcp/export-check.ts";
 import { apiExports, apiResourceSchemas } from "../../../lib/kcp/kcp-types.ts";
 import { clientOf } from "../../../lib/kcp/logical-cluster.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { createHealth, type Health } from "../../../lib/observe/health.ts";
 import { createLog } from "../../../lib/observe/log.ts";
 import { createManualClock, type ManualClock } from "../../support/manual-clock.ts";

@@ -1,10 +1,10 @@
+import { faultOf } from "@tmc/kube/errors.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { createExportHub, type ExportHub } from "../../../lib/kcp/export-hub.ts";
 import { ClaimNotAccepted, TenantNotBound } from "../../../lib/kcp/export-refusals.ts";
 import { createFreshHub } from "../../../lib/kcp/fresh-hub.ts";
 import { apiBindings } from "../../../lib/kcp/kcp-types.ts";
 import { clientOf } from "../../../lib/kcp/logical-cluster.ts";
-import { faultOf } from "../../../lib/kube/errors.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 import { aRegistration, registrations, type Tenants } from "./tenants.ts";

@@ -1,10 +1,10 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { countedClient } from "@tmc/kube/counted-client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeList, KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createFreshHub, type FreshHub } from "../../../lib/kcp/fresh-hub.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { countedClient } from "../../../lib/kube/counted-client.ts";
-import { faultOf } from "../../../lib/kube/errors.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import type { KubeList, KubeObject } from "../../../lib/model/kube-object.ts";
 import { aPlacement, placements, startTenants, type Tenants } from "./tenants.ts";
 
 const signal = new AbortController().signal;

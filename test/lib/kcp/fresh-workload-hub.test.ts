@@ -1,7 +1,7 @@
+import { systemClock } from "@tmc/kube/clock.ts";
 import { afterEach, expect, test } from "vitest";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import { createFreshWorkloadHub } from "../../../lib/kcp/fresh-workload-hub.ts";
-import { systemClock } from "../../../lib/model/clock.ts";
 import { workloadKindsWith } from "../../../lib/sync/workload-kinds.ts";
 import { startTenants, type Tenants } from "./tenants.ts";
 

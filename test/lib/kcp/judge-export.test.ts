@@ -1,10 +1,10 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import { clusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { resourceSchemaName } from "../../../lib/api/resource-schema.ts";
 import { exportObjects } from "../../../lib/kcp/bootstrap-objects.ts";
 import { type ExportFacts, judgeExport } from "../../../lib/kcp/judge-export.ts";
 import type { ApiExport } from "../../../lib/kcp/kcp-types.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 
 type Mutable = { export: ApiExport; schemas: Map<string, KubeObject> };
 

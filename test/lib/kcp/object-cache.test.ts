@@ -1,7 +1,7 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, test } from "vitest";
 import { type CacheChange, compareVersions, createObjectCache } from "../../../lib/kcp/object-cache.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 
 const cluster = "tenant1";
 const placementKey = (name: string): ObjectKey => ({ cluster, kind: "WorkloadPlacement", name });

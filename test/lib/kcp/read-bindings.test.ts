@@ -1,9 +1,9 @@
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import { bindingName } from "../../../lib/api/group.ts";
-import { startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
 import type { ApiBinding } from "../../../lib/kcp/kcp-types.ts";
 import { createBindingReader, judgeBinding, unseenThroughExport } from "../../../lib/kcp/read-bindings.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
 import { tokenOfNewAccount } from "../../contract/vocabulary.ts";
 import { startTenants, type Tenants } from "./tenants.ts";
 

@@ -1,5 +1,5 @@
+import { mergePatch } from "@tmc/embedded/machinery/merge-patch.ts";
 import { describe, expect, test } from "vitest";
-import { mergePatch } from "../../../lib/embedded/machinery/merge-patch.ts";
 import { type MergePatch, mergePatchBetween } from "../../../lib/kcp/status-patch.ts";
 
 const cases: Record<string, { before: object; after: object; patch: MergePatch | undefined }> = {

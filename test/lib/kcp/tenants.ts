@@ -1,10 +1,10 @@
+import { type EmbeddedKcp, type EmbeddedKcpOptions, startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { exportWorkspace } from "../../../lib/api/group.ts";
-import { type EmbeddedKcp, type EmbeddedKcpOptions, startEmbeddedKcp } from "../../../lib/embedded/kcp/embedded-kcp.ts";
 import { bindExport, installExport } from "../../../lib/kcp/install.ts";
 import { clientOf } from "../../../lib/kcp/logical-cluster.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 
 export const registrations = {
   type: { group: "tmc.kcp.io", version: "v1alpha1", plural: "clusterregistrations" },

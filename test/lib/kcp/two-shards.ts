@@ -1,7 +1,7 @@
+import type { Collection, KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
 import { type EndpointSlice, endpointSlices } from "../../../lib/kcp/kcp-types.ts";
-import type { Collection, KubeClient } from "../../../lib/kube/client.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { startTenants, type Tenants } from "./tenants.ts";
 
 /** Two kcps, each a shard with tenants of its own, and a provider whose slice names what a test says. */

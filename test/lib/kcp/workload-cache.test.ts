@@ -1,7 +1,7 @@
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { describe, expect, test } from "vitest";
 import { createWorkloadCache, type SeenAddress, type WorkloadCache } from "../../../lib/kcp/workload-cache.ts";
 import { namespaceLane, recordLane, workloadLanes } from "../../../lib/kcp/workload-lanes.ts";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import { workloadKindsWith } from "../../../lib/sync/workload-kinds.ts";
 
 const types = workloadKindsWith();

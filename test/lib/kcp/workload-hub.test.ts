@@ -1,10 +1,10 @@
+import { countedClient } from "@tmc/kube/counted-client.ts";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
 import { createCachedWorkloadHub } from "../../../lib/kcp/cached-workload-hub.ts";
 import { createExportHub } from "../../../lib/kcp/export-hub.ts";
 import { createFreshWorkloadHub } from "../../../lib/kcp/fresh-workload-hub.ts";
 import { reconciledTypes } from "../../../lib/kcp/reconciled-types.ts";
 import { createWorkloadCache } from "../../../lib/kcp/workload-cache.ts";
-import { countedClient } from "../../../lib/kube/counted-client.ts";
 import { createExportRelay } from "../../../lib/relay/export-relay.ts";
 import { createRelay, type Relay, type RelayParts } from "../../../lib/relay/relay.ts";
 import { workloadKindsWith } from "../../../lib/sync/workload-kinds.ts";

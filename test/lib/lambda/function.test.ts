@@ -1,8 +1,8 @@
+import { systemClock } from "@tmc/kube/clock.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { describe, expect, test, vi } from "vitest";
 import { createFunction, type FunctionDefinition } from "../../../lib/lambda/function.ts";
 import type { Host } from "../../../lib/lambda/host.ts";
-import { systemClock } from "../../../lib/model/clock.ts";
-import { ControllerError } from "../../../lib/model/fault.ts";
 import type { Log } from "../../../lib/observe/log.ts";
 import { contextOf } from "../../functions/stage.ts";
 

@@ -1,7 +1,7 @@
+import { ApiError } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ApiError } from "../../../lib/kube/errors.ts";
-import { ControllerError } from "../../../lib/model/fault.ts";
 import { createLog, type Fields, type LogOptions, parseLogLevel, type Severity } from "../../../lib/observe/log.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 

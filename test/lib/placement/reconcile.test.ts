@@ -1,9 +1,9 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
-import { ControllerError } from "../../../lib/model/fault.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { settled } from "../../../lib/model/next.ts";
 import { placementReconciler } from "../../../lib/placement/reconcile.ts";
 import { createPlacementWorld } from "../../../lib/placement/world.ts";

@@ -1,7 +1,7 @@
+import { ApiError } from "@tmc/kube/errors.ts";
+import { ControllerError, type Fault } from "@tmc/kube/fault.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ApiError } from "../../../lib/kube/errors.ts";
-import { ControllerError, type Fault } from "../../../lib/model/fault.ts";
 import { afterFailure, readableCause } from "../../../lib/queue/after-failure.ts";
 
 const fault = (which: Fault, retryAfterSeconds?: number) => new ApiError(which, "it failed", { retryAfterSeconds });

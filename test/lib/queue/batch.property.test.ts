@@ -1,7 +1,7 @@
 import { setImmediate as afterPending } from "node:timers/promises";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ControllerError } from "../../../lib/model/fault.ts";
 import { checkAgain, type Next, settled } from "../../../lib/model/next.ts";
 import { createBatchRunner } from "../../../lib/queue/batch.ts";
 import { createManualClock } from "../../support/manual-clock.ts";

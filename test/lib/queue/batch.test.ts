@@ -1,7 +1,7 @@
 import { setImmediate as afterPending } from "node:timers/promises";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import type { SQSEvent } from "aws-lambda";
 import { describe, expect, test } from "vitest";
-import { ControllerError } from "../../../lib/model/fault.ts";
 import { checkAgain, settled } from "../../../lib/model/next.ts";
 import type { Work, WorkItem } from "../../../lib/model/work-item.ts";
 import { type BatchRecord, type BatchRunnerOptions, createBatchRunner, recordsOf } from "../../../lib/queue/batch.ts";

@@ -1,7 +1,7 @@
 import { setImmediate as afterPending } from "node:timers/promises";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ControllerError } from "../../../lib/model/fault.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { checkAgain, type Next, settled } from "../../../lib/model/next.ts";
 import { createMemoryQueue } from "../../../lib/queue/memory-queue.ts";

@@ -1,6 +1,6 @@
 import { setImmediate as afterPending } from "node:timers/promises";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { describe, expect, test } from "vitest";
-import { ControllerError } from "../../../lib/model/fault.ts";
 import { checkAgain, settled } from "../../../lib/model/next.ts";
 import type { Work, WorkItem } from "../../../lib/model/work-item.ts";
 import { createMemoryQueue, type MemoryQueueOptions } from "../../../lib/queue/memory-queue.ts";

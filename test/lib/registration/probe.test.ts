@@ -1,10 +1,10 @@
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import type { Transport, TransportRequest } from "@tmc/kube/transport.ts";
 import { afterEach, describe, expect, it } from "vitest";
-import { type EmbeddedCluster, startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import type { Transport, TransportRequest } from "../../../lib/kube/transport.ts";
-import type { Clock } from "../../../lib/model/clock.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { sumNodes } from "../../../lib/registration/node-facts.ts";
 import { type ProbeOptions, probe } from "../../../lib/registration/probe.ts";
 import { createManualClock } from "../../support/manual-clock.ts";

@@ -1,8 +1,8 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
 import type { ObjectEvent } from "../../../lib/model/event.ts";
-import { ControllerError } from "../../../lib/model/fault.ts";
 import type { ObjectKey, WorkKey } from "../../../lib/model/key.ts";
 import type { Next } from "../../../lib/model/next.ts";
 import type { Reason } from "../../../lib/model/work-item.ts";

@@ -1,6 +1,6 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { type BirthAttention, bothHear, createBirthAttention } from "../../../lib/relay/birth-attention.ts";
 import { traceOfObject } from "../../../lib/relay/trace-of-object.ts";
 import { workloadKindsWith } from "../../../lib/sync/workload-kinds.ts";

@@ -1,7 +1,7 @@
+import type { Collection, KubeClient, WatchEvent, WatchOptions } from "@tmc/kube/client.ts";
+import type { KubeList, KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterEach, expect, test, vi } from "vitest";
 import { reconciledTypes } from "../../../lib/kcp/reconciled-types.ts";
-import type { Collection, KubeClient, WatchEvent, WatchOptions } from "../../../lib/kube/client.ts";
-import type { KubeList, KubeObject } from "../../../lib/model/kube-object.ts";
 import { type EndpointWatch, watchEndpoint } from "../../../lib/relay/endpoint-watch.ts";
 import { createLedger } from "../../../lib/relay/ledger.ts";
 import { createManualClock } from "../../support/manual-clock.ts";

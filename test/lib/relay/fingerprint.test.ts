@@ -1,5 +1,5 @@
+import type { KubeObject, ObjectMeta } from "@tmc/kube/kube-object.ts";
 import { expect, test } from "vitest";
-import type { KubeObject, ObjectMeta } from "../../../lib/model/kube-object.ts";
 import { fingerprintOf } from "../../../lib/relay/fingerprint.ts";
 
 const anObject = (metadata: ObjectMeta = {}, rest: object = {}): KubeObject => ({

@@ -1,11 +1,11 @@
+import { startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { systemClock } from "@tmc/kube/clock.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
-import { startEmbeddedKcp } from "../../../lib/embedded/kcp/embedded-kcp.ts";
 import { performBootstrap, planBootstrap } from "../../../lib/kcp/bootstrap.ts";
 import { parseCustomType } from "../../../lib/kcp/custom-type.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import { systemClock } from "../../../lib/model/clock.ts";
 import { createLog } from "../../../lib/observe/log.ts";
 import { learnWorkloads } from "../../../lib/relay/learn-workloads.ts";
 

@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, test, vi } from "vitest";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { createLedger } from "../../../lib/relay/ledger.ts";
 import type { SecretWatch } from "../../../lib/relay/secret-watch.ts";
 import { createManualClock } from "../../support/manual-clock.ts";

@@ -1,6 +1,6 @@
+import { faultOf } from "@tmc/kube/errors.ts";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { reconciledTypes } from "../../../lib/kcp/reconciled-types.ts";
-import { faultOf } from "../../../lib/kube/errors.ts";
 import { createRelay, type Relay, type RelayOptions, type RelayTrouble } from "../../../lib/relay/relay.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 import { aPlacement, aRegistration, placements, registrations, startTenants, type Tenants } from "../kcp/tenants.ts";

@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { createSecretWatch, type FedSecretWatch } from "../../../lib/relay/secret-watch.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 

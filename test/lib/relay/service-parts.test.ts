@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
 import { dirtyMetric, formatDirtyLine } from "../../../lib/relay/dirty-line.ts";
 import { fingerprintOf } from "../../../lib/relay/fingerprint.ts";

@@ -1,9 +1,9 @@
 import { DeleteMessageCommand, ReceiveMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import { systemClock } from "@tmc/kube/clock.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { asOutcome, type CredentialSource } from "../../../lib/clusters/credentials.ts";
-import { startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import { systemClock } from "../../../lib/model/clock.ts";
 import { createHealth } from "../../../lib/observe/health.ts";
 import { createLog } from "../../../lib/observe/log.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";

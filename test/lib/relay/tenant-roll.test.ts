@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { createTenantRoll, traceOfBinding } from "../../../lib/relay/tenant-roll.ts";
 
 type BindingFacts = Readonly<{ ready?: boolean; deleting?: boolean; claims?: "Accepted" | "Rejected"; name?: string }>;

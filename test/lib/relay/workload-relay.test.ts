@@ -1,3 +1,5 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
 import { createExportHub } from "../../../lib/kcp/export-hub.ts";
@@ -6,8 +8,6 @@ import { reconciledTypes } from "../../../lib/kcp/reconciled-types.ts";
 import { createWorkloadCache, type WorkloadCache } from "../../../lib/kcp/workload-cache.ts";
 import { recordLane } from "../../../lib/kcp/workload-lanes.ts";
 import { markedRecord } from "../../../lib/kcp/workload-requests.ts";
-import type { KubeClient } from "../../../lib/kube/client.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { createExportRelay } from "../../../lib/relay/export-relay.ts";
 import type { RelayListener, RelayTrouble } from "../../../lib/relay/listener.ts";
 import { createRelay, type Relay, type RelayParts } from "../../../lib/relay/relay.ts";

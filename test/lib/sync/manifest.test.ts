@@ -1,6 +1,6 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { dump } from "js-yaml";
 import { describe, expect, it } from "vitest";
-import { ControllerError } from "../../../lib/model/fault.ts";
 import { fingerprintOfManifest, manifestOf } from "../../../lib/sync/manifest.ts";
 import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
 import type { Manifest, Workload } from "../../../lib/sync/terms.ts";

@@ -1,11 +1,11 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import type { ObjectEvent } from "../../../lib/model/event.ts";
-import { ControllerError } from "../../../lib/model/fault.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import { type WorkloadKey, workloadKey } from "../../../lib/model/key.ts";
-import type { KubeObject, ResourceType } from "../../../lib/model/kube-object.ts";
 import { type CopyAddress, copyOf, type Fleet, type TypeState } from "../../../lib/sync/fleet.ts";
 import type { WorkloadHub } from "../../../lib/sync/hub.ts";
 import { namespaceOn } from "../../../lib/sync/namespace-map.ts";

@@ -1,9 +1,9 @@
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeClient, ObjectAddress } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { workloadTypes } from "../../../lib/api/workload-types.ts";
-import { type EmbeddedCluster, startEmbeddedCluster } from "../../../lib/embedded/kubernetes/embedded-cluster.ts";
-import type { KubeClient, ObjectAddress } from "../../../lib/kube/client.ts";
-import { createKubeClient } from "../../../lib/kube/rest-client.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { differences } from "../../../lib/sync/differences.ts";
 import { locatorOf, namespaceManifest } from "../../../lib/sync/namespace-map.ts";
 import { belongsTo } from "../../../lib/sync/owner-mark.ts";

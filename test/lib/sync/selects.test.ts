@@ -1,8 +1,8 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
 import { describe, expect, test } from "vitest";
 import { apiVersionOf } from "../../../lib/api/kind.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { workloadTypes } from "../../../lib/api/workload-types.ts";
-import { ControllerError } from "../../../lib/model/fault.ts";
 import { governing, type Selectable, selectsWorkload } from "../../../lib/sync/selects.ts";
 
 type Selector = WorkloadPlacement["spec"]["workloadSelector"];

@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { specDifferences } from "../../../lib/sync/spec-differences.ts";
 
 const aDeployment = (spec: object, labels: Record<string, string> = {}): KubeObject => ({

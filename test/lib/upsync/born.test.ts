@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { isBorn } from "../../../lib/upsync/born.ts";
 import { aDeployment } from "./builders.ts";
 

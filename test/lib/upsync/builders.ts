@@ -1,4 +1,4 @@
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { Birthplace } from "../../../lib/sync/birth-mark.ts";
 import type { Birth, Claim, Upstream } from "../../../lib/upsync/decide.ts";
 

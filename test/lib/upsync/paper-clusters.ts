@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
+import { ControllerError, type Fault } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import type { Condition } from "../../../lib/model/condition.ts";
 import type { ObjectEvent } from "../../../lib/model/event.ts";
-import { ControllerError, type Fault } from "../../../lib/model/fault.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import { formatKey, type ObjectKey, type WorkKey, type WorkloadKey, workloadKey } from "../../../lib/model/key.ts";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import type { Next } from "../../../lib/model/next.ts";
 import type { Reason } from "../../../lib/model/work-item.ts";
 import { type CopyAddress, copyOf } from "../../../lib/sync/fleet.ts";

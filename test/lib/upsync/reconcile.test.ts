@@ -1,5 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
-import type { KubeObject } from "../../../lib/model/kube-object.ts";
 import { birthplaceOf } from "../../../lib/sync/birth-mark.ts";
 import { Killed, tenant } from "../sync/paper-world.ts";
 import { nameOf, PaperClusters } from "./paper-clusters.ts";

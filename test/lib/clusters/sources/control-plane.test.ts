@@ -1,3 +1,4 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import { asCluster } from "../../../../lib/clusters/sources/cluster.ts";
 import {
@@ -5,7 +6,6 @@ import {
   readControlPlaneRegistration,
 } from "../../../../lib/clusters/sources/control-plane.ts";
 import { parseSecretTemplate } from "../../../../lib/clusters/sources/secret-template.ts";
-import type { KubeObject } from "../../../../lib/model/kube-object.ts";
 import { aControlPlane, aControlPlaneRegistration, anEndpoint, ready } from "./objects.ts";
 
 const context = { cluster: "abc", template: undefined };

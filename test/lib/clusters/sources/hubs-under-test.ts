@@ -1,9 +1,9 @@
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import type { Endpoint, Transport } from "@tmc/kube/transport.ts";
 import { clusterRegistration } from "../../../../lib/api/cluster-registration.ts";
 import { customResourceDefinition } from "../../../../lib/api/crd.ts";
-import { startEmbeddedCluster } from "../../../../lib/embedded/kubernetes/embedded-cluster.ts";
-import type { KubeClient } from "../../../../lib/kube/client.ts";
-import { createKubeClient } from "../../../../lib/kube/rest-client.ts";
-import type { Endpoint, Transport } from "../../../../lib/kube/transport.ts";
 import { crds, eventuallyOk, namespaces } from "../../../contract/vocabulary.ts";
 import { startTenants } from "../../kcp/tenants.ts";
 import { homeNamespace, type SourceUnderTest } from "./sources-under-test.ts";

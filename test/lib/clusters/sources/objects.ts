@@ -1,5 +1,5 @@
+import type { KubeObject, ObjectMeta } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../../../lib/api/cluster-registration.ts";
-import type { KubeObject, ObjectMeta } from "../../../../lib/model/kube-object.ts";
 
 type Parts = Readonly<{ metadata?: Partial<ObjectMeta>; spec?: object; status?: object }>;
 

@@ -1,3 +1,9 @@
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { systemClock } from "@tmc/kube/clock.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createConnections } from "../../../../lib/clusters/connections.ts";
 import { pooledTransports } from "../../../../lib/clusters/pooled-transport.ts";
@@ -6,13 +12,7 @@ import { createClusterAccess } from "../../../../lib/clusters/sources/access.ts"
 import type { Cluster } from "../../../../lib/clusters/sources/cluster.ts";
 import { type ClusterRegistry, createClusterRegistry } from "../../../../lib/clusters/sources/registry.ts";
 import { rulesOfSources } from "../../../../lib/clusters/sources/source-kinds.ts";
-import { type EmbeddedCluster, startEmbeddedCluster } from "../../../../lib/embedded/kubernetes/embedded-cluster.ts";
 import { createHubRequests } from "../../../../lib/kcp/hub-requests.ts";
-import type { KubeClient } from "../../../../lib/kube/client.ts";
-import { faultOf } from "../../../../lib/kube/errors.ts";
-import { formatKubeconfig } from "../../../../lib/kube/kubeconfig-file.ts";
-import { systemClock } from "../../../../lib/model/clock.ts";
-import type { KubeObject } from "../../../../lib/model/kube-object.ts";
 import { clusterFacts } from "../../../../lib/placement/facts.ts";
 import {
   aClusterRole,

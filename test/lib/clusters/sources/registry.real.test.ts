@@ -1,5 +1,5 @@
-import type { Endpoint } from "../../../../lib/kube/transport.ts";
-import { createUndiciTransport } from "../../../../lib/kube/undici-transport.ts";
+import type { Endpoint } from "@tmc/kube/transport.ts";
+import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { connect } from "../../../contract/connect.ts";
 import { aTenant, providerOf } from "../../../contract/provider.ts";
 import { realServers } from "../../../real/servers.ts";

@@ -1,7 +1,7 @@
+import { faultOf } from "@tmc/kube/errors.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseSourceFlags } from "../../../../lib/clusters/sources/flags.ts";
 import { createClusterRegistry } from "../../../../lib/clusters/sources/registry.ts";
-import { faultOf } from "../../../../lib/kube/errors.ts";
 import { crds, eventuallyOk } from "../../../contract/vocabulary.ts";
 import { createManualClock } from "../../../support/manual-clock.ts";
 import { startTenants, type Tenants } from "../../kcp/tenants.ts";

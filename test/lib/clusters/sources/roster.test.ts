@@ -1,3 +1,4 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import { createRoster, type Roster, type RosterConfig } from "../../../../lib/clusters/sources/roster.ts";
 import {
@@ -7,7 +8,6 @@ import {
   controlPlanes,
   syncTargets,
 } from "../../../../lib/clusters/sources/source-kinds.ts";
-import type { KubeObject } from "../../../../lib/model/kube-object.ts";
 import { createClusterTeller } from "../../../../lib/relay/follow-clusters.ts";
 import { createManualClock } from "../../../support/manual-clock.ts";
 import { aClusterRegistration, aControlPlane, aControlPlaneRegistration, anEndpoint, aSyncTarget } from "./objects.ts";

@@ -1,3 +1,5 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import {
   clusterRegistrations,
   controlPlaneEndpoints,
@@ -7,8 +9,6 @@ import {
   type SourceKind,
   syncTargets,
 } from "../../../../lib/clusters/sources/source-kinds.ts";
-import type { KubeClient } from "../../../../lib/kube/client.ts";
-import type { KubeObject } from "../../../../lib/model/kube-object.ts";
 import {
   controlPlaneDefinition,
   controlPlaneRegistrationDefinition,

@@ -1,8 +1,8 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import { asCluster } from "../../../../lib/clusters/sources/cluster.ts";
 import { parseSecretTemplate } from "../../../../lib/clusters/sources/secret-template.ts";
 import { readSyncTarget } from "../../../../lib/clusters/sources/sync-target.ts";
-import type { KubeObject } from "../../../../lib/model/kube-object.ts";
 import { factsFingerprint } from "../../../../lib/placement/facts.ts";
 import { aSyncTarget, ready } from "./objects.ts";
 

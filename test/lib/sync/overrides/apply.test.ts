@@ -1,7 +1,7 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
+import type { Json } from "@tmc/kube/kube-object.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ControllerError } from "../../../../lib/model/fault.ts";
-import type { Json } from "../../../../lib/model/kube-object.ts";
 import { objectsAt, valueAt } from "../../../../lib/sync/json-fields.ts";
 import type { Override } from "../../../../lib/sync/overrides/applies.ts";
 import { applyOverrides } from "../../../../lib/sync/overrides/apply.ts";

@@ -1,6 +1,6 @@
+import { ControllerError } from "@tmc/kube/fault.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ControllerError } from "../../../../lib/model/fault.ts";
 import { parseHostRule, rewriteImage } from "../../../../lib/sync/overrides/image-hosts.ts";
 
 type Rule = Readonly<{ from?: string; to: string }>;

@@ -1,7 +1,7 @@
+import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import { apiVersionOf } from "../../../../lib/api/kind.ts";
 import { workloadTypes } from "../../../../lib/api/workload-types.ts";
-import type { JsonObject } from "../../../../lib/model/kube-object.ts";
 import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
 import { conditionOf } from "../../../../lib/sync/status/status-conditions.ts";
 import { faultsOf } from "../../api/validate.ts";

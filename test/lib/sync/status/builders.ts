@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../../lib/model/kube-object.ts";
+import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
 import type { StatusCopy, StatusFacts } from "../../../../lib/sync/status/facts.ts";
 import type { Sample } from "./samples.ts";

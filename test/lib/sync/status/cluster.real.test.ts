@@ -1,5 +1,5 @@
-import { createKubeClient } from "../../../../lib/kube/rest-client.ts";
-import { createUndiciTransport } from "../../../../lib/kube/undici-transport.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { realServers } from "../../../real/servers.ts";
 import { describeOnACluster } from "./on-a-cluster.ts";
 

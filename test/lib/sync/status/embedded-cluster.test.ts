@@ -1,5 +1,5 @@
-import { startEmbeddedCluster } from "../../../../lib/embedded/kubernetes/embedded-cluster.ts";
-import { createKubeClient } from "../../../../lib/kube/rest-client.ts";
+import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { describeOnACluster } from "./on-a-cluster.ts";
 
 describeOnACluster("an embedded cluster", async () => {

@@ -1,6 +1,6 @@
+import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../../../lib/model/kube-object.ts";
 import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
 import type { StatusFacts } from "../../../../lib/sync/status/facts.ts";
 import { isBadNews } from "../../../../lib/sync/status/polarity.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import type { JsonObject, KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { KubeClient } from "../../../../lib/kube/client.ts";
-import type { JsonObject, KubeObject, ResourceType } from "../../../../lib/model/kube-object.ts";
 import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
 import type { Health } from "../../../../lib/sync/status/copy-health.ts";
 import { copyHealth } from "../../../../lib/sync/status/health.ts";

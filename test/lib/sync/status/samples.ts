@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../../lib/model/kube-object.ts";
+import type { JsonObject } from "@tmc/kube/kube-object.ts";
 
 export type Sample = Readonly<{
   apiVersion: string;

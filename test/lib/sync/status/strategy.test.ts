@@ -1,5 +1,5 @@
+import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../../../lib/model/kube-object.ts";
 import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
 import { type StatusStrategy, statusStrategies, strategyOf } from "../../../../lib/sync/status/strategy.ts";
 import { aCopy, factsOf } from "./builders.ts";

@@ -1,0 +1,39 @@
+import { isDeepStrictEqual } from "node:util";
+import type { ObjectMeta } from "@tmc/kube/kube-object.ts";
+import type { PodTemplate } from "../kinds.ts";
+
+/** The label that tells the pods of one template from those of another. */
+export const templateHashLabel = "pod-template-hash";
+
+/** A short name for a template's content; the same content gives the same name, in the letters Kubernetes uses for it. */
+export function hashTemplate(template: unknown, collisions = 0): string {
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(`${stableText(template)}${collisions === 0 ? "" : collisions}`)) {
+    hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  }
+  return [...String(hash)].map((digit) => safeLetters[digit.charCodeAt(0) % safeLetters.length]).join("");
+}
+
+/** Tells whether two templates make the same pods, whatever hash their labels carry. */
+export function sameTemplate(a: PodTemplate, b: PodTemplate): boolean {
+  return isDeepStrictEqual(withoutHash(a), withoutHash(b));
+}
+
+// No vowels and nothing that reads like one: a name must not become a word.
+const safeLetters = "bcdfghjklmnpqrstvwxz2456789";
+
+function withoutHash(template: PodTemplate): PodTemplate {
+  const { creationTimestamp: _, ...metadata }: ObjectMeta = template.metadata ?? {};
+  const { [templateHashLabel]: _hash, ...labels } = metadata.labels ?? {};
+  return { ...template, metadata: { ...metadata, labels } };
+}
+
+function stableText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(stableText).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "";
+  return `{${Object.entries(value)
+    .filter(([, each]) => each !== undefined)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, each]) => `${JSON.stringify(key)}:${stableText(each)}`)
+    .join(",")}}`;
+}

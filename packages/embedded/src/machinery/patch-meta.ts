@@ -1,0 +1,116 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { objectMetaSchema } from "./object-meta-schema.ts";
+import type { Schema } from "./schema.ts";
+
+/** How a strategic merge patch treats one field, and where to look for the fields below it. */
+export type PatchMeta = Readonly<{ strategy: string; mergeKey: string; below: PatchLookup }>;
+
+/** What a schema tells a strategic merge patch; it is asked only where both sides have a map, or both a list. */
+export interface PatchLookup {
+  map(field: string): PatchMeta;
+  /** `below` is for the list's items. */
+  list(field: string): PatchMeta;
+}
+
+/** Reads the patch strategies of a built-in type's schema; where it knows nothing, maps merge and lists are replaced. */
+export function builtinLookup(schema: Schema | undefined, isRoot = true): PatchLookup {
+  const find = (field: string): Schema | undefined => {
+    const property =
+      schema?.properties !== undefined && Object.hasOwn(schema.properties, field)
+        ? schema.properties[field]
+        : furtherProperties(schema);
+    return isRoot && field === "metadata" ? describedMetadata(property) : property;
+  };
+  return {
+    map: (field) => metaOf(find(field), (property) => builtinLookup(property, false)),
+    list: (field) => metaOf(find(field), (property) => builtinLookup(property?.items, false)),
+  };
+}
+
+const furtherProperties = (schema: Schema | undefined): Schema | undefined =>
+  typeof schema?.additionalProperties === "object" ? schema.additionalProperties : undefined;
+
+/** A custom type's schema only says that there is metadata; the server then takes what every object has. */
+export const describedMetadata = (schema: Schema | undefined): Schema =>
+  schema?.properties === undefined ? objectMetaSchema : schema;
+
+function metaOf(schema: Schema | undefined, below: (schema: Schema | undefined) => PatchLookup): PatchMeta {
+  const strategies = (schema?.["x-kubernetes-patch-strategy"] ?? "").split(",");
+  return {
+    // retainKeys is the client's business; the server acts on the directive alone.
+    strategy: strategies.find((strategy) => strategy !== "retainKeys") ?? "",
+    mergeKey: schema?.["x-kubernetes-patch-merge-key"] ?? "",
+    below: below(schema),
+  };
+}
+
+/** Nothing is known from here on: maps merge, lists are replaced, nothing fails. */
+const unknownBelow: PatchLookup = {
+  map: () => ({ strategy: "", mergeKey: "", below: unknownBelow }),
+  list: () => ({ strategy: "", mergeKey: "", below: unknownBelow }),
+};
+
+/**
+ * Reads an exported type's schema the way kcp does. It says nothing of how to merge lists, not even those of metadata, so
+ * they are replaced; and a map or list that it does not describe makes the patch fail.
+ */
+export function boundLookup(schema: Schema, object: Readonly<Pick<KubeObject, "apiVersion" | "kind">>): PatchLookup {
+  return describedLookup(schema, modelName(object.apiVersion, object.kind), true);
+}
+
+function describedLookup(schema: Schema | undefined, path: string, isRoot = false): PatchLookup {
+  if (schema === undefined) return unknownBelow;
+  const isMetadata = (field: string): boolean =>
+    field === "metadata" && (isRoot || schema["x-kubernetes-embedded-resource"] === true);
+
+  const find = (field: string, wanted: "kind" | "slice"): Schema | undefined => {
+    const kind = kindOf(schema, isRoot);
+    if (kind === "arbitrary") return undefined;
+    if (kind !== "kind") throw new Error(`expected ${wanted}, but got ${kind}`);
+    if (isMetadata(field)) return objectMetaSchema;
+    const properties = schema.properties ?? {};
+    if (!Object.hasOwn(properties, field)) throw new Error(`unable to find api field "${field}" in ${path}`);
+    return properties[field];
+  };
+  const below = (field: string, property: Schema | undefined): PatchLookup =>
+    describedLookup(property, isMetadata(field) ? objectMetaModel : `${path}.${field}`);
+
+  return {
+    map: (field) => ({ strategy: "", mergeKey: "", below: below(field, find(field, "kind")) }),
+    list: (field) => {
+      const property = find(field, "slice");
+      const kind = property === undefined ? "arbitrary" : kindOf(property, false);
+      if (kind === "map" || kind === "primitive") throw new Error(`expected slice, but got ${kind}`);
+      // The server looks for the same field once more inside of what it found to be no list.
+      if (kind === "kind") return below(field, property).list(field);
+      return { strategy: "", mergeKey: "", below: kind === "slice" ? below(field, property?.items) : unknownBelow };
+    },
+  };
+}
+
+const objectMetaModel = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
+function kindOf(schema: Schema, isRoot: boolean): "kind" | "map" | "slice" | "primitive" | "arbitrary" {
+  if (isRoot) return "kind";
+  switch (schema["x-kubernetes-int-or-string"] === true ? undefined : schema.type) {
+    case "object": {
+      const hasFields = Object.keys(schema.properties ?? {}).length > 0;
+      return hasFields || schema["x-kubernetes-embedded-resource"] === true ? "kind" : "map";
+    }
+    case "array":
+      return schema.items === undefined ? "arbitrary" : "slice";
+    case undefined:
+      return "arbitrary";
+    default:
+      return "primitive";
+  }
+}
+
+const dotlessGroups = new Set(["", "apps", "batch", "extensions", "policy", "autoscaling"]);
+
+/** The name of a type's model in kcp's OpenAPI, which error messages show. */
+function modelName(apiVersion: string, kind: string): string {
+  const [version = "", group = ""] = apiVersion.split("/").toReversed();
+  const packageName = dotlessGroups.has(group) ? `k8s.io/api/${group === "" ? "core" : group}` : group;
+  return `${packageName.split(".").toReversed().join(".")}.${version}.${kind}`;
+}

@@ -1,0 +1,103 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { describe, expect, it } from "vitest";
+import type { Access } from "../../src/auth/access.ts";
+import { createReviews } from "../../src/auth/reviews.ts";
+import { createServiceAccountTokens } from "../../src/auth/service-account-tokens.ts";
+import { aContext } from "../builtin/fixed-access.ts";
+
+/** Alice may read pods, in all logical clusters but the one called "closed". */
+const access: Access = {
+  decide: (cluster, user, { verb, resource, path }) => ({
+    allowed:
+      cluster !== "closed" && user.name === "alice" && (path === "/healthz" || (verb === "get" && resource === "pods")),
+    reason: resource === "pods" ? "because" : "",
+  }),
+  rules: () => [
+    { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a"], nonResourceURLs: [] },
+    { verbs: ["get"], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: ["/healthz"] },
+  ],
+  authenticateToken: (token) => (token === "good" ? { name: "bob", groups: ["devs"] } : undefined),
+  serviceAccountTokens: createServiceAccountTokens("https://issuer"),
+};
+
+const reviews = createReviews(access);
+
+function ask(plural: string, kind: string, spec?: object, context = aContext(), namespace?: string): KubeObject {
+  const group = kind.includes("Access") || kind.includes("Rules") ? "authorization.k8s.io" : "authentication.k8s.io";
+  const metadata = namespace === undefined ? {} : { namespace };
+  const object = { apiVersion: `${group}/v1`, kind, metadata, ...(spec === undefined ? {} : { spec }) };
+  const answer = reviews[plural]?.(object, context);
+  if (answer === undefined) throw new Error(`${plural} are not answered`);
+  return answer;
+}
+
+const readPods = { resourceAttributes: { verb: "get", resource: "pods" } };
+
+describe("reviews", () => {
+  it("tell a user what they may do", () => {
+    const answer = ask("selfsubjectaccessreviews", "SelfSubjectAccessReview", readPods);
+    expect(answer).toMatchObject({ spec: readPods, status: { allowed: true, reason: "because" } });
+  });
+
+  it("ask about the logical cluster they were sent to", () => {
+    const context = aContext({ cluster: "closed" });
+    expect(ask("selfsubjectaccessreviews", "SelfSubjectAccessReview", readPods, context).status).toMatchObject({
+      allowed: false,
+    });
+  });
+
+  it("know of paths", () => {
+    const spec = { nonResourceAttributes: { verb: "get", path: "/healthz" } };
+    expect(ask("selfsubjectaccessreviews", "SelfSubjectAccessReview", spec).status).toEqual({ allowed: true });
+  });
+
+  it("tell of somebody else", () => {
+    const spec = { ...readPods, user: "bob" };
+    expect(ask("subjectaccessreviews", "SubjectAccessReview", spec).status).toMatchObject({ allowed: false });
+  });
+
+  it.each([
+    [
+      "selfsubjectaccessreviews",
+      "SelfSubjectAccessReview",
+      {},
+      "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+    ],
+    ["subjectaccessreviews", "SubjectAccessReview", readPods, "at least one of user or group must be specified"],
+    [
+      "localsubjectaccessreviews",
+      "LocalSubjectAccessReview",
+      { ...readPods, user: "bob" },
+      "must match metadata.namespace",
+    ],
+  ])("refuse a question that cannot be answered: %s", (plural, kind, spec, why) => {
+    expect(() => ask(plural, kind, spec, aContext(), "default")).toThrow(why);
+  });
+
+  it("list the rules of a user", () => {
+    expect(ask("selfsubjectrulesreviews", "SelfSubjectRulesReview", { namespace: "default" }).status).toEqual({
+      resourceRules: [{ verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a"] }],
+      nonResourceRules: [{ verbs: ["get"], nonResourceURLs: ["/healthz"] }],
+      incomplete: false,
+    });
+  });
+
+  it("tell users who they are", () => {
+    const context = aContext({ user: { name: "alice", uid: "7", groups: ["devs"], extra: { scopes: ["a"] } } });
+    expect(ask("selfsubjectreviews", "SelfSubjectReview", undefined, context).status).toEqual({
+      userInfo: { username: "alice", uid: "7", groups: ["devs"], extra: { scopes: ["a"] } },
+    });
+  });
+
+  it("tell whose a token is", () => {
+    expect(ask("tokenreviews", "TokenReview", { token: "good" }).status).toEqual({
+      authenticated: true,
+      user: { username: "bob", groups: ["devs"] },
+      audiences: ["https://issuer"],
+    });
+    expect(ask("tokenreviews", "TokenReview", { token: "bad" }).status).toEqual({
+      user: {},
+      error: "invalid bearer token",
+    });
+  });
+});

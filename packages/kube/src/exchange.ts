@@ -1,0 +1,184 @@
+import { createBackoff } from "./backoff.ts";
+import type { Clock } from "./clock.ts";
+import { createDeadline, type Deadline, delay, unlessAborted } from "./deadline.ts";
+import { type Answer, ApiError, errorOfAnswer, errorOfNetwork, isReset, oneLine } from "./errors.ts";
+import { ControllerError } from "./fault.ts";
+import type { Endpoint, Transport, TransportRequest, TransportResponse } from "./transport.ts";
+
+/** First writes of a type take kcp some two seconds; a call may also wait for a Retry-After within this time. */
+export const defaultTimeoutMs = 10_000;
+
+/** A throttled call is tried this often, as long as its time allows. */
+const mostThrottledTries = 4;
+/** Several kept connections may have gone stale at once. */
+const mostResetTries = 3;
+/** Spreads those who were all told to come back in a second. */
+const retryJitterMs = 250;
+/** By so much the transport's own limit, which only guards against a lost signal, is behind the call's deadline. */
+const transportGraceMs = 1_000;
+/** Of a stream that turns out to be an error, no more than this is read. */
+const longestErrorBytes = 64 * 1024;
+
+/** What all calls of a client share. */
+export type Session = Readonly<{
+  /** Whom messages name: `kcp`, `cluster east`. */
+  name: string;
+  endpoint: Endpoint;
+  transport: Transport;
+  userAgent: string;
+  clock: Clock;
+  random: () => number;
+}>;
+
+export type Call = Readonly<{
+  method: TransportRequest["method"];
+  /** From the root of the server, with its query. */
+  path: string;
+  /** What is asked and of which object, for messages. */
+  what: string;
+  accept: string;
+  contentType?: string | undefined;
+  body?: string | undefined;
+  signal?: AbortSignal | undefined;
+  timeoutMs?: number | undefined;
+}>;
+
+/**
+ * Sends a call and reads its whole answer, whatever its status.
+ *
+ * A read whose connection was cut is sent again at once: kept connections go stale. A write is not, for nobody knows
+ * whether the server acted on it.
+ */
+export async function exchange(session: Session, call: Call): Promise<Answer> {
+  const deadline = createDeadline(session.clock, {
+    signal: call.signal,
+    timeoutMs: call.timeoutMs ?? defaultTimeoutMs,
+  });
+  try {
+    return await exchangeWithin(session, call, deadline);
+  } finally {
+    deadline.end();
+  }
+}
+
+/**
+ * Sends a call and gives the answer of a success; any other is thrown as an `ApiError`.
+ *
+ * Throttled calls, writes too, are sent again after the time that the server asked for: it has not acted on them. All
+ * tries together take no longer than the call's time-out.
+ */
+export async function succeed(session: Session, call: Call): Promise<Answer> {
+  const { clock, random } = session;
+  const timeoutMs = call.timeoutMs ?? defaultTimeoutMs;
+  const endsAt = clock.now() + timeoutMs;
+  const deadline = createDeadline(clock, { signal: call.signal, timeoutMs });
+  const backoff = createBackoff({ shortestMs: 100, longestMs: 2_000, random });
+  try {
+    for (let tries = 1; ; tries++) {
+      const answer = await exchangeWithin(session, call, deadline);
+      if (answer.status >= 200 && answer.status <= 299) return answer;
+
+      const error = errorOfAnswer(formatCall(session, call), answer, clock.now());
+      if (error.status !== 429 || tries >= mostThrottledTries) throw error;
+      const askedMs = error.retryAfterSeconds === undefined ? backoff.nextMs() : error.retryAfterSeconds * 1000;
+      const waitMs = Math.round(askedMs + random() * retryJitterMs);
+      if (clock.now() + waitMs >= endsAt) throw error;
+      if (!(await delay(clock, waitMs, deadline.signal))) throw failureOf(session, call, deadline, error);
+    }
+  } finally {
+    deadline.end();
+  }
+}
+
+/** Opens a stream; an answer other than 200 is thrown as an `ApiError`. Nothing is tried twice. */
+export async function openStream(session: Session, call: Call, deadline: Deadline): Promise<TransportResponse> {
+  try {
+    const response = await sendOnce(session, call, deadline, true);
+    if (response.status === 200) return response;
+    const answer = { status: response.status, headers: response.headers, text: await readStart(response) };
+    throw errorOfAnswer(formatCall(session, call), answer, session.clock.now());
+  } catch (error) {
+    throw failureOf(session, call, deadline, error);
+  }
+}
+
+/**
+ * Turns whatever went wrong during a call into what its caller gets: the reason of the caller's own abort as it is, an
+ * `ApiError` otherwise.
+ */
+export function failureOf(session: Session, call: Call, deadline: Deadline, error: unknown): unknown {
+  if (call.signal?.aborted) return call.signal.reason;
+  if (deadline.expired) {
+    const message = `${formatCall(session, call)}: no answer in time`;
+    return new ApiError("unreachable", message, { network: "timeout" }, { cause: error });
+  }
+  return error instanceof ControllerError ? error : errorOfNetwork(formatCall(session, call), error);
+}
+
+/** How messages name a call: whom, what, which. */
+export function formatCall(session: Session, call: Call): string {
+  return `${session.name}: ${call.what}`;
+}
+
+async function exchangeWithin(session: Session, call: Call, deadline: Deadline): Promise<Answer> {
+  for (let tries = 1; ; tries++) {
+    try {
+      const response = await sendOnce(session, call, deadline, false);
+      return { status: response.status, headers: response.headers, text: await response.text() };
+    } catch (error) {
+      const again = call.method === "GET" && tries < mostResetTries && isReset(error) && !deadline.signal.aborted;
+      if (!again) throw failureOf(session, call, deadline, error);
+    }
+  }
+}
+
+async function sendOnce(
+  session: Session,
+  call: Call,
+  { signal }: Deadline,
+  stream: boolean,
+): Promise<TransportResponse> {
+  signal.throwIfAborted();
+  const { impersonate } = session.endpoint;
+  const headers: Record<string, string> = { accept: call.accept, "user-agent": session.userAgent };
+  if (call.contentType !== undefined) headers["content-type"] = call.contentType;
+  if (session.endpoint.token !== undefined) headers.authorization = `Bearer ${await freshToken(session, call, signal)}`;
+  if (impersonate !== undefined) headers["impersonate-user"] = impersonate.user;
+  return session.transport.send({
+    method: call.method,
+    path: call.path,
+    headers,
+    repeatedHeaders: impersonate?.groups === undefined ? undefined : { "impersonate-group": impersonate.groups },
+    body: call.body,
+    stream,
+    signal,
+    // The deadline comes first: which of two timers wins must not decide what the failure is called.
+    timeoutMs: (call.timeoutMs ?? defaultTimeoutMs) + transportGraceMs,
+  });
+}
+
+async function freshToken(session: Session, call: Call, signal: AbortSignal): Promise<string> {
+  const what = formatCall(session, call);
+  let token: string | undefined;
+  try {
+    token = (await unlessAborted(session.endpoint.token?.() ?? Promise.resolve(""), signal)).trim();
+  } catch (error) {
+    if (signal.aborted || error instanceof ControllerError) throw error;
+    const why = error instanceof Error ? oneLine(error.message) : "unknown failure";
+    throw new ApiError("unauthorized", `${what}: no token: ${why}`, {}, { cause: error });
+  }
+  // A control character would end the header; the token itself must not show in a message.
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new ApiError("unauthorized", `${what}: token is empty or not plain text`);
+  return token;
+}
+
+async function readStart(response: TransportResponse): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response.chunks()) {
+    chunks.push(Buffer.from(chunk));
+    bytes += chunk.length;
+    if (bytes >= longestErrorBytes) break;
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

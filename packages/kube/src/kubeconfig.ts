@@ -1,0 +1,197 @@
+import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { load, YAMLException } from "js-yaml";
+import { type Clock, systemClock } from "./clock.ts";
+import { ControllerError } from "./fault.ts";
+import { isRecord } from "./json-record.ts";
+import { parseServerAddress } from "./server-address.ts";
+import type { Endpoint } from "./transport.ts";
+
+export type KubeconfigOptions = Readonly<{
+  /** @default the file's current-context */
+  context?: string | undefined;
+  /**
+   * `data-only` for a kubeconfig that somebody else wrote: all it needs is in it, and it may neither read files nor lower
+   * the guard. `files` for one's own.
+   */
+  allow: "data-only" | "files";
+  /** Where relative paths start: the folder of the kubeconfig. @default the working directory */
+  directory?: string | undefined;
+  clock?: Clock | undefined;
+}>;
+
+/** What a kubeconfig says about one of its contexts. */
+export type ResolvedContext = Readonly<{ context: string; namespace: string | undefined; endpoint: Endpoint }>;
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/** A token file is rotated by others: it is read again after this long. */
+const tokenFileAgeMs = 10_000;
+
+/** Fields of a user that lead outside the kubeconfig or that are not understood, and why each is refused. */
+const refusedUserFields: Readonly<Record<string, string>> = {
+  exec: "runs a program",
+  "auth-provider": "runs a login of its own",
+  username: "password login is not supported",
+  password: "password login is not supported",
+  "as-uid": "is not supported",
+  "as-user-extra": "is not supported",
+};
+const userFileFields = ["client-certificate", "client-key", "tokenFile"] as const;
+
+/**
+ * Reads one context of a kubeconfig, in YAML or JSON.
+ *
+ * Everything that is refused is named in one error, with its reason and never with its value. Programs (exec) and login
+ * helpers are refused in both modes; `packages/kube/src/cli-kubeconfig.ts` can run them.
+ */
+export function parseKubeconfig(text: string, options: KubeconfigOptions): ResolvedContext {
+  const file = parseDocument(text);
+  const contextName = options.context ?? stringOf(file, "current-context");
+  if (!contextName) throw invalid(`no context chosen; there are ${formatNames(file, "contexts")}`);
+  const context = entryOf(file, { list: "contexts", field: "context", name: contextName });
+  const clusterName = stringOf(context, "cluster");
+  if (!clusterName) throw invalid(`context "${contextName}": names no cluster`);
+  const cluster = entryOf(file, { list: "clusters", field: "cluster", name: clusterName });
+  const userName = stringOf(context, "user");
+  const user: Entry = userName ? entryOf(file, { list: "users", field: "user", name: userName }) : {};
+
+  const refusals = [...refusalsOfCluster(cluster, options.allow), ...refusalsOfUser(user, options.allow)];
+  if (refusals.length > 0) throw invalid(`context "${contextName}": ${refusals.join("; ")}`);
+
+  const server = stringOf(cluster, "server");
+  if (!server) throw invalid(`cluster "${clusterName}": has no server`);
+  const { origin, basePath, protocol } = parseServerAddress(server);
+  if (options.allow === "data-only" && protocol !== "https:") {
+    throw invalid(`cluster "${clusterName}": server is not https`);
+  }
+  const ca = pemOf(cluster, "certificate-authority", options);
+  const certificate = pemOf(user, "client-certificate", options);
+  const key = pemOf(user, "client-key", options);
+  if ((certificate === undefined) !== (key === undefined)) {
+    throw invalid(`user "${userName}": client certificate and key come only together`);
+  }
+  const impersonated = stringOf(user, "as");
+  const endpoint: Endpoint = {
+    server: origin + basePath,
+    ca,
+    certificate,
+    key,
+    token: tokenOf(user, options),
+    insecureSkipTlsVerify: cluster["insecure-skip-tls-verify"] === true ? true : undefined,
+    serverName: stringOf(cluster, "tls-server-name"),
+    impersonate: impersonated === undefined ? undefined : { user: impersonated, groups: stringsOf(user, "as-groups") },
+  };
+  return { context: contextName, namespace: stringOf(context, "namespace"), endpoint };
+}
+
+function invalid(why: string): ControllerError {
+  return new ControllerError("invalid", `kubeconfig: ${why}`);
+}
+
+function parseDocument(text: string): Entry {
+  let document: unknown;
+  try {
+    document = load(text);
+  } catch (error) {
+    // The exception quotes the lines around the mistake, and they may hold a token: only the place is told.
+    const line = error instanceof YAMLException && error.mark ? ` in line ${error.mark.line + 1}` : "";
+    throw invalid(`is not yaml${line}`);
+  }
+  if (!isRecord(document)) throw invalid("is not a mapping");
+  return document;
+}
+
+function listOf(file: Entry, list: string): readonly Entry[] {
+  const entries = file[list] ?? [];
+  if (!Array.isArray(entries) || !entries.every(isRecord)) throw invalid(`${list}: is not a list of mappings`);
+  return entries;
+}
+
+function formatNames(file: Entry, list: string): string {
+  const names = listOf(file, list).map(({ name }) => `"${name}"`);
+  return names.length === 0 ? `no ${list}` : names.join(", ");
+}
+
+function entryOf(file: Entry, { list, field, name }: Readonly<{ list: string; field: string; name: string }>): Entry {
+  const found = listOf(file, list).find((entry) => entry.name === name);
+  if (found === undefined) throw invalid(`${field} "${name}": not found; there are ${formatNames(file, list)}`);
+  const value = found[field] ?? {};
+  if (!isRecord(value)) throw invalid(`${field} "${name}": is not a mapping`);
+  return value;
+}
+
+function stringOf(entry: Entry, field: string): string | undefined {
+  const value = entry[field];
+  if (value === undefined || value === null || value === "") return undefined;
+  if (typeof value !== "string") throw invalid(`${field}: is not text`);
+  return value;
+}
+
+function stringsOf(entry: Entry, field: string): string[] {
+  const value = entry[field] ?? [];
+  if (!Array.isArray(value) || !value.every((item) => typeof item === "string")) {
+    throw invalid(`${field}: is not a list of texts`);
+  }
+  return value;
+}
+
+const isSet = (value: unknown): boolean => value !== undefined && value !== null && value !== "" && value !== false;
+
+function refusalsOfCluster(cluster: Entry, allow: KubeconfigOptions["allow"]): string[] {
+  const refusals: string[] = [];
+  if (isSet(cluster["proxy-url"])) refusals.push("proxy-url is not supported");
+  if (allow === "files") return refusals;
+  if (isSet(cluster["certificate-authority"])) refusals.push("certificate-authority names a file");
+  if (isSet(cluster["insecure-skip-tls-verify"]))
+    refusals.push("insecure-skip-tls-verify turns off the check of the server");
+  return refusals;
+}
+
+function refusalsOfUser(user: Entry, allow: KubeconfigOptions["allow"]): string[] {
+  const refusals = Object.entries(refusedUserFields)
+    .filter(([field]) => isSet(user[field]))
+    .map(([field, why]) => `${field} ${why}`);
+  if (allow === "files") return refusals;
+  return [...refusals, ...userFileFields.filter((field) => isSet(user[field])).map((field) => `${field} names a file`)];
+}
+
+/** PEM from the field that holds it or, after that, from the file that the other names: kubectl's order. */
+function pemOf(entry: Entry, field: string, { directory }: KubeconfigOptions): string | undefined {
+  const data = stringOf(entry, `${field}-data`);
+  const path = stringOf(entry, field);
+  const pem =
+    data !== undefined
+      ? Buffer.from(data, "base64").toString("utf8")
+      : path !== undefined
+        ? readPem(field, resolve(directory ?? ".", path))
+        : undefined;
+  if (pem !== undefined && !pem.includes("-----BEGIN ")) {
+    throw invalid(`${data === undefined ? field : `${field}-data`}: is not pem`);
+  }
+  return pem;
+}
+
+function readPem(field: string, path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new ControllerError("invalid", `kubeconfig: ${field} "${path}": cannot be read`, { cause: error });
+  }
+}
+
+function tokenOf(user: Entry, { directory, clock = systemClock }: KubeconfigOptions): Endpoint["token"] {
+  const path = stringOf(user, "tokenFile");
+  const token = stringOf(user, "token");
+  // As in client-go, the file wins: it is the one that is rotated.
+  if (path === undefined) return token === undefined ? undefined : async () => token;
+  const file = resolve(directory ?? ".", path);
+  let read: Readonly<{ token: string; atMs: number }> | undefined;
+  return async () => {
+    if (read === undefined || clock.now() - read.atMs > tokenFileAgeMs) {
+      read = { token: (await readFile(file, "utf8")).trim(), atMs: clock.now() };
+    }
+    return read.token;
+  };
+}

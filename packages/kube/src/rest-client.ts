@@ -1,0 +1,243 @@
+import type { Collection, KubeClient, ListOptions, Patch, WriteOptions } from "./client.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { type Answer, errorOfStrangeAnswer, faultOf } from "./errors.ts";
+import { type Call, exchange, formatCall, type Session, succeed } from "./exchange.ts";
+import { ControllerError } from "./fault.ts";
+import { isRecord } from "./json-record.ts";
+import type { KubeList, KubeObject, Status } from "./kube-object.ts";
+import { formatQuery, formatResourcePath, formatTarget, type Target } from "./paths.ts";
+import { normalizeBasePath, parseServerAddress } from "./server-address.ts";
+import type { Endpoint, Transport } from "./transport.ts";
+import { watchOnce } from "./watch-once.ts";
+
+export type KubeClientOptions = Readonly<{
+  endpoint: Endpoint;
+  transport: Transport;
+  /** Whom messages name. @default the server's host and port */
+  name?: string | undefined;
+  /** @default "tmc" */
+  userAgent?: string | undefined;
+  clock?: Clock | undefined;
+  random?: (() => number) | undefined;
+}>;
+
+/** What client-go's reflectors ask for at a time. */
+const pageSize = 500;
+
+const json = "application/json";
+const patchTypes: Readonly<Record<Patch["type"], string>> = {
+  json: "application/json-patch+json",
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+  // JSON is YAML: a server takes it as it is.
+  apply: "application/apply-patch+yaml",
+};
+
+/** In which form objects are asked for. */
+type Form = Readonly<{ object: string; list: string }>;
+const whole: Form = { object: json, list: json };
+const metadataOnly: Form = {
+  object: "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+  list: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+};
+
+/** Creates the client for one API server, over a transport that it may share with others. */
+export function createKubeClient(options: KubeClientOptions): KubeClient {
+  const { origin, basePath } = parseServerAddress(options.endpoint.server);
+  const session: Session = {
+    name: options.name ?? new URL(origin).host,
+    endpoint: options.endpoint,
+    transport: options.transport,
+    userAgent: options.userAgent ?? "tmc",
+    clock: options.clock ?? systemClock,
+    random: options.random ?? Math.random,
+  };
+  return clientAt(session, origin, basePath);
+}
+
+function clientAt(session: Session, origin: string, basePath: string): KubeClient {
+  const where = basePath === "" ? "" : ` at ${basePath}`;
+  const callFor = (verb: string, target: Target, query: Parameters<typeof formatQuery>[0]) => ({
+    path: basePath + formatResourcePath(target) + formatQuery(query),
+    what: `${verb} ${formatTarget(target)}${where}`,
+  });
+
+  /** What a server sends as JSON is taken for the type the caller names: only the schema could say more. */
+  const ask = async <T>(call: Call): Promise<T> => parseObject(session, call, await succeed(session, call)) as T;
+
+  const reads = (form: Form): KubeClient["metadata"] => {
+    const list = async <T>(collection: Collection, options: ListOptions = {}): Promise<KubeList<T>> => {
+      const query = {
+        limit: options.limit,
+        continue: options.continue,
+        resourceVersion: options.resourceVersion,
+        resourceVersionMatch: options.resourceVersionMatch,
+        labelSelector: options.labelSelector,
+        fieldSelector: options.fieldSelector,
+      };
+      const call: Call = { ...callFor("list", collection, query), ...reading(form.list, options) };
+      return asList<T>(session, call, await ask(call));
+    };
+    return {
+      get: async (address, { subresource, resourceVersion, ...options } = {}) =>
+        ask({
+          ...callFor("get", { ...address, subresource }, { resourceVersion }),
+          ...reading(form.object, options),
+        }),
+      list,
+      listAll: (collection, options = {}) => listAllPages((page) => list(collection, page), options),
+      watch: (collection, options = {}) => {
+        const query = {
+          watch: true,
+          allowWatchBookmarks: options.allowWatchBookmarks ?? true,
+          resourceVersion: options.resourceVersion,
+          timeoutSeconds: options.timeoutSeconds,
+          labelSelector: options.labelSelector,
+          fieldSelector: options.fieldSelector,
+        };
+        const call: Call = { ...callFor("watch", collection, query), ...reading(form.object, options) };
+        return watchOnce(session, call, options);
+      },
+    };
+  };
+
+  return {
+    server: origin + basePath,
+    ...reads(whole),
+    metadata: reads(metadataOnly),
+    create: async (collection, object, options = {}) => {
+      const target = { ...collection, name: options.name, subresource: options.subresource };
+      return ask({ method: "POST", ...callFor("create", target, writeQuery(options)), ...send(object, options) });
+    },
+    update: async (address, object, options = {}) => {
+      const target = { ...address, subresource: options.subresource };
+      return ask({ method: "PUT", ...callFor("update", target, writeQuery(options)), ...send(object, options) });
+    },
+    patch: async (address, patch, options = {}) => {
+      const target = { ...address, subresource: options.subresource };
+      const force = patch.type === "apply" ? patch.force : undefined;
+      const verb = patch.type === "apply" ? "apply" : "patch";
+      const called = callFor(verb, target, { ...writeQuery(options), force });
+      if (patch.type === "apply" && !options.fieldManager) {
+        throw new ControllerError("invalid", `${session.name}: ${called.what}: needs a field manager`);
+      }
+      return ask({ method: "PATCH", ...called, ...send(patch.body, options, patchTypes[patch.type]) });
+    },
+    delete: async (address, options = {}) =>
+      ask<KubeObject | Status>({
+        method: "DELETE",
+        ...callFor("delete", address, {}),
+        ...send(deleteBody(options), options),
+      }),
+    deleteAll: async (collection, options = {}) => {
+      const query = { labelSelector: options.labelSelector, fieldSelector: options.fieldSelector };
+      await ask({
+        method: "DELETE",
+        ...callFor("delete all", collection, query),
+        ...send(deleteBody(options), options),
+      });
+    },
+    raw: async (method, path, options = {}) =>
+      exchange(session, {
+        method,
+        path: basePath + (path.startsWith("/") ? path : `/${path}`),
+        what: `${method.toLowerCase()} ${path.split("?", 1)[0]}${where}`,
+        accept: options.accept ?? json,
+        contentType: options.contentType ?? (options.body === undefined ? undefined : json),
+        body: options.body,
+        ...limits(options),
+      }),
+    at: (path) => clientAt(session, origin, normalizeBasePath(path)),
+    close: () => session.transport.close(),
+  };
+}
+
+type Limits = Pick<Call, "signal" | "timeoutMs">;
+const limits = ({ signal, timeoutMs }: Limits): Limits => ({ signal, timeoutMs });
+
+const reading = (accept: string, options: Limits): Pick<Call, "method" | "accept"> & Limits => ({
+  method: "GET",
+  accept,
+  ...limits(options),
+});
+
+function send(
+  body: object,
+  options: Limits,
+  contentType = json,
+): Pick<Call, "accept" | "contentType" | "body"> & Limits {
+  return { accept: json, contentType, body: JSON.stringify(body), ...limits(options) };
+}
+
+function writeQuery({ fieldManager, dryRun, fieldValidation }: WriteOptions): Record<string, string | undefined> {
+  return { fieldManager, dryRun: dryRun === true ? "All" : undefined, fieldValidation };
+}
+
+function deleteBody(options: Parameters<KubeClient["delete"]>[1] & object): object {
+  const { preconditions, propagationPolicy, gracePeriodSeconds, dryRun } = options;
+  return {
+    apiVersion: "v1",
+    kind: "DeleteOptions",
+    preconditions,
+    propagationPolicy,
+    gracePeriodSeconds,
+    dryRun: dryRun === true ? ["All"] : undefined,
+  };
+}
+
+function parseObject(session: Session, call: Call, { status, headers, text }: Answer): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    const type = headers["content-type"] ?? "of an unnamed type";
+    throw errorOfStrangeAnswer(
+      formatCall(session, call),
+      status,
+      `answer is not json: ${text.length} characters ${type}`,
+    );
+  }
+  if (isRecord(value)) return value;
+  throw errorOfStrangeAnswer(formatCall(session, call), status, "answer is not a json object");
+}
+
+/** Gives a list the shape it promises: lists of built-in types leave out what kind their items are. */
+function asList<T>(session: Session, call: Call, list: Partial<KubeList<unknown>>): KubeList<T> {
+  const { kind, apiVersion } = list;
+  const items = list.items ?? [];
+  if (typeof kind !== "string" || typeof apiVersion !== "string" || !kind.endsWith("List") || !Array.isArray(items)) {
+    throw errorOfStrangeAnswer(formatCall(session, call), 200, "answer is not a list");
+  }
+  const itemKind = kind.slice(0, -"List".length);
+  const named = items.map((item: unknown) =>
+    typeof item === "object" && item !== null && !("kind" in item) ? { apiVersion, kind: itemKind, ...item } : item,
+  );
+  return { apiVersion, kind, metadata: list.metadata ?? {}, items: named as T[] };
+}
+
+async function listAllPages<T>(
+  listPage: (options: ListOptions) => Promise<KubeList<T>>,
+  options: ListOptions,
+): Promise<KubeList<T>> {
+  const first = await listPage({ ...options, limit: options.limit ?? pageSize });
+  const items = first.items;
+  // A version belongs to the first page alone: a continue token brings its own, and servers refuse both together.
+  const { resourceVersion: _, resourceVersionMatch: __, ...following } = options;
+  let token = first.metadata.continue;
+  while (token) {
+    try {
+      const page = await listPage({ ...following, limit: options.limit ?? pageSize, continue: token });
+      for (const item of page.items) items.push(item);
+      token = page.metadata.continue;
+    } catch (error) {
+      if (faultOf(error) !== "expired") throw error;
+      // The snapshot is gone. In one piece, the next one cannot go while it is read.
+      return listPage({ ...following, limit: undefined, continue: undefined });
+    }
+  }
+  return { apiVersion: first.apiVersion, kind: first.kind, metadata: { ...firstVersion(first) }, items };
+}
+
+function firstVersion({ metadata }: KubeList<unknown>): { resourceVersion?: string } {
+  return metadata.resourceVersion === undefined ? {} : { resourceVersion: metadata.resourceVersion };
+}

@@ -1,0 +1,59 @@
+import { ControllerError } from "./fault.ts";
+
+/** An API server's URL in the parts that transports and clients need. */
+export type ServerAddress = Readonly<{
+  /** Scheme, host and port: `https://kcp.example.com:6443`. */
+  origin: string;
+  protocol: "https:" | "http:";
+  /** Without the brackets of an IPv6 address. */
+  hostname: string;
+  port: number;
+  /** Empty, or a path with a leading and no trailing slash, as it was written: `/clusters/root:demo`. */
+  basePath: string;
+}>;
+
+/** Tells whether a host is this machine, by its name or address alone. */
+export function isLoopbackHost(hostname: string): boolean {
+  const host = hostname.replace(/^\[|\]$/g, "").toLowerCase();
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/** Brings a path to the form that others can be put behind: a leading slash, no trailing one, nothing for the root. */
+export function normalizeBasePath(path: string): string {
+  const trimmed = path.replace(/^\/+|\/+$/g, "");
+  if (/[?#\s]/.test(trimmed)) throw new ControllerError("invalid", `server path "${path}": has a query or a space`);
+  if (trimmed.split("/").some((segment) => segment === "." || segment === "..")) {
+    throw new ControllerError("invalid", `server path "${path}": has a relative segment`);
+  }
+  return trimmed === "" ? "" : `/${trimmed}`;
+}
+
+/**
+ * Reads an API server's URL.
+ *
+ * Only https is taken, and http to this machine: a token must not cross a network in the clear. The message of the error
+ * never repeats a URL that carries credentials.
+ */
+export function parseServerAddress(server: string): ServerAddress {
+  const url = URL.canParse(server) ? new URL(server) : undefined;
+  if (url === undefined) throw new ControllerError("invalid", "server: is not a URL");
+  if (url.username !== "" || url.password !== "") {
+    throw new ControllerError("invalid", `server ${url.host}: carries credentials in its URL`);
+  }
+  if (url.search !== "" || url.hash !== "") throw new ControllerError("invalid", `server ${url.host}: has a query`);
+
+  const protocol = url.protocol;
+  if (protocol !== "https:" && protocol !== "http:") {
+    throw new ControllerError("invalid", `server ${url.host}: scheme is ${protocol.slice(0, -1)}, not https`);
+  }
+  if (protocol === "http:" && !isLoopbackHost(url.hostname)) {
+    throw new ControllerError("invalid", `server ${url.host}: plain http is taken for this machine only`);
+  }
+  return {
+    origin: url.origin,
+    protocol,
+    hostname: url.hostname.replace(/^\[|\]$/g, ""),
+    port: url.port === "" ? (protocol === "https:" ? 443 : 80) : Number(url.port),
+    basePath: normalizeBasePath(url.pathname),
+  };
+}

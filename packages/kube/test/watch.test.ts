@@ -1,0 +1,382 @@
+import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { answerJson, type Handler, startServer, type TestServer } from "../../../test/support/http-server.ts";
+import { createManualClock, type ManualClock } from "../../../test/support/manual-clock.ts";
+import type { KubeClient, ListOptions, WatchEvent, WatchOptions } from "../src/client.ts";
+import { ApiError, type ApiErrorDetails } from "../src/errors.ts";
+import type { Fault } from "../src/fault.ts";
+import { createHttpsTransport } from "../src/https-transport.ts";
+import type { KubeObject } from "../src/kube-object.ts";
+import { createKubeClient } from "../src/rest-client.ts";
+import type { Endpoint, Transport } from "../src/transport.ts";
+import { createUndiciTransport } from "../src/undici-transport.ts";
+import { type EndlessWatchEvent, type EndlessWatchOptions, watchForever } from "../src/watch.ts";
+
+const pods = { type: { group: "", version: "v1", plural: "pods" } };
+const aPod = (name: string, resourceVersion: string): KubeObject => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name, resourceVersion },
+});
+const added = (name: string, version: string): WatchEvent => ({ type: "ADDED", object: aPod(name, version) });
+const failed = (fault: Fault, details: ApiErrorDetails = {}) => new ApiError(fault, fault, details);
+
+/** An event in one line, so that a test reads like a log. */
+function brief(event: EndlessWatchEvent): string {
+  switch (event.type) {
+    case "listed":
+      return `listed ${event.objects.map(({ metadata }) => metadata.name).join(",")} @${event.resourceVersion}`;
+    case "changed":
+    case "deleted":
+      return `${event.type} ${event.object.metadata.name}`;
+    case "bookmark":
+      return `bookmark @${event.resourceVersion}`;
+    case "trouble":
+      return `trouble ${event.error.fault} ${event.retryInMs}`;
+  }
+}
+
+/** What one watch request does: events, then its end. */
+type WatchScript = Readonly<{
+  events?: readonly WatchEvent[];
+  afterMs?: number;
+  ends?: "plainly" | "never" | ApiError;
+}>;
+type ListScript = string | ApiError;
+
+/** A client that follows a script, and a watch on it. */
+function given(script: { lists?: ListScript[]; watches: WatchScript[] }, options: Partial<EndlessWatchOptions> = {}) {
+  const asked: string[] = [];
+  const lists = [...(script.lists ?? ["1"])];
+  const watches = [...script.watches];
+  const clock: ManualClock = createManualClock();
+  const stop = new AbortController();
+  const client = {
+    listAll: async (_collection: object, { limit, labelSelector }: ListOptions) => {
+      asked.push(["list", limit, labelSelector].filter((part) => part !== undefined).join(" "));
+      const next = lists.length > 1 ? lists.shift() : lists[0];
+      if (next instanceof ApiError) throw next;
+      return { apiVersion: "v1", kind: "PodList", metadata: { resourceVersion: next }, items: [aPod("a", "1")] };
+    },
+    watch: async function* (_collection: object, watched: WatchOptions) {
+      asked.push(`watch @${watched.resourceVersion} for ${watched.timeoutSeconds}`);
+      const { events = [], afterMs = 0, ends = "plainly" } = watches.shift() ?? { ends: "never" };
+      yield* events;
+      clock.advance(afterMs);
+      if (ends === "never") {
+        await new Promise((_resolve, reject) => {
+          watched.signal?.addEventListener("abort", () => reject(watched.signal?.reason), { once: true });
+        });
+      }
+      if (ends instanceof ApiError) throw ends;
+    },
+    // Generic over the object's type, which a script cannot be.
+  } as unknown as Pick<KubeClient, "listAll" | "watch">;
+  const watch = watchForever(client, pods, { signal: stop.signal, clock, random: () => 0.5, ...options });
+  const seen: string[] = [];
+  const running = (async () => {
+    for await (const event of watch) seen.push(brief(event));
+  })();
+  const end = async () => {
+    stop.abort();
+    await running;
+  };
+  /** Waits for what is seen to end in the given events. */
+  const sees = (...events: string[]) => vi.waitFor(() => expect(seen.slice(-events.length)).toEqual(events));
+  return { asked, clock, seen, sees, watch, end };
+}
+
+describe("an endless watch", () => {
+  test("lists first, then watches from the list's version", async () => {
+    const { asked, seen, sees, end } = given(
+      {
+        watches: [{ events: [added("b", "2"), { type: "DELETED", object: aPod("a", "3") }], ends: "never" }],
+      },
+      { pageSize: 7, labelSelector: "x=y" },
+    );
+    await sees("deleted a");
+    expect(seen).toEqual(["listed a @1", "changed b", "deleted a"]);
+    expect(asked).toEqual(["list 7 x=y", "watch @1 for 270"]);
+    await end();
+  });
+
+  test("goes on from the last version it saw when a watch ends, without a list and without a word", async () => {
+    const { asked, seen, sees, end } = given({
+      watches: [
+        { events: [added("b", "2"), { type: "BOOKMARK", resourceVersion: "8" }] },
+        { events: [added("c", "9")], ends: failed("unreachable", { network: "reset" }) },
+        { events: [added("d", "10")], ends: "never" },
+      ],
+    });
+    await sees("changed d");
+    expect(seen).toEqual(["listed a @1", "changed b", "bookmark @8", "changed c", "changed d"]);
+    expect(asked).toEqual(["list", "watch @1 for 270", "watch @8 for 270", "watch @9 for 270"]);
+    await end();
+  });
+
+  test("goes on at once when a quiet watch that was open for long is cut", async () => {
+    const { seen, asked, end } = given({
+      watches: [
+        { afterMs: 60_000, ends: failed("unreachable", { network: "reset" }) },
+        { afterMs: 300_000, ends: failed("unreachable", { network: "timeout" }) },
+        { ends: "never" },
+      ],
+    });
+    await vi.waitFor(() => expect(asked).toHaveLength(4));
+    expect(seen).toEqual(["listed a @1"]);
+    await end();
+  });
+
+  test("lists again at once when its version has expired, and slower when that does not help", async () => {
+    const { asked, seen, sees, clock, end } = given({
+      lists: ["1", "5", "7"],
+      watches: [{ ends: failed("expired") }, { ends: failed("expired") }, { ends: "never" }],
+    });
+    await sees("trouble expired 2000");
+    expect(seen).toEqual(["listed a @1", "trouble expired 0", "listed a @5", "trouble expired 2000"]);
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
+    clock.advance(2_000);
+    await sees("listed a @7");
+    await vi.waitFor(() => expect(asked.at(-1)).toBe("watch @7 for 270"));
+    await end();
+  });
+
+  test("waits as long as a server that throttles asks, and no longer than a minute", async () => {
+    const { sees, clock, asked, end } = given({
+      watches: [
+        { ends: failed("throttled", { status: 429, retryAfterSeconds: 3 }) },
+        { ends: failed("throttled", { status: 429, retryAfterSeconds: 3600 }) },
+      ],
+    });
+    await sees("trouble throttled 3500");
+    await vi.waitFor(() => expect(clock.waits).toEqual([3_500]));
+    clock.advance(3_500);
+    await sees("trouble throttled 60000");
+    expect(asked).toEqual(["list", "watch @1 for 270", "watch @1 for 270"]);
+    await end();
+  });
+
+  const pauses: [Fault, "list" | "watch"][] = [
+    ["unreachable", "watch"],
+    ["forbidden", "watch"],
+    ["unauthorized", "watch"],
+    ["not-found", "list"],
+    ["invalid", "list"],
+  ];
+  test.each(pauses)("pauses after the fault %s, then goes on with a %s", async (fault, next) => {
+    const { sees, clock, asked, end } = given({ watches: [{ ends: failed(fault) }, { ends: "never" }] });
+    await sees(`trouble ${fault} 2000`);
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
+    expect(asked).toHaveLength(2);
+    clock.advance(2_000);
+    await vi.waitFor(() => expect(asked[2]?.split(" ")[0]).toBe(next));
+    await end();
+  });
+
+  test("pauses longer each time, up to half a minute, and starts small again after an event", async () => {
+    const down: WatchScript = { ends: failed("unreachable", { network: "refused" }) };
+    const { seen, clock, sees, end } = given({
+      watches: [...Array.from({ length: 9 }, () => down), { events: [added("b", "2")] }, down],
+    });
+    const pausesMs = () =>
+      seen.filter((event) => event.startsWith("trouble")).map((event) => Number(event.split(" ")[2]));
+    for (let pause = 1; pause <= 9; pause++) {
+      await vi.waitFor(() => expect([pausesMs().length, clock.waits.length]).toEqual([pause, 1]));
+      clock.advance(30_000);
+    }
+    await sees("changed b", "trouble unreachable 2000");
+    expect(pausesMs().slice(0, 9)).toEqual([2000, 3500, 5750, 9125, 14188, 21782, 30000, 30000, 30000]);
+    await end();
+  });
+
+  test("starts small again when a watch fails after it had told something", async () => {
+    const { clock, sees, end } = given({
+      watches: [{ ends: failed("forbidden") }, { events: [added("b", "2")], ends: failed("forbidden") }],
+    });
+    await sees("trouble forbidden 2000");
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
+    clock.advance(2_000);
+    await sees("changed b", "trouble forbidden 2000");
+    await end();
+  });
+
+  test("keeps trying to list", async () => {
+    const { sees, clock, asked, end } = given({ lists: [failed("not-found"), "4"], watches: [] });
+    await sees("trouble not-found 2000");
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
+    clock.advance(2_000);
+    await sees("listed a @4");
+    expect(asked.slice(0, 2)).toEqual(["list", "list"]);
+    await end();
+  });
+
+  test("does not spin when the server ends each watch at once", async () => {
+    const { sees, clock, asked, end } = given({ watches: [{}, {}, { ends: "never" }] });
+    await sees("trouble unreachable 2000");
+    expect(asked).toHaveLength(3);
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
+    clock.advance(2_000);
+    await vi.waitFor(() => expect(asked).toHaveLength(4));
+    await end();
+  });
+
+  test("lists again now and then when it is told to", async () => {
+    const { sees, clock, end } = given({ lists: ["1", "2"], watches: [] }, { relistSeconds: 600 });
+    await sees("listed a @1");
+    await vi.waitFor(() => expect(clock.waits).toEqual([600_000]));
+    clock.advance(600_000);
+    await sees("listed a @1", "listed a @2");
+    await end();
+    expect(clock.waits).toEqual([]);
+  });
+
+  test("lists again on demand, out of a watch and out of a pause", async () => {
+    const { sees, asked, watch, clock, end } = given({
+      lists: ["1", failed("not-found"), "3"],
+      watches: [{ ends: "never" }],
+    });
+    await vi.waitFor(() => expect(asked).toHaveLength(2));
+    watch.relist();
+    await sees("listed a @1", "trouble not-found 2000");
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
+    watch.relist();
+    await sees("listed a @3");
+    await end();
+  });
+
+  test("ends with its signal during a pause, and leaves no timer", async () => {
+    const { sees, clock, end } = given({ watches: [{ ends: failed("forbidden") }] });
+    await sees("trouble forbidden 2000");
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
+    await end();
+    expect(clock.waits).toEqual([]);
+  });
+
+  test("does not hide a mistake of ours behind a pause", async () => {
+    const client = { listAll: () => Promise.reject(new TypeError("bug")) } as unknown as KubeClient;
+    const watch = watchForever(client, pods, { signal: new AbortController().signal });
+    await expect(watch[Symbol.asyncIterator]().next()).rejects.toThrow("bug");
+  });
+});
+
+const authority = createCertificateAuthority();
+const pair = authority.issueServing(["127.0.0.1"]);
+const transports: [string, (endpoint: Endpoint) => Transport][] = [
+  ["undici", createUndiciTransport],
+  ["node:https", createHttpsTransport],
+];
+
+describe.each(transports)("an endless watch over %s", (_, createTransport) => {
+  let server: TestServer;
+  let client: KubeClient;
+  beforeAll(async () => {
+    server = await startServer({ cert: pair.certificate, key: pair.key });
+    const endpoint = { server: server.url, ca: authority.certificate };
+    client = createKubeClient({ endpoint, transport: createTransport(endpoint) });
+  });
+  afterAll(async () => {
+    await client.close();
+    await server.close();
+  });
+
+  const line = (event: object): string => `${JSON.stringify(event)}\n`;
+  /** Serves a list, and the given watches one after the other; after the last, a silent one. */
+  const serve = (...watches: Handler[]): void => {
+    server.requests.length = 0;
+    let next = 0;
+    server.handle((request, response, socket) => {
+      if (!request.url.includes("watch=")) {
+        answerJson(response, { kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "1" }, items: [] });
+        return;
+      }
+      const watch = watches[next++];
+      if (watch === undefined) response.writeHead(200).flushHeaders();
+      else void watch(request, response, socket);
+    });
+  };
+  const versions = (): (string | undefined)[] =>
+    server.requests
+      .filter(({ url }) => url.includes("watch="))
+      .map(({ url }) => new URL(url, server.url).searchParams.get("resourceVersion") ?? undefined);
+
+  test("resumes after a cut, an end and an error, and tells what was listed anew", async () => {
+    serve(
+      (_request, response, socket) => {
+        response.write(line({ type: "ADDED", object: aPod("a", "2") }), () => socket.destroy());
+      },
+      (_request, response) => void response.end(line({ type: "BOOKMARK", object: aPod("", "5") })),
+      (_request, response) =>
+        void response.end(
+          line({ type: "MODIFIED", object: aPod("a", "6") }) +
+            line({ type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired", message: "too old" } }),
+        ),
+      (_request, response) => answerJson(response, { kind: "Status", reason: "Expired" }, { status: 410 }),
+    );
+    const stop = new AbortController();
+    const seen: string[] = [];
+    for await (const event of watchForever(client, pods, { signal: stop.signal, random: () => 0 })) {
+      seen.push(brief(event));
+      if (seen.length === 7) break;
+    }
+    expect(seen).toEqual([
+      "listed  @1",
+      "changed a",
+      "bookmark @5",
+      "changed a",
+      "trouble expired 0",
+      "listed  @1",
+      // The second time in a row without an event: it would go on without an end.
+      "trouble expired 1000",
+    ]);
+    expect(versions()).toEqual(["1", "2", "5", "1"]);
+  });
+
+  test("keeps a slow consumer's events on the server's side", async () => {
+    let sent = 0;
+    const stuck = Promise.withResolvers<void>();
+    serve((_request, response) => {
+      const event = line({ type: "ADDED", object: { ...aPod("a", "2"), filler: "x".repeat(32_000) } });
+      const pump = (): void => {
+        let goesOn = true;
+        while (goesOn) {
+          goesOn = response.write(event);
+          sent++;
+        }
+        const waiting = setTimeout(() => stuck.resolve(), 300);
+        response.once("drain", () => {
+          clearTimeout(waiting);
+          pump();
+        });
+      };
+      pump();
+    });
+    const stop = new AbortController();
+    let taken = 0;
+    for await (const event of watchForever(client, pods, { signal: stop.signal })) {
+      if (event.type !== "changed") continue;
+      taken++;
+      await stuck.promise; // working on the first one
+      break;
+    }
+    expect(taken).toBe(1);
+    expect(sent).toBeLessThan(1_000);
+  });
+
+  test("ends with its signal while it waits for an event, and closes the connection", async () => {
+    const open = Promise.withResolvers<void>();
+    const gone = Promise.withResolvers<void>();
+    serve((_request, response, socket) => {
+      socket.once("close", () => gone.resolve());
+      response.writeHead(200).flushHeaders();
+      open.resolve();
+    });
+    const stop = new AbortController();
+    const running = (async () => {
+      for await (const _event of watchForever(client, pods, { signal: stop.signal }));
+    })();
+    await open.promise;
+    stop.abort(new Error("done"));
+    await running;
+    await gone.promise;
+  });
+});
