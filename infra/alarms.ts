@@ -1,4 +1,4 @@
-import { dirtyMetric } from "../lib/relay/dirty-line.ts";
+import { dirtyMetric } from "../lib/relay/dirty-keys-log.ts";
 import { type FunctionName, functionNames, type QueueName, type StageNames } from "./names.ts";
 
 /** A section of the runbook. */

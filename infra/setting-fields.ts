@@ -1,11 +1,11 @@
 import { isIPv4 } from "node:net";
-import { parseRanges } from "../lib/clusters/endpoint-rules.ts";
+import { parseRanges } from "../lib/credentials/endpoint-rules.ts";
 import { credentialProviders } from "../lib/engine/environment.ts";
-import { exportAddressForm, formatExportAddress, parseExportAddress } from "../lib/kcp/export-address.ts";
-import { isWorkspaceAddress } from "../lib/kcp/logical-cluster.ts";
-import { defaultTenantEventsPerSecond, mostTenantEventsPerSecond } from "../lib/queue/tenant-rate.ts";
-import { defaultBrakeSettings } from "../lib/sync/brake.ts";
-import { brakeRanges } from "../lib/sync/brake-texts.ts";
+import { defaultTenantEventsPerSecond, mostTenantEventsPerSecond } from "../lib/queue/tenant-rate-limit.ts";
+import { defaultBrakeSettings } from "../lib/sync/eviction/deletion-guard.ts";
+import { brakeRanges } from "../lib/sync/eviction/deletion-guard-settings.ts";
+import { exportAddressForm, formatExportAddress, parseExportAddress } from "../lib/upstream/export/address.ts";
+import { isWorkspaceAddress } from "../lib/upstream/logical-cluster.ts";
 
 /** One setting: what it is for, which form it has, what holds when nothing is said. */
 export type SettingField<T> = Readonly<{

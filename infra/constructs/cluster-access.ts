@@ -2,7 +2,7 @@ import { Stack } from "aws-cdk-lib";
 import { type IRole, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { Construct, type IConstruct } from "constructs";
 import { type CredentialProvider, credentialProviders } from "../../lib/engine/environment.ts";
-import { brakeDefaults, brakeVariables } from "../../lib/sync/brake-texts.ts";
+import { brakeDefaults, brakeVariables } from "../../lib/sync/eviction/deletion-guard-settings.ts";
 import { acknowledge } from "../checks.ts";
 import { secretArn } from "./hub-access.ts";
 

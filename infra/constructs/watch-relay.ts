@@ -17,7 +17,7 @@ import {
 import { LogGroup, type RetentionDays } from "aws-cdk-lib/aws-logs";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
-import { defaultTenantEventsPerSecond } from "../../lib/queue/tenant-rate.ts";
+import { defaultTenantEventsPerSecond } from "../../lib/queue/tenant-rate-limit.ts";
 import { acknowledge } from "../checks.ts";
 import { logGroupName } from "../names.ts";
 import type { ClusterAccess } from "./cluster-access.ts";

@@ -2,7 +2,7 @@ import { Duration, RemovalPolicy } from "aws-cdk-lib";
 import type { IGrantable } from "aws-cdk-lib/aws-iam";
 import { DeduplicationScope, FifoThroughputLimit, Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
-import { defaultTenantEventsPerSecond } from "../../lib/queue/tenant-rate.ts";
+import { defaultTenantEventsPerSecond } from "../../lib/queue/tenant-rate-limit.ts";
 import { acknowledge } from "../checks.ts";
 
 export interface WorkQueueProps {

@@ -1,10 +1,10 @@
 import { faultOf } from "@tmc/kube/errors.ts";
 import { Argument, Command } from "commander";
 import { bindingName, exportWorkspace } from "../api/group.ts";
-import { peopleRoles } from "../kcp/bootstrap-objects.ts";
-import { ensureObjects } from "../kcp/ensure-objects.ts";
-import { bindExport, boundTypes } from "../kcp/install.ts";
-import { ensureWorkspace } from "../kcp/workspaces.ts";
+import { bindExport, boundTypes } from "../install/bind.ts";
+import { peopleRoles } from "../install/bootstrap-objects.ts";
+import { ensureObjects } from "../install/ensure-objects.ts";
+import { ensureWorkspace } from "../install/workspaces.ts";
 import type { CliIo } from "./cli-io.ts";
 import { inKcp } from "./kcp-connection.ts";
 import { parseName, parseWorkspaceArgument } from "./names.ts";

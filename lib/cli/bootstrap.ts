@@ -1,11 +1,11 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { exportWorkspace } from "../api/group.ts";
-import { type BootstrapPlan, performBootstrap, planBootstrap } from "../kcp/bootstrap.ts";
-import type { CustomType } from "../kcp/custom-type.ts";
-import { readExportFacts } from "../kcp/export-check.ts";
-import { type ExportVerdict, judgeExport } from "../kcp/judge-export.ts";
+import { type BootstrapPlan, performBootstrap, planBootstrap } from "../install/bootstrap.ts";
+import { readExportFacts } from "../install/export-check.ts";
+import { type ExportVerdict, judgeExport } from "../install/export-conditions.ts";
 import { durationForm, parseDurationSeconds } from "../model/duration.ts";
+import type { CustomType } from "../upstream/custom-type.ts";
 import type { CliIo } from "./cli-io.ts";
 import { readCustomTypes } from "./custom-type-files.ts";
 import { inKcp, type KcpConnection } from "./kcp-connection.ts";

@@ -2,7 +2,7 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import { Command, InvalidArgumentError } from "commander";
 import { type ClusterRegistration, clusterRegistration } from "../api/cluster-registration.ts";
 import { apiVersionOf } from "../api/kind.ts";
-import { waitUntil } from "../kcp/wait.ts";
+import { waitUntil } from "../install/wait.ts";
 import { findCondition } from "../model/condition.ts";
 import { parseSupposedTaint } from "../placement/what-if.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";

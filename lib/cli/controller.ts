@@ -1,15 +1,15 @@
 import { Command, Option } from "commander";
-import { sourceFlagDefaults } from "../clusters/sources/flags.ts";
-import { sourceKinds } from "../clusters/sources/source-kinds.ts";
 import {
   type ControllerConfig,
   type ControllerFlags,
   flagDefaults,
   parseControllerFlags,
-} from "../controller/options.ts";
+} from "../controller/flags.ts";
 import { similarWord } from "../model/similar.ts";
-import { defaultTenantEventsPerSecond } from "../queue/tenant-rate.ts";
-import { brakeDefaults } from "../sync/brake-texts.ts";
+import { defaultTenantEventsPerSecond } from "../queue/tenant-rate-limit.ts";
+import { sourceFlagDefaults } from "../sources/flags.ts";
+import { sourceKinds } from "../sources/source-kinds.ts";
+import { brakeDefaults } from "../sync/eviction/deletion-guard-settings.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
 
 const examples = `

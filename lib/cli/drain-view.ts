@@ -1,7 +1,7 @@
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { toleratedSeconds } from "../placement/taints.ts";
-import { drainTaint } from "../sync/sync-cluster.ts";
+import { drainTaint } from "../sync/targets/sync-cluster.ts";
 import { formatSpan } from "./ages.ts";
 import { workloadTitle } from "./workload-words.ts";
 

@@ -4,7 +4,7 @@ import { Argument, Command, InvalidArgumentError } from "commander";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { findCondition } from "../model/condition.ts";
-import { clusterFacts } from "../placement/facts.ts";
+import { clusterFacts } from "../placement/observed.ts";
 import {
   type Explanation,
   explainFor,

@@ -1,6 +1,6 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { findCondition } from "../model/condition.ts";
-import { confirmUpsyncAnnotation, parseHeldWords } from "../upsync/survey.ts";
+import { confirmUpsyncAnnotation, parseHeldWords } from "../upsync/inventory.ts";
 
 /** Objects of a workspace that were born on one cluster, are gone there, and wait for somebody to confirm that they may go. */
 export type HeldBirths = Readonly<{

@@ -1,6 +1,6 @@
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import { controlAnnotations, controlsOf } from "../sync/controls.ts";
-import { holdOf } from "../sync/hold.ts";
+import { controlAnnotations, controlsOf } from "../sync/control-annotations.ts";
+import { holdOf } from "../sync/eviction/hold.ts";
 import type { NamedWorkload } from "./workload-words.ts";
 import { workloadTitle } from "./workload-words.ts";
 

@@ -4,8 +4,8 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { Endpoint } from "@tmc/kube/transport.ts";
-import { clientOf } from "../kcp/logical-cluster.ts";
-import type { OpenEndpoint } from "../kcp/tenants.ts";
+import type { OpenEndpoint } from "../upstream/export/tenants.ts";
+import { clientOf } from "../upstream/logical-cluster.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
 import { openEndpoint, type WorkspaceOptions, workspacePath } from "./workspace.ts";
 

@@ -3,7 +3,7 @@ import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubern
 import type { Clock } from "@tmc/kube/clock.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { exportWorkspace } from "../api/group.ts";
-import { bindExport, installExport } from "../kcp/install.ts";
+import { bindExport, installExport } from "../install/bind.ts";
 
 export const demoWorkspace = "root:demo";
 export const clusterNames = ["east", "west"] as const;

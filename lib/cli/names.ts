@@ -1,6 +1,6 @@
 import { labelKeyProblems, labelValueProblems, subdomainProblems } from "@tmc/kube/selector.ts";
 import { InvalidArgumentError } from "commander";
-import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
+import { isWorkspaceAddress } from "../upstream/logical-cluster.ts";
 
 /** Checks the name of an object, for an argument. */
 export function parseName(text: string): string {

@@ -2,7 +2,7 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { apiVersionOf } from "../api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../api/workload-placement.ts";
-import { waitUntil } from "../kcp/wait.ts";
+import { waitUntil } from "../install/wait.ts";
 import { findCondition } from "../model/condition.ts";
 import type { CliIo } from "./cli-io.ts";
 import { confirmDeletion } from "./confirm-deletion.ts";

@@ -1,6 +1,6 @@
 import { subdomainProblems } from "@tmc/kube/selector.ts";
-import { exportAddressForm, parseExportAddress } from "../kcp/export-address.ts";
-import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
+import { exportAddressForm, parseExportAddress } from "../upstream/export/address.ts";
+import { isWorkspaceAddress } from "../upstream/logical-cluster.ts";
 
 /** What the command line gave for the relay, as text. */
 export type RelayFlags = Readonly<{

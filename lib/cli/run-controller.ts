@@ -1,17 +1,15 @@
 import { access, constants } from "node:fs/promises";
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
-import { openFileHub } from "../clusters/secret-hub.ts";
 import {
   type ControllerOptions,
   createController,
   createSharingController,
   type SharingController,
 } from "../controller/controller.ts";
+import type { ControllerConfig } from "../controller/flags.ts";
 import { keepMemoryLean } from "../controller/lean-memory.ts";
-import type { ControllerConfig } from "../controller/options.ts";
 import type { ControllerSettings } from "../engine/settings.ts";
-import { formatExportAddress } from "../kcp/export-address.ts";
 import { tmcVersion } from "../model/version.ts";
 import { createHealth, healthRoutes } from "../observe/health.ts";
 import { type HttpServer, metricsRoutes, startHttp } from "../observe/http.ts";
@@ -19,8 +17,10 @@ import { createLog, type Log } from "../observe/log.ts";
 import { createMetrics } from "../observe/metrics.ts";
 import { readProcessGauges } from "../observe/record-process.ts";
 import type { KnownQueues } from "../queue/queue-stats.ts";
-import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate.ts";
-import { learnWorkloads } from "../relay/learn-workloads.ts";
+import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate-limit.ts";
+import { learnWorkloads } from "../relay/discover-workload-types.ts";
+import { formatExportAddress } from "../upstream/export/address.ts";
+import { openFileHub } from "../upstream/open-hub.ts";
 import type { CliIo } from "./cli-io.ts";
 import { readCustomTypes } from "./custom-type-files.ts";
 import type { OpenedQueue } from "./shared-queue.ts";

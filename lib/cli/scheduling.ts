@@ -1,7 +1,7 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { drainTaint } from "../sync/sync-cluster.ts";
+import { drainTaint } from "../sync/targets/sync-cluster.ts";
 import { resourceTypes } from "./workspace.ts";
 
 type Spec = ClusterRegistration["spec"];

@@ -1,6 +1,6 @@
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { isForbiddenNamespace } from "../sync/namespace-map.ts";
-import { type Governing, type Selectable, selectsWorkload } from "../sync/selects.ts";
+import { isForbiddenNamespace } from "../sync/ownership/namespace-map.ts";
+import { type Governing, type Selectable, selectsWorkload } from "../sync/selection.ts";
 
 /** What a placement has to do with a workload. */
 export type Selection = Readonly<{ placement: string; governs: boolean; selects: boolean; why: string }>;

@@ -1,8 +1,8 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { Argument, Command } from "commander";
 import { exportName, exportWorkspace } from "../api/group.ts";
-import { findBinding } from "../kcp/install.ts";
-import { countBoundObjects, formatCounts, removePeopleRoles, unbindExport } from "../kcp/unbind.ts";
+import { findBinding } from "../install/bind.ts";
+import { countBoundObjects, formatCounts, removePeopleRoles, unbindExport } from "../install/unbind.ts";
 import type { CliIo } from "./cli-io.ts";
 import { inKcp } from "./kcp-connection.ts";
 import { parseWorkspaceArgument } from "./names.ts";

@@ -1,8 +1,8 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { Command } from "commander";
 import { exportWorkspace } from "../api/group.ts";
-import { type BoundTenant, listTenants } from "../kcp/tenants.ts";
-import { findInstallation, type Removal, removeInstallation, removeTenant } from "../kcp/uninstall.ts";
+import { findInstallation, type Removal, removeInstallation, removeTenant } from "../install/uninstall.ts";
+import { type BoundTenant, listTenants } from "../upstream/export/tenants.ts";
 import type { CliIo } from "./cli-io.ts";
 import { confirmDeletion } from "./confirm-deletion.ts";
 import { inKcp } from "./kcp-connection.ts";

@@ -1,12 +1,12 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { clusterOf } from "../kcp/logical-cluster.ts";
-import { decideIntent } from "../sync/intent.ts";
-import type { Locator } from "../sync/namespace-map.ts";
-import { referencesOf } from "../sync/references.ts";
-import { syncClusterOf } from "../sync/sync-cluster.ts";
-import type { CopyRecord } from "../sync/terms.ts";
-import { type ManifestWish, wishesOf } from "../sync/wishes.ts";
+import { decideIntent } from "../sync/decide.ts";
+import { referencesOf } from "../sync/dependencies/references.ts";
+import { type ManifestWish, wishesOf } from "../sync/desired/desired.ts";
+import type { Locator } from "../sync/ownership/namespace-map.ts";
+import type { CopyRecord } from "../sync/sync-objects.ts";
+import { syncClusterOf } from "../sync/targets/sync-cluster.ts";
+import { clusterOf } from "../upstream/logical-cluster.ts";
 import { byName, type ReadWorkload } from "./workload-read.ts";
 
 /** What one cluster is to have of a workload. */

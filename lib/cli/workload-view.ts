@@ -2,8 +2,8 @@ import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { CopyState, WorkloadSync } from "../api/workload-sync.ts";
 import { type Condition, findCondition } from "../model/condition.ts";
-import { controlsOf } from "../sync/controls.ts";
-import type { Workload } from "../sync/terms.ts";
+import { controlsOf } from "../sync/control-annotations.ts";
+import type { Workload } from "../sync/sync-objects.ts";
 import { type CopyView, copiesOf } from "./copy-view.ts";
 
 /** What is known of a workload. */

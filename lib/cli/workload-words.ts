@@ -1,8 +1,8 @@
 import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { subdomainProblems } from "@tmc/kube/selector.ts";
+import { workloadKindsWith } from "../api/workload-kinds.ts";
 import { workloadTypes } from "../api/workload-types.ts";
 import { similarWord } from "../model/similar.ts";
-import { workloadKindsWith } from "../sync/workload-kinds.ts";
 import { UsageError } from "./cli-io.ts";
 
 /** A type of workload as somebody named it. */

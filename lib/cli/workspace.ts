@@ -11,9 +11,9 @@ import { type Command, Option } from "commander";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
-import { reconciledTypes } from "../kcp/reconciled-types.ts";
-import { recordLane } from "../kcp/workload-lanes.ts";
+import { isWorkspaceAddress } from "../upstream/logical-cluster.ts";
+import { reconciledTypes } from "../upstream/reconciled-types.ts";
+import { recordLane } from "../upstream/watched-resources.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
 
 /** Where a command works, in the options that kubectl has for it. */

@@ -1,11 +1,11 @@
 import type { ObjectAddress } from "@tmc/kube/client.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { clusterRegistration } from "../api/cluster-registration.ts";
-import type { ExportAddress } from "../kcp/export-address.ts";
-import { createHubEvents, type HubEventsOptions } from "../kcp/hub-events.ts";
-import { apiExports } from "../kcp/kcp-types.ts";
-import { clientOf, type LogicalCluster, logicalClusters } from "../kcp/logical-cluster.ts";
 import type { ObjectEvent } from "../model/event.ts";
+import { createHubEvents, type HubEventsOptions } from "../upstream/events.ts";
+import type { ExportAddress } from "../upstream/export/address.ts";
+import { apiExports } from "../upstream/kcp-types.ts";
+import { clientOf, type LogicalCluster, logicalClusters } from "../upstream/logical-cluster.ts";
 
 /** An object beside which people read that a controller has started, and what that one looks after there. */
 export type Landmark = Readonly<{ cluster: string; address: ObjectAddress; served: string }>;

@@ -1,19 +1,19 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import type { CredentialSource } from "../clusters/credentials.ts";
-import type { SourceConfig } from "../clusters/sources/flags.ts";
-import { createRoster } from "../clusters/sources/roster.ts";
-import { hasForeign } from "../clusters/sources/source-kinds.ts";
-import { createSourcedCredentials } from "../clusters/sources/sourced-credentials.ts";
-import type { HubWrite } from "../kcp/hub-requests.ts";
-import type { ObjectCache } from "../kcp/object-cache.ts";
+import type { CredentialSource } from "../credentials/credentials.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey } from "../model/key.ts";
 import { checkAgain } from "../model/next.ts";
 import type { Work } from "../model/work-item.ts";
-import { createClusterTeller, followClusters } from "../relay/follow-clusters.ts";
+import { createClusterTeller, followClusters } from "../relay/cluster-source-watch.ts";
 import type { FollowClusters } from "../relay/relay.ts";
+import { createRoster } from "../sources/cluster-index.ts";
+import type { SourceConfig } from "../sources/flags.ts";
+import { hasForeign } from "../sources/source-kinds.ts";
+import { createSourcedCredentials } from "../sources/sourced-credentials.ts";
+import type { HubWrite } from "../upstream/hub-requests.ts";
+import type { ObjectCache } from "../upstream/object-cache.ts";
 import { createSourcedHub, type Desk } from "./sourced-hub.ts";
 
 /** Where clusters come from, as the controller takes them up. */

@@ -1,10 +1,10 @@
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { Rota } from "../engine/spread-schedule.ts";
-import type { ObjectCache } from "../kcp/object-cache.ts";
-import type { WorkloadCache } from "../kcp/workload-cache.ts";
-import { workloadOfRecord } from "../kcp/workload-lanes.ts";
 import { reconciledKinds, type WorkKey, type WorkloadKey, workloadKey } from "../model/key.ts";
 import { selectedTypes } from "../sync/selected-types.ts";
+import type { ObjectCache } from "../upstream/object-cache.ts";
+import { workloadOfRecord } from "../upstream/watched-resources.ts";
+import type { WorkloadCache } from "../upstream/workload-cache.ts";
 import { createPeriodic, listedClusters, type PeriodicOptions } from "./periodic.ts";
 
 export type ResyncOptions = PeriodicOptions &

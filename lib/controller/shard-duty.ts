@@ -1,6 +1,6 @@
-import { type ShardConfig, shardLabel, shardOf } from "../clusters/sources/shard.ts";
-import type { ObjectCache } from "../kcp/object-cache.ts";
 import { formatKey, type WorkKey } from "../model/key.ts";
+import { type ShardConfig, shardLabel, shardOf } from "../sources/shard.ts";
+import type { ObjectCache } from "../upstream/object-cache.ts";
 
 /** Tells whether a key is this process's to look after. */
 export type IsMine = (key: WorkKey) => boolean;

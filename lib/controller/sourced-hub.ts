@@ -3,17 +3,17 @@ import { ApiError, faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import type { Reading } from "../clusters/sources/cluster.ts";
-import { asForeignObject, isForeign } from "../clusters/sources/foreign-object.ts";
-import type { Roster } from "../clusters/sources/roster.ts";
-import { clusterRegistrations, typesOf } from "../clusters/sources/source-kinds.ts";
-import { syncTargetPatch } from "../clusters/sources/sync-target-status.ts";
-import { type HubWrite, troubleOfHub } from "../kcp/hub-requests.ts";
-import { clientOf } from "../kcp/logical-cluster.ts";
-import type { ObjectCache } from "../kcp/object-cache.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey, type ReconciledKind } from "../model/key.ts";
-import type { ClusterTeller } from "../relay/follow-clusters.ts";
+import type { ClusterTeller } from "../relay/cluster-source-watch.ts";
+import type { Reading } from "../sources/cluster.ts";
+import type { Roster } from "../sources/cluster-index.ts";
+import { asForeignObject, isForeign } from "../sources/foreign-object.ts";
+import { clusterRegistrations, typesOf } from "../sources/source-kinds.ts";
+import { syncTargetPatch } from "../sources/sync-target-status.ts";
+import { type HubWrite, troubleOfHub } from "../upstream/hub-requests.ts";
+import { clientOf } from "../upstream/logical-cluster.ts";
+import type { ObjectCache } from "../upstream/object-cache.ts";
 
 /** A hub in which clusters of other kinds stand beside registrations. */
 export interface SourcedHub extends Hub {

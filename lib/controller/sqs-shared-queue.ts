@@ -6,7 +6,7 @@ import type { QueueEvent } from "../queue/queue-event.ts";
 import { createSqsQueue } from "../queue/sqs.ts";
 import type { QueueUrls, SqsClient } from "../queue/sqs-client.ts";
 import { runSqsWorker } from "../queue/sqs-worker.ts";
-import type { TenantRate } from "../queue/tenant-rate.ts";
+import type { TenantRate } from "../queue/tenant-rate-limit.ts";
 import type { SharedQueue } from "./shared-queue.ts";
 
 export type SqsSharedQueueOptions = Readonly<{

@@ -1,16 +1,16 @@
-import { createBirthLooks } from "../clusters/birth-look.ts";
-import { type BirthWatches, createBirthWatches } from "../clusters/birth-watch.ts";
-import type { ClusterClients } from "../clusters/cluster-clients.ts";
+import type { ClusterClients } from "../downstream/cluster-clients.ts";
+import { createBirthLooks } from "../downstream/upsync-reads.ts";
+import { type BirthWatches, createBirthWatches } from "../downstream/upsync-watch.ts";
 import type { WorkKey, WorkloadKey } from "../model/key.ts";
 import type { Work } from "../model/work-item.ts";
-import { type BirthAttention, createBirthAttention } from "../relay/birth-attention.ts";
-import type { Homes } from "../sync/home.ts";
+import { type BirthAttention, createBirthAttention } from "../relay/upsync-subscriptions.ts";
 import type { SyncSettings } from "../sync/settings.ts";
-import { type AttendRegistration, upsyncAttendance } from "../upsync/attend.ts";
-import { upsyncHomes } from "../upsync/homes.ts";
+import type { Homes } from "../sync/status/upsync-origin-status.ts";
 import type { BornHub } from "../upsync/hub.ts";
 import { createNotes } from "../upsync/notes.ts";
+import { upsyncHomes } from "../upsync/origins.ts";
 import { upsyncReconciler } from "../upsync/reconcile.ts";
+import { type AttendRegistration, upsyncAttendance } from "../upsync/subscriptions.ts";
 import type { UpsyncTools } from "../upsync/tools.ts";
 import type { SyncPartsOptions } from "./sync-parts.ts";
 

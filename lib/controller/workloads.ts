@@ -1,15 +1,15 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { createCachedWorkloadHub } from "../kcp/cached-workload-hub.ts";
-import { createFreshWorkloadHub, type FreshWorkloadHub } from "../kcp/fresh-workload-hub.ts";
-import { createWorkloadCache, type WorkloadCache } from "../kcp/workload-cache.ts";
-import type { TellingWorkloadHub, WorkloadHubParts } from "../kcp/workload-hub.ts";
+import type { WorkloadType } from "../api/workload-kinds.ts";
+import { workloadKindsWith } from "../api/workload-kinds.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { RelayedWorkloads } from "../relay/workload-book.ts";
-import type { WorkloadType } from "../sync/hub.ts";
-import { workloadKindsWith } from "../sync/workload-kinds.ts";
+import type { RelayedWorkloads } from "../relay/workload-tracker.ts";
+import { createCachedWorkloadHub } from "../upstream/cached-workload-hub.ts";
+import { createFreshWorkloadHub, type FreshWorkloadHub } from "../upstream/fresh-workload-hub.ts";
+import { createWorkloadCache, type WorkloadCache } from "../upstream/workload-cache.ts";
+import type { TellingWorkloadHub, WorkloadHubParts } from "../upstream/workload-hub.ts";
 
 /** What a controller has to look after workloads. */
 export interface ControllerWorkloads {

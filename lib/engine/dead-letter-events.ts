@@ -1,12 +1,12 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { createDeadline } from "@tmc/kube/deadline.ts";
-import type { EventSubject, HubEvents } from "../kcp/hub-events.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type WorkKey } from "../model/key.ts";
-import { readableCause } from "../queue/after-failure.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
-import type { WorkloadHub } from "../sync/hub.ts";
+import { readableCause } from "../queue/retry-policy.ts";
+import type { WorkloadHub } from "../sync/workload-hub.ts";
+import type { EventSubject, HubEvents } from "../upstream/events.ts";
 
 /**
  * What people hear of how the work on an object ended: that it was set aside, and why.

@@ -1,14 +1,14 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
-import type { CredentialProvider } from "../clusters/cloud-credentials.ts";
-import { parseRanges } from "../clusters/endpoint-rules.ts";
-import { type ExportAddress, exportAddressForm, parseExportAddress } from "../kcp/export-address.ts";
-import { isWorkspaceAddress } from "../kcp/logical-cluster.ts";
+import type { CredentialProvider } from "../credentials/cloud-credentials.ts";
+import { parseRanges } from "../credentials/endpoint-rules.ts";
 import { parseLogLevel } from "../observe/log.ts";
-import { defaultTenantEventsPerSecond, mostTenantEventsPerSecond } from "../queue/tenant-rate.ts";
-import { defaultBrakeSettings } from "../sync/brake.ts";
-import { type BrakeTexts, brakeRanges, brakeVariables, parseBrake } from "../sync/brake-texts.ts";
+import { defaultTenantEventsPerSecond, mostTenantEventsPerSecond } from "../queue/tenant-rate-limit.ts";
+import { defaultBrakeSettings } from "../sync/eviction/deletion-guard.ts";
+import { type BrakeTexts, brakeRanges, brakeVariables, parseBrake } from "../sync/eviction/deletion-guard-settings.ts";
+import { type ExportAddress, exportAddressForm, parseExportAddress } from "../upstream/export/address.ts";
+import { isWorkspaceAddress } from "../upstream/logical-cluster.ts";
 
-export type { CredentialProvider } from "../clusters/cloud-credentials.ts";
+export type { CredentialProvider } from "../credentials/cloud-credentials.ts";
 
 /** The ways to credentials; named here again, for who only reads the environment must not load all that finds them. */
 export const credentialProviders = [

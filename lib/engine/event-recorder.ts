@@ -1,6 +1,6 @@
-import { createHubEvents, type HubEvents, type HubEventsOptions } from "../kcp/hub-events.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { createHubEvents, type HubEvents, type HubEventsOptions } from "../upstream/events.ts";
 import { createSetAsideTeller, type SetAsideTeller, type TellSetAsideOptions } from "./dead-letter-events.ts";
 
 /** Tells people what TMC finds out about clusters, and what it could not do, by Events beside the objects. */

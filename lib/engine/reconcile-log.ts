@@ -1,8 +1,8 @@
 import { faultOf } from "@tmc/kube/errors.ts";
-import type { ObjectCache } from "../kcp/object-cache.ts";
 import type { ObjectKey } from "../model/key.ts";
 import type { Log } from "../observe/log.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
+import type { ObjectCache } from "../upstream/object-cache.ts";
 
 /** Logs a line for each reconcile that ended; where objects are at hand, with what they say of it. */
 export function logReconciles(log: Log, cache?: Pick<ObjectCache, "get">): (event: QueueEvent) => void {

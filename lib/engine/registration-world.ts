@@ -3,15 +3,15 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import { type ClusterRegistration, clusterRegistration } from "../api/cluster-registration.ts";
 import { apiVersionOf } from "../api/kind.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import type { Connections } from "../clusters/connections.ts";
-import type { CredentialSource, CredentialsFound } from "../clusters/credentials.ts";
+import type { Connections } from "../credentials/connections.ts";
+import type { CredentialSource, CredentialsFound } from "../credentials/credentials.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey, type WorkKey } from "../model/key.ts";
 import type { WorkQueue } from "../model/work-item.ts";
 import type { ReadBindings } from "../registration/connected-apis.ts";
-import type { Look } from "../registration/look.ts";
 import { type HealthPath, type ProbeResult, probe } from "../registration/probe.ts";
+import type { Look } from "../registration/probe-outcome.ts";
 import type { Change, Memory, RegistrationWorld } from "../registration/reconcile.ts";
 
 export type RegistrationWorldOptions = Readonly<{

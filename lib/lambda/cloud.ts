@@ -3,15 +3,15 @@ import { countedClient } from "@tmc/kube/counted-client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import type { Fault } from "@tmc/kube/fault.ts";
 import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
-import type { AwsCredentials } from "../clusters/aws-sign.ts";
-import type { OpenTransport } from "../clusters/connections.ts";
-import { functionTransports } from "../clusters/function-transport.ts";
-import { openSecretHub, type SecretHubOptions } from "../clusters/secret-hub.ts";
-import type { SecretsManager } from "../clusters/secrets-manager.ts";
+import type { AwsCredentials } from "../credentials/aws-sign.ts";
+import type { OpenTransport } from "../credentials/connections.ts";
+import { functionTransports } from "../credentials/function-transport.ts";
+import type { SecretsManager } from "../credentials/secrets-manager.ts";
 import type { Environment } from "../engine/environment.ts";
-import { createExportHub, type ExportHub, findExport } from "../kcp/export-hub.ts";
 import { hubRequestRecorder } from "../observe/record-hub-requests.ts";
 import type { SqsClient } from "../queue/sqs-client.ts";
+import { createExportHub, type ExportHub, findExport } from "../upstream/export/hub.ts";
+import { openSecretHub, type SecretHubOptions } from "../upstream/open-hub.ts";
 import type { Tools } from "./function.ts";
 
 /** The way to the hub, for functions that read it. */

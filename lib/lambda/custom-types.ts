@@ -1,8 +1,8 @@
 import { faultOf } from "@tmc/kube/errors.ts";
+import type { WorkloadType } from "../api/workload-kinds.ts";
+import { workloadKindsWith } from "../api/workload-kinds.ts";
 import type { Environment } from "../engine/environment.ts";
-import { readCustomWorkloads } from "../kcp/custom-workloads.ts";
-import type { WorkloadType } from "../sync/hub.ts";
-import { workloadKindsWith } from "../sync/workload-kinds.ts";
+import { readCustomWorkloads } from "../upstream/custom-workloads.ts";
 import type { OpenedHub } from "./cloud.ts";
 import type { Tools } from "./function.ts";
 

@@ -1,9 +1,9 @@
 import type { SQSBatchResponse, SQSEvent } from "aws-lambda";
 import { createForwarder, type Forwarder } from "../queue/forward.ts";
 import type { SqsClient } from "../queue/sqs-client.ts";
+import { failuresOf } from "./batch-response.ts";
 import { createFunction, type FunctionHandler } from "./function.ts";
 import type { Host } from "./host.ts";
-import { failuresOf } from "./sqs-answer.ts";
 
 /** Creates the function that takes messages whose wait is over to the work queue. */
 export function createForward(

@@ -2,7 +2,7 @@ import middy, { type MiddlewareObj } from "@middy/core";
 import type { Context } from "aws-lambda";
 import { type Environment, type EnvironmentName, readEnvironment } from "../engine/environment.ts";
 import { createLog, type Log, parseLogLevel } from "../observe/log.ts";
-import { readableCause } from "../queue/after-failure.ts";
+import { readableCause } from "../queue/retry-policy.ts";
 import { createEmfMetrics, type EmfMetrics } from "./emf-metrics.ts";
 import type { Host } from "./host.ts";
 import { createInvocationLog } from "./invocation-log.ts";

@@ -3,13 +3,13 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { ReconciledKind } from "../model/key.ts";
 import { readinessOf } from "../model/readiness.ts";
-import { readableCause } from "../queue/after-failure.ts";
+import { readableCause } from "../queue/retry-policy.ts";
 import { errorOfSqs, nameOfQueue, type SqsClient } from "../queue/sqs-client.ts";
 import { openHub, type QueueCloud } from "./cloud.ts";
-import { createFleet, type Fleet } from "./fleet.ts";
 import { createFunction, type FunctionHandler, type Tools } from "./function.ts";
 import type { Host } from "./host.ts";
 import { once } from "./once.ts";
+import { createFleet, type Fleet } from "./workspaces.ts";
 
 /** A part of the answer, or why there is none. */
 type Part<T> = Readonly<T & { ok: true }> | Readonly<{ ok: false; reason: string }>;

@@ -4,11 +4,11 @@ import { recordReadiness } from "../observe/record-readiness.ts";
 import { refuseNotTaken, sendAll } from "../queue/sqs-send.ts";
 import { isHeartbeatDue } from "../registration/heartbeat-due.ts";
 import { openHub, type QueueCloud } from "./cloud.ts";
-import { createFleet, reportProblems } from "./fleet.ts";
 import { createFunction, type FunctionHandler } from "./function.ts";
 import { formatHeartbeat } from "./heartbeat-message.ts";
 import type { Host } from "./host.ts";
 import { planHeartbeat } from "./plan-heartbeat.ts";
+import { createFleet, reportProblems } from "./workspaces.ts";
 
 /** What was done, for whoever calls the function by hand. */
 export type HeartbeatAnswer = Readonly<{ clusters: number; due: number; messages: number }>;

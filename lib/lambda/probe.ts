@@ -3,12 +3,12 @@ import { formatKey } from "../model/key.ts";
 import type { Log } from "../observe/log.ts";
 import type { BatchRecord, BatchRunner } from "../queue/batch.ts";
 import { formatBody } from "../queue/work-message.ts";
+import { failuresOf } from "./batch-response.ts";
 import type { WorkCloud } from "./cloud.ts";
 import { createFunction, type FunctionHandler } from "./function.ts";
 import { type HeartbeatMessage, keysOf, parseHeartbeat } from "./heartbeat-message.ts";
 import type { Host } from "./host.ts";
-import { failuresOf } from "./sqs-answer.ts";
-import { openWorkbench, workbenchReads } from "./workbench.ts";
+import { openWorkbench, workbenchReads } from "./runtime.ts";
 
 /** Mostly waiting: so many fit into the memory and the sockets of a small function. */
 const probesAtOnce = 25;

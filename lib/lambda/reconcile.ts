@@ -1,11 +1,11 @@
 import type { SQSBatchResponse, SQSEvent } from "aws-lambda";
 import { type BatchRunner, recordsOf } from "../queue/batch.ts";
+import { failuresOf } from "./batch-response.ts";
 import type { WorkCloud } from "./cloud.ts";
 import { createFunction, type FunctionHandler } from "./function.ts";
 import type { Host } from "./host.ts";
-import { failuresOf } from "./sqs-answer.ts";
-import { createSyncWork } from "./sync-work.ts";
-import { openWorkbench, workbenchReads } from "./workbench.ts";
+import { openWorkbench, workbenchReads } from "./runtime.ts";
+import { createSyncWork } from "./sync-parts.ts";
 
 /** A batch of the work queue has no more. */
 const groupsAtOnce = 10;

@@ -1,13 +1,13 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import type { WorkloadType } from "../api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import { recordLane, workloadOfRecord } from "../kcp/workload-lanes.ts";
 import { reconciledKinds, type WorkKey, workloadKey } from "../model/key.ts";
-import { birthplaceOf } from "../sync/birth-mark.ts";
-import type { WorkloadType } from "../sync/hub.ts";
+import { birthplaceOf } from "../sync/ownership/upsync-origin.ts";
 import { selectedTypes } from "../sync/selected-types.ts";
+import { recordLane, workloadOfRecord } from "../upstream/watched-resources.ts";
 import { optInsOf } from "../upsync/opt-in.ts";
-import type { Fleet, FleetList } from "./fleet.ts";
+import type { Fleet, FleetList } from "./workspaces.ts";
 
 /** Every key there is, and where something could not be read. */
 export type ResyncKeys = Pick<FleetList, "read" | "problems"> & Readonly<{ keys: readonly WorkKey[] }>;

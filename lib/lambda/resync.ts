@@ -1,11 +1,11 @@
 import { createSqsQueue } from "../queue/sqs.ts";
-import { longestDelaySeconds } from "../queue/sqs-wait.ts";
+import { longestDelaySeconds } from "../queue/sqs-delay.ts";
 import { openHub, type QueueCloud } from "./cloud.ts";
 import { knownWorkloads } from "./custom-types.ts";
-import { createFleet, reportProblems } from "./fleet.ts";
 import { createFunction, type FunctionHandler } from "./function.ts";
 import type { Host } from "./host.ts";
 import { keysIn } from "./resync-keys.ts";
+import { createFleet, reportProblems } from "./workspaces.ts";
 
 /** What was done, for whoever calls the function by hand. */
 export type ResyncAnswer = Readonly<{ keys: number; sent: number }>;

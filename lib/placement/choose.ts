@@ -1,6 +1,6 @@
-import { byText, type ClusterFacts } from "./facts.ts";
+import { byText, type ClusterFacts } from "./observed.ts";
+import { mostClusters, type SpreadWish, type Wish } from "./parsed-spec.ts";
 import { type Place, SpreadCount } from "./spread-count.ts";
-import { mostClusters, type SpreadWish, type Wish } from "./wish.ts";
 
 /** A cluster that may be chosen, with what it is worth. */
 export type Candidate = Readonly<{ cluster: ClusterFacts; score: number }>;

@@ -1,16 +1,16 @@
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { checkAgain, type Next, settled, soonest } from "../model/next.ts";
 import { type Candidate, type Choice, choose } from "./choose.ts";
+import { leftAfter } from "./evictions.ts";
 import { type Group, listBounds, listDecisions, type PlacementStatus, type Statement } from "./explain.ts";
-import { byText, type ClusterFacts, type Observed } from "./facts.ts";
 import { brokenBy, formatHomes, type Home, homesAfter, homesDue, homesOf, returnMs } from "./failback.ts";
 import { type Filter, rejection, rejectionsFor } from "./filters.ts";
-import { type Borne, type HeldVerdict, judgeHeld } from "./held.ts";
-import { leftAfter } from "./left.ts";
+import { byText, type ClusterFacts, type Observed } from "./observed.ts";
+import { InvalidWish, type SpreadWish, tryReadWish, type Wish } from "./parsed-spec.ts";
 import { type DecisionReason, reasonsByNearness } from "./reasons.ts";
+import { type Borne, type HeldVerdict, judgeHeld } from "./retention.ts";
 import { partsOf, type Scorers, scoreOf, scorersOf } from "./scores.ts";
 import { type Outcome, readyCondition, statusOf, unreadableCondition } from "./status.ts";
-import { InvalidWish, type SpreadWish, tryReadWish, type Wish } from "./wish.ts";
 
 export type Plan = Readonly<{
   /** The whole status, as it should be. */

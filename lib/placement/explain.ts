@@ -1,6 +1,6 @@
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { clip } from "./clip.ts";
-import { byText, type ClusterFacts } from "./facts.ts";
+import { byText, type ClusterFacts } from "./observed.ts";
 import { type DecisionReason, type Detail, decisionReasons, formatReason } from "./reasons.ts";
 import type { ScorePart } from "./scores.ts";
 

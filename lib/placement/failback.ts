@@ -1,12 +1,12 @@
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { Choice } from "./choose.ts";
 import { formatEnd, type PlacementStatus } from "./explain.ts";
-import { byText, type ClusterFacts } from "./facts.ts";
 import { rejection } from "./filters.ts";
-import { leavingReasons } from "./held.ts";
+import { byText, type ClusterFacts } from "./observed.ts";
+import type { SpreadWish, Wish } from "./parsed-spec.ts";
 import { passingReasons } from "./passing-reasons.ts";
+import { leavingReasons } from "./retention.ts";
 import { preferenceOf } from "./scores.ts";
-import type { SpreadWish, Wish } from "./wish.ts";
 
 /** A cluster that a placement returns to: it was there before and left because of the cluster's state, or likes it better. */
 export type Home = Readonly<{

@@ -1,9 +1,9 @@
 import { compareQuantities, formatQuantity } from "@tmc/kube/quantity.ts";
-import { type ClusterFacts, isSound, type Taint } from "./facts.ts";
+import { type ClusterFacts, isSound, type Taint } from "./observed.ts";
+import { type CapabilityWish, matches, satisfies, type Term, type Wish } from "./parsed-spec.ts";
 import type { DecisionReason, Detail } from "./reasons.ts";
 import { formatTaint, toleratedSeconds } from "./taints.ts";
 import { compareVersions } from "./versions.ts";
-import { type CapabilityWish, matches, satisfies, type Term, type Wish } from "./wish.ts";
 
 /**
  * A rule that a cluster must satisfy. `fails` costs next to nothing, as it is asked of every cluster of every placement;

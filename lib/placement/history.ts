@@ -1,6 +1,6 @@
 import { clip } from "./clip.ts";
 import { type Decision, formatMoment, type PlacementStatus } from "./explain.ts";
-import { byText } from "./facts.ts";
+import { byText } from "./observed.ts";
 
 export type HistoryEntry = NonNullable<PlacementStatus["history"]>[number];
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { CopyState, WorkloadSync } from "../api/workload-sync.ts";
 import { findCondition } from "../model/condition.ts";
 import { formatMoment, type PlacementStatus } from "./explain.ts";
-import { byText } from "./facts.ts";
+import { byText } from "./observed.ts";
 
 export type PlacedWorkload = NonNullable<PlacementStatus["placedWorkloads"]>[number];
 type Omitted = NonNullable<PlacementStatus["placedWorkloadsOmitted"]>;

@@ -162,32 +162,6 @@ export const readyReasons = {
 } as const;
 export type ReadyReason = keyof typeof readyReasons;
 
-/** The closed lists of reasons as Markdown, for the reference pages. */
-export function reasonsPage(): string {
-  const rows = reasonsByNearness.map((reason) => {
-    const { selected, meaning, message } = decisionReasons[reason];
-    return `| \`${reason}\` | ${selected ? "yes" : "no"} | ${meaning} | ${message} |`;
-  });
-  return [
-    "# Why a cluster was chosen, or not",
-    "",
-    "<!-- Made from lib/placement/reasons.ts by `npm run generate`; change it there. -->",
-    "",
-    "Every entry of a placement's `status.decisions` has one of these reasons; there are no others.",
-    "",
-    "| Reason | Selected | Meaning | Message |",
-    "| --- | --- | --- | --- |",
-    ...rows,
-    "",
-    "And its condition `Ready` one of these:",
-    "",
-    "| Reason of Ready | Meaning |",
-    "| --- | --- |",
-    ...Object.entries(readyReasons).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`),
-    "",
-  ].join("\n");
-}
-
 const piecesOf: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   Object.entries(decisionReasons).map(([reason, { message }]) => [reason, message.split(/(\{[a-z]+\})/)]),
 );

@@ -5,7 +5,7 @@ import type { ObjectKey, WorkKey } from "../model/key.ts";
 import { checkAgain, type Next, settled, soonest } from "../model/next.ts";
 import { decide, type Plan } from "./decide.ts";
 import type { PlacementStatus } from "./explain.ts";
-import type { Observed } from "./facts.ts";
+import type { Observed } from "./observed.ts";
 import { withPlaced } from "./placed-workloads.ts";
 
 /** All that this reconciler needs of the world. */

@@ -1,7 +1,7 @@
-import { type ClusterFacts, isSound } from "./facts.ts";
 import { offers } from "./filters.ts";
+import { type ClusterFacts, isSound } from "./observed.ts";
+import { matches, type Wish } from "./parsed-spec.ts";
 import { toleratedSeconds } from "./taints.ts";
-import { matches, type Wish } from "./wish.ts";
 
 export type ScorePart = Readonly<{ name: string; value: number }>;
 

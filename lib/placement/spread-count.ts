@@ -1,5 +1,5 @@
-import type { ClusterFacts } from "./facts.ts";
-import type { SpreadWish } from "./wish.ts";
+import type { ClusterFacts } from "./observed.ts";
+import type { SpreadWish } from "./parsed-spec.ts";
 
 /** How many chosen clusters have one value of one topology key. */
 type Tally = { count: number };

@@ -3,10 +3,10 @@ import { type DecidedCondition, withCondition } from "../model/condition.ts";
 import type { Choice } from "./choose.ts";
 import { clip } from "./clip.ts";
 import { countReasons, formatMoment, type Group, type PlacementStatus } from "./explain.ts";
-import type { ClusterFacts } from "./facts.ts";
 import { historyAfter } from "./history.ts";
+import type { ClusterFacts } from "./observed.ts";
+import { defaultStrategy, type InvalidWish, satisfies, type Wish } from "./parsed-spec.ts";
 import type { ReadyReason } from "./reasons.ts";
-import { defaultStrategy, type InvalidWish, satisfies, type Wish } from "./wish.ts";
 
 export type ReadyDecision = Readonly<{ status: "True" | "False"; reason: ReadyReason; message: string }>;
 

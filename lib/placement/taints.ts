@@ -1,4 +1,4 @@
-import type { Taint } from "./facts.ts";
+import type { Taint } from "./observed.ts";
 
 export type Toleration = Readonly<{
   key?: string | undefined;

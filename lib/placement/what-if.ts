@@ -1,8 +1,8 @@
 import { decide, type Plan } from "./decide.ts";
 import type { Decision } from "./explain.ts";
-import type { ClusterFacts, Observed, Taint, TaintEffect } from "./facts.ts";
 import { filters } from "./filters.ts";
-import { InvalidWish, tryReadWish, type Wish } from "./wish.ts";
+import type { ClusterFacts, Observed, Taint, TaintEffect } from "./observed.ts";
+import { InvalidWish, tryReadWish, type Wish } from "./parsed-spec.ts";
 
 /** A world that is not: the same facts with clusters taken away or tainted. */
 export type WhatIf = Readonly<{ withoutClusters?: readonly string[]; withTaints?: readonly SupposedTaint[] }>;

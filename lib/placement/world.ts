@@ -3,8 +3,8 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey } from "../model/key.ts";
-import { type ClusterFacts, clusterFacts, type Registration } from "./facts.ts";
-import { LoadBook } from "./load-book.ts";
+import { LoadBook } from "./cluster-load.ts";
+import { type ClusterFacts, clusterFacts, type Registration } from "./observed.ts";
 import type { Followers, PlacementWorld } from "./reconcile.ts";
 
 export type PlacementWorldOptions = Readonly<{

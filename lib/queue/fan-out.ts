@@ -1,6 +1,6 @@
 import type { WorkItem, WorkQueue } from "../model/work-item.ts";
 import type { Later, SqsQueue } from "./sqs.ts";
-import type { TenantRate } from "./tenant-rate.ts";
+import type { TenantRate } from "./tenant-rate-limit.ts";
 
 /** When each of some keys goes. */
 export type Spread = Readonly<{ atOnce: readonly WorkItem[]; later: readonly Later[] }>;

@@ -1,8 +1,8 @@
-import { forEachAtOnce } from "./at-once.ts";
+import { forEachAtOnce } from "./for-each-concurrently.ts";
 import { toDelay, toWork } from "./sqs.ts";
 import type { QueueUrls, SqsClient } from "./sqs-client.ts";
+import { inHops } from "./sqs-delay.ts";
 import { type Outgoing, sendAll } from "./sqs-send.ts";
-import { inHops } from "./sqs-wait.ts";
 import { hashOf, parseBody } from "./work-message.ts";
 
 /** A message whose wait on the delay queue is over. */

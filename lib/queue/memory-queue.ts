@@ -3,14 +3,14 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import { formatKey, type WorkKey } from "../model/key.ts";
 import type { Next } from "../model/next.ts";
 import type { Work, WorkItem, WorkQueue } from "../model/work-item.ts";
-import { type AfterFailure, afterFailure, type FailureSort, readableCause, sortOfFailure } from "./after-failure.ts";
-import { createBreather } from "./breather.ts";
-import { collapse } from "./collapse.ts";
-import { createCrowdShare } from "./crowd-share.ts";
-import { createFairLine, type FairLine } from "./fair-line.ts";
+import { collapse } from "./coalesce.ts";
+import { createCrowdShare } from "./cpu-share.ts";
+import { createTimetable } from "./delay-heap.ts";
+import { createFairLine, type FairLine } from "./fair-queue.ts";
 import type { QueueEvent, SetAside } from "./queue-event.ts";
+import { type AfterFailure, afterFailure, type FailureSort, readableCause, sortOfFailure } from "./retry-policy.ts";
 import { refuseStrangeTime } from "./strange-time.ts";
-import { createTimetable } from "./timetable.ts";
+import { createBreather } from "./yield.ts";
 
 /** How much a queue in memory holds. */
 export type QueueLimits = Readonly<{

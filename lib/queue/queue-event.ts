@@ -1,5 +1,5 @@
 import type { WorkItem } from "../model/work-item.ts";
-import type { FailureSort } from "./after-failure.ts";
+import type { FailureSort } from "./retry-policy.ts";
 
 /**
  * How a run ended, seen from the queue: `drop` is a lasting fault, `returned` one that was cut off or whose next message

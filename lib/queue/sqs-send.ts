@@ -1,6 +1,6 @@
 import { SendMessageBatchCommand, type SendMessageBatchRequestEntry, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import { forEachAtOnce } from "./at-once.ts";
+import { forEachAtOnce } from "./for-each-concurrently.ts";
 import { errorOfSqs, nameOfQueue, type SqsClient } from "./sqs-client.ts";
 
 /** A message as SQS takes it. */

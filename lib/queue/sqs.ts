@@ -4,8 +4,8 @@ import type { WorkQueue } from "../model/work-item.ts";
 import { createNonces } from "./nonce.ts";
 import type { QueueEvent } from "./queue-event.ts";
 import type { QueueUrls, SqsClient } from "./sqs-client.ts";
+import { planWait } from "./sqs-delay.ts";
 import { type Outgoing, refuseNotTaken, sendAll } from "./sqs-send.ts";
-import { planWait } from "./sqs-wait.ts";
 import { refuseStrangeTime } from "./strange-time.ts";
 import {
   collapseMessages,

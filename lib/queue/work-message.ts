@@ -4,8 +4,8 @@ import { isRecord } from "@tmc/kube/json-record.ts";
 import { subdomainProblems } from "@tmc/kube/selector.ts";
 import { formatKey, type WorkKey, workKinds, workloadAddress } from "../model/key.ts";
 import { reasons, type WorkItem } from "../model/work-item.ts";
-import type { FailureSort } from "./after-failure.ts";
-import { collapse } from "./collapse.ts";
+import { collapse } from "./coalesce.ts";
+import type { FailureSort } from "./retry-policy.ts";
 
 /** Failures since the last success, each sort by itself. */
 export type Attempts = Readonly<Partial<Record<FailureSort, number>>>;

@@ -1,5 +1,5 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import type { RegistrationStatus } from "./look.ts";
+import type { RegistrationStatus } from "./probe-outcome.ts";
 
 /** What was seen of one of the workspace's APIBindings. */
 export type SeenBinding = Readonly<{

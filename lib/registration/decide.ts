@@ -4,8 +4,8 @@ import { type Condition, type DecidedCondition, findCondition, withCondition } f
 import type { ObjectEvent } from "../model/event.ts";
 import { bindingNames, connectedApis, type SeenBinding } from "./connected-apis.ts";
 import { eventsOfLook } from "./events.ts";
-import type { Detected, Failed, Healthy, Look, RegistrationStatus } from "./look.ts";
 import { formatMoment, momentOf } from "./moment.ts";
+import type { Detected, Failed, Healthy, Look, RegistrationStatus } from "./probe-outcome.ts";
 import type { RegistrationSettings } from "./settings.ts";
 
 export type Facts = Readonly<{

@@ -1,6 +1,6 @@
 import type { Condition } from "../model/condition.ts";
 import type { ObjectEvent } from "../model/event.ts";
-import type { Look } from "./look.ts";
+import type { Look } from "./probe-outcome.ts";
 
 /** The condition Ready of a registration before and after it says what a look has shown. */
 export type Turn = Readonly<{ look: Look; before: Condition | undefined; after: Condition | undefined }>;

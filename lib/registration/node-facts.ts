@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { addQuantities, formatQuantity, isQuantity, parseQuantity, zeroQuantity } from "@tmc/kube/quantity.ts";
-import type { Amounts, NodeFacts } from "./look.ts";
+import type { Amounts, NodeFacts } from "./probe-outcome.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
 

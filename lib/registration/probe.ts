@@ -4,8 +4,8 @@ import { createDeadline } from "@tmc/kube/deadline.ts";
 import { ApiError, faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { ResourceType } from "@tmc/kube/kube-object.ts";
-import type { Detected, Failed, Healthy, NodeFacts } from "./look.ts";
 import { sumNodes } from "./node-facts.ts";
+import type { Detected, Failed, Healthy, NodeFacts } from "./probe-outcome.ts";
 import { type Call, findServedApis } from "./served-apis.ts";
 
 /** Where a cluster says how it is: the best first; a cluster that refuses one may still answer the next. */

@@ -1,4 +1,4 @@
-import type { Failed, NoWayIn } from "./look.ts";
+import type { Failed, NoWayIn } from "./probe-outcome.ts";
 
 /** Every reason that a cluster's condition Ready can have, and what it means. */
 export const clusterReasons: Readonly<Record<NoWayIn["reason"] | Failed["reason"] | "ClusterReady", string>> = {
@@ -14,18 +14,3 @@ export const clusterReasons: Readonly<Record<NoWayIn["reason"] | Failed["reason"
   EndpointRefused: "Its server is at an address that tenants may not name.",
   ClusterUnhealthy: "It does not answer, or says that it is not ready.",
 };
-
-/** The part of the reasons page that is about clusters. */
-export function clusterReasonsSection(): string {
-  return [
-    "",
-    "## Why a cluster is Ready, or not",
-    "",
-    "The condition `Ready` of a ClusterRegistration has one of these reasons:",
-    "",
-    "| Reason of Ready | Meaning |",
-    "| --- | --- |",
-    ...Object.entries(clusterReasons).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`),
-    "",
-  ].join("\n");
-}

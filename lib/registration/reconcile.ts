@@ -5,9 +5,9 @@ import { checkAgain, type Next, settled } from "../model/next.ts";
 import type { Work, WorkItem } from "../model/work-item.ts";
 import { bindingNames, type SeenBinding } from "./connected-apis.ts";
 import { decide } from "./decide.ts";
-import { decideDeparture } from "./departure.ts";
+import { decideDeparture } from "./deletion.ts";
 import { decideDue, type Occasion } from "./due.ts";
-import type { Look, RegistrationStatus } from "./look.ts";
+import type { Look, RegistrationStatus } from "./probe-outcome.ts";
 import { defaultRegistrationSettings, type RegistrationSettings } from "./settings.ts";
 
 /** Keeps a deleted registration until no placement uses it any more. */

@@ -1,5 +1,5 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
-import type { ServedApi } from "./look.ts";
+import type { ServedApi } from "./probe-outcome.ts";
 
 /** Both forms in one request: servers of 1.27 and later give everything at once, older ones only the groups. */
 const accept = [

@@ -1,20 +1,20 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { pageByPage } from "@tmc/kube/paged-list.ts";
-import type { ExportEndpoint } from "../kcp/export-endpoints.ts";
-import { apiBindings } from "../kcp/kcp-types.ts";
-import { clusterOf } from "../kcp/logical-cluster.ts";
-import { recordLane, workloadLanes } from "../kcp/workload-lanes.ts";
+import type { TypeId } from "../api/workload-kinds.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
-import type { TypeId } from "../sync/workload-kinds.ts";
+import type { ExportEndpoint } from "../upstream/export/endpoints.ts";
+import { apiBindings } from "../upstream/kcp-types.ts";
+import { clusterOf } from "../upstream/logical-cluster.ts";
+import { recordLane, workloadLanes } from "../upstream/watched-resources.ts";
+import { createTenantRoll, type RollChange, traceOfBinding } from "./bound-tenants.ts";
+import type { Ledger, TenantBook } from "./change-tracker.ts";
 import { follow } from "./follow.ts";
-import { type FollowLaneOptions, followLane, orderOfLanes } from "./follow-lane.ts";
-import { createLaneGroup, type LaneGroup } from "./lane-group.ts";
-import type { Ledger, TenantBook } from "./ledger.ts";
 import type { RelayListener } from "./listener.ts";
+import { type FollowLaneOptions, followLane, orderOfLanes } from "./resource-watch.ts";
+import { createLaneGroup, type LaneGroup } from "./resource-watch-group.ts";
 import { createSecretWatch } from "./secret-watch.ts";
-import { createTenantRoll, type RollChange, traceOfBinding } from "./tenant-roll.ts";
-import type { RelayedWorkloads } from "./workload-book.ts";
+import type { RelayedWorkloads } from "./workload-tracker.ts";
 
 export type EndpointWatchOptions = Readonly<{
   endpoint: ExportEndpoint;

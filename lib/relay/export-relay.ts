@@ -1,15 +1,15 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { urlsOf } from "../kcp/endpoint-slice.ts";
-import { type ExportAddress, formatExportAddress } from "../kcp/export-address.ts";
-import type { ExportEndpoint } from "../kcp/export-endpoints.ts";
-import type { ExportHub } from "../kcp/export-hub.ts";
-import { endpointSlices } from "../kcp/kcp-types.ts";
-import { clientOf } from "../kcp/logical-cluster.ts";
+import { type ExportAddress, formatExportAddress } from "../upstream/export/address.ts";
+import { urlsOf } from "../upstream/export/endpoint-slice.ts";
+import type { ExportEndpoint } from "../upstream/export/endpoints.ts";
+import type { ExportHub } from "../upstream/export/hub.ts";
+import { endpointSlices } from "../upstream/kcp-types.ts";
+import { clientOf } from "../upstream/logical-cluster.ts";
+import { createLedger } from "./change-tracker.ts";
 import { type EndpointWatch, watchEndpoint } from "./endpoint-watch.ts";
 import { type Following, follow } from "./follow.ts";
-import { createLedger } from "./ledger.ts";
-import { createListing } from "./listing.ts";
+import { createListing } from "./initial-lists.ts";
 import { defaultRelistSeconds, type Relay, type RelayParts, relayOf, stopRelay } from "./relay.ts";
 
 export type ExportRelayOptions = RelayParts &

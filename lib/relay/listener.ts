@@ -1,7 +1,7 @@
 import type { ApiError } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import type { TypeId } from "../api/workload-kinds.ts";
 import type { ObjectKey, ReconciledKind } from "../model/key.ts";
-import type { TypeId } from "../sync/workload-kinds.ts";
 
 /** What a relay watches in the hub. */
 export type Watched =

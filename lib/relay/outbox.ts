@@ -1,9 +1,9 @@
 import { createBackoff } from "@tmc/kube/backoff.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { WorkItem, WorkQueue } from "../model/work-item.ts";
-import type { TenantRate } from "../queue/tenant-rate.ts";
-import { createOutboxLines } from "./outbox-lines.ts";
-import { createTenantLimit } from "./tenant-limit.ts";
+import type { TenantRate } from "../queue/tenant-rate-limit.ts";
+import { createOutboxLines } from "./tenant-queues.ts";
+import { createTenantLimit } from "./tenant-rate-limiter.ts";
 
 /** What is still to be sent: a set of keys, so that a queue that is down for long costs no more than there are objects. */
 export interface Outbox {

@@ -2,17 +2,17 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { pageByPage } from "@tmc/kube/paged-list.ts";
-import { workloadLanes } from "../kcp/workload-lanes.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { WorkQueue } from "../model/work-item.ts";
-import type { TenantRate } from "../queue/tenant-rate.ts";
+import type { TenantRate } from "../queue/tenant-rate-limit.ts";
+import { workloadLanes } from "../upstream/watched-resources.ts";
+import { createLedger, type Ledger } from "./change-tracker.ts";
 import { type Follower, type Following, type FollowOptions, follow } from "./follow.ts";
-import { followLane, orderOfLanes } from "./follow-lane.ts";
-import { createLedger, type Ledger } from "./ledger.ts";
+import { createListing, type Listing } from "./initial-lists.ts";
 import type { RelayListener } from "./listener.ts";
-import { createListing, type Listing } from "./listing.ts";
+import { followLane, orderOfLanes } from "./resource-watch.ts";
 import { createSecretWatch } from "./secret-watch.ts";
-import type { RelayedWorkloads } from "./workload-book.ts";
+import type { RelayedWorkloads } from "./workload-tracker.ts";
 
 export type { RelayListener, RelayTrouble } from "./listener.ts";
 

@@ -4,7 +4,7 @@ import { keepRunning } from "@tmc/kube/keep-running.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { pageByPage } from "@tmc/kube/paged-list.ts";
 import { watchForever } from "@tmc/kube/watch.ts";
-import { clusterAnnotation } from "../kcp/logical-cluster.ts";
+import { clusterAnnotation } from "../upstream/logical-cluster.ts";
 import type { Follower } from "./follow.ts";
 
 const secretType: ResourceType = { group: "", version: "v1", plural: "secrets" };

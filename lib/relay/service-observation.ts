@@ -3,12 +3,12 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { createFleetCensus } from "./fleet-census.ts";
 import type { RelayListener } from "./listener.ts";
 import { startLoopLag } from "./loop-lag.ts";
+import { createFleetCensus } from "./object-counts.ts";
 import type { Relay } from "./relay.ts";
-import type { Territory } from "./territory.ts";
-import { createWatchPulse } from "./watch-pulse.ts";
+import type { Territory } from "./scope.ts";
+import { createWatchPulse } from "./watch-liveness.ts";
 
 export type ServiceObservers = Readonly<{ log: Log; metrics: Metrics; health: Health; clock: Clock }>;
 

@@ -1,20 +1,20 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
-import { reconciledTypes } from "../kcp/reconciled-types.ts";
+import type { WorkloadType } from "../api/workload-kinds.ts";
+import { workloadKindsWith } from "../api/workload-kinds.ts";
 import type { WorkQueue } from "../model/work-item.ts";
 import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate.ts";
-import type { WorkloadType } from "../sync/hub.ts";
-import { workloadKindsWith } from "../sync/workload-kinds.ts";
-import { bothHear } from "./birth-attention.ts";
-import { type ClusterNews, createClusterNews, type RelayedClusters } from "./cluster-news.ts";
+import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate-limit.ts";
+import { reconciledTypes } from "../upstream/reconciled-types.ts";
+import { type ClusterNews, createClusterNews, type RelayedClusters } from "./downstream-watch.ts";
 import type { RelayListener } from "./listener.ts";
+import { traceOfObject, traceOfTenantObject, traceOfWorkload } from "./projection.ts";
 import type { Relay } from "./relay.ts";
+import { createTerritory, type TerritoryChoice } from "./scope.ts";
 import { observeService } from "./service-observation.ts";
-import { createTerritory, type TerritoryChoice } from "./territory.ts";
-import { traceOfObject, traceOfTenantObject, traceOfWorkload } from "./trace-of-object.ts";
+import { bothHear } from "./upsync-subscriptions.ts";
 
 export type RelayServiceOptions = TerritoryChoice &
   Readonly<{

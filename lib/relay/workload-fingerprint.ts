@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import { syncFinalizer } from "../sync/record.ts";
-import { isAsWritten } from "../sync/record-mark.ts";
+import { syncFinalizer } from "../sync/ownership/record.ts";
+import { isAsWritten } from "../sync/ownership/record-hash.ts";
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 

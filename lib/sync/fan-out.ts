@@ -3,8 +3,8 @@ import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { allDone } from "../model/all-done.ts";
 import { type ObjectKey, type WorkloadKey, workloadKey } from "../model/key.ts";
-import type { WorkloadHub } from "./hub.ts";
-import { isReadable, selectsWorkload } from "./selects.ts";
+import { isReadable, selectsWorkload } from "./selection.ts";
+import type { WorkloadHub } from "./workload-hub.ts";
 
 /** Whom a change of a placement or of a cluster concerns. */
 export interface WorkloadFanOut {

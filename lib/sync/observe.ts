@@ -1,21 +1,21 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import { referenceTypes, typeId } from "../api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { allDone } from "../model/all-done.ts";
 import { type ObjectKey, type WorkloadKey, workloadAddress } from "../model/key.ts";
-import { birthplaceOf } from "./birth-mark.ts";
-import { controlsOf } from "./controls.ts";
-import { governorOf, type Scope } from "./governor.ts";
-import type { WorkloadHub } from "./hub.ts";
-import { decideIntent, referenceId } from "./intent.ts";
-import type { Locator } from "./namespace-map.ts";
-import { recordName, syncFinalizer } from "./record.ts";
-import { type Reference, referencesOf } from "./references.ts";
-import { type Scene, type SyncTools, seeCopy } from "./scene.ts";
-import { isServerMade } from "./server-made.ts";
-import { syncClusterOf } from "./sync-cluster.ts";
-import type { Workload } from "./terms.ts";
-import { referenceTypes, typeId } from "./workload-kinds.ts";
+import { controlsOf } from "./control-annotations.ts";
+import { decideIntent, referenceId } from "./decide.ts";
+import { type Reference, referencesOf } from "./dependencies/references.ts";
+import { isServerMade } from "./desired/server-created.ts";
+import { governorOf, type Scope } from "./governing-placement.ts";
+import { type Scene, type SyncTools, seeCopy } from "./observed.ts";
+import type { Locator } from "./ownership/namespace-map.ts";
+import { recordName, syncFinalizer } from "./ownership/record.ts";
+import { birthplaceOf } from "./ownership/upsync-origin.ts";
+import type { Workload } from "./sync-objects.ts";
+import { syncClusterOf } from "./targets/sync-cluster.ts";
+import type { WorkloadHub } from "./workload-hub.ts";
 
 /** Gathers what one look at a workload is about; undefined when it is none of our business. */
 export async function observe(tools: SyncTools, key: WorkloadKey, signal: AbortSignal): Promise<Scene | undefined> {

@@ -1,19 +1,19 @@
 import type { WorkloadKey } from "../model/key.ts";
 import { checkAgain, settled, soonest } from "../model/next.ts";
 import type { Work } from "../model/work-item.ts";
-import { companyOf } from "./along.ts";
-import { collect } from "./collect.ts";
-import { finish } from "./finish.ts";
-import { guard } from "./guard.ts";
-import { homeOutcomes } from "./home.ts";
-import { settleLeaving } from "./leaving.ts";
-import { decideNextLook } from "./look-again.ts";
+import { companyOf } from "./dependencies/distribute.ts";
+import { collect } from "./dependencies/prune.ts";
+import { settleLeaving } from "./eviction/evict.ts";
+import { tellPlacements } from "./notify-placements.ts";
 import { observe } from "./observe.ts";
-import { lookAtCopies, type SyncTools } from "./scene.ts";
-import { settleTargets } from "./settle-targets.ts";
-import { tellPlacements } from "./tell-placements.ts";
-import { typesServed } from "./types-served.ts";
-import { writeReport } from "./write-report.ts";
+import { lookAtCopies, type SyncTools } from "./observed.ts";
+import { finish } from "./ownership/finish.ts";
+import { guard } from "./ownership/protect.ts";
+import { decideNextLook } from "./requeue.ts";
+import { homeOutcomes } from "./status/upsync-origin-status.ts";
+import { writeReport } from "./status/write-report.ts";
+import { settleTargets } from "./targets/apply-all.ts";
+import { typesServed } from "./targets/served-types.ts";
 
 /**
  * Creates the work on workloads: each is on the clusters that it belongs on, and its status says how it is there.

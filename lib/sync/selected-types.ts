@@ -1,6 +1,6 @@
+import type { WorkloadType } from "../api/workload-kinds.ts";
+import { isClaimed } from "../api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import type { WorkloadType } from "./hub.ts";
-import { isClaimed } from "./workload-kinds.ts";
 
 /** The types of which these placements may be about some: those that they name, and of one that names none every type of work. */
 export function selectedTypes(

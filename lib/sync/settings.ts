@@ -1,4 +1,4 @@
-import { type BrakeSettings, defaultBrakeSettings } from "./brake.ts";
+import { type BrakeSettings, defaultBrakeSettings } from "./eviction/deletion-guard.ts";
 
 export type SyncSettings = Readonly<{
   /** Tells this hub's copies on a cluster from those of any other. Names of logical clusters are unique as it is. */

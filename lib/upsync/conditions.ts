@@ -1,8 +1,8 @@
 import { type Condition, type DecidedCondition, withCondition } from "../model/condition.ts";
 import { workloadAddress } from "../model/key.ts";
+import type { Survey } from "./inventory.ts";
 import type { Problem } from "./opt-in.ts";
 import type { UpsyncReason } from "./reasons.ts";
-import type { Survey } from "./survey.ts";
 
 /** The conditions of a registration that are upsync's. */
 export const upsyncConditions = ["UpsyncReady", "UpsyncConflict", "UpsyncHeld"] as const;

@@ -1,5 +1,5 @@
-import type { Birthplace } from "../sync/birth-mark.ts";
-import type { Copy } from "../sync/terms.ts";
+import type { Birthplace } from "../sync/ownership/upsync-origin.ts";
+import type { Copy } from "../sync/sync-objects.ts";
 import type { UpsyncReason } from "./reasons.ts";
 
 /** What a cluster has under a name: nothing is taken for gone that was only not seen. */

@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { WorkloadKey } from "../model/key.ts";
-import type { Workload } from "../sync/terms.ts";
+import type { Workload } from "../sync/sync-objects.ts";
 
 /** What only upsync does to workloads in the hub: it makes, rewrites and removes them. */
 export interface BornHub {

@@ -2,12 +2,12 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import { mayPass } from "@tmc/kube/fault.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { registrationKey } from "../sync/scene.ts";
-import { headcount, type Subject } from "./headcount.ts";
-import { withEnd, withRefusal } from "./journal.ts";
+import { registrationKey } from "../sync/observed.ts";
+import { withEnd, withRefusal } from "./deletion-log.ts";
+import type { Survey } from "./inventory.ts";
+import { headcount, type Subject } from "./inventory-count.ts";
 import type { Scene } from "./observe.ts";
 import { optInsOf } from "./opt-in.ts";
-import type { Survey } from "./survey.ts";
 import type { UpsyncTools } from "./tools.ts";
 
 /** Why an object must not go; and whether that may be over in a moment. */

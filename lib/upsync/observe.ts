@@ -1,16 +1,16 @@
 import { faultOf, oneLine } from "@tmc/kube/errors.ts";
 import { mayPass } from "@tmc/kube/fault.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import type { WorkloadType } from "../api/workload-kinds.ts";
 import { allDone } from "../model/all-done.ts";
 import type { WorkloadAddress, WorkloadKey } from "../model/key.ts";
-import { birthplaceOf } from "../sync/birth-mark.ts";
-import type { WorkloadType } from "../sync/hub.ts";
-import { registrationKey } from "../sync/scene.ts";
-import type { Workload } from "../sync/terms.ts";
+import { registrationKey } from "../sync/observed.ts";
+import { birthplaceOf } from "../sync/ownership/upsync-origin.ts";
+import type { Workload } from "../sync/sync-objects.ts";
 import type { Birth, Claim, Facts, Upstream } from "./decide.ts";
-import type { Subject } from "./headcount.ts";
+import type { Subject } from "./inventory-count.ts";
+import { portraitOfUpstream, printOf } from "./normalize.ts";
 import { isOptedIn, isReady, mayBeOptedIn, type OptIn, optInsOf } from "./opt-in.ts";
-import { portraitOfUpstream, printOf } from "./portrait.ts";
 import type { UpsyncTools } from "./tools.ts";
 
 /** The name of a workload, which clusters may have objects under. */

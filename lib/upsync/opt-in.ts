@@ -1,8 +1,8 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import type { WorkloadType } from "../api/workload-kinds.ts";
 import { findCondition } from "../model/condition.ts";
-import type { WorkloadType } from "../sync/hub.ts";
-import type { Texts } from "../sync/json-fields.ts";
-import { isForbiddenNamespace } from "../sync/namespace-map.ts";
+import type { Texts } from "../model/json-fields.ts";
+import { isForbiddenNamespace } from "../sync/ownership/namespace-map.ts";
 import type { UpsyncReason } from "./reasons.ts";
 
 /** What a registration says of one type. */

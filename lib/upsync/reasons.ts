@@ -14,18 +14,3 @@ export const upsyncReasons = {
   NothingHeld: "Nothing is held any more.",
 } as const;
 export type UpsyncReason = keyof typeof upsyncReasons;
-
-/** The part of the reasons page that is about upsync. */
-export function upsyncReasonsSection(): string {
-  return [
-    "",
-    "## What came of the objects that were born on a cluster",
-    "",
-    "The conditions `UpsyncReady`, `UpsyncConflict` and `UpsyncHeld` of a ClusterRegistration with `spec.upsync` have one of these reasons:",
-    "",
-    "| Reason | Meaning |",
-    "| --- | --- |",
-    ...Object.entries(upsyncReasons).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`),
-    "",
-  ].join("\n");
-}

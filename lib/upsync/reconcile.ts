@@ -4,16 +4,16 @@ import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type WorkloadKey, workloadAddress } from "../model/key.ts";
 import { checkAgain, settled, soonest } from "../model/next.ts";
 import type { Work } from "../model/work-item.ts";
-import type { Birthplace } from "../sync/birth-mark.ts";
-import { registrationKey } from "../sync/scene.ts";
-import type { Workload } from "../sync/terms.ts";
-import { isBorn } from "./born.ts";
+import { registrationKey } from "../sync/observed.ts";
+import type { Birthplace } from "../sync/ownership/upsync-origin.ts";
+import type { Workload } from "../sync/sync-objects.ts";
 import { isSaid } from "./conditions.ts";
 import { type Act, decide, type Hindrance, type Plan } from "./decide.ts";
+import { isBorn } from "./is-upsynced.ts";
+import { portraitOfBorn, portraitOfUpstream, printOf, upstreamObject } from "./normalize.ts";
 import { noteEnd, noteRefusal } from "./note-down.ts";
 import { type Name, observe, type Scene } from "./observe.ts";
 import { isOptedIn } from "./opt-in.ts";
-import { portraitOfBorn, portraitOfUpstream, printOf, upstreamObject } from "./portrait.ts";
 import type { UpsyncTools } from "./tools.ts";
 
 /**

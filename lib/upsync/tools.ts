@@ -1,9 +1,9 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { Hub } from "../model/hub.ts";
 import type { WorkKey } from "../model/key.ts";
-import type { WorkloadHub } from "../sync/hub.ts";
 import type { SyncSettings } from "../sync/settings.ts";
-import type { Births } from "./births.ts";
+import type { WorkloadHub } from "../sync/workload-hub.ts";
+import type { Births } from "./downstream-objects.ts";
 import type { BornHub } from "./hub.ts";
 import type { Notes } from "./notes.ts";
 

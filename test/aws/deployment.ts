@@ -3,7 +3,7 @@ import { CreateSecretCommand, DeleteSecretCommand } from "@aws-sdk/client-secret
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { namesOf, type StageNames } from "../../infra/names.ts";
-import { resolveLogicalCluster } from "../../lib/kcp/logical-cluster.ts";
+import { resolveLogicalCluster } from "../../lib/upstream/logical-cluster.ts";
 import { clusterNames, tenantWorkspace, type World } from "../e2e/world.ts";
 import type { AwsClients } from "./aws-clients.ts";
 import type { Cdk, Outputs } from "./cdk.ts";

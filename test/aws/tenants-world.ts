@@ -10,7 +10,7 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { Endpoint } from "@tmc/kube/transport.ts";
 import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { accountNamespace, type ServiceRole, serviceAccounts } from "../../lib/api/export-access.ts";
-import { resolveLogicalCluster } from "../../lib/kcp/logical-cluster.ts";
+import { resolveLogicalCluster } from "../../lib/upstream/logical-cluster.ts";
 import { type Tenant, tenantOf } from "../e2e/tenant.ts";
 import { tmc } from "../lib/cli/support.ts";
 

@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import { decide } from "../../lib/placement/decide.ts";
-import { type ClusterFacts, clusterFacts, type Observed } from "../../lib/placement/facts.ts";
+import { type ClusterFacts, clusterFacts, type Observed } from "../../lib/placement/observed.ts";
 import { cpuMsSince } from "./load.ts";
 import type { BenchReport, Goal, Row, Table } from "./report.ts";
 import type { Settings } from "./settings.ts";

@@ -4,8 +4,8 @@ import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { clusterRegistration } from "../../lib/api/cluster-registration.ts";
 import { apiVersionOf } from "../../lib/api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../../lib/api/workload-placement.ts";
-import { clientOf } from "../../lib/kcp/logical-cluster.ts";
-import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
+import { clientOf } from "../../lib/upstream/logical-cluster.ts";
+import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
 import type { Target } from "./clients/bench-client.ts";
 import { createSightings } from "./sightings.ts";
 

@@ -1,9 +1,9 @@
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { exportWorkspace } from "../../lib/api/group.ts";
-import { bindExport, installExport } from "../../lib/kcp/install.ts";
-import { clientOf } from "../../lib/kcp/logical-cluster.ts";
-import { ensureWorkspace } from "../../lib/kcp/workspaces.ts";
+import { bindExport, installExport } from "../../lib/install/bind.ts";
+import { ensureWorkspace } from "../../lib/install/workspaces.ts";
+import { clientOf } from "../../lib/upstream/logical-cluster.ts";
 import type { Target } from "./clients/bench-client.ts";
 
 /** A real kcp or cluster. */

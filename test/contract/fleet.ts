@@ -4,21 +4,20 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import type { Fault } from "@tmc/kube/fault.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createCopyWatches } from "../../lib/clusters/copy-watch.ts";
-import { createFleet } from "../../lib/clusters/fleet.ts";
+import { type TypeDefinition, workloadKindsWith } from "../../lib/api/workload-kinds.ts";
+import { createFleet } from "../../lib/downstream/client.ts";
+import { createCopyWatches } from "../../lib/downstream/copy-watch.ts";
 import type { ObjectKey, WorkloadAddress } from "../../lib/model/key.ts";
-import type { CopyAddress, Fleet } from "../../lib/sync/fleet.ts";
-import { manifestOf } from "../../lib/sync/manifest.ts";
-import { type Locator, namespaceOn } from "../../lib/sync/namespace-map.ts";
-import { marksOf, type Origin } from "../../lib/sync/owner-mark.ts";
-import type { Manifest } from "../../lib/sync/terms.ts";
+import { manifestOf } from "../../lib/sync/desired/manifest.ts";
+import type { CopyAddress, Fleet } from "../../lib/sync/downstream.ts";
+import { type Locator, namespaceOn } from "../../lib/sync/ownership/namespace-map.ts";
+import { marksOf, type Origin } from "../../lib/sync/ownership/owner.ts";
+import type { Manifest } from "../../lib/sync/sync-objects.ts";
 import {
   definitionAnnotation,
   definitionManifest,
   fingerprintOfDefinition,
-  type TypeDefinition,
-} from "../../lib/sync/type-definition.ts";
-import { workloadKindsWith } from "../../lib/sync/workload-kinds.ts";
+} from "../../lib/sync/targets/type-definition.ts";
 import type { ServerUnderTest } from "./server-under-test.ts";
 import { configMaps, deployments, eventually, namespaces, secrets, unique } from "./vocabulary.ts";
 

@@ -1,8 +1,8 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { exportName } from "../../lib/api/group.ts";
-import { bindExport, installExport } from "../../lib/kcp/install.ts";
-import { ensureWorkspace } from "../../lib/kcp/workspaces.ts";
+import { bindExport, installExport } from "../../lib/install/bind.ts";
+import { ensureWorkspace } from "../../lib/install/workspaces.ts";
 import type { ServerUnderTest } from "./server-under-test.ts";
 import { eventually, unique } from "./vocabulary.ts";
 

@@ -2,11 +2,11 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import { ApiError, faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import type { TellingWorkloadHub } from "../../lib/kcp/workload-hub.ts";
 import { type WorkloadKey, workloadKey } from "../../lib/model/key.ts";
-import type { RecordAddress } from "../../lib/sync/hub.ts";
-import { newRecord, recordName, syncFinalizer } from "../../lib/sync/record.ts";
-import { isAsWritten } from "../../lib/sync/record-mark.ts";
+import { newRecord, recordName, syncFinalizer } from "../../lib/sync/ownership/record.ts";
+import { isAsWritten } from "../../lib/sync/ownership/record-hash.ts";
+import type { RecordAddress } from "../../lib/sync/workload-hub.ts";
+import type { TellingWorkloadHub } from "../../lib/upstream/workload-hub.ts";
 import type { ManualClock } from "../support/manual-clock.ts";
 
 /** A hub of workloads, and the tenant that it looks after. */

@@ -1,4 +1,4 @@
-import { syncedLabel } from "../../lib/sync/owner-mark.ts";
+import { syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Entry, openLedger } from "./ledger.ts";
 import type { Tenant } from "./tenant.ts";

@@ -8,6 +8,8 @@ import { dump } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clusterRegistration } from "../../lib/api/cluster-registration.ts";
 import { apiResourceSchema } from "../../lib/api/resource-schema.ts";
+import { managedTypes } from "../../lib/install/managed-object.ts";
+import { ensureWorkspace } from "../../lib/install/workspaces.ts";
 import {
   type ApiBinding,
   type ApiExport,
@@ -16,9 +18,7 @@ import {
   apiResourceSchemas,
   endpointSlices,
   workspaces,
-} from "../../lib/kcp/kcp-types.ts";
-import { managedTypes } from "../../lib/kcp/managed-object.ts";
-import { ensureWorkspace } from "../../lib/kcp/workspaces.ts";
+} from "../../lib/upstream/kcp-types.ts";
 import { aRegistration, registrations } from "../contract/provider.ts";
 import { eventually, eventuallyOk, rbac, secrets, unique } from "../contract/vocabulary.ts";
 import { type Outcome, tmc } from "../lib/cli/support.ts";

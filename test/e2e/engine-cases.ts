@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
-import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
+import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Stage } from "./stage.ts";
 import { chosenBy, decisionOn, isDecided, readyOf, type Tenant } from "./tenant.ts";

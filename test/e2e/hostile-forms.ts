@@ -4,15 +4,15 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import { systemClock } from "@tmc/kube/clock.ts";
 import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
 import { exportName, exportWorkspace } from "../../lib/api/group.ts";
-import { functionTransports } from "../../lib/clusters/function-transport.ts";
-import { pooledTransports } from "../../lib/clusters/pooled-transport.ts";
 import { createController } from "../../lib/controller/controller.ts";
+import { functionTransports } from "../../lib/credentials/function-transport.ts";
+import { pooledTransports } from "../../lib/credentials/pooled-transport.ts";
 import { createReconcile } from "../../lib/lambda/reconcile.ts";
 import { createLog } from "../../lib/observe/log.ts";
 import { createMetrics } from "../../lib/observe/metrics.ts";
 import { eventOf, recordingSqs } from "../functions/recording-sqs.ts";
 import { contextOf, messageOf } from "../functions/stage.ts";
-import { fakeSecretsManager } from "../lib/clusters/fake-secrets-manager.ts";
+import { fakeSecretsManager } from "../lib/credentials/fake-secrets-manager.ts";
 
 export type FormOptions = Readonly<{
   kcp: EmbeddedKcp;

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import { findCondition } from "../../lib/model/condition.ts";
 import { events, secrets } from "../contract/vocabulary.ts";
-import { aRegistration, registrations, startTenants, type Tenants } from "../lib/kcp/tenants.ts";
+import { aRegistration, registrations, startTenants, type Tenants } from "../lib/upstream/tenants.ts";
 import { type ConnectionAttempts, watchConnectionAttempts } from "../support/connection-attempts.ts";
 import { startServer, type TestServer } from "../support/http-server.ts";
 import { type Form, type FormOptions, startControllerForm, startFunctionForm } from "./hostile-forms.ts";

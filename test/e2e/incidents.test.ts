@@ -6,12 +6,12 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { Transport } from "@tmc/kube/transport.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
-import { asOutcome, type CredentialSource } from "../../lib/clusters/credentials.ts";
 import type { Controller, ControllerOptions } from "../../lib/controller/controller.ts";
-import { namespaceOn } from "../../lib/sync/namespace-map.ts";
-import { syncedLabel } from "../../lib/sync/owner-mark.ts";
+import { asOutcome, type CredentialSource } from "../../lib/credentials/credentials.ts";
+import { namespaceOn } from "../../lib/sync/ownership/namespace-map.ts";
+import { syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { type Stage, setStage, statusOf } from "../lib/controller/stage.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../lib/kcp/tenants.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
 import { aDeployment, type Deployment, present, recordNameOf, workTypes } from "./tenant-work.ts";
 
 // What users of systems like this one have lost work by. Each is played here on the real controller, and named for what must

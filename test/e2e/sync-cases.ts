@@ -1,8 +1,8 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
 import { findCondition } from "../../lib/model/condition.ts";
-import { locatorOf } from "../../lib/sync/namespace-map.ts";
-import { originOf, syncedLabel } from "../../lib/sync/owner-mark.ts";
+import { locatorOf } from "../../lib/sync/ownership/namespace-map.ts";
+import { originOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { eventually } from "../support/eventually.ts";
 import { openLedgers, untilAllReady } from "./at-rest.ts";
 import { type Entry, entryWords } from "./ledger.ts";

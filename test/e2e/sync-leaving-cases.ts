@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { findCondition } from "../../lib/model/condition.ts";
-import { originAnnotation, syncedLabel } from "../../lib/sync/owner-mark.ts";
+import { originAnnotation, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { eventually } from "../support/eventually.ts";
 import { openLedger } from "./ledger.ts";
 import type { SyncBench } from "./sync-bench.ts";

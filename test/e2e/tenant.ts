@@ -5,8 +5,8 @@ import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { load } from "js-yaml";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
-import { reconciledTypes } from "../../lib/kcp/reconciled-types.ts";
 import { findCondition } from "../../lib/model/condition.ts";
+import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
 import { eventually } from "../support/eventually.ts";
 
 const types = { cluster: reconciledTypes.ClusterRegistration, placement: reconciledTypes.WorkloadPlacement };

@@ -1,7 +1,7 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
-import { birthplaceOf } from "../../lib/sync/birth-mark.ts";
-import { confirmUpsyncAnnotation, parseHeldWords } from "../../lib/upsync/survey.ts";
+import { birthplaceOf } from "../../lib/sync/ownership/upsync-origin.ts";
+import { confirmUpsyncAnnotation, parseHeldWords } from "../../lib/upsync/inventory.ts";
 import { events } from "../contract/vocabulary.ts";
 import { eventually } from "../support/eventually.ts";
 import { openLedgers, untilAllReady } from "./at-rest.ts";

@@ -7,8 +7,8 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { Endpoint } from "@tmc/kube/transport.ts";
 import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { exportWorkspace } from "../../lib/api/group.ts";
-import { bindExport, installExport } from "../../lib/kcp/install.ts";
-import { ensureWorkspace } from "../../lib/kcp/workspaces.ts";
+import { bindExport, installExport } from "../../lib/install/bind.ts";
+import { ensureWorkspace } from "../../lib/install/workspaces.ts";
 
 /** The workspace of the tenant that everything happens in. */
 export const tenantWorkspace = "root:production";

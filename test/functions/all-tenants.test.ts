@@ -1,14 +1,14 @@
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { apiBindings } from "../../lib/kcp/kcp-types.ts";
 import { createHealthReader } from "../../lib/lambda/health.ts";
 import { createHeartbeatPlanner } from "../../lib/lambda/heartbeat.ts";
 import { createReconcile } from "../../lib/lambda/reconcile.ts";
 import { createResyncer } from "../../lib/lambda/resync.ts";
 import { type WorkKey, workloadKey } from "../../lib/model/key.ts";
-import { namespaceOn } from "../../lib/sync/namespace-map.ts";
+import { namespaceOn } from "../../lib/sync/ownership/namespace-map.ts";
+import { apiBindings } from "../../lib/upstream/kcp-types.ts";
 import { readyOf } from "../lib/controller/stage.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../lib/kcp/tenants.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
 import { eventOf } from "./recording-sqs.ts";
 import { aDeployment, type CloudStage, contextOf, messageOf, setCloudStage } from "./stage.ts";
 

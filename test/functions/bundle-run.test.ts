@@ -11,7 +11,7 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { Endpoint } from "@tmc/kube/transport.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { workloadKey } from "../../lib/model/key.ts";
-import { namespaceOn } from "../../lib/sync/namespace-map.ts";
+import { namespaceOn } from "../../lib/sync/ownership/namespace-map.ts";
 import { bundleFunctions, type FunctionName } from "../../scripts/bundles.ts";
 import { readyOf } from "../lib/controller/stage.ts";
 import {
@@ -21,7 +21,7 @@ import {
   registrations,
   startTenants,
   type Tenants,
-} from "../lib/kcp/tenants.ts";
+} from "../lib/upstream/tenants.ts";
 import { startSqs } from "../support/sqs.ts";
 import { eventOf } from "./recording-sqs.ts";
 import { aDeployment, messageOf } from "./stage.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createHealthReader } from "../../lib/lambda/health.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../lib/kcp/tenants.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
 import { type CloudStage, contextOf, hubToken, setCloudStage } from "./stage.ts";
 
 let stage: CloudStage;

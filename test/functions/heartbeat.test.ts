@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createHeartbeatPlanner } from "../../lib/lambda/heartbeat.ts";
 import { createProbe } from "../../lib/lambda/probe.ts";
 import { readyOf } from "../lib/controller/stage.ts";
-import { aRegistration, registrations } from "../lib/kcp/tenants.ts";
+import { aRegistration, registrations } from "../lib/upstream/tenants.ts";
 import { eventOf } from "./recording-sqs.ts";
 import { type CloudStage, contextOf, saidIn, setCloudStage } from "./stage.ts";
 

@@ -7,7 +7,7 @@ import { createProbe } from "../../lib/lambda/probe.ts";
 import { createReconcile } from "../../lib/lambda/reconcile.ts";
 import { createResyncer } from "../../lib/lambda/resync.ts";
 import { statusOf } from "../lib/controller/stage.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../lib/kcp/tenants.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
 import { eventually } from "../support/eventually.ts";
 import { eventOf } from "./recording-sqs.ts";
 import { clusterToken, contextOf, setCloudStage } from "./stage.ts";

@@ -4,7 +4,7 @@ import { createForward } from "../../lib/lambda/forward.ts";
 import { createReconcile } from "../../lib/lambda/reconcile.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
 import { readyOf, statusOf } from "../lib/controller/stage.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../lib/kcp/tenants.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
 import { eventOf } from "./recording-sqs.ts";
 import { type CloudStage, clusterToken, contextOf, hubToken, messageOf, saidIn, setCloudStage } from "./stage.ts";
 

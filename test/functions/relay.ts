@@ -1,4 +1,4 @@
-import { createCloudCredentials } from "../../lib/clusters/cloud-credentials.ts";
+import { createCloudCredentials } from "../../lib/credentials/cloud-credentials.ts";
 import { createHealth } from "../../lib/observe/health.ts";
 import { createLog } from "../../lib/observe/log.ts";
 import { createMetrics } from "../../lib/observe/metrics.ts";

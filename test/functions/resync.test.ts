@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createResyncer } from "../../lib/lambda/resync.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../lib/kcp/tenants.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
 import { type CloudStage, contextOf, setCloudStage } from "./stage.ts";
 
 let stage: CloudStage;

@@ -6,8 +6,8 @@ import type { WorkCloud } from "../../lib/lambda/cloud.ts";
 import type { Host } from "../../lib/lambda/host.ts";
 import type { WorkKey } from "../../lib/model/key.ts";
 import { formatBody, groupOf, type WorkMessage } from "../../lib/queue/work-message.ts";
-import { fakeSecretsManager } from "../lib/clusters/fake-secrets-manager.ts";
-import { startTenants, type Tenants } from "../lib/kcp/tenants.ts";
+import { fakeSecretsManager } from "../lib/credentials/fake-secrets-manager.ts";
+import { startTenants, type Tenants } from "../lib/upstream/tenants.ts";
 import { createSkippingClock } from "../support/skipping-clock.ts";
 import { recordingSqs, type Sent } from "./recording-sqs.ts";
 

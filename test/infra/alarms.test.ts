@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { alarmsOf } from "../../infra/alarms.ts";
 import { functionNames, namesOf } from "../../infra/names.ts";
 import { createEmfMetrics } from "../../lib/lambda/emf-metrics.ts";
-import { formatDirtyLine } from "../../lib/relay/dirty-line.ts";
+import { formatDirtyLine } from "../../lib/relay/dirty-keys-log.ts";
 import { listOf, objectOf, resourcesOf, type Synthesized, synthesize } from "./synthesized.ts";
 
 const runbook = readFileSync(join(import.meta.dirname, "..", "..", "docs", "runbook.md"), "utf8");

@@ -12,13 +12,13 @@ const tests = {
   brake: "test/lib/sync/reconcile-brake.test.ts",
   syncMoves: "test/lib/sync/reconcile-moves.test.ts",
   references: "test/lib/sync/reconcile-references.test.ts",
-  copies: "test/lib/sync/copies.test.ts",
-  home: "test/lib/sync/home.test.ts",
+  copies: "test/lib/sync/targets/decide.test.ts",
+  home: "test/lib/sync/status/upsync-origin-status.test.ts",
   moves: "test/lib/controller/moves.test.ts",
   ownership: "test/lib/controller/ownership.test.ts",
   controls: "test/lib/controller/user-controls.test.ts",
   upsyncController: "test/lib/controller/upsync.test.ts",
-  fleet: "test/lib/clusters/fleet-faults.test.ts",
+  fleet: "test/lib/downstream/client.faults.test.ts",
   upsync: "test/lib/upsync/reconcile.test.ts",
   upsyncDecision: "test/lib/upsync/decide.test.ts",
 } as const;
@@ -41,7 +41,7 @@ const gone = (title: string): NamedTest => ({
 });
 
 const finalizerWrite = {
-  file: "lib/sync/guard.ts",
+  file: "lib/sync/ownership/protect.ts",
   text: "needsFinalizer ? workloads.writeFinalizers(key, workload, [...finalizers, syncFinalizer], signal) : workload,",
   without: "needsFinalizer ? workload : workload,",
 } as const;
@@ -72,7 +72,11 @@ export const deletionRules: readonly Rule[] = [
     incident: tooMany,
     rule: "a copy that is held stays until that is confirmed",
     removals: [
-      { file: "lib/sync/copies.ts", text: "if (held !== undefined && !isConfirmed)", without: "if (held === null)" },
+      {
+        file: "lib/sync/targets/decide.ts",
+        text: "if (held !== undefined && !isConfirmed)",
+        without: "if (held === null)",
+      },
     ],
     test: titled("brake", "the brake", "holds when very many would leave at once, and lets go when it is confirmed"),
   },
@@ -81,7 +85,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "what is held stays held, however few are left",
     removals: [
       {
-        file: "lib/sync/leaving.ts",
+        file: "lib/sync/eviction/evict.ts",
         text: `return before?.state === "Held" && before.reason === "DeletionsHeld" ? before.message : brake(name);`,
         without: `return before?.state === "Held" ? brake(name) : brake(name);`,
       },
@@ -93,7 +97,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "a confirmation names the one hold that it is about",
     removals: [
       {
-        file: "lib/sync/leaving.ts",
+        file: "lib/sync/eviction/evict.ts",
         text: `isConfirmed: confirmed.has(holdOf(record, name) ?? ""),`,
         without: `isConfirmed: confirmed.size > 0 && holdOf(record, name) !== "",`,
       },
@@ -117,7 +121,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "before a workload is let go, its clusters are asked once more",
     removals: [
       {
-        file: "lib/sync/finish.ts",
+        file: "lib/sync/ownership/finish.ts",
         text: "const back = isOver ? await comeBack(tools, collected, signal) : [];",
         without: "const back: readonly string[] = isOver && !isOver ? await comeBack(tools, collected, signal) : [];",
       },
@@ -167,7 +171,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "only what carries our mark, and is what the mark says, is taken for a copy",
     removals: [
       {
-        file: "lib/clusters/fleet.ts",
+        file: "lib/downstream/client.ts",
         text: `if (belongsTo(object, origin)) return { kind: "there", copy };`,
         without: `if (belongsTo(object, origin) || copy.uid !== "") return { kind: "there", copy };`,
       },
@@ -179,7 +183,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "what is not ours is taken over only where the placement says so",
     removals: [
       {
-        file: "lib/sync/copies.ts",
+        file: "lib/sync/targets/decide.ts",
         text: `case "Never":\n      return foreign(`,
         without: `case "Never":\n      if (who !== "") return { do: "apply", because: "adopted" };\n      return foreign(`,
       },
@@ -191,7 +195,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "who says nothing of taking over means never",
     removals: [
       {
-        file: "lib/sync/copies.ts",
+        file: "lib/sync/targets/decide.ts",
         text: `{ adoption = "Never" }: Policy,`,
         without: `{ adoption = "Always" }: Policy,`,
       },
@@ -203,7 +207,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "what is not ours is not removed either",
     removals: [
       {
-        file: "lib/sync/copies.ts",
+        file: "lib/sync/targets/decide.ts",
         text: `if (sighting.kind !== "there") return { do: "forget" };`,
         without: `if (sighting.kind === "foreign") return { do: "remove", uid: sighting.copy.uid };\n  if (sighting.kind !== "there") return { do: "forget" };`,
       },
@@ -215,7 +219,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "what is about to be removed is looked at once more, and left where it is no longer ours",
     removals: [
       {
-        file: "lib/clusters/fleet.ts",
+        file: "lib/downstream/client.ts",
         text: "if (object?.metadata.uid !== uid || ownOrigin(object, cluster) === undefined) return;",
         without: "if (object?.metadata.uid !== uid) return;",
       },
@@ -227,7 +231,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "a deletion names the uid and the version that were looked at",
     removals: [
       {
-        file: "lib/clusters/fleet.ts",
+        file: "lib/downstream/client.ts",
         text: "const preconditions = { uid, ...(resourceVersion === undefined ? {} : { resourceVersion }) };",
         without: "const preconditions = resourceVersion === undefined ? { uid } : {};",
       },
@@ -239,7 +243,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "a 404 that does not name the object says nothing about it while its type is served",
     removals: [
       {
-        file: "lib/clusters/fleet.ts",
+        file: "lib/downstream/client.ts",
         text: "if (!(await isServed(client, at.type, signal))) return undefined;",
         without: 'if (faultOf(error) === "not-found") return undefined;',
       },
@@ -251,7 +255,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "a namespace goes only where its marks say that it is ours",
     removals: [
       {
-        file: "lib/clusters/fleet-namespaces.ts",
+        file: "lib/downstream/namespaces.ts",
         text: "if (!isNamespaceOf(namespace, locator)) return false;",
         without: "",
       },
@@ -269,7 +273,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "a namespace stays while a record names another copy there, and while anything is in it",
     removals: [
       {
-        file: "lib/sync/collect.ts",
+        file: "lib/sync/dependencies/prune.ts",
         text: "else if (isLeft && neighbours.length === 0 && !(await",
         without: "else if (isLeft && !(await",
       },
@@ -282,7 +286,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "where we may not look, there may be anything",
     removals: [
       {
-        file: "lib/clusters/fleet-namespaces.ts",
+        file: "lib/downstream/namespaces.ts",
         text: `if (faultOf(error) === "forbidden") return false;`,
         without: `if (faultOf(error) === "forbidden") return true;`,
       },
@@ -300,7 +304,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "a claim that came along does not go with its last user",
     removals: [
       {
-        file: "lib/sync/along.ts",
+        file: "lib/sync/dependencies/distribute.ts",
         text: `if (sighting.kind !== "there" || kind === "PersistentVolumeClaim") continue;`,
         without: `if (sighting.kind !== "there") continue;`,
       },
@@ -314,7 +318,7 @@ export const deletionRules: readonly Rule[] = [
   {
     incident: "a Secret taken away from those who still need it",
     rule: "what came along stays while another record on the cluster refers to it",
-    removals: [{ file: "lib/sync/collect.ts", text: "!needed.has(idOf(reference)) &&", without: "" }],
+    removals: [{ file: "lib/sync/dependencies/prune.ts", text: "!needed.has(idOf(reference)) &&", without: "" }],
     test: titled(
       "references",
       "a workload that a placement selects",
@@ -326,7 +330,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "what could not be looked at is kept, and not forgotten",
     removals: [
       {
-        file: "lib/sync/copies.ts",
+        file: "lib/sync/targets/decide.ts",
         text: `return { do: "keep", state: "Leaving", obstacle: { reason: "ClusterNotReady", message: sighting.why } };`,
         without: `return { do: "forget" };`,
       },
@@ -338,7 +342,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "nothing is removed from a cluster that is not Ready",
     removals: [
       {
-        file: "lib/sync/copies.ts",
+        file: "lib/sync/targets/decide.ts",
         text: `if (!cluster.isReady) return { do: "keep", state: "Leaving", obstacle: unheard(cluster) };`,
         without: "",
       },
@@ -350,7 +354,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "while sync is paused nothing leaves, unless the workload itself is deleted",
     removals: [
       {
-        file: "lib/sync/copies.ts",
+        file: "lib/sync/targets/decide.ts",
         text: `if (stopped !== undefined && intent !== "deleted") {`,
         without: `if (stopped !== undefined && intent !== "deleted" && isConfirmed) {`,
       },
@@ -362,7 +366,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "the placement that a workload is placed by governs it for as long as it selects it",
     removals: [
       {
-        file: "lib/sync/selects.ts",
+        file: "lib/sync/selection.ts",
         text: ".toSorted((one, other) => (isRecorded(one) ? -1 : isRecorded(other) ? 1 : byPrecedence(one, other)));",
         without: ".toSorted((one, other) => byPrecedence(one, other));",
       },
@@ -420,13 +424,13 @@ export const deletionRules: readonly Rule[] = [
   {
     incident: "a copy that overwrites its own original",
     rule: "what was born on a cluster is never put back there, by the decision",
-    removals: [{ file: "lib/sync/intent.ts", text: "name !== birthplace && allows(name)", without: "allows(name)" }],
+    removals: [{ file: "lib/sync/decide.ts", text: "name !== birthplace && allows(name)", without: "allows(name)" }],
     test: titled("home", "a workload that was born on a cluster", "never returns there as a copy"),
   },
   {
     incident: "a copy that overwrites its own original",
     rule: "what was born on a cluster is never put back there, in a controller",
-    removals: [{ file: "lib/sync/intent.ts", text: "name !== birthplace && allows(name)", without: "allows(name)" }],
+    removals: [{ file: "lib/sync/decide.ts", text: "name !== birthplace && allows(name)", without: "allows(name)" }],
     test: titled(
       "upsyncController",
       "a controller with upsync",

@@ -170,7 +170,7 @@ export const incidentRules: readonly Rule[] = [
     rule: "what a workload refers to stays on clusters while the workload is guarded and no list has its record",
     removals: [
       {
-        file: "lib/sync/collect.ts",
+        file: "lib/sync/dependencies/prune.ts",
         text: "unneeded.filter((reference) => !unseen.has(idOf(reference)))",
         without: "unneeded.filter((reference) => !unseen.has(idOf(reference)) || true)",
       },
@@ -188,11 +188,11 @@ export const incidentRules: readonly Rule[] = [
     rule: "before placements are listed nothing is looked at, no list of them is given, and the one that counts is asked for",
     removals: [
       {
-        file: "lib/relay/ledger.ts",
+        file: "lib/relay/change-tracker.ts",
         text: "if (book.held === undefined || book.listed.size < reconciledKinds.length) return;",
         without: "if (book.held === undefined) return;",
       },
-      { file: "lib/kcp/direct-hub.ts", text: "if (!cache.isListed(cluster)) {", without: "if (false) {" },
+      { file: "lib/upstream/direct-hub.ts", text: "if (!cache.isListed(cluster)) {", without: "if (false) {" },
       recordedPlacementIsAskedFor,
     ],
     test: failing("workloadplacements"),
@@ -203,13 +203,13 @@ export const incidentRules: readonly Rule[] = [
     removals: [
       allIsListedFirst,
       {
-        file: "lib/kcp/cached-workload-hub.ts",
+        file: "lib/upstream/cached-workload-hub.ts",
         text: "if (cache.isListed(cluster, type) && !cache.isDoubted(address)) return cache.get(address);",
         without: "if (!cache.isDoubted(address)) return cache.get(address);",
       },
       recordComesFirst,
       {
-        file: "lib/kcp/cached-workload-hub.ts",
+        file: "lib/upstream/cached-workload-hub.ts",
         text: "if (cache.isListed(cluster, type)) return cache.list(type, cluster);",
         without: "if (cache.types.length > 0) return cache.list(type, cluster);",
       },
@@ -227,7 +227,7 @@ export const incidentRules: readonly Rule[] = [
     rule: "that a copy is not there is for the cluster itself to say, not for a list of it",
     removals: [
       {
-        file: "lib/clusters/fleet.ts",
+        file: "lib/downstream/client.ts",
         text: `return known?.kind === "there" && isPlaceOf(address, origin) ? known : confirm(address, origin, signal);`,
         without: "return known ?? confirm(address, origin, signal);",
       },
@@ -260,7 +260,7 @@ export const incidentRules: readonly Rule[] = [
     rule: "a watch whose credentials are refused has others found at once",
     removals: [
       {
-        file: "lib/clusters/copy-lane.ts",
+        file: "lib/downstream/copy-informer.ts",
         text: `if (error.fault === "unauthorized") onRefused();`,
         without: "",
       },
@@ -272,7 +272,7 @@ export const incidentRules: readonly Rule[] = [
     rule: "the number of replicas is the autoscaler's where there is one",
     removals: [
       {
-        file: "lib/sync/settle-targets.ts",
+        file: "lib/sync/targets/apply-all.ts",
         text: "isAutoscaled: await isAutoscaled(workloads, scene, signal),",
         without: "isAutoscaled: false && (await isAutoscaled(workloads, scene, signal)),",
       },
@@ -284,7 +284,7 @@ export const incidentRules: readonly Rule[] = [
     rule: "a copy that says all that it should say, and more, is as it should be",
     removals: [
       {
-        file: "lib/sync/copies.ts",
+        file: "lib/sync/targets/decide.ts",
         text: `if (differences.length === 0) return { do: "keep", isAsWished: true };`,
         without: "",
       },
@@ -296,7 +296,7 @@ export const incidentRules: readonly Rule[] = [
     rule: "the namespace on a cluster is named for the logical cluster too",
     removals: [
       {
-        file: "lib/sync/namespace-map.ts",
+        file: "lib/sync/ownership/namespace-map.ts",
         text: "JSON.stringify([hub, cluster, namespace])",
         without: "JSON.stringify([hub, cluster.slice(0, 0), namespace])",
       },
@@ -308,7 +308,7 @@ export const incidentRules: readonly Rule[] = [
     rule: "work goes to the clusters that were chosen, not to all that were considered",
     removals: [
       {
-        file: "lib/sync/intent.ts",
+        file: "lib/sync/decide.ts",
         text: "(placement?.status?.selectedClusters ?? []).filter(isTarget)",
         without: "(placement?.status?.decisions ?? []).map(({ cluster }) => cluster).filter(isTarget)",
       },
@@ -321,7 +321,7 @@ export const incidentRules: readonly Rule[] = [
     rule: "a cluster that is not Ready is not looked at",
     removals: [
       {
-        file: "lib/sync/scene.ts",
+        file: "lib/sync/observed.ts",
         text: `if (clusters.get(name)?.isReady !== true) return [name, { kind: "unknown", why: "the cluster is not ready" }];`,
         without: "",
       },
@@ -333,7 +333,7 @@ export const incidentRules: readonly Rule[] = [
     rule: "of a cluster that is not Ready is said when it was last heard from",
     removals: [
       {
-        file: "lib/sync/copies.ts",
+        file: "lib/sync/targets/decide.ts",
         text: `if (cluster === undefined || !cluster.isReady) return { do: "keep", state: "Stale", obstacle: unheard(cluster) };`,
         without: `if (cluster === undefined) return { do: "keep", state: "Stale", obstacle: unheard(cluster) };`,
       },
@@ -345,7 +345,7 @@ export const incidentRules: readonly Rule[] = [
     rule: "what was not looked at keeps no count of what was ready",
     removals: [
       {
-        file: "lib/sync/targets.ts",
+        file: "lib/sync/targets/apply.ts",
         text: "const { ready: _, reason: __, message: ___, ...kept } = before;",
         without: "const { reason: __, message: ___, ...kept } = before;",
       },
@@ -357,7 +357,7 @@ export const incidentRules: readonly Rule[] = [
     rule: "what a cluster last told keeps the time at which it did",
     removals: [
       {
-        file: "lib/sync/report.ts",
+        file: "lib/sync/status/report.ts",
         text: `const isHeard = fresh.reason !== "ClusterNotReady";`,
         without: "const isHeard = true;",
       },
@@ -369,7 +369,7 @@ export const incidentRules: readonly Rule[] = [
     rule: "a cluster that says that it has no copy is spoken of no more",
     removals: [
       {
-        file: "lib/sync/copies.ts",
+        file: "lib/sync/targets/decide.ts",
         text: `if (sighting.kind !== "there") return { do: "forget" };`,
         without: `if (sighting.kind !== "there") return { do: "keep", state: "Leaving", obstacle: { reason: "Going", message: "" } };`,
       },

@@ -4,42 +4,42 @@ import type { Removal } from "./rule.ts";
 
 /** Only the server's word about this very object says that it is not there; any other failure says nothing. */
 export const failureIsNoAbsence: Removal = {
-  file: "lib/kcp/hub-requests.ts",
+  file: "lib/upstream/hub-requests.ts",
   text: `if (faultOf(error) !== "not-found" || error instanceof TenantNotBound) throw error;`,
   without: "if (error instanceof TenantNotBound) throw error;",
 };
 
 /** A workload that is not there, and that nobody saw being deleted, has vanished. */
 export const vanishedIsNotDeleted: Removal = {
-  file: "lib/sync/intent.ts",
+  file: "lib/sync/decide.ts",
   text: `        : "vanished"\n`,
   without: `        : "deleted"\n`,
 };
 
 /** What cannot be written down is not done. */
 export const recordComesFirst: Removal = {
-  file: "lib/sync/guard.ts",
+  file: "lib/sync/ownership/protect.ts",
   text: `writeRecord(workloads, { at, workload, record, spec, isWanted: intent.kind === "wanted" }, signal),`,
   without: `writeRecord(workloads, { at, workload, record, spec, isWanted: intent.kind === "wanted" }, signal).catch(() => record),`,
 };
 
 /** A workload that is wanted and fits nowhere keeps the copies that it has. */
 export const lastCopyStays: Removal = {
-  file: "lib/sync/copies.ts",
+  file: "lib/sync/targets/decide.ts",
   text: `if (intent === "wanted" && !hasTargets) {`,
   without: "if (false) {",
 };
 
 /** A copy goes after the workload is ready where it belongs. */
 export const readyElsewhereFirst: Removal = {
-  file: "lib/sync/copies.ts",
+  file: "lib/sync/targets/decide.ts",
   text: `if (intent === "wanted" && !isReplaced) {`,
   without: "if (false) {",
 };
 
 /** Right before a copy goes, the clusters that replace it are asked themselves. */
 export const replacementsAreAsked: Removal = {
-  file: "lib/sync/leaving.ts",
+  file: "lib/sync/eviction/evict.ts",
   text: "await replaced.confirm(signal)",
   without: "undefined",
 };
@@ -53,14 +53,14 @@ export const recordedPlacementIsAskedFor: Removal = {
 
 /** A workload that the watch has not told of is asked for before it counts as gone. */
 export const workloadIsAskedFor: Removal = {
-  file: "lib/kcp/cached-workload-hub.ts",
+  file: "lib/upstream/cached-workload-hub.ts",
   text: "known(address) ?? ask(address, requests.get, signal),",
   without: "known(address),",
 };
 
 /** So is a namespace, whose labels say which placement governs what is in it. */
 export const namespaceIsAskedFor: Removal = {
-  file: "lib/kcp/cached-workload-hub.ts",
+  file: "lib/upstream/cached-workload-hub.ts",
   text: "known(address) ?? ask(address, isWhole(address) ? requests.get : requests.getMetadata, signal),",
   without: "known(address),",
 };
@@ -74,7 +74,7 @@ export const chosenClustersAreAskedFor: Removal = {
 
 /** No workload is looked at before everything that it depends on has been listed. */
 export const allIsListedFirst: Removal = {
-  file: "lib/relay/workload-book.ts",
+  file: "lib/relay/workload-tracker.ts",
   text: "if (listed.size < lanes.size) return;",
   without: "",
 };
@@ -88,14 +88,14 @@ export const everythingIsLookedAtAgain: Removal = {
 
 /** Very many copies do not leave at once. */
 export const brakeCounts: Removal = {
-  file: "lib/sync/brake.ts",
+  file: "lib/sync/eviction/deletion-guard.ts",
   text: "leaving > settings.mostCopies || (leaving > settings.alwaysAllowed && leaving * 100 > all * settings.mostPercent)",
   without: "leaving > Infinity && all > settings.mostCopies",
 };
 
 /** A namespace goes only when nothing is in it. */
 export const namespaceIsEmpty: Removal = {
-  file: "lib/clusters/fleet-namespaces.ts",
+  file: "lib/downstream/namespaces.ts",
   text: "if (isEmpty.includes(false) || site.namespaces.has(name)) return false;",
   without: "if (site.namespaces.has(name)) return false;",
 };

@@ -2,7 +2,7 @@ import type { Change } from "@tmc/embedded/store.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { TransportRequest } from "@tmc/kube/transport.ts";
 import { formatKey, type ObjectKey } from "../../lib/model/key.ts";
-import { originOf, syncedLabel } from "../../lib/sync/owner-mark.ts";
+import { originOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { type Cause, causes } from "./cause.ts";
 import { markOf, namespaceFor, namespacesOf } from "./copies.ts";
 import { strangersAnnotation } from "./hand-names.ts";

@@ -1,7 +1,7 @@
 import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { namespaceOn } from "../../lib/sync/namespace-map.ts";
-import { originOf, syncedLabel, tenantMark } from "../../lib/sync/owner-mark.ts";
+import { namespaceOn } from "../../lib/sync/ownership/namespace-map.ts";
+import { originOf, syncedLabel, tenantMark } from "../../lib/sync/ownership/owner.ts";
 import { defaultSyncSettings } from "../../lib/sync/settings.ts";
 import { type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
 import type { WorkloadKind } from "./workload-wishes.ts";

@@ -2,7 +2,7 @@ import { ApiFailure } from "@tmc/embedded/api-failure.ts";
 import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { ObjectTarget } from "@tmc/embedded/operations.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { originAnnotation, syncedLabel } from "../../lib/sync/owner-mark.ts";
+import { originAnnotation, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { namespaceFor } from "./copies.ts";
 import { strangersAnnotation } from "./hand-names.ts";
 import type { Deed, Input } from "./scenario.ts";

@@ -1,9 +1,9 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Transport } from "@tmc/kube/transport.ts";
 import { beforeAll, expect, test } from "vitest";
-import { clientOf } from "../../lib/kcp/logical-cluster.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
-import { placements, registrations } from "../lib/kcp/tenants.ts";
+import { clientOf } from "../../lib/upstream/logical-cluster.ts";
+import { placements, registrations } from "../lib/upstream/tenants.ts";
 import type { Sabotage } from "./sabotage.ts";
 import { type Servers, startServers } from "./servers.ts";
 import { simulate } from "./simulate.ts";

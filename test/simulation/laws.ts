@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { findCondition } from "../../lib/model/condition.ts";
 import { formatKey } from "../../lib/model/key.ts";
 import { decide } from "../../lib/placement/decide.ts";
-import { clusterFacts } from "../../lib/placement/facts.ts";
+import { clusterFacts } from "../../lib/placement/observed.ts";
 import type { Rest } from "./monitor.ts";
 import { keyOf, type Snapshot } from "./outcome.ts";
 import type { Scenario } from "./scenario.ts";

@@ -3,8 +3,8 @@ import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import { type Condition, findCondition } from "../../lib/model/condition.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
 import { decide } from "../../lib/placement/decide.ts";
-import { clusterFacts } from "../../lib/placement/facts.ts";
-import { placements, registrations } from "../lib/kcp/tenants.ts";
+import { clusterFacts } from "../../lib/placement/observed.ts";
+import { placements, registrations } from "../lib/upstream/tenants.ts";
 import type { Servers } from "./servers.ts";
 import { sortedJson } from "./sorted-json.ts";
 

@@ -11,8 +11,8 @@ import { apiResourceSchema } from "../../lib/api/resource-schema.ts";
 import { workloadPlacement } from "../../lib/api/workload-placement.ts";
 import { workloadSync } from "../../lib/api/workload-sync.ts";
 import { workloadTypes } from "../../lib/api/workload-types.ts";
-import { type ApiBinding, apiBindings, apiExports, apiResourceSchemas } from "../../lib/kcp/kcp-types.ts";
-import { clientOf } from "../../lib/kcp/logical-cluster.ts";
+import { type ApiBinding, apiBindings, apiExports, apiResourceSchemas } from "../../lib/upstream/kcp-types.ts";
+import { clientOf } from "../../lib/upstream/logical-cluster.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
 import { createSimClock, type SimClock } from "./sim-clock.ts";
 

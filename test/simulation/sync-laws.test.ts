@@ -1,9 +1,9 @@
 import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { ObjectTarget } from "@tmc/embedded/operations.ts";
 import { beforeAll, expect, test } from "vitest";
-import { clientOf } from "../../lib/kcp/logical-cluster.ts";
 import { type WorkloadAddress, type WorkloadKey, workloadAddress } from "../../lib/model/key.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
+import { clientOf } from "../../lib/upstream/logical-cluster.ts";
 import { copiesOn, namespaceFor } from "./copies.ts";
 import { aDeployment, aService, selecting } from "./kill-at-every-write.ts";
 import type { Sabotage } from "./sabotage.ts";

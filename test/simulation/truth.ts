@@ -3,9 +3,9 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
-import { controlsOf } from "../../lib/sync/controls.ts";
-import { referencesOf } from "../../lib/sync/references.ts";
-import { isReadable, selectsWorkload } from "../../lib/sync/selects.ts";
+import { controlsOf } from "../../lib/sync/control-annotations.ts";
+import { referencesOf } from "../../lib/sync/dependencies/references.ts";
+import { isReadable, selectsWorkload } from "../../lib/sync/selection.ts";
 import { clusterAnnotation } from "./world-names.ts";
 
 /** What kcp has of a tenant at this moment. */

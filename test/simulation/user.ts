@@ -1,7 +1,7 @@
 import type { Collection, KubeClient } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { placements, registrations } from "../lib/kcp/tenants.ts";
+import { placements, registrations } from "../lib/upstream/tenants.ts";
 import type { Input, SecretContent } from "./scenario.ts";
 import { tokensOf } from "./servers.ts";
 import type { PlacementWish, RegistrationWish } from "./wishes.ts";

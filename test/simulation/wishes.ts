@@ -1,6 +1,6 @@
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
-import { drainTaint } from "../../lib/sync/sync-cluster.ts";
+import { drainTaint } from "../../lib/sync/targets/sync-cluster.ts";
 import type { Seeded } from "./seeded.ts";
 import type { Physical } from "./servers.ts";
 import { aWorkloadSelector } from "./workload-wishes.ts";

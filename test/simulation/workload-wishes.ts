@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
-import { controlAnnotations } from "../../lib/sync/controls.ts";
+import { controlAnnotations } from "../../lib/sync/control-annotations.ts";
 import type { Seeded } from "./seeded.ts";
 import type { WorkloadNamespace } from "./servers.ts";
 

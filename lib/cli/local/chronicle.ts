@@ -2,8 +2,8 @@ import type { Clock } from "@tmc/kube/clock.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
-import type { ObjectCache } from "../../kcp/object-cache.ts";
 import { formatKey } from "../../model/key.ts";
+import type { ObjectCache } from "../../upstream/object-cache.ts";
 import { clusterNews, type News, placementNews } from "./news.ts";
 
 /** What has happened lately, newest last. */

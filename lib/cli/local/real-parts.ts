@@ -2,8 +2,8 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { Endpoint } from "@tmc/kube/transport.ts";
 import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { exportWorkspace } from "../../api/group.ts";
-import { bindExport, installExport } from "../../kcp/install.ts";
-import { ensureWorkspace } from "../../kcp/workspaces.ts";
+import { bindExport, installExport } from "../../install/bind.ts";
+import { ensureWorkspace } from "../../install/workspaces.ts";
 import { clusterNames, demoWorkspace } from "../local-world.ts";
 import type { LocalParts } from "./local-parts.ts";
 

@@ -1,7 +1,8 @@
+import type { StatusStrategy } from "../../api/workload-kinds.ts";
 import type { StatusCopy, View } from "./facts.ts";
 import { common, type FieldRule, same, united } from "./field-rules.ts";
 import type { ConditionRules } from "./merged-conditions.ts";
-import { byHearing, byPlacement, type StatusStrategy } from "./strategy.ts";
+import { byHearing, byPlacement } from "./strategy.ts";
 
 /** How the statuses of a type of which we know nothing become one. */
 export type CustomRules = Readonly<{

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@tmc/kube/kube-object.ts";
-import type { StatusStrategy } from "./strategy.ts";
+import type { StatusStrategy } from "../../api/workload-kinds.ts";
 
 /** What a cluster that is heard from says of its copy. */
 export type StatusCopy = Readonly<{

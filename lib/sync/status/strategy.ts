@@ -1,3 +1,4 @@
+import { type StatusStrategy, statusStrategies, type TypeStatusRule } from "../../api/workload-kinds.ts";
 import type { StatusCopy, View } from "./facts.ts";
 
 /**
@@ -8,20 +9,6 @@ export const statusStrategyAnnotation = "tmc.kcp.io/status-strategy";
 
 /** By this annotation on the definition of a type the operator names the fields of a status that are added up, with commas. */
 export const statusSumAnnotation = "tmc.kcp.io/status-sum";
-
-/**
- * `union`: whatever any cluster says; `intersection`: what all of them say; `priority`: the word of the first of the
- * placement's clusters that is heard from; `latest`: the word of the one of which we last heard something new.
- */
-export const statusStrategies = ["union", "intersection", "priority", "latest"] as const;
-export type StatusStrategy = (typeof statusStrategies)[number];
-
-/** What the operator says of the statuses of a type. */
-export type TypeStatusRule = Readonly<{
-  strategy: StatusStrategy | undefined;
-  /** Fields that count things which each cluster has its own of. */
-  sum: ReadonlySet<string>;
-}>;
 
 export type StrategyWish = Readonly<{
   /** Undefined stands for the safe rule. */

@@ -3,7 +3,7 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
-import { clientOf } from "../../../lib/kcp/logical-cluster.ts";
+import { clientOf } from "../../../lib/upstream/logical-cluster.ts";
 import type { Target } from "../clients/bench-client.ts";
 import { createSightings } from "../sightings.ts";
 

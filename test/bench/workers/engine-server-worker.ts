@@ -7,7 +7,7 @@ import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.
 import type { StoreKey } from "@tmc/embedded/store.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { exportWorkspace } from "../../../lib/api/group.ts";
-import { bindExport, installExport } from "../../../lib/kcp/install.ts";
+import { bindExport, installExport } from "../../../lib/install/bind.ts";
 import type { Target } from "../clients/bench-client.ts";
 import { serveTasks } from "../serve-tasks.ts";
 

@@ -5,7 +5,7 @@ import { startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
 import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { exportWorkspace } from "../../../lib/api/group.ts";
-import { bindExport, installExport } from "../../../lib/kcp/install.ts";
+import { bindExport, installExport } from "../../../lib/install/bind.ts";
 import type { Target } from "../clients/bench-client.ts";
 import { serveTasks } from "../serve-tasks.ts";
 

@@ -4,15 +4,15 @@ import { apiBinding, apiExport } from "../../../lib/api/api-export.ts";
 import { exportName } from "../../../lib/api/group.ts";
 import { offeredKinds } from "../../../lib/api/offered-kinds.ts";
 import { apiResourceSchema } from "../../../lib/api/resource-schema.ts";
-import { bindExport, installExport } from "../../../lib/kcp/install.ts";
+import { bindExport, installExport } from "../../../lib/install/bind.ts";
+import { ensureWorkspace } from "../../../lib/install/workspaces.ts";
 import {
   type ApiBinding,
   type ApiExport,
   apiBindings,
   apiExports,
   apiResourceSchemas,
-} from "../../../lib/kcp/kcp-types.ts";
-import { ensureWorkspace } from "../../../lib/kcp/workspaces.ts";
+} from "../../../lib/upstream/kcp-types.ts";
 import {
   aRegistration,
   aTenant,

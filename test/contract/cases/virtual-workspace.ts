@@ -2,8 +2,8 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { beforeAll, expect, it } from "vitest";
 import { exportName } from "../../../lib/api/group.ts";
-import { apiBindings } from "../../../lib/kcp/kcp-types.ts";
-import { ensureWorkspace } from "../../../lib/kcp/workspaces.ts";
+import { ensureWorkspace } from "../../../lib/install/workspaces.ts";
+import { apiBindings } from "../../../lib/upstream/kcp-types.ts";
 import { aRegistration, type Provider, providerOf, registrations, type Tenant } from "../provider.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
 import {

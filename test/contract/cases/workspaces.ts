@@ -1,7 +1,7 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
-import { type Workspace, workspaces } from "../../../lib/kcp/kcp-types.ts";
-import { ensureWorkspace } from "../../../lib/kcp/workspaces.ts";
+import { ensureWorkspace } from "../../../lib/install/workspaces.ts";
+import { type Workspace, workspaces } from "../../../lib/upstream/kcp-types.ts";
 import type { MakeRoom } from "../server-under-test.ts";
 import {
   aConfigMap,

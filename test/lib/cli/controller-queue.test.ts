@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
-import { waitUntil } from "../../../lib/kcp/wait.ts";
+import { waitUntil } from "../../../lib/install/wait.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
 import { readQueueStats } from "../../../lib/queue/queue-stats.ts";
 import type { QueueUrls } from "../../../lib/queue/sqs-client.ts";

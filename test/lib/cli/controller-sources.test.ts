@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { conditionsOf } from "../../../lib/clusters/sources/fields.ts";
-import { syncTargets } from "../../../lib/clusters/sources/source-kinds.ts";
-import { waitUntil } from "../../../lib/kcp/wait.ts";
+import { waitUntil } from "../../../lib/install/wait.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
+import { conditionsOf } from "../../../lib/sources/fields.ts";
+import { syncTargets } from "../../../lib/sources/source-kinds.ts";
 import { crds, eventuallyOk } from "../../contract/vocabulary.ts";
-import { syncTargetDefinition } from "../clusters/sources/definitions.ts";
+import { syncTargetDefinition } from "../sources/definitions.ts";
 import { startTestWorkspace, type TestWorkspace, tmc } from "./support.ts";
 
 let workspace: TestWorkspace;

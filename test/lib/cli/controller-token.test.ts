@@ -9,7 +9,7 @@ import { customResourceDefinition } from "../../../lib/api/crd.ts";
 import { kinds } from "../../../lib/api/kinds.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
-import { waitUntil } from "../../../lib/kcp/wait.ts";
+import { waitUntil } from "../../../lib/install/wait.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
 import {
   aClusterRole,

@@ -9,8 +9,8 @@ import { customResourceDefinition } from "../../../lib/api/crd.ts";
 import { kinds } from "../../../lib/api/kinds.ts";
 import { settingsOf } from "../../../lib/cli/run-controller.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
-import { parseControllerFlags } from "../../../lib/controller/options.ts";
-import { waitUntil } from "../../../lib/kcp/wait.ts";
+import { parseControllerFlags } from "../../../lib/controller/flags.ts";
+import { waitUntil } from "../../../lib/install/wait.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
 import { type Outcome, startTestWorkspace, type TestWorkspace, tmc } from "./support.ts";
 

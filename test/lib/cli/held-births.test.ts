@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { areGone, clusterIn, heldBirthsIn } from "../../../lib/cli/held-births.ts";
-import { defaultBrakeSettings } from "../../../lib/sync/brake.ts";
+import { defaultBrakeSettings } from "../../../lib/sync/eviction/deletion-guard.ts";
 import { decideConditions } from "../../../lib/upsync/conditions.ts";
-import { survey } from "../../../lib/upsync/survey.ts";
+import { survey } from "../../../lib/upsync/inventory.ts";
 
 const now = "2026-01-01T00:00:00Z";
 

@@ -5,7 +5,7 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { CopyState, WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
-import { newRecord, recordName } from "../../../lib/sync/record.ts";
+import { newRecord, recordName } from "../../../lib/sync/ownership/record.ts";
 import { beReady, type Outcome, startTestWorkspace, type TestWorkspace } from "./support.ts";
 
 export const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { cliPage } from "../../../lib/cli/cli-page.ts";
 import { allCommands, createProgram, pathOf } from "../../../lib/cli/program.ts";
+import { cliPage } from "../../../scripts/docs/cli-page.ts";
 import { tmc } from "./support.ts";
 
 describe("tmc", () => {

@@ -2,12 +2,12 @@ import { load } from "js-yaml";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { regionOf } from "../../../lib/cli/queue-options.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
-import { resolveLogicalCluster } from "../../../lib/kcp/logical-cluster.ts";
 import { formatKey } from "../../../lib/model/key.ts";
 import { createSqsQueue } from "../../../lib/queue/sqs.ts";
 import { nameOfQueue, type QueueUrls } from "../../../lib/queue/sqs-client.ts";
 import { fetchMessages } from "../../../lib/queue/sqs-fetch.ts";
 import { parseBody, type WorkMessage } from "../../../lib/queue/work-message.ts";
+import { resolveLogicalCluster } from "../../../lib/upstream/logical-cluster.ts";
 import { createQueues, startSqs } from "../../support/sqs.ts";
 import { type Outcome, type RunOptions, startTestWorkspace, type TestWorkspace, tmc } from "./support.ts";
 

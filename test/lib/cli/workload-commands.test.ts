@@ -3,7 +3,7 @@ import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
-import { namespaceManifest, namespaceOn } from "../../../lib/sync/namespace-map.ts";
+import { namespaceManifest, namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
 import { aDeployment, deployments, type PlacedWorkspace, secrets, startPlacedWorkspace } from "./placed.ts";
 import { tmc } from "./support.ts";
 

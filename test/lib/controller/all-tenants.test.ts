@@ -2,9 +2,9 @@ import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
 import type { ControllerOptions } from "../../../lib/controller/controller.ts";
-import { apiBindings } from "../../../lib/kcp/kcp-types.ts";
 import { createHealth } from "../../../lib/observe/health.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";
+import { apiBindings } from "../../../lib/upstream/kcp-types.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
 import { readyOf, type Stage, type StageOptions, setStage, statusOf } from "./stage.ts";
 
 const stages: Stage[] = [];

@@ -2,7 +2,11 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
 import { afterEach, describe, expect, test } from "vitest";
-import { parseSecretTemplate } from "../../../lib/clusters/sources/secret-template.ts";
+import { type ControllerSources, onlyRegistrations, requireReach } from "../../../lib/controller/cluster-sources.ts";
+import type { ControllerOptions } from "../../../lib/controller/controller.ts";
+import { createHealth } from "../../../lib/observe/health.ts";
+import { createLog } from "../../../lib/observe/log.ts";
+import { parseSecretTemplate } from "../../../lib/sources/secret-template.ts";
 import {
   controlPlaneEndpoints,
   controlPlaneRegistrations,
@@ -10,20 +14,16 @@ import {
   type ReadType,
   type SourceKind,
   syncTargets,
-} from "../../../lib/clusters/sources/source-kinds.ts";
-import { type ControllerSources, onlyRegistrations, requireReach } from "../../../lib/controller/cluster-sources.ts";
-import type { ControllerOptions } from "../../../lib/controller/controller.ts";
-import { createHealth } from "../../../lib/observe/health.ts";
-import { createLog } from "../../../lib/observe/log.ts";
+} from "../../../lib/sources/source-kinds.ts";
 import { crds, eventuallyOk, namespaces, secrets } from "../../contract/vocabulary.ts";
 import {
   controlPlaneDefinition,
   controlPlaneRegistrationDefinition,
   endpointDefinition,
   syncTargetDefinition,
-} from "../clusters/sources/definitions.ts";
-import { aSyncTarget } from "../clusters/sources/objects.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";
+} from "../sources/definitions.ts";
+import { aSyncTarget } from "../sources/objects.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
 import { readyOf, type Stage, setStage, statusOf } from "./stage.ts";
 
 const { maybeNamespaced: _, ...targetType } = syncTargets;

@@ -6,7 +6,7 @@ import { createHealth } from "../../../lib/observe/health.ts";
 import { createLog } from "../../../lib/observe/log.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
 import { defaultRegistrationSettings } from "../../../lib/registration/settings.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
 import { readyOf, type Stage, type StageOptions, setStage, statusOf } from "./stage.ts";
 
 let stage: Stage | undefined;

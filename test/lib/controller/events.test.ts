@@ -6,7 +6,7 @@ import { customResourceDefinition } from "../../../lib/api/crd.ts";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
 import { kinds } from "../../../lib/api/kinds.ts";
 import type { ControllerOptions } from "../../../lib/controller/controller.ts";
-import { aRegistration, registrations } from "../kcp/tenants.ts";
+import { aRegistration, registrations } from "../upstream/tenants.ts";
 import { readyOf, type Stage, type StageOptions, setStage } from "./stage.ts";
 
 const events: ResourceType = { group: "", version: "v1", plural: "events" };

@@ -1,13 +1,13 @@
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { referenceTypes, workloadKindsWith } from "../../../lib/api/workload-kinds.ts";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
-import { referenceId } from "../../../lib/sync/intent.ts";
-import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
-import { referencesOf } from "../../../lib/sync/references.ts";
-import { referenceTypes, workloadKindsWith } from "../../../lib/sync/workload-kinds.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";
+import { referenceId } from "../../../lib/sync/decide.ts";
+import { referencesOf } from "../../../lib/sync/dependencies/references.ts";
+import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
 import { stored } from "../sync/golden-files.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
 import { type Stage, setStage } from "./stage.ts";
 
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
-import { aPlacement, placements } from "../kcp/tenants.ts";
+import { aPlacement, placements } from "../upstream/tenants.ts";
 import { type Stage, setStage } from "./stage.ts";
 
 let stage: Stage | undefined;

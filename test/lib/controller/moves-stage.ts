@@ -2,8 +2,8 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
-import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";
+import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
 import { type Stage, setStage, statusOf } from "./stage.ts";
 
 export const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };

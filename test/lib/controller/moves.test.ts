@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { placements, registrations } from "../kcp/tenants.ts";
+import { placements, registrations } from "../upstream/tenants.ts";
 import { aDeployment, deployments, type MovesStage, setMovesStage } from "./moves-stage.ts";
 import { statusOf } from "./stage.ts";
 

@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterEach, describe, expect, test } from "vitest";
-import { placements } from "../kcp/tenants.ts";
+import { placements } from "../upstream/tenants.ts";
 import { aDeployment, configMaps, deployments, type MovesStage, namespaces, setMovesStage } from "./moves-stage.ts";
 
 const stages: MovesStage[] = [];

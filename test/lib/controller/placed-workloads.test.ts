@@ -1,7 +1,7 @@
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
 import { type Stage, setStage } from "./stage.ts";
 
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };

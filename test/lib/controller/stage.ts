@@ -2,10 +2,10 @@ import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubern
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { asOutcome, type CredentialSource, notConfigured } from "../../../lib/clusters/credentials.ts";
 import { type Controller, type ControllerOptions, createController } from "../../../lib/controller/controller.ts";
+import { asOutcome, type CredentialSource, notConfigured } from "../../../lib/credentials/credentials.ts";
 import { createManualClock, type ManualClock } from "../../support/manual-clock.ts";
-import { placements, registrations, startTenants, type Tenants } from "../kcp/tenants.ts";
+import { placements, registrations, startTenants, type Tenants } from "../upstream/tenants.ts";
 
 export type Stage = Readonly<{
   tenants: Tenants;

@@ -3,8 +3,8 @@ import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
-import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";
+import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
 import { type Stage, setStage } from "./stage.ts";
 
 const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };

@@ -5,14 +5,14 @@ import { systemClock } from "@tmc/kube/clock.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { asOutcome, type CredentialSource, notConfigured } from "../../../lib/clusters/credentials.ts";
 import { createSharingController } from "../../../lib/controller/controller.ts";
 import { createSqsSharedQueue } from "../../../lib/controller/sqs-shared-queue.ts";
+import { asOutcome, type CredentialSource, notConfigured } from "../../../lib/credentials/credentials.ts";
 import type { Condition } from "../../../lib/model/condition.ts";
-import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
+import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createQueues, startSqs } from "../../support/sqs.ts";
-import { aPlacement, aRegistration, placements, registrations, startTenants } from "../kcp/tenants.ts";
+import { aPlacement, aRegistration, placements, registrations, startTenants } from "../upstream/tenants.ts";
 import { statusOf } from "./stage.ts";
 
 const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };

@@ -4,9 +4,9 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
 import type { ControllerOptions } from "../../../lib/controller/controller.ts";
-import { birthplaceOf } from "../../../lib/sync/birth-mark.ts";
-import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../kcp/tenants.ts";
+import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
+import { birthplaceOf } from "../../../lib/sync/ownership/upsync-origin.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
 import { type Stage, setStage, statusOf } from "./stage.ts";
 
 const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { aPlacement, placements } from "../kcp/tenants.ts";
+import { aPlacement, placements } from "../upstream/tenants.ts";
 import { aDeployment, deployments, type MovesStage, setMovesStage } from "./moves-stage.ts";
 
 const stages: MovesStage[] = [];

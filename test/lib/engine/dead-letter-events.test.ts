@@ -1,11 +1,11 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, test } from "vitest";
 import { createSetAsideTeller, eventOfEnd } from "../../../lib/engine/dead-letter-events.ts";
-import type { EventSubject } from "../../../lib/kcp/hub-events.ts";
 import type { ObjectEvent } from "../../../lib/model/event.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import { type WorkKey, workloadKey } from "../../../lib/model/key.ts";
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
+import type { EventSubject } from "../../../lib/upstream/events.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 
 const east: WorkKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };

@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { createHeartbeat } from "../../../lib/controller/heartbeat.ts";
 import { createResync } from "../../../lib/controller/resync.ts";
 import { createRota } from "../../../lib/engine/spread-schedule.ts";
-import { createObjectCache } from "../../../lib/kcp/object-cache.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import type { WorkItem } from "../../../lib/model/work-item.ts";
+import { createObjectCache } from "../../../lib/upstream/object-cache.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 
 const keysOf = (count: number): ObjectKey[] =>

@@ -3,12 +3,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { WorkItem } from "../../../lib/model/work-item.ts";
 import { catalogue, type MetricDefinition } from "../../../lib/observe/catalogue.ts";
-import { aliases } from "../../../lib/observe/metric-aliases.ts";
 import { createMetrics, seriesBudget } from "../../../lib/observe/metrics.ts";
-import { metricsPage } from "../../../lib/observe/metrics-page.ts";
 import { readProcessGauges } from "../../../lib/observe/record-process.ts";
 import { queueEventRecorder, readQueueGauges } from "../../../lib/observe/record-queue.ts";
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
+import { aliases } from "../../../scripts/docs/metric-aliases.ts";
+import { metricsPage } from "../../../scripts/docs/metrics-page.ts";
 import { parseExposition } from "./exposition.ts";
 
 const definitions: readonly (readonly [string, MetricDefinition])[] = Object.entries(catalogue);

@@ -1,6 +1,6 @@
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { Decision, PlacementStatus } from "../../../lib/placement/explain.ts";
-import { type ClusterFacts, clusterFacts, type Registration } from "../../../lib/placement/facts.ts";
+import { type ClusterFacts, clusterFacts, type Registration } from "../../../lib/placement/observed.ts";
 
 /** The moment at which everything in these tests happens. */
 export const now = Date.parse("2030-01-01T12:00:00Z");

@@ -2,7 +2,7 @@ import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { Condition } from "../../../lib/model/condition.ts";
 import { checkAgain, type Next, settled } from "../../../lib/model/next.ts";
 import type { Decision } from "../../../lib/placement/explain.ts";
-import type { ClusterFacts, Observed } from "../../../lib/placement/facts.ts";
+import type { ClusterFacts, Observed } from "../../../lib/placement/observed.ts";
 import type { DecisionReason } from "../../../lib/placement/reasons.ts";
 import { aCluster, ago, aPlacement, now } from "./builders.ts";
 

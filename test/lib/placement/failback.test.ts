@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { decide } from "../../../lib/placement/decide.ts";
 import type { PlacementStatus } from "../../../lib/placement/explain.ts";
-import { type ClusterFacts, clusterFacts } from "../../../lib/placement/facts.ts";
+import { type ClusterFacts, clusterFacts } from "../../../lib/placement/observed.ts";
 import { aPlacement, aRegistration, decisionFor, now } from "./builders.ts";
 
 type Wish = NonNullable<Parameters<typeof aRegistration>[1]>;

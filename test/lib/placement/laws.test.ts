@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
-import { mayConcern } from "../../../lib/placement/concern.ts";
+import { mayConcern } from "../../../lib/placement/affected.ts";
 import { decide, type Plan } from "../../../lib/placement/decide.ts";
-import { type ClusterFacts, clusterFacts } from "../../../lib/placement/facts.ts";
 import { rejection } from "../../../lib/placement/filters.ts";
-import { InvalidWish, tryReadWish } from "../../../lib/placement/wish.ts";
+import { type ClusterFacts, clusterFacts } from "../../../lib/placement/observed.ts";
+import { InvalidWish, tryReadWish } from "../../../lib/placement/parsed-spec.ts";
 import { now } from "./builders.ts";
 import { Chance, clusterNames, randomPlacement, randomRegistration, rewritten } from "./random.ts";
 

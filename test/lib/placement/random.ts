@@ -1,5 +1,5 @@
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
-import type { Registration, TaintEffect } from "../../../lib/placement/facts.ts";
+import type { Registration, TaintEffect } from "../../../lib/placement/observed.ts";
 import { ago, aPlacement, aRegistration } from "./builders.ts";
 
 /** Chance from a seed: the same seed, the same world. */

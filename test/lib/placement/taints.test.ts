@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { TaintEffect } from "../../../lib/placement/facts.ts";
+import type { TaintEffect } from "../../../lib/placement/observed.ts";
 import { formatTaint, type Toleration, toleratedSeconds } from "../../../lib/placement/taints.ts";
 
 describe("a toleration bears a taint k=v", () => {

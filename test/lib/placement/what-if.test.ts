@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Observed } from "../../../lib/placement/facts.ts";
+import type { Observed } from "../../../lib/placement/observed.ts";
 import { explainFor, parseSupposedTaint } from "../../../lib/placement/what-if.ts";
 import { aCluster, aPlacement, now } from "./builders.ts";
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { clusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { connectedApis, type SeenBinding } from "../../../lib/registration/connected-apis.ts";
 import { decide } from "../../../lib/registration/decide.ts";
-import type { Look } from "../../../lib/registration/look.ts";
+import type { Look } from "../../../lib/registration/probe-outcome.ts";
 import { defaultRegistrationSettings as settings } from "../../../lib/registration/settings.ts";
 import { faultsOf } from "../api/validate.ts";
 import { aRegistration, aStatus } from "./registrations.ts";

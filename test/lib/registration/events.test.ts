@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Condition } from "../../../lib/model/condition.ts";
 import { eventsOfLook } from "../../../lib/registration/events.ts";
-import type { Failed, Look } from "../../../lib/registration/look.ts";
+import type { Failed, Look } from "../../../lib/registration/probe-outcome.ts";
 
 const lastTransitionTime = "2026-01-01T00:00:00Z";
 const message = "cluster east: get /readyz: connection refused";

@@ -6,7 +6,7 @@ import type { ObjectEvent } from "../../../lib/model/event.ts";
 import type { ObjectKey, WorkKey } from "../../../lib/model/key.ts";
 import type { Next } from "../../../lib/model/next.ts";
 import type { Reason } from "../../../lib/model/work-item.ts";
-import type { Look } from "../../../lib/registration/look.ts";
+import type { Look } from "../../../lib/registration/probe-outcome.ts";
 import {
   clusterFinalizer,
   type Memory,

@@ -1,5 +1,5 @@
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
-import type { RegistrationStatus } from "../../../lib/registration/look.ts";
+import type { RegistrationStatus } from "../../../lib/registration/probe-outcome.ts";
 
 type Changes = Readonly<{
   name?: string;

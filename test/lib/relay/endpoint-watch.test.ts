@@ -1,9 +1,9 @@
 import type { Collection, KubeClient, WatchEvent, WatchOptions } from "@tmc/kube/client.ts";
 import type { KubeList, KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterEach, expect, test, vi } from "vitest";
-import { reconciledTypes } from "../../../lib/kcp/reconciled-types.ts";
+import { createLedger } from "../../../lib/relay/change-tracker.ts";
 import { type EndpointWatch, watchEndpoint } from "../../../lib/relay/endpoint-watch.ts";
-import { createLedger } from "../../../lib/relay/ledger.ts";
+import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 
 const ends: (() => Promise<unknown>)[] = [];

@@ -1,14 +1,21 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
-import { createExportHub } from "../../../lib/kcp/export-hub.ts";
-import { apiBindings } from "../../../lib/kcp/kcp-types.ts";
-import { reconciledTypes } from "../../../lib/kcp/reconciled-types.ts";
 import { createExportRelay, type ExportRelay, type ExportRelayOptions } from "../../../lib/relay/export-relay.ts";
 import type { RelayTrouble } from "../../../lib/relay/listener.ts";
-import { traceOfTenantObject } from "../../../lib/relay/trace-of-object.ts";
+import { traceOfTenantObject } from "../../../lib/relay/projection.ts";
+import { createExportHub } from "../../../lib/upstream/export/hub.ts";
+import { apiBindings } from "../../../lib/upstream/kcp-types.ts";
+import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
-import { aPlacement, aRegistration, placements, registrations, startTenants, type Tenants } from "../kcp/tenants.ts";
-import { startTwoShards } from "../kcp/two-shards.ts";
+import {
+  aPlacement,
+  aRegistration,
+  placements,
+  registrations,
+  startTenants,
+  type Tenants,
+} from "../upstream/tenants.ts";
+import { startTwoShards } from "../upstream/two-shards.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

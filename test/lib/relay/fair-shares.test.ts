@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { WorkItem } from "../../../lib/model/work-item.ts";
-import { defaultTenantEventsPerSecond, type TenantRate, tenantRateOf } from "../../../lib/queue/tenant-rate.ts";
+import { defaultTenantEventsPerSecond, type TenantRate, tenantRateOf } from "../../../lib/queue/tenant-rate-limit.ts";
 import { createOutbox } from "../../../lib/relay/outbox.ts";
 import { changesOfTenants, type Waits } from "../../support/changes-of-tenants.ts";
 import { createManualClock, type ManualClock } from "../../support/manual-clock.ts";

@@ -1,9 +1,16 @@
 import { faultOf } from "@tmc/kube/errors.ts";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { reconciledTypes } from "../../../lib/kcp/reconciled-types.ts";
 import { createRelay, type Relay, type RelayOptions, type RelayTrouble } from "../../../lib/relay/relay.ts";
+import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
-import { aPlacement, aRegistration, placements, registrations, startTenants, type Tenants } from "../kcp/tenants.ts";
+import {
+  aPlacement,
+  aRegistration,
+  placements,
+  registrations,
+  startTenants,
+  type Tenants,
+} from "../upstream/tenants.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, startServer, type TestServer } from "../../support/http-server.ts";
 import { createQueues, startSqs } from "../../support/sqs.ts";
-import { aPlacement, placements, startTenants, type Tenants } from "../kcp/tenants.ts";
+import { aPlacement, placements, startTenants, type Tenants } from "../upstream/tenants.ts";
 
 const program = fileURLToPath(new URL("../../../bin/relay.ts", import.meta.url));
 type Kcp = Awaited<ReturnType<typeof startEmbeddedKcp>>;

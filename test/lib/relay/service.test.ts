@@ -3,7 +3,7 @@ import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.
 import { systemClock } from "@tmc/kube/clock.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { asOutcome, type CredentialSource } from "../../../lib/clusters/credentials.ts";
+import { asOutcome, type CredentialSource } from "../../../lib/credentials/credentials.ts";
 import { createHealth } from "../../../lib/observe/health.ts";
 import { createLog } from "../../../lib/observe/log.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
@@ -12,7 +12,14 @@ import { createRelayService, type RelayServiceOptions } from "../../../lib/relay
 import { aDeployment } from "../../functions/stage.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createQueues, interceptSqs, startSqs } from "../../support/sqs.ts";
-import { aPlacement, aRegistration, placements, registrations, startTenants, type Tenants } from "../kcp/tenants.ts";
+import {
+  aPlacement,
+  aRegistration,
+  placements,
+  registrations,
+  startTenants,
+  type Tenants,
+} from "../upstream/tenants.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
 let sqs: SQSClient;

@@ -2,20 +2,27 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
-import { createExportHub } from "../../../lib/kcp/export-hub.ts";
-import { apiBindings } from "../../../lib/kcp/kcp-types.ts";
-import { reconciledTypes } from "../../../lib/kcp/reconciled-types.ts";
-import { createWorkloadCache, type WorkloadCache } from "../../../lib/kcp/workload-cache.ts";
-import { recordLane } from "../../../lib/kcp/workload-lanes.ts";
-import { markedRecord } from "../../../lib/kcp/workload-requests.ts";
+import { workloadKindsWith } from "../../../lib/api/workload-kinds.ts";
 import { createExportRelay } from "../../../lib/relay/export-relay.ts";
 import type { RelayListener, RelayTrouble } from "../../../lib/relay/listener.ts";
 import { createRelay, type Relay, type RelayParts } from "../../../lib/relay/relay.ts";
-import { newRecord, syncFinalizer } from "../../../lib/sync/record.ts";
-import { workloadKindsWith } from "../../../lib/sync/workload-kinds.ts";
+import { newRecord, syncFinalizer } from "../../../lib/sync/ownership/record.ts";
+import { createExportHub } from "../../../lib/upstream/export/hub.ts";
+import { apiBindings } from "../../../lib/upstream/kcp-types.ts";
+import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
+import { recordLane } from "../../../lib/upstream/watched-resources.ts";
+import { createWorkloadCache, type WorkloadCache } from "../../../lib/upstream/workload-cache.ts";
+import { markedRecord } from "../../../lib/upstream/workload-requests.ts";
 import { aDeployment } from "../../contract/workload-hub.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
-import { aPlacement, aRegistration, placements, registrations, startTenants, type Tenants } from "../kcp/tenants.ts";
+import {
+  aPlacement,
+  aRegistration,
+  placements,
+  registrations,
+  startTenants,
+  type Tenants,
+} from "../upstream/tenants.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
 const endAll = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-import type { SyncCluster } from "../../../lib/sync/terms.ts";
+import type { SyncCluster } from "../../../lib/sync/sync-objects.ts";
 
 type Wish = Partial<Omit<SyncCluster, "labels">> & Readonly<{ labels?: Readonly<Record<string, string>> }>;
 

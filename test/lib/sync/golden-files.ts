@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { JSON_SCHEMA, load } from "js-yaml";
-import { manifestOf } from "../../../lib/sync/manifest.ts";
-import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
-import type { Origin } from "../../../lib/sync/owner-mark.ts";
-import type { Manifest, Workload } from "../../../lib/sync/terms.ts";
+import { manifestOf } from "../../../lib/sync/desired/manifest.ts";
+import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
+import type { Origin } from "../../../lib/sync/ownership/owner.ts";
+import type { Manifest, Workload } from "../../../lib/sync/sync-objects.ts";
 
 const folder = new URL("./golden/", import.meta.url);
 const suffix = ".stored.yaml";

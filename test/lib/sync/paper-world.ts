@@ -1,22 +1,22 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
+import { offeredWorkloads, workloadKindsWith } from "../../../lib/api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import type { ObjectEvent } from "../../../lib/model/event.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import { type WorkloadKey, workloadKey } from "../../../lib/model/key.ts";
-import { type CopyAddress, copyOf, type Fleet, type TypeState } from "../../../lib/sync/fleet.ts";
-import type { WorkloadHub } from "../../../lib/sync/hub.ts";
-import { namespaceOn } from "../../../lib/sync/namespace-map.ts";
-import { belongsTo, holderOf, type Origin, ownerWords } from "../../../lib/sync/owner-mark.ts";
+import type { Rush } from "../../../lib/sync/burst-gate.ts";
+import { type CopyAddress, copyOf, type Fleet, type TypeState } from "../../../lib/sync/downstream.ts";
+import type { CopyNews } from "../../../lib/sync/observed.ts";
+import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
+import { belongsTo, holderOf, type Origin, ownerWords } from "../../../lib/sync/ownership/owner.ts";
+import { recordName } from "../../../lib/sync/ownership/record.ts";
 import { syncReconciler } from "../../../lib/sync/reconcile.ts";
-import { recordName } from "../../../lib/sync/record.ts";
-import type { Rush } from "../../../lib/sync/rush.ts";
-import type { CopyNews } from "../../../lib/sync/scene.ts";
 import { defaultSyncSettings, type SyncSettings } from "../../../lib/sync/settings.ts";
-import type { Sighting } from "../../../lib/sync/terms.ts";
-import { offeredWorkloads, workloadKindsWith } from "../../../lib/sync/workload-kinds.ts";
+import type { Sighting } from "../../../lib/sync/sync-objects.ts";
+import type { WorkloadHub } from "../../../lib/sync/workload-hub.ts";
 
 /** What the process dies of in tests. */
 export class Killed extends Error {}

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { syncFinalizer } from "../../../lib/sync/record.ts";
+import { syncFinalizer } from "../../../lib/sync/ownership/record.ts";
 import { aPaperWorld, inWorld } from "./on-paper.ts";
 import { Killed, PaperWorld } from "./paper-world.ts";
 

@@ -1,5 +1,5 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import type { Birthplace } from "../../../lib/sync/birth-mark.ts";
+import type { Birthplace } from "../../../lib/sync/ownership/upsync-origin.ts";
 import type { Birth, Claim, Upstream } from "../../../lib/upsync/decide.ts";
 
 /** Where "web" was born, unless something else is said. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
-import { workloadKindsWith } from "../../../lib/sync/workload-kinds.ts";
+import { workloadKindsWith } from "../../../lib/api/workload-kinds.ts";
 import { isOptedIn, optInsOf, type UpsyncRule } from "../../../lib/upsync/opt-in.ts";
 
 const deployment: UpsyncRule = { apiVersion: "apps/v1", kind: "Deployment" };

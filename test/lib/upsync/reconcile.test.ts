@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
-import { birthplaceOf } from "../../../lib/sync/birth-mark.ts";
+import { birthplaceOf } from "../../../lib/sync/ownership/upsync-origin.ts";
 import { Killed, tenant } from "../sync/paper-world.ts";
 import { nameOf, PaperClusters } from "./paper-clusters.ts";
 

@@ -1,7 +1,8 @@
 import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
+import { type StatusStrategy, statusStrategies } from "../../../../lib/api/workload-kinds.ts";
 import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
-import { type StatusStrategy, statusStrategies, strategyOf } from "../../../../lib/sync/status/strategy.ts";
+import { strategyOf } from "../../../../lib/sync/status/strategy.ts";
 import { aCopy, factsOf } from "./builders.ts";
 import { database, deployment } from "./samples.ts";
 

@@ -1,0 +1,51 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
+import { type Workspace, workspaces } from "../upstream/kcp-types.ts";
+import { type WaitOptions, waitUntil } from "./wait.ts";
+
+/**
+ * Makes sure that a workspace is there and ready, its parents included, and gives its logical cluster's name.
+ *
+ * @param kcp a client at the server's root
+ * @param path `root:demo`, `root:org:team`
+ */
+export async function ensureWorkspace(kcp: KubeClient, path: string, options: WaitOptions = {}): Promise<string> {
+  const [top, ...rest] = path.split(":");
+  let parent = top ?? "";
+  let cluster = parent;
+  for (const name of rest) {
+    cluster = await ensureChild(kcp.at(`/clusters/${parent}`), name, options);
+    parent = `${parent}:${name}`;
+  }
+  return cluster;
+}
+
+async function ensureChild(parent: KubeClient, name: string, options: WaitOptions): Promise<string> {
+  const signal = options.signal;
+  await waitUntil(
+    `the workspace ${name} to be accepted`,
+    async () => {
+      try {
+        await parent.create(
+          { type: workspaces },
+          { apiVersion: "tenancy.kcp.io/v1alpha1", kind: "Workspace", metadata: { name } },
+          { signal },
+        );
+      } catch (error) {
+        if (faultOf(error) !== "exists") throw error;
+      }
+      return { done: true };
+    },
+    options,
+  );
+  return waitUntil(
+    `the workspace ${name}`,
+    async () => {
+      const { spec, status } = await parent.get<Workspace>({ type: workspaces, name }, { signal });
+      return status?.phase === "Ready" && spec?.cluster !== undefined
+        ? { done: spec.cluster }
+        : { missing: `its phase is ${status?.phase ?? "not set"}` };
+    },
+    options,
+  );
+}

@@ -1,0 +1,79 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { group } from "../../api/group.ts";
+import { shortHash, shortHashLength } from "../../model/short-hash.ts";
+import type { Manifest } from "../sync-objects.ts";
+import { readMark } from "./annotation-json.ts";
+import { syncedLabel, tenantMark } from "./owner.ts";
+
+/** A namespace of a tenant, told apart from those of all other tenants of all other hubs. */
+export type Locator = Readonly<{
+  /** Which control plane: LC names are only unique within one. */
+  hub: string;
+  /** The logical cluster. */
+  cluster: string;
+  namespace: string;
+}>;
+
+/** The annotation by which a namespace on a cluster says whose it is. */
+export const locatorAnnotation = `${group}/namespace-locator`;
+
+/** As much of the tenant's own name as leaves the whole, with prefix and hash, within a DNS label's 63 characters. */
+const readableLength = 30;
+const prefix = "tmc-";
+
+/**
+ * The namespace on a cluster for a namespace of a tenant: `tmc-shop-3k9x…`. What comes first is for people, the hash at
+ * the end makes it the only one.
+ */
+export function namespaceOn({ hub, cluster, namespace }: Locator): string {
+  // JSON, because a join has two readings as soon as a part may hold the separator.
+  const id = shortHash(JSON.stringify([hub, cluster, namespace]));
+  return `${prefix}${namespace.slice(0, readableLength)}-${id}`;
+}
+
+/** The namespace as it is written to a cluster. */
+export function namespaceManifest(locator: Locator): Manifest {
+  const { hub, cluster, namespace } = locator;
+  return {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: {
+      name: namespaceOn(locator),
+      labels: { [syncedLabel]: tenantMark(hub, cluster) },
+      annotations: { [locatorAnnotation]: JSON.stringify({ hub, cluster, namespace }) },
+    },
+  };
+}
+
+/** Whose a namespace on a cluster is; undefined for one that is not ours, or whose locator is not the one that it was named for. */
+export function locatorOf({ metadata }: Pick<KubeObject, "metadata">): Locator | undefined {
+  const { name = "", annotations } = metadata;
+  // A cheap look before the dear one: a cluster has many namespaces that are not ours.
+  if (!name.startsWith(prefix)) return undefined;
+  const locator = readMark(annotations?.[locatorAnnotation], ["hub", "cluster", "namespace"]);
+  return locator !== undefined && namespaceOn(locator) === name ? locator : undefined;
+}
+
+/** Tells whether a namespace on a cluster is the one for a locator, by its label and by its annotation. */
+export function isNamespaceOf(namespace: Pick<KubeObject, "metadata">, { hub, cluster, ...rest }: Locator): boolean {
+  const locator = locatorOf(namespace);
+  return (
+    namespace.metadata.labels?.[syncedLabel] === tenantMark(hub, cluster) &&
+    locator?.hub === hub &&
+    locator.cluster === cluster &&
+    locator.namespace === rest.namespace
+  );
+}
+
+/**
+ * Tells whether nothing is ever synced from a namespace of a hub: the servers' own, and those that TMC itself makes, for a
+ * hub may be registered as a cluster too.
+ *
+ * On a cluster nothing can end up in a namespace like `kube-system` or `default`: whatever is written there is in one that
+ * `namespaceOn` named.
+ */
+export function isForbiddenNamespace(name: string): boolean {
+  return name.startsWith("kube-") || name === "kcp-system" || ownName.test(name);
+}
+
+const ownName = new RegExp(`^${prefix}.*-[0-9a-z]{${shortHashLength}}$`);

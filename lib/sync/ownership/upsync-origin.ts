@@ -1,0 +1,54 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { group } from "../../api/group.ts";
+import { groupOf, type Texts } from "../../model/json-fields.ts";
+import { readMark } from "./annotation-json.ts";
+
+/** Where an object of a workspace was born: on a cluster, before the workspace had it. */
+export type Birthplace = Readonly<{
+  /** The logical cluster that it was made known to. */
+  cluster: string;
+  /** The name of the ClusterRegistration by which it was found. */
+  registration: string;
+  apiVersion: string;
+  kind: string;
+  /** The namespace and the name are the same on the cluster and in the workspace. */
+  namespace: string;
+  name: string;
+  /** The uid that it has on the cluster. */
+  uid: string;
+}>;
+
+/** The annotation by which an object of a workspace says where it was born. Copies on clusters do not carry it. */
+export const birthAnnotation = `${group}/upsync-origin`;
+
+/** What an object of a workspace carries that was born on a cluster. */
+export function birthMark({ cluster, registration, apiVersion, kind, namespace, name, uid }: Birthplace): Texts {
+  return { [birthAnnotation]: JSON.stringify({ cluster, registration, apiVersion, kind, namespace, name, uid }) };
+}
+
+/**
+ * Where an object of a logical cluster says that it was born; undefined for one that was not, and for a mark that is another
+ * object's: who copies a manifest under another name, or into another workspace, copies the annotation along.
+ */
+export function birthplaceOf(
+  { apiVersion, kind, metadata }: Pick<KubeObject, "apiVersion" | "kind" | "metadata">,
+  cluster: string,
+): Birthplace | undefined {
+  const mark = readMark(metadata.annotations?.[birthAnnotation], [
+    "cluster",
+    "registration",
+    "apiVersion",
+    "kind",
+    "namespace",
+    "name",
+    "uid",
+  ]);
+  if (mark === undefined) return undefined;
+  const isItsOwn =
+    mark.cluster === cluster &&
+    mark.namespace === metadata.namespace &&
+    mark.name === metadata.name &&
+    mark.kind === kind &&
+    groupOf(mark.apiVersion) === groupOf(apiVersion);
+  return isItsOwn ? mark : undefined;
+}

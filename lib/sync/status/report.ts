@@ -1,0 +1,138 @@
+import type { Condition } from "../../model/condition.ts";
+import { withCondition } from "../../model/condition.ts";
+import type { Intent } from "../decide.ts";
+import type { CopyRecord, SyncStatus } from "../sync-objects.ts";
+import { healthOfAll, healthRules } from "./health-of-all.ts";
+import { stalledCopies } from "./stalled.ts";
+import { namesInWords, shortened } from "./words.ts";
+
+export type ReportFacts = Readonly<{
+  before: SyncStatus | undefined;
+  copies: readonly CopyRecord[];
+  intent: Intent;
+  generation: number | undefined;
+  /** What could not be shared out among the clusters, in words. */
+  shortfall?: string | undefined;
+  /** Where the clusters do not all have the same: overrides make it so, or somebody who may. */
+  differences?: readonly string[] | undefined;
+  /** What is wrong with the way in which statuses are to become one. */
+  strategyProblem?: string | undefined;
+  /** After how long a copy that cannot be written counts as stalled; never without it. */
+  stalledSeconds?: number | undefined;
+  /** The moment of this look, as text. */
+  now: string;
+}>;
+
+/** Says in the record what was found. An entry that tells nothing new stays as it is, with the time of the last news. */
+export function decideRecordStatus(facts: ReportFacts): SyncStatus {
+  const { before, copies, intent, generation, now } = facts;
+  const known = new Map((before?.clusters ?? []).map((entry) => [entry.name, entry]));
+  const clusters = copies
+    .map((copy) => keptOrNew(known.get(copy.name), copy, now))
+    .toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  let conditions: readonly Condition[] = before?.conditions ?? [];
+  conditions = withCondition(conditions, { type: "Ready", ...readyCondition(intent, clusters) }, now);
+  for (const { type, found, otherwise, isGood = false } of rarities(facts, clusters)) {
+    // What was never so need not be denied.
+    if (found === undefined && !conditions.some((condition) => condition.type === type)) continue;
+    const status = (found === undefined) === isGood ? "True" : "False";
+    conditions = withCondition(
+      conditions,
+      { type, status, reason: found?.reason ?? otherwise, message: shortened(found?.message ?? "") },
+      now,
+    );
+  }
+  return {
+    ...(clusters.length === 0 ? {} : { clusters }),
+    conditions,
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+  };
+}
+
+/** A condition that most records never get. */
+type Rarity = Readonly<{
+  type: string;
+  /** What there is to say; undefined when all is well. */
+  found: Readonly<{ reason: string; message: string }> | undefined;
+  /** The reason when it is over. */
+  otherwise: string;
+  /** Whether the condition is true when all is well. */
+  isGood?: boolean;
+}>;
+
+function rarities(
+  { shortfall, differences = [], strategyProblem, stalledSeconds, now }: ReportFacts,
+  clusters: readonly CopyRecord[],
+): readonly Rarity[] {
+  const held = clusters.filter(({ state }) => state === "Held");
+  const stalled = stalledSeconds === undefined ? [] : stalledCopies(clusters, { now, stalledSeconds });
+  const said = (reason: string, message: string | undefined) =>
+    message === undefined ? undefined : { reason, message };
+  return [
+    { type: "DeletionsHeld", otherwise: "NothingHeld", found: wordsOf(held, "DeletionsHeld") },
+    { type: "Stalled", otherwise: "NotStalled", found: wordsOf(stalled, "Waiting") },
+    {
+      type: "SpecsDiffer",
+      otherwise: "SpecsAlike",
+      found: differences.length === 0 ? undefined : { reason: "SpecsDiffer", message: namesInWords(differences) },
+    },
+    { type: "ReplicasPlaced", otherwise: "AllPlaced", isGood: true, found: said("SharesDoNotFit", shortfall) },
+    { type: "StatusRuleKnown", otherwise: "Known", isGood: true, found: said("UnknownStrategy", strategyProblem) },
+  ];
+}
+
+/** `east, west: why`, in the words of the first of them. */
+function wordsOf(copies: readonly CopyRecord[], otherwise: string): Rarity["found"] {
+  const [first] = copies;
+  if (first === undefined) return undefined;
+  const names = namesInWords(copies.map(({ name }) => name));
+  return { reason: first.reason ?? otherwise, message: `${names}: ${first.message ?? ""}` };
+}
+
+function keptOrNew(before: CopyRecord | undefined, copy: CopyRecord, now: string): CopyRecord {
+  const { lastSeen, ...old } = before ?? { name: copy.name, state: copy.state };
+  const { lastSeen: _, ...fresh } = copy;
+  if (before !== undefined && isSame(old, fresh)) return before;
+  // A cluster that is not heard from tells nothing, so what it last told keeps its time.
+  const isHeard = fresh.reason !== "ClusterNotReady";
+  const seen = isHeard ? now : (copy.lastSeen ?? lastSeen);
+  return seen === undefined ? fresh : { ...fresh, lastSeen: seen };
+}
+
+function isSame(one: object, other: object): boolean {
+  const text = (value: object): string =>
+    JSON.stringify(
+      Object.entries(value)
+        .filter(([, field]) => field !== undefined)
+        .toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    );
+  return text(one) === text(other);
+}
+
+type Verdict = Readonly<{ status: Condition["status"]; reason: string; message: string }>;
+
+function readyCondition({ kind, targets, placement }: Intent, clusters: readonly CopyRecord[]): Verdict {
+  if (kind !== "wanted") {
+    const left = clusters.map(({ name }) => name);
+    const where = left.length === 0 ? "no cluster has it any more" : `still on ${left.join(", ")}`;
+    const reason = { unwanted: "NotPlaced", deleted: "Deleted", vanished: "WorkloadVanished" }[kind];
+    return { status: "False", reason, message: where };
+  }
+  if (targets.length === 0) {
+    const message = clusters.length === 0 ? "no cluster was chosen for it" : "no cluster fits; it stays where it is";
+    return { status: "False", reason: "NoCluster", message };
+  }
+  const wanted = clusters.filter(({ name }) => targets.includes(name));
+  const lacking = wanted.filter(({ state }) => state !== "Ready");
+  const rule = healthRules.find((each) => each === placement?.spec.status?.health?.toLowerCase()) ?? "all";
+  const { isHealthy, ready, expected } = healthOfAll(rule, wanted, targets.length);
+  const count = `ready on ${ready} of ${expected} clusters`;
+  const why = namesInWords(lacking.map(({ name, state, reason }) => `${name} ${reason ?? state}`));
+  if (isHealthy) return { status: "True", reason: "Ready", message: why === "" ? count : `${count}: ${why}` };
+  const worst = lacking.find(({ state }) => state === "Failed") ?? lacking[0];
+  return {
+    status: "False",
+    reason: worst?.state === "Failed" ? "SyncFailed" : "NotReady",
+    message: why === "" ? count : `${count}: ${why}`,
+  };
+}

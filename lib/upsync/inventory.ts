@@ -1,0 +1,105 @@
+import { type BrakeSettings, isTooMany } from "../sync/eviction/deletion-guard.ts";
+
+/** An object of a workspace, as far as it matters to one registration. */
+export type Known = Readonly<{
+  uid: string;
+  /** Whether it says that it was born on the cluster of this registration. */
+  isFromHere: boolean;
+  isDeleting: boolean;
+  /** Whether the registration still opts in to it. */
+  isOptedIn: boolean;
+}>;
+
+export type SurveyFacts = Readonly<{
+  /** The uids of all that was born on the cluster, by the names of their keys. */
+  births: ReadonlyMap<string, string>;
+  /** What the workspace has of the types that are opted in, by the names of their keys. */
+  upstream: ReadonlyMap<string, Known>;
+  /** The keys whose namespace is not in the workspace. */
+  homeless: ReadonlySet<string>;
+  /** What has been removed from the workspace lately because it had gone from the cluster, by the names of keys. */
+  endedLately: ReadonlySet<string>;
+  /** Whether no more of those can be noted down: how many go is then not known any more. */
+  isFull: boolean;
+  /** How many somebody has said may go at once. */
+  confirmed: number;
+  brake: BrakeSettings;
+}>;
+
+/** What is true of a cluster as a whole; every list holds names of keys, sorted. */
+export type Survey = Readonly<{
+  /** Everything that was born there. */
+  born: readonly string[];
+  /** Born, and another object has the name. */
+  taken: readonly string[];
+  /** Born, and the workspace has no such namespace. */
+  homeless: readonly string[];
+  /** Born, and not in the workspace yet. */
+  lacking: readonly string[];
+  /** In the workspace, born here, and not known here any more. Only the cluster itself can say whether they are gone. */
+  vanished: readonly string[];
+  /** Why none of those may go now; undefined when they may. */
+  held: string | undefined;
+  /** Whether somebody has said that so many may go; such ends do not count against others. */
+  isConfirmed: boolean;
+}>;
+
+/** By this annotation of a registration somebody says how many objects may go from the workspace at once. */
+export const confirmUpsyncAnnotation = "tmc.kcp.io/confirm-upsync-deletions";
+
+/** Looks at everything of one cluster at once. */
+export function survey(facts: SurveyFacts): Survey {
+  const { births, upstream, homeless } = facts;
+  const born = [...births].toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const missing = born.filter(([name]) => !upstream.has(name)).map(([name]) => name);
+  // What nobody opts in to any more has not vanished, whether it is there or not.
+  const own = [...upstream].filter(
+    ([name, each]) => each.isFromHere && !each.isDeleting && (each.isOptedIn || births.has(name)),
+  );
+  const vanished = own
+    .filter(([name]) => !births.has(name))
+    .map(([name]) => name)
+    .toSorted();
+  const isTooMuch = areTooMany(facts, { vanished, own: own.map(([name]) => name) });
+  const isConfirmed = vanished.length > 0 && vanished.length <= facts.confirmed;
+  return {
+    born: born.map(([name]) => name),
+    taken: born
+      .filter(([name, uid]) => {
+        const known = upstream.get(name);
+        return known !== undefined && !known.isFromHere && !known.isDeleting && known.uid !== uid;
+      })
+      .map(([name]) => name),
+    homeless: missing.filter((name) => homeless.has(name)),
+    lacking: missing.filter((name) => !homeless.has(name)),
+    vanished,
+    held: isTooMuch && !isConfirmed ? heldWords(vanished.length, own.length) : undefined,
+    isConfirmed,
+  };
+}
+
+/**
+ * A namespace that goes tells of its objects one by one, so those that went a moment ago count too; one that was noted down and is
+ * still there is on its way, and counts once.
+ */
+function areTooMany(
+  { endedLately, isFull, brake }: SurveyFacts,
+  { vanished, own }: Readonly<{ vanished: readonly string[]; own: readonly string[] }>,
+): boolean {
+  const count = {
+    all: new Set([...own, ...endedLately]).size,
+    leaving: new Set([...vanished, ...endedLately]).size,
+  };
+  return vanished.length > 0 && (isFull || isTooMany(count, brake));
+}
+
+function heldWords(vanished: number, own: number): string {
+  return `${vanished} of ${own} objects that were born on the cluster are not there any more; to let them go set the annotation ${confirmUpsyncAnnotation} to "${vanished}"`;
+}
+
+/** Reads what `survey` says of what is held: how many objects, and why in words without the remedy. */
+export function parseHeldWords(words: string): Readonly<{ count: number; why: string }> | undefined {
+  const match = /^(([0-9]+) of [0-9]+ objects [^;]*);/.exec(words);
+  const [, why, count] = match ?? [];
+  return why === undefined || count === undefined ? undefined : { count: Number(count), why };
+}

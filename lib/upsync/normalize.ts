@@ -1,0 +1,74 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { type Fields, type Texts, textsOf } from "../model/json-fields.ts";
+import { fingerprintOfManifest } from "../sync/desired/manifest.ts";
+import { withoutServerFields } from "../sync/desired/server-fields.ts";
+import { isHubAnnotation, isHubLabel } from "../sync/desired/server-metadata.ts";
+import { type Birthplace, birthMark } from "../sync/ownership/upsync-origin.ts";
+
+/** What an object's origin says about it: all but what servers add, and what is for kcp, TMC or kubectl alone. */
+export type Portrait = Readonly<{
+  apiVersion: string;
+  kind: string;
+  labels: Texts;
+  annotations: Texts;
+  /** Everything but apiVersion, kind, metadata and status. */
+  body: Fields;
+}>;
+
+/** What a cluster says of an object that was born there. */
+export function portraitOfBorn({ apiVersion, kind, metadata, status: _, ...body }: KubeObject): Portrait {
+  const said = {
+    name: metadata.name ?? "",
+    labels: textsOf(metadata.labels),
+    annotations: textsOf(metadata.annotations),
+    body,
+  };
+  // Every cluster hands out ports and addresses, and those are of no use elsewhere.
+  const parts = withoutServerFields({ apiVersion, kind }, said, { isAssigned: true });
+  return { apiVersion, kind, ...ownTexts(parts), body: parts.body };
+}
+
+/** What a workspace says of the same, as it stands there. */
+export function portraitOfUpstream({ apiVersion, kind, metadata, status: _, ...body }: KubeObject): Portrait {
+  const said = { labels: textsOf(metadata.labels), annotations: textsOf(metadata.annotations) };
+  return { apiVersion, kind, ...ownTexts(said), body };
+}
+
+/** A short text that is the same for portraits that say the same. */
+export function printOf({ apiVersion, kind, labels, annotations, body }: Portrait): string {
+  return fingerprintOfManifest({ ...body, apiVersion, kind, metadata: { name: "", labels, annotations } });
+}
+
+/**
+ * The object that a workspace is to have. Of one that it has already (`seen`), labels and annotations of kcp, TMC and kubectl
+ * stay as they are; everything else is as the origin says.
+ */
+export function upstreamObject(
+  { apiVersion, kind, labels, annotations, body }: Portrait,
+  birthplace: Birthplace,
+  seen?: KubeObject,
+): KubeObject {
+  const { namespace, name } = birthplace;
+  return {
+    ...body,
+    apiVersion,
+    kind,
+    metadata: {
+      namespace,
+      name,
+      labels: { ...textsOf(seen?.metadata.labels, isHubLabel), ...labels },
+      annotations: {
+        ...textsOf(seen?.metadata.annotations, isHubAnnotation),
+        ...annotations,
+        ...birthMark(birthplace),
+      },
+    },
+  };
+}
+
+function ownTexts({ labels, annotations }: Readonly<{ labels: Texts; annotations: Texts }>) {
+  return {
+    labels: textsOf(labels, (name) => !isHubLabel(name)),
+    annotations: textsOf(annotations, (name) => !isHubAnnotation(name)),
+  };
+}

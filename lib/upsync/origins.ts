@@ -1,0 +1,32 @@
+import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import { typeId } from "../api/workload-kinds.ts";
+import { registrationKey } from "../sync/observed.ts";
+import type { Homes } from "../sync/status/upsync-origin-status.ts";
+import { isReady, optInsOf } from "./opt-in.ts";
+import type { UpsyncTools } from "./tools.ts";
+
+/** Tells sync how the originals of workloads are that were born on clusters. */
+export function upsyncHomes({ hub, workloads, births }: UpsyncTools): Homes {
+  return {
+    see: async ({ cluster, registration: name }, at, signal) => {
+      const key = registrationKey(cluster, name);
+      const registration = await hub.read<ClusterRegistration & KubeObject>(key, signal);
+      const { optIns } = registration === undefined ? { optIns: [] } : optInsOf(registration, workloads.types);
+      const optIn = optIns.find(({ type }) => typeId(type.type) === typeId(at.type));
+      // Nobody opts in to it any more, so nobody looks at it either.
+      if (registration === undefined || optIn === undefined) return undefined;
+      if (!isReady(registration)) return { name, copy: undefined };
+      try {
+        const address = { cluster: key, at };
+        const birth = births.peek(address) ?? (await births.ask(address, optIn, signal));
+        return { name, copy: birth.kind === "born" ? birth.copy : undefined };
+      } catch (error) {
+        signal.throwIfAborted();
+        if (faultOf(error) === undefined) throw error;
+        return { name, copy: undefined };
+      }
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { mergePatch } from "@tmc/embedded/machinery/merge-patch.ts";
+import { describe, expect, test } from "vitest";
+import { type MergePatch, mergePatchBetween } from "../src/merge-patch.ts";
+
+const cases: Record<string, { before: object; after: object; patch: MergePatch | undefined }> = {
+  "says nothing about equal objects, in any order of fields": {
+    before: { a: 1, b: { c: [1] } },
+    after: { b: { c: [1] }, a: 1 },
+    patch: undefined,
+  },
+  "takes a field that is undefined for one that is not there": {
+    before: { a: 1 },
+    after: { a: 1, b: undefined, c: undefined },
+    patch: undefined,
+  },
+  "names only what differs, nested too": {
+    before: { a: 1, b: { c: 1, d: 2 } },
+    after: { a: 1, b: { c: 1, d: 3 } },
+    patch: { b: { d: 3 } },
+  },
+  "sends null for what is to go": {
+    before: { a: 1, b: { c: 1, d: 2 } },
+    after: { b: { c: 1 } },
+    patch: { a: null, b: { d: null } },
+  },
+  "sends lists whole": { before: { a: [1, 2] }, after: { a: [1, 2, 3] }, patch: { a: [1, 2, 3] } },
+  "puts an object where there was none": { before: {}, after: { a: { b: 1, c: undefined } }, patch: { a: { b: 1 } } },
+  "empties an object field by field": { before: { a: { b: 1 } }, after: { a: {} }, patch: { a: { b: null } } },
+  "puts a value where there was an object": { before: { a: { b: 1 } }, after: { a: "b" }, patch: { a: "b" } },
+};
+
+describe.each(Object.entries(cases))("%s", (_name, { before, after, patch }) => {
+  test("the patch", () => {
+    expect(mergePatchBetween(before, after)).toEqual(patch);
+  });
+  test("leads from the one to the other", () => {
+    const wanted = JSON.parse(JSON.stringify(after));
+    expect(mergePatch(JSON.parse(JSON.stringify(before)), JSON.parse(JSON.stringify(patch ?? {})))).toEqual(wanted);
+  });
+});

@@ -1,0 +1,154 @@
+import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { describe, expect, it } from "vitest";
+import { createSecretsManagerCredentials, secretNameOf } from "../../../lib/credentials/secrets-manager-credentials.ts";
+import type { ObjectKey } from "../../../lib/model/key.ts";
+import { createManualClock } from "../../support/manual-clock.ts";
+import { aRegistration } from "../registration/registrations.ts";
+import { awsError, fakeSecretsManager } from "./fake-secrets-manager.ts";
+
+const key: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
+const signal = new AbortController().signal;
+const { certificate: ca } = createCertificateAuthority();
+const server = "https://east.example.com:6443";
+
+function aStore(content?: string, rules = {}) {
+  const store = fakeSecretsManager(content === undefined ? [] : [["tmc/abc/east", content]]);
+  const clock = createManualClock();
+  const source = createSecretsManagerCredentials({
+    secretsManager: store.secretsManager,
+    rules,
+    clock,
+    random: () => 1,
+  });
+  return { ...store, clock, source, find: () => source.find({ key, registration: aRegistration() }, signal) };
+}
+
+describe("the name of a registration's secret", () => {
+  it("is made from the logical cluster and the registration", () => {
+    expect(secretNameOf(key)).toBe("tmc/abc/east");
+    expect(secretNameOf({ ...key, cluster: "" })).toBe("tmc/_/east");
+  });
+  it.each(["_", "a/b", "A", "..", "root:a", "-a"])("cannot be led elsewhere by a logical cluster %j", (cluster) => {
+    expect(() => secretNameOf({ ...key, cluster })).toThrow("is not the name of one");
+  });
+});
+
+describe("a secret in Secrets Manager", () => {
+  it.each([
+    ["JSON", JSON.stringify({ server: `${server}/`, ca, token: "open-sesame\n" })],
+    ["JSON with the certificates as base64", JSON.stringify({ server, ca: btoa(ca), token: "open-sesame" })],
+    ["YAML", `server: ${server}\ntoken: open-sesame\nca: ${btoa(ca)}\n`],
+  ])("may be server, ca and token in %s", async (_, content) => {
+    const found = await aStore(content).find();
+    expect(found).toMatchObject({ kind: "found", endpoint: { server, ca }, givenBy: "tenant" });
+    expect(found.kind === "found" && (await found.endpoint.token?.())).toBe("open-sesame");
+  });
+
+  const wrong: Record<string, Readonly<{ content: object; message: string; reason?: string }>> = {
+    "no token": { content: { server }, message: "secret tmc/abc/east: credentials: token is missing" },
+    "a token that is no text": {
+      content: { server, token: { a: "s3cr3t" } },
+      message: "secret tmc/abc/east: credentials: token is missing",
+    },
+    "certificates that are none": {
+      content: { server, token: "t", ca: "s3cr3t" },
+      message: "secret tmc/abc/east: credentials: ca is not pem",
+    },
+    "more than there should be": {
+      content: { server, token: "t", s3cr3t: 1 },
+      message: "secret tmc/abc/east: credentials: there is more in it than server, ca and token",
+    },
+    "plain http": {
+      content: { server: "http://127.0.0.1", token: "t" },
+      message: "secret tmc/abc/east: credentials: server is not https",
+    },
+    "a private address": {
+      content: { server: "https://10.1.2.3", token: "t" },
+      message: "the server is refused: its address is in a private network",
+      reason: "EndpointRefused",
+    },
+    "the metadata service": {
+      content: { server: "https://169.254.169.254", token: "t" },
+      message: "the server is refused: its address is link-local or a metadata service's",
+      reason: "EndpointRefused",
+    },
+  };
+  it.each(Object.entries(wrong))("with %s is refused", async (_, { content, message, reason }) => {
+    expect(await aStore(JSON.stringify(content)).find()).toEqual({
+      kind: "not-configured",
+      reason: reason ?? "CredentialsInvalid",
+      message,
+    });
+  });
+  it("may lead into networks that the operator lists, and into no other", async () => {
+    const at = (address: string) => JSON.stringify({ server: `https://${address}`, token: "t" });
+    const rules = { allowedRanges: ["10.0.0.0/8"] };
+    expect(await aStore(at("10.1.2.3"), rules).find()).toMatchObject({ kind: "found" });
+    expect(await aStore(at("127.0.0.1"), rules).find()).toMatchObject({ reason: "EndpointRefused" });
+    expect(await aStore(at("169.254.169.254"), { allowedRanges: ["0.0.0.0/0"] }).find()).toMatchObject({
+      reason: "EndpointRefused",
+    });
+  });
+  it("that is missing is named, so that it can be made", async () => {
+    expect(await aStore().find()).toEqual({
+      kind: "not-configured",
+      reason: "ClusterNotConfigured",
+      message: "there is no secret tmc/abc/east in AWS Secrets Manager",
+    });
+  });
+
+  const failures: Record<string, Readonly<{ error: Error; fault?: string; message: string }>> = {
+    "AWS refuses": {
+      error: awsError("AccessDeniedException"),
+      message: "AWS does not let TMC read the secret tmc/abc/east",
+    },
+    "it is marked for deletion": {
+      error: awsError("InvalidRequestException"),
+      message: "there is no secret tmc/abc/east in AWS Secrets Manager",
+    },
+    "AWS has too much to do": {
+      error: awsError("ThrottlingException"),
+      fault: "throttled",
+      message: "secret tmc/abc/east: ThrottlingException",
+    },
+    "AWS is ill": {
+      error: awsError("InternalServiceError", 500),
+      fault: "unreachable",
+      message: "secret tmc/abc/east: cannot be asked",
+    },
+    "AWS cannot be reached": {
+      error: Object.assign(new Error("connect"), { code: "ECONNREFUSED" }),
+      fault: "unreachable",
+      message: "secret tmc/abc/east: cannot be asked",
+    },
+  };
+  it.each(Object.entries(failures))("when %s: says so in our own words", async (_, { error, fault, message }) => {
+    const store = aStore("{}");
+    store.fail(error);
+    if (fault === undefined) expect(await store.find()).toMatchObject({ kind: "not-configured", message });
+    else await expect(store.find()).rejects.toMatchObject({ fault, message });
+  });
+
+  it("is read every five minutes, a missing one every minute, and again when it was forgotten", async () => {
+    const store = aStore();
+    const readsAfter = async (waitMs: number): Promise<number> => {
+      store.clock.advance(waitMs);
+      await store.find();
+      return store.reads();
+    };
+    expect([await readsAfter(0), await readsAfter(59_000), await readsAfter(1_000)]).toEqual([1, 1, 2]);
+    store.secrets.set("tmc/abc/east", JSON.stringify({ server, token: "t" }));
+    expect([await readsAfter(60_000), await readsAfter(299_000), await readsAfter(1_000)]).toEqual([3, 3, 4]);
+    store.source.forget(key);
+    expect(await readsAfter(0)).toBe(5);
+  });
+  it("that was read is still used while AWS cannot be asked, but not after the cluster has refused it", async () => {
+    const store = aStore(JSON.stringify({ server, token: "t" }));
+    await store.find();
+    store.fail(awsError("ThrottlingException"));
+    store.clock.advance(300_000);
+    expect(await store.find()).toMatchObject({ kind: "found" });
+    store.source.forget(key);
+    await expect(store.find()).rejects.toMatchObject({ fault: "throttled" });
+  });
+});

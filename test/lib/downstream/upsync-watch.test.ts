@@ -1,0 +1,147 @@
+import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import { afterEach, describe, expect, it } from "vitest";
+import { offeredWorkloads } from "../../../lib/api/workload-kinds.ts";
+import { type BirthWatches, createBirthWatches } from "../../../lib/downstream/upsync-watch.ts";
+import { type ObjectKey, workloadKey } from "../../../lib/model/key.ts";
+import type { OptIn } from "../../../lib/upsync/opt-in.ts";
+import { eventually } from "../../support/eventually.ts";
+import { createManualClock } from "../../support/manual-clock.ts";
+
+const east: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
+const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
+const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
+const signal = new AbortController().signal;
+const [type] = offeredWorkloads.filter(({ kind }) => kind === "Deployment");
+if (type === undefined) throw new Error("Deployments are offered");
+
+const optIn = (rule: Readonly<{ namespaces?: string[]; matchLabels?: Record<string, string> }> = {}): OptIn => ({
+  type,
+  rules: [{ apiVersion: "apps/v1", kind: "Deployment", ...rule }],
+});
+const at = (name: string) => ({ cluster: east, at: { type: deployments, namespace: "shop", name } });
+const keyOf = (name: string): string => workloadKey("abc", at(name).at).name;
+
+const running: EmbeddedCluster[] = [];
+const watching: BirthWatches[] = [];
+afterEach(async () => {
+  await Promise.all(watching.splice(0).map((watches) => watches.stop()));
+  await Promise.all(running.splice(0).map((cluster) => cluster.stop()));
+});
+
+/** A cluster that is watched for what is born there, and all that was told of it. */
+async function aSystem() {
+  const clock = createManualClock();
+  const cluster = await startEmbeddedCluster({ name: "east", listen: false, clock });
+  running.push(cluster);
+  const client = createKubeClient({
+    endpoint: { server: "https://east.invalid" },
+    transport: cluster.transport(),
+    name: "cluster east",
+    clock,
+    random: () => 0.5,
+  });
+  await client.create({ type: namespaces }, { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
+  const told: string[] = [];
+  const watches = createBirthWatches({
+    clientFor: async () => client,
+    clock,
+    random: () => 0.5,
+    relistSeconds: 600,
+    onChanged: ({ name }) => void told.push(name),
+    onTrouble: () => {},
+  });
+  watching.push(watches);
+  const bear = (name: string, metadata: Partial<KubeObject["metadata"]> = {}): Promise<KubeObject> =>
+    client.create(
+      { type: deployments, namespace: "shop" },
+      {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: { name, ...metadata },
+        spec: {
+          replicas: 0,
+          selector: { matchLabels: { app: name } },
+          template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: "main", image: "nginx" }] } },
+        },
+      },
+    );
+  return { clock, cluster, client, watches, told, bear };
+}
+
+const until = (what: string, isSo: () => boolean | Promise<boolean>): Promise<void> =>
+  eventually(async () => ((await isSo()) ? undefined : what), 5_000);
+const all = (watches: BirthWatches) => watches.all(east, [], signal);
+const names = async (watches: BirthWatches): Promise<readonly string[]> =>
+  [...((await all(watches))?.keys() ?? ["not listed"])].toSorted();
+
+describe("watches on what is born", () => {
+  it("know what is born and opted in, and nothing else", async () => {
+    const { watches, bear } = await aSystem();
+    const { metadata } = await bear("web", { labels: { app: "web" } });
+    await bear("copy", { labels: { app: "web", "tmc.kcp.io/synced": "x" } });
+    await bear("api", { labels: { app: "api" } });
+    await bear("made", {
+      labels: { app: "web" },
+      ownerReferences: [{ apiVersion: "example.dev/v1", kind: "App", name: "a", uid: "1", controller: true }],
+    });
+    expect(await all(watches)).toBeUndefined();
+    watches.want(east, [optIn({ matchLabels: { app: "web" } })]);
+    await until("everything is listed", async () => (await all(watches)) !== undefined);
+    expect(await names(watches)).toEqual([keyOf("web")]);
+    expect(watches.size).toBe(1);
+    expect(watches.peek(at("web"))).toMatchObject({ kind: "born", copy: { uid: metadata.uid } });
+    expect(watches.peek(at("copy"))).toEqual({ kind: "absent" });
+    expect(JSON.stringify(watches.peek(at("web")))).not.toContain("nginx");
+  });
+
+  it("tell of what comes, changes and goes; other labels are a change too", async () => {
+    const { watches, told, bear, client } = await aSystem();
+    watches.want(east, [optIn()]);
+    await until("everything is listed", async () => (await all(watches)) !== undefined);
+    await bear("web");
+    await until("it came", () => told.includes(keyOf("web")));
+    const before = watches.peek(at("web"));
+    told.length = 0;
+    await client.patch(at("web").at, { type: "merge", body: { metadata: { labels: { tier: "front" } } } });
+    await until("it changed", () => told.includes(keyOf("web")));
+    const after = watches.peek(at("web"));
+    expect(before?.kind === "born" && after?.kind === "born" && before.print !== after.print).toBe(true);
+    told.length = 0;
+    await client.delete(at("web").at);
+    await until("it went", () => told.includes(keyOf("web")));
+    expect(watches.peek(at("web"))).toEqual({ kind: "absent" });
+  });
+
+  it("ask the cluster itself, and take only its word about this very object", async () => {
+    const { watches, cluster, bear, client } = await aSystem();
+    await bear("web", { labels: { app: "web" } });
+    expect(await watches.ask(at("web"), optIn(), signal)).toMatchObject({ kind: "born" });
+    expect(await watches.ask(at("web"), optIn({ namespaces: ["bank"] }), signal)).toMatchObject({ kind: "other" });
+    const proxy = cluster.faults.inject({ match: { verb: "get" }, effect: { kind: "status", code: 404 } });
+    await expect(watches.ask(at("web"), optIn(), signal)).rejects.toMatchObject({ fault: "unreachable" });
+    proxy.remove();
+    await client.delete(at("web").at);
+    expect(await watches.ask(at("web"), optIn(), signal)).toEqual({ kind: "absent" });
+    expect(await watches.read(at("web"), signal)).toBeUndefined();
+  });
+
+  it("follow other rules when they are given others, and know nothing of what is not wanted", async () => {
+    const { watches, bear } = await aSystem();
+    await bear("web", { labels: { app: "web" } });
+    await bear("api", { labels: { app: "api" } });
+    const listed = (...wanted: readonly string[]): Promise<void> =>
+      until(`knows ${wanted.join(", ")}`, async () => (await names(watches)).join() === wanted.map(keyOf).join());
+    watches.want(east, [optIn({ matchLabels: { app: "web" } })]);
+    await listed("web");
+    watches.want(east, [optIn({ matchLabels: { app: "web" } })]);
+    expect(watches.watches.all).toBe(1);
+    watches.want(east, [optIn()]);
+    await listed("api", "web");
+    watches.unwant(east);
+    expect(await all(watches)).toBeUndefined();
+    expect(watches.peek(at("web"))).toBeUndefined();
+    expect(watches.watches.all).toBe(0);
+  });
+});

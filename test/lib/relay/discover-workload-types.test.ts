@@ -1,0 +1,89 @@
+import { startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
+import { systemClock } from "@tmc/kube/clock.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import { afterEach, describe, expect, test } from "vitest";
+import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
+import { performBootstrap, planBootstrap } from "../../../lib/install/bootstrap.ts";
+import { createLog } from "../../../lib/observe/log.ts";
+import { learnWorkloads } from "../../../lib/relay/discover-workload-types.ts";
+import { parseCustomType } from "../../../lib/upstream/custom-type.ts";
+
+const schema = { openAPIV3Schema: { type: "object" } };
+const definition = (plural: string, scope = "Namespaced") =>
+  parseCustomType(
+    {
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      metadata: { name: `${plural}.example.dev` },
+      spec: {
+        group: "example.dev",
+        scope,
+        names: { plural, singular: plural, kind: plural.toUpperCase(), listKind: `${plural.toUpperCase()}List` },
+        versions: [{ name: "v1", served: true, storage: true, schema }],
+      },
+    },
+    "f",
+  );
+
+const ends: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+});
+
+/** A kcp whose export has a type with namespaces and one without beside ours. */
+async function aKcp(): Promise<KubeClient> {
+  const kcp = await startEmbeddedKcp({ listen: false });
+  const client = createKubeClient({ endpoint: { server: kcp.url }, transport: kcp.transport() });
+  ends.push(async () => {
+    await client.close();
+    await kcp.stop();
+  });
+  const custom = [definition("widgets"), definition("plants", "Cluster")];
+  const plan = await planBootstrap(client, { path: exportWorkspace, custom });
+  await performBootstrap(client, { path: exportWorkspace, plan });
+  return client;
+}
+
+const learn = (client: KubeClient, path: string | undefined, named: Parameters<typeof definition>[0][] = []) => {
+  const lines: string[] = [];
+  const log = createLog({ level: 2, write: (line) => void lines.push(line), clock: systemClock });
+  const learned = learnWorkloads({
+    client,
+    apiExport: path === undefined ? undefined : { path, name: exportName },
+    named: named.map((plural) => definition(plural)),
+    clock: systemClock,
+    random: () => 0,
+    log,
+    signal: new AbortController().signal,
+  });
+  return learned.then((types) => ({ plurals: types.map(({ type }) => type.plural), types, lines }));
+};
+
+describe("a controller", () => {
+  test("learns the types that an operator has added to the export, but for those without namespaces", async () => {
+    const client = await aKcp();
+    const { plurals, types, lines } = await learn(client, exportWorkspace, ["gadgets"]);
+    expect(plurals).toEqual(["widgets", "gadgets"]);
+    expect(types[0]?.custom?.definition.madeAt).toBeDefined();
+    expect(lines).toEqual([]);
+    expect((await learn(client, undefined, ["gadgets"])).plurals).toEqual(["gadgets"]);
+  });
+
+  test("goes on without them where the export cannot be read, and says so", async () => {
+    const client = await aKcp();
+    const { plurals, lines } = await learn(client, "root", ["gadgets"]);
+    expect(plurals).toEqual(["gadgets"]);
+    expect(lines.join("")).toContain("types of the export are not known");
+  });
+
+  test("refuses a file with a type without namespaces", async () => {
+    const client = await aKcp();
+    const named = [definition("plants", "Cluster")];
+    const options = { client, apiExport: undefined, named, clock: systemClock, random: () => 0 };
+    const log = createLog({ level: 0, write: () => {}, clock: systemClock });
+    await expect(learnWorkloads({ ...options, log, signal: new AbortController().signal })).rejects.toThrow(
+      "--crd: plants.example.dev: only types with namespaces can be workloads",
+    );
+  });
+});

@@ -1,0 +1,125 @@
+import { describe, expect, it } from "vitest";
+import {
+  isForbiddenNamespace,
+  isNamespaceOf,
+  type Locator,
+  locatorAnnotation,
+  locatorOf,
+  namespaceManifest,
+  namespaceOn,
+} from "../../../../lib/sync/ownership/namespace-map.ts";
+
+const shop: Locator = { hub: "https://kcp.example.com", cluster: "1k2x3c4v5b6n7m8q", namespace: "shop" };
+const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/** Small numbers that look like chance and are the same in every run. */
+function dice(seed: number): (sides: number) => number {
+  let state = seed;
+  return (sides) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return (state >>> 8) % sides;
+  };
+}
+
+describe("the namespace on a cluster", () => {
+  it("names the tenant's own first and is the same every time", () => {
+    expect(namespaceOn(shop)).toMatch(/^tmc-shop-[0-9a-z]{25}$/);
+    expect(namespaceOn({ ...shop })).toBe(namespaceOn(shop));
+  });
+
+  it.each(["a", "0", "a".repeat(63), `${"a".repeat(29)}-${"b".repeat(33)}`, "kube-system", "default"])(
+    "is a DNS label that no server uses, for %s",
+    (namespace) => {
+      const name = namespaceOn({ ...shop, namespace });
+      expect(name).toMatch(dnsLabel);
+      expect(name).toMatch(/^tmc-/);
+    },
+  );
+
+  it("is another for each of a million triples, and leads back to exactly that one", { timeout: 180_000 }, () => {
+    const roll = dice(7);
+    const hubs = Array.from({ length: 20 }, (_, index) => `https://kcp-${index}.example.com`);
+    const seen = new Set<string>();
+    let wrong = 0;
+    for (let index = 0; index < 1_000_000; index += 1) {
+      // The namespaces come from few, as people's do; the index makes the logical cluster a new one.
+      const cluster = `${roll(1 << 24).toString(36)}-${index.toString(36)}`;
+      const locator = { hub: hubs[roll(20)] ?? "", cluster, namespace: `team-${roll(50)}` };
+      const name = namespaceOn(locator);
+      seen.add(name);
+      const annotations = { [locatorAnnotation]: JSON.stringify(locator) };
+      const back = locatorOf({ metadata: { name, annotations } });
+      if (back?.hub !== locator.hub || back.cluster !== locator.cluster || back.namespace !== locator.namespace) {
+        wrong += 1;
+      }
+    }
+    expect({ names: seen.size, wrong }).toEqual({ names: 1_000_000, wrong: 0 });
+  });
+
+  it("is another wherever the same letters stand in other parts", () => {
+    const separators = ["/", "|", ":", ",", "-", '"', '","', "\\", "\\u0022", "\n", "\0", "\ud800", "\ufffd"];
+    const words = ["", "a", "b", "ab", "1", "1a", ...separators, ...separators.map((separator) => `a${separator}b`)];
+    const triples = words.flatMap((hub) =>
+      words.flatMap((cluster) => words.map((namespace) => ({ hub, cluster, namespace }))),
+    );
+    // Only the hash tells apart what the readable part has in common.
+    const hashes = new Set(triples.map((locator) => namespaceOn(locator).slice(-25)));
+    expect(hashes.size).toBe(triples.length);
+  });
+});
+
+describe("whose a namespace on a cluster is", () => {
+  const { metadata } = namespaceManifest(shop);
+
+  it("is found again from what was written", () => {
+    expect(locatorOf(namespaceObject())).toEqual(shop);
+    expect(isNamespaceOf(namespaceObject(), shop)).toBe(true);
+  });
+
+  it("survives what others write beside it", () => {
+    const labels = { ...metadata.labels, "kubernetes.io/metadata.name": metadata.name };
+    expect(isNamespaceOf(namespaceObject({ labels }), shop)).toBe(true);
+  });
+
+  const locator = (fields: object): object => ({ annotations: { [locatorAnnotation]: JSON.stringify(fields) } });
+  it.each<[string, object]>([
+    ["it has no locator", { annotations: {} }],
+    ["it has no annotations", { annotations: undefined }],
+    ["its locator is no JSON", { annotations: { [locatorAnnotation]: "{" } }],
+    ["its locator is a list", locator([shop])],
+    ["its locator is null", { annotations: { [locatorAnnotation]: "null" } }],
+    ["its locator lacks a part", locator({ hub: shop.hub, cluster: shop.cluster })],
+    ["its locator has a number", locator({ ...shop, namespace: 7 })],
+    ["its locator is another tenant's", locator({ ...shop, cluster: "other" })],
+    ["its locator is another hub's", locator({ ...shop, hub: "other" })],
+    ["its name is another", { name: "tmc-shop-0000000000000000000000000" }],
+    ["its name is a server's", { name: "kube-system" }],
+  ])("is not known when %s", (_, change) => {
+    expect(locatorOf(namespaceObject(change))).toBeUndefined();
+    expect(isNamespaceOf(namespaceObject(change), shop)).toBe(false);
+  });
+
+  it("takes label and annotation to be ours", () => {
+    expect(isNamespaceOf(namespaceObject({ labels: {} }), shop)).toBe(false);
+    expect(isNamespaceOf(namespaceObject(), { ...shop, namespace: "other" })).toBe(false);
+  });
+
+  function namespaceObject(change: object = {}): Parameters<typeof locatorOf>[0] {
+    return { metadata: { ...metadata, ...change } as Parameters<typeof locatorOf>[0]["metadata"] };
+  }
+});
+
+it.each([
+  ["kube-system", true],
+  ["kube-public", true],
+  ["kube-anything", true],
+  ["kcp-system", true],
+  [namespaceOn(shop), true],
+  ["default", false],
+  ["shop", false],
+  ["kubernetes", false],
+  ["tmc-shop", false],
+  ["my-kube-system", false],
+])("nothing is synced from %s: %s", (name, forbidden) => {
+  expect(isForbiddenNamespace(name)).toBe(forbidden);
+});

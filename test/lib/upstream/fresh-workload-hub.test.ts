@@ -1,0 +1,39 @@
+import { systemClock } from "@tmc/kube/clock.ts";
+import { afterEach, expect, test } from "vitest";
+import { workloadKindsWith } from "../../../lib/api/workload-kinds.ts";
+import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
+import { createFreshWorkloadHub } from "../../../lib/upstream/fresh-workload-hub.ts";
+import { startTenants, type Tenants } from "./tenants.ts";
+
+let tenants: Tenants;
+afterEach(() => tenants.stop());
+
+const forEver = new AbortController().signal;
+const aRecord = (name: string): WorkloadSync => ({
+  apiVersion: "tmc.kcp.io/v1alpha1",
+  kind: "WorkloadSync",
+  metadata: { name },
+  spec: { workload: { apiVersion: "apps/v1", kind: "Deployment", name }, clusters: ["east"] },
+});
+
+test("of two processes that say something in their records and then look anew, the later one sees what both have said", async () => {
+  tenants = await startTenants();
+  const [cluster = ""] = tenants.clusters;
+  const open = () => createFreshWorkloadHub({ client: tenants.client, types: workloadKindsWith(), clock: systemClock });
+  const at = (name: string) => ({ cluster, namespace: "default", name });
+  const hubs = { one: open(), two: open() };
+  const records = {
+    one: await hubs.one.createRecord(at("one"), aRecord("one"), forEver),
+    two: await hubs.two.createRecord(at("two"), aRecord("two"), forEver),
+  };
+  // Both have looked before, in the same batch.
+  for (const hub of Object.values(hubs)) expect(await hub.listRecords(cluster, forEver)).toHaveLength(2);
+  const leave = (name: "one" | "two") => {
+    const { metadata, spec } = records[name];
+    return hubs[name].writeRecord(at(name), records[name], { metadata, spec: { ...spec, clusters: [] } }, forEver);
+  };
+  await leave("one");
+  await leave("two");
+  const seen = await hubs.two.relistRecords(cluster, forEver);
+  expect(seen.map(({ spec }) => spec.clusters ?? [])).toEqual([[], []]);
+});

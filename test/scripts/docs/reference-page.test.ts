@@ -1,0 +1,29 @@
+import { readFile } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { clusterRegistration } from "../../../lib/api/cluster-registration.ts";
+import { customResourceDefinition } from "../../../lib/api/crd.ts";
+import { objectSchema } from "../../../lib/api/kind.ts";
+import { referencePage } from "../../../scripts/docs/reference-page.ts";
+
+describe("the reference page", () => {
+  it("is current: npm run generate writes it anew", async () => {
+    const page = await readFile(new URL("../../../docs/reference.md", import.meta.url), "utf8");
+    expect(page).toBe(referencePage());
+  });
+
+  it("names every field with its rules", () => {
+    expect(referencePage()).toContain(
+      '| `spec.strategy` | string | default `"RoundRobin"`; one of `RoundRobin`, `Spread`, `Affinity` |',
+    );
+    expect(referencePage()).toContain("| `spec.capabilities[].available` | boolean | default `true` |");
+  });
+});
+
+describe("a CustomResourceDefinition", () => {
+  it("is named for its plural and group, and has the schema that kcp gets", () => {
+    const { metadata, spec } = customResourceDefinition(clusterRegistration);
+    expect(metadata.name).toBe("clusterregistrations.tmc.kcp.io");
+    expect(spec.versions[0]?.schema.openAPIV3Schema).toEqual(objectSchema(clusterRegistration));
+    expect(spec.versions[0]?.subresources).toEqual({ status: {} });
+  });
+});
