@@ -2,8 +2,8 @@
 
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { createForward } from "../lib/lambda/forward.ts";
-import { machineHost } from "../lib/lambda/host.ts";
-import { requestHandler } from "../lib/lambda/request-limits.ts";
+import { machineHost, requestHandler } from "../lib/lambda/host.ts";
+
 import { tmcVersion } from "../lib/model/version.ts";
 
 export const handler = createForward(machineHost(tmcVersion()), { sqs: new SQSClient({ requestHandler }) });

@@ -3,8 +3,8 @@
 import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { createHeartbeatPlanner } from "../lib/lambda/heartbeat.ts";
-import { machineHost } from "../lib/lambda/host.ts";
-import { requestHandler } from "../lib/lambda/request-limits.ts";
+import { machineHost, requestHandler } from "../lib/lambda/host.ts";
+
 import { tmcVersion } from "../lib/model/version.ts";
 
 export const handler = createHeartbeatPlanner(machineHost(tmcVersion()), {

@@ -3,9 +3,9 @@
 import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { defaultProvider } from "@aws-sdk/credential-provider-node";
-import { machineHost } from "../lib/lambda/host.ts";
+import { machineHost, requestHandler } from "../lib/lambda/host.ts";
 import { createReconcile } from "../lib/lambda/reconcile.ts";
-import { requestHandler } from "../lib/lambda/request-limits.ts";
+
 import { tmcVersion } from "../lib/model/version.ts";
 
 export const handler = createReconcile(machineHost(tmcVersion()), {

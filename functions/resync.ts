@@ -2,8 +2,8 @@
 
 import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { SQSClient } from "@aws-sdk/client-sqs";
-import { machineHost } from "../lib/lambda/host.ts";
-import { requestHandler } from "../lib/lambda/request-limits.ts";
+import { machineHost, requestHandler } from "../lib/lambda/host.ts";
+
 import { createResyncer } from "../lib/lambda/resync.ts";
 import { tmcVersion } from "../lib/model/version.ts";
 

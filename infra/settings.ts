@@ -1,5 +1,5 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
-import { similarWord } from "../lib/model/similar.ts";
+import { closestMatch } from "../lib/model/text.ts";
 import { type SettingField, settingFields } from "./setting-fields.ts";
 
 type Fields = typeof settingFields;
@@ -34,7 +34,7 @@ export function parseSettings(file: GivenSettings, context: GivenSettings = {}):
   const given = new Map([...pathsOf(file), ...pathsOf(context)]);
   for (const path of given.keys()) {
     if (isPath(path)) continue;
-    const meant = similarWord(path, settingPaths);
+    const meant = closestMatch(path, settingPaths);
     problems.push(`${path} is not a setting${meant === undefined ? "" : ` (did you mean ${meant}?)`}`);
   }
 

@@ -1,6 +1,6 @@
 import { clusterRegistration } from "./cluster-registration.ts";
 import type { NamedType } from "./export-access.ts";
-import { offeredKinds } from "./offered-kinds.ts";
+import { offeredKinds } from "./kinds.ts";
 import { workloadPlacement } from "./workload-placement.ts";
 import { workloadTypes } from "./workload-types.ts";
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { byKey } from "@tmc/kube/compare.ts";
 import { definitionNames, objectSchema, type ServedKind, versionProperties } from "./kind.ts";
 
 /**
@@ -67,5 +68,20 @@ function contentHash(content: unknown): string {
 /** Makes the text that is hashed independent of the order in which the source happens to name its fields. */
 function sortedKeys(_key: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  return Object.fromEntries(Object.entries(value).toSorted(byKey));
+}
+
+/** The CustomResourceDefinition of a kind, for hubs that are plain Kubernetes clusters. */
+export function customResourceDefinition(kind: ServedKind) {
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${kind.plural}.${kind.group}` },
+    spec: {
+      group: kind.group,
+      scope: kind.scope,
+      names: definitionNames(kind),
+      versions: [{ ...versionProperties(kind), schema: { openAPIV3Schema: objectSchema(kind) } }],
+    },
+  };
 }

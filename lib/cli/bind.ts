@@ -8,8 +8,8 @@ import { ensureWorkspace } from "../install/workspaces.ts";
 import type { CliIo } from "./cli-io.ts";
 import { inKcp } from "./kcp-connection.ts";
 import { parseName, parseWorkspaceArgument } from "./names.ts";
+import { timeoutOption } from "./options.ts";
 import { formatObjects, outputOption } from "./output.ts";
-import { timeoutOption } from "./wait-options.ts";
 import { type WorkspaceOptions, withWorkspaceOptions } from "./workspace.ts";
 
 type BindOptions = WorkspaceOptions &

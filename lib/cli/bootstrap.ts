@@ -5,13 +5,13 @@ import { type BootstrapPlan, performBootstrap, planBootstrap } from "../install/
 import { readExportFacts } from "../install/export-check.ts";
 import { type ExportVerdict, judgeExport } from "../install/export-conditions.ts";
 import { durationForm, parseDurationSeconds } from "../model/duration.ts";
-import type { CustomType } from "../upstream/custom-type.ts";
+import type { CustomType } from "../upstream/custom-types.ts";
 import type { CliIo } from "./cli-io.ts";
 import { readCustomTypes } from "./custom-type-files.ts";
 import { inKcp, type KcpConnection } from "./kcp-connection.ts";
+import { timeoutOption } from "./options.ts";
 import { formatDocument, formatTable, outputOption } from "./output.ts";
 import { demandCheckedServer, type ServiceKubeconfig, writeServiceKubeconfigs } from "./service-kubeconfigs.ts";
-import { timeoutOption } from "./wait-options.ts";
 import { type WorkspaceOptions, withWorkspaceOptions } from "./workspace.ts";
 
 type BootstrapOptions = WorkspaceOptions &

@@ -2,11 +2,11 @@ import { delay } from "@tmc/kube/deadline.ts";
 import { Command } from "commander";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type CliIo, Ending } from "./cli-io.ts";
-import { clusterArgument, findCluster } from "./cluster-argument.ts";
 import { type Leftover, leftOn } from "./drain-view.ts";
+import { clusterArgument, findCluster, timeoutOption } from "./options.ts";
 import { formatDocument, type Output, outputOption } from "./output.ts";
 import { cordoned, drained, isDrained, type Scheduling, uncordoned, writeScheduling } from "./scheduling.ts";
-import { timeoutOption } from "./wait-options.ts";
+
 import { inWorkspace, type Workspace, type WorkspaceOptions, withWorkspaceOptions } from "./workspace.ts";
 
 const described = "clusterregistration.tmc.kcp.io";

@@ -1,8 +1,7 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { findCondition } from "../model/condition.ts";
-import { ageOf } from "./ages.ts";
-import { formatFields, formatTable } from "./output.ts";
+import { ageOf, formatFields, formatTable } from "./output.ts";
 
 /** How a cluster is, in one word, and what else keeps work away from it. */
 export function clusterStatus(registration: ClusterRegistration): string {

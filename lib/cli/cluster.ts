@@ -5,14 +5,13 @@ import { apiVersionOf } from "../api/kind.ts";
 import { waitUntil } from "../install/wait.ts";
 import { findCondition } from "../model/condition.ts";
 import { parseSupposedTaint } from "../placement/what-if.ts";
-import { type CliIo, UsageError } from "./cli-io.ts";
-import { clusterArgument, findCluster } from "./cluster-argument.ts";
+import { type CliIo, confirmDeletion, UsageError } from "./cli-io.ts";
 import { cordonCommand, drainCommand, uncordonCommand } from "./cluster-drain.ts";
 import { describeCluster, formatClusters } from "./cluster-view.ts";
-import { confirmDeletion } from "./confirm-deletion.ts";
 import { collectLabel, collectWords } from "./names.ts";
+import { clusterArgument, findCluster, timeoutOption, type WaitFlags } from "./options.ts";
 import { formatObjects, type Output, outputOption } from "./output.ts";
-import { timeoutOption, type WaitFlags } from "./wait-options.ts";
+
 import {
   inWorkspace,
   resourceTypes,

@@ -5,15 +5,14 @@ import { Argument, Command } from "commander";
 import { workloadKindsWith } from "../api/workload-kinds.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { recordName } from "../sync/ownership/record.ts";
-import { type CliIo, Ending, UsageError } from "./cli-io.ts";
-import { findCluster } from "./cluster-argument.ts";
-import { confirmDeletion } from "./confirm-deletion.ts";
+import { type CliIo, confirmDeletion, Ending, UsageError } from "./cli-io.ts";
 import { confirmAnnotation, confirmation, type HeldWorkload, heldIn, withdrawal } from "./held.ts";
 import { areGone, clusterIn, confirmBirthsAnnotation, type HeldBirths, heldBirthsIn } from "./held-births.ts";
 import { collectWords } from "./names.ts";
-import { type NamespaceOptions, namespaceOf, withNamespaceOption } from "./namespace-option.ts";
+import { findCluster, type NamespaceOptions, namespaceOf, timeoutOption, withNamespaceOption } from "./options.ts";
+
 import { formatTable } from "./output.ts";
-import { timeoutOption } from "./wait-options.ts";
+
 import { present } from "./workload-read.ts";
 import { parseWorkloadWords } from "./workload-words.ts";
 import {

@@ -5,7 +5,7 @@ import {
   flagDefaults,
   parseControllerFlags,
 } from "../controller/flags.ts";
-import { similarWord } from "../model/similar.ts";
+import { closestMatch } from "../model/text.ts";
 import { defaultTenantEventsPerSecond } from "../queue/tenant-rate-limit.ts";
 import { sourceFlagDefaults } from "../sources/flags.ts";
 import { sourceKinds } from "../sources/source-kinds.ts";
@@ -215,7 +215,7 @@ function strangersOf({ args, options }: Command): string[] {
   for (const [at, word] of args.entries()) {
     if (word.startsWith("-")) {
       const [name = word] = word.split("=");
-      const meant = similarWord(name, known);
+      const meant = closestMatch(name, known);
       problems.push(`${name} is not an option${meant === undefined ? "" : ` (did you mean ${meant}?)`}`);
     } else if (args[at - 1]?.startsWith("-") !== true || args[at - 1]?.includes("=") === true) {
       problems.push(`"${word}" is not expected`);

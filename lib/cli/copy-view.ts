@@ -1,8 +1,8 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { CopyState, WorkloadSync } from "../api/workload-sync.ts";
 import { findCondition } from "../model/condition.ts";
-import { copyReasons } from "../sync/status/copy-reasons.ts";
-import { healthReasons } from "../sync/status/reasons.ts";
+import { copyReasons, healthReasons } from "../sync/status/reasons.ts";
+
 import type { CopyRecord } from "../sync/sync-objects.ts";
 
 /** A workload on one cluster, for people. */

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { loadAll } from "js-yaml";
-import { type CustomType, parseCustomType } from "../upstream/custom-type.ts";
+import { type CustomType, parseCustomType } from "../upstream/custom-types.ts";
 
 /** Reads the definitions of types that an operator adds from a file that `--crd` names. */
 export async function readCustomTypes(file: string): Promise<readonly CustomType[]> {

@@ -2,10 +2,9 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { formatKey, parseKey, type WorkKey } from "../model/key.ts";
 import type { DeadLetter, DeadLetters } from "../queue/dead-letters.ts";
 import type { SqsClient } from "../queue/sqs-client.ts";
-import { formatSpan } from "./ages.ts";
-import { type CliIo, UsageError } from "./cli-io.ts";
-import { confirmDeletion } from "./confirm-deletion.ts";
-import { formatDocument, formatTable, type Output, outputOption } from "./output.ts";
+import { type CliIo, confirmDeletion, UsageError } from "./cli-io.ts";
+import { formatDocument, formatSpan, formatTable, type Output, outputOption } from "./output.ts";
+
 import { type QueueOptions, withQueueOptions, withSqs, workQueueOf } from "./queue-options.ts";
 
 /** The commands about what was given up. */

@@ -1,8 +1,9 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { toleratedSeconds } from "../placement/taints.ts";
 import { drainTaint } from "../sync/targets/sync-cluster.ts";
-import { formatSpan } from "./ages.ts";
+import { formatSpan } from "./output.ts";
 import { workloadTitle } from "./workload-words.ts";
 
 /** Something that a cluster which is being drained still has. */
@@ -54,7 +55,7 @@ export function leftOn({ cluster, records, placements }: DrainFacts): readonly L
       const why = reason === "WaitingForOthers" ? waitingWords(others) : goes[reason];
       return { what, stays: false, why: why ?? message ?? "nobody has looked at it yet" };
     })
-    .toSorted((one, other) => (one.what < other.what ? -1 : 1));
+    .toSorted((one, other) => compareStrings(one.what, other.what));
   const withCopies = new Set(records.map(({ spec }) => spec.placement));
   const undecided = placements
     .filter(({ metadata }) => !withCopies.has(metadata.name ?? ""))

@@ -14,7 +14,7 @@ import {
 } from "../placement/what-if.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
 import { collectWords, parseName } from "./names.ts";
-import { type NamespaceOptions, namespaceOf, withNamespaceOption } from "./namespace-option.ts";
+import { type NamespaceOptions, namespaceOf, withNamespaceOption } from "./options.ts";
 import { formatDocument, formatTable, type Output, outputOption } from "./output.ts";
 import { findPlacement } from "./placement.ts";
 import { parsePlacements } from "./placement-file.ts";

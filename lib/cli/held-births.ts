@@ -1,3 +1,4 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { findCondition } from "../model/condition.ts";
 import { confirmUpsyncAnnotation, parseHeldWords } from "../upsync/inventory.ts";
@@ -33,7 +34,7 @@ export function heldBirthsIn(
       const said = held?.status === "True" ? parseHeldWords(held.message) : undefined;
       return said === undefined ? [] : [{ title: `cluster/${name}`, cluster: name, ...said }];
     })
-    .toSorted((one, other) => (one.cluster < other.cluster ? -1 : 1));
+    .toSorted((one, other) => compareStrings(one.cluster, other.cluster));
 }
 
 /** Whether what was held and confirmed has gone, or is held no more for another reason. */

@@ -1,6 +1,7 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { controlAnnotations, controlsOf } from "../sync/control-annotations.ts";
-import { holdOf } from "../sync/eviction/hold.ts";
+import { holdOf } from "../sync/eviction/deletion-guard.ts";
 import type { NamedWorkload } from "./workload-words.ts";
 import { workloadTitle } from "./workload-words.ts";
 
@@ -39,7 +40,7 @@ export function heldIn(
         }),
     }))
     .filter((each) => each.clusters.length > 0)
-    .toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+    .toSorted((one, other) => compareStrings(keyOf(one), keyOf(other)));
 }
 
 /** Whether a record is about a workload of that type and name. */

@@ -1,14 +1,13 @@
 import { Command, Option } from "commander";
 import { dump } from "js-yaml";
 import { apiExport, type ExportVersion, exportVersions, localPolicy } from "../api/api-export.ts";
-import { customResourceDefinition } from "../api/crd.ts";
 import { permissionPolicy } from "../api/export-access.ts";
 import { exportWorkspace } from "../api/group.ts";
 import type { ServedKind } from "../api/kind.ts";
-import { kinds } from "../api/kinds.ts";
-import { offeredKinds } from "../api/offered-kinds.ts";
+import { kinds, offeredKinds } from "../api/kinds.ts";
 import { clusterRoles } from "../api/rbac.ts";
-import { apiResourceSchema } from "../api/resource-schema.ts";
+import { apiResourceSchema, customResourceDefinition } from "../api/resource-schema.ts";
+
 import { collectWords } from "./names.ts";
 import { parseRelayFlags, type RelayFlags, relayDefaults, relayManifests } from "./relay-manifests.ts";
 

@@ -1,8 +1,7 @@
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { findCondition } from "../model/condition.ts";
 import type { Decision } from "../placement/explain.ts";
-import { ageOf } from "./ages.ts";
-import { formatFields, formatTable } from "./output.ts";
+import { ageOf, formatFields, formatTable } from "./output.ts";
 
 /** How a placement is, in one word. */
 export function placementStatus({

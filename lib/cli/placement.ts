@@ -4,12 +4,12 @@ import { apiVersionOf } from "../api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../api/workload-placement.ts";
 import { waitUntil } from "../install/wait.ts";
 import { findCondition } from "../model/condition.ts";
-import type { CliIo } from "./cli-io.ts";
-import { confirmDeletion } from "./confirm-deletion.ts";
+import { type CliIo, confirmDeletion } from "./cli-io.ts";
+
 import { collectLabel, collectWords, parseName } from "./names.ts";
+import { timeoutOption, type WaitFlags } from "./options.ts";
 import { formatObjects, type Output, outputOption } from "./output.ts";
 import { describePlacement, formatPlacements, placementStatus } from "./placement-view.ts";
-import { timeoutOption, type WaitFlags } from "./wait-options.ts";
 import {
   inWorkspace,
   resourceTypes,

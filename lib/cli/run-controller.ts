@@ -15,7 +15,7 @@ import { createHealth, healthRoutes } from "../observe/health.ts";
 import { type HttpServer, metricsRoutes, startHttp } from "../observe/http.ts";
 import { createLog, type Log } from "../observe/log.ts";
 import { createMetrics } from "../observe/metrics.ts";
-import { readProcessGauges } from "../observe/record-process.ts";
+import { readProcessGauges } from "../observe/recorders.ts";
 import type { KnownQueues } from "../queue/queue-stats.ts";
 import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate-limit.ts";
 import { learnWorkloads } from "../relay/discover-workload-types.ts";

@@ -1,3 +1,4 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { isForbiddenNamespace } from "../sync/ownership/namespace-map.ts";
 import { type Governing, type Selectable, selectsWorkload } from "../sync/selection.ts";
@@ -34,7 +35,7 @@ export function selectionsOf({ placements, workload, recorded, governed }: Selec
       }
       return { placement: name, governs: false, selects: false, why: whyNot(placement, workload) };
     })
-    .toSorted((one, other) => rank(one) - rank(other) || (one.placement < other.placement ? -1 : 1));
+    .toSorted((one, other) => rank(one) - rank(other) || compareStrings(one.placement, other.placement));
 }
 
 const firstWords = "it comes first: with labels before without, then the oldest, then by name";

@@ -8,9 +8,9 @@ import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
 import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
 import type { Endpoint } from "@tmc/kube/transport.ts";
 import { accountNamespace, type ServiceRole, serviceAccounts } from "../api/export-access.ts";
-import { parseToken, requestToken } from "../install/account-token.ts";
+import { decideRenewal, parseToken, requestToken, type WrittenFacts } from "../install/account-token.ts";
 import { managedTypes } from "../install/managed-object.ts";
-import { decideRenewal, type WrittenFacts } from "../install/token-renewal.ts";
+
 import { unlessGone } from "../install/unbind.ts";
 
 /** The kubeconfig of a service, and what became of it. */

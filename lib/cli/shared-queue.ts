@@ -1,5 +1,5 @@
-import type { SharedQueue } from "../controller/shared-queue.ts";
-import { createSqsSharedQueue } from "../controller/sqs-shared-queue.ts";
+import { createSqsSharedQueue, type SharedQueue } from "../controller/shared-queue.ts";
+
 import type { Log } from "../observe/log.ts";
 import { findQueues, type KnownQueues } from "../queue/queue-stats.ts";
 import type { TenantRate } from "../queue/tenant-rate-limit.ts";

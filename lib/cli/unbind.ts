@@ -6,7 +6,7 @@ import { countBoundObjects, formatCounts, removePeopleRoles, unbindExport } from
 import type { CliIo } from "./cli-io.ts";
 import { inKcp } from "./kcp-connection.ts";
 import { parseWorkspaceArgument } from "./names.ts";
-import { timeoutOption } from "./wait-options.ts";
+import { timeoutOption } from "./options.ts";
 import { type WorkspaceOptions, withWorkspaceOptions } from "./workspace.ts";
 
 type UnbindOptions = WorkspaceOptions & Readonly<{ deleteObjects?: true; dryRun?: true; timeout: number }>;

@@ -3,11 +3,11 @@ import { Command } from "commander";
 import { exportWorkspace } from "../api/group.ts";
 import { findInstallation, type Removal, removeInstallation, removeTenant } from "../install/uninstall.ts";
 import { type BoundTenant, listTenants } from "../upstream/export/tenants.ts";
-import type { CliIo } from "./cli-io.ts";
-import { confirmDeletion } from "./confirm-deletion.ts";
+import { type CliIo, confirmDeletion } from "./cli-io.ts";
+
 import { inKcp } from "./kcp-connection.ts";
+import { timeoutOption } from "./options.ts";
 import { formatTable } from "./output.ts";
-import { timeoutOption } from "./wait-options.ts";
 import { type WorkspaceOptions, withWorkspaceOptions } from "./workspace.ts";
 
 type UninstallOptions = WorkspaceOptions & Readonly<{ withTenants?: true; dryRun?: true; yes?: true; timeout: number }>;

@@ -1,7 +1,7 @@
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { ageOf } from "./ages.ts";
 import type { CopyView } from "./copy-view.ts";
-import { formatFields, formatTable } from "./output.ts";
+import { ageOf, formatFields, formatTable } from "./output.ts";
+
 import type { WorkloadView } from "./workload-view.ts";
 
 /** A workload that is shown, and what stands around its view. */

@@ -1,8 +1,9 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import { ageOf } from "./ages.ts";
-import { formatTable } from "./output.ts";
+import { ageOf, formatTable } from "./output.ts";
+
 import { copyWords } from "./workload-format.ts";
 import { viewOf, type WorkloadView } from "./workload-view.ts";
 import { workloadTitle } from "./workload-words.ts";
@@ -42,7 +43,7 @@ export function listedWorkloads(
         created: record.metadata.creationTimestamp,
       };
     })
-    .toSorted((one, other) => compare(one.namespace, other.namespace) || compare(one.title, other.title));
+    .toSorted((one, other) => compareStrings(one.namespace, other.namespace) || compareStrings(one.title, other.title));
 }
 
 /** Workloads as a table; wide says how they are on each cluster, and why. */
@@ -73,5 +74,3 @@ function clusterCount({ copies }: WorkloadView): string {
 function replicaCount({ desired, ready }: WorkloadView): string {
   return desired === undefined && ready === undefined ? "-" : `${ready ?? 0}/${desired ?? 0}`;
 }
-
-const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

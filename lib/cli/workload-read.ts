@@ -3,7 +3,7 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import { similarWord } from "../model/similar.ts";
+import { closestMatch } from "../model/text.ts";
 import { referenceId } from "../sync/decide.ts";
 import { recordName } from "../sync/ownership/record.ts";
 import { type Governing, governing } from "../sync/selection.ts";
@@ -104,7 +104,7 @@ export async function present<T>(asked: Promise<T>): Promise<T | undefined> {
 async function refuseMissing({ client }: Workspace, named: NamedWorkload, namespace: string): Promise<never> {
   const { items } = await client.metadata.listAll<KubeObject>({ type: named.type, namespace });
   const names = items.map(({ metadata }) => metadata.name ?? "");
-  const similar = similarWord(named.name, names);
+  const similar = closestMatch(named.name, names);
   const hint = similar === undefined ? "" : ` (did you mean ${similar}?)`;
   throw new Error(`${typeTitle(named)} "${named.name}": there is none in namespace ${namespace}${hint}`);
 }

@@ -2,7 +2,7 @@ import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { subdomainProblems } from "@tmc/kube/selector.ts";
 import { workloadKindsWith } from "../api/workload-kinds.ts";
 import { workloadTypes } from "../api/workload-types.ts";
-import { similarWord } from "../model/similar.ts";
+import { closestMatch } from "../model/text.ts";
 import { UsageError } from "./cli-io.ts";
 
 /** A type of workload as somebody named it. */
@@ -48,7 +48,7 @@ export function parseWorkloadType(text: string): NamedType {
   if (plural !== undefined && version !== undefined && group !== undefined) {
     return { type: { group, version, plural }, apiVersion: `${group}/${version}`, kind: undefined };
   }
-  const similar = similarWord(
+  const similar = closestMatch(
     word,
     knownTypes.flatMap(({ words }) => words),
   );

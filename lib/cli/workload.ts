@@ -2,9 +2,9 @@ import { delay } from "@tmc/kube/deadline.ts";
 import { Argument, Command } from "commander";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { type CliIo, Ending, UsageError } from "./cli-io.ts";
-import { type NamespaceOptions, namespaceOf, withNamespaceOption } from "./namespace-option.ts";
+import { type NamespaceOptions, namespaceOf, timeoutOption, withNamespaceOption } from "./options.ts";
 import { formatDocument, formatObjects, type Output, outputOption } from "./output.ts";
-import { timeoutOption } from "./wait-options.ts";
+
 import { describeWorkload, type ShownWorkload, workloadDocument } from "./workload-format.ts";
 import { formatWorkloads, listedWorkloads } from "./workload-list.ts";
 import { byName, readWorkload, shownOf } from "./workload-read.ts";

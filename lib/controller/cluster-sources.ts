@@ -4,7 +4,7 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import type { CredentialSource } from "../credentials/credentials.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey } from "../model/key.ts";
-import { checkAgain } from "../model/next.ts";
+import { checkAgain, settled } from "../model/next.ts";
 import type { Work } from "../model/work-item.ts";
 import { createClusterTeller, followClusters } from "../relay/cluster-source-watch.ts";
 import type { FollowClusters } from "../relay/relay.ts";
@@ -96,4 +96,12 @@ const lookSeconds = 10;
 function workOnceLooked(work: Work, isLooked: (cluster: string) => boolean): Work {
   return async (item, signal) =>
     item.key.kind === "WorkloadPlacement" && !isLooked(item.key.cluster) ? checkAgain(lookSeconds) : work(item, signal);
+}
+
+/**
+ * Lets keys of logical clusters that are looked after no more end quietly. What was known of them has been forgotten, and
+ * must not be taken for gone; should they come back, everything there is looked at anew.
+ */
+export function workWhileEngaged(work: Work, isEngaged: (cluster: string) => boolean): Work {
+  return async (item, signal) => (isEngaged(item.key.cluster) ? work(item, signal) : settled);
 }

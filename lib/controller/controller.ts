@@ -23,8 +23,8 @@ import type { Work, WorkQueue } from "../model/work-item.ts";
 import { createHealth, type Health } from "../observe/health.ts";
 import { createLog, type Log } from "../observe/log.ts";
 import { createMetrics, type Metrics } from "../observe/metrics.ts";
-import { hubRequestRecorder } from "../observe/record-hub-requests.ts";
-import { queueEventRecorder, readQueueGauges } from "../observe/record-queue.ts";
+import { hubRequestRecorder, queueEventRecorder, readQueueGauges } from "../observe/recorders.ts";
+
 import { createMemoryQueue, type MemoryQueue } from "../queue/memory-queue.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate-limit.ts";
@@ -32,7 +32,7 @@ import { observeRelay } from "../relay/observation.ts";
 import type { Relay } from "../relay/relay.ts";
 import { createTerritory, type TerritoryChoice } from "../relay/scope.ts";
 import { bothHear } from "../relay/upsync-subscriptions.ts";
-import type { ShardConfig } from "../sources/shard.ts";
+import { createDuty, type ShardConfig } from "../sources/shard.ts";
 import { createDirectHub } from "../upstream/direct-hub.ts";
 import { createBindingReader, unseenThroughExport } from "../upstream/export/bindings.ts";
 import { createFreshHub } from "../upstream/fresh-hub.ts";
@@ -43,11 +43,17 @@ import { reconciledTypes } from "../upstream/reconciled-types.ts";
 import type { WorkloadCache } from "../upstream/workload-cache.ts";
 import type { TellingWorkloadHub } from "../upstream/workload-hub.ts";
 import { announceStart, landmarksOf } from "./announce.ts";
-import { type ControllerSources, createClusterSources, onlyRegistrations, requireReach } from "./cluster-sources.ts";
-import { workWhileEngaged } from "./engaged-work.ts";
+import {
+  type ControllerSources,
+  createClusterSources,
+  onlyRegistrations,
+  requireReach,
+  workWhileEngaged,
+} from "./cluster-sources.ts";
+
 import { createHeartbeat } from "./heartbeat.ts";
 import { createResync } from "./resync.ts";
-import { createDuty } from "./shard-duty.ts";
+
 import type { SharedQueue } from "./shared-queue.ts";
 import { createSyncParts } from "./sync-parts.ts";
 import { type ControllerWorkloads, createControllerWorkloads } from "./workloads.ts";

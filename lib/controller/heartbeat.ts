@@ -1,5 +1,5 @@
 import type { Rota } from "../engine/spread-schedule.ts";
-import { isHeartbeatDue } from "../registration/heartbeat-due.ts";
+import { isHeartbeatDue } from "../registration/due.ts";
 import { createPeriodic, listedClusters, type PeriodicOptions } from "./periodic.ts";
 
 /** Creates what has every registered cluster probed once in a period, but not before the time that its breaker names. */

@@ -2,8 +2,8 @@ import type { Clock } from "@tmc/kube/clock.ts";
 import { createRota, type Rota } from "../engine/spread-schedule.ts";
 import type { WorkKey } from "../model/key.ts";
 import type { Reason, WorkQueue } from "../model/work-item.ts";
+import type { IsMine } from "../sources/shard.ts";
 import type { ObjectCache } from "../upstream/object-cache.ts";
-import type { IsMine } from "./shard-duty.ts";
 
 export type PeriodicOptions = Readonly<{
   periodSeconds: number;

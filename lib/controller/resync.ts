@@ -1,7 +1,7 @@
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { Rota } from "../engine/spread-schedule.ts";
 import { reconciledKinds, type WorkKey, type WorkloadKey, workloadKey } from "../model/key.ts";
-import { selectedTypes } from "../sync/selected-types.ts";
+import { selectedTypes } from "../sync/selection.ts";
 import type { ObjectCache } from "../upstream/object-cache.ts";
 import { workloadOfRecord } from "../upstream/watched-resources.ts";
 import type { WorkloadCache } from "../upstream/workload-cache.ts";

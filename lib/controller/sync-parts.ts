@@ -13,7 +13,7 @@ import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BirthAttention } from "../relay/upsync-subscriptions.ts";
 import { createRush } from "../sync/burst-gate.ts";
-import { tellSeconds } from "../sync/notify-placements.ts";
+import { tellSeconds } from "../sync/fan-out.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { defaultSyncSettings, type SyncSettings } from "../sync/settings.ts";
 import { createReportPace } from "../sync/status/debounce.ts";

@@ -6,12 +6,12 @@ import type { Work } from "../model/work-item.ts";
 import { type BirthAttention, createBirthAttention } from "../relay/upsync-subscriptions.ts";
 import type { SyncSettings } from "../sync/settings.ts";
 import type { Homes } from "../sync/status/upsync-origin-status.ts";
-import type { BornHub } from "../upsync/hub.ts";
-import { createNotes } from "../upsync/notes.ts";
+import { createNotes } from "../upsync/deletion-log-writer.ts";
 import { upsyncHomes } from "../upsync/origins.ts";
 import { upsyncReconciler } from "../upsync/reconcile.ts";
 import { type AttendRegistration, upsyncAttendance } from "../upsync/subscriptions.ts";
-import type { UpsyncTools } from "../upsync/tools.ts";
+import type { BornHub, UpsyncTools } from "../upsync/world.ts";
+
 import type { SyncPartsOptions } from "./sync-parts.ts";
 
 /** What upsync needs besides what sync has. */

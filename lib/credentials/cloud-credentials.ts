@@ -6,8 +6,7 @@ import { type CredentialSource, createCredentialSource } from "./credentials.ts"
 import { createEksCredentials } from "./eks-credentials.ts";
 import type { EndpointRules } from "./endpoint-rules.ts";
 import { createSecretCredentials } from "./secret-credentials.ts";
-import type { SecretsManager } from "./secrets-manager.ts";
-import { createSecretsManagerCredentials } from "./secrets-manager-credentials.ts";
+import { createSecretsManagerCredentials, type SecretsManager } from "./secrets-manager.ts";
 
 /** The ways to credentials that an operator can offer. */
 export const credentialProviders = ["eks", "secretsmanager", "kcp-secret"] as const;

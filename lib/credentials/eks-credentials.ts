@@ -4,20 +4,18 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import { isRecord } from "@tmc/kube/json-record.ts";
 import type { Endpoint } from "@tmc/kube/transport.ts";
 import { formatKey } from "../model/key.ts";
-import { assumeTenantRole, roleArnOf } from "./assumed-role.ts";
 import type { CallAws } from "./aws-call.ts";
-import { type AwsCredentials, type AwsIdentity, awsDomain } from "./aws-sign.ts";
+import { type AwsCredentials, type AwsIdentity, awsDomain, awsPartition, presignUrl } from "./aws-sign.ts";
 import {
   asOutcome,
   type CredentialSource,
   type CredentialsWanted,
   type NotConfigured,
   notConfigured,
+  tenantName,
 } from "./credentials.ts";
-import { createEksToken } from "./eks-token.ts";
 import { type EndpointRules, serverRefusal } from "./endpoint-rules.ts";
 import { createRemembered, type Read } from "./expiring-cache.ts";
-import { tenantName } from "./tenant-name.ts";
 
 export type EksCredentialsOptions = Readonly<{
   callAws: CallAws;
@@ -146,4 +144,76 @@ function clusterOf(text: string, region: string): Readonly<Record<string, unknow
     // Told below: the parser's words repeat the answer.
   }
   throw new ControllerError("unreachable", `aws eks in ${region}: answer describes no cluster`);
+}
+
+/**
+ * Makes a token for an EKS cluster: a question to STS, "who am I?", signed for this one cluster, that the cluster asks in our
+ * name. It holds for the cluster of that name wherever it is sent, so it may go to that cluster's own endpoint alone.
+ */
+export async function createEksToken(
+  cluster: Readonly<{ clusterName: string; region: string }>,
+  signing: Readonly<{ identity: AwsIdentity; atMs: number }>,
+): Promise<string> {
+  const { clusterName, region } = cluster;
+  const url = await presignUrl(
+    {
+      method: "GET",
+      hostname: `sts.${region}.${awsDomain(region)}`,
+      path: "/",
+      query: { Action: "GetCallerIdentity", Version: "2011-06-15" },
+      headers: { "x-k8s-aws-id": clusterName },
+    },
+    { ...signing, service: "sts", region },
+    // In the URL the header would count for nothing, and the cluster refuses the token.
+    { expiresInSeconds: 60, signedHeaders: ["x-k8s-aws-id"] },
+  );
+  return `k8s-aws-v1.${Buffer.from(url).toString("base64url")}`;
+}
+
+/** The shortest session that STS gives; nothing here lasts longer. */
+const sessionSeconds = 900;
+
+export type AssumeRoleOptions = Readonly<{
+  callAws: CallAws;
+  awsCredentials: AwsCredentials;
+}>;
+
+/** A role of another account that a tenant has made for us: both its name and the external id follow from the tenant. */
+export type TenantRole = Readonly<{ account: string; region: string; tenant: string }>;
+
+/** The role's name, for messages and for whoever has to make it. */
+export function roleArnOf({ account, region, tenant }: TenantRole): string {
+  return `arn:${awsPartition(region)}:iam::${account}:role/tmc/${tenant}`;
+}
+
+/**
+ * Takes a tenant's role. The external id is the tenant's own name, so that a role which trusts us for one tenant cannot be
+ * taken for another (the confused deputy).
+ */
+export async function assumeTenantRole(role: TenantRole, options: AssumeRoleOptions): Promise<AwsIdentity> {
+  const { callAws, awsCredentials } = options;
+  const { region, tenant } = role;
+  const text = await callAws(
+    {
+      method: "GET",
+      hostname: `sts.${region}.${awsDomain(region)}`,
+      path: "/",
+      query: {
+        Action: "AssumeRole",
+        Version: "2011-06-15",
+        RoleArn: roleArnOf(role),
+        RoleSessionName: "tmc",
+        ExternalId: tenant,
+        DurationSeconds: String(sessionSeconds),
+      },
+    },
+    { identity: await awsCredentials(), service: "sts", region },
+  );
+  const [accessKeyId, secretAccessKey, sessionToken] = ["AccessKeyId", "SecretAccessKey", "SessionToken"].map(
+    (field) => new RegExp(`<${field}>\\s*([A-Za-z0-9+/=_-]+)\\s*</${field}>`).exec(text)?.[1],
+  );
+  if (accessKeyId === undefined || secretAccessKey === undefined || sessionToken === undefined) {
+    throw new ControllerError("unreachable", `aws sts in ${region}: answer holds no session`);
+  }
+  return { accessKeyId, secretAccessKey, sessionToken };
 }

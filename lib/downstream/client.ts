@@ -19,12 +19,12 @@ import {
 import type { Manifest } from "../sync/sync-objects.ts";
 import type { ClientFor } from "./cluster-clients.ts";
 import type { CopyWatches } from "./copy-watch.ts";
-import { createFleetTypes } from "./crds.ts";
-import { neverVersion } from "./create-only.ts";
+import { createFleetTypes, isServed, neverVersion } from "./crds.ts";
+
 import { isNamedNotFound, isNamespaceGone, isOutcomeUnknown, refusalOf } from "./errors.ts";
 import { createFleetNamespaces } from "./namespaces.ts";
 import { type CallRate, defaultCallRate } from "./rate-limit.ts";
-import { isServed } from "./served-type.ts";
+
 import { createSites, type Site } from "./session.ts";
 import { ownOrigin } from "./verified-owner.ts";
 import type { Attention } from "./watch-subscriptions.ts";

@@ -1,7 +1,7 @@
 import type { JsonObject, KubeObject } from "@tmc/kube/kube-object.ts";
+import { compareResourceVersions } from "@tmc/kube/resource-version.ts";
 import { copyOf } from "../sync/downstream.ts";
 import type { Copy } from "../sync/sync-objects.ts";
-import { compareVersions } from "../upstream/object-cache.ts";
 
 /** A copy's place on its cluster. */
 export type CopyPlace = Readonly<{ namespace: string; name: string }>;
@@ -66,7 +66,8 @@ export function createCopyCache(workloadOf: WorkloadOf, printOf: PrintOf = () =>
   let position = "";
 
   const pass = (version: string | undefined): void => {
-    if (version !== undefined && (position === "" || compareVersions(version, position) > 0)) position = version;
+    if (version !== undefined && (position === "" || compareResourceVersions(version, position) > 0))
+      position = version;
   };
   const put = (id: string, entry: Entry): void => {
     entries.set(id, entry);
@@ -91,9 +92,9 @@ export function createCopyCache(workloadOf: WorkloadOf, printOf: PrintOf = () =>
     const [before, entry] = [entries.get(id), entryOf(object)];
     const { resourceVersion } = object.metadata;
     if (before === undefined) {
-      const isNews = !isListed || compareVersions(resourceVersion, position) > 0;
+      const isNews = !isListed || compareResourceVersions(resourceVersion, position) > 0;
       if (entry !== undefined && isNews) put(id, entry);
-    } else if (compareVersions(resourceVersion, before.resourceVersion) >= 0) {
+    } else if (compareResourceVersions(resourceVersion, before.resourceVersion) >= 0) {
       if (entry === undefined) drop(id);
       else put(id, entry);
     }
@@ -101,7 +102,8 @@ export function createCopyCache(workloadOf: WorkloadOf, printOf: PrintOf = () =>
   const takeListed = (id: string, entry: Entry): readonly string[] => {
     const before = entries.get(id);
     // Of the same object a request may have answered something newer while the list was on its way.
-    if (before?.uid === entry.uid && compareVersions(before.resourceVersion, entry.resourceVersion) > 0) return [];
+    if (before?.uid === entry.uid && compareResourceVersions(before.resourceVersion, entry.resourceVersion) > 0)
+      return [];
     put(id, entry);
     return isSame(before, entry) ? [] : [entry.workload];
   };
@@ -127,7 +129,7 @@ export function createCopyCache(workloadOf: WorkloadOf, printOf: PrintOf = () =>
 
     takeList: (objects, version) => {
       const changed: string[] = [];
-      if (compareVersions(version, position) < 0) {
+      if (compareResourceVersions(version, position) < 0) {
         // The cluster has gone back in time, or is another one: no version of before says anything about its own.
         changed.push(...[...entries.values()].map(({ workload }) => workload));
         entries.clear();
@@ -146,7 +148,7 @@ export function createCopyCache(workloadOf: WorkloadOf, printOf: PrintOf = () =>
       pass(version);
       for (const id of missing) {
         const entry = entries.get(id);
-        if (entry === undefined || compareVersions(entry.resourceVersion, version) > 0) continue;
+        if (entry === undefined || compareResourceVersions(entry.resourceVersion, version) > 0) continue;
         doubted.add(id);
         changed.push(entry.workload);
       }
@@ -171,7 +173,7 @@ export function createCopyCache(workloadOf: WorkloadOf, printOf: PrintOf = () =>
       const { resourceVersion } = object.metadata;
       pass(resourceVersion);
       // There is another one of that name by now.
-      if (before !== undefined && compareVersions(before.resourceVersion, resourceVersion) > 0) return [];
+      if (before !== undefined && compareResourceVersions(before.resourceVersion, resourceVersion) > 0) return [];
       drop(id);
       // Told even where a request has found out before: others may need what has gone.
       const workload = before?.workload ?? workloadOf(object);
@@ -184,7 +186,7 @@ export function createCopyCache(workloadOf: WorkloadOf, printOf: PrintOf = () =>
       const known = entries.get(id)?.resourceVersion;
       return (object) => {
         if (object !== undefined) takeAnswer(id, object);
-        else if (known !== undefined && compareVersions(entries.get(id)?.resourceVersion, known) <= 0) drop(id);
+        else if (known !== undefined && compareResourceVersions(entries.get(id)?.resourceVersion, known) <= 0) drop(id);
       };
     },
     doubt: (place) => {
@@ -202,7 +204,7 @@ const placeOf = ({ metadata }: KubeObject): CopyPlace => ({
 
 function isNewer(version: string | undefined, before: Entry): boolean {
   // Versions that cannot be ordered are taken as they come.
-  return version !== before.resourceVersion && compareVersions(version, before.resourceVersion) >= 0;
+  return version !== before.resourceVersion && compareResourceVersions(version, before.resourceVersion) >= 0;
 }
 
 /** Whether a reconcile would find the same. Without a generation or a print there is nothing but the version to go by. */

@@ -1,13 +1,15 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
-import { unlessAborted } from "@tmc/kube/deadline.ts";
+import { neverAborted, unlessAborted } from "@tmc/kube/deadline.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { isRecord } from "@tmc/kube/json-record.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { formatType } from "@tmc/kube/paths.ts";
 import { type TypeDefinition, typeId } from "../api/workload-kinds.ts";
 import { fieldManager, type TypeState } from "../sync/downstream.ts";
 import { decideDefinition, definitionManifest } from "../sync/targets/type-definition.ts";
-import { neverVersion } from "./create-only.ts";
 import { isNamedNotFound } from "./errors.ts";
-import { isServed } from "./served-type.ts";
 import type { Site } from "./session.ts";
 
 const definitions: ResourceType = {
@@ -38,7 +40,7 @@ export function createFleetTypes(clock: Clock): FleetTypes {
       const id = typeId(type);
       const known = site.served.get(id);
       if (known !== undefined && clock.now() - known.atMs < servedMs) return unlessAborted(known.answer, signal);
-      const answer = isServed(site.client, type, forEver);
+      const answer = isServed(site.client, type, neverAborted);
       const entry = { atMs: clock.now(), answer };
       site.served.set(id, entry);
       answer.catch(() => {
@@ -68,7 +70,6 @@ export function createFleetTypes(clock: Clock): FleetTypes {
 }
 
 /** One looks for all, so no single one's signal ends it; every call has its time. */
-const forEver = new AbortController().signal;
 
 async function ensureNow(site: Site, wanted: WantedType): Promise<TypeState> {
   const { definition, hub, type } = wanted;
@@ -85,7 +86,7 @@ async function ensureNow(site: Site, wanted: WantedType): Promise<TypeState> {
     case "use": {
       // A server takes up a definition that it calls established only a moment later, and for a moment names a group without
       // saying what is in it.
-      const isUp = await isServed(site.client, type, forEver).catch((error: unknown) => {
+      const isUp = await isServed(site.client, type, neverAborted).catch((error: unknown) => {
         if (faultOf(error) !== "unreachable") throw error;
         return false;
       });
@@ -117,5 +118,59 @@ async function write({ client }: Site, { definition, hub }: WantedType, found: K
     );
   } catch (error) {
     if (faultOf(error) !== "conflict") throw error;
+  }
+}
+
+/**
+ * No object ever has this version: a store's first write makes a later one. An apply that names it therefore creates or fails;
+ * without it, an apply takes over whatever somebody else has made in the meantime.
+ */
+export const neverVersion = "1";
+
+type Asked = Pick<KubeClient, "raw" | "server">;
+
+/**
+ * Asks a cluster's discovery whether it serves a type.
+ *
+ * Any web server answers 404 to what it does not know, a proxy in front of a cluster too, and that says nothing about what the
+ * cluster has. Only an API server that lists its types without this one says that there can be no objects of it; anything
+ * else fails with "unreachable".
+ */
+export async function isServed(client: Asked, type: ResourceType, signal: AbortSignal): Promise<boolean> {
+  const { group, version, plural } = type;
+  const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const resources = await listAt(client, { path, kind: "APIResourceList", field: "resources" }, signal);
+  if (resources !== undefined) return resources.some((each) => fieldOf(each, "name") === plural);
+  const groups = await listAt(client, { path: "/apis", kind: "APIGroupList", field: "groups" }, signal);
+  const versions = fieldOf(
+    groups?.find((each) => fieldOf(each, "name") === group),
+    "versions",
+  );
+  const isListed = Array.isArray(versions) && versions.some((each: unknown) => fieldOf(each, "version") === version);
+  if (groups !== undefined && group !== "" && !isListed) return false;
+  const message = `${client.server}: ${formatType(type)}: nothing there says which types are served`;
+  throw new ControllerError("unreachable", message);
+}
+
+async function listAt(
+  client: Asked,
+  { path, kind, field }: Readonly<{ path: string; kind: string; field: string }>,
+  signal: AbortSignal,
+): Promise<readonly unknown[] | undefined> {
+  const { status, text } = await client.raw("GET", path, { signal });
+  const body = status === 200 ? parsed(text) : undefined;
+  const list = fieldOf(body, field);
+  return fieldOf(body, "kind") === kind && Array.isArray(list) ? list : undefined;
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return isRecord(value) ? value[name] : undefined;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // no list of anything
   }
 }

@@ -4,9 +4,9 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
 import { typeId, workloadKindsWith } from "../api/workload-kinds.ts";
-import { allDone } from "../model/all-done.ts";
+import { allSettledOrThrow } from "../model/concurrency.ts";
 import type { ObjectKey } from "../model/key.ts";
-import { isServerMade } from "../sync/desired/server-created.ts";
+import { isServerMade } from "../sync/desired/server-fields.ts";
 import { fieldManager } from "../sync/downstream.ts";
 import {
   isForbiddenNamespace,
@@ -55,7 +55,7 @@ export function createFleetNamespaces(types: readonly WorkloadType[]): FleetName
       if (namespace === undefined) return true;
       if (!isNamespaceOf(namespace, locator)) return false;
       if (isGoing(namespace)) return true;
-      const isEmpty = await allDone([...looked.values()].map((each) => hasNone(site, each, name, signal)));
+      const isEmpty = await allSettledOrThrow([...looked.values()].map((each) => hasNone(site, each, name, signal)));
       // Whoever needs it by now has found it there.
       if (isEmpty.includes(false) || site.namespaces.has(name)) return false;
       const { uid, resourceVersion } = namespace.metadata;

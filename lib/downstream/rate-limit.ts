@@ -1,4 +1,6 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
+import { neverAborted } from "@tmc/kube/deadline.ts";
 
 /** How many calls a cluster gets. */
 export type CallRate = Readonly<{
@@ -70,5 +72,37 @@ export function createTurns({ perSecond, burst }: CallRate, clock: Clock): Turn 
       waiting.add(go);
       wakeNext();
     });
+  };
+}
+
+/** The calls that are made on clusters. */
+export type PacedClient = Pick<
+  KubeClient,
+  "server" | "get" | "list" | "listAll" | "create" | "patch" | "delete" | "raw"
+> &
+  Readonly<{ metadata: Pick<KubeClient["metadata"], "get" | "list"> }>;
+
+/** A client whose every call waits for its turn. The time that a call may take counts from then on. */
+export function pacedClient(client: KubeClient, turn: Turn, callSeconds?: number): PacedClient {
+  type Limits = Readonly<{ signal?: AbortSignal | undefined; timeoutMs?: number | undefined }>;
+  const paced = async <O extends Limits, T>(options: O | undefined, call: (limited: O) => Promise<T>): Promise<T> => {
+    await turn(options?.signal ?? neverAborted);
+    const timeoutMs = options?.timeoutMs ?? (callSeconds === undefined ? undefined : callSeconds * 1000);
+    // Every field of these options may be left out.
+    return call({ ...options, timeoutMs } as O);
+  };
+  return {
+    server: client.server,
+    get: (address, options) => paced(options, (limited) => client.get(address, limited)),
+    list: (collection, options) => paced(options, (limited) => client.list(collection, limited)),
+    listAll: (collection, options) => paced(options, (limited) => client.listAll(collection, limited)),
+    create: (collection, object, options) => paced(options, (limited) => client.create(collection, object, limited)),
+    patch: (address, patch, options) => paced(options, (limited) => client.patch(address, patch, limited)),
+    delete: (address, options) => paced(options, (limited) => client.delete(address, limited)),
+    raw: (method, path, options) => paced(options, (limited) => client.raw(method, path, limited)),
+    metadata: {
+      get: (address, options) => paced(options, (limited) => client.metadata.get(address, limited)),
+      list: (collection, options) => paced(options, (limited) => client.metadata.list(collection, limited)),
+    },
   };
 }

@@ -5,8 +5,7 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import type { ObjectKey } from "../model/key.ts";
 import type { TypeState } from "../sync/downstream.ts";
 import type { ClientFor } from "./cluster-clients.ts";
-import { type CallRate, createTurns } from "./rate-limit.ts";
-import { type PacedClient, pacedClient } from "./rate-limited-client.ts";
+import { type CallRate, createTurns, type PacedClient, pacedClient } from "./rate-limit.ts";
 
 /** What is remembered of a cluster, for as long as the same client leads to it. */
 export type Site = Readonly<{

@@ -4,8 +4,8 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { type CopyAddress, copyOf } from "../sync/downstream.ts";
 import { syncedLabel } from "../sync/ownership/owner.ts";
 import type { Birth } from "../upsync/decide.ts";
-import { isBorn } from "../upsync/is-upsynced.ts";
-import { portraitOfBorn, printOf } from "../upsync/normalize.ts";
+import { isBorn, portraitOfBorn, printOf } from "../upsync/normalize.ts";
+
 import { isOptedIn, type OptIn } from "../upsync/opt-in.ts";
 import { isNamedNotFound } from "./errors.ts";
 import type { OnSite } from "./session.ts";

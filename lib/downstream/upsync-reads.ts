@@ -1,4 +1,5 @@
 import type { Clock } from "@tmc/kube/clock.ts";
+import { neverAborted } from "@tmc/kube/deadline.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { listByPages } from "@tmc/kube/paged-list.ts";
 import { typeId } from "../api/workload-kinds.ts";
@@ -6,8 +7,8 @@ import { formatKey, type ObjectKey, workloadKey } from "../model/key.ts";
 import type { CopyAddress } from "../sync/downstream.ts";
 import { createBatchLists } from "../upstream/batch-lists.ts";
 import type { Birth } from "../upsync/decide.ts";
-import type { Births } from "../upsync/downstream-objects.ts";
 import type { OptIn } from "../upsync/opt-in.ts";
+import type { Births } from "../upsync/world.ts";
 import type { ClientFor } from "./cluster-clients.ts";
 import type { CallRate } from "./rate-limit.ts";
 import { createSites } from "./session.ts";
@@ -52,7 +53,7 @@ export function createBirthLooks({ clientFor, clock, rate, callSeconds, onRefuse
     listed.set(formatKey(registration), (listed.get(formatKey(registration)) ?? new Set()).add(id));
     const trace = (object: KubeObject): KubeObject => traceOfBorn({ ...object, apiVersion, kind }, optIn);
     const readList = () =>
-      onSite(registration, forEver, async ({ client }) => {
+      onSite(registration, neverAborted, async ({ client }) => {
         const { items } = await listByPages(client, { slim: trace }, { type }, { labelSelector: birthSelector });
         return items.filter((item) => printIn(item) !== undefined);
       });
@@ -91,7 +92,5 @@ export function createBirthLooks({ clientFor, clock, rate, callSeconds, onRefuse
     },
   };
 }
-
-const forEver = new AbortController().signal;
 
 const idOf = ({ cluster, at }: CopyAddress): string => JSON.stringify([formatKey(cluster), typeId(at.type), at]);

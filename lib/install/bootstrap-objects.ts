@@ -1,11 +1,11 @@
 import { type ExportedType, exportedType, exportOf, localPolicy } from "../api/api-export.ts";
-import { permissionPolicy, serviceAccess, tenantAccess } from "../api/export-access.ts";
-import { managedByTmc } from "../api/managed-by.ts";
-import { offeredKinds } from "../api/offered-kinds.ts";
+import { permissionPolicy, serviceAccess, tenantAccess, workspaceType } from "../api/export-access.ts";
+import { managedByTmc } from "../api/group.ts";
+import { offeredKinds } from "../api/kinds.ts";
 import { clusterRolesWith } from "../api/rbac.ts";
 import { apiResourceSchema } from "../api/resource-schema.ts";
-import { workspaceType } from "../api/workspace-type.ts";
-import type { CustomType } from "../upstream/custom-type.ts";
+
+import type { CustomType } from "../upstream/custom-types.ts";
 import { type ManagedObject, managedObject } from "./managed-object.ts";
 
 export type ExportWish = Readonly<{

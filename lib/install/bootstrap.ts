@@ -4,8 +4,8 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ExportedType } from "../api/api-export.ts";
 import { tenantRole } from "../api/export-access.ts";
-import { exportName } from "../api/group.ts";
-import { managedByTmc } from "../api/managed-by.ts";
+import { exportName, managedByTmc } from "../api/group.ts";
+
 import { type ApiExport, apiExports, formatComplaints, type Workspace, workspaces } from "../upstream/kcp-types.ts";
 import { clientOf } from "../upstream/logical-cluster.ts";
 import { exportedTypes, type ProviderWish, providerObjects } from "./bootstrap-objects.ts";

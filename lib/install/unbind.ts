@@ -2,7 +2,7 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeList, KubeObject } from "@tmc/kube/kube-object.ts";
-import { isManagedByTmc } from "../api/managed-by.ts";
+import { isManagedByTmc } from "../api/group.ts";
 import { clusterRoles } from "../api/rbac.ts";
 import { type ApiBinding, apiBindings, formatComplaints } from "../upstream/kcp-types.ts";
 import { boundTypes } from "./bind.ts";

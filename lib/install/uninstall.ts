@@ -1,7 +1,7 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
-import { exportName } from "../api/group.ts";
-import { isManagedByTmc, managedByLabel, managedByTmc } from "../api/managed-by.ts";
+import { exportName, isManagedByTmc, managedByLabel, managedByTmc } from "../api/group.ts";
+
 import type { BoundTenant } from "../upstream/export/tenants.ts";
 import { type ApiBinding, apiBindings, apiExports, endpointSlices, workspaces } from "../upstream/kcp-types.ts";
 import { clientOf } from "../upstream/logical-cluster.ts";

@@ -3,13 +3,15 @@ import { countedClient } from "@tmc/kube/counted-client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import type { Fault } from "@tmc/kube/fault.ts";
 import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
+import { type WorkloadType, workloadKindsWith } from "../api/workload-kinds.ts";
 import type { AwsCredentials } from "../credentials/aws-sign.ts";
 import type { OpenTransport } from "../credentials/connections.ts";
 import { functionTransports } from "../credentials/function-transport.ts";
 import type { SecretsManager } from "../credentials/secrets-manager.ts";
 import type { Environment } from "../engine/environment.ts";
-import { hubRequestRecorder } from "../observe/record-hub-requests.ts";
+import { hubRequestRecorder } from "../observe/recorders.ts";
 import type { SqsClient } from "../queue/sqs-client.ts";
+import { readCustomWorkloads } from "../upstream/custom-types.ts";
 import { createExportHub, type ExportHub, findExport } from "../upstream/export/hub.ts";
 import { openSecretHub, type SecretHubOptions } from "../upstream/open-hub.ts";
 import type { Tools } from "./function.ts";
@@ -77,4 +79,23 @@ export function clusterTransports(
   { allowedEndpoints }: Pick<Environment, "allowedEndpoints">,
 ): OpenTransport {
   return openTransport ?? functionTransports({ allowedRanges: allowedEndpoints });
+}
+
+/**
+ * Every type of workload that is looked after, with those that an operator has added to the export. Where these cannot be read,
+ * the process goes on with the types that it knows by itself, and says so: whatever it does not know another process does,
+ * and resync comes back to it.
+ */
+export async function knownWorkloads(
+  { root }: Pick<OpenedHub, "root">,
+  { log, environment: { apiExport } }: Tools & Readonly<{ environment: Pick<Environment, "apiExport"> }>,
+): Promise<readonly WorkloadType[]> {
+  if (apiExport === undefined) return workloadKindsWith();
+  try {
+    return workloadKindsWith(await readCustomWorkloads(root, apiExport));
+  } catch (error) {
+    if (faultOf(error) === undefined) throw error;
+    log.warn("types of the export are not known", { error });
+    return workloadKindsWith();
+  }
 }

@@ -1,8 +1,8 @@
 import type { SQSBatchResponse, SQSEvent } from "aws-lambda";
 import { createForwarder, type Forwarder } from "../queue/forward.ts";
 import type { SqsClient } from "../queue/sqs-client.ts";
-import { failuresOf } from "./batch-response.ts";
-import { createFunction, type FunctionHandler } from "./function.ts";
+import { createFunction, type FunctionHandler, failuresOf } from "./function.ts";
+
 import type { Host } from "./host.ts";
 
 /** Creates the function that takes messages whose wait is over to the work queue. */

@@ -1,12 +1,11 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import middy, { type MiddlewareObj } from "@middy/core";
-import type { Context } from "aws-lambda";
+import type { Context, SQSBatchResponse } from "aws-lambda";
 import { type Environment, type EnvironmentName, readEnvironment } from "../engine/environment.ts";
-import { createLog, type Log, parseLogLevel } from "../observe/log.ts";
+import { createLog, type Fields, type Log, parseLogLevel } from "../observe/log.ts";
 import { readableCause } from "../queue/retry-policy.ts";
 import { createEmfMetrics, type EmfMetrics } from "./emf-metrics.ts";
 import type { Host } from "./host.ts";
-import { createInvocationLog } from "./invocation-log.ts";
-import { once } from "./once.ts";
 
 /** What every function gets, besides its own parts. */
 export type Tools = Readonly<{ host: Host; log: Log; metrics: EmfMetrics }>;
@@ -81,4 +80,53 @@ function failureInOneLine(log: Log): MiddlewareObj {
       request.error = plain;
     },
   };
+}
+
+/**
+ * Makes something when it is first asked for and keeps it for as long as the process lives. A failure is not kept: whoever
+ * asks next has it made again.
+ */
+export function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    if (made !== undefined) return made;
+    const making = make();
+    made = making;
+    making.catch(() => {
+      if (made === making) made = undefined;
+    });
+    return making;
+  };
+}
+
+/** A log for parts that live longer than one invocation. */
+export type InvocationLog = Readonly<{
+  /** Puts on each line the fields of the invocation that it is written in. */
+  log: Log;
+  /** Does something as part of an invocation. */
+  within<T>(fields: Fields, work: () => Promise<T>): Promise<T>;
+}>;
+
+/**
+ * Creates a log that knows in which invocation a line is written, however deep below it: clients and reconcilers are made once,
+ * and a process may serve several invocations at a time.
+ */
+export function createInvocationLog(base: Log): InvocationLog {
+  const current = new AsyncLocalStorage<Log>();
+  const now = (): Log => current.getStore() ?? base;
+  const log: Log = {
+    error: (message, fields) => now().error(message, fields),
+    warn: (message, fields) => now().warn(message, fields),
+    info: (message, fields) => now().info(message, fields),
+    debug: (message, fields) => now().debug(message, fields),
+    trace: (message, fields) => now().trace(message, fields),
+    writes: (severity) => base.writes(severity),
+    child: (fields) => now().child(fields),
+  };
+  return { log, within: (fields, work) => current.run(base.child(fields), work) };
+}
+
+/** The messages that are to be handed out again, in the words of Lambda. */
+export function failuresOf({ failed }: Readonly<{ failed: readonly string[] }>): SQSBatchResponse {
+  return { batchItemFailures: failed.map((itemIdentifier) => ({ itemIdentifier })) };
 }

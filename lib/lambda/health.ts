@@ -1,14 +1,14 @@
 import { GetQueueAttributesCommand } from "@aws-sdk/client-sqs";
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
+import { readinessOf } from "../model/condition.ts";
 import type { ReconciledKind } from "../model/key.ts";
-import { readinessOf } from "../model/readiness.ts";
 import { readableCause } from "../queue/retry-policy.ts";
 import { errorOfSqs, nameOfQueue, type SqsClient } from "../queue/sqs-client.ts";
 import { openHub, type QueueCloud } from "./cloud.ts";
-import { createFunction, type FunctionHandler, type Tools } from "./function.ts";
+import { createFunction, type FunctionHandler, once, type Tools } from "./function.ts";
 import type { Host } from "./host.ts";
-import { once } from "./once.ts";
+
 import { createFleet, type Fleet } from "./workspaces.ts";
 
 /** A part of the answer, or why there is none. */

@@ -3,9 +3,9 @@ import { formatKey } from "../model/key.ts";
 import type { Log } from "../observe/log.ts";
 import type { BatchRecord, BatchRunner } from "../queue/batch.ts";
 import { formatBody } from "../queue/work-message.ts";
-import { failuresOf } from "./batch-response.ts";
 import type { WorkCloud } from "./cloud.ts";
-import { createFunction, type FunctionHandler } from "./function.ts";
+import { createFunction, type FunctionHandler, failuresOf } from "./function.ts";
+
 import { type HeartbeatMessage, keysOf, parseHeartbeat } from "./heartbeat-message.ts";
 import type { Host } from "./host.ts";
 import { openWorkbench, workbenchReads } from "./runtime.ts";

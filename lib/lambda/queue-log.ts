@@ -1,6 +1,6 @@
 import { logReconciles } from "../engine/reconcile-log.ts";
 import type { Log } from "../observe/log.ts";
-import { queueEventRecorder } from "../observe/record-queue.ts";
+import { queueEventRecorder } from "../observe/recorders.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import type { EmfMetrics } from "./emf-metrics.ts";
 

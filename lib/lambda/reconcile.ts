@@ -1,8 +1,8 @@
 import type { SQSBatchResponse, SQSEvent } from "aws-lambda";
 import { type BatchRunner, recordsOf } from "../queue/batch.ts";
-import { failuresOf } from "./batch-response.ts";
 import type { WorkCloud } from "./cloud.ts";
-import { createFunction, type FunctionHandler } from "./function.ts";
+import { createFunction, type FunctionHandler, failuresOf } from "./function.ts";
+
 import type { Host } from "./host.ts";
 import { openWorkbench, workbenchReads } from "./runtime.ts";
 import { createSyncWork } from "./sync-parts.ts";

@@ -4,7 +4,7 @@ import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { reconciledKinds, type WorkKey, workloadKey } from "../model/key.ts";
 import { birthplaceOf } from "../sync/ownership/upsync-origin.ts";
-import { selectedTypes } from "../sync/selected-types.ts";
+import { selectedTypes } from "../sync/selection.ts";
 import { recordLane, workloadOfRecord } from "../upstream/watched-resources.ts";
 import { optInsOf } from "../upsync/opt-in.ts";
 import type { Fleet, FleetList } from "./workspaces.ts";

@@ -1,7 +1,7 @@
 import { createSqsQueue } from "../queue/sqs.ts";
 import { longestDelaySeconds } from "../queue/sqs-delay.ts";
-import { openHub, type QueueCloud } from "./cloud.ts";
-import { knownWorkloads } from "./custom-types.ts";
+import { knownWorkloads, openHub, type QueueCloud } from "./cloud.ts";
+
 import { createFunction, type FunctionHandler } from "./function.ts";
 import type { Host } from "./host.ts";
 import { keysIn } from "./resync-keys.ts";

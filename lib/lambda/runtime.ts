@@ -14,8 +14,8 @@ import { defaultBrakeSettings } from "../sync/eviction/deletion-guard.ts";
 import { createBindingReader, unseenThroughExport } from "../upstream/export/bindings.ts";
 import { createFreshHub } from "../upstream/fresh-hub.ts";
 import { createFreshWorkloadHub } from "../upstream/fresh-workload-hub.ts";
-import { clusterTransports, openHub, type WorkCloud } from "./cloud.ts";
-import { knownWorkloads } from "./custom-types.ts";
+import { clusterTransports, knownWorkloads, openHub, type WorkCloud } from "./cloud.ts";
+
 import type { Tools } from "./function.ts";
 import { queueListener } from "./queue-log.ts";
 import type { SyncWork, SyncWorkParts } from "./sync-parts.ts";

@@ -10,16 +10,15 @@ import type { WorkloadKey } from "../model/key.ts";
 import type { Work, WorkQueue } from "../model/work-item.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BrakeSettings } from "../sync/eviction/deletion-guard.ts";
-import { tellSeconds } from "../sync/notify-placements.ts";
+import { tellSeconds } from "../sync/fan-out.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { defaultSyncSettings } from "../sync/settings.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
-import type { BornHub } from "../upsync/hub.ts";
-import { createNotes } from "../upsync/notes.ts";
+import { createNotes } from "../upsync/deletion-log-writer.ts";
 import { upsyncHomes } from "../upsync/origins.ts";
 import { inTurn, upsyncReconciler } from "../upsync/reconcile.ts";
 import { type AttendRegistration, upsyncAttendance } from "../upsync/subscriptions.ts";
-import type { UpsyncTools } from "../upsync/tools.ts";
+import type { BornHub, UpsyncTools } from "../upsync/world.ts";
 
 /** What work on workloads is made of. */
 export type SyncWorkParts = Readonly<{

@@ -4,9 +4,9 @@ import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { pageByPage } from "@tmc/kube/paged-list.ts";
 import { createSlimmer } from "@tmc/kube/slim-object.ts";
 import type { Environment } from "../engine/environment.ts";
+import { forEachConcurrently } from "../model/concurrency.ts";
 import type { ReconciledKind } from "../model/key.ts";
 import type { Log } from "../observe/log.ts";
-import { forEachAtOnce } from "../queue/for-each-concurrently.ts";
 import type { ExportEndpoint } from "../upstream/export/endpoints.ts";
 import type { ExportHub } from "../upstream/export/hub.ts";
 import {
@@ -126,7 +126,7 @@ async function readAll(
 ): Promise<FleetList> {
   const found: FleetList["found"][number][] = [];
   const problems: PlaceProblem[] = [];
-  await forEachAtOnce(places, placesAtOnce, async (workspace) => {
+  await forEachConcurrently(places, placesAtOnce, async (workspace) => {
     try {
       found.push(...(await read(workspace)));
     } catch (error) {

@@ -1,3 +1,5 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+
 /** One thing that is known about an object, as Kubernetes writes it; kcp's readers also know `severity`. */
 export type Condition = Readonly<{
   type: string;
@@ -43,4 +45,15 @@ function sameCondition(one: Condition, other: Condition): boolean {
     one.observedGeneration === other.observedGeneration &&
     one.severity === other.severity
   );
+}
+
+/** What an object's Ready condition says; unknown where there is none. */
+export type Readiness = "true" | "false" | "unknown";
+
+/** Reads the readiness of an object of one of our kinds. */
+export function readinessOf({ status }: KubeObject): Readiness {
+  if (typeof status !== "object" || status === null || !("conditions" in status)) return "unknown";
+  // The schema of both kinds gives conditions this form.
+  const ready = findCondition(status.conditions as readonly Condition[] | undefined, "Ready");
+  return ready?.status === "True" ? "true" : ready?.status === "False" ? "false" : "unknown";
 }

@@ -15,3 +15,8 @@ export function soonest(one: Next, other: Next): Next {
   if (other.kind === "settled") return one;
   return one.afterSeconds <= other.afterSeconds ? one : other;
 }
+
+/** Refuses a wait that is no time: it would otherwise be one of no length, or for ever. */
+export function refuseStrangeTime(seconds: number): void {
+  if (!Number.isFinite(seconds)) throw new RangeError(`queue: later by ${seconds} seconds is no time`);
+}

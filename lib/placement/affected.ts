@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { findCondition } from "../model/condition.ts";
-import { clip } from "./clip.ts";
+import { clip } from "../model/text.ts";
 import { type Decision, formatEnd } from "./explain.ts";
 import { rejection } from "./filters.ts";
 import type { ClusterFacts } from "./observed.ts";

@@ -1,4 +1,5 @@
-import { byText, type ClusterFacts } from "./observed.ts";
+import { compareStrings } from "@tmc/kube/compare.ts";
+import type { ClusterFacts } from "./observed.ts";
 import { mostClusters, type SpreadWish, type Wish } from "./parsed-spec.ts";
 import { type Place, SpreadCount } from "./spread-count.ts";
 
@@ -99,7 +100,7 @@ function compare({ load }: Ranking, one: Candidate, other: Candidate): number {
   const byScore = other.score - one.score;
   if (byScore !== 0) return byScore;
   const byLoad = load === undefined ? 0 : (load.get(one.cluster.name) ?? 0) - (load.get(other.cluster.name) ?? 0);
-  return byLoad === 0 ? byText(one.cluster.name, other.cluster.name) : byLoad;
+  return byLoad === 0 ? compareStrings(one.cluster.name, other.cluster.name) : byLoad;
 }
 
 /** Candidates in the same places, of which the best is asked for first. */
@@ -250,10 +251,10 @@ function divide(
 }
 
 function inNameOrder(candidates: readonly Candidate[]): readonly Candidate[] {
-  return candidates.toSorted((one, other) => byText(one.cluster.name, other.cluster.name));
+  return candidates.toSorted((one, other) => compareStrings(one.cluster.name, other.cluster.name));
 }
 
 function clustersOf(candidates: readonly Candidate[]): readonly ClusterFacts[] {
   const clusters = candidates.map(({ cluster }) => cluster);
-  return clusters.toSorted((one, other) => byText(one.name, other.name));
+  return clusters.toSorted((one, other) => compareStrings(one.name, other.name));
 }

@@ -1,3 +1,4 @@
+import { byKey, compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { checkAgain, type Next, settled, soonest } from "../model/next.ts";
 import { type Candidate, type Choice, choose } from "./choose.ts";
@@ -5,7 +6,7 @@ import { leftAfter } from "./evictions.ts";
 import { type Group, listBounds, listDecisions, type PlacementStatus, type Statement } from "./explain.ts";
 import { brokenBy, formatHomes, type Home, homesAfter, homesDue, homesOf, returnMs } from "./failback.ts";
 import { type Filter, rejection, rejectionsFor } from "./filters.ts";
-import { byText, type ClusterFacts, type Observed } from "./observed.ts";
+import type { ClusterFacts, Observed } from "./observed.ts";
 import { InvalidWish, type SpreadWish, tryReadWish, type Wish } from "./parsed-spec.ts";
 import { type DecisionReason, reasonsByNearness } from "./reasons.ts";
 import { type Borne, type HeldVerdict, judgeHeld } from "./retention.ts";
@@ -124,7 +125,7 @@ function heldWith(held: Held, homes: readonly Home[]): Held {
   const verdict: Staying = { stays: true, reason: "Chosen" };
   const back = homes.map(({ cluster }) => [cluster.name, { cluster, verdict }] as const);
   const stay = [...held].filter(([name]) => !standIns.has(name));
-  return new Map([...stay, ...back].toSorted(([one], [other]) => byText(one, other)));
+  return new Map([...stay, ...back].toSorted(byKey));
 }
 
 function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
@@ -134,7 +135,7 @@ function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly
 function inNameOrder(clusters: readonly ClusterFacts[]): readonly ClusterFacts[] {
   let last = "";
   for (const { name } of clusters) {
-    if (name < last) return clusters.toSorted((a, b) => byText(a.name, b.name));
+    if (name < last) return clusters.toSorted((a, b) => compareStrings(a.name, b.name));
     last = name;
   }
   return clusters;
@@ -301,7 +302,7 @@ function chosenGroup(members: readonly ClusterFacts[], held: Held, fits: Say): G
 function unknownNames({ names }: Wish, clusters: readonly ClusterFacts[]): readonly string[] {
   if (names === undefined) return [];
   const known = new Set(clusters.map(({ name }) => name));
-  return [...names].filter((name) => !known.has(name)).toSorted(byText);
+  return [...names].filter((name) => !known.has(name)).toSorted(compareStrings);
 }
 
 /** The best of them, by score, and between equals as they come. There are few different scores, so nothing is sorted. */

@@ -1,10 +1,11 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { formatEnd, type PlacementStatus } from "./explain.ts";
 import type { Home } from "./failback.ts";
 import { rejection } from "./filters.ts";
-import { byText, type ClusterFacts } from "./observed.ts";
+import type { ClusterFacts } from "./observed.ts";
 import type { Wish } from "./parsed-spec.ts";
-import { passingReasons } from "./passing-reasons.ts";
+import { passingReasons } from "./reasons.ts";
 
 /** As many as are remembered: the last ones, for a status has to stay short. */
 const mostLeft = 16;
@@ -45,6 +46,8 @@ export function leftAfter(
     ...fresh,
   ];
   if (all.length === 0) return undefined;
-  const last = all.toSorted((one, other) => byText(other.at, one.at) || byText(one.cluster, other.cluster));
-  return last.slice(0, mostLeft).toSorted((one, other) => byText(one.cluster, other.cluster));
+  const last = all.toSorted(
+    (one, other) => compareStrings(other.at, one.at) || compareStrings(one.cluster, other.cluster),
+  );
+  return last.slice(0, mostLeft).toSorted((one, other) => compareStrings(one.cluster, other.cluster));
 }

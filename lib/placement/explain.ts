@@ -1,6 +1,8 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { clip } from "./clip.ts";
-import { byText, type ClusterFacts } from "./observed.ts";
+import { clip } from "../model/text.ts";
+import { formatTimestamp } from "../model/timestamp.ts";
+import type { ClusterFacts } from "./observed.ts";
 import { type DecisionReason, type Detail, decisionReasons, formatReason } from "./reasons.ts";
 import type { ScorePart } from "./scores.ts";
 
@@ -61,19 +63,14 @@ export function listDecisions(
 /** `2 NotReady, 1 SelectorMismatch`: the most frequent first. */
 export function countReasons(groups: readonly Counted[]): string {
   return [...tally(groups)]
-    .toSorted(([a, one], [b, other]) => other - one || byText(a, b))
+    .toSorted(([a, one], [b, other]) => other - one || compareStrings(a, b))
     .map(([reason, count]) => `${count} ${reason}`)
     .join(", ");
 }
 
-/** A moment as Kubernetes writes it, in whole seconds. */
-export function formatMoment(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
-}
-
 /** The end of a time, which is over no sooner than it says. */
 export function formatEnd(ms: number): string {
-  return formatMoment(Math.ceil(ms / 1000) * 1000);
+  return formatTimestamp(Math.ceil(ms / 1000) * 1000);
 }
 
 const nameOf = (member: ClusterFacts | string): string => (typeof member === "string" ? member : member.name);
@@ -139,7 +136,7 @@ function omittedOf(left: readonly Counted[]): DecisionsOmitted | undefined {
   if (left.length === 0) return undefined;
   const reasons = [...tally(left)]
     .map(([reason, count]) => ({ reason, count }))
-    .toSorted((a, b) => byText(a.reason, b.reason));
+    .toSorted((a, b) => compareStrings(a.reason, b.reason));
   return { count: reasons.reduce((sum, { count }) => sum + count, 0), reasons };
 }
 

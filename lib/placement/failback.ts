@@ -1,10 +1,11 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { Choice } from "./choose.ts";
 import { formatEnd, type PlacementStatus } from "./explain.ts";
 import { rejection } from "./filters.ts";
-import { byText, type ClusterFacts } from "./observed.ts";
+import type { ClusterFacts } from "./observed.ts";
 import type { SpreadWish, Wish } from "./parsed-spec.ts";
-import { passingReasons } from "./passing-reasons.ts";
+import { passingReasons } from "./reasons.ts";
 import { leavingReasons } from "./retention.ts";
 import { preferenceOf } from "./scores.ts";
 
@@ -45,7 +46,7 @@ export function homesOf(
       const fittingMs = failed === undefined ? fittingFrom(cluster, Number.isNaN(seenMs) ? nowMs : seenMs) : undefined;
       return [{ cluster, reason, since, standIn, fittingMs }];
     })
-    .toSorted((one, other) => byText(one.cluster.name, other.cluster.name));
+    .toSorted((one, other) => compareStrings(one.cluster.name, other.cluster.name));
 }
 
 /** Until when a home is waited for; undefined while it does not fit. */
@@ -94,7 +95,7 @@ export function homesAfter(wish: Wish, facts: ChosenFacts): readonly Home[] {
   const before = new Set(placement.status?.selectedClusters);
   const left = homes.filter(({ cluster }) => !selected.has(cluster.name));
   const known = [...left, ...leftBehind(wish, { before, selected, homes, clusters, nowMs })].toSorted((one, other) =>
-    byText(one.cluster.name, other.cluster.name),
+    compareStrings(one.cluster.name, other.cluster.name),
   );
   const taken = new Set(
     known.flatMap(({ standIn }) => (standIn !== undefined && selected.has(standIn) ? standIn : [])),
@@ -117,7 +118,7 @@ export function homesAfter(wish: Wish, facts: ChosenFacts): readonly Home[] {
   const better = liked ? likedBetter(wish, { choice, homes: settled, nowMs }) : undefined;
   return better === undefined
     ? settled
-    : [...settled, better].toSorted((one, other) => byText(one.cluster.name, other.cluster.name));
+    : [...settled, better].toSorted((one, other) => compareStrings(one.cluster.name, other.cluster.name));
 }
 
 /** Homes as a status has them. */

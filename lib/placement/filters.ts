@@ -3,7 +3,7 @@ import { type ClusterFacts, isSound, type Taint } from "./observed.ts";
 import { type CapabilityWish, matches, satisfies, type Term, type Wish } from "./parsed-spec.ts";
 import type { DecisionReason, Detail } from "./reasons.ts";
 import { formatTaint, toleratedSeconds } from "./taints.ts";
-import { compareVersions } from "./versions.ts";
+import { compareVersionNumbers } from "./versions.ts";
 
 /**
  * A rule that a cluster must satisfy. `fails` costs next to nothing, as it is asked of every cluster of every placement;
@@ -253,7 +253,9 @@ function isTooOld({ type, minVersion, parsed }: CapabilityWish, { capabilities }
   const capability = capabilities.get(type);
   if (capability === undefined || !capability.available) return false;
   // A version that makes no sense, on either side, is none that would do.
-  return capability.parsed === undefined || parsed === undefined || compareVersions(capability.parsed, parsed) < 0;
+  return (
+    capability.parsed === undefined || parsed === undefined || compareVersionNumbers(capability.parsed, parsed) < 0
+  );
 }
 
 /** New work stays away from a taint that is borne for a while only: it would have to leave again. */

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { ObjectMeta } from "@tmc/kube/kube-object.ts";
 import { isQuantity, parseQuantity, type Quantity, quantityToNumber } from "@tmc/kube/quantity.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { type Condition, findCondition } from "../model/condition.ts";
 import { labelsWithDerivedKeys } from "../model/location-keys.ts";
+import { parseTimestamp } from "../model/timestamp.ts";
 import { parseVersion, type Version } from "./versions.ts";
 
 export type TaintEffect = "NoSchedule" | "PreferNoSchedule" | "NoExecute";
@@ -99,14 +101,22 @@ export function clusterFacts({ metadata, spec, status }: Registration): ClusterF
     readyReason: isReady ? "" : (ready?.reason ?? "NeverSeen"),
     notReadySinceMs: isReady
       ? undefined
-      : (momentOf(ready?.lastTransitionTime) ?? momentOf(metadata.creationTimestamp)),
-    readySinceMs: isReady ? momentOf(ready.lastTransitionTime) : undefined,
+      : (parseTimestamp(ready?.lastTransitionTime) ?? parseTimestamp(metadata.creationTimestamp)),
+    readySinceMs: isReady ? parseTimestamp(ready.lastTransitionTime) : undefined,
     evictAfterSeconds: spec.evictAfterSeconds,
     degraded: (status?.nodes?.ready ?? 0) < 0.9 * (status?.nodes?.total ?? 0),
     unschedulable: spec.unschedulable === true,
     taints: (spec.taints ?? [])
-      .map(({ key, value, effect, timeAdded }) => ({ key, value: value ?? "", effect, addedMs: momentOf(timeAdded) }))
-      .toSorted((a, b) => byText(a.key, b.key) || byText(a.effect, b.effect) || byText(a.value, b.value)),
+      .map(({ key, value, effect, timeAdded }) => ({
+        key,
+        value: value ?? "",
+        effect,
+        addedMs: parseTimestamp(timeAdded),
+      }))
+      .toSorted(
+        (a, b) =>
+          compareStrings(a.key, b.key) || compareStrings(a.effect, b.effect) || compareStrings(a.value, b.value),
+      ),
     labels: labelsWithDerivedKeys(metadata.labels ?? {}, spec.location),
     capabilities: capabilitiesOf(spec.capabilities ?? [], status?.capabilities ?? []),
     capabilitiesDetected: status?.capabilitiesDetected !== undefined,
@@ -138,14 +148,9 @@ export function isSound({ deleting, ready, unschedulable, degraded, taints }: Cl
   return !deleting && ready === "True" && !unschedulable && !degraded && taints.length === 0;
 }
 
-/** Orders names the way all lists of placements are ordered: by their code units, in no one's language. */
-export function byText(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
-}
-
 function plain(field: string, value: unknown): unknown {
   if (field === "readySinceMs") return undefined;
-  if (value instanceof Map) return [...value].toSorted(([a], [b]) => byText(String(a), String(b)));
+  if (value instanceof Map) return [...value].toSorted(([a], [b]) => compareStrings(String(a), String(b)));
   if (value instanceof Set) return [...value];
   return typeof value === "bigint" ? value.toString() : value;
 }
@@ -162,11 +167,6 @@ function capabilitiesOf(
     add(type, available ?? true, true, version ?? all.get(type)?.version);
   }
   return all;
-}
-
-function momentOf(text: string | undefined): number | undefined {
-  const moment = text === undefined ? Number.NaN : Date.parse(text);
-  return Number.isNaN(moment) ? undefined : moment;
 }
 
 function amountOf(text: string | undefined): Room | undefined {

@@ -1,3 +1,4 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import { parseQuantity, quantityToNumber } from "@tmc/kube/quantity.ts";
 import {
   formatLabelSelector,
@@ -7,8 +8,8 @@ import {
   selectorFromObject,
 } from "@tmc/kube/selector.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { clip } from "./clip.ts";
-import { byText, type Room } from "./observed.ts";
+import { clip } from "../model/text.ts";
+import type { Room } from "./observed.ts";
 import type { ReadyReason } from "./reasons.ts";
 import { notReadyKey, type Toleration, toleratedSeconds } from "./taints.ts";
 import { parseVersion, type Version } from "./versions.ts";
@@ -195,7 +196,7 @@ function readTerm(path: string, selector: LabelSelectorObject): Term {
   // One by one, so that the message can say which of them is wrong.
   const parts = [
     ...Object.entries(selector.matchLabels ?? {})
-      .toSorted(([a], [b]) => byText(a, b))
+      .toSorted(([a], [b]) => compareStrings(a, b))
       .map(([key, value]) => [`${path}.matchLabels`, { matchLabels: { [key]: value } }] as const),
     ...(selector.matchExpressions ?? []).map(
       (expression, index) => [`${path}.matchExpressions[${index}]`, { matchExpressions: [expression] }] as const,

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { CopyState, WorkloadSync } from "../api/workload-sync.ts";
 import { findCondition } from "../model/condition.ts";
-import { formatMoment, type PlacementStatus } from "./explain.ts";
-import { byText } from "./observed.ts";
+import { formatTimestamp } from "../model/timestamp.ts";
+import type { PlacementStatus } from "./explain.ts";
 
 export type PlacedWorkload = NonNullable<PlacementStatus["placedWorkloads"]>[number];
 type Omitted = NonNullable<PlacementStatus["placedWorkloadsOmitted"]>;
@@ -85,7 +86,7 @@ export function withPlaced({ before, status, records, nowMs }: PlacedFacts): Rea
   if (isRecent && !isWrittenAnyway) {
     return { status, againSeconds: Math.max(1, Math.ceil(placedQuietSeconds - sinceMs / 1000)) };
   }
-  return { status: { ...rest, ...fresh, placedWorkloadsTime: formatMoment(nowMs) } };
+  return { status: { ...rest, ...fresh, placedWorkloadsTime: formatTimestamp(nowMs) } };
 }
 
 function worstOf(copies: readonly Readonly<{ state: CopyState }>[]): CopyState {
@@ -96,10 +97,10 @@ function worstOf(copies: readonly Readonly<{ state: CopyState }>[]): CopyState {
 function byNeed(one: PlacedWorkload, other: PlacedWorkload): number {
   return (
     byUrgency.indexOf(one.state) - byUrgency.indexOf(other.state) ||
-    byText(one.namespace, other.namespace) ||
-    byText(one.kind, other.kind) ||
-    byText(one.name, other.name) ||
-    byText(one.apiVersion, other.apiVersion)
+    compareStrings(one.namespace, other.namespace) ||
+    compareStrings(one.kind, other.kind) ||
+    compareStrings(one.name, other.name) ||
+    compareStrings(one.apiVersion, other.apiVersion)
   );
 }
 

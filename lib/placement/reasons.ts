@@ -165,3 +165,10 @@ export type ReadyReason = keyof typeof readyReasons;
 const piecesOf: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   Object.entries(decisionReasons).map(([reason, { message }]) => [reason, message.split(/(\{[a-z]+\})/)]),
 );
+
+/** What a cluster's own state can be that makes work leave it; when that passes, the work can return. */
+export const passingReasons: ReadonlySet<DecisionReason> = new Set([
+  "NotReady",
+  "UntoleratedTaint",
+  "CapabilityMissing",
+] satisfies DecisionReason[]);

@@ -1,9 +1,10 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { type DecidedCondition, withCondition } from "../model/condition.ts";
+import { clip } from "../model/text.ts";
+import { formatTimestamp } from "../model/timestamp.ts";
 import type { Choice } from "./choose.ts";
-import { clip } from "./clip.ts";
-import { countReasons, formatMoment, type Group, type PlacementStatus } from "./explain.ts";
-import { historyAfter } from "./history.ts";
+import { countReasons, type Decision, type Group, type PlacementStatus } from "./explain.ts";
 import type { ClusterFacts } from "./observed.ts";
 import { defaultStrategy, type InvalidWish, satisfies, type Wish } from "./parsed-spec.ts";
 import type { ReadyReason } from "./reasons.ts";
@@ -42,7 +43,7 @@ export function statusOf({ metadata, status = {} }: WorkloadPlacement, outcome: 
     ...(outcome.omitted === undefined ? {} : { decisionsOmitted: outcome.omitted }),
     ...(outcome.failback === undefined ? {} : { failback: outcome.failback }),
     ...(outcome.left === undefined ? {} : { left: outcome.left }),
-    conditions: withCondition(status.conditions ?? [], condition, formatMoment(outcome.nowMs)),
+    conditions: withCondition(status.conditions ?? [], condition, formatTimestamp(outcome.nowMs)),
     ...(history.length === 0 ? {} : { history }),
     ...generation,
   };
@@ -104,4 +105,51 @@ function formatNames(clusters: readonly ClusterFacts[]): string {
     .map(({ name }) => name)
     .join(", ");
   return clusters.length > 5 ? `${shown} and ${clusters.length - 5} more` : shown;
+}
+
+export type HistoryEntry = NonNullable<PlacementStatus["history"]>[number];
+
+/** As many decisions as are remembered, the last first. */
+export const mostRemembered = 10;
+/** As many names as an entry bears. */
+const mostNames = 5;
+
+export type Turn = Readonly<{
+  before: PlacementStatus;
+  generation: number | undefined;
+  selected: readonly string[];
+  decisions: readonly Decision[];
+  nowMs: number;
+}>;
+
+/** What a placement remembers after a decision: one that chooses the same clusters as before is nothing to remember. */
+export function historyAfter({ before, generation, selected, decisions, nowMs }: Turn): readonly HistoryEntry[] {
+  const known = before.history ?? [];
+  const earlier = new Set(before.selectedClusters);
+  const later = new Set(selected);
+  const added = selected.filter((name) => !earlier.has(name)).toSorted(compareStrings);
+  const removed = [...earlier].filter((name) => !later.has(name)).toSorted(compareStrings);
+  if (added.length === 0 && removed.length === 0) return known;
+  const reasons = new Map(decisions.map((decision) => [decision.cluster, decision.message]));
+  const gone = removed.map((name) => `${name} left: ${reasons.get(name) ?? "it is not registered any more"}`);
+  const come = added.map((name) => `${name} joined: ${reasons.get(name) ?? "chosen"}`);
+  const entry: HistoryEntry = {
+    time: formatTimestamp(nowMs),
+    reason: reasonOf(before, generation),
+    clusters: selected.length,
+    ...(added.length === 0 ? {} : { added: added.slice(0, mostNames) }),
+    ...(removed.length === 0 ? {} : { removed: removed.slice(0, mostNames) }),
+    message: clip([...gone.slice(0, 3), ...come.slice(0, 3)].join("; "), 500),
+    ...(generation === undefined ? {} : { generation }),
+  };
+  return [entry, ...known].slice(0, mostRemembered);
+}
+
+/** Whether a person has changed the placement, or what is known of the clusters has changed. */
+function reasonOf(
+  { observedGeneration, selectedClusters }: PlacementStatus,
+  generation: number | undefined,
+): HistoryEntry["reason"] {
+  if (selectedClusters === undefined) return "FirstDecision";
+  return observedGeneration === generation ? "ClustersChanged" : "PlacementChanged";
 }

@@ -11,7 +11,7 @@ export function parseVersion(text: string): Version | undefined {
 }
 
 /** Orders versions number by number, missing ones as zero, a pre-release below its release. */
-export function compareVersions(one: Version, other: Version): number {
+export function compareVersionNumbers(one: Version, other: Version): number {
   const length = Math.max(one.numbers.length, other.numbers.length);
   for (let at = 0; at < length; at += 1) {
     const difference = (one.numbers[at] ?? 0) - (other.numbers[at] ?? 0);

@@ -1,13 +1,13 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { SQSEvent } from "aws-lambda";
+import { forEachConcurrently } from "../model/concurrency.ts";
 import { formatKey } from "../model/key.ts";
-import type { Next } from "../model/next.ts";
+import { type Next, refuseStrangeTime } from "../model/next.ts";
 import type { Work, WorkItem } from "../model/work-item.ts";
-import { forEachAtOnce } from "./for-each-concurrently.ts";
 import type { QueueEvent } from "./queue-event.ts";
 import { afterFailure, readableCause, sortOfFailure } from "./retry-policy.ts";
 import type { SqsQueue } from "./sqs.ts";
-import { refuseStrangeTime } from "./strange-time.ts";
+
 import { collapseMessages, countFailure, parseBody, type WorkMessage } from "./work-message.ts";
 
 /** A message as a batch has it, whoever fetched it. */
@@ -165,7 +165,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     const groups = groupsOf(records);
     const done = new Set<string>();
     const cut = untilAborted(signal);
-    const worked = forEachAtOnce(groups, groupsAtOnce, async ([groupId, members]) => {
+    const worked = forEachConcurrently(groups, groupsAtOnce, async ([groupId, members]) => {
       if (signal.aborted || drain?.aborted === true) return;
       if (await runGroup(members, signal)) done.add(groupId);
     });

@@ -1,4 +1,4 @@
-import { forEachAtOnce } from "./for-each-concurrently.ts";
+import { forEachConcurrently } from "../model/concurrency.ts";
 import { toDelay, toWork } from "./sqs.ts";
 import type { QueueUrls, SqsClient } from "./sqs-client.ts";
 import { inHops } from "./sqs-delay.ts";
@@ -47,7 +47,7 @@ export function createForwarder({
   return async (records) => {
     const decided = records.map((record) => ({ record, ...decideForward(record) }));
     const failed: string[] = [];
-    await forEachAtOnce(["work", "delay"] as const, 2, async (queue) => {
+    await forEachConcurrently(["work", "delay"] as const, 2, async (queue) => {
       const those = decided.filter(({ to }) => to === queue);
       const notTaken = await sendAll(
         sqs,

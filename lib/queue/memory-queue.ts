@@ -1,15 +1,15 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { formatKey, type WorkKey } from "../model/key.ts";
-import type { Next } from "../model/next.ts";
-import type { Work, WorkItem, WorkQueue } from "../model/work-item.ts";
-import { collapse } from "./coalesce.ts";
+import { type Next, refuseStrangeTime } from "../model/next.ts";
+import { collapse, type Work, type WorkItem, type WorkQueue } from "../model/work-item.ts";
+
 import { createCrowdShare } from "./cpu-share.ts";
 import { createTimetable } from "./delay-heap.ts";
 import { createFairLine, type FairLine } from "./fair-queue.ts";
 import type { QueueEvent, SetAside } from "./queue-event.ts";
 import { type AfterFailure, afterFailure, type FailureSort, readableCause, sortOfFailure } from "./retry-policy.ts";
-import { refuseStrangeTime } from "./strange-time.ts";
+
 import { createBreather } from "./yield.ts";
 
 /** How much a queue in memory holds. */

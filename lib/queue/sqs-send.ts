@@ -1,6 +1,6 @@
 import { SendMessageBatchCommand, type SendMessageBatchRequestEntry, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import { forEachAtOnce } from "./for-each-concurrently.ts";
+import { forEachConcurrently } from "../model/concurrency.ts";
 import { errorOfSqs, nameOfQueue, type SqsClient } from "./sqs-client.ts";
 
 /** A message as SQS takes it. */
@@ -59,7 +59,7 @@ export async function sendAll(
     }
   };
 
-  await forEachAtOnce(batches, callsAtOnce, sendBatch);
+  await forEachConcurrently(batches, callsAtOnce, sendBatch);
   return notTaken.toSorted((one, other) => one.index - other.index);
 }
 

@@ -1,12 +1,11 @@
 import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 import { formatKey } from "../model/key.ts";
+import { refuseStrangeTime } from "../model/next.ts";
 import type { WorkQueue } from "../model/work-item.ts";
-import { createNonces } from "./nonce.ts";
 import type { QueueEvent } from "./queue-event.ts";
 import type { QueueUrls, SqsClient } from "./sqs-client.ts";
 import { planWait } from "./sqs-delay.ts";
 import { type Outgoing, refuseNotTaken, sendAll } from "./sqs-send.ts";
-import { refuseStrangeTime } from "./strange-time.ts";
 import {
   collapseMessages,
   type DelayedMessage,
@@ -137,5 +136,18 @@ export function toDelay({ restSeconds = 0, ...message }: DelayedMessage, delaySe
   return {
     MessageBody: formatBody(restSeconds > 0 ? { ...message, restSeconds } : message),
     DelaySeconds: delaySeconds,
+  };
+}
+
+/**
+ * Creates a source of short texts that do not come twice: time, a count, and a number that tells this process from
+ * others which began in the same moment.
+ */
+export function createNonces({ clock, random }: Readonly<{ clock: Clock; random: () => number }>): () => string {
+  const own = Math.floor(random() * 36 ** 6).toString(36);
+  let count = 0;
+  return () => {
+    count += 1;
+    return [clock.now().toString(36), own, count.toString(36)].join(".");
   };
 }

@@ -3,8 +3,8 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import { isRecord } from "@tmc/kube/json-record.ts";
 import { subdomainProblems } from "@tmc/kube/selector.ts";
 import { formatKey, type WorkKey, workKinds, workloadAddress } from "../model/key.ts";
-import { reasons, type WorkItem } from "../model/work-item.ts";
-import { collapse } from "./coalesce.ts";
+import { collapse, reasons, type WorkItem } from "../model/work-item.ts";
+
 import type { FailureSort } from "./retry-policy.ts";
 
 /** Failures since the last success, each sort by itself. */

@@ -2,9 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type Condition, type DecidedCondition, findCondition, withCondition } from "../model/condition.ts";
 import type { ObjectEvent } from "../model/event.ts";
+import { formatTimestamp, parseTimestamp } from "../model/timestamp.ts";
 import { bindingNames, connectedApis, type SeenBinding } from "./connected-apis.ts";
-import { eventsOfLook } from "./events.ts";
-import { formatMoment, momentOf } from "./moment.ts";
 import type { Detected, Failed, Healthy, Look, RegistrationStatus } from "./probe-outcome.ts";
 import type { RegistrationSettings } from "./settings.ts";
 
@@ -80,13 +79,13 @@ function statusAfter(facts: Facts, before: RegistrationStatus, look: Look): Regi
   const isInDoubt = counters.consecutiveFailures !== undefined || counters.consecutiveSuccesses !== undefined;
   return {
     ...(look.kind === "healthy" && look.detected !== undefined ? withDetected(kept, look.detected, nowMs) : kept),
-    conditions: withCondition(before.conditions ?? [], { ...ready, ...observed }, formatMoment(nowMs)),
+    conditions: withCondition(before.conditions ?? [], { ...ready, ...observed }, formatTimestamp(nowMs)),
     ...observed,
     ...(names.length > 0 && { connectedAPIs: connectedApis(names, bindings) }),
-    ...(look.kind === "healthy" && { lastHeartbeat: formatMoment(heartbeatMs(before, nowMs)) }),
+    ...(look.kind === "healthy" && { lastHeartbeat: formatTimestamp(heartbeatMs(before, nowMs)) }),
     ...counters,
-    ...(isInDoubt && { nextProbeTime: formatMoment(nowMs + settings.intervalSeconds * 1000) }),
-    ...(look.credentialsExpireMs !== undefined && { credentialsExpire: formatMoment(look.credentialsExpireMs) }),
+    ...(isInDoubt && { nextProbeTime: formatTimestamp(nowMs + settings.intervalSeconds * 1000) }),
+    ...(look.credentialsExpireMs !== undefined && { credentialsExpire: formatTimestamp(look.credentialsExpireMs) }),
   };
 }
 
@@ -94,7 +93,7 @@ function statusAfter(facts: Facts, before: RegistrationStatus, look: Look): Regi
 const clockSkewMs = 5 * 60_000;
 
 function heartbeatMs(before: RegistrationStatus, nowMs: number): number {
-  const lastMs = momentOf(before.lastHeartbeat) ?? nowMs;
+  const lastMs = parseTimestamp(before.lastHeartbeat) ?? nowMs;
   return lastMs > nowMs && lastMs - nowMs <= clockSkewMs ? lastMs : nowMs;
 }
 
@@ -171,7 +170,7 @@ function withDetected(before: RegistrationStatus, detected: Detected, nowMs: num
       ...(hasIngress === true ? [{ type: "networking" }] : []),
       ...((detected.storage ?? had("storage")) ? [{ type: "storage" }] : []),
     ],
-    capabilitiesDetected: formatMoment(nowMs),
+    capabilitiesDetected: formatTimestamp(nowMs),
   };
 }
 
@@ -188,12 +187,12 @@ function isWorthWriting({ before, wanted, look, nowMs, settings }: Difference): 
   const patienceMs = settings.heartbeatWriteSeconds * 1000;
   if (isDeepStrictEqual(withoutTimes(before), withoutTimes(wanted))) {
     if (look.kind !== "healthy") return false;
-    const lastMs = momentOf(before.lastHeartbeat);
+    const lastMs = parseTimestamp(before.lastHeartbeat);
     return lastMs === undefined || Math.abs(heartbeatMs(before, nowMs) - lastMs) >= patienceMs;
   }
   // A dying network gives another cause each time; while nothing else is new, the cause is told once a while.
   if (look.kind !== "failed" || !isDeepStrictEqual(withoutCause(before), withoutCause(wanted))) return true;
-  const writtenMs = (momentOf(before.nextProbeTime) ?? 0) - settings.intervalSeconds * 1000;
+  const writtenMs = (parseTimestamp(before.nextProbeTime) ?? 0) - settings.intervalSeconds * 1000;
   return nowMs - writtenMs >= patienceMs || writtenMs > nowMs;
 }
 
@@ -215,4 +214,19 @@ function withoutCause(status: RegistrationStatus): object {
 function changesBetween(before: Condition | undefined, after: Condition | undefined): readonly ObjectEvent[] {
   if (after === undefined || (before?.status === after.status && before.reason === after.reason)) return [];
   return [{ type: after.status === "True" ? "Normal" : "Warning", reason: after.reason, message: after.message }];
+}
+
+/** The condition Ready of a registration before and after it says what a look has shown. */
+export type Turn = Readonly<{ look: Look; before: Condition | undefined; after: Condition | undefined }>;
+
+/**
+ * What people hear of a look, as an Event beside the registration: that the cluster has turned not Ready, and why.
+ *
+ * A cluster that stays so is told again only for another reason: what a dying network says changes with every probe. A look
+ * that went well is never told; how the cluster is and when it was last heard from is in its status.
+ */
+export function eventsOfLook({ look, before, after }: Turn): readonly ObjectEvent[] {
+  if (look.kind === "healthy" || after?.status !== "False") return [];
+  if (before?.status === "False" && before.reason === after.reason) return [];
+  return [{ type: "Warning", reason: "HeartbeatFailed", message: `${after.reason}: ${after.message}` }];
 }

@@ -1,5 +1,5 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { momentOf } from "./moment.ts";
+import { parseTimestamp } from "../model/timestamp.ts";
 import type { RegistrationSettings } from "./settings.ts";
 
 export type DepartureFacts = Readonly<{
@@ -21,7 +21,7 @@ const longestWaitSeconds = 30;
  * between grow with the time that has passed, and nothing need be remembered for that.
  */
 export function decideDeparture({ registration, isUsed, nowMs, settings }: DepartureFacts): Departure {
-  const sinceMs = momentOf(registration.metadata.deletionTimestamp) ?? nowMs;
+  const sinceMs = parseTimestamp(registration.metadata.deletionTimestamp) ?? nowMs;
   const passedSeconds = Math.max(0, (nowMs - sinceMs) / 1000);
   const leftSeconds = settings.releaseAfterSeconds - passedSeconds;
   if (!isUsed || leftSeconds <= 0) return { kind: "release" };

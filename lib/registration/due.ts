@@ -1,6 +1,7 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { findCondition } from "../model/condition.ts";
-import { momentOf } from "./moment.ts";
+import { parseTimestamp } from "../model/timestamp.ts";
 import type { RegistrationSettings } from "./settings.ts";
 
 /** Why the registration is worked on, as far as it matters here; any other reason counts as a look in passing. */
@@ -36,12 +37,12 @@ export function decideDue(facts: DueFacts): Due {
   const isNew = ready === undefined || status?.observedGeneration !== registration.metadata.generation;
   if (isNew || occasion === "on-demand") return { kind: "now", detect: true };
 
-  const waitMs = (momentOf(status?.nextProbeTime) ?? nowMs) - nowMs;
+  const waitMs = (parseTimestamp(status?.nextProbeTime) ?? nowMs) - nowMs;
   // A time further off than any that we write is not ours: nobody may put a cluster out of sight.
   if (waitMs > 0 && waitMs <= settings.intervalSeconds * 1000) {
     return { kind: "later", afterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };
   }
-  const lastMs = facts.lastProbeMs ?? momentOf(status?.lastHeartbeat);
+  const lastMs = facts.lastProbeMs ?? parseTimestamp(status?.lastHeartbeat);
   const sinceMs = lastMs === undefined || lastMs > nowMs ? Infinity : nowMs - lastMs;
   if (occasion === "passing" && sinceMs < settings.intervalSeconds * 1000) return { kind: "not-due" };
   // Heartbeats come by themselves, if late where workers are busy; a resync makes up only for one that was missed.
@@ -56,8 +57,24 @@ function isDetectionDue({ registration, lastDetectionMs, nowMs, settings }: DueF
   // After a failure it may be another one that answers: an upgrade looks like that.
   if (status?.consecutiveFailures !== undefined && status.consecutiveFailures > 0) return true;
   // A time that has not come yet is of another clock, and tells nothing.
-  const times = [lastDetectionMs, momentOf(status?.capabilitiesDetected)].filter(
+  const times = [lastDetectionMs, parseTimestamp(status?.capabilitiesDetected)].filter(
     (ms) => ms !== undefined && ms <= nowMs,
   );
   return times.every((ms) => ms === undefined || nowMs - ms >= settings.detectEverySeconds * 1000);
+}
+
+/** Tells whether a registration is to be probed in this round, or waits for the time that its breaker names. */
+export function isHeartbeatDue(
+  { status }: KubeObject,
+  { nowMs, periodSeconds }: Readonly<{ nowMs: number; periodSeconds: number }>,
+): boolean {
+  const next = nextProbeMs(status);
+  // Turns and probes are a little apart: one that is due before the next turn is nearer to this one.
+  return next === undefined || next <= nowMs + periodSeconds * 500;
+}
+
+function nextProbeMs(status: unknown): number | undefined {
+  if (typeof status !== "object" || status === null || !("nextProbeTime" in status)) return undefined;
+  const ms = typeof status.nextProbeTime === "string" ? Date.parse(status.nextProbeTime) : Number.NaN;
+  return Number.isNaN(ms) ? undefined : ms;
 }

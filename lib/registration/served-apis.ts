@@ -1,4 +1,5 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { ServedApi } from "./probe-outcome.ts";
 
 /** Both forms in one request: servers of 1.27 and later give everything at once, older ones only the groups. */
@@ -85,7 +86,7 @@ function inOrder(lists: readonly ServedApi[]): readonly ServedApi[] {
   let left = mostKinds;
   return [...kinds]
     .filter(([, names]) => names.size > 0)
-    .toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1))
+    .toSorted(([a], [b]) => rank(a) - rank(b) || compareStrings(a, b))
     .slice(0, mostGroupVersions)
     .map(([groupVersion, names]) => {
       const kept = [...names].toSorted().slice(0, left);
@@ -93,7 +94,7 @@ function inOrder(lists: readonly ServedApi[]): readonly ServedApi[] {
       return { groupVersion, kinds: kept };
     })
     .filter((api) => api.kinds.length > 0)
-    .toSorted((a, b) => (a.groupVersion < b.groupVersion ? -1 : 1));
+    .toSorted((a, b) => compareStrings(a.groupVersion, b.groupVersion));
 }
 
 function rank(groupVersion: string): number {

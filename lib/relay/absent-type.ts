@@ -1,6 +1,6 @@
 import type { Collection, KubeClient, ListOptions, WatchOptions } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
-import { delay } from "@tmc/kube/deadline.ts";
+import { delay, neverAborted } from "@tmc/kube/deadline.ts";
 import { ApiError } from "@tmc/kube/errors.ts";
 import type { KubeList } from "@tmc/kube/kube-object.ts";
 import type { Watchable } from "@tmc/kube/paged-list.ts";
@@ -13,7 +13,6 @@ export interface TolerantSource extends Watchable {
 
 /** A type that is new is served in a moment; one that nobody has is asked for no more often than a watch ends. */
 const shortestAbsenceMs = 10_000;
-const neverEnds = new AbortController().signal;
 
 /**
  * Makes of a type that is not served an empty list, and of the watch after it a silent one, after which it is asked for again:
@@ -47,7 +46,7 @@ export function tolerateAbsence(client: Watchable, clock: Clock): TolerantSource
     }
     options.onOpen?.();
     const longestMs = (options.timeoutSeconds ?? 300) * 1000;
-    await delay(clock, Math.min(longestMs, shortestAbsenceMs * 2 ** absences), options.signal ?? neverEnds);
+    await delay(clock, Math.min(longestMs, shortestAbsenceMs * 2 ** absences), options.signal ?? neverAborted);
     absences += 1;
     throw askAgain(missing);
   };

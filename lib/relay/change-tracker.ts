@@ -1,8 +1,8 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { formatKey, type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
-import type { WorkItem, WorkQueue } from "../model/work-item.ts";
-import { collapse } from "../queue/coalesce.ts";
+import { collapse, type WorkItem, type WorkQueue } from "../model/work-item.ts";
+
 import type { TenantRate } from "../queue/tenant-rate-limit.ts";
 import { fingerprintOf, reconcileRequestedAnnotation } from "./fingerprint.ts";
 import type { RelayListener } from "./listener.ts";

@@ -5,8 +5,8 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
 import type { Log } from "../observe/log.ts";
 import { awaitAnswer } from "../upstream/await-workspace.ts";
-import type { CustomType } from "../upstream/custom-type.ts";
-import { customWorkload, readCustomWorkloads } from "../upstream/custom-workloads.ts";
+import { type CustomType, customWorkload, readCustomWorkloads } from "../upstream/custom-types.ts";
+
 import { type ExportAddress, formatExportAddress } from "../upstream/export/address.ts";
 
 export type LearnOptions = Readonly<{

@@ -1,8 +1,8 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { type ExportAddress, formatExportAddress } from "../upstream/export/address.ts";
-import { urlsOf } from "../upstream/export/endpoint-slice.ts";
-import type { ExportEndpoint } from "../upstream/export/endpoints.ts";
+import { type ExportEndpoint, urlsOf } from "../upstream/export/endpoints.ts";
+
 import type { ExportHub } from "../upstream/export/hub.ts";
 import { endpointSlices } from "../upstream/kcp-types.ts";
 import { clientOf } from "../upstream/logical-cluster.ts";

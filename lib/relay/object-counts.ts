@@ -1,8 +1,8 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { type Readiness, readinessOf } from "../model/condition.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
-import { type Readiness, readinessOf } from "../model/readiness.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { recordReadiness } from "../observe/record-readiness.ts";
+import { recordReadiness } from "../observe/recorders.ts";
 
 /** Counts the objects that the relay sees by how ready they are; of each it keeps its name and that one word. */
 export interface FleetCensus {

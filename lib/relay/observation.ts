@@ -1,12 +1,12 @@
 import { ApiError, faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { group } from "../api/group.ts";
+import { readinessOf } from "../model/condition.ts";
 import { type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
-import { readinessOf } from "../model/readiness.ts";
 import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { recordReadiness } from "../observe/record-readiness.ts";
+import { recordReadiness } from "../observe/recorders.ts";
 import type { ObjectCache } from "../upstream/object-cache.ts";
 import type { WorkloadCache } from "../upstream/workload-cache.ts";
 import type { RelayListener, RelayTrouble, Watched } from "./listener.ts";

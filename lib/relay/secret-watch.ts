@@ -1,5 +1,6 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
+import { compareStrings } from "@tmc/kube/compare.ts";
 import { keepRunning } from "@tmc/kube/keep-running.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { pageByPage } from "@tmc/kube/paged-list.ts";
@@ -61,7 +62,7 @@ export function createSecretWatch(options: SecretWatchOptions): FedSecretWatch {
 
   const tell = (secrets: readonly string[]): void => {
     const concerned = secrets.flatMap((secret) => [...(referrersOf.get(secret)?.values() ?? [])]);
-    if (concerned.length > 0) onChanged(concerned.toSorted((one, other) => order(one.name, other.name)));
+    if (concerned.length > 0) onChanged(concerned.toSorted((one, other) => compareStrings(one.name, other.name)));
   };
 
   const seeAll = (objects: readonly KubeObject[]): void => {
@@ -152,7 +153,6 @@ export function createSecretWatch(options: SecretWatchOptions): FedSecretWatch {
 }
 
 const secretId = (cluster: string, { namespace, name }: SecretReference): string => `${cluster}/${namespace}/${name}`;
-const order = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
 function versionOf({ metadata }: KubeObject): string {
   return metadata.resourceVersion ?? "";

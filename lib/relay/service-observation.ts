@@ -4,11 +4,10 @@ import type { Health } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { RelayListener } from "./listener.ts";
-import { startLoopLag } from "./loop-lag.ts";
+import { createWatchPulse, startLoopLag } from "./liveness.ts";
 import { createFleetCensus } from "./object-counts.ts";
 import type { Relay } from "./relay.ts";
 import type { Territory } from "./scope.ts";
-import { createWatchPulse } from "./watch-liveness.ts";
 
 export type ServiceObservers = Readonly<{ log: Log; metrics: Metrics; health: Health; clock: Clock }>;
 

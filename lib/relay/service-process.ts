@@ -10,8 +10,8 @@ import { createHealth, healthRoutes } from "../observe/health.ts";
 import { type HttpServer, metricsRoutes, startHttp } from "../observe/http.ts";
 import { createLog, parseLogLevel } from "../observe/log.ts";
 import { createMetrics, type Metrics } from "../observe/metrics.ts";
-import { hubRequestRecorder } from "../observe/record-hub-requests.ts";
-import { type ProcessFacts, readProcessGauges } from "../observe/record-process.ts";
+import { hubRequestRecorder, type ProcessFacts, readProcessGauges } from "../observe/recorders.ts";
+
 import { createSqsQueue } from "../queue/sqs.ts";
 import type { SqsClient } from "../queue/sqs-client.ts";
 import { formatExportAddress } from "../upstream/export/address.ts";

@@ -1,6 +1,5 @@
 import { formatKey } from "../model/key.ts";
-import type { WorkItem } from "../model/work-item.ts";
-import { collapse } from "../queue/coalesce.ts";
+import { collapse, type WorkItem } from "../model/work-item.ts";
 
 /** A key that waits, and since when: a change while it was on its way out counts from that change on. */
 export type Waiting = Readonly<{ item: WorkItem; sinceMs: number; lastMs: number }>;

@@ -3,16 +3,21 @@ import type { WorkloadType } from "../api/workload-kinds.ts";
 import { referenceTypes, type TypeId, typeId } from "../api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import type { WorkItem } from "../model/work-item.ts";
-import { collapse } from "../queue/coalesce.ts";
+import { collapse, type WorkItem } from "../model/work-item.ts";
+
 import type { Reference } from "../sync/dependencies/references.ts";
-import { isAsWritten } from "../sync/ownership/record-hash.ts";
+import { isAsWritten } from "../sync/ownership/record.ts";
 import { createWorkloadTies } from "../upstream/reference-index.ts";
 import { type WorkloadLane, workloadLanes } from "../upstream/watched-resources.ts";
 import type { WorkloadCache } from "../upstream/workload-cache.ts";
-import { reconcileRequestedAnnotation } from "./fingerprint.ts";
+import {
+  isGuarded,
+  namespaceFingerprint,
+  reconcileRequestedAnnotation,
+  recordFingerprint,
+  workloadFingerprint,
+} from "./fingerprint.ts";
 import type { LaneBook } from "./resource-watch-group.ts";
-import { isGuarded, namespaceFingerprint, recordFingerprint, workloadFingerprint } from "./workload-fingerprint.ts";
 
 /** What a relay needs to watch workloads as well. */
 export type RelayedWorkloads = Readonly<{

@@ -1,9 +1,9 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { isNewer } from "@tmc/kube/resource-version.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { isNewer } from "../upstream/object-cache.ts";
-import type { Origin, Reading } from "./cluster.ts";
-import { readClusterRegistration } from "./cluster-registration.ts";
+import { type Origin, type Reading, readClusterRegistration } from "./cluster.ts";
+
 import { controlPlaneNameOf, readControlPlaneEndpoint, readControlPlaneRegistration } from "./control-plane.ts";
 import type { SourceConfig } from "./flags.ts";
 import { settleNames } from "./resolve-names.ts";

@@ -3,6 +3,7 @@ import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { ObjectKey } from "../model/key.ts";
 import { type ClusterFacts, clusterFacts } from "../placement/observed.ts";
 import type { SourceKind } from "./source-kinds.ts";
+import { originOf, type ReadingContext, renderedSecret, wayIn } from "./view.ts";
 
 /** The object that a cluster was read from. */
 export type Origin = Readonly<{
@@ -95,4 +96,21 @@ function digestOf({ origin, registration, endpoint, pending }: Reading): string 
     .update(JSON.stringify([formatOrigin(origin), origin.uid, endpoint, named, credentials, pending?.reason]))
     .digest("hex")
     .slice(0, 16);
+}
+
+/** Reads one of our own registrations. Where it names no credentials the operator's template does, if there is one. */
+export function readClusterRegistration(
+  registration: ClusterRegistration,
+  { cluster, template }: Pick<ReadingContext, "cluster" | "template">,
+): Reading {
+  const origin = originOf("clusterregistration", cluster, registration);
+  const endpoint = registration.spec.endpoint?.server;
+  if (registration.spec.credentials !== undefined || template === undefined) return { origin, registration, endpoint };
+  const secret = renderedSecret(template, origin);
+  if ("reason" in secret) return { origin, registration, endpoint, pending: secret };
+  return {
+    origin,
+    endpoint,
+    registration: { ...registration, spec: { ...registration.spec, ...wayIn(origin, { secret }) } },
+  };
 }

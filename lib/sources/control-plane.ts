@@ -1,6 +1,7 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { valueAt } from "../model/json.ts";
 import { type Pending, type Reading, type Service, services } from "./cluster.ts";
-import { conditionsOf, listAt, textAt, valueAt } from "./fields.ts";
+import { conditionsOf, listAt, trimmedTextAt } from "./fields.ts";
 import { kplaneTemplate, type SecretPointer } from "./secret-template.ts";
 import { checkedServer, namedSecret, originOf, type ReadingContext, renderedSecret, viewOf, wayIn } from "./view.ts";
 
@@ -60,15 +61,15 @@ export function endpointNameOf({
   registration,
   controlPlane,
 }: Pick<RegistrationParts, "registration" | "controlPlane">): string | undefined {
-  const own = textAt(registration, "spec", "endpointRef", "name");
+  const own = trimmedTextAt(registration, "spec", "endpointRef", "name");
   if (own !== "") return own;
-  if (textAt(controlPlane, "status", "endpoint") !== "") return undefined;
-  return textAt(controlPlane, "spec", "endpointRef", "name") || undefined;
+  if (trimmedTextAt(controlPlane, "status", "endpoint") !== "") return undefined;
+  return trimmedTextAt(controlPlane, "spec", "endpointRef", "name") || undefined;
 }
 
 /** The name of the control plane that a registration is for; empty where it names none. */
 export function controlPlaneNameOf(registration: KubeObject): string {
-  return textAt(registration, "spec", "controlPlaneRef", "name");
+  return trimmedTextAt(registration, "spec", "controlPlaneRef", "name");
 }
 
 type Access = Readonly<{ found: Found; secret: SecretPointer | Pending; origin: Reading["origin"] }>;
@@ -102,7 +103,7 @@ function resolveEndpoint({ registration, controlPlane, endpointsOf }: Registrati
   }
   const name = endpointNameOf({ registration, controlPlane });
   if (name !== undefined) return chooseEndpoint(name, registration, endpointsOf(name));
-  const written = textAt(controlPlane, "status", "endpoint");
+  const written = trimmedTextAt(controlPlane, "status", "endpoint");
   if (written !== "") return checkedServer(written);
   return pending("EndpointPending", `control plane ${JSON.stringify(controlPlaneName)} has no endpoint yet`);
 }
@@ -127,7 +128,7 @@ function serverOf(endpoint: KubeObject): Found {
     ["status", "endpoint"],
     ["spec", "endpoint"],
   ]
-    .map((path) => textAt(endpoint, ...path))
+    .map((path) => trimmedTextAt(endpoint, ...path))
     .find((address) => address !== "");
   if (given !== undefined) return checkedServer(given);
   return pending("EndpointPending", `endpoint ${JSON.stringify(endpoint.metadata.name ?? "")} is empty`);
@@ -137,10 +138,10 @@ function resolveSecret({ registration, controlPlane }: RegistrationParts, key: s
   const override = valueAt(registration, "spec", "kubeconfigSecretRef");
   // An override that is there but names nothing is not skipped either.
   const reference = override ?? valueAt(controlPlane, "status", "kubeconfigSecretRef");
-  const name = textAt(reference, "name");
+  const name = trimmedTextAt(reference, "name");
   if (name === "") return pending("KubeconfigPending", "the control plane has no kubeconfig secret yet");
   const own = registration.metadata.namespace;
-  const namespace = textAt(reference, "namespace");
+  const namespace = trimmedTextAt(reference, "namespace");
   if (override === undefined || own === undefined) return namedSecret({ namespace, name, key });
   // Who may register in a namespace may not for that have us read the secrets of another.
   if (namespace === "" || namespace === own) return namedSecret({ namespace: own, name, key });

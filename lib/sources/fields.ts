@@ -1,20 +1,11 @@
-import { isRecord } from "@tmc/kube/json-record.ts";
 import type { Condition } from "../model/condition.ts";
+import { valueAt } from "../model/json.ts";
+import { parseTimestamp } from "../model/timestamp.ts";
 
 // Objects of kinds that are not ours: their schemas differ from one installation to the next, so nothing is taken for granted.
 
-/** Reads what is at a path of an object of which nothing is known; undefined where the path ends early. */
-export function valueAt(value: unknown, ...path: readonly string[]): unknown {
-  let current = value;
-  for (const name of path) {
-    if (!isRecord(current) || !Object.hasOwn(current, name)) return undefined;
-    current = current[name];
-  }
-  return current;
-}
-
 /** The text at a path, without space around it; empty where there is none. */
-export function textAt(value: unknown, ...path: readonly string[]): string {
+export function trimmedTextAt(value: unknown, ...path: readonly string[]): string {
   const found = valueAt(value, ...path);
   return typeof found === "string" ? found.trim() : "";
 }
@@ -26,11 +17,10 @@ export function listAt(value: unknown, ...path: readonly string[]): readonly unk
 }
 
 /** The moment at a path, in milliseconds since the epoch; undefined where there is none. */
-export function momentAt(value: unknown, ...path: readonly string[]): number | undefined {
-  const text = textAt(value, ...path);
-  // The parser takes nearly anything for a date: "5" is a day in 2001.
-  const moment = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(moment) ? undefined : moment;
+export function timestampAt(value: unknown, ...path: readonly string[]): number | undefined {
+  const text = trimmedTextAt(value, ...path);
+  // Date.parse accepts nearly anything: "5" is a day in 2001.
+  return /^\d{4}-\d{2}-\d{2}T/.test(text) ? parseTimestamp(text) : undefined;
 }
 
 /** The conditions of any object's status, kcp's or Kubernetes' own; what is none is left out. */
@@ -40,11 +30,11 @@ export function conditionsOf(object: unknown): readonly Condition[] {
     if (status !== "True" && status !== "False" && status !== "Unknown") return [];
     return [
       {
-        type: textAt(entry, "type"),
+        type: trimmedTextAt(entry, "type"),
         status,
-        reason: textAt(entry, "reason"),
-        message: textAt(entry, "message"),
-        lastTransitionTime: textAt(entry, "lastTransitionTime"),
+        reason: trimmedTextAt(entry, "reason"),
+        message: trimmedTextAt(entry, "message"),
+        lastTransitionTime: trimmedTextAt(entry, "lastTransitionTime"),
       },
     ];
   });

@@ -1,4 +1,4 @@
-import { byText } from "../placement/observed.ts";
+import { compareStrings } from "@tmc/kube/compare.ts";
 import { formatOrigin, type Origin, type Reading } from "./cluster.ts";
 import type { SourceKind } from "./source-kinds.ts";
 
@@ -31,6 +31,8 @@ export function settleNames(
 
 function byAge(one: Origin, other: Origin): number {
   return (
-    one.createdMs - other.createdMs || byText(one.uid, other.uid) || byText(formatOrigin(one), formatOrigin(other))
+    one.createdMs - other.createdMs ||
+    compareStrings(one.uid, other.uid) ||
+    compareStrings(formatOrigin(one), formatOrigin(other))
   );
 }

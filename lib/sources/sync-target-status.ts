@@ -2,7 +2,7 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { MergePatch } from "@tmc/kube/merge-patch.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { findCondition } from "../model/condition.ts";
-import { listAt, momentAt, textAt } from "./fields.ts";
+import { listAt, timestampAt, trimmedTextAt } from "./fields.ts";
 import { heartbeatFields } from "./sync-target.ts";
 
 /** The two fields that documents name, for a target that shows none yet: its schema keeps the one that it has. */
@@ -27,18 +27,20 @@ function readyPatch(
   const ready = findCondition(conditions, "Ready");
   if (ready === undefined) return {};
   const present = listAt(object, "status", "conditions");
-  const at = present.findIndex((entry) => textAt(entry, "type") === "Ready");
+  const at = present.findIndex((entry) => trimmedTextAt(entry, "type") === "Ready");
   // A schema may leave out what it does not know, severity for one: that is no difference.
-  const isThere = ["status", "reason", "message"].every((field) => textAt(present[at], field) === textAt(ready, field));
+  const isThere = ["status", "reason", "message"].every(
+    (field) => trimmedTextAt(present[at], field) === trimmedTextAt(ready, field),
+  );
   if (at >= 0 && isThere) return {};
   return { conditions: at < 0 ? [...present, ready] : present.with(at, ready) };
 }
 
 function heartbeatPatch(object: KubeObject, lastHeartbeat: string | undefined): MergePatch {
   if (lastHeartbeat === undefined) return {};
-  const shown = heartbeatFields.filter((path) => textAt(object, "status", ...path) !== "");
+  const shown = heartbeatFields.filter((path) => trimmedTextAt(object, "status", ...path) !== "");
   const paths = shown.length === 0 ? documentedHeartbeats : shown;
-  const late = paths.filter((path) => momentAt(object, "status", ...path) !== Date.parse(lastHeartbeat));
+  const late = paths.filter((path) => timestampAt(object, "status", ...path) !== Date.parse(lastHeartbeat));
   return Object.assign({}, ...late.map((path) => patchAt(path, lastHeartbeat)));
 }
 

@@ -2,8 +2,9 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { isQuantity } from "@tmc/kube/quantity.ts";
 import { findCondition } from "../model/condition.ts";
 import { parseDurationSeconds } from "../model/duration.ts";
+import { valueAt } from "../model/json.ts";
 import type { Pending, Reading } from "./cluster.ts";
-import { conditionsOf, listAt, momentAt, textAt, valueAt } from "./fields.ts";
+import { conditionsOf, listAt, timestampAt, trimmedTextAt } from "./fields.ts";
 import type { SecretPointer } from "./secret-template.ts";
 import {
   checkedServer,
@@ -28,7 +29,8 @@ const evictTaint = "workload.kcp.io/evict";
  */
 export function readSyncTarget(object: KubeObject, { cluster, template, nowMs }: ReadingContext): Reading {
   const origin = originOf("synctarget", cluster, object);
-  const address = textAt(object, "spec", "workloadCluster", "endpoint") || textAt(object, "spec", "apiServerURL");
+  const address =
+    trimmedTextAt(object, "spec", "workloadCluster", "endpoint") || trimmedTextAt(object, "spec", "apiServerURL");
   const checked = address === "" ? undefined : checkedServer(address);
   const [server, badServer] = checked !== undefined && "server" in checked ? [checked.server] : [undefined, checked];
   const named = secretOf(object) ?? (template === undefined ? undefined : renderedSecret(template, origin));
@@ -58,12 +60,12 @@ export function readSyncTarget(object: KubeObject, { cluster, template, nowMs }:
 /** The secret that the target names; undefined where it leaves credentials to the operator. */
 function secretOf(object: KubeObject): SecretPointer | Pending | undefined {
   const credentials = valueAt(object, "spec", "workloadCluster", "credentials");
-  const name = textAt(credentials, "secretRef", "name");
+  const name = trimmedTextAt(credentials, "secretRef", "name");
   if (name !== "") {
-    const key = textAt(credentials, "secretRef", "key") || "kubeconfig";
-    return namedSecret({ namespace: textAt(credentials, "secretRef", "namespace"), name, key });
+    const key = trimmedTextAt(credentials, "secretRef", "key") || "kubeconfig";
+    return namedSecret({ namespace: trimmedTextAt(credentials, "secretRef", "namespace"), name, key });
   }
-  if (textAt(credentials, "serviceAccountRef", "name") === "") return undefined;
+  if (trimmedTextAt(credentials, "serviceAccountRef", "name") === "") return undefined;
   return { reason: "KubeconfigPending", message: "serviceAccountRef leads into no cluster: name a secret" };
 }
 
@@ -71,7 +73,7 @@ function secretOf(object: KubeObject): SecretPointer | Pending | undefined {
 function capabilitiesOf(object: KubeObject): NonNullable<Spec["capabilities"]> {
   const available = new Map<string, boolean>();
   for (const entry of listAt(object, "spec", "capabilities")) {
-    const type = textAt(entry, "type");
+    const type = trimmedTextAt(entry, "type");
     if (type === "") continue;
     available.set(type, (available.get(type) ?? true) && valueAt(entry, "available") !== false);
   }
@@ -82,9 +84,9 @@ type Eviction = Readonly<{ taints: NonNullable<Spec["taints"]>; atMs?: number; a
 
 /** `evictAfter` is a moment in the first TMC. Later it became a length of time, which counts from the loss of contact. */
 function evictionOf(object: KubeObject, nowMs: number): Eviction {
-  const evictMs = momentAt(object, "spec", "evictAfter");
+  const evictMs = timestampAt(object, "spec", "evictAfter");
   if (evictMs === undefined) {
-    const seconds = parseDurationSeconds(textAt(object, "spec", "evictAfter"));
+    const seconds = parseDurationSeconds(trimmedTextAt(object, "spec", "evictAfter"));
     return seconds === undefined ? { taints: [] } : { taints: [], afterSeconds: Math.ceil(seconds) };
   }
   if (evictMs > nowMs) return { taints: [], atMs: evictMs };
@@ -106,12 +108,12 @@ function statusOf(object: KubeObject, nowMs: number): { status: Status; staleAtM
   const conditions = conditionsOf(object);
   const isReady = findCondition(conditions, "Ready")?.status === "True";
   const beats = heartbeatFields
-    .map((path) => momentAt(object, "status", ...path))
+    .map((path) => timestampAt(object, "status", ...path))
     .filter((moment) => moment !== undefined);
   const lastMs = beats.length === 0 ? undefined : Math.max(...beats);
   const staleAtMs = lastMs === undefined ? undefined : lastMs + heartbeatLimitMs;
   const isStale = staleAtMs !== undefined && staleAtMs <= nowMs;
-  const kubernetesVersion = textAt(object, "status", "clusterInfo", "version");
+  const kubernetesVersion = trimmedTextAt(object, "status", "clusterInfo", "version");
   return {
     status: {
       conditions: isReady && isStale ? [silentSince(staleAtMs)] : [...conditions],

@@ -2,7 +2,7 @@ import type { KubeObject, ObjectMeta } from "@tmc/kube/kube-object.ts";
 import { parseServerAddress } from "@tmc/kube/server-address.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { Origin, Pending } from "./cluster.ts";
-import { momentAt } from "./fields.ts";
+import { timestampAt } from "./fields.ts";
 import type { SecretPointer, SecretTemplate } from "./secret-template.ts";
 import { pointerProblem, renderSecret } from "./secret-template.ts";
 import type { SourceKind } from "./source-kinds.ts";
@@ -27,7 +27,7 @@ export function originOf(source: SourceKind, cluster: string, { metadata }: Kube
     namespace: metadata.namespace ?? "",
     name: metadata.name ?? "",
     uid: metadata.uid ?? "",
-    createdMs: momentAt(metadata, "creationTimestamp") ?? 0,
+    createdMs: timestampAt(metadata, "creationTimestamp") ?? 0,
   };
 }
 

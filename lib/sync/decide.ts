@@ -1,3 +1,4 @@
+import { byKey } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { controlsOf } from "./control-annotations.ts";
@@ -71,7 +72,7 @@ function united(
   current: readonly Reference[],
 ): readonly Pick<Reference, "kind" | "name">[] {
   const all = new Map([...recorded, ...current].map(({ kind, name }) => [referenceId({ kind, name }), { kind, name }]));
-  return [...all].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, reference]) => reference);
+  return [...all].toSorted(byKey).map(([, reference]) => reference);
 }
 
 /** `Secret/registry`: one text for one reference. */

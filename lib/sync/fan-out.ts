@@ -1,8 +1,11 @@
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import { allDone } from "../model/all-done.ts";
+import { allSettledOrThrow } from "../model/concurrency.ts";
 import { type ObjectKey, type WorkloadKey, workloadKey } from "../model/key.ts";
+import { placedEntry } from "../placement/placed-workloads.ts";
+import type { SyncTools } from "./observed.ts";
 import { isReadable, selectsWorkload } from "./selection.ts";
 import type { WorkloadHub } from "./workload-hub.ts";
 
@@ -51,10 +54,10 @@ export function createWorkloadFanOut(hub: WorkloadHub): WorkloadFanOut {
     const types = hub.types.filter(({ apiVersion, kind, isOffered }) =>
       named === undefined ? isOffered : named.some((each) => each.apiVersion === apiVersion && each.kind === kind),
     );
-    const found = await allDone(
+    const found = await allSettledOrThrow(
       types.map(async ({ type, apiVersion, kind }) => {
         const objects = await hub.list(cluster, type, signal);
-        const keys = await allDone(
+        const keys = await allSettledOrThrow(
           objects.map(async ({ metadata }) => {
             const { namespace = "", name = "", labels } = metadata;
             const namespaceLabels = await hub.namespaceLabels(cluster, namespace, signal);
@@ -75,7 +78,7 @@ export function createWorkloadFanOut(hub: WorkloadHub): WorkloadFanOut {
       return createHash("sha256").update(news).digest("hex").slice(0, 16);
     },
     concernedByPlacement: async ({ cluster, name }, placement, signal) => {
-      const [selected, recorded] = await allDone([
+      const [selected, recorded] = await allSettledOrThrow([
         placement === undefined ? [] : selectedBy(placement, cluster, signal),
         ofRecords(cluster, ({ spec }) => spec.placement === name, signal),
       ]);
@@ -97,4 +100,24 @@ function byPlacement(records: readonly WorkloadSync[]): ReadonlyMap<string, read
   const index = Map.groupBy(records, ({ spec }) => spec.placement ?? "");
   indexes.set(records, index);
   return index;
+}
+
+/** Many workloads of a placement change at about the same time, and what is asked for meanwhile is one look. */
+export const tellSeconds = 2;
+
+/**
+ * Tells the placements that govern a workload, or did so before, that what they say of it is not so any more. Nobody is told
+ * of anything else: most looks at a workload change nothing that a placement shows.
+ */
+export async function tellPlacements(
+  { tellPlacement }: Pick<SyncTools, "tellPlacement">,
+  key: WorkloadKey,
+  { before, after }: Readonly<{ before: WorkloadSync | undefined; after: WorkloadSync | undefined }>,
+): Promise<void> {
+  if (tellPlacement === undefined) return;
+  const [earlier, later] = [before?.spec.placement, after?.spec.placement];
+  if (earlier === later && isDeepStrictEqual(before && placedEntry(before), after && placedEntry(after))) return;
+  for (const name of new Set([earlier, later])) {
+    if (name !== undefined) await tellPlacement({ cluster: key.cluster, kind: "WorkloadPlacement", name });
+  }
 }

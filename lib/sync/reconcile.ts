@@ -4,9 +4,9 @@ import type { Work } from "../model/work-item.ts";
 import { companyOf } from "./dependencies/distribute.ts";
 import { collect } from "./dependencies/prune.ts";
 import { settleLeaving } from "./eviction/evict.ts";
-import { tellPlacements } from "./notify-placements.ts";
-import { observe } from "./observe.ts";
-import { lookAtCopies, type SyncTools } from "./observed.ts";
+import { tellPlacements } from "./fan-out.ts";
+import { lookAtCopies, observe, type SyncTools } from "./observed.ts";
+
 import { finish } from "./ownership/finish.ts";
 import { guard } from "./ownership/protect.ts";
 import { decideNextLook } from "./requeue.ts";

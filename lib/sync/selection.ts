@@ -1,9 +1,11 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { type LabelSelector, type LabelSelectorObject, matchesLabels, selectorFromObject } from "@tmc/kube/selector.ts";
-import { claimedWorkloads } from "../api/workload-kinds.ts";
+import { claimedWorkloads, isClaimed, type WorkloadType } from "../api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import type { Texts } from "../model/json-fields.ts";
+import type { Texts } from "../model/json.ts";
 import { isForbiddenNamespace } from "./ownership/namespace-map.ts";
+import type { Obstacle } from "./targets/decide.ts";
 
 /** What placements ask of a workload, which is of a type that is looked after. */
 export type Selectable = Readonly<{
@@ -114,8 +116,8 @@ function namesNamespace({ namespaces, excludedNamespaces }: WorkloadSelector, na
 function byPrecedence(one: Selecting, other: Selecting): number {
   return (
     Number(asksForLabels(other)) - Number(asksForLabels(one)) ||
-    byText(one.metadata.creationTimestamp ?? youngest, other.metadata.creationTimestamp ?? youngest) ||
-    byText(one.metadata.name ?? "", other.metadata.name ?? "")
+    compareStrings(one.metadata.creationTimestamp ?? youngest, other.metadata.creationTimestamp ?? youngest) ||
+    compareStrings(one.metadata.name ?? "", other.metadata.name ?? "")
   );
 }
 
@@ -127,4 +129,45 @@ function asksForLabels({ spec }: Selecting): boolean {
 /** After every moment that a server writes. */
 const youngest = "~";
 
-const byText = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+/** The types of which these placements may be about some: those that they name, and of one that names none every type of work. */
+export function selectedTypes(
+  placements: readonly Pick<WorkloadPlacement, "spec">[],
+  types: readonly WorkloadType[],
+): readonly WorkloadType[] {
+  const selectors = placements.flatMap(({ spec }) => spec.workloadSelector ?? []);
+  return types.filter((each) =>
+    selectors.some(({ workloadTypes }) =>
+      workloadTypes === undefined
+        ? !isClaimed(each)
+        : workloadTypes.some(({ apiVersion, kind }) => apiVersion === each.apiVersion && kind === each.kind),
+    ),
+  );
+}
+
+/** What the placements of a logical cluster are asked about a namespace. */
+export type Scope = Readonly<{
+  placements: readonly WorkloadPlacement[];
+  namespace: string;
+  namespaceLabels: Readonly<Record<string, string>> | undefined;
+}>;
+
+/** Who says where a workload runs, and what is wrong with that. */
+export type Governor = Readonly<{ placement?: WorkloadPlacement | undefined; problem?: Obstacle }>;
+
+/** The placement that governs a workload. One whose selector makes no sense keeps what it has, as it is. */
+export function governorOf(
+  { placements, namespace, namespaceLabels }: Scope,
+  workload: Pick<Selectable, "apiVersion" | "kind" | "labels">,
+  recorded: string | undefined,
+): Governor {
+  const { apiVersion, kind, labels } = workload;
+  try {
+    return {
+      placement: governing(placements, { apiVersion, kind, labels, namespace, namespaceLabels }, recorded)?.placement,
+    };
+  } catch (error) {
+    if (!(error instanceof ControllerError) || error.fault !== "invalid") throw error;
+    const placement = placements.find(({ metadata }) => metadata.name === recorded);
+    return { placement, problem: { reason: "SelectorInvalid", message: error.message } };
+  }
+}

@@ -1,6 +1,7 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import { unlessAborted } from "@tmc/kube/deadline.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { isNewer } from "./object-cache.ts";
+import { isNewer } from "@tmc/kube/resource-version.ts";
 
 /**
  * Lists that are read once for all that work on the same batch, however many ask at once. Whatever is read or written
@@ -37,7 +38,7 @@ export function createBatchLists(): BatchLists {
     const fill = async (): Promise<void> => {
       try {
         // Nobody's signal: who waits for it are several, and each of them may leave.
-        const sorted = (await read()).toSorted((one, other) => order(placeOf(one), placeOf(other)));
+        const sorted = (await read()).toSorted((one, other) => compareStrings(placeOf(one), placeOf(other)));
         room.objects = [...room.noted.values()].reduce(withObject, sorted);
       } catch (error) {
         if (rooms.get(id) === room) rooms.delete(id); // whoever asks next tries again
@@ -75,7 +76,6 @@ export function createBatchLists(): BatchLists {
 }
 
 const placeOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
-const order = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 const isNewerThan = (present: KubeObject | undefined, object: KubeObject): boolean =>
   present === undefined || isNewer(object, present);
 

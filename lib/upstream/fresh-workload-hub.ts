@@ -1,4 +1,4 @@
-import { unlessAborted } from "@tmc/kube/deadline.ts";
+import { neverAborted, unlessAborted } from "@tmc/kube/deadline.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { createSlimmer } from "@tmc/kube/slim-object.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
@@ -38,7 +38,7 @@ export function createFreshWorkloadHub(options: FreshWorkloadHubOptions): FreshW
   const readNamespace = (address: SeenAddress, signal: AbortSignal): Promise<KubeObject | undefined> => {
     const id = `${address.cluster}/${address.name}`;
     // Nobody's signal: who waits for it are several, and each of them may leave.
-    const reading = namespaces.get(id) ?? requests.getMetadata(address, forEver);
+    const reading = namespaces.get(id) ?? requests.getMetadata(address, neverAborted);
     namespaces.set(id, reading);
     reading.catch(() => {
       if (namespaces.get(id) === reading) namespaces.delete(id); // whoever asks next tries again
@@ -75,7 +75,5 @@ export function createFreshWorkloadHub(options: FreshWorkloadHubOptions): FreshW
   };
   return { ...hub, beginBatch };
 }
-
-const forEver = new AbortController().signal;
 
 const listId = ({ cluster, type }: Pick<SeenAddress, "cluster" | "type">): string => `${cluster}|${typeId(type)}`;

@@ -2,7 +2,7 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import { ApiError, faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
-import { type MergePatch, mergePatchBetween } from "@tmc/kube/merge-patch.ts";
+import { diffMergePatch, type MergePatch } from "@tmc/kube/merge-patch.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey } from "../model/key.ts";
 import { TenantNotBound } from "../model/tenant-errors.ts";
@@ -80,7 +80,7 @@ export function troubleOfHub(error: unknown, name?: string): unknown {
 
 /** The patch that replaces the status of what was `seen`; undefined when nothing differs. */
 export function statusPatch(key: ObjectKey, seen: KubeObject, status: object): MergePatch | undefined {
-  const difference = mergePatchBetween(statusOf(seen), status);
+  const difference = diffMergePatch(statusOf(seen), status);
   if (difference === undefined) return undefined;
   return { metadata: { resourceVersion: versionOf(key, seen) }, status: difference };
 }

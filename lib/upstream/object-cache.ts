@@ -1,4 +1,5 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { compareResourceVersions, isNewer } from "@tmc/kube/resource-version.ts";
 import { createSlimmer } from "@tmc/kube/slim-object.ts";
 import { type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
 
@@ -166,7 +167,7 @@ export function createObjectCache(slim: (object: KubeObject) => KubeObject = cre
       room.doubted.delete(key.name);
       if (entry === undefined) return;
       const seen = entry.object.metadata.resourceVersion;
-      if (resourceVersion !== undefined && compareVersions(seen, resourceVersion) > 0) return;
+      if (resourceVersion !== undefined && compareResourceVersions(seen, resourceVersion) > 0) return;
       room.entries.delete(key.name);
       room.names = undefined;
       room.objects = undefined;
@@ -215,24 +216,6 @@ export function createObjectCache(slim: (object: KubeObject) => KubeObject = cre
       };
     },
   };
-}
-
-/**
- * Orders two resourceVersions of one resource. They are numbers that only grow, of any length, in every server that we
- * speak to; anything else cannot be ordered and counts as equal.
- */
-export function compareVersions(one: string | undefined, other: string | undefined): number {
-  if (one === undefined || other === undefined || !isNumber(one) || !isNumber(other)) return 0;
-  if (one.length !== other.length) return one.length - other.length;
-  return one < other ? -1 : one > other ? 1 : 0;
-}
-
-const isNumber = (text: string): boolean => /^[1-9][0-9]*$/.test(text);
-
-/** Whether `object` may take the place of `present`: versions that cannot be ordered are taken as they come. */
-export function isNewer(object: KubeObject, present: KubeObject): boolean {
-  const [next, last] = [object.metadata.resourceVersion, present.metadata.resourceVersion];
-  return next !== last && compareVersions(next, last) >= 0;
 }
 
 function emptyRoom(): Room {

@@ -1,5 +1,6 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
+import { neverAborted } from "@tmc/kube/deadline.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { Endpoint, Transport, TransportRequest, TransportResponse } from "@tmc/kube/transport.ts";
@@ -40,7 +41,6 @@ const shortestRereadMs = 5_000;
 export async function openRenewedHub(options: RenewedHubOptions): Promise<KubeClient> {
   const { place, readEndpoint, openTransport, clock, random, rememberMs = defaultRememberMs } = options;
   const remembered = createRemembered<Way>({ clock, random });
-  const forEver = new AbortController().signal;
   let current: Way | undefined;
   let closed = false;
   let readAtMs = Number.NEGATIVE_INFINITY;
@@ -77,7 +77,7 @@ export async function openRenewedHub(options: RenewedHubOptions): Promise<KubeCl
       reading = false;
     }
   };
-  const way = (signal: AbortSignal = forEver): Promise<Way> => remembered.get(place, readOrKeep, signal);
+  const way = (signal: AbortSignal = neverAborted): Promise<Way> => remembered.get(place, readOrKeep, signal);
 
   const sendBy = async ({ endpoint, transport }: Way, request: TransportRequest): Promise<TransportResponse> => {
     const token = (await endpoint.token?.())?.trim();

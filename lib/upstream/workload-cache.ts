@@ -1,4 +1,6 @@
+import { byKey } from "@tmc/kube/compare.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { compareResourceVersions, isNewer } from "@tmc/kube/resource-version.ts";
 import { type BackwardIndex, createBackwardIndex } from "@tmc/kube/reverse-index.ts";
 import { createSlimmer } from "@tmc/kube/slim-object.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
@@ -6,7 +8,6 @@ import { typeId } from "../api/workload-kinds.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import type { WorkloadKey } from "../model/key.ts";
 import type { ReferenceAddress } from "../sync/workload-hub.ts";
-import { compareVersions, isNewer } from "./object-cache.ts";
 import { createWorkloadTies, type WorkloadTies } from "./reference-index.ts";
 import { isMetadataOnly, recordLane, type WorkloadLane, workloadLanes } from "./watched-resources.ts";
 
@@ -153,7 +154,7 @@ export function createWorkloadCache({ types, slim = createSlimmer() }: WorkloadC
   const list = (type: ResourceType, cluster: string): readonly KubeObject[] => {
     const room = roomOf({ cluster, type });
     if (room === undefined) return nothing;
-    room.objects ??= [...room.entries].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, each]) => each);
+    room.objects ??= [...room.entries].toSorted(byKey).map(([, each]) => each);
     return room.objects;
   };
 
@@ -203,7 +204,7 @@ export function createWorkloadCache({ types, slim = createSlimmer() }: WorkloadC
       for (const each of room.coming.get(id) ?? nothing) each.isOver = true;
       room.doubted.delete(id);
       const seen = room.entries.get(id)?.metadata.resourceVersion;
-      if (resourceVersion !== undefined && compareVersions(seen, resourceVersion) > 0) return;
+      if (resourceVersion !== undefined && compareResourceVersions(seen, resourceVersion) > 0) return;
       if (!room.entries.delete(id)) return;
       room.objects = undefined;
       reindex(tenant, room, id, undefined);

@@ -6,7 +6,7 @@ import type { WorkloadType } from "../api/workload-kinds.ts";
 import { isClaimed } from "../api/workload-kinds.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
-import type { BornHub } from "../upsync/hub.ts";
+import type { BornHub } from "../upsync/world.ts";
 import { createHubEvents, type HubEvents, type Untold } from "./events.ts";
 import { recordLane } from "./watched-resources.ts";
 import type { SeenAddress } from "./workload-cache.ts";

@@ -2,14 +2,14 @@ import type { KubeClient, WriteOptions } from "@tmc/kube/client.ts";
 import { ApiError } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
-import { type MergePatch, mergePatchBetween } from "@tmc/kube/merge-patch.ts";
+import { diffMergePatch, type MergePatch } from "@tmc/kube/merge-patch.ts";
 import { pageByPage } from "@tmc/kube/paged-list.ts";
 import { formatTarget } from "@tmc/kube/paths.ts";
 import { group } from "../api/group.ts";
 import { referenceTypes, typeId } from "../api/workload-kinds.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { type WorkloadKey, workloadAddress } from "../model/key.ts";
-import { recordMark, recordMarkAnnotation } from "../sync/ownership/record-hash.ts";
+import { recordMark, recordMarkAnnotation } from "../sync/ownership/record.ts";
 import type { RecordAddress, ReferenceAddress } from "../sync/workload-hub.ts";
 import { troubleOfHub, undefinedIfGone } from "./hub-requests.ts";
 import { clientOf } from "./logical-cluster.ts";
@@ -140,7 +140,7 @@ export function addressOfReference({ cluster, kind, namespace, name }: Reference
  */
 export function statusPatchOf(address: SeenAddress, seen: KubeObject, status: object): MergePatch | undefined {
   const before = typeof seen.status === "object" && seen.status !== null ? seen.status : {};
-  const difference = mergePatchBetween(before, status);
+  const difference = diffMergePatch(before, status);
   return difference === undefined ? undefined : { metadata: versionIn(address, seen), status: difference };
 }
 
@@ -160,7 +160,7 @@ export function workloadPatchOf(address: SeenAddress, seen: KubeObject, wanted: 
     ...body,
     metadata: { labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} },
   });
-  const difference = mergePatchBetween(said(seen), said(wanted));
+  const difference = diffMergePatch(said(seen), said(wanted));
   if (difference === undefined) return undefined;
   const metadata = typeof difference.metadata === "object" ? difference.metadata : {};
   return { ...difference, metadata: { ...metadata, ...versionIn(address, seen) } };
@@ -181,7 +181,7 @@ export function recordPatchOf(
     },
   });
   const before = ours(seen, seen.metadata.annotations?.[recordMarkAnnotation]);
-  const difference = mergePatchBetween(before, ours(wanted, recordMark(wanted)));
+  const difference = diffMergePatch(before, ours(wanted, recordMark(wanted)));
   if (difference === undefined) return undefined;
   const metadata = typeof difference.metadata === "object" ? difference.metadata : {};
   return { ...difference, metadata: { ...metadata, ...versionIn(address, seen) } };

@@ -1,5 +1,5 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { allDone } from "../model/all-done.ts";
+import { allSettledOrThrow } from "../model/concurrency.ts";
 import { type ObjectKey, type WorkKey, workloadKey } from "../model/key.ts";
 import { birthplaceOf } from "../sync/ownership/upsync-origin.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
@@ -21,7 +21,7 @@ export function createConcernedByHome(workloads: Pick<WorkloadHub, "types" | "li
     const { cluster } = key;
     const { optIns } = optInsOf(registration, workloads.types);
     if (optIns.length === 0) return [];
-    const born = await allDone(
+    const born = await allSettledOrThrow(
       optIns.map(async ({ type: { type, apiVersion, kind } }) => {
         const objects = await workloads.list(cluster, type, signal);
         return objects

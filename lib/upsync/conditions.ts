@@ -1,3 +1,4 @@
+import { byKey } from "@tmc/kube/compare.ts";
 import { type Condition, type DecidedCondition, withCondition } from "../model/condition.ts";
 import { workloadAddress } from "../model/key.ts";
 import type { Survey } from "./inventory.ts";
@@ -57,7 +58,7 @@ function readiness(
       ? []
       : [{ reason: "NamespaceMissing" as const, message: `the workspace has no namespace ${listed(missing)}` }]),
     ...[...refused]
-      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .toSorted(byKey)
       .slice(0, mostShown)
       .map(([name, words]) => ({ reason: "Refused" as const, message: `${readable(name)}: ${words}` })),
   ];

@@ -1,3 +1,4 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { Birthplace } from "../sync/ownership/upsync-origin.ts";
 import type { Copy } from "../sync/sync-objects.ts";
 import type { UpsyncReason } from "./reasons.ts";
@@ -115,7 +116,7 @@ function isLiving({ birth }: Claim, upstream: Upstream | undefined): boolean {
 }
 
 function byName(one: Claim, other: Claim): number {
-  return one.registration < other.registration ? -1 : 1;
+  return compareStrings(one.registration, other.registration);
 }
 
 function takenWords(winner: string | undefined): string {

@@ -1,4 +1,5 @@
 import { type ClusterRegistration, mostEnded, mostRefused } from "../api/cluster-registration.ts";
+import { formatTimestamp } from "../model/timestamp.ts";
 
 /** The status of a registration. What is noted down there is what every process knows. */
 type Status = NonNullable<ClusterRegistration["status"]>;
@@ -23,7 +24,7 @@ export function isFull(status: Status | undefined, nowMs: number): boolean {
 export function withEnd(status: Status, name: string, nowMs: number): Status {
   const ended = lateEnds(status.upsync, nowMs);
   if (ended.some((each) => each.name === name)) return status;
-  return withJournal(status, { ...status.upsync, ended: [...ended, { name, time: formatTime(nowMs) }] });
+  return withJournal(status, { ...status.upsync, ended: [...ended, { name, time: formatTimestamp(nowMs) }] });
 }
 
 /** What the workspace refuses, in its words, by the names of keys. */
@@ -53,7 +54,7 @@ export function withRefusal(
     return others.length === refused.length ? status : withJournal(status, { ...status.upsync, refused: others });
   }
   if (others.length >= mostRefused) return status;
-  const refusal = { name, time: formatTime(nowMs), message: message.slice(0, longestMessage) };
+  const refusal = { name, time: formatTimestamp(nowMs), message: message.slice(0, longestMessage) };
   return withJournal(status, { ...status.upsync, refused: [...others, refusal] });
 }
 
@@ -77,9 +78,4 @@ function withJournal({ upsync: _, ...status }: Status, { ended = [], refused = [
     ...status,
     upsync: { ...(ended.length > 0 && { ended }), ...(refused.length > 0 && { refused }) },
   };
-}
-
-/** A time as objects carry it, in whole seconds. */
-export function formatTime(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
 }

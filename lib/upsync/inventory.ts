@@ -1,4 +1,64 @@
+import { byKey } from "@tmc/kube/compare.ts";
+import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import { type ObjectKey, workloadAddress, workloadKey } from "../model/key.ts";
 import { type BrakeSettings, isTooMany } from "../sync/eviction/deletion-guard.ts";
+import { birthplaceOf } from "../sync/ownership/upsync-origin.ts";
+import { endedLately, isFull } from "./deletion-log.ts";
+import { isOptedIn, type OptIn } from "./opt-in.ts";
+import type { UpsyncTools } from "./world.ts";
+
+/** One cluster, and what it opts in to. */
+export type Subject = Readonly<{ key: ObjectKey; registration: ClusterRegistration; optIns: readonly OptIn[] }>;
+
+/**
+ * Looks at everything of one cluster; undefined while its watches do not know all of it. Fails with a fault when the cluster
+ * has to be asked and does not answer.
+ */
+export async function headcount(
+  { workloads, births, clock, settings }: UpsyncTools,
+  { key, registration, optIns }: Subject,
+  signal: AbortSignal,
+): Promise<Survey | undefined> {
+  const all = await births.all(key, optIns, signal);
+  if (all === undefined) return undefined;
+  const lists = await Promise.all(
+    optIns.map(async ({ type, rules }) => {
+      const objects = await workloads.list(key.cluster, type.type, signal);
+      return objects.map(({ metadata }): [string, Known] => {
+        const { namespace = "", name = "", uid = "", labels } = metadata;
+        const { apiVersion, kind } = type;
+        const place = birthplaceOf({ apiVersion, kind, metadata }, key.cluster);
+        const { name: id } = workloadKey(key.cluster, { type: type.type, namespace, name });
+        return [
+          id,
+          {
+            uid,
+            isFromHere: place?.registration === key.name,
+            isDeleting: metadata.deletionTimestamp !== undefined,
+            isOptedIn: isOptedIn(rules, { namespace, labels }),
+          },
+        ];
+      });
+    }),
+  );
+  const upstream = new Map(lists.flat());
+  const missing = [...all.keys()].filter((name) => !upstream.has(name));
+  const namespaces = new Map<string, boolean>();
+  for (const namespace of new Set(missing.map((name) => workloadAddress({ name })?.namespace ?? ""))) {
+    const labels = await workloads.namespaceLabels(key.cluster, namespace, signal);
+    namespaces.set(namespace, labels !== undefined);
+  }
+  const confirmed = Number(registration.metadata.annotations?.[confirmUpsyncAnnotation] ?? 0);
+  return survey({
+    births: all,
+    upstream,
+    homeless: new Set(missing.filter((name) => namespaces.get(workloadAddress({ name })?.namespace ?? "") !== true)),
+    endedLately: endedLately(registration.status, clock.now()),
+    isFull: isFull(registration.status, clock.now()),
+    confirmed: Number.isFinite(confirmed) ? confirmed : 0,
+    brake: settings.brake,
+  });
+}
 
 /** An object of a workspace, as far as it matters to one registration. */
 export type Known = Readonly<{
@@ -50,7 +110,7 @@ export const confirmUpsyncAnnotation = "tmc.kcp.io/confirm-upsync-deletions";
 /** Looks at everything of one cluster at once. */
 export function survey(facts: SurveyFacts): Survey {
   const { births, upstream, homeless } = facts;
-  const born = [...births].toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const born = [...births].toSorted(byKey);
   const missing = born.filter(([name]) => !upstream.has(name)).map(([name]) => name);
   // What nobody opts in to any more has not vanished, whether it is there or not.
   const own = [...upstream].filter(

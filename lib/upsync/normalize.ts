@@ -1,8 +1,15 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { type Fields, type Texts, textsOf } from "../model/json-fields.ts";
+import { type Fields, type Texts, textsOf } from "../model/json.ts";
 import { fingerprintOfManifest } from "../sync/desired/manifest.ts";
-import { withoutServerFields } from "../sync/desired/server-fields.ts";
-import { isHubAnnotation, isHubLabel } from "../sync/desired/server-metadata.ts";
+import {
+  isHubAnnotation,
+  isHubLabel,
+  isServerMade,
+  isTokenSecret,
+  withoutServerFields,
+} from "../sync/desired/server-fields.ts";
+import { isForbiddenNamespace } from "../sync/ownership/namespace-map.ts";
+import { originAnnotation, syncedLabel } from "../sync/ownership/owner.ts";
 import { type Birthplace, birthMark } from "../sync/ownership/upsync-origin.ts";
 
 /** What an object's origin says about it: all but what servers add, and what is for kcp, TMC or kubectl alone. */
@@ -71,4 +78,20 @@ function ownTexts({ labels, annotations }: Readonly<{ labels: Texts; annotations
     labels: textsOf(labels, (name) => !isHubLabel(name)),
     annotations: textsOf(annotations, (name) => !isHubAnnotation(name)),
   };
+}
+
+/**
+ * Tells whether somebody made an object on a cluster by himself: it is no copy of ours, no controller made it for the sake of
+ * another object, and no server makes it by itself. Nothing is born in namespaces of servers, nor in those that TMC makes.
+ */
+export function isBorn(object: KubeObject): boolean {
+  const { kind, metadata } = object;
+  const { name = "", namespace = "", labels, annotations, ownerReferences } = metadata;
+  const isMarked = labels?.[syncedLabel] !== undefined || annotations?.[originAnnotation] !== undefined;
+  const isControlled = ownerReferences?.some(({ controller }) => controller === true) === true;
+  const isOfServer =
+    isServerMade(kind, name) ||
+    isTokenSecret(object) ||
+    (kind === "Service" && namespace === "default" && name === "kubernetes");
+  return namespace !== "" && !isForbiddenNamespace(namespace) && !isMarked && !isControlled && !isOfServer;
 }

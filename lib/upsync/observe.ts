@@ -2,16 +2,16 @@ import { faultOf, oneLine } from "@tmc/kube/errors.ts";
 import { mayPass } from "@tmc/kube/fault.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
-import { allDone } from "../model/all-done.ts";
+import { allSettledOrThrow } from "../model/concurrency.ts";
 import type { WorkloadAddress, WorkloadKey } from "../model/key.ts";
 import { registrationKey } from "../sync/observed.ts";
 import { birthplaceOf } from "../sync/ownership/upsync-origin.ts";
 import type { Workload } from "../sync/sync-objects.ts";
 import type { Birth, Claim, Facts, Upstream } from "./decide.ts";
-import type { Subject } from "./inventory-count.ts";
+import type { Subject } from "./inventory.ts";
 import { portraitOfUpstream, printOf } from "./normalize.ts";
 import { isOptedIn, isReady, mayBeOptedIn, type OptIn, optInsOf } from "./opt-in.ts";
-import type { UpsyncTools } from "./tools.ts";
+import type { UpsyncTools } from "./world.ts";
 
 /** The name of a workload, which clusters may have objects under. */
 export type Name = Readonly<{ key: WorkloadKey; address: WorkloadAddress; type: WorkloadType }>;
@@ -72,7 +72,7 @@ export async function observe(
     const isNews = answer.kind === "born" || (answer.kind === "unknown" && upstream === undefined);
     return isNews ? { registration, birth: answer } : undefined;
   };
-  const claims = (await allDone(known.map(claimOf))).filter((claim) => claim !== undefined);
+  const claims = (await allSettledOrThrow(known.map(claimOf))).filter((claim) => claim !== undefined);
   if (claims.length === 0) return undefined;
   const labels = upstream === undefined ? await tools.workloads.namespaceLabels(key.cluster, namespace, signal) : {};
   return {

@@ -1,7 +1,7 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
 import { findCondition } from "../model/condition.ts";
-import type { Texts } from "../model/json-fields.ts";
+import type { Texts } from "../model/json.ts";
 import { isForbiddenNamespace } from "../sync/ownership/namespace-map.ts";
 import type { UpsyncReason } from "./reasons.ts";
 

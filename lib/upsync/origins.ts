@@ -5,7 +5,7 @@ import { typeId } from "../api/workload-kinds.ts";
 import { registrationKey } from "../sync/observed.ts";
 import type { Homes } from "../sync/status/upsync-origin-status.ts";
 import { isReady, optInsOf } from "./opt-in.ts";
-import type { UpsyncTools } from "./tools.ts";
+import type { UpsyncTools } from "./world.ts";
 
 /** Tells sync how the originals of workloads are that were born on clusters. */
 export function upsyncHomes({ hub, workloads, births }: UpsyncTools): Homes {

@@ -9,12 +9,11 @@ import type { Birthplace } from "../sync/ownership/upsync-origin.ts";
 import type { Workload } from "../sync/sync-objects.ts";
 import { isSaid } from "./conditions.ts";
 import { type Act, decide, type Hindrance, type Plan } from "./decide.ts";
-import { isBorn } from "./is-upsynced.ts";
-import { portraitOfBorn, portraitOfUpstream, printOf, upstreamObject } from "./normalize.ts";
-import { noteEnd, noteRefusal } from "./note-down.ts";
+import { noteEnd, noteRefusal } from "./deletion-log-writer.ts";
+import { isBorn, portraitOfBorn, portraitOfUpstream, printOf, upstreamObject } from "./normalize.ts";
 import { type Name, observe, type Scene } from "./observe.ts";
 import { isOptedIn } from "./opt-in.ts";
-import type { UpsyncTools } from "./tools.ts";
+import type { UpsyncTools } from "./world.ts";
 
 /**
  * Creates the work on the names of workloads: what was born under a name on a cluster that opts in is in the workspace, as

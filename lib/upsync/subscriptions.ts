@@ -4,13 +4,14 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
 import { checkAgain, type Next, settled } from "../model/next.ts";
+import { formatTimestamp } from "../model/timestamp.ts";
 import type { WorkItem } from "../model/work-item.ts";
 import { decideConditions, isSaid, upsyncConditions } from "./conditions.ts";
-import { formatTime, isRetried, refusedIn, tidied } from "./deletion-log.ts";
-import type { Survey } from "./inventory.ts";
-import { headcount, type Subject } from "./inventory-count.ts";
+import { isRetried, refusedIn, tidied } from "./deletion-log.ts";
+import { headcount, type Subject, type Survey } from "./inventory.ts";
+
 import { isReady, optInsOf, type Problem } from "./opt-in.ts";
-import type { UpsyncTools } from "./tools.ts";
+import type { UpsyncTools } from "./world.ts";
 
 /** Sees to what a registration asks for; done under its key, after its health. */
 export type AttendRegistration = (item: WorkItem<ObjectKey>, signal: AbortSignal) => Promise<Next>;
@@ -61,7 +62,7 @@ export function upsyncAttendance(tools: UpsyncTools): AttendRegistration {
       problems: problem === undefined ? problems : [...problems, problem],
       survey,
       refused: refusedIn(status),
-      now: formatTime(nowMs),
+      now: formatTimestamp(nowMs),
     });
     if (conditions !== before || status !== present) {
       await hub.writeStatus(key, registration, { ...status, conditions }, signal);

@@ -1,7 +1,7 @@
 import { isClaimed, workloadKindsWith } from "../../lib/api/workload-kinds.ts";
-import { copyReasons } from "../../lib/sync/status/copy-reasons.ts";
-import { healthReasons } from "../../lib/sync/status/reasons.ts";
-import { healthWords, statusWords } from "../../lib/sync/status/rule-words.ts";
+import { copyReasons, healthReasons } from "../../lib/sync/status/reasons.ts";
+
+import { healthWords, statusWords } from "./status-rules.ts";
 
 /** The page about workloads, as Markdown: which types there are, and what becomes of their statuses. */
 export function workloadsPage(): string {

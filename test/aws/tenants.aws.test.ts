@@ -7,7 +7,7 @@ import { accountNamespace, type ServiceRole, serviceAccounts } from "../../lib/a
 import { exportName, exportWorkspace } from "../../lib/api/group.ts";
 import { managedTypes } from "../../lib/install/managed-object.ts";
 import { clusterFinalizer } from "../../lib/registration/reconcile.ts";
-import { readEndpointUrls } from "../../lib/upstream/export/endpoint-slice.ts";
+import { readEndpointUrls } from "../../lib/upstream/export/endpoints.ts";
 import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
 import { eventually } from "../support/eventually.ts";
 import { type AwsClients, createAwsClients } from "./aws-clients.ts";

@@ -3,8 +3,8 @@ import { ApiError, faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type WorkloadKey, workloadKey } from "../../lib/model/key.ts";
-import { newRecord, recordName, syncFinalizer } from "../../lib/sync/ownership/record.ts";
-import { isAsWritten } from "../../lib/sync/ownership/record-hash.ts";
+import { isAsWritten, newRecord, recordName, syncFinalizer } from "../../lib/sync/ownership/record.ts";
+
 import type { RecordAddress } from "../../lib/sync/workload-hub.ts";
 import type { TellingWorkloadHub } from "../../lib/upstream/workload-hub.ts";
 import type { ManualClock } from "../support/manual-clock.ts";

@@ -1,7 +1,7 @@
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { expect, test } from "vitest";
-import { customResourceDefinition } from "../../lib/api/crd.ts";
 import { kinds } from "../../lib/api/kinds.ts";
+import { customResourceDefinition } from "../../lib/api/resource-schema.ts";
 import { createHeartbeatPlanner } from "../../lib/lambda/heartbeat.ts";
 import { createProbe } from "../../lib/lambda/probe.ts";
 import { createReconcile } from "../../lib/lambda/reconcile.ts";

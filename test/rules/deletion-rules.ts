@@ -159,7 +159,7 @@ export const deletionRules: readonly Rule[] = [
     rule: "when the record was lost, every cluster is asked",
     removals: [
       {
-        file: "lib/sync/observe.ts",
+        file: "lib/sync/observed.ts",
         text: "record === undefined && hasFinalizer ? await findCopies(tools, base, signal) : []",
         without: "record === undefined && !hasFinalizer ? await findCopies(tools, base, signal) : []",
       },

@@ -46,7 +46,7 @@ export const replacementsAreAsked: Removal = {
 
 /** The placement that a workload is placed by is asked for where no list has it. */
 export const recordedPlacementIsAskedFor: Removal = {
-  file: "lib/sync/observe.ts",
+  file: "lib/sync/observed.ts",
   text: "await hub.confirm<WorkloadPlacement & KubeObject>(key, signal)",
   without: "listed.find(({ metadata }) => metadata.name === key.name)",
 };

@@ -1,13 +1,12 @@
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import { findCondition } from "../../model/condition.ts";
-import { formatSpan } from "../ages.ts";
 import { clusterStatus, heartbeatOf, nodesOf } from "../cluster-view.ts";
 import type { News } from "../local/news.ts";
-import { padEnd, textWidth } from "../output.ts";
+import { formatSpan, padEnd, textWidth } from "../output.ts";
+
 import { placementStatus } from "../placement-view.ts";
 import type { ListedWorkload } from "../workload-list.ts";
-import { shareRows } from "./rooms.ts";
 import { fitted, formatLine, type Line, lineWidth, type Span, type Style, span, spread, wrapped } from "./spans.ts";
 import { workloadLines } from "./workload-lines.ts";
 
@@ -366,4 +365,20 @@ function footLines({ queue, keys }: BoardState, columns: number): readonly Line[
 
 function formatTime(ms: number, offsetMinutes: number): string {
   return new Date(ms - offsetMinutes * 60_000).toISOString().slice(11, 19);
+}
+
+/**
+ * Shares rows out among sections: who needs little gets all of it, the others as much as each other. None gets less than
+ * `least`, even when that is more than there is.
+ */
+export function shareRows(needs: readonly number[], rows: number, least: number): readonly number[] {
+  const order = needs.map((need, at) => ({ need, at })).toSorted((one, other) => one.need - other.need);
+  const shares = needs.map(() => 0);
+  let left = rows;
+  for (const [done, { need, at }] of order.entries()) {
+    const share = Math.min(need, Math.max(least, Math.floor(left / (order.length - done))));
+    shares[at] = share;
+    left = Math.max(0, left - share);
+  }
+  return shares;
 }

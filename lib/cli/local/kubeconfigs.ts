@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
-import type { LocalParts } from "./local-parts.ts";
+import type { LocalParts } from "./parts.ts";
 
 /** The kubeconfigs of everything that runs, as files. */
 export type KubeconfigFiles = Readonly<{

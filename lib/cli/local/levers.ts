@@ -1,7 +1,7 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import { drained, isDrained, uncordoned, writeScheduling } from "../scheduling.ts";
-import type { LocalParts } from "./local-parts.ts";
+import type { LocalParts } from "./parts.ts";
 
 /** What a person at the board can do to a cluster, by a key. */
 export type Lever = Readonly<{ key: string; does: string; pull: () => Promise<void> }>;

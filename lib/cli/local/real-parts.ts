@@ -4,8 +4,7 @@ import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
 import { exportWorkspace } from "../../api/group.ts";
 import { bindExport, installExport } from "../../install/bind.ts";
 import { ensureWorkspace } from "../../install/workspaces.ts";
-import { clusterNames, demoWorkspace } from "../local-world.ts";
-import type { LocalParts } from "./local-parts.ts";
+import { clusterNames, demoWorkspace, type LocalParts } from "./parts.ts";
 
 /** What the harness of the tests offers; only a clone of the sources has it. */
 type RealServer = Readonly<{ url: string; ca: string; adminToken: string; stop(): Promise<unknown> }>;

@@ -12,15 +12,14 @@ import { recordLane } from "../../upstream/watched-resources.ts";
 import { showBoard } from "../board/board.ts";
 import type { BoardState } from "../board/render.ts";
 import type { CliIo } from "../cli-io.ts";
-import { demoWorkspace } from "../local-world.ts";
 import { formatDocument } from "../output.ts";
 import { type Chronicle, createChronicle } from "./chronicle.ts";
 import { factsDocument, formatFacts, type LocalFacts, missingIn, workloadsIn } from "./facts.ts";
 import { followRecords } from "./follow-records.ts";
 import { type KubeconfigFiles, writeKubeconfigs } from "./kubeconfigs.ts";
 import { createLevers } from "./levers.ts";
-import { type LocalParts, startEmbeddedParts } from "./local-parts.ts";
 import { type News, workloadNews } from "./news.ts";
+import { demoWorkspace, type LocalParts, startEmbeddedParts } from "./parts.ts";
 import { startRealParts } from "./real-parts.ts";
 import {
   createSampleApplication,

@@ -1,7 +1,6 @@
 import { relative } from "node:path";
-import { demoWorkspace } from "../local-world.ts";
 import type { KubeconfigFiles } from "./kubeconfigs.ts";
-import type { LocalParts } from "./local-parts.ts";
+import { demoWorkspace, type LocalParts } from "./parts.ts";
 
 /** What to try from another terminal, a command a line. */
 export function hintsFor(files: KubeconfigFiles, folder: string): readonly string[] {

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { referenceTypes } from "../../api/workload-kinds.ts";
-import { allDone } from "../../model/all-done.ts";
+import { allSettledOrThrow } from "../../model/concurrency.ts";
 import type { ObjectKey, WorkloadAddress } from "../../model/key.ts";
 import { referenceId } from "../decide.ts";
 import { manifestOf } from "../desired/manifest.ts";
-import { isTokenSecret } from "../desired/server-created.ts";
+import { isTokenSecret } from "../desired/server-fields.ts";
 import type { Fleet } from "../downstream.ts";
 import { type Locator, namespaceOn } from "../ownership/namespace-map.ts";
 import type { Obstacle } from "../targets/decide.ts";
@@ -30,7 +30,7 @@ export async function companyOf(
   references: readonly Reference[],
   signal: AbortSignal,
 ): Promise<Company> {
-  const versions = await allDone(
+  const versions = await allSettledOrThrow(
     references.map(({ kind, name }) => hub.referenceVersion({ cluster, namespace, kind, name }, signal)),
   );
   const missing = references.filter(({ optional }, index) => !optional && versions[index] === undefined);
@@ -90,7 +90,7 @@ export async function companyStamp(
   { key, locator, company }: Readonly<{ key: ObjectKey; locator: Locator; company: Company }>,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const lines = await allDone(
+  const lines = await allSettledOrThrow(
     company.present.map(async ({ kind, name }) => {
       const origin = { ...locator, registration: key.name, apiVersion: "v1", kind, name };
       const sighting = await fleet.see({ cluster: key, at: companionAddress(locator, { kind, name }) }, origin, signal);

@@ -1,7 +1,8 @@
+import { byKey } from "@tmc/kube/compare.ts";
 import type { ReferenceKind } from "../../api/workload-kinds.ts";
-import { type Fields, groupOf, isFields, objectsAt, textAt, valueAt } from "../../model/json-fields.ts";
+import { type Fields, groupOf, isFields, objectsAt, textAt, valueAt } from "../../model/json.ts";
 import { podSpecOf } from "../desired/pod-spec.ts";
-import { isGeneratedToken, isServerMade } from "../desired/server-created.ts";
+import { isGeneratedToken, isServerMade } from "../desired/server-fields.ts";
 import type { Workload } from "../sync-objects.ts";
 
 /** Something in the same namespace that a workload cannot do without. */
@@ -25,7 +26,7 @@ export function referencesOf(object: Workload): readonly Reference[] {
     const isOptional = optional && found.get(key)?.optional !== false;
     found.set(key, { kind, name, optional: isOptional });
   }
-  return [...found].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, reference]) => reference);
+  return [...found].toSorted(byKey).map(([, reference]) => reference);
 }
 
 /** A hub does not look into pod templates, so a name may be anything; only what is a name can be looked for. */

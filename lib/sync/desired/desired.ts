@@ -6,8 +6,7 @@ import type { CopyRecord, Manifest, SyncCluster, Workload } from "../sync-object
 import type { Obstacle, Wish } from "../targets/decide.ts";
 import { fingerprintOfManifest, manifestOf } from "./manifest.ts";
 import { applyOverrides } from "./overrides/apply.ts";
-import { stepShares } from "./replica-steps.ts";
-import { wantedShares } from "./replicas.ts";
+import { stepShares, wantedShares } from "./replicas.ts";
 
 /** Kinds with a number of replicas that can be shared out. */
 const dividedKinds: ReadonlySet<string> = new Set(["Deployment", "StatefulSet", "ReplicaSet"]);

@@ -1,11 +1,10 @@
+import { byKey } from "@tmc/kube/compare.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import { textsOf } from "../../model/json-fields.ts";
+import { textsOf } from "../../model/json.ts";
 import { shortHash } from "../../model/short-hash.ts";
 import { marksOf, type Origin } from "../ownership/owner.ts";
 import type { Manifest, Workload } from "../sync-objects.ts";
-import { isTokenSecret } from "./server-created.ts";
-import { withoutServerFields } from "./server-fields.ts";
-import { isHubAnnotation, isHubLabel } from "./server-metadata.ts";
+import { isHubAnnotation, isHubLabel, isTokenSecret, withoutServerFields } from "./server-fields.ts";
 
 /** Whose copy it will be, and where. */
 export type Destination = Readonly<{
@@ -53,5 +52,5 @@ export function fingerprintOfManifest(manifest: Manifest): string {
 
 function sortedFields(_name: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  return Object.fromEntries(Object.entries(value).toSorted(byKey));
 }

@@ -1,4 +1,4 @@
-import { type Fields, isFields, valueAt } from "../../model/json-fields.ts";
+import { type Fields, isFields, valueAt } from "../../model/json.ts";
 
 /** Where objects keep the pods that they want: a CronJob one level further down than all others. */
 const podSpecPaths: readonly (readonly string[])[] = [

@@ -7,8 +7,7 @@ import {
   type Texts,
   textAt,
   without,
-} from "../../model/json-fields.ts";
-import { isGeneratedToken } from "./server-created.ts";
+} from "../../model/json.ts";
 
 /** A workload in the parts of which servers write some. */
 export type Parts = Readonly<{
@@ -128,4 +127,59 @@ function cleanStatefulSet(parts: Parts): Parts {
     parts,
     changedAt(parts.body, ["spec", "volumeClaimTemplates"], (claims) => eachObject(claims, planned)),
   );
+}
+
+/** Tells whether a label of a workload was put there by the hub and says nothing on a cluster. */
+export function isHubLabel(name: string): boolean {
+  return isOfKcp(name);
+}
+
+/** Tells whether an annotation of a workload was put there by the hub, by its controllers or by kubectl, or is for TMC alone. */
+export function isHubAnnotation(name: string): boolean {
+  return isOfKcp(name) || name.startsWith("deployment.kubernetes.io/") || hubAnnotations.has(name);
+}
+
+/** `kcp.io/cluster`, `internal.workload.kcp.io/synctarget`, and all of ours, `tmc.kcp.io/…`. */
+function isOfKcp(name: string): boolean {
+  const [domain = ""] = name.split("/", 1);
+  return domain === "kcp.io" || domain.endsWith(".kcp.io");
+}
+
+/** What controllers of a Kubernetes hub note on the objects that they have worked on. */
+const hubAnnotations: ReadonlySet<string> = new Set([
+  // A second copy of the object, with all that the first must not carry down.
+  "kubectl.kubernetes.io/last-applied-configuration",
+  "deprecated.daemonset.template.generation",
+  "batch.kubernetes.io/job-tracking",
+  "batch.kubernetes.io/cronjob-scheduled-timestamp",
+  "autoscaling.alpha.kubernetes.io/conditions",
+  "autoscaling.alpha.kubernetes.io/current-metrics",
+  "pv.kubernetes.io/bind-completed",
+  "pv.kubernetes.io/bound-by-controller",
+  "volume.kubernetes.io/selected-node",
+  "volume.kubernetes.io/storage-provisioner",
+  "volume.beta.kubernetes.io/storage-provisioner",
+  "volume.kubernetes.io/storage-resizer",
+]);
+
+/** The type of Secret that holds a service account's token. */
+const tokenType = "kubernetes.io/service-account-token";
+
+/** Tells whether every server makes an object of this kind and name by itself, in every namespace. */
+export function isServerMade(kind: string, name: string): boolean {
+  return (
+    (kind === "ServiceAccount" && name === "default") ||
+    (kind === "ConfigMap" && (name === "kube-root-ca.crt" || name === "openshift-service-ca.crt"))
+  );
+}
+
+/** Tells whether a Secret holds a token, by its type: it opens the doors of the server that made it, and no other's. */
+export function isTokenSecret(secret: Readonly<{ kind: string; type?: unknown }>): boolean {
+  return secret.kind === "Secret" && secret.type === tokenType;
+}
+
+/** Tells whether a Secret that an account lists was made for it by a server: `web-token-x7k2p`, `web-dockercfg-9d8fz`. */
+export function isGeneratedToken(secret: string, account: string): boolean {
+  const rest = secret.startsWith(`${account}-`) ? secret.slice(account.length + 1) : "";
+  return /^(token|dockercfg)-[a-z0-9]{5}$/.test(rest);
 }

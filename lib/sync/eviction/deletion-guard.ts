@@ -1,5 +1,6 @@
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
+import { findCondition } from "../../model/condition.ts";
 import type { SyncCluster } from "../sync-objects.ts";
 import type { StaysOn } from "./remaining-clusters.ts";
 
@@ -92,4 +93,14 @@ function isLeftByFailover(before: Readonly<{ state: string; reason?: string }> |
 
 function words({ all, leaving }: Count, where: string): string {
   return `${leaving} of ${all} copies ${where} would leave at once; confirm it with "tmc confirm"`;
+}
+
+/**
+ * Names one hold of one copy, `east@2030-01-01T00:00:00Z`: what somebody confirms is this hold and no other. It ends with the
+ * last copy of the workload that is held, and whatever is held later is another one, so a word once given is spent.
+ * Undefined when nothing of the workload is held.
+ */
+export function holdOf(record: Pick<WorkloadSync, "status"> | undefined, cluster: string): string | undefined {
+  const held = findCondition(record?.status?.conditions, "DeletionsHeld");
+  return held?.status === "True" ? `${cluster}@${held.lastTransitionTime}` : undefined;
 }

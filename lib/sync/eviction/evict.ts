@@ -1,7 +1,7 @@
 import { faultOf, oneLine } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
-import { allDone } from "../../model/all-done.ts";
+import { allSettledOrThrow } from "../../model/concurrency.ts";
 import type { Hub } from "../../model/hub.ts";
 import { onCluster } from "../cluster-timeout.ts";
 import { controlsOf } from "../control-annotations.ts";
@@ -10,8 +10,8 @@ import type { CopyRecord, Sighting, SyncCluster } from "../sync-objects.ts";
 import type { Outcome } from "../targets/apply.ts";
 import { decideLeaving, type LeavingAct } from "../targets/decide.ts";
 import { syncClusterOf } from "../targets/sync-cluster.ts";
-import { type Brake, createBrake, isMeant, type LeavingCopy } from "./deletion-guard.ts";
-import { holdOf } from "./hold.ts";
+import { type Brake, createBrake, holdOf, isMeant, type LeavingCopy } from "./deletion-guard.ts";
+
 import { readWhereabouts } from "./remaining-clusters.ts";
 import { replacementCheck } from "./replacement.ts";
 
@@ -37,7 +37,7 @@ export async function settleLeaving(
   const confirmed = new Set([...controls.confirmed, ...controlsOf(record).confirmed]);
   const kept: Outcome[] = [];
   const forgotten: string[] = [];
-  await allDone(
+  await allSettledOrThrow(
     names.map(async (name) => {
       const known = clusters.get(name);
       const sighting = sightings.get(name) ?? { kind: "unknown" as const, why: "it was not looked at" };

@@ -1,7 +1,7 @@
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { controlsOf } from "../control-annotations.ts";
-import { governorOf } from "../governing-placement.ts";
+import { governorOf } from "../selection.ts";
 import type { Workload } from "../sync-objects.ts";
 import type { WorkloadHub } from "../workload-hub.ts";
 

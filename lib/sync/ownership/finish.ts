@@ -1,5 +1,5 @@
 import type { WorkloadSync } from "../../api/workload-sync.ts";
-import { allDone } from "../../model/all-done.ts";
+import { allSettledOrThrow } from "../../model/concurrency.ts";
 import { checkAgain, type Next, settled } from "../../model/next.ts";
 import { referenceId } from "../decide.ts";
 import type { Collected } from "../dependencies/prune.ts";
@@ -70,7 +70,9 @@ async function comeBack(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const asked = clusters.filter((name) => scene.clusters.get(name)?.isReady === true);
-  const sightings = await allDone(asked.map((name) => seeCopy(tools, scene, name, signal, { isAsked: true })));
+  const sightings = await allSettledOrThrow(
+    asked.map((name) => seeCopy(tools, scene, name, signal, { isAsked: true })),
+  );
   return asked.filter((_, index) => sightings[index]?.kind === "there");
 }
 

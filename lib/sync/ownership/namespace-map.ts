@@ -1,8 +1,8 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { group } from "../../api/group.ts";
+import { parseStringFields } from "../../model/json.ts";
 import { shortHash, shortHashLength } from "../../model/short-hash.ts";
 import type { Manifest } from "../sync-objects.ts";
-import { readMark } from "./annotation-json.ts";
 import { syncedLabel, tenantMark } from "./owner.ts";
 
 /** A namespace of a tenant, told apart from those of all other tenants of all other hubs. */
@@ -50,7 +50,7 @@ export function locatorOf({ metadata }: Pick<KubeObject, "metadata">): Locator |
   const { name = "", annotations } = metadata;
   // A cheap look before the dear one: a cluster has many namespaces that are not ours.
   if (!name.startsWith(prefix)) return undefined;
-  const locator = readMark(annotations?.[locatorAnnotation], ["hub", "cluster", "namespace"]);
+  const locator = parseStringFields(annotations?.[locatorAnnotation], ["hub", "cluster", "namespace"]);
   return locator !== undefined && namespaceOn(locator) === name ? locator : undefined;
 }
 

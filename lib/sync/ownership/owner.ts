@@ -1,8 +1,8 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { group } from "../../api/group.ts";
-import { groupOf, type Texts } from "../../model/json-fields.ts";
+import { groupOf, parseStringFields, type Texts } from "../../model/json.ts";
 import { shortHash } from "../../model/short-hash.ts";
-import { readMark } from "./annotation-json.ts";
+
 import type { Locator } from "./namespace-map.ts";
 
 /** Whose copy an object on a cluster is. */
@@ -39,7 +39,7 @@ export function marksOf(origin: Origin): Readonly<{ labels: Texts; annotations: 
 
 /** What an object says of its origin; undefined when it says nothing, or nothing that can be read. */
 export function originOf({ metadata }: Pick<KubeObject, "metadata">): Origin | undefined {
-  return readMark(metadata.annotations?.[originAnnotation], [
+  return parseStringFields(metadata.annotations?.[originAnnotation], [
     "hub",
     "cluster",
     "namespace",

@@ -1,5 +1,5 @@
 import type { WorkloadSync } from "../../api/workload-sync.ts";
-import { allDone } from "../../model/all-done.ts";
+import { allSettledOrThrow } from "../../model/concurrency.ts";
 import type { Scene } from "../observed.ts";
 import type { Workload } from "../sync-objects.ts";
 import type { RecordAddress, WorkloadHub } from "../workload-hub.ts";
@@ -28,7 +28,7 @@ export async function guard(workloads: WorkloadHub, scene: Scene, signal: AbortS
     left: (record?.spec.left ?? []).filter((name) => !intent.clusters.includes(name)),
     references: intent.recordedReferences,
   };
-  const [guardedWorkload, guardedRecord] = await allDone([
+  const [guardedWorkload, guardedRecord] = await allSettledOrThrow([
     needsFinalizer ? workloads.writeFinalizers(key, workload, [...finalizers, syncFinalizer], signal) : workload,
     writeRecord(workloads, { at, workload, record, spec, isWanted: intent.kind === "wanted" }, signal),
   ]);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import { byKey } from "@tmc/kube/compare.ts";
 import { apiVersionOf } from "../../api/kind.ts";
 import { type WorkloadSync, workloadSync } from "../../api/workload-sync.ts";
 import type { WorkloadAddress } from "../../model/key.ts";
@@ -47,5 +48,35 @@ export function isSameSpec(one: WorkloadSync["spec"], other: WorkloadSync["spec"
 function withoutEmpty(spec: WorkloadSync["spec"]): object {
   return Object.fromEntries(
     Object.entries(spec).filter(([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0)),
+  );
+}
+
+/**
+ * By this annotation a record says what TMC last wrote into it. Where that still is so nobody has changed it since: TMC's own
+ * writes need wake nobody, whichever process made them.
+ */
+export const recordMarkAnnotation = "tmc.kcp.io/written";
+
+type Marked = Readonly<{ spec: WorkloadSync["spec"]; metadata: Pick<WorkloadSync["metadata"], "finalizers"> }>;
+
+/** What TMC has to write beside the spec and the finalizers of a record. */
+export function recordMark({ spec, metadata }: Marked): string {
+  const { finalizers = [] } = metadata;
+  return createHash("sha256").update(canonical({ spec, finalizers })).digest("base64url").slice(0, 22);
+}
+
+/** Whether a record says what TMC last wrote into it. */
+export function isAsWritten(record: Pick<WorkloadSync, "spec" | "metadata">): boolean {
+  return record.metadata.annotations?.[recordMarkAnnotation] === recordMark(record);
+}
+
+/** JSON in which neither the order of fields nor one without a value counts: a server keeps neither. */
+function canonical(value: unknown): string {
+  return (
+    JSON.stringify(value, (_field, part: unknown) => {
+      if (part === null) return undefined;
+      if (typeof part !== "object" || Array.isArray(part)) return part;
+      return Object.fromEntries(Object.entries(part).toSorted(byKey));
+    }) ?? ""
   );
 }

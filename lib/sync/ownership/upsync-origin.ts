@@ -1,7 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { group } from "../../api/group.ts";
-import { groupOf, type Texts } from "../../model/json-fields.ts";
-import { readMark } from "./annotation-json.ts";
+import { groupOf, parseStringFields, type Texts } from "../../model/json.ts";
 
 /** Where an object of a workspace was born: on a cluster, before the workspace had it. */
 export type Birthplace = Readonly<{
@@ -34,7 +33,7 @@ export function birthplaceOf(
   { apiVersion, kind, metadata }: Pick<KubeObject, "apiVersion" | "kind" | "metadata">,
   cluster: string,
 ): Birthplace | undefined {
-  const mark = readMark(metadata.annotations?.[birthAnnotation], [
+  const mark = parseStringFields(metadata.annotations?.[birthAnnotation], [
     "cluster",
     "registration",
     "apiVersion",

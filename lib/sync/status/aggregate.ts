@@ -1,13 +1,19 @@
 import type { Json, JsonObject } from "@tmc/kube/kube-object.ts";
-import { rulesOfStrategy, safeRules } from "./custom-rules.ts";
-import { type StatusCopy, type StatusFacts, type View, viewOf } from "./facts.ts";
+import { fieldAt, withSortedKeys } from "../../model/json.ts";
+import { formatNames } from "../../model/text.ts";
+import {
+  type ConditionRules,
+  conditionOf,
+  conditionsOf,
+  mergedConditions,
+  observedGenerationOf,
+  type StatusCondition,
+  transitionTime,
+} from "./conditions.ts";
+import { type StatusCopy, type StatusFacts, typeName, type View, viewOf } from "./facts.ts";
 import { type FieldRule, same, sum } from "./field-rules.ts";
-import { fieldAt, objectInOneOrder } from "./json.ts";
-import { type ConditionRules, mergedConditions } from "./merged-conditions.ts";
-import { observedGenerationOf } from "./reached.ts";
-import { falseFor, seenEverywhere, whatIsMissing } from "./seen-everywhere.ts";
-import { conditionOf, conditionsOf, type StatusCondition } from "./status-conditions.ts";
-import { typeName } from "./type-name.ts";
+
+import { rulesOfStrategy, safeRules } from "./strategy.ts";
 import { typeRules } from "./type-rules.ts";
 
 type Rules = Readonly<{
@@ -37,7 +43,7 @@ export function aggregate(facts: StatusFacts): JsonObject {
     ...observedField(copies, facts, observedGeneration),
     ...(conditions.length > 0 ? { conditions: [...conditions] } : {}),
   };
-  return objectInOneOrder(status);
+  return withSortedKeys(status);
 }
 
 function rulesFor({ apiVersion, kind, strategy, sum: added, previous }: StatusFacts, view: View): Rules {
@@ -121,4 +127,32 @@ function observedField(
   const sample = samples.find((each) => each !== undefined);
   if (sample === undefined || observedGeneration === undefined) return {};
   return { observedGeneration: typeof sample === "string" ? String(observedGeneration) : observedGeneration };
+}
+
+/** Is in a workload's status, and false, as long as some cluster that it belongs on says nothing of it. */
+export const seenEverywhere = "tmc.kcp.io/SeenEverywhere";
+
+/** Why a status does not speak for all clusters; undefined when it does. */
+export function whatIsMissing({
+  copies,
+  wanted,
+  missing,
+}: View): Readonly<{ reason: string; message: string }> | undefined {
+  if (wanted.length === 0 && copies.length === 0) return { reason: "NoCopies", message: "it is on no cluster" };
+  if (missing.length === 0) return undefined;
+  const count = `${wanted.length - missing.length}/${wanted.length} clusters`;
+  return {
+    reason: copies.length === 0 ? "NoCopies" : "ClustersMissing",
+    message: `seen on ${count}, not on ${formatNames(missing)}`,
+  };
+}
+
+/** A condition that is false because of what is missing. */
+export function falseFor(
+  type: string,
+  missing: Readonly<{ reason: string; message: string }>,
+  { previous, now }: Readonly<{ previous: StatusCondition | undefined; now: string }>,
+): StatusCondition {
+  const lastTransitionTime = transitionTime({ status: "False", since: now, previous, now });
+  return { type, status: "False", ...missing, ...(lastTransitionTime === undefined ? {} : { lastTransitionTime }) };
 }

@@ -1,3 +1,4 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import type { StatusStrategy } from "../../api/workload-kinds.ts";
 
@@ -48,9 +49,15 @@ export type View = Readonly<{
 export function viewOf({ copies, wanted }: Pick<StatusFacts, "copies" | "wanted">): View {
   const heard = new Set(copies.map(({ cluster }) => cluster));
   return {
-    copies: copies.toSorted((one, other) => (one.cluster < other.cluster ? -1 : 1)),
+    copies: copies.toSorted((one, other) => compareStrings(one.cluster, other.cluster)),
     wanted,
     missing: wanted.filter((name) => !heard.has(name)).toSorted(),
     isSeveral: new Set([...heard, ...wanted]).size > 1,
   };
+}
+
+/** `Deployment.apps`, `Service`: a type without its version, for a table of rules. */
+export function typeName({ apiVersion, kind }: Readonly<{ apiVersion: string; kind: string }>): string {
+  const slash = apiVersion.indexOf("/");
+  return slash < 0 ? kind : `${kind}.${apiVersion.slice(0, slash)}`;
 }

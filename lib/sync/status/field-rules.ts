@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
+import { byKey, compareStrings } from "@tmc/kube/compare.ts";
 import type { Json, JsonObject } from "@tmc/kube/kube-object.ts";
 import { compareQuantities, isQuantity, parseQuantity } from "@tmc/kube/quantity.ts";
-import { fieldAt, isJsonObject, textOf } from "./json.ts";
-import { earliestOf, latestOf } from "./moments.ts";
+import { canonicalJson, fieldAt, isJsonObject } from "../../model/json.ts";
+import { earliestOf, latestOf } from "../../model/timestamp.ts";
 
 /**
  * Makes one value of a field from what the copies have there, undefined for those that have nothing; undefined leaves the
@@ -44,7 +45,8 @@ export const leastQuantities: FieldRule = (values) => {
     const [least] = amounts.toSorted(
       // Equal amounts may be written in two ways; the text decides, so that it is always the same.
       (one, other) =>
-        compareQuantities(parseQuantity(one), parseQuantity(other)) || (textOf(one) < textOf(other) ? -1 : 1),
+        compareQuantities(parseQuantity(one), parseQuantity(other)) ||
+        compareStrings(canonicalJson(one), canonicalJson(other)),
     );
     return least === undefined ? [] : [[name, least]];
   });
@@ -56,8 +58,8 @@ export const unitedList: FieldRule = (values) => {
   const lists = values.filter((value) => Array.isArray(value));
   // The order of a single one is its own.
   if (lists.length < 2) return lists[0];
-  const all = new Map(lists.flat().map((entry) => [textOf(entry), entry]));
-  return [...all].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, entry]) => entry);
+  const all = new Map(lists.flat().map((entry) => [canonicalJson(entry), entry]));
+  return [...all].toSorted(byKey).map(([, entry]) => entry);
 };
 
 /** Every address that any cluster has given. */
@@ -84,8 +86,8 @@ export const common: FieldRule = (values) => {
     return values.every(isJsonObject) ? fieldByField(values, common) : same(values, true);
   }
   const [first = [], ...others] = values;
-  const texts = others.map((list) => new Set(list.map(textOf)));
-  const shared = first.filter((entry) => texts.every((each) => each.has(textOf(entry))));
+  const texts = others.map((list) => new Set(list.map(canonicalJson)));
+  const shared = first.filter((entry) => texts.every((each) => each.has(canonicalJson(entry))));
   return shared.length === 0 && first.length > 0 ? undefined : shared;
 };
 
@@ -95,7 +97,7 @@ export const united: FieldRule = (values) => {
   const [first] = said;
   if (said.length > 1 && said.every(isJsonObject)) return fieldByField(said, united);
   if (said.length < 2 || !said.every((value) => Array.isArray(value))) return first;
-  return [...new Map(said.flat().map((entry) => [textOf(entry), entry] as const)).values()];
+  return [...new Map(said.flat().map((entry) => [canonicalJson(entry), entry] as const)).values()];
 };
 
 function fieldByField(objects: readonly JsonObject[], rule: FieldRule): JsonObject | undefined {

@@ -1,14 +1,27 @@
 import type { JsonObject } from "@tmc/kube/kube-object.ts";
-import { claimHealth } from "./claim-health.ts";
-import { applied, type Health, type HealthFacts, isThere } from "./copy-health.ts";
-import { customHealth } from "./custom-health.ts";
-import { cronJobHealth, jobHealth } from "./job-health.ts";
-import { isJsonObject } from "./json.ts";
-import { ingressHealth, serviceHealth } from "./network-health.ts";
-import { hasReached } from "./reached.ts";
-import { daemonSetHealth, deploymentHealth, replicaSetHealth, statefulSetHealth } from "./replica-health.ts";
-import { scalerHealth } from "./scaler-health.ts";
-import { typeName } from "./type-name.ts";
+import { isJsonObject, numberAt, stringAt } from "../../model/json.ts";
+import {
+  applied,
+  type Counts,
+  claimHealth,
+  cronJobHealth,
+  daemonSetHealth,
+  deploymentHealth,
+  failed,
+  type Health,
+  type HealthFacts,
+  ingressHealth,
+  isThere,
+  jobHealth,
+  ready,
+  replicaSetHealth,
+  scalerHealth,
+  serviceHealth,
+  statefulSetHealth,
+  wordsOf,
+} from "./builtin-health.ts";
+import { conditionOf, hasReached, overallConditions } from "./conditions.ts";
+import { typeName } from "./facts.ts";
 
 export type CopyFacts = Readonly<{
   apiVersion: string;
@@ -53,4 +66,47 @@ export function copyHealth(facts: CopyFacts): Health {
     ...(desired === undefined ? {} : { desired }),
     ...(ready === undefined ? {} : { ready }),
   });
+}
+
+const badPhases: ReadonlySet<string> = new Set(["failed", "failure", "error", "errored", "lost", "invalid"]);
+/** Beside everything that ends in -ing, which is under way; only what is running or serving has arrived. */
+const earlyPhases: ReadonlySet<string> = new Set(["new", "notready", "inprogress", "queued", "unknown", "degraded"]);
+const arrived: ReadonlySet<string> = new Set(["running", "serving", "listening", "working"]);
+
+/**
+ * Tells how a copy of any other type is, by what most controllers hold to: the conditions Stalled, Failed, Reconciling, Ready,
+ * Available, Healthy, then `phase` or `state`, then counted replicas. What says nothing of this is ready once it is there.
+ */
+export function customHealth({ spec, status }: HealthFacts): Health {
+  const counts = replicaCounts(spec, status);
+  for (const type of ["Stalled", "Failed"]) {
+    const condition = conditionOf(status, type);
+    if (condition?.status === "True") return failed("GaveUp", wordsOf(condition), counts);
+  }
+  const reconciling = conditionOf(status, "Reconciling");
+  if (reconciling?.status === "True") return applied("NotReady", wordsOf(reconciling), counts);
+  for (const type of overallConditions) {
+    const condition = conditionOf(status, type);
+    if (condition === undefined) continue;
+    return condition.status === "True" ? ready(counts) : applied("NotReady", wordsOf(condition), counts);
+  }
+  const phase = stringAt(status, "phase") ?? stringAt(status, "state");
+  if (phase !== undefined) return phaseHealth(phase, counts);
+  const { desired, ready: there } = counts;
+  const isShort = desired !== undefined && there !== undefined && there < desired;
+  return isShort ? applied("NotReady", "not all replicas are ready", counts) : ready(counts);
+}
+
+function phaseHealth(phase: string, counts: Counts): Health {
+  const word = phase.toLowerCase().replaceAll(/[^a-z]/g, "");
+  const words = `it is ${phase}`;
+  if (badPhases.has(word)) return failed("GaveUp", words, counts);
+  const isEarly = earlyPhases.has(word) || (word.endsWith("ing") && !arrived.has(word));
+  return isEarly ? applied("NotReady", words, counts) : ready(counts);
+}
+
+function replicaCounts(spec: HealthFacts["spec"], status: HealthFacts["status"]): Counts {
+  const desired = numberAt(spec, "replicas");
+  const there = numberAt(status, "readyReplicas");
+  return { ...(desired === undefined ? {} : { desired }), ...(there === undefined ? {} : { ready: there }) };
 }

@@ -15,3 +15,30 @@ export const healthReasons = {
   WaitingForConsumer: "A claim without a volume that nobody provides yet: it may wait for the first pod that uses it.",
 } as const;
 export type HealthReason = keyof typeof healthReasons;
+
+/** Why a copy is in its state, in one word each; docs/reasons.md explains them. */
+export const copyReasons = {
+  Waiting: "It is being written.",
+  ReferenceMissing: "Something that the workload refers to is not in its namespace.",
+  TypeNotServed: "The cluster does not serve the type; it heals when it does.",
+  InstallingType: "The cluster has been given the definition of the type, and does not serve it yet.",
+  ForeignType: "The cluster has a definition of the type that is not TMC's and does not serve what is needed.",
+  Refused: "The cluster refuses the object; the message has its words.",
+  OverrideFailed: "An override of the placement cannot be applied.",
+  ForeignObject: "The cluster has an object of that name that is not TMC's; see the placement's adoption.",
+  Drifted: "Somebody changed it on the cluster, and the placement says to leave it so.",
+  ClusterNotReady: "The cluster is not heard from: its copy counts for nothing and nothing is written.",
+  ClusterGone: "The cluster's registration has gone; its copy was left where it is.",
+  NotReady: "The cluster has it, and it is not ready.",
+  NotCurrent: "The cluster has it, and its own controllers have not taken up the last change.",
+  WaitingForOthers: "It is to go when the workload runs everywhere it should.",
+  LastCopy: "It is kept, because nothing fits any better and no cluster would be left with one.",
+  DeletionsHeld: "Many copies would leave at once; somebody has to confirm that.",
+  WorkloadVanished:
+    "The workload is not in its workspace, and nobody saw it being deleted; somebody has to confirm that.",
+  Going: "The cluster is removing it.",
+  SyncDisabled: "The workload's owner has switched sync off.",
+  SelectorInvalid: "The selector of its placement makes no sense; everything stays as it is until that is put right.",
+  SyncPaused: "The workload's owner has paused sync.",
+} as const;
+export type CopyReason = keyof typeof copyReasons;

@@ -1,10 +1,8 @@
-import type { Condition } from "../../model/condition.ts";
-import { withCondition } from "../../model/condition.ts";
+import { byKey, compareStrings } from "@tmc/kube/compare.ts";
+import { type Condition, withCondition } from "../../model/condition.ts";
+import { clipMessage, formatNames } from "../../model/text.ts";
 import type { Intent } from "../decide.ts";
 import type { CopyRecord, SyncStatus } from "../sync-objects.ts";
-import { healthOfAll, healthRules } from "./health-of-all.ts";
-import { stalledCopies } from "./stalled.ts";
-import { namesInWords, shortened } from "./words.ts";
 
 export type ReportFacts = Readonly<{
   before: SyncStatus | undefined;
@@ -29,7 +27,7 @@ export function decideRecordStatus(facts: ReportFacts): SyncStatus {
   const known = new Map((before?.clusters ?? []).map((entry) => [entry.name, entry]));
   const clusters = copies
     .map((copy) => keptOrNew(known.get(copy.name), copy, now))
-    .toSorted((one, other) => (one.name < other.name ? -1 : 1));
+    .toSorted((one, other) => compareStrings(one.name, other.name));
   let conditions: readonly Condition[] = before?.conditions ?? [];
   conditions = withCondition(conditions, { type: "Ready", ...readyCondition(intent, clusters) }, now);
   for (const { type, found, otherwise, isGood = false } of rarities(facts, clusters)) {
@@ -38,7 +36,7 @@ export function decideRecordStatus(facts: ReportFacts): SyncStatus {
     const status = (found === undefined) === isGood ? "True" : "False";
     conditions = withCondition(
       conditions,
-      { type, status, reason: found?.reason ?? otherwise, message: shortened(found?.message ?? "") },
+      { type, status, reason: found?.reason ?? otherwise, message: clipMessage(found?.message ?? "") },
       now,
     );
   }
@@ -74,7 +72,7 @@ function rarities(
     {
       type: "SpecsDiffer",
       otherwise: "SpecsAlike",
-      found: differences.length === 0 ? undefined : { reason: "SpecsDiffer", message: namesInWords(differences) },
+      found: differences.length === 0 ? undefined : { reason: "SpecsDiffer", message: formatNames(differences) },
     },
     { type: "ReplicasPlaced", otherwise: "AllPlaced", isGood: true, found: said("SharesDoNotFit", shortfall) },
     { type: "StatusRuleKnown", otherwise: "Known", isGood: true, found: said("UnknownStrategy", strategyProblem) },
@@ -85,7 +83,7 @@ function rarities(
 function wordsOf(copies: readonly CopyRecord[], otherwise: string): Rarity["found"] {
   const [first] = copies;
   if (first === undefined) return undefined;
-  const names = namesInWords(copies.map(({ name }) => name));
+  const names = formatNames(copies.map(({ name }) => name));
   return { reason: first.reason ?? otherwise, message: `${names}: ${first.message ?? ""}` };
 }
 
@@ -104,7 +102,7 @@ function isSame(one: object, other: object): boolean {
     JSON.stringify(
       Object.entries(value)
         .filter(([, field]) => field !== undefined)
-        .toSorted(([a], [b]) => (a < b ? -1 : 1)),
+        .toSorted(byKey),
     );
   return text(one) === text(other);
 }
@@ -127,7 +125,7 @@ function readyCondition({ kind, targets, placement }: Intent, clusters: readonly
   const rule = healthRules.find((each) => each === placement?.spec.status?.health?.toLowerCase()) ?? "all";
   const { isHealthy, ready, expected } = healthOfAll(rule, wanted, targets.length);
   const count = `ready on ${ready} of ${expected} clusters`;
-  const why = namesInWords(lacking.map(({ name, state, reason }) => `${name} ${reason ?? state}`));
+  const why = formatNames(lacking.map(({ name, state, reason }) => `${name} ${reason ?? state}`));
   if (isHealthy) return { status: "True", reason: "Ready", message: why === "" ? count : `${count}: ${why}` };
   const worst = lacking.find(({ state }) => state === "Failed") ?? lacking[0];
   return {
@@ -135,4 +133,59 @@ function readyCondition({ kind, targets, placement }: Intent, clusters: readonly
     reason: worst?.state === "Failed" ? "SyncFailed" : "NotReady",
     message: why === "" ? count : `${count}: ${why}`,
   };
+}
+
+/** When a workload counts as healthy: everywhere, anywhere, or on more than half of its clusters. */
+export const healthRules = ["all", "any", "majority"] as const;
+export type HealthRule = (typeof healthRules)[number];
+
+export type OverallHealth = Readonly<{
+  isHealthy: boolean;
+  /** On how many clusters it is ready. */
+  ready: number;
+  /** On how many it should be. */
+  expected: number;
+  /** `2/3 clusters` */
+  words: string;
+}>;
+
+/** Tells whether a workload is healthy by a rule; a cluster that is expected and not among the healths is not healthy. */
+export function healthOfAll(
+  rule: HealthRule,
+  healths: readonly Readonly<{ state: string }>[],
+  expected = healths.length,
+): OverallHealth {
+  const ready = healths.filter(({ state }) => state === "Ready").length;
+  const enough = { all: expected, any: 1, majority: Math.floor(expected / 2) + 1 }[rule];
+  // On no cluster nothing is healthy, whatever the rule.
+  const isHealthy = expected > 0 && ready >= enough;
+  return { isHealthy, ready, expected, words: `${ready}/${expected} clusters` };
+}
+
+/** By when a copy that cannot be written counts as stalled. */
+type StallFacts = Readonly<{ now: string; stalledSeconds: number }>;
+
+/** The copies that could not be written for so long that somebody should look; they are tried again all the same. */
+export function stalledCopies(copies: readonly CopyRecord[], facts: StallFacts): readonly CopyRecord[] {
+  return copies.filter((copy) => isStuck(copy) && (secondsLeft(copy, facts) ?? 1) <= 0);
+}
+
+/** After how long the next copy counts as stalled; undefined when none is on the way to it. */
+export function secondsToStall(copies: readonly CopyRecord[], facts: StallFacts): number | undefined {
+  const left = copies
+    .filter(isStuck)
+    .map((copy) => secondsLeft(copy, facts))
+    .filter((seconds) => seconds !== undefined && seconds > 0);
+  return left.length === 0 ? undefined : Math.min(...left.map((seconds) => seconds ?? 0));
+}
+
+/** What waits for a cluster that is not heard from is not stalled: the cluster's own condition says what is wrong. */
+function isStuck({ state, reason }: CopyRecord): boolean {
+  if (reason === "ClusterNotReady") return false;
+  return state === "Failed" || state === "Pending" || (state === "Leaving" && reason === "Refused");
+}
+
+function secondsLeft({ lastSeen }: CopyRecord, { now, stalledSeconds }: StallFacts): number | undefined {
+  const seconds = Math.ceil((Date.parse(lastSeen ?? "") + stalledSeconds * 1000 - Date.parse(now)) / 1000);
+  return Number.isNaN(seconds) ? undefined : seconds;
 }

@@ -1,4 +1,5 @@
 import type { JsonObject } from "@tmc/kube/kube-object.ts";
+import type { ConditionRules } from "./conditions.ts";
 import {
   common,
   earliest,
@@ -12,7 +13,6 @@ import {
   unitedList,
   worstOf,
 } from "./field-rules.ts";
-import type { ConditionRules } from "./merged-conditions.ts";
 
 /** How the statuses of a type become one. */
 export type TypeRules = Readonly<{

@@ -1,15 +1,15 @@
 import type { JsonObject } from "@tmc/kube/kube-object.ts";
-import { allDone } from "../../model/all-done.ts";
+import { allSettledOrThrow } from "../../model/concurrency.ts";
+import { findCondition } from "../../model/condition.ts";
+import type { ObjectEvent } from "../../model/event.ts";
 import type { Scene, SyncTools } from "../observed.ts";
 import { recordName } from "../ownership/record.ts";
-import type { Workload } from "../sync-objects.ts";
+import type { SyncStatus, Workload } from "../sync-objects.ts";
 import type { Outcome } from "../targets/apply.ts";
 import type { WorkloadHub } from "../workload-hub.ts";
 import { aggregate } from "./aggregate.ts";
-import { eventsBetween, eventsOfWrites } from "./events.ts";
-import { hasReached } from "./reached.ts";
-import { decideRecordStatus } from "./report.ts";
-import { secondsToStall } from "./stalled.ts";
+import { hasReached } from "./conditions.ts";
+import { decideRecordStatus, secondsToStall } from "./report.ts";
 import { type StrategyWish, strategyOf } from "./strategy.ts";
 
 /** What was found. */
@@ -50,7 +50,7 @@ export async function writeReport(
           generation: workload?.metadata.generation,
           now,
         });
-  const [recordAfter, workloadAfter] = await allDone([
+  const [recordAfter, workloadAfter] = await allSettledOrThrow([
     record === undefined || status === undefined ? record : workloads.writeRecordStatus(at, record, status, signal),
     writeWorkloadStatus(workloads, found, signal),
   ]);
@@ -124,4 +124,46 @@ function strategyFor({ workload, intent, type }: Scene): StrategyWish {
 
 function statusOf({ status }: Workload): JsonObject | undefined {
   return typeof status === "object" && status !== null ? (status as JsonObject) : undefined; // it came as JSON
+}
+
+/** What people hear of what was written to clusters. The same words are one Event, however often they are said. */
+export function eventsOfWrites(
+  outcomes: readonly Pick<Outcome, "record" | "wrote" | "isTransformed">[],
+): readonly ObjectEvent[] {
+  return outcomes.flatMap(({ record: { name }, wrote, isTransformed }): ObjectEvent[] => [
+    ...(wrote === "drifted"
+      ? [{ type: "Normal" as const, reason: "DriftReverted", message: `put back on ${name} what was changed there` }]
+      : []),
+    ...(wrote !== undefined && isTransformed === true
+      ? [
+          {
+            type: "Normal" as const,
+            reason: "Transformed",
+            message: `changed for ${name} by the placement's overrides`,
+          },
+        ]
+      : []),
+  ]);
+}
+
+/** What people hear of: each state that a copy comes into, once. */
+export function eventsBetween(before: SyncStatus | undefined, after: SyncStatus): readonly ObjectEvent[] {
+  const known = new Map((before?.clusters ?? []).map((entry) => [entry.name, entry]));
+  const events = (after.clusters ?? []).flatMap((copy): ObjectEvent[] => {
+    const old = known.get(copy.name);
+    const isNew = old?.state !== copy.state || old.reason !== copy.reason;
+    const words = `${copy.name}: ${copy.message ?? copy.reason ?? ""}`;
+    if (isNew && copy.state === "Failed") return [{ type: "Warning", reason: "SyncFailed", message: words }];
+    if (isNew && copy.state === "Held") return [{ type: "Warning", reason: "DeletionsHeld", message: words }];
+    if (isNew && copy.reason === "ReferenceMissing") {
+      return [{ type: "Warning", reason: "ReferenceMissing", message: words }];
+    }
+    if (copy.applied !== undefined && old?.applied === undefined) {
+      return [{ type: "Normal", reason: "Synced", message: `written to ${copy.name}` }];
+    }
+    return [];
+  });
+  const isStalled = findCondition(after.conditions, "Stalled");
+  if (isStalled?.status !== "True" || findCondition(before?.conditions, "Stalled")?.status === "True") return events;
+  return [...events, { type: "Warning", reason: "Stalled", message: isStalled.message }];
 }

@@ -1,7 +1,7 @@
 import type { WorkloadType } from "../../api/workload-kinds.ts";
 import { typeId } from "../../api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
-import { allDone } from "../../model/all-done.ts";
+import { allSettledOrThrow } from "../../model/concurrency.ts";
 import type { ObjectKey } from "../../model/key.ts";
 import { type Company, companyStamp, sendCompany } from "../dependencies/distribute.ts";
 import { autoscalerType, scales } from "../desired/autoscaler.ts";
@@ -11,8 +11,8 @@ import { copyHealth } from "../status/health.ts";
 import type { Sighting, Workload } from "../sync-objects.ts";
 import type { WorkloadHub } from "../workload-hub.ts";
 import { type Outcome, settleTarget } from "./apply.ts";
+import { specDifferences } from "./drift.ts";
 import type { TypeTrouble } from "./served-types.ts";
-import { specDifferences } from "./spec-drift.ts";
 
 /** What became of the copies on clusters that should have one. */
 export type Settled = Readonly<{
@@ -60,7 +60,7 @@ export async function settleTargets(
     stampReferences: (target: Readonly<{ key: ObjectKey }>, itsSignal: AbortSignal) =>
       companyStamp(fleet, { key: target.key, locator, company }, itsSignal),
   };
-  const outcomes = await allDone(
+  const outcomes = await allSettledOrThrow(
     intent.targets.map(async (name): Promise<[string, Outcome]> => {
       const target = {
         key: registrationKey(key.cluster, name),

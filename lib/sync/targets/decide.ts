@@ -1,6 +1,6 @@
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { Intent } from "../decide.ts";
-import type { CopyReason } from "../status/copy-reasons.ts";
+import type { CopyReason } from "../status/reasons.ts";
 import type { Copy, CopyRecord, Manifest, Sighting, SyncCluster } from "../sync-objects.ts";
 
 /** What a cluster is to have. */

@@ -1,7 +1,7 @@
+import { byKey } from "@tmc/kube/compare.ts";
 import type { TypeDefinition } from "../../api/workload-kinds.ts";
-import { isFields, textAt, valueAt } from "../../model/json-fields.ts";
+import { isFields, parseStringFields, textAt, valueAt } from "../../model/json.ts";
 import { shortHash } from "../../model/short-hash.ts";
-import { readMark } from "../ownership/annotation-json.ts";
 
 /** The annotation by which a definition on a cluster says that TMC has put it there, for which hub, and what it says. */
 export const definitionAnnotation = "tmc.kcp.io/definition";
@@ -59,7 +59,7 @@ export function decideDefinition(
   if (found.metadata.deletionTimestamp !== undefined) {
     return { do: "wait", why: `somebody removes the definition of ${wanted.name} there` };
   }
-  const mark = readMark(found.metadata.annotations?.[definitionAnnotation], ["hub", "fingerprint", "madeAt"]);
+  const mark = parseStringFields(found.metadata.annotations?.[definitionAnnotation], ["hub", "fingerprint", "madeAt"]);
   const isOurs = mark?.hub === hub;
   if (isOurs && mark.fingerprint !== wanted.fingerprint && !isNewer(mark.madeAt, wanted.madeAt)) return { do: "apply" };
   const lack = whatIsLacking(found.spec, wanted);
@@ -97,5 +97,5 @@ function isNewer(one: string, other: string | undefined): boolean {
 
 function inOneOrder(_name: string, value: unknown): unknown {
   if (!isFields(value)) return value;
-  return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  return Object.fromEntries(Object.entries(value).toSorted(byKey));
 }

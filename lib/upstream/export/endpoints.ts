@@ -1,11 +1,13 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
-import { unlessAborted } from "@tmc/kube/deadline.ts";
+import { neverAborted, unlessAborted } from "@tmc/kube/deadline.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { parseServerAddress } from "@tmc/kube/server-address.ts";
 import type { Endpoint } from "@tmc/kube/transport.ts";
+import { type EndpointSlice, endpointSlices } from "../kcp-types.ts";
+import { clientOf } from "../logical-cluster.ts";
 import type { ExportAddress } from "./address.ts";
-import { readEndpointUrls } from "./endpoint-slice.ts";
 
 /** One of the addresses at which an export's tenants are reached: the virtual workspace of a shard. */
 export type ExportEndpoint = Readonly<{
@@ -44,7 +46,6 @@ export interface ExportEndpoints {
 
 const rememberMs = 60_000;
 const rememberWhileDownMs = 10_000;
-const forEver = new AbortController().signal;
 
 type Opened = ExportEndpoint & Readonly<{ close: () => Promise<void> }>;
 
@@ -100,7 +101,7 @@ export function createExportEndpoints(options: ExportEndpointsOptions): ExportEn
   return {
     current: () => opened,
     isStale: () => !isWatched && clock.now() >= staleAtMs,
-    refresh: async (signal = forEver, olderThanMs = 0) => {
+    refresh: async (signal = neverAborted, olderThanMs = 0) => {
       if (opened !== undefined && clock.now() - readAtMs < olderThanMs) return;
       reading ??= read().finally(() => {
         reading = undefined;
@@ -132,4 +133,26 @@ function requireHttps(url: string): ReturnType<typeof parseServerAddress> {
   // Not even on this machine: the address is data, and credentials go there.
   if (address.protocol === "https:") return address;
   throw new ControllerError("invalid", `endpoint ${address.hostname}: is not https, and gets no credentials`);
+}
+
+/**
+ * The addresses at which an export's tenants are reached, one for each shard that has any, in a fixed order; undefined when
+ * there is no slice. None at all is normal after an installation.
+ *
+ * It lists rather than gets: the relay's user may do no more.
+ */
+export async function readEndpointUrls(
+  provider: KubeClient,
+  { path, name }: ExportAddress,
+  signal?: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  const { items } = await clientOf(provider, path).listAll<EndpointSlice>({ type: endpointSlices }, { signal });
+  const slice = items.find(({ metadata }) => metadata.name === name);
+  return slice === undefined ? undefined : urlsOf(slice);
+}
+
+/** The addresses that a slice names. */
+export function urlsOf(slice: KubeObject): readonly string[] {
+  const { status } = slice as EndpointSlice; // kcp's own schema gives it this form
+  return [...new Set((status?.endpoints ?? []).map(({ url }) => url.replace(/\/+$/, "")))].toSorted();
 }

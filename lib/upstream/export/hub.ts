@@ -1,4 +1,5 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
+import { neverAborted } from "@tmc/kube/deadline.ts";
 import { ApiError, faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { ResourceType } from "@tmc/kube/kube-object.ts";
@@ -46,9 +47,9 @@ export function createExportHub(options: ExportEndpointsOptions): ExportHub {
     return all.toSorted((one, other) => Number(other.url === known) - Number(one.url === known));
   };
   const known = async (signal: AbortSignal | undefined): Promise<void> => {
-    if (endpoints.current() === undefined) await endpoints.refresh(signal ?? forEver);
+    if (endpoints.current() === undefined) await endpoints.refresh(signal ?? neverAborted);
     // What is known will do until the new is there.
-    else if (endpoints.isStale()) endpoints.refresh(forEver).catch(() => {});
+    else if (endpoints.isStale()) endpoints.refresh(neverAborted).catch(() => {});
   };
   const first = async (cluster: string, signal: AbortSignal | undefined): Promise<KubeClient> => {
     await known(signal);
@@ -83,7 +84,7 @@ export function createExportHub(options: ExportEndpointsOptions): ExportHub {
         }
       }
       if (isReread) break;
-      await endpoints.refresh(signal ?? forEver, shortestRereadMs);
+      await endpoints.refresh(signal ?? neverAborted, shortestRereadMs);
     }
     const explained =
       refusal === undefined
@@ -154,7 +155,7 @@ export function createExportHub(options: ExportEndpointsOptions): ExportHub {
 export async function findExport(
   hub: Pick<ExportHub, "refresh">,
   address: ExportAddress,
-  signal: AbortSignal = forEver,
+  signal: AbortSignal = neverAborted,
 ): Promise<void> {
   await hub.refresh(signal).catch((error: unknown) => {
     const fault = faultOf(error);
@@ -163,8 +164,6 @@ export async function findExport(
     throw new ControllerError("invalid", words, { cause: error });
   });
 }
-
-const forEver = new AbortController().signal;
 
 type Question = Readonly<{
   cluster: string;

@@ -1,9 +1,10 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
+import { compareStrings } from "@tmc/kube/compare.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import { exportName } from "../../api/group.ts";
 import { type ApiBinding, apiBindings } from "../kcp-types.ts";
 import { clusterOf, resolveLogicalCluster } from "../logical-cluster.ts";
-import { readEndpointUrls } from "./endpoint-slice.ts";
+import { readEndpointUrls } from "./endpoints.ts";
 
 /** A workspace that has bound the export. */
 export type BoundTenant = Readonly<{
@@ -39,7 +40,7 @@ export async function listTenants(
       tenants.push({ cluster, path: await pathOf(kcp, cluster, signal), binding: binding.metadata.name ?? "" });
     }
   }
-  return tenants.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  return tenants.toSorted((a, b) => compareStrings(a.path, b.path));
 }
 
 async function pathOf(kcp: KubeClient, cluster: string, signal: AbortSignal | undefined): Promise<string> {

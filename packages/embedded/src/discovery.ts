@@ -1,3 +1,4 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { Catalog, ResourceDefinition, Verb } from "./definition.ts";
 
 export type DiscoveryAnswer = Readonly<{ contentType: string; body: object }>;
@@ -163,12 +164,12 @@ function subresourcesOf(definition: ResourceDefinition): ServedSubresource[] {
       verbs: subresource.verbs.toSorted(),
     })),
   ];
-  return definition.flavour === "builtin" ? served.toSorted((a, b) => (a.name < b.name ? -1 : 1)) : served;
+  return definition.flavour === "builtin" ? served.toSorted((a, b) => compareStrings(a.name, b.name)) : served;
 }
 
 function groupsOf(definitions: readonly ResourceDefinition[]): [string, ResourceDefinition[]][] {
   const groups = Map.groupBy(definitions, ({ group }) => group);
-  return [...groups].toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
+  return [...groups].toSorted(([a], [b]) => rank(a) - rank(b) || compareStrings(a, b));
 }
 
 /** kubectl takes the first group that has a short name: Kubernetes' own come before all others, in this order. */
@@ -208,7 +209,7 @@ export function compareVersions(a: string, b: string): number {
   if (left === undefined || right === undefined) {
     if (left !== undefined) return -1;
     if (right !== undefined) return 1;
-    return a < b ? -1 : a > b ? 1 : 0;
+    return compareStrings(a, b);
   }
   return right.stability - left.stability || right.major - left.major || right.minor - left.minor;
 }
@@ -222,7 +223,7 @@ function parseVersion(version: string): { stability: number; major: number; mino
 }
 
 function byName(definitions: readonly ResourceDefinition[]): ResourceDefinition[] {
-  return definitions.toSorted((a, b) => (a.plural < b.plural ? -1 : 1));
+  return definitions.toSorted((a, b) => compareStrings(a.plural, b.plural));
 }
 
 function unlessEmpty<K extends string, T>(key: K, values: readonly T[]): { [key in K]?: readonly T[] } {

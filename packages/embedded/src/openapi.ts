@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { byKey } from "@tmc/kube/compare.ts";
 import {
   componentName,
   hasWrittenSchema,
@@ -26,7 +27,7 @@ export function respondOpenApi(catalog: Catalog, path: string, accept = ""): Ope
   const documents = Map.groupBy(catalog.definitions(), documentPath);
   if (root === undefined) {
     const paths = [...documents]
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .toSorted(byKey)
       .map(([name, members]) => [name, { serverRelativeURL: `/openapi/v3/${name}?hash=${hashOf(members)}` }]);
     return json(JSON.stringify({ paths: Object.fromEntries(paths) }));
   }
@@ -104,7 +105,7 @@ function describeDocument(members: readonly ResourceDefinition[]): Doc {
     openapi: "3.0.0",
     info: { title: "Kubernetes", version: "v1.36.3" },
     paths: Object.fromEntries(members.flatMap(describePaths)),
-    components: { schemas: Object.fromEntries([...schemas].toSorted(([a], [b]) => (a < b ? -1 : 1))) },
+    components: { schemas: Object.fromEntries([...schemas].toSorted(byKey)) },
   };
 }
 

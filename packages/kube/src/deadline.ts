@@ -74,3 +74,6 @@ export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Prom
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
   });
 }
+
+/** A signal that is never aborted, for calls that have no deadline of their own. */
+export const neverAborted: AbortSignal = new AbortController().signal;

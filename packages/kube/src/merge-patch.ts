@@ -5,7 +5,7 @@ export type MergePatch = { [field: string]: unknown };
  * The JSON merge patch that leads from one object to another: null for what is to go, objects field by field, anything
  * else whole. Undefined when the two say the same; a field that is undefined is not there.
  */
-export function mergePatchBetween(before: object, after: object): MergePatch | undefined {
+export function diffMergePatch(before: object, after: object): MergePatch | undefined {
   const patch: MergePatch = {};
   const [old, wanted] = [fieldsOf(before), fieldsOf(after)];
   for (const field of Object.keys(old))
@@ -15,7 +15,7 @@ export function mergePatchBetween(before: object, after: object): MergePatch | u
     if (value === undefined || isSame(present, value)) continue;
     if (isPlainObject(value)) {
       // A merge patch merges into what is there; into nothing, or into what is no object, it merges as into an empty one.
-      patch[field] = isPlainObject(present) ? (mergePatchBetween(present, value) ?? {}) : value;
+      patch[field] = isPlainObject(present) ? (diffMergePatch(present, value) ?? {}) : value;
     } else patch[field] = value;
   }
   return Object.keys(patch).length === 0 ? undefined : patch;

@@ -1,3 +1,4 @@
+import { byKey, compareStrings } from "./compare.ts";
 /** How one requirement of a label selector compares; `=` and `==` are both `in` with one value, `!=` is `notin`. */
 export type LabelOperator = "in" | "notin" | "exists" | "!" | "gt" | "lt";
 export type LabelRequirement = Readonly<{ key: string; operator: LabelOperator; values: readonly string[] }>;
@@ -54,7 +55,7 @@ export function parseLabelSelector(text: string): LabelSelector {
 /** Turns the selector of an object's spec into one to match with; throws where an API server would refuse it. */
 export function selectorFromObject(selector: LabelSelectorObject): LabelSelector {
   const requirements = Object.entries(selector.matchLabels ?? {})
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .toSorted(byKey)
     .map(([key, value]) => requirement(key, "in", [value], exactlyOne));
   for (const expression of selector.matchExpressions ?? []) {
     const operator = operatorsOfObjects[expression.operator];
@@ -327,7 +328,7 @@ function requirement(
 }
 
 const inOrder = (requirements: readonly LabelRequirement[]): LabelSelector =>
-  requirements.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+  requirements.toSorted((a, b) => compareStrings(a.key, b.key));
 
 function parseInteger(text: string): bigint | undefined {
   if (!/^[+-]?[0-9]+$/.test(text)) return undefined;

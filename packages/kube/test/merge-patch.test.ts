@@ -1,6 +1,6 @@
 import { mergePatch } from "@tmc/embedded/machinery/merge-patch.ts";
 import { describe, expect, test } from "vitest";
-import { type MergePatch, mergePatchBetween } from "../src/merge-patch.ts";
+import { diffMergePatch, type MergePatch } from "../src/merge-patch.ts";
 
 const cases: Record<string, { before: object; after: object; patch: MergePatch | undefined }> = {
   "says nothing about equal objects, in any order of fields": {
@@ -31,7 +31,7 @@ const cases: Record<string, { before: object; after: object; patch: MergePatch |
 
 describe.each(Object.entries(cases))("%s", (_name, { before, after, patch }) => {
   test("the patch", () => {
-    expect(mergePatchBetween(before, after)).toEqual(patch);
+    expect(diffMergePatch(before, after)).toEqual(patch);
   });
   test("leads from the one to the other", () => {
     const wanted = JSON.parse(JSON.stringify(after));

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { placedQuietSeconds } from "../../../lib/placement/placed-workloads.ts";
-import { tellSeconds } from "../../../lib/sync/notify-placements.ts";
+import { tellSeconds } from "../../../lib/sync/fan-out.ts";
 
 /**
  * Waits until placements have heard of what became of their workloads: they are told some seconds later, and what was left

@@ -2,7 +2,7 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { beforeAll, expect, it } from "vitest";
 import { apiBinding, apiExport } from "../../../lib/api/api-export.ts";
 import { exportName } from "../../../lib/api/group.ts";
-import { offeredKinds } from "../../../lib/api/offered-kinds.ts";
+import { offeredKinds } from "../../../lib/api/kinds.ts";
 import { apiResourceSchema } from "../../../lib/api/resource-schema.ts";
 import { bindExport, installExport } from "../../../lib/install/bind.ts";
 import { ensureWorkspace } from "../../../lib/install/workspaces.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { permissionPolicy, serviceAccess } from "../../../lib/api/export-access.ts";
-import { offeredKinds } from "../../../lib/api/offered-kinds.ts";
+import { offeredKinds } from "../../../lib/api/kinds.ts";
 
 type Rule = Readonly<{ apiGroups: string[]; resources: string[]; resourceNames?: string[]; verbs: string[] }>;
 type Role = Readonly<{ kind: string; metadata: { name: string }; rules: readonly Rule[] }>;

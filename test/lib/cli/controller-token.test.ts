@@ -5,8 +5,8 @@ import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubern
 import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { customResourceDefinition } from "../../../lib/api/crd.ts";
 import { kinds } from "../../../lib/api/kinds.ts";
+import { customResourceDefinition } from "../../../lib/api/resource-schema.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
 import { waitUntil } from "../../../lib/install/wait.ts";

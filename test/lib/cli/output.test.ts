@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { ageOf, formatSpan } from "../../../lib/cli/ages.ts";
-import { formatFields, formatTable, textWidth } from "../../../lib/cli/output.ts";
-import { similarWord } from "../../../lib/model/similar.ts";
+import { ageOf, formatFields, formatSpan, formatTable, textWidth } from "../../../lib/cli/output.ts";
+
+import { closestMatch } from "../../../lib/model/text.ts";
 
 const seconds = 1000;
 const minutes = 60 * seconds;
@@ -75,5 +75,5 @@ it.each<[string, string | undefined]>([
   ["--workspac", "--workspace"],
   ["--nothing-like-it", undefined],
 ])("takes %s to be meant for %s", (word, meant) => {
-  expect(similarWord(word, ["--health-port", "--metrics-port", "--workspace"])).toBe(meant);
+  expect(closestMatch(word, ["--health-port", "--metrics-port", "--workspace"])).toBe(meant);
 });

@@ -8,8 +8,8 @@ import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { CliIo, Terminal } from "../../../lib/cli/cli-io.ts";
 import { explainOne } from "../../../lib/cli/explain.ts";
 import { writeKubeconfigs } from "../../../lib/cli/local/kubeconfigs.ts";
-import { type LocalParts, startEmbeddedParts } from "../../../lib/cli/local/local-parts.ts";
-import { demoWorkspace } from "../../../lib/cli/local-world.ts";
+import { demoWorkspace, type LocalParts, startEmbeddedParts } from "../../../lib/cli/local/parts.ts";
+
 import { runTmc } from "../../../lib/cli/program.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { maskedSecret } from "../../../lib/cli/masked-secret.ts";
+import { maskedSecret } from "../../../lib/cli/diff.ts";
 import { colored, unifiedDiff } from "../../../lib/cli/unified-diff.ts";
 
 const names = { before: "a", after: "b" };

@@ -1,7 +1,7 @@
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
-import { customResourceDefinition } from "../../../lib/api/crd.ts";
 import { kinds } from "../../../lib/api/kinds.ts";
+import { customResourceDefinition } from "../../../lib/api/resource-schema.ts";
 import { createHealth } from "../../../lib/observe/health.ts";
 import { createLog } from "../../../lib/observe/log.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";

@@ -1,10 +1,10 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Controller } from "../../../lib/controller/controller.ts";
-import { createDuty } from "../../../lib/controller/shard-duty.ts";
 import { formatKey, type ObjectKey, type WorkKey } from "../../../lib/model/key.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
-import { shardOf } from "../../../lib/sources/shard.ts";
+import { createDuty, shardOf } from "../../../lib/sources/shard.ts";
+
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
 import { readyOf, type Stage, setStage, statusOf } from "./stage.ts";
 

@@ -1,7 +1,7 @@
 import { systemClock } from "@tmc/kube/clock.ts";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createSqsSharedQueue, divideWorkers } from "../../../lib/controller/sqs-shared-queue.ts";
+import { createSqsSharedQueue, divideWorkers } from "../../../lib/controller/shared-queue.ts";
 import { settled } from "../../../lib/model/next.ts";
 import type { WorkItem } from "../../../lib/model/work-item.ts";
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";

@@ -6,7 +6,7 @@ import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createSharingController } from "../../../lib/controller/controller.ts";
-import { createSqsSharedQueue } from "../../../lib/controller/sqs-shared-queue.ts";
+import { createSqsSharedQueue } from "../../../lib/controller/shared-queue.ts";
 import { asOutcome, type CredentialSource, notConfigured } from "../../../lib/credentials/credentials.ts";
 import type { Condition } from "../../../lib/model/condition.ts";
 import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";

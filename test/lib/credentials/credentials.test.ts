@@ -10,7 +10,7 @@ import type { ClusterRegistration } from "../../../lib/api/cluster-registration.
 import { type CredentialSource, createCredentialSource } from "../../../lib/credentials/credentials.ts";
 import { createFileCredentials, parseClusterKubeconfigs } from "../../../lib/credentials/file-credentials.ts";
 import { createSecretCredentials } from "../../../lib/credentials/secret-credentials.ts";
-import { createSecretsManagerCredentials } from "../../../lib/credentials/secrets-manager-credentials.ts";
+import { createSecretsManagerCredentials } from "../../../lib/credentials/secrets-manager.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 import { aRegistration } from "../registration/registrations.ts";

@@ -4,8 +4,8 @@ import type { Transport, TransportRequest } from "@tmc/kube/transport.ts";
 import { describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { type CallAws, createCallAws } from "../../../lib/credentials/aws-call.ts";
-import { createEksCredentials } from "../../../lib/credentials/eks-credentials.ts";
-import { createEksToken } from "../../../lib/credentials/eks-token.ts";
+import { createEksCredentials, createEksToken } from "../../../lib/credentials/eks-credentials.ts";
+
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 import { aRegistration } from "../registration/registrations.ts";

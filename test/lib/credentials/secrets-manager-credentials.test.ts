@@ -1,6 +1,6 @@
 import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
 import { describe, expect, it } from "vitest";
-import { createSecretsManagerCredentials, secretNameOf } from "../../../lib/credentials/secrets-manager-credentials.ts";
+import { createSecretsManagerCredentials, secretNameOf } from "../../../lib/credentials/secrets-manager.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 import { aRegistration } from "../registration/registrations.ts";

@@ -1,6 +1,6 @@
 import { faultOf } from "@tmc/kube/errors.ts";
 import { describe, expect, it } from "vitest";
-import { isServed } from "../../../lib/downstream/served-type.ts";
+import { isServed } from "../../../lib/downstream/crds.ts";
 
 const signal = new AbortController().signal;
 type Pages = Readonly<Record<string, readonly [status: number, body: unknown]>>;

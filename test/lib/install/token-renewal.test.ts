@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseToken } from "../../../lib/install/account-token.ts";
-import { decideRenewal, type RenewalFacts } from "../../../lib/install/token-renewal.ts";
+import { decideRenewal, parseToken, type RenewalFacts } from "../../../lib/install/account-token.ts";
 
 const hour = 3_600_000;
 const token = { uid: "u1", issuedMs: 0, expiresMs: 100 * hour };

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { planHeartbeat } from "../../../lib/lambda/heartbeat.ts";
 import { formatHeartbeat, keysOf, mostClusters, parseHeartbeat } from "../../../lib/lambda/heartbeat-message.ts";
-import { planHeartbeat } from "../../../lib/lambda/plan-heartbeat.ts";
 import { formatKey, type ObjectKey } from "../../../lib/model/key.ts";
 
 const aKey = (index: number, cluster = `tenant-${index % 3}`): ObjectKey => ({

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { allDone } from "../../../lib/model/all-done.ts";
+import { allSettledOrThrow } from "../../../lib/model/concurrency.ts";
 
 it("fails only when nothing is under way any more", async () => {
   const slow = Promise.withResolvers<string>();
   let isOver = false;
-  const all = allDone([Promise.reject(new Error("the first one")), slow.promise]).catch((error: unknown) => {
+  const all = allSettledOrThrow([Promise.reject(new Error("the first one")), slow.promise]).catch((error: unknown) => {
     isOver = true;
     return error;
   });
@@ -15,5 +15,5 @@ it("fails only when nothing is under way any more", async () => {
 });
 
 it("gives what all of them give, in their order", async () => {
-  expect(await allDone([Promise.resolve(1), "two"])).toEqual([1, "two"]);
+  expect(await allSettledOrThrow([Promise.resolve(1), "two"])).toEqual([1, "two"]);
 });

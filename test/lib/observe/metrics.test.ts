@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import type { WorkItem } from "../../../lib/model/work-item.ts";
 import { catalogue, type MetricDefinition } from "../../../lib/observe/catalogue.ts";
 import { createMetrics, seriesBudget } from "../../../lib/observe/metrics.ts";
-import { readProcessGauges } from "../../../lib/observe/record-process.ts";
-import { queueEventRecorder, readQueueGauges } from "../../../lib/observe/record-queue.ts";
+import { queueEventRecorder, readProcessGauges, readQueueGauges } from "../../../lib/observe/recorders.ts";
+
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
 import { aliases } from "../../../scripts/docs/metric-aliases.ts";
 import { metricsPage } from "../../../scripts/docs/metrics-page.ts";

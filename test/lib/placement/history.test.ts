@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { decide } from "../../../lib/placement/decide.ts";
 import type { PlacementStatus } from "../../../lib/placement/explain.ts";
-import { type HistoryEntry, historyAfter } from "../../../lib/placement/history.ts";
+import { type HistoryEntry, historyAfter } from "../../../lib/placement/status.ts";
 import { factsOf } from "../../../lib/placement/world.ts";
 import { aPlacement, aRegistration } from "./builders.ts";
 

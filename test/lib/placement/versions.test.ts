@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { compareVersions, parseVersion } from "../../../lib/placement/versions.ts";
+import { compareVersionNumbers, parseVersion } from "../../../lib/placement/versions.ts";
 
 const cases: readonly (readonly [string, string, number])[] = [
   ["1.31", "1.31.0", 0],
@@ -16,8 +16,8 @@ const cases: readonly (readonly [string, string, number])[] = [
 it.each(cases)("version %s against %s", (one, other, order) => {
   const [a, b] = [parseVersion(one), parseVersion(other)];
   if (a === undefined || b === undefined) throw new Error("these are versions");
-  expect(Math.sign(compareVersions(a, b))).toBe(order);
-  expect(Math.sign(compareVersions(b, a))).toBe(0 - order);
+  expect(Math.sign(compareVersionNumbers(a, b))).toBe(order);
+  expect(Math.sign(compareVersionNumbers(b, a))).toBe(0 - order);
 });
 
 it.each(["new", "", "1.x", "v", "1..2"])("%j is no version", (text) => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { BatchRunner } from "../../../lib/queue/batch.ts";
-import type { Outage } from "../../../lib/queue/outages.ts";
 import { createSqsQueue } from "../../../lib/queue/sqs.ts";
 import type { QueueUrls, SqsClient } from "../../../lib/queue/sqs-client.ts";
 import { fetchMessages } from "../../../lib/queue/sqs-fetch.ts";
-import { failedSeconds, runSqsWorker, type SqsWorkerOptions } from "../../../lib/queue/sqs-worker.ts";
+import { failedSeconds, type Outage, runSqsWorker, type SqsWorkerOptions } from "../../../lib/queue/sqs-worker.ts";
+
 import { parseBody, type WorkMessage } from "../../../lib/queue/work-message.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createManualClock } from "../../support/manual-clock.ts";

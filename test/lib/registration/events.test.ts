@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Condition } from "../../../lib/model/condition.ts";
-import { eventsOfLook } from "../../../lib/registration/events.ts";
+import { eventsOfLook } from "../../../lib/registration/decide.ts";
 import type { Failed, Look } from "../../../lib/registration/probe-outcome.ts";
 
 const lastTransitionTime = "2026-01-01T00:00:00Z";

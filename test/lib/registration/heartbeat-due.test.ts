@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isHeartbeatDue } from "../../../lib/registration/heartbeat-due.ts";
+import { isHeartbeatDue } from "../../../lib/registration/due.ts";
 
 const nowMs = Date.parse("2026-01-01T00:00:00Z");
 const at = (seconds: number): string => new Date(nowMs + seconds * 1000).toISOString();

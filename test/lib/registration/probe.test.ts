@@ -5,8 +5,8 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { Transport, TransportRequest } from "@tmc/kube/transport.ts";
 import { afterEach, describe, expect, it } from "vitest";
-import { sumNodes } from "../../../lib/registration/node-facts.ts";
-import { type ProbeOptions, probe } from "../../../lib/registration/probe.ts";
+import { type ProbeOptions, probe, sumNodes } from "../../../lib/registration/probe.ts";
+
 import { createManualClock } from "../../support/manual-clock.ts";
 
 const clusters: EmbeddedCluster[] = [];

@@ -7,7 +7,7 @@ import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
 import { performBootstrap, planBootstrap } from "../../../lib/install/bootstrap.ts";
 import { createLog } from "../../../lib/observe/log.ts";
 import { learnWorkloads } from "../../../lib/relay/discover-workload-types.ts";
-import { parseCustomType } from "../../../lib/upstream/custom-type.ts";
+import { parseCustomType } from "../../../lib/upstream/custom-types.ts";
 
 const schema = { openAPIV3Schema: { type: "object" } };
 const definition = (plural: string, scope = "Namespaced") =>

@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
 import { dirtyMetric, formatDirtyLine } from "../../../lib/relay/dirty-keys-log.ts";
 import { fingerprintOf } from "../../../lib/relay/fingerprint.ts";
-import { startLoopLag } from "../../../lib/relay/loop-lag.ts";
+import { createWatchPulse, startLoopLag } from "../../../lib/relay/liveness.ts";
 import { createFleetCensus } from "../../../lib/relay/object-counts.ts";
 import { traceOfObject } from "../../../lib/relay/projection.ts";
-import { createWatchPulse } from "../../../lib/relay/watch-liveness.ts";
+
 import { createManualClock } from "../../support/manual-clock.ts";
 
 const object = (name: string, ready?: "True" | "False" | "Unknown"): KubeObject => ({

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { type CredentialSource, type CredentialsWanted, notConfigured } from "../../../lib/credentials/credentials.ts";
 import { createSecretCredentials } from "../../../lib/credentials/secret-credentials.ts";
-import { createClusterAccess } from "../../../lib/sources/access.ts";
-import { asCluster, type Cluster } from "../../../lib/sources/cluster.ts";
-import { readClusterRegistration } from "../../../lib/sources/cluster-registration.ts";
+import { asCluster, type Cluster, readClusterRegistration } from "../../../lib/sources/cluster.ts";
 import { readControlPlaneEndpoint } from "../../../lib/sources/control-plane.ts";
+import { createClusterAccess } from "../../../lib/sources/sourced-credentials.ts";
 import { readSyncTarget } from "../../../lib/sources/sync-target.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 import { aClusterRegistration, anEndpoint, aSyncTarget } from "./objects.ts";

@@ -3,7 +3,7 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { Endpoint, Transport } from "@tmc/kube/transport.ts";
 import { clusterRegistration } from "../../../lib/api/cluster-registration.ts";
-import { customResourceDefinition } from "../../../lib/api/crd.ts";
+import { customResourceDefinition } from "../../../lib/api/resource-schema.ts";
 import { crds, eventuallyOk, namespaces } from "../../contract/vocabulary.ts";
 import { startTenants } from "../upstream/tenants.ts";
 import { homeNamespace, type SourceUnderTest } from "./sources-under-test.ts";

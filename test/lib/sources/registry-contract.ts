@@ -9,10 +9,10 @@ import { createConnections } from "../../../lib/credentials/connections.ts";
 import { pooledTransports } from "../../../lib/credentials/pooled-transport.ts";
 import { createSecretCredentials } from "../../../lib/credentials/secret-credentials.ts";
 import { clusterFacts } from "../../../lib/placement/observed.ts";
-import { createClusterAccess } from "../../../lib/sources/access.ts";
 import type { Cluster } from "../../../lib/sources/cluster.ts";
 import { type ClusterRegistry, createClusterRegistry } from "../../../lib/sources/registry.ts";
 import { rulesOfSources } from "../../../lib/sources/source-kinds.ts";
+import { createClusterAccess } from "../../../lib/sources/sourced-credentials.ts";
 import { createHubRequests } from "../../../lib/upstream/hub-requests.ts";
 import {
   aClusterRole,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatOrigin, type Reading } from "../../../lib/sources/cluster.ts";
-import { readClusterRegistration } from "../../../lib/sources/cluster-registration.ts";
+import { formatOrigin, type Reading, readClusterRegistration } from "../../../lib/sources/cluster.ts";
+
 import { readControlPlaneEndpoint } from "../../../lib/sources/control-plane.ts";
 import { settleNames } from "../../../lib/sources/resolve-names.ts";
 import { type SourceKind, sourceKinds } from "../../../lib/sources/source-kinds.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { asCluster } from "../../../lib/sources/cluster.ts";
-import { readClusterRegistration } from "../../../lib/sources/cluster-registration.ts";
+import { asCluster, readClusterRegistration } from "../../../lib/sources/cluster.ts";
+
 import { createShardFilter, shardLabel, shardOf } from "../../../lib/sources/shard.ts";
 import { aClusterRegistration } from "./objects.ts";
 

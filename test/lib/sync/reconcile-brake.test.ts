@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
-import { holdOf } from "../../../lib/sync/eviction/hold.ts";
+import { holdOf } from "../../../lib/sync/eviction/deletion-guard.ts";
 import { aPaperWorld, inWorld } from "./on-paper.ts";
 import type { PaperWorld } from "./paper-world.ts";
 

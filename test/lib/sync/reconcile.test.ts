@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { checkAgain } from "../../../lib/model/next.ts";
-import { holdOf } from "../../../lib/sync/eviction/hold.ts";
+import { holdOf } from "../../../lib/sync/eviction/deletion-guard.ts";
 import { syncFinalizer } from "../../../lib/sync/ownership/record.ts";
 import { aPaperWorld, inWorld } from "./on-paper.ts";
 import { Killed, PaperWorld, replicasOf, startMs } from "./paper-world.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseCustomType } from "../../../lib/upstream/custom-type.ts";
+import { parseCustomType } from "../../../lib/upstream/custom-types.ts";
 
 const schema = { type: "object", properties: { spec: { type: "object" } } };
 const version = { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } };

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseCustomType } from "../../../lib/upstream/custom-type.ts";
-import { customWorkload } from "../../../lib/upstream/custom-workloads.ts";
+import { customWorkload, parseCustomType } from "../../../lib/upstream/custom-types.ts";
 
 const schema = { type: "object", properties: { spec: { type: "object" } } };
 const definition = (change: object = {}, annotations: Readonly<Record<string, string>> = {}) => ({

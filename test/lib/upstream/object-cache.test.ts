@@ -1,7 +1,8 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { compareResourceVersions } from "@tmc/kube/resource-version.ts";
 import { describe, expect, test } from "vitest";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import { type CacheChange, compareVersions, createObjectCache } from "../../../lib/upstream/object-cache.ts";
+import { type CacheChange, createObjectCache } from "../../../lib/upstream/object-cache.ts";
 
 const cluster = "tenant1";
 const placementKey = (name: string): ObjectKey => ({ cluster, kind: "WorkloadPlacement", name });
@@ -178,5 +179,5 @@ test.each([
   ["abc", "10", 0],
   [undefined, "10", 0],
 ] as const)("resourceVersions are ordered as numbers of any length: %s and %s", (one, other, sign) => {
-  expect(Math.sign(compareVersions(one, other))).toBe(sign);
+  expect(Math.sign(compareResourceVersions(one, other))).toBe(sign);
 });

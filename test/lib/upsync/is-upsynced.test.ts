@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
-import { isBorn } from "../../../lib/upsync/is-upsynced.ts";
+import { isBorn } from "../../../lib/upsync/normalize.ts";
 import { aDeployment } from "./builders.ts";
 
 const replicaSet = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "1" };

@@ -12,14 +12,13 @@ import type { Reason } from "../../../lib/model/work-item.ts";
 import { type CopyAddress, copyOf } from "../../../lib/sync/downstream.ts";
 import { defaultSyncSettings } from "../../../lib/sync/settings.ts";
 import type { Birth } from "../../../lib/upsync/decide.ts";
-import type { Births } from "../../../lib/upsync/downstream-objects.ts";
-import { isBorn } from "../../../lib/upsync/is-upsynced.ts";
-import { portraitOfBorn, printOf } from "../../../lib/upsync/normalize.ts";
-import { createNotes, type Notes } from "../../../lib/upsync/notes.ts";
+import { createNotes, type Notes } from "../../../lib/upsync/deletion-log-writer.ts";
+import { isBorn, portraitOfBorn, printOf } from "../../../lib/upsync/normalize.ts";
 import { isOptedIn, optInsOf, type UpsyncRule } from "../../../lib/upsync/opt-in.ts";
 import { upsyncReconciler } from "../../../lib/upsync/reconcile.ts";
 import { upsyncAttendance } from "../../../lib/upsync/subscriptions.ts";
-import type { UpsyncTools } from "../../../lib/upsync/tools.ts";
+import type { Births, UpsyncTools } from "../../../lib/upsync/world.ts";
+
 import { deployments, Killed, tenant } from "../sync/paper-world.ts";
 import { aDeployment } from "./builders.ts";
 

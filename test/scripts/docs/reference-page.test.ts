@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { clusterRegistration } from "../../../lib/api/cluster-registration.ts";
-import { customResourceDefinition } from "../../../lib/api/crd.ts";
 import { objectSchema } from "../../../lib/api/kind.ts";
+import { customResourceDefinition } from "../../../lib/api/resource-schema.ts";
 import { referencePage } from "../../../scripts/docs/reference-page.ts";
 
 describe("the reference page", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isClaimed, workloadKindsWith } from "../../../lib/api/workload-kinds.ts";
-import { healthWords, statusWords } from "../../../lib/sync/status/rule-words.ts";
+import { healthWords, statusWords } from "../../../scripts/docs/status-rules.ts";
 import { workloadsPage } from "../../../scripts/docs/workloads-page.ts";
 
 describe("the published list of types", () => {

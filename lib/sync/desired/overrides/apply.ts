@@ -1,15 +1,13 @@
 import { isQuantity } from "@tmc/kube/quantity.ts";
+import { type LabelSelector, satisfiesRequirement, selectorFromObject } from "@tmc/kube/selector.ts";
 import { apiVersionOf } from "../../../api/kind.ts";
+import type { WorkloadPlacement } from "../../../api/workload-placement.ts";
 import { workloadTypes } from "../../../api/workload-types.ts";
-import { isFields, type Texts } from "../../../model/json-fields.ts";
+import { isFields, type Texts } from "../../../model/json.ts";
 import type { Manifest, SyncCluster } from "../../sync-objects.ts";
-import { applies, type Override } from "./applies.ts";
 import { withContainers, withEnv, withLimits } from "./containers.ts";
-import { parseHostRule, rewriteImage } from "./image-hosts.ts";
-import { withMarks } from "./marks.ts";
-import { withPatch } from "./patch.ts";
-import { refuse } from "./refuse.ts";
-import { render, renderAll } from "./template.ts";
+import { parseHostRule, rewriteImage } from "./images.ts";
+import { refuse, withMarks, withPatch } from "./patch.ts";
 
 /**
  * The manifest as one cluster is to have it: the overrides in the order in which they are listed, each on what those before
@@ -104,4 +102,68 @@ function renderTexts(texts: Texts, cluster: SyncCluster, where: string): Texts {
   return Object.fromEntries(
     Object.entries(texts).map(([name, text]) => [name, render(text, cluster, `${where}.${name}`)]),
   );
+}
+
+/** What a placement says is different on some clusters. */
+export type Override = NonNullable<WorkloadPlacement["spec"]["overrides"]>[number];
+
+/** Tells whether an override is about a cluster and a type; every part that is left out means all. */
+export function applies(
+  { clusterNames, clusterSelector, workloadTypes }: Override,
+  { apiVersion, kind }: Pick<Manifest, "apiVersion" | "kind">,
+  cluster: SyncCluster,
+  where: string,
+): boolean {
+  if (clusterNames !== undefined && !clusterNames.includes(cluster.name)) return false;
+  if (workloadTypes?.some((type) => type.apiVersion === apiVersion && type.kind === kind) === false) return false;
+  return (
+    clusterSelector === undefined ||
+    readSelector(clusterSelector, where).every((each) => satisfiesRequirement(cluster.labels.get(each.key), each))
+  );
+}
+
+function readSelector(selector: NonNullable<Override["clusterSelector"]>, where: string): LabelSelector {
+  try {
+    return selectorFromObject(selector);
+  } catch (error) {
+    return refuse(`${where}: clusterSelector`, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/**
+ * Puts what is known of a cluster in place of `{{cluster.name}}`, `{{cluster.location}}` and `{{cluster.labels.<label>}}`.
+ * That is all there is to it: nothing is computed, and what was put in is not looked at again.
+ */
+export function render(text: string, cluster: SyncCluster, where: string): string {
+  let made = "";
+  let done = 0;
+  // Every character is looked at once: the text is a tenant's, and may be as long as an object can be.
+  for (;;) {
+    const open = text.indexOf("{{", done);
+    const close = open < 0 ? -1 : text.indexOf("}}", open + 2);
+    if (close < 0) return made + text.slice(done);
+    const variable = text.slice(open + 2, close).trim();
+    const fact = factOf(variable, cluster) ?? refuse(where, `cluster ${cluster.name} has no ${quoted(variable)}`);
+    made += text.slice(done, open) + fact;
+    done = close + 2;
+  }
+}
+
+/** As much of a text as a message bears. */
+const quoted = (text: string): string => JSON.stringify(text.length > 63 ? `${text.slice(0, 63)}…` : text);
+
+/** The same value with every text in it rendered; names of fields stay as they are. */
+export function renderAll(value: unknown, cluster: SyncCluster, where: string): unknown {
+  if (typeof value === "string") return render(value, cluster, where);
+  if (Array.isArray(value)) return value.map((item: unknown) => renderAll(item, cluster, where));
+  if (!isFields(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, renderAll(inner, cluster, where)]));
+}
+
+const labelPrefix = "cluster.labels.";
+
+function factOf(variable: string, { name, location, labels }: SyncCluster): string | undefined {
+  if (variable === "cluster.name") return name;
+  if (variable === "cluster.location") return location;
+  return variable.startsWith(labelPrefix) ? labels.get(variable.slice(labelPrefix.length)) : undefined;
 }

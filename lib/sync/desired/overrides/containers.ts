@@ -1,5 +1,5 @@
 import { compareQuantities, isQuantity, parseQuantity } from "@tmc/kube/quantity.ts";
-import { changedAt, eachObject, type Fields, isFields, type Texts, valueAt } from "../../../model/json-fields.ts";
+import { changedAt, eachObject, type Fields, isFields, type Texts, valueAt } from "../../../model/json.ts";
 import type { Manifest } from "../../sync-objects.ts";
 import { podSpecPath } from "../pod-spec.ts";
 

@@ -1,8 +1,8 @@
-import { type Fields, isFields, without } from "../../../model/json-fields.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
+import { labelKeyProblems, labelValueProblems } from "@tmc/kube/selector.ts";
+import { group } from "../../../api/group.ts";
+import { type Fields, isFields, type Texts, without } from "../../../model/json.ts";
 import type { Manifest } from "../../sync-objects.ts";
-import { forbidden } from "./forbidden.ts";
-import { withMarks, withoutMark } from "./marks.ts";
-import { refuse } from "./refuse.ts";
 
 /** One change of a field; its value is rendered already. */
 export type Patch = Readonly<{ op: "add" | "replace" | "remove"; path: string; value?: unknown }>;
@@ -67,4 +67,52 @@ function changedItem(list: readonly unknown[], [place = "", ...rest]: readonly s
 function missing(path: readonly string[]): string {
   const text = path.map((step) => `/${step.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
   return `there is no ${text}`;
+}
+
+/** Tells whether a label or an annotation is one of TMC's own, by which it knows its copies. */
+export function isOwnKey(key: string): boolean {
+  const slash = key.lastIndexOf("/");
+  const domain = slash < 0 ? "" : key.slice(0, slash);
+  return domain === group || domain.endsWith(`.${group}`);
+}
+
+/** Why nothing may be changed at a path; undefined when something may. */
+export function forbidden(path: readonly string[]): string | undefined {
+  const [field = "", part, key] = path;
+  if (field === "apiVersion" || field === "kind") return `${field} says what it is`;
+  if (field === "status") return "the status is the cluster's to write";
+  if (field !== "metadata") return undefined;
+  // All else in the metadata says what the copy is, or keeps it from being removed.
+  if ((part !== "labels" && part !== "annotations") || path.length !== 3 || key === undefined) {
+    return "of the metadata only single labels and annotations can be changed";
+  }
+  return isOwnKey(key) ? `${JSON.stringify(key)} is TMC's own` : undefined;
+}
+
+/** Says which part of which override cannot be followed; only a change of the placement helps. */
+export function refuse(where: string, why: string): never {
+  throw new ControllerError("invalid", `${where}: ${why}`);
+}
+
+type Part = "labels" | "annotations";
+
+/** The manifest with labels or annotations set; refuses those that are no such thing, and TMC's own. */
+export function withMarks(manifest: Manifest, part: Part, marks: Texts, where: string): Manifest {
+  for (const [key, value] of Object.entries(marks)) {
+    const at = `${where}: ${JSON.stringify(key)}`;
+    if (isOwnKey(key)) refuse(at, "is TMC's own");
+    const problems = [...labelKeyProblems(key), ...(part === "labels" ? labelValueProblems(value) : [])];
+    if (problems.length > 0) refuse(at, problems.join("; "));
+  }
+  const { metadata } = manifest;
+  return { ...manifest, metadata: { ...metadata, [part]: { ...metadata[part], ...marks } } };
+}
+
+/** The manifest without a label or an annotation. */
+export function withoutMark(manifest: Manifest, part: Part, key: string): Manifest {
+  const { metadata } = manifest;
+  const marks = metadata[part];
+  if (marks === undefined || !Object.hasOwn(marks, key)) return manifest;
+  const left = Object.entries(marks).filter(([name]) => name !== key);
+  return { ...manifest, metadata: { ...metadata, [part]: Object.fromEntries(left) } };
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "@tmc/kube/clock.ts";
+import { byKey, compareStrings } from "@tmc/kube/compare.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { Catalog, ResourceDefinition } from "../definition.ts";
 import { cloneJson } from "../frozen-json.ts";
@@ -144,7 +145,7 @@ function statusOf(namespace: KubeObject, remaining: readonly Remaining[], now: s
       name: group === "" ? `${plural}.` : `${plural}.${group}`,
       count: objects.length,
     }))
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .toSorted((a, b) => compareStrings(a.name, b.name))
     .map(({ name, count }) => `${name} has ${count} resource instances`);
   const finalizers = new Map<string, number>();
   for (const { objects } of remaining) {
@@ -152,9 +153,7 @@ function statusOf(namespace: KubeObject, remaining: readonly Remaining[], now: s
       for (const name of metadata.finalizers ?? []) finalizers.set(name, (finalizers.get(name) ?? 0) + 1);
     }
   }
-  const held = [...finalizers]
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, count]) => `${name} in ${count} resource instances`);
+  const held = [...finalizers].toSorted(byKey).map(([name, count]) => `${name} in ${count} resource instances`);
   const wanted: readonly Condition[] = [
     condition(
       "NamespaceDeletionDiscoveryFailure",

@@ -1,3 +1,4 @@
+import { byKey } from "@tmc/kube/compare.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { Store, StoreKey } from "../store.ts";
 import { controllerOf } from "./kinds.ts";
@@ -28,7 +29,7 @@ export function createOwnerIndex(store: Store, storages: ReadonlySet<string>): O
     if (members?.size === 0) groups.delete(group);
   };
   const list = (group: string): readonly KubeObject[] =>
-    [...(groups.get(group) ?? [])].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+    [...(groups.get(group) ?? [])].toSorted(byKey).map(([, object]) => object);
 
   for (const storage of storages) for (const object of store.list(storage)) put(storage, object);
   const unsubscribe = store.subscribe(({ type, key, object, previous }) => {

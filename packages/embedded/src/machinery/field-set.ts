@@ -1,3 +1,4 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import { goJson, goQuote } from "./go-text.ts";
 import { isObject } from "./json-value.ts";
@@ -202,7 +203,7 @@ const scalarKinds = ["number", "string", "boolean"];
 
 function compareScalars(a: unknown, b: unknown): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
-  if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0;
+  if (typeof a === "string" && typeof b === "string") return compareStrings(a, b);
   return scalarKinds.indexOf(typeof a) - scalarKinds.indexOf(typeof b);
 }
 

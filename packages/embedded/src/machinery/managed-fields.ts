@@ -1,3 +1,4 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { JsonObject, KubeObject, ManagedFieldsEntry } from "@tmc/kube/kube-object.ts";
 import { freezeJson } from "../frozen-json.ts";
 import {
@@ -62,7 +63,7 @@ export function encodeOwners(owners: Owners): ManagedFieldsEntry[] {
     );
 }
 
-const compareTexts = (a = "", b = ""): number => (a < b ? -1 : a > b ? 1 : 0);
+const compareTexts = (a = "", b = ""): number => compareStrings(a, b);
 const secondsOf = (time: string | undefined): number => (time === undefined ? 0 : Math.floor(Date.parse(time) / 1000));
 
 function encodeOwnership({ owner, fields, time }: Ownership): ManagedFieldsEntry {

@@ -1,9 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { sumOf } from "../../../../lib/sync/desired/divide.ts";
-import type { ReplicaRule } from "../../../../lib/sync/desired/replica-claims.ts";
-import { type StepFacts, stepShares } from "../../../../lib/sync/desired/replica-steps.ts";
-import { wantedShares } from "../../../../lib/sync/desired/replicas.ts";
+import {
+  type ReplicaRule,
+  type StepFacts,
+  stepShares,
+  sumOf,
+  wantedShares,
+} from "../../../../lib/sync/desired/replicas.ts";
+
 import { aSyncCluster } from "../a-sync-cluster.ts";
 
 type Counts = Readonly<Record<string, number>>;

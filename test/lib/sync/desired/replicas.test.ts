@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { sumOf } from "../../../../lib/sync/desired/divide.ts";
-import type { ReplicaRule } from "../../../../lib/sync/desired/replica-claims.ts";
-import { type Shares, wantedShares } from "../../../../lib/sync/desired/replicas.ts";
+import { type ReplicaRule, type Shares, sumOf, wantedShares } from "../../../../lib/sync/desired/replicas.ts";
+
 import { aSyncCluster } from "../a-sync-cluster.ts";
 
 const names = ["a", "b", "c", "d", "e", "f"] as const;

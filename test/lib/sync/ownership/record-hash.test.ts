@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isAsWritten, recordMark, recordMarkAnnotation } from "../../../../lib/sync/ownership/record-hash.ts";
+import { isAsWritten, recordMark, recordMarkAnnotation } from "../../../../lib/sync/ownership/record.ts";
 
 const workload = { apiVersion: "apps/v1", kind: "Deployment", name: "web" };
 const record = (spec: object = {}, finalizers?: readonly string[]) => ({

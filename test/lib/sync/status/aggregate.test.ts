@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { apiVersionOf } from "../../../../lib/api/kind.ts";
 import { workloadTypes } from "../../../../lib/api/workload-types.ts";
 import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
-import { conditionOf } from "../../../../lib/sync/status/status-conditions.ts";
+import { conditionOf } from "../../../../lib/sync/status/conditions.ts";
 import { faultsOf } from "../../api/validate.ts";
 import { rows } from "./aggregate.rows.ts";
 import { aCopy, altered, factsOf, now, statusOf, withCondition } from "./builders.ts";

@@ -1,4 +1,4 @@
-import type { Health } from "../../../../lib/sync/status/copy-health.ts";
+import type { Health } from "../../../../lib/sync/status/builtin-health.ts";
 import type { CopyFacts } from "../../../../lib/sync/status/health.ts";
 import { altered, withCondition } from "./builders.ts";
 import {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { workloadSync } from "../../../../lib/api/workload-sync.ts";
+import { hasReached } from "../../../../lib/sync/status/conditions.ts";
 import { copyHealth } from "../../../../lib/sync/status/health.ts";
-import { type HealthRule, healthOfAll } from "../../../../lib/sync/status/health-of-all.ts";
-import { hasReached } from "../../../../lib/sync/status/reached.ts";
 import { healthReasons } from "../../../../lib/sync/status/reasons.ts";
+import { type HealthRule, healthOfAll } from "../../../../lib/sync/status/report.ts";
 import { faultsOf } from "../../api/validate.ts";
 import { rows } from "./health.rows.ts";
 import { samples } from "./samples.ts";

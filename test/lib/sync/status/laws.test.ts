@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { statusStrategies } from "../../../../lib/api/workload-kinds.ts";
 import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
+import { conditionOf, conditionsOf, isBadNews } from "../../../../lib/sync/status/conditions.ts";
 import type { StatusFacts } from "../../../../lib/sync/status/facts.ts";
-import { isBadNews } from "../../../../lib/sync/status/polarity.ts";
-import { conditionOf, conditionsOf } from "../../../../lib/sync/status/status-conditions.ts";
+
 import { now } from "./builders.ts";
 import { samples } from "./samples.ts";
 

@@ -3,9 +3,9 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import type { JsonObject, KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
-import type { Health } from "../../../../lib/sync/status/copy-health.ts";
+import type { Health } from "../../../../lib/sync/status/builtin-health.ts";
+import { hasReached } from "../../../../lib/sync/status/conditions.ts";
 import { copyHealth } from "../../../../lib/sync/status/health.ts";
-import { hasReached } from "../../../../lib/sync/status/reached.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { aCopy, factsOf } from "./builders.ts";
 

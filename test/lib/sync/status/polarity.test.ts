@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isBadNews } from "../../../../lib/sync/status/polarity.ts";
+import { isBadNews } from "../../../../lib/sync/status/conditions.ts";
 
 const bad = [
   "ReplicaFailure",

@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
-import { specDifferences } from "../../../../lib/sync/targets/spec-drift.ts";
+import { specDifferences } from "../../../../lib/sync/targets/drift.ts";
 
 const aDeployment = (spec: object, labels: Record<string, string> = {}): KubeObject => ({
   apiVersion: "apps/v1",

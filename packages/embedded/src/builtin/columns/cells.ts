@@ -1,3 +1,4 @@
+import { byKey } from "@tmc/kube/compare.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { isFields, objectAt, objectsAt, textAt, valueAt } from "../../fields.ts";
 import { type Cell, formatAge } from "../../table.ts";
@@ -11,7 +12,7 @@ export const age: Cells[string] = (object, now) => formatAge(object.metadata.cre
 
 /** Labels as a table shows them: `app=web,tier=front`. */
 export function formatLabels(labels: unknown): string {
-  const entries = Object.entries(isFields(labels) ? labels : {}).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const entries = Object.entries(isFields(labels) ? labels : {}).toSorted(byKey);
   return entries.length === 0 ? none : entries.map(([key, value]) => `${key}=${String(value)}`).join(",");
 }
 
@@ -19,7 +20,7 @@ export function formatLabels(labels: unknown): string {
 export function formatSelector(selector: unknown): string {
   if (selector === undefined || selector === null) return none;
   const equal = Object.entries(objectAt(selector, "matchLabels"))
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .toSorted(byKey)
     .map(([key, value]) => `${key}=${String(value)}`);
   const expressions = objectsAt(selector, "matchExpressions").map((expression) => {
     const key = textAt(expression, "key");

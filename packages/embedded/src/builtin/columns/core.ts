@@ -1,3 +1,4 @@
+import { byKey } from "@tmc/kube/compare.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { listAt, numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from "../../fields.ts";
 import { formatAge } from "../../table.ts";
@@ -30,7 +31,7 @@ function formatQuota(quota: KubeObject, wanted: (name: string) => boolean): stri
   const used = objectAt(quota, "status", "used");
   return Object.entries(objectAt(quota, "status", "hard"))
     .filter(([name]) => wanted(name))
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .toSorted(byKey)
     .map(([name, hard]) => `${name}: ${String(used[name] ?? "0")}/${String(hard)}`)
     .join(", ");
 }

@@ -1,3 +1,4 @@
+import { byKey } from "@tmc/kube/compare.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { subdomainProblems } from "@tmc/kube/selector.ts";
 import type { ResourceHooks } from "../../definition.ts";
@@ -120,7 +121,7 @@ function sorted(value: unknown): unknown {
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value)
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .toSorted(byKey)
       .map(([name, inner]) => [name, sorted(inner)]),
   );
 }

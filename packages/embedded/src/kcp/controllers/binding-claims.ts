@@ -1,3 +1,4 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { listAt, textAt, valueAt } from "../../fields.ts";
 import { isEqual } from "../../machinery/json-value.ts";
@@ -60,7 +61,7 @@ const shown = ({ group, resource, identityHash, verbs, selector, defaultSelector
 /** kcp works on claims as a set of texts, and writes them in their order. */
 function inKeyOrder<T extends PermissionClaim>(claims: readonly T[]): T[] {
   const key = ({ resource, group, identityHash }: PermissionClaim): string => `${resource}/${group}/${identityHash}`;
-  return claims.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
+  return claims.toSorted((a, b) => compareStrings(key(a), key(b)));
 }
 
 /** Writes every object of a type anew; its labels follow from the claims that are in force. */

@@ -1,3 +1,4 @@
+import { byKey } from "@tmc/kube/compare.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { listAt, objectAt, textAt, textsAt, valueAt } from "../../fields.ts";
 import { type Conditions, conditionsOf, type Unmet } from "../conditions.ts";
@@ -118,7 +119,7 @@ function bind(
   status.boundResources = bound.length === 0 ? undefined : bound;
   conditions.markTrue("APIExportValid");
   if (skipped.size > 0) {
-    const shown = [...skipped].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, owner]) => `${key}:${owner}`);
+    const shown = [...skipped].toSorted(byKey).map(([key, owner]) => `${key}:${owner}`);
     const words = "Unable to bind APIs because they are bound by other APIBindings or CRDs";
     notUpToDate({ reason: conflicts, severity: "Error", message: `${words}: map[${shown.join(" ")}]` });
     return;

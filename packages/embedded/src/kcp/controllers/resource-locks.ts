@@ -1,3 +1,4 @@
+import { byKey } from "@tmc/kube/compare.ts";
 import { textAt } from "../../fields.ts";
 import { isObject } from "../../machinery/json-value.ts";
 import { resourceBindingsAnnotation } from "../names.ts";
@@ -16,7 +17,7 @@ function locksOf({ directory }: ControllerWorld, cluster: string): Locks {
 }
 
 function writeLocks({ client }: ControllerWorld, cluster: string, locks: Locks): void {
-  const sorted = Object.fromEntries(Object.entries(locks).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  const sorted = Object.fromEntries(Object.entries(locks).toSorted(byKey));
   client.merge(systemTypes.logicalClusters, { cluster }, "cluster", {
     metadata: { annotations: { [resourceBindingsAnnotation]: JSON.stringify(sorted) } },
   });

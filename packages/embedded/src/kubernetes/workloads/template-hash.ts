@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { byKey } from "@tmc/kube/compare.ts";
 import type { ObjectMeta } from "@tmc/kube/kube-object.ts";
 import type { PodTemplate } from "../kinds.ts";
 
@@ -33,7 +34,7 @@ function stableText(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "";
   return `{${Object.entries(value)
     .filter(([, each]) => each !== undefined)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .toSorted(byKey)
     .map(([key, each]) => `${JSON.stringify(key)}:${stableText(each)}`)
     .join(",")}}`;
 }

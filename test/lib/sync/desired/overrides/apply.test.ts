@@ -2,9 +2,9 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import type { Json } from "@tmc/kube/kube-object.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { objectsAt, valueAt } from "../../../../../lib/model/json-fields.ts";
-import type { Override } from "../../../../../lib/sync/desired/overrides/applies.ts";
-import { applyOverrides } from "../../../../../lib/sync/desired/overrides/apply.ts";
+import { objectsAt, valueAt } from "../../../../../lib/model/json.ts";
+import { applyOverrides, type Override } from "../../../../../lib/sync/desired/overrides/apply.ts";
+
 import { podSpecOf } from "../../../../../lib/sync/desired/pod-spec.ts";
 import type { Manifest } from "../../../../../lib/sync/sync-objects.ts";
 import { aSyncCluster } from "../../a-sync-cluster.ts";

@@ -1,7 +1,7 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseHostRule, rewriteImage } from "../../../../../lib/sync/desired/overrides/image-hosts.ts";
+import { parseHostRule, rewriteImage } from "../../../../../lib/sync/desired/overrides/images.ts";
 
 type Rule = Readonly<{ from?: string; to: string }>;
 const digest = `sha256:${"0".repeat(64)}`;
