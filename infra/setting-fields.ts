@@ -2,8 +2,8 @@ import { isIPv4 } from "node:net";
 import { parseRanges } from "../lib/credentials/endpoint-rules.ts";
 import { credentialProviders } from "../lib/engine/environment.ts";
 import { defaultTenantEventsPerSecond, mostTenantEventsPerSecond } from "../lib/queue/tenant-rate-limit.ts";
-import { defaultBrakeSettings } from "../lib/sync/eviction/deletion-guard.ts";
-import { brakeRanges } from "../lib/sync/eviction/deletion-guard-settings.ts";
+import { defaultDeletionGuardSettings } from "../lib/sync/eviction/deletion-guard.ts";
+import { deletionGuardRanges } from "../lib/sync/eviction/deletion-guard-settings.ts";
 import { exportAddressForm, formatExportAddress, parseExportAddress } from "../lib/upstream/export/address.ts";
 import { isWorkspaceAddress } from "../lib/upstream/logical-cluster.ts";
 
@@ -178,17 +178,17 @@ export const settingFields = {
     true,
     yesOrNo,
   ),
-  mostDeletions: field(
+  maxDeletions: field(
     "how many copies of a tenant's workloads, or on a cluster, may leave at once before somebody has to confirm it",
-    `a whole number from ${brakeRanges.mostDeletions.join(" to ")}`,
-    defaultBrakeSettings.mostCopies,
-    wholeNumber(...brakeRanges.mostDeletions),
+    `a whole number from ${deletionGuardRanges.maxDeletions.join(" to ")}`,
+    defaultDeletionGuardSettings.maxCopies,
+    wholeNumber(...deletionGuardRanges.maxDeletions),
   ),
-  mostDeletionsPercent: field(
+  maxDeletionsPercent: field(
     "the same as a share of all, in percent; ten may always leave",
-    `a whole number from ${brakeRanges.mostDeletionsPercent.join(" to ")}`,
-    defaultBrakeSettings.mostPercent,
-    wholeNumber(...brakeRanges.mostDeletionsPercent),
+    `a whole number from ${deletionGuardRanges.maxDeletionsPercent.join(" to ")}`,
+    defaultDeletionGuardSettings.maxPercent,
+    wholeNumber(...deletionGuardRanges.maxDeletionsPercent),
   ),
   tenantEventsPerSecond: field(
     "how many keys of one tenant are queued in a second, where there can be several tenants; 0 for any number",

@@ -2,7 +2,7 @@ import { Stack } from "aws-cdk-lib";
 import { type IRole, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { Construct, type IConstruct } from "constructs";
 import { type CredentialProvider, credentialProviders } from "../../lib/engine/environment.ts";
-import { brakeDefaults, brakeVariables } from "../../lib/sync/eviction/deletion-guard-settings.ts";
+import { deletionGuardDefaults, deletionGuardVariables } from "../../lib/sync/eviction/deletion-guard-settings.ts";
 import { acknowledge } from "../checks.ts";
 import { secretArn } from "./hub-access.ts";
 
@@ -31,12 +31,12 @@ export interface ClusterAccessProps {
    * How many copies of workloads may leave a tenant's clusters at once without anybody being asked.
    * @default 100
    */
-  readonly mostDeletions?: number;
+  readonly maxDeletions?: number;
   /**
    * The same as a share, in percent.
    * @default 30
    */
-  readonly mostDeletionsPercent?: number;
+  readonly maxDeletionsPercent?: number;
 }
 
 /** The way to tenants' clusters: how credentials are found, where servers may be, how often they are probed. */
@@ -62,8 +62,10 @@ export class ClusterAccess extends Construct {
       ...this.way,
       TMC_HEARTBEAT_SECONDS: String(this.heartbeatSeconds),
       TMC_SYNC: String(props.sync ?? true),
-      [brakeVariables.mostDeletions]: String(props.mostDeletions ?? brakeDefaults.mostDeletions),
-      [brakeVariables.mostDeletionsPercent]: String(props.mostDeletionsPercent ?? brakeDefaults.mostDeletionsPercent),
+      [deletionGuardVariables.maxDeletions]: String(props.maxDeletions ?? deletionGuardDefaults.maxDeletions),
+      [deletionGuardVariables.maxDeletionsPercent]: String(
+        props.maxDeletionsPercent ?? deletionGuardDefaults.maxDeletionsPercent,
+      ),
     };
   }
 

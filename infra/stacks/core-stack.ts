@@ -46,8 +46,8 @@ export class CoreStack extends Stack {
       allowedEndpoints: settings.allowedEndpoints,
       heartbeatSeconds: settings.heartbeatSeconds,
       sync: settings.sync,
-      mostDeletions: settings.mostDeletions,
-      mostDeletionsPercent: settings.mostDeletionsPercent,
+      maxDeletions: settings.maxDeletions,
+      maxDeletionsPercent: settings.maxDeletionsPercent,
     });
     const concurrency = (most: number) => ({
       maxConcurrency: most,

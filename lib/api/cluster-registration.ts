@@ -5,9 +5,9 @@ import { capabilityType, objectName } from "./names.ts";
 import { choice, flag, list, listMap, object, required, set, text, textMap, time, whole } from "./schema.ts";
 
 /** As many ends as are noted down; more at once are never let go without somebody's word. */
-export const mostEnded = 1_000;
+export const maxRecentDeletions = 1_000;
 /** As many refusals as are noted down: a few are told, and one more is no other news. */
-export const mostRefused = 64;
+export const maxRejected = 64;
 
 const capability = object("One thing that the cluster can offer.", {
   type: required(capabilityType("What it is, for example compute, storage, networking or gpu.")),
@@ -102,13 +102,13 @@ const connectedApi = object("What was seen of one APIBinding.", {
 const workloadName = required(text("The object: its type, namespace and name.", { minLength: 1, maxLength: 1024 }));
 
 const upsyncJournal = object("What TMC notes down of objects that were born on the cluster.", {
-  ended: listMap(
+  recentDeletions: listMap(
     "Objects that were removed from the workspace in the last minutes because the cluster said that they had gone.",
     "name",
     object("One object.", { name: workloadName, time: required(time("When.")) }),
-    { maxItems: mostEnded },
+    { maxItems: maxRecentDeletions },
   ),
-  refused: listMap(
+  rejected: listMap(
     "Objects that the workspace refuses.",
     "name",
     object("One object.", {
@@ -116,7 +116,7 @@ const upsyncJournal = object("What TMC notes down of objects that were born on t
       time: required(time("When it was last offered.")),
       message: required(text("Why, in the words of the workspace.", { maxLength: 1024 })),
     }),
-    { maxItems: mostRefused },
+    { maxItems: maxRejected },
   ),
 });
 
@@ -209,7 +209,7 @@ export const clusterRegistration = defineKind({
     nextProbeTime: time("While its health is in doubt, nobody needs to try it before this time."),
     credentialsExpire: time("When the credentials in use end, where they say so."),
     upsync: upsyncJournal,
-    told: text("The fingerprint of what placements have last been told of the cluster.", { maxLength: 128 }),
+    notifiedHash: text("The fingerprint of what placements have last been told of the cluster.", { maxLength: 128 }),
   }),
 });
 

@@ -393,7 +393,7 @@ export const workloadPlacement = defineKind({
       failbackEntry,
       { maxItems: 1000 },
     ),
-    left: listMap(
+    evictedClusters: listMap(
       "The clusters that the placement last left by itself, because of their state or to return to others. Copies there may go however many they are.",
       "cluster",
       object("A cluster that was left.", {
@@ -428,7 +428,7 @@ export const workloadPlacement = defineKind({
     history: list("The last ten decisions that changed which clusters are chosen, the last first.", pastDecision, {
       maxItems: 10,
     }),
-    told: text("The fingerprint of what workloads have last been told of the decision.", { maxLength: 128 }),
+    notifiedHash: text("The fingerprint of what workloads have last been told of the decision.", { maxLength: 128 }),
     observedGeneration,
   }),
 });

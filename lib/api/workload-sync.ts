@@ -17,7 +17,7 @@ const reference = object("An object that the workload refers to, in the same nam
 });
 
 /** What a copy can be in. */
-export const copyStates = ["Pending", "Applied", "Ready", "Failed", "Held", "Leaving", "Stale", "Paused"] as const;
+export const copyStates = ["Pending", "Applied", "Ready", "Failed", "Held", "Evicting", "Stale", "Paused"] as const;
 export type CopyState = (typeof copyStates)[number];
 
 const clusterState = object("What was seen of the workload on one cluster.", {
@@ -31,15 +31,20 @@ const clusterState = object("What was seen of the workload on one cluster.", {
   reason: text("The cause in one word, from a closed list.", { minLength: 1, maxLength: 63 }),
   message: text("The cause in a sentence, for people; the cluster's own words where it has any.", { maxLength: 1024 }),
   generation: whole("The generation of the workload that was last written there.", { minimum: 0 }),
-  applied: text("The fingerprint of what was last written there.", { maxLength: 64 }),
-  marker: text("The generation or version that the copy had after that; another one means that somebody changed it.", {
+  appliedHash: text("The fingerprint of what was last written there.", { maxLength: 64 }),
+  appliedVersion: text(
+    "The generation or version that the copy had after that; another one means that somebody changed it.",
+    {
+      maxLength: 64,
+    },
+  ),
+  uid: text("The copy's uid.", { maxLength: 63 }),
+  desiredReplicas: whole("How many replicas it is to have there.", { minimum: 0 }),
+  readyReplicas: whole("How many of them are ready.", { minimum: 0 }),
+  referencesHash: text("The fingerprint of what the workload refers to, as it was last written there.", {
     maxLength: 64,
   }),
-  uid: text("The copy's uid.", { maxLength: 63 }),
-  desired: whole("How many replicas it is to have there.", { minimum: 0 }),
-  ready: whole("How many of them are ready.", { minimum: 0 }),
-  references: text("The fingerprint of what the workload refers to, as it was last written there.", { maxLength: 64 }),
-  lastSeen: time("When the cluster last told something new of it."),
+  lastObservedTime: time("When the cluster last told something new of it."),
 });
 
 /** TMC's record of one placed workload. */
@@ -69,7 +74,7 @@ export const workloadSync = defineKind({
       objectName("The name of a ClusterRegistration."),
       { maxItems: 1000 },
     ),
-    left: set(
+    pendingCleanup: set(
       "Clusters that are without it again, and may still have what came along with it.",
       objectName("The name of a ClusterRegistration."),
       { maxItems: 1000 },

@@ -9,7 +9,7 @@ import { closestMatch } from "../model/text.ts";
 import { defaultTenantEventsPerSecond } from "../queue/tenant-rate-limit.ts";
 import { sourceFlagDefaults } from "../sources/flags.ts";
 import { sourceKinds } from "../sources/source-kinds.ts";
-import { brakeDefaults } from "../sync/eviction/deletion-guard-settings.ts";
+import { deletionGuardDefaults } from "../sync/eviction/deletion-guard-settings.ts";
 import { type CliIo, UsageError } from "./cli-io.ts";
 
 const examples = `
@@ -158,16 +158,16 @@ export function controllerCommand(io: CliIo): Command {
       )
       .addOption(
         withDefault(
-          "--most-deletions <number>",
+          "--max-deletions <number>",
           "how many copies of workloads may leave a cluster or a workspace at once before somebody is asked (tmc confirm)",
-          brakeDefaults.mostDeletions,
+          deletionGuardDefaults.maxDeletions,
         ),
       )
       .addOption(
         withDefault(
-          "--most-deletions-percent <number>",
+          "--max-deletions-percent <number>",
           "the same as a share of all copies there, where more than ten leave; 100 for any share",
-          brakeDefaults.mostDeletionsPercent,
+          deletionGuardDefaults.maxDeletionsPercent,
         ),
       )
       .addOption(

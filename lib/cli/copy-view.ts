@@ -38,12 +38,12 @@ export function copiesOf({ record, wanted, clusters }: CopyFacts): readonly Copy
     const entry = withPresent(told.get(name) ?? untold(name, wanted), clusters.get(name));
     return {
       cluster: name,
-      isWanted: wanted === undefined ? !["Leaving", "Held"].includes(entry.state) : wanted.includes(name),
+      isWanted: wanted === undefined ? !["Evicting", "Held"].includes(entry.state) : wanted.includes(name),
       state: entry.state,
-      desired: entry.desired,
-      ready: entry.ready,
+      desired: entry.desiredReplicas,
+      ready: entry.readyReplicas,
       written: entry.generation,
-      lastSeen: entry.lastSeen,
+      lastSeen: entry.lastObservedTime,
       lastHeartbeat: clusters.get(name)?.status?.lastHeartbeat,
       reason: entry.reason,
       why: entry.message ?? wordsOf(entry.reason),
@@ -52,8 +52,8 @@ export function copiesOf({ record, wanted, clusters }: CopyFacts): readonly Copy
 }
 
 function untold(name: string, wanted: readonly string[] | undefined): CopyRecord {
-  if (wanted === undefined || wanted.includes(name)) return { name, state: "Pending", reason: "Waiting" };
-  return { name, state: "Leaving", message: "it is to go, and nothing is known of it yet" };
+  if (wanted === undefined || wanted.includes(name)) return { name, state: "Pending", reason: "Applying" };
+  return { name, state: "Evicting", message: "it is to go, and nothing is known of it yet" };
 }
 
 /** What the record says is as old as the last look; that a cluster is not heard from may be newer. */

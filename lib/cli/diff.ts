@@ -7,11 +7,11 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { Argument, Command, Option } from "commander";
 import { dump } from "js-yaml";
-import { autoscalerType, manifestOver, scales } from "../sync/desired/autoscaler.ts";
-import { originFor } from "../sync/desired/desired.ts";
+import { autoscalerType, scales, withAutoscaledReplicas } from "../sync/desired/autoscaler.ts";
+import { ownerFor } from "../sync/desired/desired.ts";
 import { fieldManager } from "../sync/downstream.ts";
-import { namespaceOn } from "../sync/ownership/namespace-map.ts";
-import { belongsTo, ownerWords } from "../sync/ownership/owner.ts";
+import { downstreamNamespace } from "../sync/ownership/namespace-map.ts";
+import { belongsTo, whyNotOwned } from "../sync/ownership/owner.ts";
 import { defaultSyncSettings } from "../sync/settings.ts";
 import type { Manifest } from "../sync/sync-objects.ts";
 import { type CliIo, Ending, UsageError } from "./cli-io.ts";
@@ -89,32 +89,32 @@ async function show(io: CliIo, workspace: Workspace, word: string, options: Diff
   const wanted = wantedOn({ read, cluster, hubId, isAutoscaled });
   const secretKey = randomUUID();
   if (output !== "diff") {
-    io.out(formatDocument(maskedSecret(manifestOver(wanted.wish, undefined), secretKey), output));
+    io.out(formatDocument(maskedSecret(withAutoscaledReplicas(wanted.wish, undefined), secretKey), output));
     return;
   }
   const title = workloadTitle({ ...read, name: named.name });
   if (options.clusterKubeconfig === undefined) {
-    if (wanted.before?.applied === wanted.wish.fingerprint) {
+    if (wanted.before?.appliedHash === wanted.wish.fingerprint) {
       io.err(`${title} on ${cluster}: nothing differs from what was last written\n`);
       return;
     }
-    const after = documentOf(manifestOver(wanted.wish, undefined), secretKey);
+    const after = documentOf(withAutoscaledReplicas(wanted.wish, undefined), secretKey);
     report(io, unifiedDiff("", after, { before: "/dev/null", after: `${cluster}: ${title}` }));
     return;
   }
-  const there = { cluster, title, namespace: namespaceOn(wanted.locator) };
+  const there = { cluster, title, namespace: downstreamNamespace(wanted.locator) };
   await onCluster(io, options, async (client) => {
     const address = { type: named.type, namespace: there.namespace, name: named.name };
     const live = await present(client.get<KubeObject>(address));
-    const origin = originFor(
+    const origin = ownerFor(
       { apiVersion: read.apiVersion, kind: read.kind, metadata: { name: named.name } },
       wanted.locator,
       cluster,
     );
     if (live !== undefined && !belongsTo(live, origin)) {
-      io.err(`${title} on ${cluster}: there is one of that name already: ${ownerWords(live, origin)}\n`);
+      io.err(`${title} on ${cluster}: there is one of that name already: ${whyNotOwned(live, origin)}\n`);
     }
-    const manifest = manifestOver(wanted.wish, live);
+    const manifest = withAutoscaledReplicas(wanted.wish, live);
     const after = await wouldBe(client, { address, manifest });
     report(
       io,

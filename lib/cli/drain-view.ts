@@ -33,7 +33,7 @@ const stays: Readonly<Record<string, string>> = {
 };
 
 const goes: Readonly<Record<string, string>> = {
-  Going: "the cluster is removing it",
+  Terminating: "the cluster is removing it",
   // The brake is for what nobody meant.
   DeletionsHeld: "it was held back, and may go now that the cluster is drained",
 };
@@ -52,7 +52,7 @@ export function leftOn({ cluster, records, placements }: DrainFacts): readonly L
       if (kept !== undefined) return { what, ...kept };
       if (stays[reason] !== undefined) return { what, stays: true, why: stays[reason] };
       const others = (status?.clusters ?? []).filter(({ name }) => name !== cluster);
-      const why = reason === "WaitingForOthers" ? waitingWords(others) : goes[reason];
+      const why = reason === "WaitingForReplacement" ? waitingWords(others) : goes[reason];
       return { what, stays: false, why: why ?? message ?? "nobody has looked at it yet" };
     })
     .toSorted((one, other) => compareStrings(one.what, other.what));
@@ -70,7 +70,7 @@ type Other = NonNullable<NonNullable<WorkloadSync["status"]>["clusters"]>[number
 
 /** What a copy waits for: where it is not ready yet, and what keeps it from being. */
 function waitingWords(others: readonly Other[]): string {
-  const lacking = others.filter(({ state }) => state !== "Ready" && state !== "Leaving" && state !== "Held");
+  const lacking = others.filter(({ state }) => state !== "Ready" && state !== "Evicting" && state !== "Held");
   if (lacking.length === 0) return "it goes when it is ready elsewhere";
   const words = lacking.map(({ name, state, reason, message }) => `${name} (${message ?? reason ?? state})`);
   return `it goes when it is ready on ${words.join(", ")}`;

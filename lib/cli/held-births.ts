@@ -40,7 +40,7 @@ export function heldBirthsIn(
 /** Whether what was held and confirmed has gone, or is held no more for another reason. */
 export function areGone({ status }: Pick<ClusterRegistration, "status">): boolean {
   const held = findCondition(status?.conditions, "UpsyncHeld");
-  return held === undefined || (held.status === "False" && held.reason !== "Releasing");
+  return held === undefined || (held.status === "False" && held.reason !== "DeletionsConfirmed");
 }
 
 /** The annotation that confirms. */

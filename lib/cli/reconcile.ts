@@ -56,7 +56,7 @@ export function reconcileCommand(io: CliIo): Command {
       const { createSqsQueue } = await import("../queue/sqs.ts");
       // Only what goes at once is sent, and that to the work queue.
       const queue = createSqsQueue({ sqs, urls: { work: queueUrl, delay: "", deadLetters: "" }, clock: io.clock });
-      await queue.send([{ key: { cluster, kind, name }, reason: "on-demand" }]);
+      await queue.send([{ key: { logicalCluster: cluster, kind, name }, reason: "on-demand" }]);
     });
     io.out(`${kind.toLowerCase()}.tmc.kcp.io/${name} was sent to the work queue\n`);
   });

@@ -1,6 +1,6 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { isForbiddenNamespace } from "../sync/ownership/namespace-map.ts";
+import { isReservedNamespace } from "../sync/ownership/namespace-map.ts";
 import { type Governing, type Selectable, selectsWorkload } from "../sync/selection.ts";
 
 /** What a placement has to do with a workload. */
@@ -46,7 +46,7 @@ function whyNot(placement: WorkloadPlacement, workload: Selectable): string {
   if (metadata.deletionTimestamp !== undefined) return "it is being deleted";
   const { workloadSelector } = spec;
   if (workloadSelector === undefined) return "it has no workloadSelector, and so selects nothing";
-  if (isForbiddenNamespace(workload.namespace)) return `nothing is taken from namespace ${workload.namespace}`;
+  if (isReservedNamespace(workload.namespace)) return `nothing is taken from namespace ${workload.namespace}`;
   const { labelSelector, workloadTypes, namespaceSelector, namespaces, excludedNamespaces } = workloadSelector;
   const allTypes = workloadTypes ?? [{ apiVersion: workload.apiVersion, kind: workload.kind }];
   const passes = (part: typeof workloadSelector): boolean => {

@@ -2,16 +2,16 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { decideIntent } from "../sync/decide.ts";
 import { referencesOf } from "../sync/dependencies/references.ts";
-import { type ManifestWish, wishesOf } from "../sync/desired/desired.ts";
+import { type DesiredManifest, decideManifests } from "../sync/desired/desired.ts";
 import type { Locator } from "../sync/ownership/namespace-map.ts";
 import type { CopyRecord } from "../sync/sync-objects.ts";
-import { syncClusterOf } from "../sync/targets/sync-cluster.ts";
+import { targetClusterOf } from "../sync/targets/sync-cluster.ts";
 import { clusterOf } from "../upstream/logical-cluster.ts";
 import { byName, type ReadWorkload } from "./workload-read.ts";
 
 /** What one cluster is to have of a workload. */
 export type Wanted = Readonly<{
-  wish: ManifestWish;
+  wish: DesiredManifest;
   locator: Locator;
   placement: WorkloadPlacement;
   /** What the record says of that cluster. */
@@ -45,16 +45,16 @@ export function wantedOn({ read, cluster, hubId, isAutoscaled }: WantedFacts): W
     const where = targets.length === 0 ? "no cluster" : targets.join(", ");
     throw refuse(`it does not belong there; placement ${placement.metadata.name} has it on ${where}`);
   }
-  const all = new Map(clusters.map((each) => [each.metadata.name ?? "", syncClusterOf(each)]));
+  const all = new Map(clusters.map((each) => [each.metadata.name ?? "", targetClusterOf(each)]));
   const before = new Map((record?.status?.clusters ?? []).map((entry) => [entry.name, entry]));
-  const locator: Locator = { hub: hubId, cluster: clusterOf(workload), namespace };
-  const { wishes } = wishesOf({
+  const locator: Locator = { hub: hubId, logicalCluster: clusterOf(workload), namespace };
+  const { wishes } = decideManifests({
     workload,
     locator,
     spec: placement.spec,
     targets: targets.map((name) => all.get(name)).filter((each) => each !== undefined),
     before,
-    ready: new Map([...before].map(([name, { ready }]) => [name, ready ?? 0])),
+    ready: new Map([...before].map(([name, { readyReplicas: ready }]) => [name, ready ?? 0])),
     isAutoscaled,
   });
   const wish = wishes.get(cluster);

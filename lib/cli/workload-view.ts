@@ -109,7 +109,7 @@ function verdictOn({ workload, record, placement }: WorkloadFacts, copies: reado
 }
 
 /** What a person should hear of first. */
-const byUrgency: readonly CopyState[] = ["Failed", "Held", "Stale", "Paused", "Pending", "Applied", "Leaving"];
+const byUrgency: readonly CopyState[] = ["Failed", "Held", "Stale", "Paused", "Pending", "Applied", "Evicting"];
 
 function worstOf(copies: readonly CopyView[]): CopyState | undefined {
   return byUrgency.find((state) => copies.some((copy) => copy.state === state));

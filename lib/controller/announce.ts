@@ -8,7 +8,7 @@ import { apiExports } from "../upstream/kcp-types.ts";
 import { clientOf, type LogicalCluster, logicalClusters } from "../upstream/logical-cluster.ts";
 
 /** An object beside which people read that a controller has started, and what that one looks after there. */
-export type Landmark = Readonly<{ cluster: string; address: ObjectAddress; served: string }>;
+export type Landmark = Readonly<{ logicalCluster: string; address: ObjectAddress; served: string }>;
 
 export type Served = Readonly<{
   /** The export whose tenants are looked after, in place of workspaces. */
@@ -28,14 +28,16 @@ const definitions: ResourceType = { group: "apiextensions.k8s.io", version: "v1"
 export function landmarksOf({ apiExport, workspaces }: Served): readonly Landmark[] {
   if (apiExport !== undefined) {
     const { path, name } = apiExport;
-    return [{ cluster: path, address: { type: apiExports, name }, served: "the workspaces that bind this export" }];
+    return [
+      { logicalCluster: path, address: { type: apiExports, name }, served: "the workspaces that bind this export" },
+    ];
   }
   if (workspaces === undefined) {
     const name = `${clusterRegistration.plural}.${clusterRegistration.group}`;
-    return [{ cluster: "", address: { type: definitions, name }, served: "this cluster" }];
+    return [{ logicalCluster: "", address: { type: definitions, name }, served: "this cluster" }];
   }
-  return workspaces.map(({ name: cluster }) => ({
-    cluster,
+  return workspaces.map(({ name: logicalCluster }) => ({
+    logicalCluster: logicalCluster,
     address: { type: logicalClusters, name: "cluster" },
     served: "this workspace",
   }));
@@ -53,12 +55,12 @@ export async function announceStart(
 ): Promise<void> {
   const events = createHubEvents({ client, onTrouble, ...rest });
   for (const landmark of landmarks) {
-    const { cluster, address } = landmark;
+    const { logicalCluster, address } = landmark;
     try {
-      const about = await clientOf(client, cluster).get<KubeObject>(address, { signal });
-      events.tell({ cluster }, about, eventOfStart(who, landmark));
+      const about = await clientOf(client, logicalCluster).get<KubeObject>(address, { signal });
+      events.tell({ logicalCluster }, about, eventOfStart(who, landmark));
     } catch (error) {
-      onTrouble?.(error, { cluster, name: address.name });
+      onTrouble?.(error, { logicalCluster, name: address.name });
     }
   }
   await events.whenTold();

@@ -4,7 +4,7 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import type { CredentialSource } from "../credentials/credentials.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey } from "../model/key.ts";
-import { checkAgain, settled } from "../model/next.ts";
+import { done, requeueAfter } from "../model/next.ts";
 import type { Work } from "../model/work-item.ts";
 import { createClusterTeller, followClusters } from "../relay/cluster-source-watch.ts";
 import type { FollowClusters } from "../relay/relay.ts";
@@ -60,7 +60,7 @@ export function createClusterSources(options: ClusterSourcesOptions): ClusterSou
   const { config, cache, client, clock, onWrite, onRefused } = options;
   const { template } = config;
   const desks = new Map<string, Desk>();
-  const deskOf = (cluster: string): Desk | undefined => desks.get(cluster);
+  const deskOf = (logicalCluster: string): Desk | undefined => desks.get(logicalCluster);
   const follow: FollowClusters = (watched, follower) => {
     const roster = createRoster(watched.place, { config, clock });
     const teller = createClusterTeller(roster, follower);
@@ -81,7 +81,7 @@ export function createClusterSources(options: ClusterSourcesOptions): ClusterSou
         : createSourcedCredentials({
             credentials,
             template,
-            readingOf: ({ cluster, name }) => deskOf(cluster)?.roster.find(name),
+            readingOf: ({ logicalCluster, name }) => deskOf(logicalCluster)?.roster.find(name),
           }),
   };
 }
@@ -93,15 +93,17 @@ const lookSeconds = 10;
  * Lets placements wait for the first look at clusters whose facts are kept in this process alone: after a restart they would
  * else be taken for less than they are, and work would leave them.
  */
-function workOnceLooked(work: Work, isLooked: (cluster: string) => boolean): Work {
+function workOnceLooked(work: Work, isLooked: (logicalCluster: string) => boolean): Work {
   return async (item, signal) =>
-    item.key.kind === "WorkloadPlacement" && !isLooked(item.key.cluster) ? checkAgain(lookSeconds) : work(item, signal);
+    item.key.kind === "WorkloadPlacement" && !isLooked(item.key.logicalCluster)
+      ? requeueAfter(lookSeconds)
+      : work(item, signal);
 }
 
 /**
  * Lets keys of logical clusters that are looked after no more end quietly. What was known of them has been forgotten, and
  * must not be taken for gone; should they come back, everything there is looked at anew.
  */
-export function workWhileEngaged(work: Work, isEngaged: (cluster: string) => boolean): Work {
-  return async (item, signal) => (isEngaged(item.key.cluster) ? work(item, signal) : settled);
+export function workWhileEngaged(work: Work, isEngaged: (logicalCluster: string) => boolean): Work {
+  return async (item, signal) => (isEngaged(item.key.logicalCluster) ? work(item, signal) : done);
 }

@@ -271,7 +271,7 @@ function assemble(
 
   const record = queueEventRecorder(metrics);
   const logEnd = logReconciles(log, cache);
-  const onWrite = ({ key, part }: HubWrite): void => metrics.add("tmc_hub_writes_total", { kind: key.kind, part });
+  const onWrite = ({ key, part }: HubWrite): void => metrics.add("tmc_upstream_writes_total", { kind: key.kind, part });
   const workloads = settings.sync
     ? createControllerWorkloads({
         client: territory.client,
@@ -305,7 +305,7 @@ function assemble(
     client: territory.client,
     clock,
     onWrite,
-    onRefused: ({ cluster, name }, error) => log.warn("cluster status refused", { cluster, name, error }),
+    onRefused: ({ logicalCluster, name }, error) => log.warn("cluster status refused", { logicalCluster, name, error }),
   });
   const { hub, whileKnown } = sources.engage(engine.hub);
   const news = createNews({ client: territory.client, clock, hub, workloads: engine.workloads, log, metrics });
@@ -342,7 +342,8 @@ function assemble(
             upsync: {
               born: engine.workloads,
               // Who reads fresh need not have seen anything.
-              isListed: (cluster) => !dealsFromCache || (cache.isListed(cluster) && workloads.cache.isListed(cluster)),
+              isListed: (logicalCluster) =>
+                !dealsFromCache || (cache.isListed(logicalCluster) && workloads.cache.isListed(logicalCluster)),
               isShared: !dealsFromCache,
             },
             relistSeconds,
@@ -363,7 +364,7 @@ function assemble(
       metrics,
       settings,
       onEvent: (key, { type, reason, message }) => {
-        const fields = { cluster: key.cluster, name: key.name, reason, detail: message };
+        const fields = { cluster: key.logicalCluster, name: key.name, reason, detail: message };
         if (type === "Normal") log.info("cluster changed", fields);
         else {
           log.warn("cluster changed", fields);
@@ -385,7 +386,8 @@ function assemble(
       queue: {
         send: async (all) => {
           const items = all.filter(({ key }) => isMine(key));
-          for (const { key } of items) metrics.add("tmc_relay_keys_total", { kind: key.kind, tenant: key.cluster });
+          for (const { key } of items)
+            metrics.add("tmc_relay_keys_total", { kind: key.kind, tenant: key.logicalCluster });
           if (items.length > 0) await queue.send(items);
         },
       },
@@ -443,8 +445,10 @@ function assemble(
       apiExport: apiExport?.address,
       workspaces: workspaces === undefined ? undefined : territory.clusters(),
     });
-    const onTrouble = (error: unknown, { cluster, name }: Readonly<{ cluster: string; name: string }>): void =>
-      log.debug("event not written", { cluster, name, error });
+    const onTrouble = (
+      error: unknown,
+      { logicalCluster, name }: Readonly<{ logicalCluster: string; name: string }>,
+    ): void => log.debug("event not written", { logicalCluster, name, error });
     // Of an export it is the provider's own workspace, which no tenant's way leads to.
     const to = { client: counted(options.client), clock, onTrouble };
     await announceStart(to, { who, landmarks, signal: end.signal });

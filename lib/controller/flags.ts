@@ -4,14 +4,14 @@ import type { KnownQueues } from "../queue/queue-stats.ts";
 import { defaultTenantEventsPerSecond, mostTenantEventsPerSecond } from "../queue/tenant-rate-limit.ts";
 import { parseSourceFlags, type SourceConfig, type SourceFlags, sourceFlagDefaults } from "../sources/flags.ts";
 import { hasForeign } from "../sources/source-kinds.ts";
-import type { BrakeSettings } from "../sync/eviction/deletion-guard.ts";
-import { type BrakeTexts, parseBrake } from "../sync/eviction/deletion-guard-settings.ts";
+import type { DeletionGuardSettings } from "../sync/eviction/deletion-guard.ts";
+import { type DeletionGuardFlags, parseDeletionGuard } from "../sync/eviction/deletion-guard-settings.ts";
 import { type ExportAddress, exportAddressForm, parseExportAddress } from "../upstream/export/address.ts";
 import { isWorkspaceAddress } from "../upstream/logical-cluster.ts";
 
 /** What the command line gave, as text; what was not given is missing. */
 export type ControllerFlags = SourceFlags &
-  BrakeTexts &
+  DeletionGuardFlags &
   Readonly<{
     kcpKubeconfig?: string | undefined;
     /** Given several times, or as a list with commas. */
@@ -69,7 +69,7 @@ export type ControllerConfig = Readonly<{
   tenantEventsPerSecond: number;
   heartbeatSeconds: number;
   /** How many copies may leave at once without anybody being asked. */
-  brake: BrakeSettings;
+  brake: DeletionGuardSettings;
   /** Whether secrets of tenants may name servers on this machine or in private networks. */
   allowPrivateEndpoints: boolean;
   /** The queues that are shared with other processes; undefined for one in memory. Those that were not named are found. */
@@ -146,7 +146,7 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
         ? usualEventsPerSecond(flags)
         : wholeNumber("tenant-events-per-second", given.tenantEventsPerSecond, 0, mostTenantEventsPerSecond),
     heartbeatSeconds: seconds("heartbeat-interval", given.heartbeatInterval, 1, 24 * 3600),
-    brake: parseBrake(flags, (which, why) => wrong(optionOf(which), why)),
+    brake: parseDeletionGuard(flags, (which, why) => wrong(optionOf(which), why)),
     allowPrivateEndpoints: flags.allowPrivateEndpoints === true,
     queues: queuesOf(flags, wrong),
   };
@@ -163,7 +163,7 @@ function usualEventsPerSecond({ queueUrl }: ControllerFlags): number {
   return queueUrl === undefined ? 0 : defaultTenantEventsPerSecond;
 }
 
-/** `most-deletions` for `mostDeletions`. */
+/** `max-deletions` for `maxDeletions`. */
 const optionOf = (field: string): string => field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 type Wrong = (option: string, why: string) => void;

@@ -6,10 +6,14 @@ import { createPeriodic, listedClusters, type PeriodicOptions } from "./periodic
 export function createHeartbeat(options: PeriodicOptions): Rota {
   const { cache, clock, periodSeconds } = options;
   const keys = function* () {
-    for (const cluster of listedClusters(cache)) {
-      for (const object of cache.list("ClusterRegistration", cluster)) {
+    for (const logicalCluster of listedClusters(cache)) {
+      for (const object of cache.list("ClusterRegistration", logicalCluster)) {
         if (!isHeartbeatDue(object, { nowMs: clock.now(), periodSeconds })) continue;
-        yield { cluster, kind: "ClusterRegistration", name: object.metadata.name ?? "" } as const;
+        yield {
+          logicalCluster: logicalCluster,
+          kind: "ClusterRegistration",
+          name: object.metadata.name ?? "",
+        } as const;
       }
     }
   };

@@ -31,5 +31,5 @@ export function createPeriodic(
 
 /** The logical clusters of which everything has been seen: nothing is decided about any other. */
 export function listedClusters(cache: ObjectCache): readonly string[] {
-  return cache.clusters().filter((cluster) => cache.isListed(cluster));
+  return cache.clusters().filter((logicalCluster) => cache.isListed(logicalCluster));
 }

@@ -17,13 +17,13 @@ export type ResyncOptions = PeriodicOptions &
 export function createResync(options: ResyncOptions): Rota {
   const { cache, workloads } = options;
   const keys = function* (): Generator<WorkKey> {
-    for (const cluster of listedClusters(cache)) {
+    for (const logicalCluster of listedClusters(cache)) {
       for (const kind of reconciledKinds) {
-        for (const { metadata } of cache.list(kind, cluster)) {
-          yield { cluster, kind, name: metadata.name ?? "" };
+        for (const { metadata } of cache.list(kind, logicalCluster)) {
+          yield { logicalCluster, kind, name: metadata.name ?? "" };
         }
       }
-      if (workloads?.isListed(cluster) === true) yield* workloadKeys(workloads, cache, cluster);
+      if (workloads?.isListed(logicalCluster) === true) yield* workloadKeys(workloads, cache, logicalCluster);
     }
   };
   return createPeriodic(options, { reason: "resync", keys });
@@ -33,19 +33,19 @@ export function createResync(options: ResyncOptions): Rota {
  * Every workload with a record, and where a placement is about any work at all, every one that may be selected. To look closer
  * would cost more, at every step of the round, than the reconcile of one that is not.
  */
-function* workloadKeys(workloads: WorkloadCache, cache: ObjectCache, cluster: string): Generator<WorkloadKey> {
+function* workloadKeys(workloads: WorkloadCache, cache: ObjectCache, logicalCluster: string): Generator<WorkloadKey> {
   // The server holds them to the kind's schema.
-  const placements = cache.list("WorkloadPlacement", cluster) as readonly WorkloadPlacement[];
+  const placements = cache.list("WorkloadPlacement", logicalCluster) as readonly WorkloadPlacement[];
   const selected = selectedTypes(placements, workloads.types);
   for (const { type } of selected) {
-    for (const { metadata } of workloads.list(type, cluster)) {
-      yield workloadKey(cluster, { type, namespace: metadata.namespace ?? "", name: metadata.name ?? "" });
+    for (const { metadata } of workloads.list(type, logicalCluster)) {
+      yield workloadKey(logicalCluster, { type, namespace: metadata.namespace ?? "", name: metadata.name ?? "" });
     }
   }
-  for (const record of workloads.records(cluster)) {
+  for (const record of workloads.records(logicalCluster)) {
     const address = workloadOfRecord(record, workloads.types);
     if (address === undefined) continue;
-    const isTold = selected.some(({ type }) => type === address.type) && workloads.get({ cluster, ...address });
-    if (!isTold) yield workloadKey(cluster, address);
+    const isTold = selected.some(({ type }) => type === address.type) && workloads.get({ logicalCluster, ...address });
+    if (!isTold) yield workloadKey(logicalCluster, address);
   }
 }

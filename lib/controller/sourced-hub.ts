@@ -18,7 +18,7 @@ import type { ObjectCache } from "../upstream/object-cache.ts";
 /** A hub in which clusters of other kinds stand beside registrations. */
 export interface SourcedHub extends Hub {
   /** Whether each cluster of another kind has been looked at since this process started. */
-  isLooked(cluster: string): boolean;
+  isLooked(logicalCluster: string): boolean;
 }
 
 /** What is known of the clusters of one logical cluster. */
@@ -31,7 +31,7 @@ export type SourcedHubOptions = Readonly<{
   cache: ObjectCache;
   /** A client at the server's root. */
   client: KubeClient;
-  deskOf: (cluster: string) => Desk | undefined;
+  deskOf: (logicalCluster: string) => Desk | undefined;
   onWrite?: ((write: HubWrite) => void) | undefined;
   /** Hears that what was found out about a cluster could not be written into its object. */
   onRefused?: ((key: ObjectKey, error: unknown) => void) | undefined;
@@ -56,8 +56,8 @@ export function createSourcedHub(options: SourcedHubOptions): SourcedHub {
   const made = new Map<string, Readonly<{ of: Reading; status: Status | undefined; object: KubeObject }>>();
   const lists = new Map<string, readonly KubeObject[]>();
 
-  const heldOf = ({ cluster, name }: ObjectKey): Held | undefined => {
-    const { roster } = deskOf(cluster) ?? {};
+  const heldOf = ({ logicalCluster, name }: ObjectKey): Held | undefined => {
+    const { roster } = deskOf(logicalCluster) ?? {};
     const reading = roster?.find(name);
     const object = reading && roster?.objectOf(reading.origin);
     if (reading === undefined || object === undefined) return undefined;
@@ -92,7 +92,7 @@ export function createSourcedHub(options: SourcedHubOptions): SourcedHub {
     }
     const [type] = typesOf[source];
     try {
-      teller.changed(type, await clientOf(client, key.cluster).get<KubeObject>(held.address, { signal }));
+      teller.changed(type, await clientOf(client, key.logicalCluster).get<KubeObject>(held.address, { signal }));
     } catch (error) {
       const trouble = troubleOfHub(error, key.name);
       if (faultOf(trouble) !== "not-found") throw trouble;
@@ -107,12 +107,12 @@ export function createSourcedHub(options: SourcedHubOptions): SourcedHub {
     onWrite({ key, part: "status" });
     const body = { metadata: { resourceVersion: seen.metadata.resourceVersion }, status: patch };
     try {
-      const answer = await clientOf(client, key.cluster).patch<KubeObject>(
+      const answer = await clientOf(client, key.logicalCluster).patch<KubeObject>(
         held.address,
         { type: "merge", body },
         { fieldManager, subresource: "status", signal },
       );
-      deskOf(key.cluster)?.teller.changed(typesOf[held.reading.origin.source][0], answer);
+      deskOf(key.logicalCluster)?.teller.changed(typesOf[held.reading.origin.source][0], answer);
     } catch (error) {
       // Whoever may not write there still knows how the cluster is.
       if (isClosed(error)) {
@@ -128,7 +128,7 @@ export function createSourcedHub(options: SourcedHubOptions): SourcedHub {
     key: ObjectKey,
     { isFresh, signal }: Readonly<{ isFresh: boolean; signal: AbortSignal }>,
   ): Promise<T | undefined> => {
-    const desk = key.kind === "ClusterRegistration" ? deskOf(key.cluster) : undefined;
+    const desk = key.kind === "ClusterRegistration" ? deskOf(key.logicalCluster) : undefined;
     if (desk === undefined) return isFresh ? hub.confirm<T>(key, signal) : hub.read<T>(key, signal);
     if (isFresh || cache.isDoubted(key)) await ask(key, desk, signal);
     const object = cache.get(key);
@@ -144,27 +144,27 @@ export function createSourcedHub(options: SourcedHubOptions): SourcedHub {
 
   return {
     ...hub,
-    isLooked: (cluster) =>
-      cache.list("ClusterRegistration", cluster).every((object) => {
+    isLooked: (logicalCluster) =>
+      cache.list("ClusterRegistration", logicalCluster).every((object) => {
         if (!isForeign(object)) return true;
-        const key: ObjectKey = { cluster, kind: "ClusterRegistration", name: object.metadata.name ?? "" };
+        const key: ObjectKey = { logicalCluster, kind: "ClusterRegistration", name: object.metadata.name ?? "" };
         return observed.get(formatKey(key))?.uid === object.metadata.uid;
       }),
     read: (key, signal) => read(key, { isFresh: false, signal }),
     confirm: (key, signal) => read(key, { isFresh: true, signal }),
-    list: async <T extends KubeObject>(kind: ReconciledKind, cluster: string, signal: AbortSignal) => {
-      const objects = await hub.list<T>(kind, cluster, signal);
+    list: async <T extends KubeObject>(kind: ReconciledKind, logicalCluster: string, signal: AbortSignal) => {
+      const objects = await hub.list<T>(kind, logicalCluster, signal);
       if (kind !== "ClusterRegistration" || !objects.some(isForeign)) return objects;
       const shown = objects.map((object) => {
-        const key: ObjectKey = { cluster, kind, name: object.metadata.name ?? "" };
+        const key: ObjectKey = { logicalCluster, kind, name: object.metadata.name ?? "" };
         const held = isForeign(object) ? heldOf(key) : undefined;
         return (held === undefined ? object : asSeen(key, held)) as T;
       });
-      const before = lists.get(cluster);
+      const before = lists.get(logicalCluster);
       if (before?.length === shown.length && shown.every((object, at) => before[at] === object)) {
         return before as readonly T[];
       }
-      lists.set(cluster, shown);
+      lists.set(logicalCluster, shown);
       return shown;
     },
     writeStatus: async <T extends KubeObject>(key: ObjectKey, seen: T, status: object, signal: AbortSignal) => {

@@ -12,11 +12,11 @@ import type { WorkQueue } from "../model/work-item.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BirthAttention } from "../relay/upsync-subscriptions.ts";
-import { createRush } from "../sync/burst-gate.ts";
-import { tellSeconds } from "../sync/fan-out.ts";
+import { createBurstGate } from "../sync/burst-gate.ts";
+import { notifySeconds } from "../sync/fan-out.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { defaultSyncSettings, type SyncSettings } from "../sync/settings.ts";
-import { createReportPace } from "../sync/status/debounce.ts";
+import { createStatusDebounce } from "../sync/status/debounce.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
 import type { WorkloadCache } from "../upstream/workload-cache.ts";
 import { inTurn } from "../upsync/reconcile.ts";
@@ -75,15 +75,21 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     random,
     relistSeconds,
     onChanged: (key) => void wake([key]),
-    onCompanionChanged: ({ registration: { cluster }, ...companion }) =>
-      void wake(cache.referrers({ cluster, ...companion })),
-    onTrouble: ({ registration: { cluster, name }, type, error, retryInMs }) =>
-      log.info("cluster watch failed", { cluster, name, what: type.plural, retryInSeconds: retryInMs / 1000, error }),
+    onCompanionChanged: ({ registration: { logicalCluster }, ...companion }) =>
+      void wake(cache.referrers({ logicalCluster, ...companion })),
+    onTrouble: ({ registration: { logicalCluster, name }, type, error, retryInMs }) =>
+      log.info("cluster watch failed", {
+        logicalCluster,
+        name,
+        what: type.plural,
+        retryInSeconds: retryInMs / 1000,
+        error,
+      }),
     onRefused: clients.refused,
-    onIgnored: ({ cluster, name }) => log.warn("strange copy ignored", { cluster, name }),
+    onIgnored: ({ logicalCluster, name }) => log.warn("strange copy ignored", { logicalCluster, name }),
   });
   const attention = createAttention(copies);
-  const fleet = createFleet({
+  const downstream = createFleet({
     clientFor: clients.clientFor,
     copies,
     attention,
@@ -98,21 +104,21 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     const { all, down } = copies.watches;
     const births = upsync?.watches.watches ?? { all: 0, down: 0 };
     metrics.set("tmc_sync_copies", {}, copies.size);
-    metrics.set("tmc_upsync_births", {}, upsync?.watches.size ?? 0);
+    metrics.set("tmc_upsync_objects", {}, upsync?.watches.size ?? 0);
     metrics.set("tmc_sync_watches", { state: "open" }, all - down + births.all - births.down);
     metrics.set("tmc_sync_watches", { state: "down" }, down + births.down);
   });
   const work = syncReconciler({
     hub,
     workloads,
-    fleet,
+    downstream,
     clock,
     settings,
-    homes: upsync?.homes,
-    pace: createReportPace({ clock }),
-    rush: options.isBusy && createRush({ clock, isBusy: options.isBusy }),
-    onCopy: ({ did }) => metrics.add("tmc_sync_actions_total", { did }),
-    tellPlacement: (key) => queue.sendLater({ key, reason: "fan-out" }, tellSeconds),
+    upsyncOrigins: upsync?.homes,
+    debounce: createStatusDebounce({ clock }),
+    burstGate: options.isBusy && createBurstGate({ clock, isBusy: options.isBusy }),
+    onCopy: ({ action }) => metrics.add("tmc_sync_actions_total", { action }),
+    notifyPlacement: (key) => queue.sendLater({ key, reason: "fan-out" }, notifySeconds),
   });
   return {
     sync: {

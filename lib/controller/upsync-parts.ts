@@ -5,20 +5,20 @@ import type { WorkKey, WorkloadKey } from "../model/key.ts";
 import type { Work } from "../model/work-item.ts";
 import { type BirthAttention, createBirthAttention } from "../relay/upsync-subscriptions.ts";
 import type { SyncSettings } from "../sync/settings.ts";
-import type { Homes } from "../sync/status/upsync-origin-status.ts";
-import { createNotes } from "../upsync/deletion-log-writer.ts";
-import { upsyncHomes } from "../upsync/origins.ts";
+import type { UpsyncOrigins } from "../sync/status/upsync-origin-status.ts";
+import { createDeletionLog } from "../upsync/deletion-log-writer.ts";
+import { createUpsyncOrigins } from "../upsync/origins.ts";
 import { upsyncReconciler } from "../upsync/reconcile.ts";
-import { type AttendRegistration, upsyncAttendance } from "../upsync/subscriptions.ts";
-import type { BornHub, UpsyncTools } from "../upsync/world.ts";
+import { type ReconcileUpsync, upsyncRegistrationReconciler } from "../upsync/subscriptions.ts";
+import type { UpsyncHub, UpsyncTools } from "../upsync/world.ts";
 
 import type { SyncPartsOptions } from "./sync-parts.ts";
 
 /** What upsync needs besides what sync has. */
 export type UpsyncWish = Readonly<{
-  born: BornHub;
+  born: UpsyncHub;
   /** Whether everything of a logical cluster has been seen. */
-  isListed: (cluster: string) => boolean;
+  isListed: (logicalCluster: string) => boolean;
   /**
    * Whether others tell keys of this process as well. What they tell may be ahead of what its own watches have seen, so clusters
    * are then asked, and the watches only tell.
@@ -42,8 +42,8 @@ export type UpsyncParts = Readonly<{
   /** Forgets what clusters have answered. */
   beginBatch: () => void;
   work: Work<WorkloadKey>;
-  attend: AttendRegistration;
-  homes: Homes;
+  attend: ReconcileUpsync;
+  homes: UpsyncOrigins;
 }>;
 
 /** Creates the watches of what is born, and the work that follows from it. */
@@ -57,8 +57,14 @@ export function createUpsyncParts(options: UpsyncPartsOptions): UpsyncParts {
     relistSeconds,
     rate: settings.callRate,
     onChanged: (key) => void wake([key]),
-    onTrouble: ({ registration: { cluster, name }, type, error, retryInMs }) =>
-      log.info("cluster watch failed", { cluster, name, what: type.plural, retryInSeconds: retryInMs / 1000, error }),
+    onTrouble: ({ registration: { logicalCluster, name }, type, error, retryInMs }) =>
+      log.info("cluster watch failed", {
+        logicalCluster,
+        name,
+        what: type.plural,
+        retryInSeconds: retryInMs / 1000,
+        error,
+      }),
     onRefused: clients.refused,
   });
   const { callRate: rate, callSeconds } = settings;
@@ -68,21 +74,21 @@ export function createUpsyncParts(options: UpsyncPartsOptions): UpsyncParts {
   const tools: UpsyncTools = {
     hub,
     workloads,
-    born,
-    births: looks ?? watches,
-    notes: createNotes(),
+    upsyncHub: born,
+    source: looks ?? watches,
+    deletionLog: createDeletionLog(),
     clock,
     settings,
     isListed,
-    wake,
-    onUpsync: (did) => metrics.add("tmc_upsync_actions_total", { did }),
+    enqueue: wake,
+    onUpsync: (action) => metrics.add("tmc_upsync_actions_total", { action }),
   };
   return {
     watches,
     attention: isShared ? createBirthAttention(watches, workloads.types) : undefined,
     beginBatch: () => looks?.beginBatch(),
     work: upsyncReconciler(tools),
-    attend: upsyncAttendance(tools),
-    homes: upsyncHomes(tools),
+    attend: upsyncRegistrationReconciler(tools),
+    homes: createUpsyncOrigins(tools),
   };
 }

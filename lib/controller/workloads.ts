@@ -45,9 +45,9 @@ export function createControllerWorkloads({
   const parts: WorkloadHubParts = {
     client,
     clock,
-    onWrite: ({ part }) => metrics.add("tmc_hub_writes_total", { kind: "Workload", part }),
+    onWrite: ({ part }) => metrics.add("tmc_upstream_writes_total", { kind: "Workload", part }),
     // Nothing depends on it, and a tenant need not let us.
-    onUntold: (error, { cluster, name }) => log.debug("event not written", { cluster, name, error }),
+    onUntold: (error, { logicalCluster, name }) => log.debug("event not written", { logicalCluster, name, error }),
   };
   return {
     cache,

@@ -27,7 +27,7 @@ export type NotConfigured = Readonly<{
     | "ClusterNotConfigured"
     | "CredentialsInvalid"
     | "CredentialsExpired"
-    | "EndpointRefused"
+    | "EndpointNotAllowed"
     | "PermissionClaimNotAccepted";
   message: string;
   expiresMs?: number | undefined;
@@ -160,11 +160,11 @@ function tokenEndMs(token: string | undefined): number | undefined {
 const plainHubName = "_";
 
 /** How a logical cluster is called in names and tags outside the hub. */
-export function tenantName(cluster: string): string {
-  if (cluster === "") return plainHubName;
+export function tenantName(logicalCluster: string): string {
+  if (logicalCluster === "") return plainHubName;
   // Keys come from queues: what is put into the name of a secret or a role must not lead anywhere else.
-  if (!/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(cluster)) {
-    throw new ControllerError("invalid", `logical cluster ${JSON.stringify(cluster)}: is not the name of one`);
+  if (!/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(logicalCluster)) {
+    throw new ControllerError("invalid", `logical cluster ${JSON.stringify(logicalCluster)}: is not the name of one`);
   }
-  return cluster;
+  return logicalCluster;
 }

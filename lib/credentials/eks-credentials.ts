@@ -73,13 +73,13 @@ export function createEksCredentials(options: EksCredentialsOptions): Credential
     if (server === undefined || ca === undefined)
       return notConfigured(`EKS cluster "${clusterName}" has no endpoint yet`);
     const refusal = account === undefined ? undefined : serverRefusal(server, rules);
-    if (refusal !== undefined) return notConfigured(refusal, "EndpointRefused");
+    if (refusal !== undefined) return notConfigured(refusal, "EndpointNotAllowed");
     const token = await createEksToken(named, { identity, atMs: clock.now() });
     return { server, ca, token: async () => token };
   };
 
   const read = async ({ key, registration }: CredentialsWanted, named: Named): Promise<Read<Kept>> => {
-    const result = await find(named, tenantName(key.cluster));
+    const result = await find(named, tenantName(key.logicalCluster));
     const givenBy = named.account === undefined ? "operator" : "tenant";
     const generation = registration.metadata.generation ?? 0;
     return { value: { generation, result, givenBy }, rememberMs: "kind" in result ? rememberMissingMs : rememberMs };

@@ -20,7 +20,7 @@ export type FileCredentialsOptions = Readonly<{
    * Whether the names count in a logical cluster. Where tenants do not know each other they must not: anyone can register
    * a cluster under a name. @default in all
    */
-  servesCluster?: ((cluster: string) => boolean) | undefined;
+  servesCluster?: ((logicalCluster: string) => boolean) | undefined;
   clock: Clock;
 }>;
 
@@ -66,8 +66,8 @@ export function createFileCredentials(options: FileCredentialsOptions): Credenti
   };
 
   return {
-    find: async ({ key: { cluster, name } }, signal) => {
-      const path = servesCluster(cluster) ? kubeconfigs.get(name) : undefined;
+    find: async ({ key: { logicalCluster, name } }, signal) => {
+      const path = servesCluster(logicalCluster) ? kubeconfigs.get(name) : undefined;
       if (path === undefined) return notConfigured(`no kubeconfig is given for cluster "${name}"`);
       const read = async () => ({ value: await look(name, path), rememberMs: lookAgainMs });
       return looks.get(name, read, signal);

@@ -53,7 +53,7 @@ export function createSecretCredentials(options: SecretCredentialsOptions): Cred
     const where = `secret ${namespace}/${name}`;
     let secret: Awaited<ReturnType<Hub["readSecret"]>>;
     try {
-      secret = await hub.readSecret({ cluster: key.cluster, namespace, name }, signal);
+      secret = await hub.readSecret({ logicalCluster: key.logicalCluster, namespace, name }, signal);
     } catch (error) {
       if (error instanceof ClaimNotAccepted) return notConfigured(claimWords(where), "PermissionClaimNotAccepted");
       const fault = faultOf(error);
@@ -127,7 +127,7 @@ function endpointOf(registration: ClusterRegistration, { where, data, rules }: H
 
 function allowed(endpoint: Endpoint, rules: EndpointRules): Endpoint | NotConfigured {
   const refusal = serverRefusal(endpoint.server, rules);
-  return refusal === undefined ? endpoint : notConfigured(refusal, "EndpointRefused");
+  return refusal === undefined ? endpoint : notConfigured(refusal, "EndpointNotAllowed");
 }
 
 /** An entry of a secret, whose values travel as base64. */

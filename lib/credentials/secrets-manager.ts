@@ -48,8 +48,8 @@ const rememberMs = 5 * 60_000;
 const rememberMissingMs = 60_000;
 
 /** The name of the secret that a registration's credentials are in: always made from the key, never given by a tenant. */
-export function secretNameOf({ cluster, name }: ObjectKey): string {
-  return `tmc/${tenantName(cluster)}/${name}`;
+export function secretNameOf({ logicalCluster, name }: ObjectKey): string {
+  return `tmc/${tenantName(logicalCluster)}/${name}`;
 }
 
 /**
@@ -77,7 +77,7 @@ export function createSecretsManagerCredentials(options: SecretsManagerCredentia
     try {
       const endpoint = parseCredentialText(text);
       const refusal = serverRefusal(endpoint.server, rules);
-      return refusal === undefined ? endpoint : notConfigured(refusal, "EndpointRefused");
+      return refusal === undefined ? endpoint : notConfigured(refusal, "EndpointNotAllowed");
     } catch (error) {
       // The parser's messages say what and why and hold no value; those of anything else might.
       const why = error instanceof ControllerError ? error.message : "kubeconfig: cannot be read";

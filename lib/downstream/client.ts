@@ -6,15 +6,15 @@ import { formatTarget } from "@tmc/kube/paths.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
 import { claimedWorkloads, typeId } from "../api/workload-kinds.ts";
 import type { ObjectKey } from "../model/key.ts";
-import { type CopyAddress, copyOf, type Fleet, fieldManager } from "../sync/downstream.ts";
-import { namespaceOn } from "../sync/ownership/namespace-map.ts";
+import { type CopyAddress, copyOf, type Downstream, fieldManager } from "../sync/downstream.ts";
+import { downstreamNamespace } from "../sync/ownership/namespace-map.ts";
 import {
   belongsTo,
-  holderOf,
-  type Origin,
-  originAnnotation,
-  ownerWords,
+  type Owner,
+  otherOwningRegistration,
+  ownerAnnotation,
   syncedLabel,
+  whyNotOwned,
 } from "../sync/ownership/owner.ts";
 import type { Manifest } from "../sync/sync-objects.ts";
 import type { ClientFor } from "./cluster-clients.ts";
@@ -52,7 +52,7 @@ const mostTries = 3;
 const mostSeen = 5_000;
 
 /** Gives sync its clusters. */
-export function createFleet(options: FleetOptions): Fleet {
+export function createFleet(options: FleetOptions): Downstream {
   const { copies, rate = defaultCallRate, types = [] } = options;
   const onSite = createSites({ ...options, rate });
   const namespaces = createFleetNamespaces(types);
@@ -61,10 +61,10 @@ export function createFleet(options: FleetOptions): Fleet {
   /** Asks a cluster for an object, and tells everyone what it said. */
   const find = async (
     site: Site,
-    { cluster, at }: CopyAddress,
+    { registration, object: at }: CopyAddress,
     { whole, signal }: Readonly<{ whole: boolean; signal: AbortSignal }>,
   ): Promise<KubeObject | undefined> => {
-    const take = copies?.ask({ cluster, at });
+    const take = copies?.ask({ registration, object: at });
     const object = await get(site, at, { whole, signal });
     take?.(object);
     remember(site, at, object?.metadata.uid ?? "");
@@ -72,17 +72,17 @@ export function createFleet(options: FleetOptions): Fleet {
   };
   /** A write whose end nobody knows, or that was decided on something that is no longer so. */
   const doubt = (site: Site, address: CopyAddress): void => {
-    site.seen.delete(placeId(address.at));
+    site.seen.delete(placeId(address.object));
     copies?.doubt(address);
   };
 
   /** The uid of what is where something is about to be written; empty for nothing. */
   const present = async (site: Site, address: CopyAddress, signal: AbortSignal): Promise<string> => {
     const peek = copies?.peek(address);
-    const known = peek?.kind === "there" ? peek.copy.uid : site.seen.get(placeId(address.at));
+    const known = peek?.kind === "there" ? peek.copy.uid : site.seen.get(placeId(address.object));
     if (known !== undefined) return known;
     const object = await find(site, address, { whole: true, signal });
-    if (object !== undefined && ownOrigin(object, address.cluster) === undefined) throw takenBy(address);
+    if (object !== undefined && ownOrigin(object, address.registration) === undefined) throw takenBy(address);
     return object?.metadata.uid ?? "";
   };
   const applyTo = async (
@@ -91,7 +91,7 @@ export function createFleet(options: FleetOptions): Fleet {
     { manifest, uid }: Readonly<{ manifest: Manifest; uid: string | undefined }>,
     signal: AbortSignal,
   ): Promise<KubeObject> => {
-    const { at } = address;
+    const { object: at } = address;
     const guard = uid === undefined ? {} : uid === "" ? { resourceVersion: neverVersion } : { uid };
     const body = { ...manifest, metadata: { ...manifest.metadata, ...guard } };
     const take = copies?.ask(address);
@@ -116,16 +116,16 @@ export function createFleet(options: FleetOptions): Fleet {
 
   /** Looks at an object and writes what follows from it, again while others write it at the same time. */
   const change = (
-    { cluster, at }: CopyAddress,
+    { registration, object: at }: CopyAddress,
     uid: string,
     { write, signal }: Readonly<{ write: (site: Site, object: KubeObject) => Promise<void>; signal: AbortSignal }>,
   ): Promise<void> =>
-    onSite(cluster, signal, async (site) => {
-      const address = { cluster, at };
+    onSite(registration, signal, async (site) => {
+      const address = { registration: registration, object: at };
       for (let tries = 1; ; tries++) {
         const object = await find(site, address, { whole: true, signal });
         // Gone, another one by now, or no longer ours: nothing that may be touched.
-        if (object?.metadata.uid !== uid || ownOrigin(object, cluster) === undefined) return;
+        if (object?.metadata.uid !== uid || ownOrigin(object, registration) === undefined) return;
         try {
           await write(site, object);
           doubt(site, address);
@@ -138,47 +138,48 @@ export function createFleet(options: FleetOptions): Fleet {
       }
     });
 
-  const confirm: Fleet["confirm"] = async (address, origin, signal) => {
-    const whole = claimedKind(address.at) === undefined;
-    const object = await onSite(address.cluster, signal, (site) => find(site, address, { whole, signal }));
+  const readCopyUncached: Downstream["readCopyUncached"] = async (address, origin, signal) => {
+    const whole = claimedKind(address.object) === undefined;
+    const object = await onSite(address.registration, signal, (site) => find(site, address, { whole, signal }));
     if (object === undefined) return { kind: "absent" };
     const copy = copyOf(object);
     if (belongsTo(object, origin)) return { kind: "there", copy };
-    return { kind: "foreign", copy, who: ownerWords(object, origin), holder: holderOf(object, origin) };
+    return { kind: "foreign", copy, who: whyNotOwned(object, origin), holder: otherOwningRegistration(object, origin) };
   };
 
   return {
-    attend: (cluster, wanted) => options.attention?.attend(cluster, wanted),
-    see: async (address, origin, signal, { mayPresume = false } = {}) => {
-      const { cluster, at } = address;
+    subscribe: (cluster, wanted) => options.attention?.attend(cluster, wanted),
+    readCopy: async (address, origin, signal, { mayPresume = false } = {}) => {
+      const { registration, object } = address;
       const known = await copies?.look(address, signal);
       if (mayPresume && known?.kind === "absent") {
-        const isOpen = await onSite(cluster, signal, async (site) => {
+        const isOpen = await onSite(registration, signal, async (site) => {
           // Something was there when somebody last looked, and the watch tells only of what is ours.
-          if ((site.seen.get(placeId(at)) ?? "") !== "") return false;
-          remember(site, at, "");
+          if ((site.seen.get(placeId(object)) ?? "") !== "") return false;
+          remember(site, object, "");
           return true;
         });
         if (isOpen) return { kind: "absent", isPresumed: true };
       }
       // What is not among ours may still be somebody else's, so only the cluster itself can say that there is nothing.
-      return known?.kind === "there" && isPlaceOf(address, origin) ? known : confirm(address, origin, signal);
+      return known?.kind === "there" && isPlaceOf(address, origin) ? known : readCopyUncached(address, origin, signal);
     },
-    confirm,
-    read: (address, signal) => onSite(address.cluster, signal, (site) => find(site, address, { whole: true, signal })),
+    readCopyUncached,
+    readObject: (address, signal) =>
+      onSite(address.registration, signal, (site) => find(site, address, { whole: true, signal })),
     serves: (cluster, type, signal) => onSite(cluster, signal, (site) => served.serves(site, type, signal)),
     ensureType: (cluster, wanted, signal) => onSite(cluster, signal, (site) => served.ensure(site, wanted, signal)),
     ensureNamespace: (cluster, locator, signal) =>
       onSite(cluster, signal, (site) => namespaces.ensure(site, cluster, locator, signal)),
     apply: async (address, manifest, signal) => {
-      const { cluster, at } = address;
-      if (manifest.metadata.name !== at.name || manifest.metadata.namespace !== at.namespace) {
+      const { registration, object } = address;
+      if (manifest.metadata.name !== object.name || manifest.metadata.namespace !== object.namespace) {
         throw new ControllerError(
           "invalid",
-          `cluster ${cluster.name}: apply ${formatTarget(at)}: manifest is for another`,
+          `cluster ${registration.name}: apply ${formatTarget(object)}: manifest is for another`,
         );
       }
-      return onSite(cluster, signal, async (site) => {
+      return onSite(registration, signal, async (site) => {
         const uid = await present(site, address, signal);
         try {
           return await applyTo(site, address, { manifest, uid }, signal);
@@ -197,7 +198,7 @@ export function createFleet(options: FleetOptions): Fleet {
           if (metadata.deletionTimestamp !== undefined) return;
           const { resourceVersion } = metadata;
           const preconditions = { uid, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-          await client.delete(address.at, { preconditions, propagationPolicy: "Foreground", signal });
+          await client.delete(address.object, { preconditions, propagationPolicy: "Foreground", signal });
         },
       }),
     release: (address, uid, signal) =>
@@ -207,9 +208,9 @@ export function createFleet(options: FleetOptions): Fleet {
           const metadata = {
             resourceVersion,
             labels: { [syncedLabel]: null },
-            annotations: { [originAnnotation]: null },
+            annotations: { [ownerAnnotation]: null },
           };
-          await client.patch(address.at, { type: "merge", body: { metadata } }, { fieldManager, signal });
+          await client.patch(address.object, { type: "merge", body: { metadata } }, { fieldManager, signal });
         },
       }),
     removeNamespace: (cluster, locator, signal) =>
@@ -217,7 +218,7 @@ export function createFleet(options: FleetOptions): Fleet {
   };
 }
 
-type Place = CopyAddress["at"];
+type Place = CopyAddress["object"];
 
 const placeId = ({ type, namespace, name }: Place): string => `${typeId(type)}/${namespace}/${name}`;
 
@@ -232,12 +233,12 @@ function remember({ seen }: Site, at: Place, uid: string): void {
 }
 
 /** Whether a copy of this origin is to be found there. */
-function isPlaceOf({ cluster, at }: CopyAddress, origin: Origin): boolean {
+function isPlaceOf({ registration, object }: CopyAddress, origin: Owner): boolean {
   return (
-    origin.cluster === cluster.cluster &&
-    origin.registration === cluster.name &&
-    origin.name === at.name &&
-    namespaceOn(origin) === at.namespace
+    origin.logicalCluster === registration.logicalCluster &&
+    origin.registration === registration.name &&
+    origin.name === object.name &&
+    downstreamNamespace(origin) === object.namespace
   );
 }
 
@@ -267,7 +268,7 @@ async function get(
   }
 }
 
-function takenBy({ cluster, at }: CopyAddress, cause?: unknown): ControllerError {
-  const message = `cluster ${cluster.name}: apply ${formatTarget(at)}: there is one that nobody had looked at`;
+function takenBy({ registration, object }: CopyAddress, cause?: unknown): ControllerError {
+  const message = `cluster ${registration.name}: apply ${formatTarget(object)}: there is one that nobody had looked at`;
   return new ControllerError("conflict", message, { cause });
 }

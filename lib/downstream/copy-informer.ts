@@ -7,7 +7,7 @@ import { keepRunning } from "@tmc/kube/keep-running.ts";
 import type { KubeList, KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { pageByPage, type Watchable } from "@tmc/kube/paged-list.ts";
 import { watchForever } from "@tmc/kube/watch.ts";
-import { originAnnotation, syncedLabel } from "../sync/ownership/owner.ts";
+import { ownerAnnotation, syncedLabel } from "../sync/ownership/owner.ts";
 import type { ClusterGate, Passage } from "./connection-gate.ts";
 import type { CopyCache } from "./copy-cache.ts";
 
@@ -213,7 +213,7 @@ function traceOfCopy(
   { apiVersion, kind }: Readonly<{ apiVersion: string; kind: string }>,
 ): KubeObject {
   const { name, namespace, uid, resourceVersion, generation, deletionTimestamp, labels, annotations } = metadata;
-  const [label, origin] = [labels?.[syncedLabel], annotations?.[originAnnotation]];
+  const [label, origin] = [labels?.[syncedLabel], annotations?.[ownerAnnotation]];
   return {
     apiVersion,
     kind,
@@ -225,7 +225,7 @@ function traceOfCopy(
       ...(generation === undefined ? {} : { generation }),
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
       ...(label === undefined ? {} : { labels: { [syncedLabel]: label } }),
-      ...(origin === undefined ? {} : { annotations: { [originAnnotation]: origin } }),
+      ...(origin === undefined ? {} : { annotations: { [ownerAnnotation]: origin } }),
     },
     ...(status === undefined ? {} : { status }),
   };

@@ -5,7 +5,7 @@ import { isClaimed, referenceTypes, typeId } from "../api/workload-kinds.ts";
 import { formatKey, type ObjectKey, type WorkloadKey, workloadAddress, workloadKey } from "../model/key.ts";
 import type { Reference } from "../sync/dependencies/references.ts";
 import type { CopyAddress } from "../sync/downstream.ts";
-import { syncedLabel, tenantMark } from "../sync/ownership/owner.ts";
+import { syncedLabel, tenantLabelValue } from "../sync/ownership/owner.ts";
 import type { ClientFor } from "./cluster-clients.ts";
 import { type ClusterGate, createClusterGate } from "./connection-gate.ts";
 import { createCopyCache, type Peek } from "./copy-cache.ts";
@@ -83,10 +83,10 @@ export function createCopyWatches(options: CopyWatchesOptions): CopyWatches {
   const sites = new Map<string, Site>();
   const ending = new Set<Promise<void>>();
 
-  const laneAt = ({ cluster, at }: CopyAddress): CopyLane | undefined =>
-    sites.get(formatKey(cluster))?.lanes.get(typeId(at.type));
-  const peekIn = (lane: CopyLane | undefined, { at }: CopyAddress): Peek | undefined =>
-    lane?.isFresh === true ? lane.cache.peek(at) : undefined;
+  const laneAt = ({ registration, object }: CopyAddress): CopyLane | undefined =>
+    sites.get(formatKey(registration))?.lanes.get(typeId(object.type));
+  const peekIn = (lane: CopyLane | undefined, { object }: CopyAddress): Peek | undefined =>
+    lane?.isFresh === true ? lane.cache.peek(object) : undefined;
   const end = (lane: CopyLane): void => {
     const ended = lane.stop().finally(() => ending.delete(ended));
     ending.add(ended);
@@ -98,12 +98,12 @@ export function createCopyWatches(options: CopyWatchesOptions): CopyWatches {
     const type = origin === undefined ? undefined : byKind.get(`${origin.apiVersion} ${origin.kind}`);
     return origin === undefined || type === undefined
       ? undefined
-      : workloadKey(registration.cluster, { ...origin, type: type.type }).name;
+      : workloadKey(registration.logicalCluster, { ...origin, type: type.type }).name;
   };
   const tell = (registration: ObjectKey, { kind }: WorkloadType, names: readonly string[]): void => {
-    const { cluster } = registration;
+    const { logicalCluster } = registration;
     for (const name of names) {
-      options.onChanged({ cluster, kind: "Workload", name });
+      options.onChanged({ logicalCluster, kind: "Workload", name });
       const address = isReference(kind) ? workloadAddress({ name }) : undefined;
       if (address === undefined || !isReference(kind)) continue;
       options.onCompanionChanged?.({ registration, namespace: address.namespace, kind, name: address.name });
@@ -113,7 +113,7 @@ export function createCopyWatches(options: CopyWatchesOptions): CopyWatches {
     startCopyLane({
       ...type,
       metadataOnly: isClaimed(type),
-      labelSelector: `${syncedLabel}=${tenantMark(hubId, registration.cluster)}`,
+      labelSelector: `${syncedLabel}=${tenantLabelValue(hubId, registration.logicalCluster)}`,
       open: (signal) => options.clientFor(registration, signal),
       gate,
       cache: createCopyCache((object) => {
@@ -155,8 +155,8 @@ export function createCopyWatches(options: CopyWatchesOptions): CopyWatches {
       await lane?.whenListed(signal);
       return peekIn(lane, address);
     },
-    ask: (address) => laneAt(address)?.cache.ask(address.at) ?? (() => {}),
-    doubt: (address) => laneAt(address)?.cache.doubt(address.at),
+    ask: (address) => laneAt(address)?.cache.ask(address.object) ?? (() => {}),
+    doubt: (address) => laneAt(address)?.cache.doubt(address.object),
     get size() {
       return lanes().reduce((sum, { cache }) => sum + cache.size, 0);
     },

@@ -9,12 +9,12 @@ import type { ObjectKey } from "../model/key.ts";
 import { isServerMade } from "../sync/desired/server-fields.ts";
 import { fieldManager } from "../sync/downstream.ts";
 import {
-  isForbiddenNamespace,
+  downstreamNamespace,
   isNamespaceOf,
+  isReservedNamespace,
   type Locator,
   locatorOf,
   namespaceManifest,
-  namespaceOn,
 } from "../sync/ownership/namespace-map.ts";
 import { isNamedNotFound } from "./errors.ts";
 import type { Site } from "./session.ts";
@@ -38,7 +38,7 @@ export function createFleetNamespaces(types: readonly WorkloadType[]): FleetName
   const looked = new Map<string, Looked>([pods, ...workloadKindsWith(types)].map((each) => [typeId(each.type), each]));
   return {
     ensure: async (site, registration, locator, signal) => {
-      const name = namespaceOn(locator);
+      const name = downstreamNamespace(locator);
       const known = site.namespaces.get(name);
       // One looks for all, so no single one's signal ends it; every call has its time.
       const made = known ?? ensureNow(site, registration, locator);
@@ -49,7 +49,7 @@ export function createFleetNamespaces(types: readonly WorkloadType[]): FleetName
       await unlessAborted(made, signal);
     },
     remove: async (site, locator, signal) => {
-      const name = namespaceOn(locator);
+      const name = downstreamNamespace(locator);
       const namespace = await find(site, name, signal);
       site.namespaces.delete(name);
       if (namespace === undefined) return true;
@@ -76,9 +76,9 @@ function forget({ namespaces: known }: Site, name: string, which = known.get(nam
 }
 
 async function ensureNow(site: Site, { name: cluster }: ObjectKey, locator: Locator): Promise<void> {
-  const name = namespaceOn(locator);
+  const name = downstreamNamespace(locator);
   const which = `cluster ${cluster}: namespace "${name}"`;
-  if (isForbiddenNamespace(locator.namespace)) {
+  if (isReservedNamespace(locator.namespace)) {
     throw new ControllerError("invalid", `${which}: nothing is put on clusters from namespace "${locator.namespace}"`);
   }
   const found = (await find(site, name)) ?? (await make(site, locator)) ?? (await find(site, name));
@@ -111,11 +111,13 @@ async function make(site: Site, locator: Locator): Promise<KubeObject | undefine
 }
 
 /** To whom a namespace belongs, for a message; of other tenants it names nothing. */
-function ownerOf(namespace: KubeObject, { hub, cluster }: Locator): string {
+function ownerOf(namespace: KubeObject, { hub, logicalCluster }: Locator): string {
   const other = locatorOf(namespace);
   if (other === undefined) return "belongs to somebody else";
   if (other.hub !== hub) return "belongs to another control plane";
-  return other.cluster === cluster ? `belongs to "${other.namespace}"` : "belongs to another logical cluster";
+  return other.logicalCluster === logicalCluster
+    ? `belongs to "${other.namespace}"`
+    : "belongs to another logical cluster";
 }
 
 const isGoing = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;

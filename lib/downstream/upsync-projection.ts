@@ -3,8 +3,8 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { type CopyAddress, copyOf } from "../sync/downstream.ts";
 import { syncedLabel } from "../sync/ownership/owner.ts";
-import type { Birth } from "../upsync/decide.ts";
-import { isBorn, portraitOfBorn, printOf } from "../upsync/normalize.ts";
+import type { UpsyncState } from "../upsync/decide.ts";
+import { hashOfNormalized, isUpsyncCandidate, normalizeDownstream } from "../upsync/normalize.ts";
 
 import { isOptedIn, type OptIn } from "../upsync/opt-in.ts";
 import { isNamedNotFound } from "./errors.ts";
@@ -16,13 +16,13 @@ export const birthSelector = `!${syncedLabel}`;
 /** Creates what reads an object on its cluster; undefined only when the cluster says that this very object is not there. */
 export function createBirthReader(
   onSite: OnSite,
-): ({ cluster, at }: CopyAddress, signal: AbortSignal) => Promise<KubeObject | undefined> {
-  return ({ cluster, at }, signal) =>
-    onSite(cluster, signal, async ({ client }) => {
+): ({ registration, object }: CopyAddress, signal: AbortSignal) => Promise<KubeObject | undefined> {
+  return ({ registration, object }, signal) =>
+    onSite(registration, signal, async ({ client }) => {
       try {
-        return await client.get<KubeObject>(at, { signal });
+        return await client.get<KubeObject>(object, { signal });
       } catch (error) {
-        if (isNamedNotFound(error, at.name)) return undefined;
+        if (isNamedNotFound(error, object.name)) return undefined;
         if (faultOf(error) !== "not-found") throw error;
         // A type that is not served, a proxy, another server: none of them says anything about this object.
         const words = error instanceof Error ? error.message : "not found";
@@ -32,7 +32,7 @@ export function createBirthReader(
 }
 
 /** What an object is to whoever opts in, as a cluster has answered it. */
-export function birthIn(object: KubeObject | undefined, optIn: OptIn): Exclude<Birth, { kind: "unknown" }> {
+export function birthIn(object: KubeObject | undefined, optIn: OptIn): Exclude<UpsyncState, { kind: "unknown" }> {
   if (object === undefined) return { kind: "absent" };
   const { apiVersion, kind } = optIn.type;
   const print = printIn(traceOfBorn({ ...object, apiVersion, kind }, optIn));
@@ -47,7 +47,7 @@ export const printIn = ({ print }: KubeObject): string | undefined => (typeof pr
 export function traceOfBorn(object: KubeObject, { rules }: OptIn): KubeObject {
   const { apiVersion, kind, metadata, status } = object;
   const { name = "", namespace = "", uid = "", resourceVersion = "", generation, deletionTimestamp, labels } = metadata;
-  const isMeant = isBorn(object) && isOptedIn(rules, { namespace, labels });
+  const isMeant = isUpsyncCandidate(object) && isOptedIn(rules, { namespace, labels });
   return {
     apiVersion,
     kind,
@@ -59,6 +59,8 @@ export function traceOfBorn(object: KubeObject, { rules }: OptIn): KubeObject {
       ...(generation === undefined ? {} : { generation }),
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     },
-    ...(isMeant ? { print: printOf(portraitOfBorn(object)), ...(status === undefined ? {} : { status }) } : {}),
+    ...(isMeant
+      ? { print: hashOfNormalized(normalizeDownstream(object)), ...(status === undefined ? {} : { status }) }
+      : {}),
   };
 }

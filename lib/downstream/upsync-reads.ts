@@ -6,9 +6,9 @@ import { typeId } from "../api/workload-kinds.ts";
 import { formatKey, type ObjectKey, workloadKey } from "../model/key.ts";
 import type { CopyAddress } from "../sync/downstream.ts";
 import { createBatchLists } from "../upstream/batch-lists.ts";
-import type { Birth } from "../upsync/decide.ts";
+import type { UpsyncState } from "../upsync/decide.ts";
 import type { OptIn } from "../upsync/opt-in.ts";
-import type { Births } from "../upsync/world.ts";
+import type { UpsyncSource } from "../upsync/world.ts";
 import type { ClientFor } from "./cluster-clients.ts";
 import type { CallRate } from "./rate-limit.ts";
 import { createSites } from "./session.ts";
@@ -26,7 +26,7 @@ export type BirthLooksOptions = Readonly<{
 }>;
 
 /** Asks clusters for what is born there. */
-export interface BirthLooks extends Births {
+export interface BirthLooks extends UpsyncSource {
   /** Forgets what was answered: what is decided from now on is decided on what is asked from now on. */
   beginBatch(): void;
 }
@@ -39,9 +39,9 @@ export interface BirthLooks extends Births {
  */
 export function createBirthLooks({ clientFor, clock, rate, callSeconds, onRefused }: BirthLooksOptions): BirthLooks {
   const onSite = createSites({ clientFor, clock, rate, callSeconds, onRefused });
-  const read = createBirthReader(onSite);
+  const readObject = createBirthReader(onSite);
   const lists = createBatchLists();
-  const answers = new Map<string, Extract<Birth, { kind: "born" | "absent" }>>();
+  const answers = new Map<string, Extract<UpsyncState, { kind: "born" | "absent" }>>();
 
   const listId = (registration: ObjectKey, { type: { type }, rules }: OptIn): string =>
     JSON.stringify([formatKey(registration), typeId(type), rules]);
@@ -59,30 +59,30 @@ export function createBirthLooks({ clientFor, clock, rate, callSeconds, onRefuse
       });
     const born = await lists.list(id, readList, signal);
     return born.map(({ metadata: { namespace = "", name = "", uid = "" } }): [string, string] => [
-      workloadKey(registration.cluster, { type, namespace, name }).name,
+      workloadKey(registration.logicalCluster, { type, namespace, name }).name,
       uid,
     ]);
   };
 
   return {
-    isTelling: false,
-    want: () => {},
-    unwant: () => {},
-    peek: (address) => answers.get(idOf(address)),
-    ask: async (address, optIn, signal) => {
-      const birth = birthIn(await read(address, signal), optIn);
+    isWatching: false,
+    subscribe: () => {},
+    unsubscribe: () => {},
+    cached: (address) => answers.get(idOf(address)),
+    readUncached: async (address, optIn, signal) => {
+      const birth = birthIn(await readObject(address, signal), optIn);
       if (birth.kind === "other") answers.delete(idOf(address));
       else answers.set(idOf(address), birth);
       return birth;
     },
-    read,
-    all: async (registration, optIns, signal) => {
+    readObject,
+    listUids: async (registration, optIns, signal) => {
       const all: [string, string][] = [];
       // One after the other: a type may have thousands, and nobody is waiting for them.
       for (const optIn of optIns) all.push(...(await listBorn(registration, optIn, signal)));
       return new Map(all);
     },
-    renew: (registration) => {
+    invalidate: (registration) => {
       for (const id of listed.get(formatKey(registration)) ?? []) lists.renew(id);
     },
     beginBatch: () => {
@@ -93,4 +93,5 @@ export function createBirthLooks({ clientFor, clock, rate, callSeconds, onRefuse
   };
 }
 
-const idOf = ({ cluster, at }: CopyAddress): string => JSON.stringify([formatKey(cluster), typeId(at.type), at]);
+const idOf = ({ registration, object }: CopyAddress): string =>
+  JSON.stringify([formatKey(registration), typeId(object.type), object]);

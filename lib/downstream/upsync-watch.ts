@@ -3,7 +3,7 @@ import { type TypeId, typeId } from "../api/workload-kinds.ts";
 import { formatKey, type ObjectKey, type WorkloadKey, workloadKey } from "../model/key.ts";
 import type { CopyAddress } from "../sync/downstream.ts";
 import type { OptIn } from "../upsync/opt-in.ts";
-import type { Births } from "../upsync/world.ts";
+import type { UpsyncSource } from "../upsync/world.ts";
 import type { ClientFor } from "./cluster-clients.ts";
 import { type ClusterGate, createClusterGate } from "./connection-gate.ts";
 import { createCopyCache } from "./copy-cache.ts";
@@ -28,7 +28,7 @@ export type BirthWatchesOptions = Readonly<{
 }>;
 
 /** Watches clusters for what is born there. */
-export interface BirthWatches extends Births {
+export interface BirthWatches extends UpsyncSource {
   readonly size: number;
   /** How many watches there are, and how many of them have not been open for too long. */
   readonly watches: Readonly<{ all: number; down: number }>;
@@ -57,7 +57,7 @@ export function createBirthWatches(options: BirthWatchesOptions): BirthWatches {
   };
   const start = (registration: ObjectKey, optIn: OptIn, gate: ClusterGate): CopyLane => {
     const { type, apiVersion, kind } = optIn.type;
-    const { cluster } = registration;
+    const { logicalCluster } = registration;
     return startCopyLane({
       type,
       apiVersion,
@@ -69,26 +69,26 @@ export function createBirthWatches(options: BirthWatchesOptions): BirthWatches {
       gate,
       cache: createCopyCache(({ metadata, print }) => {
         const { namespace = "", name = "" } = metadata;
-        return typeof print === "string" ? workloadKey(cluster, { type, namespace, name }).name : undefined;
+        return typeof print === "string" ? workloadKey(logicalCluster, { type, namespace, name }).name : undefined;
       }, printIn),
       clock,
       random,
       relistSeconds,
       onChanged: (names) => {
-        for (const name of names) options.onChanged({ cluster, kind: "Workload", name });
+        for (const name of names) options.onChanged({ logicalCluster, kind: "Workload", name });
       },
       onTrouble: (trouble) => options.onTrouble({ registration, type, ...trouble }),
       onRefused: () => onRefused?.(registration),
     });
   };
-  const laneAt = ({ cluster, at }: CopyAddress): CopyLane | undefined =>
-    sites.get(formatKey(cluster))?.lanes.get(typeId(at.type))?.lane;
+  const laneAt = ({ registration, object }: CopyAddress): CopyLane | undefined =>
+    sites.get(formatKey(registration))?.lanes.get(typeId(object.type))?.lane;
   const lanes = (): readonly Lane[] => [...sites.values()].flatMap((site) => [...site.lanes.values()]);
-  const read = createBirthReader(onSite);
+  const readObject = createBirthReader(onSite);
 
   return {
-    isTelling: true,
-    want: (registration, optIns) => {
+    isWatching: true,
+    subscribe: (registration, optIns) => {
       const id = formatKey(registration);
       const site = sites.get(id) ?? { gate: createClusterGate({ clock, random }), lanes: new Map<TypeId, Lane>() };
       sites.set(id, site);
@@ -104,32 +104,32 @@ export function createBirthWatches(options: BirthWatchesOptions): BirthWatches {
         site.lanes.set(type, { lane: start(registration, optIn, site.gate), rules: rulesOf(optIn) });
       }
     },
-    unwant: (registration) => {
+    unsubscribe: (registration) => {
       const id = formatKey(registration);
       for (const lane of sites.get(id)?.lanes.values() ?? []) end(lane);
       sites.delete(id);
     },
-    peek: (address) => {
+    cached: (address) => {
       const lane = laneAt(address);
-      const peek = lane?.isFresh === true ? lane.cache.peek(address.at) : undefined;
+      const peek = lane?.isFresh === true ? lane.cache.peek(address.object) : undefined;
       if (peek === undefined || peek.kind === "absent") return peek;
       return { kind: "born", copy: peek.copy, print: peek.print ?? "" };
     },
-    ask: async (address, optIn, signal) => {
-      const take = laneAt(address)?.cache.ask(address.at);
-      const object = await read(address, signal);
+    readUncached: async (address, optIn, signal) => {
+      const take = laneAt(address)?.cache.ask(address.object);
+      const object = await readObject(address, signal);
       const { apiVersion, kind } = optIn.type;
       take?.(object && traceOfBorn({ ...object, apiVersion, kind }, optIn));
       return birthIn(object, optIn);
     },
-    read,
-    all: async (registration) => {
+    readObject,
+    listUids: async (registration) => {
       const site = sites.get(formatKey(registration));
       const all = [...(site?.lanes.values() ?? [])];
       if (site === undefined || all.some(({ lane }) => !lane.isFresh)) return undefined;
       return new Map(all.flatMap(({ lane }) => [...lane.cache.uids()]));
     },
-    renew: () => {},
+    invalidate: () => {},
     get size() {
       return lanes().reduce((sum, { lane }) => sum + lane.cache.size, 0);
     },

@@ -15,7 +15,7 @@ import type { EventSubject, HubEvents } from "../upstream/events.ts";
  * tried a few times more, and told only when that has not helped.
  */
 export function eventOfEnd(event: QueueEvent): ObjectEvent | undefined {
-  if (event.kind !== "ended" || event.outcome !== "set-aside") return undefined;
+  if (event.kind !== "ended" || event.outcome !== "dead-letter") return undefined;
   const message = `TMC has set it aside until it changes or is looked at anew: ${readableCause(event.error)}`;
   return { type: "Warning", reason: "ControllerError", message };
 }

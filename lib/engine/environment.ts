@@ -3,8 +3,13 @@ import type { CredentialProvider } from "../credentials/cloud-credentials.ts";
 import { parseRanges } from "../credentials/endpoint-rules.ts";
 import { parseLogLevel } from "../observe/log.ts";
 import { defaultTenantEventsPerSecond, mostTenantEventsPerSecond } from "../queue/tenant-rate-limit.ts";
-import { defaultBrakeSettings } from "../sync/eviction/deletion-guard.ts";
-import { type BrakeTexts, brakeRanges, brakeVariables, parseBrake } from "../sync/eviction/deletion-guard-settings.ts";
+import { defaultDeletionGuardSettings } from "../sync/eviction/deletion-guard.ts";
+import {
+  type DeletionGuardFlags,
+  deletionGuardRanges,
+  deletionGuardVariables,
+  parseDeletionGuard,
+} from "../sync/eviction/deletion-guard-settings.ts";
 import { type ExportAddress, exportAddressForm, parseExportAddress } from "../upstream/export/address.ts";
 import { isWorkspaceAddress } from "../upstream/logical-cluster.ts";
 
@@ -42,8 +47,8 @@ export type Environment = Readonly<{
   /** Keys of one tenant that are sent in a second, where there can be several tenants; 0 for any number. */
   tenantEventsPerSecond: number;
   /** More copies of a tenant, or on a cluster, than this many or this share do not leave at once unless somebody confirms. */
-  mostDeletions: number;
-  mostDeletionsPercent: number;
+  maxDeletions: number;
+  maxDeletionsPercent: number;
   credentialProviders: readonly CredentialProvider[];
   /** Networks that tenants' servers may be in besides public addresses. */
   allowedEndpoints: readonly string[];
@@ -82,8 +87,8 @@ const fields: { readonly [Name in EnvironmentName]: Field<Environment[Name]> } =
     fallback: defaultTenantEventsPerSecond,
     parse: parseRate,
   },
-  mostDeletions: brakeField("mostDeletions", "mostCopies"),
-  mostDeletionsPercent: brakeField("mostDeletionsPercent", "mostPercent"),
+  maxDeletions: brakeField("maxDeletions", "maxCopies"),
+  maxDeletionsPercent: brakeField("maxDeletionsPercent", "maxPercent"),
   credentialProviders: {
     variable: "TMC_CREDENTIAL_PROVIDERS",
     fallback: credentialProviders,
@@ -158,14 +163,14 @@ function parseSwitch(text: string): Reading<boolean> {
 }
 
 /** One of the brake's limits, read as every other process reads it. */
-function brakeField(which: keyof BrakeTexts, part: "mostCopies" | "mostPercent"): Field<number> {
+function brakeField(which: keyof DeletionGuardFlags, part: "maxCopies" | "maxPercent"): Field<number> {
   return {
-    variable: brakeVariables[which],
-    fallback: defaultBrakeSettings[part],
+    variable: deletionGuardVariables[which],
+    fallback: defaultDeletionGuardSettings[part],
     parse: (text) => {
       const problems: string[] = [];
-      const { [part]: value } = parseBrake({ [which]: text }, () => problems.push("is out of its range"));
-      const [least, most] = brakeRanges[which];
+      const { [part]: value } = parseDeletionGuard({ [which]: text }, () => problems.push("is out of its range"));
+      const [least, most] = deletionGuardRanges[which];
       return problems.length === 0 ? { value } : { problem: `has to be a whole number from ${least} to ${most}` };
     },
   };

@@ -13,14 +13,16 @@ export type NewsOptions = Pick<HubEventsOptions, "client" | "clock"> &
 /** Creates what tells people; the same in one process and in functions. That an Event cannot be written stops no work. */
 export function createNews({ client, clock, hub, workloads, log, metrics }: NewsOptions): News {
   // Nothing depends on it, and a tenant need not let us.
-  const onTrouble = (error: unknown, { cluster, name }: Readonly<{ cluster: string; name: string }>): void =>
-    log.debug("event not written", { cluster, name, error });
+  const onTrouble = (
+    error: unknown,
+    { logicalCluster, name }: Readonly<{ logicalCluster: string; name: string }>,
+  ): void => log.debug("event not written", { logicalCluster, name, error });
   const events = createHubEvents({
     client,
     clock,
     onTrouble,
     onWrite: ({ kind }) => {
-      if (kind !== undefined) metrics.add("tmc_hub_writes_total", { kind, part: "event" });
+      if (kind !== undefined) metrics.add("tmc_upstream_writes_total", { kind, part: "event" });
     },
   });
   const setAside = createSetAsideTeller({ events, hub, workloads, clock, onTrouble });

@@ -9,9 +9,9 @@ export function logReconciles(log: Log, cache?: Pick<ObjectCache, "get">): (even
   return (event) => {
     if (event.kind !== "ended") return;
     const { item, outcome, durationSeconds } = event;
-    const { cluster, kind, name } = item.key;
+    const { logicalCluster, kind, name } = item.key;
     const fields = {
-      cluster,
+      logicalCluster,
       kind,
       name,
       reason: item.reason,
@@ -30,7 +30,7 @@ export function logReconciles(log: Log, cache?: Pick<ObjectCache, "get">): (even
         if (faultOf(event.error) === "not-found") log.debug("reconcile failed", { ...fields, error: event.error });
         else log.error("reconcile failed", { ...fields, error: event.error });
         return;
-      case "set-aside":
+      case "dead-letter":
         log.error("reconcile failed", { ...fields, error: event.error });
         return;
       default:

@@ -6,7 +6,7 @@ import type { CredentialSource } from "../credentials/credentials.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, ReconciledKind, WorkloadKey } from "../model/key.ts";
-import { settled, soonest } from "../model/next.ts";
+import { done, earliest } from "../model/next.ts";
 import type { Work, WorkQueue } from "../model/work-item.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { mayConcern } from "../placement/affected.ts";
@@ -19,8 +19,8 @@ import { createWorkloadFanOut } from "../sync/fan-out.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
 import type { HubEvents } from "../upstream/events.ts";
 import type { ObjectCache } from "../upstream/object-cache.ts";
-import { createConcernedByHome } from "../upsync/affected-workloads.ts";
-import type { AttendRegistration } from "../upsync/subscriptions.ts";
+import { createAffectedByOrigin } from "../upsync/affected-workloads.ts";
+import type { ReconcileUpsync } from "../upsync/subscriptions.ts";
 import { createRegistrationWorld } from "./registration-world.ts";
 import type { ControllerSettings } from "./settings.ts";
 
@@ -42,7 +42,7 @@ export type ReconcilersOptions = Readonly<{
         workloads: WorkloadHub;
         work?: Work<WorkloadKey> | undefined;
         /** Sees to what is born on a cluster, after its health was looked at. */
-        attend?: AttendRegistration | undefined;
+        attend?: ReconcileUpsync | undefined;
       }>
     | undefined;
   /** Hears how Ready of a cluster has changed. */
@@ -66,7 +66,7 @@ export function createReconcilers(options: ReconcilersOptions): Work {
   const fanOut: WorkQueue = {
     sendLater: queue.sendLater,
     send: async (items) => {
-      metrics.add("tmc_fan_out_woken_total", {}, items.length);
+      metrics.add("tmc_fanout_enqueued_total", {}, items.length);
       await queue.send(items);
     },
   };
@@ -83,7 +83,7 @@ export function createReconcilers(options: ReconcilersOptions): Work {
       mayConcern: (placement, { before, after }) =>
         mayConcern(placement, before && factsOf(before), after && factsOf(after)),
       workloadsOn: workloads?.onCluster,
-      alsoConcerned: sync && createConcernedByHome(sync.workloads),
+      alsoConcerned: sync && createAffectedByOrigin(sync.workloads),
       onEvent,
       tell,
       onProbe: (_key, { outcome: kind, tookMs }) => {
@@ -115,11 +115,11 @@ export function createReconcilers(options: ReconcilersOptions): Work {
   const works: Readonly<Record<ReconciledKind, Work<ObjectKey>>> = {
     ClusterRegistration: async (item, signal) => {
       const next = await registration(item, signal);
-      return sync?.attend === undefined ? next : soonest(next, await sync.attend(item, signal));
+      return sync?.attend === undefined ? next : earliest(next, await sync.attend(item, signal));
     },
     WorkloadPlacement: ({ key }, signal) => placement(key, signal),
   };
-  const workload: Work<WorkloadKey> = sync?.work ?? (async () => settled);
+  const workload: Work<WorkloadKey> = sync?.work ?? (async () => done);
   return withinTime(
     ({ key, ...rest }, signal) =>
       key.kind === "Workload" ? workload({ key, ...rest }, signal) : works[key.kind]({ key, ...rest }, signal),

@@ -49,14 +49,16 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
   const paths = new Map<string, HealthPath>();
 
   const placementsOf = async (
-    { cluster }: ObjectKey,
+    { logicalCluster }: ObjectKey,
     signal: AbortSignal,
     wanted: (placement: WorkloadPlacement) => boolean,
   ): Promise<readonly ObjectKey[]> => {
-    const placements = await hub.list<WorkloadPlacement>("WorkloadPlacement", cluster, signal);
-    return placements
-      .filter(wanted)
-      .map(({ metadata }) => ({ cluster, kind: "WorkloadPlacement", name: metadata.name ?? "" }));
+    const placements = await hub.list<WorkloadPlacement>("WorkloadPlacement", logicalCluster, signal);
+    return placements.filter(wanted).map(({ metadata }) => ({
+      logicalCluster: logicalCluster,
+      kind: "WorkloadPlacement",
+      name: metadata.name ?? "",
+    }));
   };
   const probeWith = async (
     key: ObjectKey,
@@ -90,7 +92,7 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
       const found = await credentials.find(wanted, signal);
       if (found.kind === "not-configured") return { ...found, credentialsExpireMs: found.expiresMs };
       let look = await probeWith(key, registration, found, { detect, timeoutMs, signal });
-      if (look.kind === "failed" && look.reason === "CredentialsRefused") {
+      if (look.kind === "failed" && look.reason === "CredentialsRejected") {
         // They may have been rotated since they were read: once, and only with others than those.
         credentials.forget(key);
         const fresh = await credentials.find(wanted, signal);
@@ -102,8 +104,8 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
       onProbe?.(key, { outcome: look.kind, tookMs: clock.now() - startedMs });
       return look;
     },
-    readBindings: async ({ cluster }, names, signal) =>
-      readBindings === undefined ? [] : readBindings({ cluster, names }, signal),
+    readBindings: async ({ logicalCluster }, names, signal) =>
+      readBindings === undefined ? [] : readBindings({ logicalCluster, names }, signal),
     memory: (key) => memories.get(formatKey(key)) ?? {},
     remember: (key, memory) => {
       memories.set(formatKey(key), memory);

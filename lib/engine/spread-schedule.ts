@@ -56,8 +56,8 @@ export function createRota({ periodSeconds, clock, keys, onTurn }: RotaOptions):
 }
 
 /** A number that spreads well and is the same in every process: FNV-1a over the key. */
-export function placeOf({ cluster, kind, name }: WorkKey): number {
-  const hash = hashOf(name, hashOf(kind, hashOf(cluster, 0x811c9dc5)));
+export function placeOf({ logicalCluster, kind, name }: WorkKey): number {
+  const hash = hashOf(name, hashOf(kind, hashOf(logicalCluster, 0x811c9dc5)));
   // The low bits of names that differ in one digit are alike; the high ones are not.
   return (hash ^ (hash >>> 16)) >>> 0;
 }

@@ -80,7 +80,7 @@ async function ownObjects(provider: KubeClient, signal: AbortSignal | undefined)
 
 /** Unbinds a tenant, whose objects of our types go with it. */
 export async function removeTenant(kcp: KubeClient, tenant: BoundTenant, options: WaitOptions = {}): Promise<void> {
-  const client = clientOf(kcp, tenant.cluster);
+  const client = clientOf(kcp, tenant.logicalCluster);
   const { signal } = options;
   const binding = await client
     .get<ApiBinding>({ type: apiBindings, name: tenant.binding }, { signal })

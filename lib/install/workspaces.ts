@@ -12,12 +12,12 @@ import { type WaitOptions, waitUntil } from "./wait.ts";
 export async function ensureWorkspace(kcp: KubeClient, path: string, options: WaitOptions = {}): Promise<string> {
   const [top, ...rest] = path.split(":");
   let parent = top ?? "";
-  let cluster = parent;
+  let logicalCluster = parent;
   for (const name of rest) {
-    cluster = await ensureChild(kcp.at(`/clusters/${parent}`), name, options);
+    logicalCluster = await ensureChild(kcp.at(`/clusters/${parent}`), name, options);
     parent = `${parent}:${name}`;
   }
-  return cluster;
+  return logicalCluster;
 }
 
 async function ensureChild(parent: KubeClient, name: string, options: WaitOptions): Promise<string> {

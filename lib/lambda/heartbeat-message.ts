@@ -5,7 +5,7 @@ import type { ObjectKey } from "../model/key.ts";
 
 /** Clusters that are to be probed together. */
 export type HeartbeatMessage = Readonly<{
-  clusters: readonly Readonly<{ cluster: string; name: string }>[];
+  clusters: readonly Readonly<{ logicalCluster: string; name: string }>[];
   /** How long the queue was told to hold it: its age counts from then. */
   delaySeconds: number;
 }>;
@@ -15,7 +15,11 @@ export const mostClusters = 50;
 
 /** A message as text. */
 export function formatHeartbeat({ clusters, delaySeconds }: HeartbeatMessage): string {
-  return JSON.stringify({ v: 1, clusters: clusters.map(({ cluster, name }) => ({ cluster, name })), delaySeconds });
+  return JSON.stringify({
+    v: 1,
+    clusters: clusters.map(({ logicalCluster, name }) => ({ logicalCluster, name })),
+    delaySeconds,
+  });
 }
 
 /** Reads what `formatHeartbeat` wrote; refuses anything else in one line that says why. */
@@ -32,15 +36,20 @@ export function parseHeartbeat(text: string): HeartbeatMessage {
 
 /** The keys of those clusters. */
 export function keysOf({ clusters }: HeartbeatMessage): readonly ObjectKey[] {
-  return clusters.map(({ cluster, name }) => ({ cluster, kind: "ClusterRegistration", name }));
+  return clusters.map(({ logicalCluster, name }) => ({
+    logicalCluster: logicalCluster,
+    kind: "ClusterRegistration",
+    name,
+  }));
 }
 
-function parseCluster(value: unknown): Readonly<{ cluster: string; name: string }> {
+function parseCluster(value: unknown): Readonly<{ logicalCluster: string; name: string }> {
   if (!isRecord(value)) throw unreadable("has a cluster that is none");
-  const { cluster, name } = value;
-  if (typeof cluster !== "string" || !/^[a-z0-9-]*$/.test(cluster)) throw unreadable("has no logical cluster");
+  const { logicalCluster, name } = value;
+  if (typeof logicalCluster !== "string" || !/^[a-z0-9-]*$/.test(logicalCluster))
+    throw unreadable("has no logical cluster");
   if (typeof name !== "string" || subdomainProblems(name).length > 0) throw unreadable("has a cluster without a name");
-  return { cluster, name };
+  return { logicalCluster, name };
 }
 
 function parseJson(text: string): unknown {

@@ -24,11 +24,13 @@ export function createHeartbeatPlanner(host: Host, cloud: QueueCloud): FunctionH
       const nowMs = host.clock.now();
       const ready: Record<Readiness, number> = { true: 0, false: 0, unknown: 0 };
       const listed = await fleet.list("ClusterRegistration", "whole", signal);
-      const keys = listed.found.flatMap(({ cluster, objects }) => {
+      const keys = listed.found.flatMap(({ logicalCluster, objects }) => {
         for (const registration of objects) ready[readinessOf(registration)] += 1;
         return objects
           .filter((registration) => isHeartbeatDue(registration, { nowMs, periodSeconds: heartbeatSeconds }))
-          .map(({ metadata }): ObjectKey => ({ cluster, kind: "ClusterRegistration", name: metadata.name ?? "" }));
+          .map(
+            ({ metadata }): ObjectKey => ({ logicalCluster, kind: "ClusterRegistration", name: metadata.name ?? "" }),
+          );
       });
       const messages = planHeartbeat({ keys, heartbeatSeconds, nowMs });
       const notTaken = await sendAll(
@@ -81,7 +83,7 @@ export function planHeartbeat({ keys, heartbeatSeconds, nowMs }: HeartbeatFacts)
       // Dealt out in turn, so that the messages are of one size.
       const clusters = placed
         .filter((___, index) => index % count === at)
-        .map(({ key: { cluster, name } }) => ({ cluster, name }));
+        .map(({ key: { logicalCluster, name } }) => ({ logicalCluster: logicalCluster, name }));
       const delaySeconds = Math.floor(waveSeconds * (wave + (at / count) * spread));
       return { clusters, delaySeconds };
     }),

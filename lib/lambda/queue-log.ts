@@ -19,9 +19,16 @@ export function queueListener({
       else log.error("message cannot be set aside", { messageId, cause, receives, error });
     } else if (event.kind === "ended" && event.outcome === "returned") {
       const { item, durationSeconds, error } = event;
-      const { cluster, kind, name } = item.key;
+      const { logicalCluster, kind, name } = item.key;
       const durationMs = Math.round(durationSeconds * 1000);
-      log.warn("reconcile handed back", { cluster, kind, name, reason: item.reason, durationMs, error });
+      log.warn("reconcile handed back", {
+        logicalCluster,
+        kind,
+        name,
+        reason: item.reason,
+        durationMs,
+        error,
+      });
     } else logEnd(event);
   };
 }

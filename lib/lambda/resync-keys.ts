@@ -3,7 +3,7 @@ import type { WorkloadType } from "../api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { reconciledKinds, type WorkKey, workloadKey } from "../model/key.ts";
-import { birthplaceOf } from "../sync/ownership/upsync-origin.ts";
+import { upsyncOriginOf } from "../sync/ownership/upsync-origin.ts";
 import { selectedTypes } from "../sync/selection.ts";
 import { recordLane, workloadOfRecord } from "../upstream/watched-resources.ts";
 import { optInsOf } from "../upsync/opt-in.ts";
@@ -23,7 +23,7 @@ export async function keysIn(fleet: Fleet, types: readonly WorkloadType[], signa
   const problems = new Map<string, FleetList["problems"][number]>();
   let read = 0;
   const isSynced = types.length > 0;
-  const add = (key: WorkKey): void => void keys.set(`${key.cluster}|${key.kind}/${key.name}`, key);
+  const add = (key: WorkKey): void => void keys.set(`${key.logicalCluster}|${key.kind}/${key.name}`, key);
   const take = async (listing: Promise<FleetList>): Promise<FleetList["found"]> => {
     const listed = await listing;
     read += listed.read;
@@ -34,32 +34,32 @@ export async function keysIn(fleet: Fleet, types: readonly WorkloadType[], signa
   const optedIn = new Map<string, readonly WorkloadType[]>();
   for (const kind of reconciledKinds) {
     // What placements are about, and what clusters opt in to, is in their specs; otherwise names will do.
-    for (const { cluster, objects } of await take(fleet.list(kind, isSynced ? "whole" : "metadata", signal))) {
-      for (const { metadata } of objects) add({ cluster, kind, name: metadata.name ?? "" });
+    for (const { logicalCluster, objects } of await take(fleet.list(kind, isSynced ? "whole" : "metadata", signal))) {
+      for (const { metadata } of objects) add({ logicalCluster, kind, name: metadata.name ?? "" });
       if (!isSynced) continue;
       // The server holds them to the kind's schema.
       if (kind === "WorkloadPlacement")
-        selected.set(cluster, selectedTypes(objects as readonly WorkloadPlacement[], types));
-      else optedIn.set(cluster, optedInTypes(objects as readonly ClusterRegistration[], types));
+        selected.set(logicalCluster, selectedTypes(objects as readonly WorkloadPlacement[], types));
+      else optedIn.set(logicalCluster, optedInTypes(objects as readonly ClusterRegistration[], types));
     }
   }
   if (isSynced) {
     for (const each of new Set([...selected.values(), ...optedIn.values()].flat())) {
-      for (const { cluster, objects } of await take(fleet.listType(each.type, "metadata", signal))) {
-        const isSelected = selected.get(cluster)?.includes(each) === true;
-        if (!isSelected && optedIn.get(cluster)?.includes(each) !== true) continue;
+      for (const { logicalCluster, objects } of await take(fleet.listType(each.type, "metadata", signal))) {
+        const isSelected = selected.get(logicalCluster)?.includes(each) === true;
+        if (!isSelected && optedIn.get(logicalCluster)?.includes(each) !== true) continue;
         const { apiVersion, kind } = each;
         for (const { metadata } of objects) {
           const { namespace = "", name = "" } = metadata;
-          if (isSelected || birthplaceOf({ apiVersion, kind, metadata }, cluster) !== undefined)
-            add(workloadKey(cluster, { type: each.type, namespace, name }));
+          if (isSelected || upsyncOriginOf({ apiVersion, kind, metadata }, logicalCluster) !== undefined)
+            add(workloadKey(logicalCluster, { type: each.type, namespace, name }));
         }
       }
     }
-    for (const { cluster, objects } of await take(fleet.listType(recordLane.type, "whole", signal))) {
+    for (const { logicalCluster, objects } of await take(fleet.listType(recordLane.type, "whole", signal))) {
       for (const record of objects as readonly WorkloadSync[]) {
         const address = workloadOfRecord(record, types);
-        if (address !== undefined) add(workloadKey(cluster, address));
+        if (address !== undefined) add(workloadKey(logicalCluster, address));
       }
     }
   }

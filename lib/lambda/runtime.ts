@@ -10,7 +10,7 @@ import type { QueueEvent } from "../queue/queue-event.ts";
 import { createSqsQueue } from "../queue/sqs.ts";
 import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate-limit.ts";
 import { defaultRegistrationSettings } from "../registration/settings.ts";
-import { defaultBrakeSettings } from "../sync/eviction/deletion-guard.ts";
+import { defaultDeletionGuardSettings } from "../sync/eviction/deletion-guard.ts";
 import { createBindingReader, unseenThroughExport } from "../upstream/export/bindings.ts";
 import { createFreshHub } from "../upstream/fresh-hub.ts";
 import { createFreshWorkloadHub } from "../upstream/fresh-workload-hub.ts";
@@ -33,8 +33,8 @@ export const workbenchReads = [
   "credentialProviders",
   "allowedEndpoints",
   "sync",
-  "mostDeletions",
-  "mostDeletionsPercent",
+  "maxDeletions",
+  "maxDeletionsPercent",
 ] as const;
 type WorkbenchEnvironment = Pick<Environment, (typeof workbenchReads)[number]>;
 
@@ -82,7 +82,7 @@ export async function openWorkbench(
   const { client } = opened;
   const hub = createFreshHub({
     client,
-    onWrite: ({ key, part }) => metrics.add("tmc_hub_writes_total", { kind: key.kind, part }),
+    onWrite: ({ key, part }) => metrics.add("tmc_upstream_writes_total", { kind: key.kind, part }),
   });
   const queue = createSqsQueue({
     sqs: cloud.sqs,
@@ -110,16 +110,16 @@ export async function openWorkbench(
     clock,
     random,
   });
-  const { mostDeletions: mostCopies, mostDeletionsPercent: mostPercent } = environment;
-  const brake = { ...defaultBrakeSettings, mostCopies, mostPercent };
+  const { maxDeletions: maxCopies, maxDeletionsPercent: maxPercent } = environment;
+  const brake = { ...defaultDeletionGuardSettings, maxCopies, maxPercent };
   const workloads = environment.sync
     ? createFreshWorkloadHub({
         client,
         types: await knownWorkloads(opened, tools),
         clock,
-        onWrite: ({ part }) => metrics.add("tmc_hub_writes_total", { kind: "Workload", part }),
+        onWrite: ({ part }) => metrics.add("tmc_upstream_writes_total", { kind: "Workload", part }),
         // Nothing depends on it, and a tenant need not let us.
-        onUntold: (error, { cluster, name }) => log.debug("event not written", { cluster, name, error }),
+        onUntold: (error, { logicalCluster, name }) => log.debug("event not written", { logicalCluster, name, error }),
       })
     : undefined;
   const news = createNews({ client, clock, hub, workloads, log, metrics });
@@ -139,8 +139,8 @@ export async function openWorkbench(
     clock,
     metrics,
     settings: workbenchSettings(environment),
-    onEvent: ({ cluster, name }, { type, reason, message }) => {
-      const fields = { cluster, name, reason, detail: message };
+    onEvent: ({ logicalCluster, name }, { type, reason, message }) => {
+      const fields = { logicalCluster, name, reason, detail: message };
       if (type === "Warning") log.warn("cluster changed", fields);
       else log.info("cluster changed", fields);
     },

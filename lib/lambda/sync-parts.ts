@@ -9,25 +9,25 @@ import type { Hub } from "../model/hub.ts";
 import type { WorkloadKey } from "../model/key.ts";
 import type { Work, WorkQueue } from "../model/work-item.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { BrakeSettings } from "../sync/eviction/deletion-guard.ts";
-import { tellSeconds } from "../sync/fan-out.ts";
+import type { DeletionGuardSettings } from "../sync/eviction/deletion-guard.ts";
+import { notifySeconds } from "../sync/fan-out.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { defaultSyncSettings } from "../sync/settings.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
-import { createNotes } from "../upsync/deletion-log-writer.ts";
-import { upsyncHomes } from "../upsync/origins.ts";
+import { createDeletionLog } from "../upsync/deletion-log-writer.ts";
+import { createUpsyncOrigins } from "../upsync/origins.ts";
 import { inTurn, upsyncReconciler } from "../upsync/reconcile.ts";
-import { type AttendRegistration, upsyncAttendance } from "../upsync/subscriptions.ts";
-import type { BornHub, UpsyncTools } from "../upsync/world.ts";
+import { type ReconcileUpsync, upsyncRegistrationReconciler } from "../upsync/subscriptions.ts";
+import type { UpsyncHub, UpsyncTools } from "../upsync/world.ts";
 
 /** What work on workloads is made of. */
 export type SyncWorkParts = Readonly<{
   hub: Hub;
-  workloads: WorkloadHub & BornHub;
+  workloads: WorkloadHub & UpsyncHub;
   queue: WorkQueue;
   connections: Connections;
   credentials: CredentialSource;
-  brake: BrakeSettings;
+  brake: DeletionGuardSettings;
   clock: Clock;
   metrics: Pick<Metrics, "add">;
 }>;
@@ -35,7 +35,7 @@ export type SyncWorkParts = Readonly<{
 /** The work on workloads, and on registrations for the sake of what is born on their clusters. */
 export type SyncWork = Readonly<{
   work: Work<WorkloadKey>;
-  attend: AttendRegistration;
+  attend: ReconcileUpsync;
   /** Forgets what clusters have answered: what is decided from now on is decided on what they answer from now on. */
   beginBatch: () => void;
 }>;
@@ -56,7 +56,7 @@ export function createSyncWork({
 }: SyncWorkParts): SyncWork {
   const settings = { ...defaultSyncSettings, brake };
   const clients = createClusterClients({ hub: { read: readFromList(hub) }, credentials, connections });
-  const fleet = createFleet({
+  const downstream = createFleet({
     clientFor: clients.clientFor,
     clock,
     rate: settings.callRate,
@@ -64,7 +64,7 @@ export function createSyncWork({
     types: workloads.types,
     onRefused: clients.refused,
   });
-  const births = createBirthLooks({
+  const source = createBirthLooks({
     clientFor: clients.clientFor,
     clock,
     rate: settings.callRate,
@@ -74,36 +74,38 @@ export function createSyncWork({
   const upsync: UpsyncTools = {
     hub,
     workloads,
-    born: workloads,
-    births,
-    notes: createNotes(),
+    upsyncHub: workloads,
+    source,
+    deletionLog: createDeletionLog(),
     clock,
     settings,
     isListed: () => true,
-    wake: async (keys) => {
+    enqueue: async (keys) => {
       if (keys.length > 0) await queue.send(keys.map((key) => ({ key, reason: "fan-out" })));
     },
-    onUpsync: (did) => metrics.add("tmc_upsync_actions_total", { did }),
+    onUpsync: (action) => metrics.add("tmc_upsync_actions_total", { action }),
   };
   const sync = syncReconciler({
     hub,
     workloads,
-    fleet,
+    downstream,
     clock,
     settings,
-    homes: upsyncHomes(upsync),
-    onCopy: ({ did }) => metrics.add("tmc_sync_actions_total", { did }),
-    tellPlacement: (key) => queue.sendLater({ key, reason: "fan-out" }, tellSeconds),
+    upsyncOrigins: createUpsyncOrigins(upsync),
+    onCopy: ({ action }) => metrics.add("tmc_sync_actions_total", { action }),
+    notifyPlacement: (key) => queue.sendLater({ key, reason: "fan-out" }, notifySeconds),
   });
   return {
     work: inTurn(upsyncReconciler(upsync), sync),
-    attend: upsyncAttendance(upsync),
-    beginBatch: births.beginBatch,
+    attend: upsyncRegistrationReconciler(upsync),
+    beginBatch: source.beginBatch,
   };
 }
 
 /** Every call to a cluster asks for its registration. What was decided on is in the list that this batch has read anyway. */
 function readFromList(hub: Hub): Hub["read"] {
-  return async <T extends KubeObject>({ kind, cluster, name }: Parameters<Hub["read"]>[0], signal: AbortSignal) =>
-    (await hub.list<T>(kind, cluster, signal)).find(({ metadata }) => metadata.name === name);
+  return async <T extends KubeObject>(
+    { kind, logicalCluster, name }: Parameters<Hub["read"]>[0],
+    signal: AbortSignal,
+  ) => (await hub.list<T>(kind, logicalCluster, signal)).find(({ metadata }) => metadata.name === name);
 }

@@ -24,7 +24,7 @@ export type PlaceProblem = Readonly<{ workspace: string; error: unknown }>;
 
 /** What was read of a kind. */
 export type FleetList = Readonly<{
-  found: readonly Readonly<{ cluster: string; objects: readonly KubeObject[] }>[];
+  found: readonly Readonly<{ logicalCluster: string; objects: readonly KubeObject[] }>[];
   /** How many places could be read. */
   read: number;
   problems: readonly PlaceProblem[];
@@ -72,7 +72,7 @@ function fleetOfWorkspaces(client: KubeClient, { hub, workspaces }: Pick<Environ
         const { name } = hub === "kubernetes" ? plainHub : await resolve(workspace, wanted.signal);
         if (begun.has(name)) return []; // a path and a name may lead to the same one
         begun.add(name);
-        return [{ cluster: name, objects: await list(clientOf(client, name), wanted) }];
+        return [{ logicalCluster: name, objects: await list(clientOf(client, name), wanted) }];
       } catch (error) {
         known.delete(workspace);
         throw error;
@@ -93,7 +93,10 @@ function fleetOfExport(hub: Pick<ExportHub, "endpoints" | "refresh">): Fleet {
     return readAll([...endpoints.keys()], async (url) => {
       const everywhere = endpoints.get(url)?.at("*");
       const objects = everywhere === undefined ? [] : await listWhereServed(everywhere, { type, form, signal });
-      return [...Map.groupBy(objects, clusterOf)].map(([cluster, own]) => ({ cluster, objects: own }));
+      return [...Map.groupBy(objects, clusterOf)].map(([logicalCluster, own]) => ({
+        logicalCluster: logicalCluster,
+        objects: own,
+      }));
     });
   };
   return { list: (kind, form, signal) => listType(reconciledTypes[kind], form, signal), listType };

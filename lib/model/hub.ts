@@ -13,7 +13,7 @@ export interface Hub {
   /** The same, asked of the server itself: whoever acts because something is gone must not go by what was not seen. */
   confirm<T extends KubeObject>(key: ObjectKey, signal: AbortSignal): Promise<T | undefined>;
   /** All objects of a kind in one logical cluster, in the order of their names. */
-  list<T extends KubeObject>(kind: ReconciledKind, cluster: string, signal: AbortSignal): Promise<readonly T[]>;
+  list<T extends KubeObject>(kind: ReconciledKind, logicalCluster: string, signal: AbortSignal): Promise<readonly T[]>;
   /** Replaces the status of what was `seen`; the answer is the object as it is then. */
   writeStatus<T extends KubeObject>(key: ObjectKey, seen: T, status: object, signal: AbortSignal): Promise<T>;
   /** Replaces the finalizers of what was `seen`. */
@@ -25,7 +25,7 @@ export interface Hub {
   ): Promise<T>;
   /** A secret of the same logical cluster, always read fresh; undefined when it is not there. */
   readSecret(
-    address: Readonly<{ cluster: string; namespace: string; name: string }>,
+    address: Readonly<{ logicalCluster: string; namespace: string; name: string }>,
     signal: AbortSignal,
   ): Promise<Readonly<{ data: Readonly<Record<string, string>>; resourceVersion: string }> | undefined>;
 }

@@ -7,14 +7,14 @@ export type ReconciledKind = (typeof reconciledKinds)[number];
 /** Which object of our kinds, never what happened to it. Both are cluster-scoped. */
 export type ObjectKey = Readonly<{
   /** The logical cluster's name, never its path; empty on a plain Kubernetes hub. */
-  cluster: string;
+  logicalCluster: string;
   kind: ReconciledKind;
   name: string;
 }>;
 
 /** Which workload; its type, namespace and name are in one text, so that every key has the same form on its way. */
 export type WorkloadKey = Readonly<{
-  cluster: string;
+  logicalCluster: string;
   kind: "Workload";
   /** `deployments.v1.apps/shop/web` */
   name: string;
@@ -28,9 +28,9 @@ export const workKinds = [...reconciledKinds, "Workload"] as const;
 export type WorkloadAddress = Readonly<{ type: ResourceType; namespace: string; name: string }>;
 
 /** The key of a workload. */
-export function workloadKey(cluster: string, { type, namespace, name }: WorkloadAddress): WorkloadKey {
+export function workloadKey(logicalCluster: string, { type, namespace, name }: WorkloadAddress): WorkloadKey {
   const { plural, version, group } = type;
-  return { cluster, kind: "Workload", name: `${plural}.${version}.${group}/${namespace}/${name}` };
+  return { logicalCluster, kind: "Workload", name: `${plural}.${version}.${group}/${namespace}/${name}` };
 }
 
 /** Reads what `workloadKey` wrote; undefined for anything else. */
@@ -43,16 +43,16 @@ export function workloadAddress({ name: text }: Pick<WorkloadKey, "name">): Work
 }
 
 /** `1k2x…|ClusterRegistration/east`, `1k2x…|Workload/deployments.v1.apps/shop/web`: one text for one key. */
-export function formatKey({ cluster, kind, name }: WorkKey): string {
-  return `${cluster}|${kind}/${name}`;
+export function formatKey({ logicalCluster, kind, name }: WorkKey): string {
+  return `${logicalCluster}|${kind}/${name}`;
 }
 
 /** Reads what `formatKey` wrote; undefined for anything else. */
 export function parseKey(text: string): WorkKey | undefined {
   const match = /^([a-z0-9-]*)\|([A-Za-z]+)\/([^|]+)$/.exec(text);
-  const [, cluster, kindText, name] = match ?? [];
+  const [, logicalCluster, kindText, name] = match ?? [];
   const kind = workKinds.find((known) => known === kindText);
-  if (cluster === undefined || kind === undefined || name === undefined) return undefined;
-  if (kind === "Workload") return workloadAddress({ name }) === undefined ? undefined : { cluster, kind, name };
-  return name.includes("/") ? undefined : { cluster, kind, name };
+  if (logicalCluster === undefined || kind === undefined || name === undefined) return undefined;
+  if (kind === "Workload") return workloadAddress({ name }) === undefined ? undefined : { logicalCluster, kind, name };
+  return name.includes("/") ? undefined : { logicalCluster, kind, name };
 }

@@ -5,8 +5,8 @@ import { ControllerError } from "@tmc/kube/fault.ts";
  * seen is not gone. Whoever works for it stops, and begins again when it is bound again.
  */
 export class TenantNotBound extends ControllerError {
-  constructor(cluster: string, options?: ErrorOptions) {
-    super("not-found", `logical cluster ${cluster}: has no binding to the export`, options);
+  constructor(logicalCluster: string, options?: ErrorOptions) {
+    super("not-found", `logical cluster ${logicalCluster}: has no binding to the export`, options);
   }
 }
 
@@ -15,8 +15,12 @@ export class ClaimNotAccepted extends ControllerError {
   /** The type as claims name it: `secrets`. */
   readonly resource: string;
 
-  constructor(cluster: string, resource: string, options?: ErrorOptions) {
-    super("forbidden", `logical cluster ${cluster}: its binding does not accept the claim on ${resource}`, options);
+  constructor(logicalCluster: string, resource: string, options?: ErrorOptions) {
+    super(
+      "forbidden",
+      `logical cluster ${logicalCluster}: its binding does not accept the claim on ${resource}`,
+      options,
+    );
     this.resource = resource;
   }
 }

@@ -2,7 +2,7 @@ import type { WorkKey } from "./key.ts";
 import type { Next } from "./next.ts";
 
 /** Why a key is sent; for logs and metrics, and for the cloud queue's deduplication. Never an action. */
-export const reasons = ["changed", "fan-out", "resync", "check-again", "retry", "on-demand", "heartbeat"] as const;
+export const reasons = ["changed", "fan-out", "resync", "requeue", "retry", "on-demand", "heartbeat"] as const;
 export type Reason = (typeof reasons)[number];
 
 /** A message: a key, never an object. */
@@ -12,7 +12,7 @@ export type WorkItem<Key extends WorkKey = WorkKey> = Readonly<{
   /** Of the change that woke it, where one did. */
   resourceVersion?: string | undefined;
   /** Nothing has happened that anybody knows of: in this process others of the same tenant may go first. @default false */
-  isPatient?: boolean | undefined;
+  isLowPriority?: boolean | undefined;
 }>;
 
 /**
@@ -34,14 +34,14 @@ export type Work<Key extends WorkKey = WorkKey> = (item: WorkItem<Key>, signal: 
  * The newest reason, unless the one that waits asks for more. No version is lost: a reader may want to know how fresh it
  * has to be.
  */
-export function collapse(waiting: WorkItem, fresh: WorkItem): WorkItem {
+export function coalesce(waiting: WorkItem, fresh: WorkItem): WorkItem {
   const reason = weightOf(fresh) < weightOf(waiting) ? waiting.reason : fresh.reason;
-  const isPatient = waiting.isPatient === true && fresh.isPatient === true;
+  const isLowPriority = waiting.isLowPriority === true && fresh.isLowPriority === true;
   return {
     key: fresh.key,
     reason,
     resourceVersion: fresh.resourceVersion ?? waiting.resourceVersion,
-    ...(isPatient ? { isPatient } : {}),
+    ...(isLowPriority ? { isLowPriority } : {}),
   };
 }
 

@@ -57,15 +57,15 @@ export const catalogue = {
     type: "counter",
     help: "Copies on clusters that were written, removed, let go of or held back, by why.",
     unit: "",
-    labels: { did: copyDeeds },
+    labels: { action: copyDeeds },
   },
   tmc_upsync_actions_total: {
     type: "counter",
     help: "Objects that were made, changed or removed in workspaces because of what was born on clusters.",
     unit: "",
-    labels: { did: ["created", "changed", "removed"] },
+    labels: { action: ["created", "changed", "removed"] },
   },
-  tmc_upsync_births: {
+  tmc_upsync_objects: {
     type: "gauge",
     help: "Objects that were born on clusters and are watched there.",
     unit: "",
@@ -88,7 +88,7 @@ export const catalogue = {
     unit: "",
     labels: {},
   },
-  tmc_queue_set_aside_keys: {
+  tmc_queue_dead_letters: {
     type: "gauge",
     help: "Keys that were given up and not yet sent again.",
     unit: "",
@@ -107,7 +107,7 @@ export const catalogue = {
     labels: { reason: reasons },
     byTenant: true,
   },
-  tmc_queue_collapsed_total: {
+  tmc_queue_coalesced_total: {
     type: "counter",
     help: "Keys added that were waiting already.",
     unit: "",
@@ -119,7 +119,7 @@ export const catalogue = {
     unit: "",
     labels: { sort: ["conflict", "trouble", "unforeseen"] },
   },
-  tmc_queue_given_up_total: {
+  tmc_queue_dead_lettered_total: {
     type: "counter",
     help: "Keys that were set aside after something unforeseen.",
     unit: "",
@@ -152,7 +152,7 @@ export const catalogue = {
     unit: "",
     labels: {},
   },
-  tmc_relay_limited_keys: {
+  tmc_relay_rate_limited_keys: {
     type: "gauge",
     help: "Those of them that wait because their tenant is over its limit of keys per second.",
     unit: "",
@@ -178,20 +178,20 @@ export const catalogue = {
     labels: { kind },
   },
 
-  tmc_hub_requests_total: {
+  tmc_upstream_requests_total: {
     type: "counter",
     help: "Requests to the hub, by verb and status code; code none where nothing answered.",
     unit: "",
     labels: { verb: verbs, code: "http-code" },
   },
-  tmc_hub_request_duration_seconds: {
+  tmc_upstream_request_duration_seconds: {
     type: "histogram",
     help: "Time that requests to the hub took; watches are not in it.",
     unit: "seconds",
     labels: { verb: ["get", "list", "create", "update", "patch", "delete"] },
     buckets: workSeconds,
   },
-  tmc_hub_writes_total: {
+  tmc_upstream_writes_total: {
     type: "counter",
     help: "Writes to the hub, by what was written.",
     unit: "",
@@ -214,7 +214,7 @@ export const catalogue = {
 
   tmc_clusters: { type: "gauge", help: "Registered clusters, by readiness.", unit: "", labels: { ready: readiness } },
   tmc_placements: { type: "gauge", help: "Placements, by readiness.", unit: "", labels: { ready: readiness } },
-  tmc_fan_out_woken_total: {
+  tmc_fanout_enqueued_total: {
     type: "counter",
     help: "Placements that were woken because a cluster's facts changed.",
     unit: "",

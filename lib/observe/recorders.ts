@@ -8,8 +8,8 @@ import type { Metrics } from "./metrics.ts";
 /** Records requests to the hub. */
 export function hubRequestRecorder(metrics: Pick<Metrics, "add" | "observe">): (request: CountedRequest) => void {
   return ({ verb, code, seconds }) => {
-    metrics.add("tmc_hub_requests_total", { verb, code });
-    if (verb !== "watch") metrics.observe("tmc_hub_request_duration_seconds", { verb }, seconds);
+    metrics.add("tmc_upstream_requests_total", { verb, code });
+    if (verb !== "watch") metrics.observe("tmc_upstream_request_duration_seconds", { verb }, seconds);
   };
 }
 
@@ -42,14 +42,14 @@ export function readProcessGauges(
 export function queueEventRecorder(metrics: Pick<Metrics, "add" | "observe">): (event: QueueEvent) => void {
   return (event) => {
     if (event.kind === "unreadable") {
-      if (event.error === undefined) metrics.add("tmc_queue_given_up_total", {});
+      if (event.error === undefined) metrics.add("tmc_queue_dead_lettered_total", {});
       return;
     }
-    const { kind, cluster: tenant } = event.item.key;
+    const { kind, logicalCluster: tenant } = event.item.key;
     switch (event.kind) {
       case "added":
         metrics.add("tmc_queue_adds_total", { reason: event.item.reason, tenant });
-        if (event.collapsed) metrics.add("tmc_queue_collapsed_total", {});
+        if (event.collapsed) metrics.add("tmc_queue_coalesced_total", {});
         return;
       case "delayed":
         return;
@@ -62,7 +62,7 @@ export function queueEventRecorder(metrics: Pick<Metrics, "add" | "observe">): (
         metrics.observe("tmc_reconcile_duration_seconds", { kind, outcome }, durationSeconds);
         if (outcome === "retry" && event.sort !== "lasting")
           metrics.add("tmc_queue_retries_total", { sort: event.sort });
-        if (outcome === "set-aside") metrics.add("tmc_queue_given_up_total", {});
+        if (outcome === "dead-letter") metrics.add("tmc_queue_dead_lettered_total", {});
       }
     }
   };
@@ -81,7 +81,7 @@ export function readQueueGauges(metrics: Metrics, queue: QueueGauges): () => voi
     metrics.set("tmc_queue_in_flight", {}, queue.inFlight);
     metrics.set("tmc_queue_delayed_keys", {}, queue.waiting);
     metrics.set("tmc_queue_failing_keys", {}, queue.failing);
-    metrics.set("tmc_queue_set_aside_keys", {}, queue.setAside().length);
+    metrics.set("tmc_queue_dead_letters", {}, queue.setAside().length);
     metrics.set("tmc_queue_oldest_age_seconds", {}, queue.oldestAgeSeconds());
   });
 }

@@ -67,7 +67,8 @@ function differs(wish: Wish, placement: WorkloadPlacement, before: ClusterFacts,
 function saysOtherwise(wish: Wish, recorded: Decision, after: ClusterFacts): boolean {
   const failed = rejection(wish, after);
   if (failed === undefined) {
-    const fits = recorded.reason === "Chosen" || recorded.reason === "NotChosen" || recorded.reason === "SkewTooLarge";
+    const fits =
+      recorded.reason === "Selected" || recorded.reason === "NotSelected" || recorded.reason === "SkewTooLarge";
     return !fits || !isDeepStrictEqual(recorded.parts ?? [], partsOf(scorersOf(wish), after));
   }
   if (!recorded.selected) return recorded.reason !== failed.reason || !isSame(recorded, failed.detail(wish, after));
@@ -78,7 +79,7 @@ function saysOtherwise(wish: Wish, recorded: Decision, after: ClusterFacts): boo
     nowMs: -Infinity,
     before: Number.isNaN(untilMs) ? undefined : { actual: recorded.actual, untilMs },
   });
-  if (!verdict.stays || verdict.reason === "Chosen" || verdict.reason !== recorded.reason) return true;
+  if (!verdict.stays || verdict.reason === "Selected" || verdict.reason !== recorded.reason) return true;
   const until =
     verdict.reason === "KeptTolerated" && verdict.untilMs !== undefined ? formatEnd(verdict.untilMs) : undefined;
   return until !== recorded.until || !isSame(recorded, verdict.detail);
@@ -114,7 +115,7 @@ function matchesOtherwise(
   const failedAt = wish.selector.findIndex(({ key, text }) => {
     return recorded?.rule === clip(`locationSelector[${key}]`) && recorded.expected === clip(text);
   });
-  if (failedAt < 0 && recorded?.reason !== "NotNamed") return false;
+  if (failedAt < 0 && recorded?.reason !== "NotListed") return false;
   const unmatched = parseUnmatched(findCondition(status?.conditions, "Ready")?.message ?? "");
   return wish.selector
     .slice(failedAt + 1)

@@ -1,6 +1,6 @@
 import { byKey, compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { checkAgain, type Next, settled, soonest } from "../model/next.ts";
+import { done, earliest, type Next, requeueAfter } from "../model/next.ts";
 import { type Candidate, type Choice, choose } from "./choose.ts";
 import { leftAfter } from "./evictions.ts";
 import { type Group, listBounds, listDecisions, type PlacementStatus, type Statement } from "./explain.ts";
@@ -33,7 +33,7 @@ export type Bounds = Readonly<{ entries: number; bytes: number }>;
 export function decide(observed: Observed, bounds: Bounds = listBounds): Plan {
   const { placement, nowMs } = observed;
   if (placement.metadata.deletionTimestamp !== undefined) {
-    return { status: placement.status ?? {}, next: settled, dealt: false };
+    return { status: placement.status ?? {}, next: done, dealt: false };
   }
   const clusters = inNameOrder(observed.clusters);
   const wish = tryReadWish(placement);
@@ -105,7 +105,7 @@ function chooseHome(
     const candidates = [...held.values()].map(({ cluster, verdict }) => ({
       cluster,
       score: scoreOf(scorers, cluster),
-      limited: verdict.reason !== "Chosen",
+      limited: verdict.reason !== "Selected",
     }));
     return { held, choice: choose(wish, { held: candidates, newcomers, load }), rejected };
   };
@@ -122,7 +122,7 @@ function chooseHome(
 /** What is held once homes have taken the places of those who stand in for them, in the order of names. */
 function heldWith(held: Held, homes: readonly Home[]): Held {
   const standIns = new Set(homes.map(({ standIn }) => standIn));
-  const verdict: Staying = { stays: true, reason: "Chosen" };
+  const verdict: Staying = { stays: true, reason: "Selected" };
   const back = homes.map(({ cluster }) => [cluster.name, { cluster, verdict }] as const);
   const stay = [...held].filter(([name]) => !standIns.has(name));
   return new Map([...stay, ...back].toSorted(byKey));
@@ -241,7 +241,7 @@ function groupsOf(
   const failback = { rule: "failback", expected: `${wish.failbackSeconds ?? 0} s` };
 
   const groups = new Map([
-    group("Returning", {
+    group("FailingBack", {
       members: returning.map(({ cluster }) => cluster),
       say: (cluster, reason) => {
         const home = homes.get(cluster.name);
@@ -249,7 +249,7 @@ function groupsOf(
         return { reason, detail: failback, parts: partsOf(scorers, cluster), untilMs };
       },
     }),
-    group("NotChosen", { members: bestFirst(notChosen, most), count: notChosen.length, say: fits }),
+    group("NotSelected", { members: bestFirst(notChosen, most), count: notChosen.length, say: fits }),
     group("SkewTooLarge", {
       members: kept.length === 0 ? [...constraints.keys()] : inNameOrder([...constraints.keys()]),
       say: (cluster, reason) => {
@@ -282,14 +282,14 @@ type Say = (cluster: ClusterFacts, reason: DecisionReason) => Statement;
 const notFound: Statement = { reason: "NotFound", detail: { rule: "clusterNames" } };
 
 function chosenGroup(members: readonly ClusterFacts[], held: Held, fits: Say): Group {
-  const reasonOf = (name: string): DecisionReason => held.get(name)?.verdict.reason ?? "Chosen";
+  const reasonOf = (name: string): DecisionReason => held.get(name)?.verdict.reason ?? "Selected";
   return {
     reasonOf,
     members,
     say: (member) => {
       if (typeof member === "string") return notFound;
       const verdict = held.get(member.name)?.verdict;
-      if (verdict === undefined || verdict.reason === "Chosen") return fits(member, "Chosen");
+      if (verdict === undefined || verdict.reason === "Selected") return fits(member, "Selected");
       return {
         reason: verdict.reason,
         detail: verdict.detail,
@@ -329,7 +329,7 @@ function nextOf(
   wish: Wish,
   { held, choice, awaited, nowMs }: Readonly<{ held: Held; choice: Choice; awaited: readonly Home[]; nowMs: number }>,
 ): Next {
-  if (held.size === 0 && awaited.length === 0) return settled;
+  if (held.size === 0 && awaited.length === 0) return done;
   const ends = [
     ...choice.selected.map(({ name }) => {
       const verdict = held.get(name)?.verdict;
@@ -341,8 +341,8 @@ function nextOf(
   return ends.reduce<Next>((next, untilMs) => {
     if (untilMs === undefined) return next;
     const seconds = Math.ceil((untilMs - nowMs) / 1000);
-    return soonest(next, checkAgain(Math.min(Math.max(1, seconds), longestWaitSeconds)));
-  }, settled);
+    return earliest(next, requeueAfter(Math.min(Math.max(1, seconds), longestWaitSeconds)));
+  }, done);
 }
 
 /** A placement that cannot be read keeps what it has: a slip of the pen must not move work. */
@@ -359,13 +359,16 @@ function undecided(
     members: clusters.filter(({ name }) => current.has(name) === isHeld),
     say: () => ({ reason, detail: {} }),
   });
-  const { decisions, omitted } = listDecisions([group("KeptUnjudged", true), group("NotJudged", false)], bounds);
+  const { decisions, omitted } = listDecisions(
+    [group("KeptInvalidPlacement", true), group("InvalidPlacement", false)],
+    bounds,
+  );
   const ready = unreadableCondition(problem);
   const strategy = placement.spec.strategy ?? "";
-  const { failback, left } = placement.status ?? {};
+  const { failback, evictedClusters: left } = placement.status ?? {};
   return {
     status: statusOf(placement, { strategy, selected, decisions, omitted, failback, left, ready, nowMs }),
-    next: settled,
+    next: done,
     dealt: false,
   };
 }

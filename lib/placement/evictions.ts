@@ -26,8 +26,8 @@ export type LeftFacts = Readonly<{
 export function leftAfter(
   wish: Wish,
   { placement, homes, selected, clusters, nowMs }: LeftFacts,
-): PlacementStatus["left"] {
-  const { selectedClusters = [], left: known = [] } = placement.status ?? {};
+): PlacementStatus["evictedClusters"] {
+  const { selectedClusters = [], evictedClusters: known = [] } = placement.status ?? {};
   const chosen = new Set(selected.map(({ name }) => name));
   const gone = new Set(selectedClusters.filter((name) => !chosen.has(name)));
   if (gone.size === 0 && known.length === 0) return undefined;

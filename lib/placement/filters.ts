@@ -32,7 +32,7 @@ export const filters: readonly Filter[] = [
     remedy: () => undefined,
   },
   {
-    reason: "NotNamed",
+    reason: "NotListed",
     matters: ({ names }) => names !== undefined,
     fails: ({ names }, { name }) => names?.has(name) === false,
     detail: () => ({ rule: "clusterNames" }),

@@ -16,7 +16,16 @@ export const placedBounds = { entries: 200, bytes: 40_000, clusters: 10 } as con
 export const placedQuietSeconds = 5;
 
 /** From the state that most needs somebody to look to the one that nobody need look at. */
-const byUrgency: readonly CopyState[] = ["Failed", "Held", "Stale", "Paused", "Pending", "Leaving", "Applied", "Ready"];
+const byUrgency: readonly CopyState[] = [
+  "Failed",
+  "Held",
+  "Stale",
+  "Paused",
+  "Pending",
+  "Evicting",
+  "Applied",
+  "Ready",
+];
 
 /** What a placement says of one of its workloads, by TMC's record of it. */
 export function placedEntry({ metadata, spec, status }: Record): PlacedWorkload {

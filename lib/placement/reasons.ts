@@ -11,12 +11,12 @@ type Reason = Readonly<{
  * stand in the reverse order of the filters: the first filter that fails gives the reason, so a later one came nearer.
  */
 export const decisionReasons = {
-  Chosen: {
+  Selected: {
     selected: true,
     message: "chosen by {rule}",
     meaning: "The cluster fits and was chosen; a chosen cluster that fits stays chosen.",
   },
-  KeptNoNewWork: {
+  KeptUnschedulable: {
     selected: true,
     message: "kept, although it takes no new work: {rule} asks for {expected}, the cluster has {actual}",
     meaning:
@@ -27,18 +27,18 @@ export const decisionReasons = {
     message: "kept for as long as it is tolerated that the cluster has {actual}",
     meaning: "It was chosen before and stays until the tolerated time is over: not Ready, or tainted NoExecute.",
   },
-  KeptUnjudged: {
+  KeptInvalidPlacement: {
     selected: true,
     message: "kept, because the placement cannot be read",
     meaning: "It was chosen before and stays until the placement is corrected.",
   },
-  Returning: {
+  FailingBack: {
     selected: false,
     message: "fits; {rule} returns to it when it has done so for {expected}",
     meaning:
       "The placement left it because of its state, or likes it better, and returns to it at the time in `until`, unless it stops fitting before.",
   },
-  NotChosen: {
+  NotSelected: {
     selected: false,
     message: "fits, but {rule} chose others",
     meaning: "The cluster fits; enough others were chosen.",
@@ -108,7 +108,7 @@ export const decisionReasons = {
     message: "{rule} asks for {expected}, the cluster has {actual}",
     meaning: "It does not match `locationSelector`.",
   },
-  NotNamed: {
+  NotListed: {
     selected: false,
     message: "{rule} does not name it",
     meaning: "`clusterNames` is given and does not name it.",
@@ -118,7 +118,7 @@ export const decisionReasons = {
     message: "being unregistered",
     meaning: "Its registration is being deleted.",
   },
-  NotJudged: {
+  InvalidPlacement: {
     selected: false,
     message: "not looked at, because the placement cannot be read",
     meaning: "The placement must be corrected first.",

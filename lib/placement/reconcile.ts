@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
-import { checkAgain, type Next, settled, soonest } from "../model/next.ts";
+import { done, earliest, type Next, requeueAfter } from "../model/next.ts";
 import { decide, type Plan } from "./decide.ts";
 import type { PlacementStatus } from "./explain.ts";
 import type { Observed } from "./observed.ts";
@@ -52,7 +52,7 @@ export const placementReconciler =
     if (observed === undefined) {
       const left = (await world.followers?.concerned(key, undefined, signal)) ?? [];
       if (left.length > 0) await world.followers?.wake(left);
-      return settled;
+      return done;
     }
 
     // Asking for the load means looking at every placement; most runs have nothing to deal out.
@@ -62,7 +62,7 @@ export const placementReconciler =
       : alone;
     const { status, againSeconds } = await placedUnder(world, { key, observed, status: plan.status }, signal);
     await report(world, { key, placement: observed.placement, status }, signal);
-    return againSeconds === undefined ? plan.next : soonest(plan.next, checkAgain(againSeconds));
+    return againSeconds === undefined ? plan.next : earliest(plan.next, requeueAfter(againSeconds));
   };
 
 /** The status with what has become of the workloads; as it is for a placement that is about none. */
@@ -86,7 +86,7 @@ type News = Readonly<{ key: ObjectKey; placement: WorkloadPlacement; status: Pla
  */
 async function report(world: PlacementWorld, { key, placement, status }: News, signal: AbortSignal): Promise<void> {
   const { followers } = world;
-  const told = placement.status?.told;
+  const told = placement.status?.notifiedHash;
   const fingerprint = followers?.fingerprint(placement, status);
   const isNews = followers !== undefined && fingerprint !== undefined && fingerprint !== told;
   const isHeard = isNews && (await followers.concerned(key, placement, signal)).length > 0;
@@ -102,5 +102,5 @@ async function report(world: PlacementWorld, { key, placement, status }: News, s
 }
 
 function withTold(status: PlacementStatus, told: string | undefined): PlacementStatus {
-  return told === undefined ? status : { ...status, told };
+  return told === undefined ? status : { ...status, notifiedHash: told };
 }

@@ -7,8 +7,8 @@ import { defaultNotReadySeconds, formatTaint, toleratedSeconds } from "./taints.
 /** What becomes of a cluster that was chosen before. */
 export type HeldVerdict = Readonly<
   | { stays: false }
-  | { stays: true; reason: "Chosen" }
-  | { stays: true; reason: "KeptNoNewWork"; detail: Detail }
+  | { stays: true; reason: "Selected" }
+  | { stays: true; reason: "KeptUnschedulable"; detail: Detail }
   | { stays: true; reason: "KeptTolerated"; detail: Detail; untilMs: number | undefined }
 >;
 
@@ -18,7 +18,7 @@ export type HeldVerdict = Readonly<
  */
 export const leavingReasons: ReadonlySet<DecisionReason> = new Set([
   "Deleting",
-  "NotNamed",
+  "NotListed",
   "SelectorMismatch",
   "AffinityMismatch",
   "AntiAffinityMatch",
@@ -37,12 +37,12 @@ export function judgeHeld(
   { nowMs, before }: Readonly<{ nowMs: number; before: Borne | undefined }>,
 ): HeldVerdict {
   const failed = rejection(wish, cluster);
-  if (failed === undefined) return { stays: true, reason: "Chosen" };
+  if (failed === undefined) return { stays: true, reason: "Selected" };
   if (leavingReasons.has(failed.reason) || isDeclaredMissing(wish, cluster)) return { stays: false };
 
   const borne = whatIsBorne(wish, cluster, { nowMs, before });
   const soonest = borne.toSorted((a, b) => (a.untilMs ?? Infinity) - (b.untilMs ?? Infinity))[0];
-  if (soonest === undefined) return { stays: true, reason: "KeptNoNewWork", detail: failed.detail(wish, cluster) };
+  if (soonest === undefined) return { stays: true, reason: "KeptUnschedulable", detail: failed.detail(wish, cluster) };
   if (soonest.untilMs !== undefined && soonest.untilMs <= nowMs) return { stays: false };
   return { stays: true, reason: "KeptTolerated", detail: soonest.detail, untilMs: soonest.untilMs };
 }

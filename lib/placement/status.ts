@@ -19,7 +19,7 @@ export type Outcome = Readonly<{
   omitted: PlacementStatus["decisionsOmitted"] | undefined;
   /** What it returns to; undefined for nothing. */
   failback: PlacementStatus["failback"] | undefined;
-  left: PlacementStatus["left"] | undefined;
+  left: PlacementStatus["evictedClusters"] | undefined;
   ready: ReadyDecision;
   nowMs: number;
 }>;
@@ -31,7 +31,7 @@ export function statusOf({ metadata, status = {} }: WorkloadPlacement, outcome: 
   const rest: { -readonly [Field in keyof PlacementStatus]: PlacementStatus[Field] } = { ...others };
   // What is still said stays where it stands: the same facts give the same bytes.
   if (outcome.failback === undefined) delete rest.failback;
-  if (outcome.left === undefined) delete rest.left;
+  if (outcome.left === undefined) delete rest.evictedClusters;
   const { nowMs, selected, decisions } = outcome;
   const history = historyAfter({ before: status, generation: metadata.generation, selected, decisions, nowMs });
   const condition: DecidedCondition = { type: "Ready", ...outcome.ready, ...generation };
@@ -42,7 +42,7 @@ export function statusOf({ metadata, status = {} }: WorkloadPlacement, outcome: 
     decisions: outcome.decisions,
     ...(outcome.omitted === undefined ? {} : { decisionsOmitted: outcome.omitted }),
     ...(outcome.failback === undefined ? {} : { failback: outcome.failback }),
-    ...(outcome.left === undefined ? {} : { left: outcome.left }),
+    ...(outcome.left === undefined ? {} : { evictedClusters: outcome.left }),
     conditions: withCondition(status.conditions ?? [], condition, formatTimestamp(outcome.nowMs)),
     ...(history.length === 0 ? {} : { history }),
     ...generation,

@@ -43,12 +43,12 @@ export function createPlacementWorld({
     async observe(key, signal) {
       const placement = await hub.read<WorkloadPlacement>(key, signal);
       if (placement === undefined) return undefined;
-      const listed = factsOfAll(await hub.list<RegistrationObject>("ClusterRegistration", key.cluster, signal));
+      const listed = factsOfAll(await hub.list<RegistrationObject>("ClusterRegistration", key.logicalCluster, signal));
       const unlisted = await unlistedOf(hub, { key, placement, listed }, signal);
       return { placement, clusters: unlisted.length === 0 ? listed : [...listed, ...unlisted], nowMs: clock.now() };
     },
     async deal(key, seen, decideUnder, signal) {
-      const book = await countedBook(key.cluster, signal);
+      const book = await countedBook(key.logicalCluster, signal);
       // From here to the end nothing waits: whoever deals next sees this answer.
       const plan = decideUnder(book.without(key.name));
       book.promise(seen, plan.status.selectedClusters ?? []);

@@ -2,7 +2,7 @@ import type { Clock } from "@tmc/kube/clock.ts";
 import type { SQSEvent } from "aws-lambda";
 import { forEachConcurrently } from "../model/concurrency.ts";
 import { formatKey } from "../model/key.ts";
-import { type Next, refuseStrangeTime } from "../model/next.ts";
+import { assertValidDelay, type Next } from "../model/next.ts";
 import type { Work, WorkItem } from "../model/work-item.ts";
 import type { QueueEvent } from "./queue-event.ts";
 import { afterFailure, readableCause, sortOfFailure } from "./retry-policy.ts";
@@ -101,7 +101,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     let next: Next;
     try {
       next = await work(item, signal);
-      if (next.kind === "check-again") refuseStrangeTime(next.afterSeconds);
+      if (next.kind === "requeue") assertValidDelay(next.afterSeconds);
     } catch (error) {
       if (signal.aborted) throw giveBack(); // it was cut off: that says nothing about the key
       const sort = sortOfFailure(error);
@@ -111,7 +111,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
       if (after.kind === "retry") {
         // The version that woke it is left out: by then it is old, and equal wishes can be one.
         await sendNext(() => queue.sendLater({ key, reason: "retry", attempts: counted }, after.afterSeconds));
-      } else if (after.kind === "set-aside") {
+      } else if (after.kind === "dead-letter") {
         await sendNext(() => queue.setAside({ ...item, attempts: counted }, readableCause(error)));
       }
       const afterSeconds = after.kind === "retry" ? after.afterSeconds : undefined;
@@ -127,9 +127,9 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
       return;
     }
     const { kind } = next;
-    if (next.kind === "check-again") {
+    if (next.kind === "requeue") {
       const { afterSeconds } = next;
-      await sendNext(() => queue.sendLater({ key, reason: "check-again" }, afterSeconds));
+      await sendNext(() => queue.sendLater({ key, reason: "requeue" }, afterSeconds));
     }
     tell({ kind: "ended", item, durationSeconds: durationSeconds(), outcome: kind });
   };

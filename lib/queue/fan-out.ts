@@ -11,8 +11,8 @@ export function spreadOut(items: readonly WorkItem[], { perSecond, burst }: Tena
   const atOnce: WorkItem[] = [];
   const later: Later[] = [];
   for (const item of items) {
-    const before = seen.get(item.key.cluster) ?? 0;
-    seen.set(item.key.cluster, before + 1);
+    const before = seen.get(item.key.logicalCluster) ?? 0;
+    seen.set(item.key.logicalCluster, before + 1);
     if (before < burst) atOnce.push(item);
     else later.push({ item, afterSeconds: Math.floor((before - burst) / perSecond) + 1 });
   }

@@ -1,8 +1,8 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { formatKey, type WorkKey } from "../model/key.ts";
-import { type Next, refuseStrangeTime } from "../model/next.ts";
-import { collapse, type Work, type WorkItem, type WorkQueue } from "../model/work-item.ts";
+import { assertValidDelay, type Next } from "../model/next.ts";
+import { coalesce, type Work, type WorkItem, type WorkQueue } from "../model/work-item.ts";
 
 import { createCrowdShare } from "./cpu-share.ts";
 import { createTimetable } from "./delay-heap.ts";
@@ -177,15 +177,16 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
       entry.pending = { item, sinceMs };
       if (!entry.running) joinLine(entry, item);
     } else {
-      entry.pending = { item: collapse(pending.item, item), sinceMs: pending.sinceMs };
-      if (pending.item.isPatient === true && item.isPatient !== true) entry.crew.line.hurry(entry.key.cluster, entry);
+      entry.pending = { item: coalesce(pending.item, item), sinceMs: pending.sinceMs };
+      if (pending.item.isLowPriority === true && item.isLowPriority !== true)
+        entry.crew.line.hurry(entry.key.logicalCluster, entry);
     }
     tell({ kind: "added", item, collapsed: pending !== undefined });
     pump();
   };
 
-  const joinLine = (entry: Entry, { isPatient = false }: WorkItem): void => {
-    entry.crew.line.join(entry.key.cluster, entry, { isPatient });
+  const joinLine = (entry: Entry, { isLowPriority = false }: WorkItem): void => {
+    entry.crew.line.join(entry.key.logicalCluster, entry, { isPatient: isLowPriority });
   };
 
   const addLater = (entry: Entry, slot: "asked" | "own", item: WorkItem, afterSeconds: number): void => {
@@ -228,7 +229,7 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
     entry.running = true;
     run.busy.set(entry.crew, (run.busy.get(entry.crew) ?? 0) + 1);
     inFlight += 1;
-    crowd?.begun(entry.key.cluster);
+    crowd?.begun(entry.key.logicalCluster);
     const startedMs = clock.now();
     tell({ kind: "started", item: pending.item, waitedSeconds: Math.max(0, startedMs - pending.sinceMs) / 1000 });
     void perform(run, entry, pending.item).then((ending) => end(run, entry, { ...pending, startedMs }, ending));
@@ -237,7 +238,7 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
   const perform = async (run: Run, entry: Entry, item: WorkItem): Promise<Ending | undefined> => {
     try {
       const next = await run.work(item, run.cut.signal);
-      if (next.kind === "check-again") refuseStrangeTime(next.afterSeconds);
+      if (next.kind === "requeue") assertValidDelay(next.afterSeconds);
       return { next };
     } catch (error) {
       if (run.cut.signal.aborted) return undefined; // it was cut off: that says nothing about the key
@@ -259,7 +260,7 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
     entry.running = false;
     run.busy.set(entry.crew, (run.busy.get(entry.crew) ?? 0) - 1);
     inFlight -= 1;
-    entry.crew.line.done(entry.key.cluster);
+    entry.crew.line.done(entry.key.logicalCluster);
     if (ending === undefined) entry.pending ??= begun;
     // It goes behind those who came while it ran: another of its tenant's keys is not held back by it.
     if (entry.pending !== undefined) joinLine(entry, entry.pending.item);
@@ -283,7 +284,7 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
     entry.failures = undefined;
     asideByKey.delete(entry.text);
     // Also a wait of no time goes through the clock: a key that always wants to run must not keep others from the processor.
-    if (next.kind === "check-again") addLater(entry, "own", againFor(item, "check-again"), next.afterSeconds);
+    if (next.kind === "requeue") addLater(entry, "own", againFor(item, "requeue"), next.afterSeconds);
   };
 
   const fail = (entry: Entry, item: WorkItem, failure: Exclude<Ending, { next: Next }>): void => {
@@ -299,7 +300,7 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
       case "drop":
         entry.failures = undefined;
         return;
-      case "set-aside":
+      case "dead-letter":
         entry.failures = undefined;
         asideByKey.delete(entry.text);
         asideByKey.set(entry.text, { item, cause: readableCause(error), attempts, atMs: clock.now() });
@@ -316,7 +317,7 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
       for (const item of items) add(entryOf(item.key), item, clock.now());
     },
     sendLater: async (item, afterSeconds) => {
-      refuseStrangeTime(afterSeconds);
+      assertValidDelay(afterSeconds);
       refuseBeyondLimit([item]);
       if (afterSeconds <= 0) add(entryOf(item.key), item, clock.now());
       else addLater(entryOf(item.key), "asked", item, afterSeconds);
@@ -398,6 +399,6 @@ const given = (workers: number) => (): number => workers;
 const isIdle = ({ busy }: Run): boolean => [...busy.values()].every((count) => count === 0);
 
 /** What has been looked at has something to wait for, and is patient no more. */
-function againFor({ isPatient: _, ...item }: WorkItem, reason: WorkItem["reason"]): WorkItem {
+function againFor({ isLowPriority: _, ...item }: WorkItem, reason: WorkItem["reason"]): WorkItem {
   return { ...item, reason };
 }

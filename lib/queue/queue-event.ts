@@ -5,7 +5,7 @@ import type { FailureSort } from "./retry-policy.ts";
  * How a run ended, seen from the queue: `drop` is a lasting fault, `returned` one that was cut off or whose next message
  * could not be sent; it is handed out again.
  */
-export const outcomes = ["settled", "check-again", "retry", "drop", "set-aside", "returned"] as const;
+export const outcomes = ["done", "requeue", "retry", "drop", "dead-letter", "returned"] as const;
 export type Outcome = (typeof outcomes)[number];
 
 /** Something that happened in a queue, for metrics and logs. */
@@ -26,7 +26,7 @@ export type QueueEvent = Readonly<
       kind: "ended";
       item: WorkItem;
       durationSeconds: number;
-      outcome: "settled" | "check-again" | "returned";
+      outcome: "done" | "requeue" | "returned";
       /** Why it was returned, where that was not the end of the time. */
       error?: unknown;
     }
@@ -34,7 +34,7 @@ export type QueueEvent = Readonly<
       kind: "ended";
       item: WorkItem;
       durationSeconds: number;
-      outcome: "retry" | "drop" | "set-aside";
+      outcome: "retry" | "drop" | "dead-letter";
       error: unknown;
       sort: FailureSort;
       /** Failures of this sort since the last success. */

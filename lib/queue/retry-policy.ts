@@ -2,7 +2,9 @@ import { faultOf, oneLine } from "@tmc/kube/errors.ts";
 import { redactText } from "../model/redact.ts";
 
 /** What becomes of a key whose work was thrown out of: come back, look no more until it changes, or wait for a person. */
-export type AfterFailure = Readonly<{ kind: "retry"; afterSeconds: number } | { kind: "set-aside" } | { kind: "drop" }>;
+export type AfterFailure = Readonly<
+  { kind: "retry"; afterSeconds: number } | { kind: "dead-letter" } | { kind: "drop" }
+>;
 
 /** The sorts of failure that are counted each by itself. */
 export type FailureSort =
@@ -66,7 +68,7 @@ export function afterFailure(error: unknown, attempts: number, jitter: number): 
     case "lasting":
       return { kind: "drop" };
     case "unforeseen":
-      return attempts >= mostUnforeseen ? { kind: "set-aside" } : retry(backoff(attempts) * jitter);
+      return attempts >= mostUnforeseen ? { kind: "dead-letter" } : retry(backoff(attempts) * jitter);
     case "conflict": {
       const soon = conflictSeconds[attempts - 1];
       return retry((soon ?? backoff(attempts - conflictSeconds.length)) * jitter);

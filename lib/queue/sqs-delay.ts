@@ -28,7 +28,7 @@ const shortestSharedSeconds = 8;
  * the queue drops the double. That is never wrong: what is dropped had been wished for before the one that runs.
  */
 export function planWait({ reason }: Pick<WorkItem, "reason">, afterSeconds: number, nowMs: number): Wait {
-  const isOurs = reason === "retry" || reason === "check-again";
+  const isOurs = reason === "retry" || reason === "requeue";
   if (afterSeconds <= 0 || (reason === "retry" && afterSeconds < shortestRetrySeconds)) {
     return { delaySeconds: 0, restSeconds: 0, dueSecond: undefined };
   }

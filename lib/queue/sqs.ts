@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 import { formatKey } from "../model/key.ts";
-import { refuseStrangeTime } from "../model/next.ts";
+import { assertValidDelay } from "../model/next.ts";
 import type { WorkQueue } from "../model/work-item.ts";
 import type { QueueEvent } from "./queue-event.ts";
 import type { QueueUrls, SqsClient } from "./sqs-client.ts";
@@ -86,7 +86,7 @@ export function createSqsQueue(options: SqsQueueOptions): SqsQueue {
   };
 
   const sendEachLater = async (later: readonly Later[]): Promise<void> => {
-    for (const { afterSeconds } of later) refuseStrangeTime(afterSeconds);
+    for (const { afterSeconds } of later) assertValidDelay(afterSeconds);
     const nowMs = clock.now();
     const planned = later.map((one) => ({ ...one, wait: planWait(one.item, one.afterSeconds, nowMs) }));
     const held = planned.filter(({ wait }) => wait.delaySeconds > 0);

@@ -3,7 +3,7 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import { isRecord } from "@tmc/kube/json-record.ts";
 import { subdomainProblems } from "@tmc/kube/selector.ts";
 import { formatKey, type WorkKey, workKinds, workloadAddress } from "../model/key.ts";
-import { collapse, reasons, type WorkItem } from "../model/work-item.ts";
+import { coalesce, reasons, type WorkItem } from "../model/work-item.ts";
 
 import type { FailureSort } from "./retry-policy.ts";
 
@@ -68,11 +68,11 @@ export function formatAttempts(attempts: Attempts = {}): string {
 /** A message as text: the key and why it was sent, never an object. The same deduplication id gives the same text. */
 export function formatBody(message: DelayedMessage): string {
   const { key, reason, resourceVersion: rv, attempts, nonce, restSeconds } = message;
-  const { cluster, kind, name } = key;
+  const { logicalCluster, kind, name } = key;
   const hasFailed = attempts !== undefined && Object.keys(attempts).length > 0;
   return JSON.stringify({
     v: 1,
-    cluster,
+    logicalCluster,
     kind,
     name,
     reason,
@@ -88,13 +88,14 @@ export function parseBody(text: string): DelayedMessage {
   const body = parseJson(text);
   if (!isRecord(body)) throw unreadable("is not a JSON object");
   if (body.v !== 1) throw unreadable(`has the version ${shown(body.v)}, not 1`);
-  const { cluster, name, rv, nonce, restSeconds } = body;
+  const { logicalCluster, name, rv, nonce, restSeconds } = body;
   const kind = workKinds.find((known) => known === body.kind);
   const reason = reasons.find((known) => known === body.reason);
   if (kind === undefined) throw unreadable(`has the kind ${shown(body.kind)}`);
   if (reason === undefined) throw unreadable(`has the reason ${shown(body.reason)}`);
-  if (typeof cluster !== "string" || !clusterPattern.test(cluster))
-    throw unreadable(`has the cluster ${shown(cluster)}`);
+  if (typeof logicalCluster !== "string" || !clusterPattern.test(logicalCluster)) {
+    throw unreadable(`has the logicalCluster ${shown(logicalCluster)}`);
+  }
   if (typeof name !== "string" || !isNameOf(kind, name)) throw unreadable(`has the name ${shown(name)}`);
   if (rv !== undefined && typeof rv !== "string") throw unreadable(`has the version of an object ${shown(rv)}`);
   if (nonce !== undefined && !(typeof nonce === "string" && noncePattern.test(nonce))) {
@@ -104,7 +105,7 @@ export function parseBody(text: string): DelayedMessage {
     throw unreadable(`has ${shown(restSeconds)} seconds left`);
   }
   return {
-    key: { cluster, kind, name },
+    key: { logicalCluster, kind, name },
     reason,
     resourceVersion: rv,
     attempts: parseAttempts(body.attempts),
@@ -120,7 +121,7 @@ export function collapseMessages(waiting: WorkMessage, fresh: WorkMessage): Work
     const count = fresh.attempts?.[sort];
     if (count !== undefined) attempts[sort] = Math.max(count, attempts[sort] ?? 0);
   }
-  return { ...collapse(waiting, fresh), attempts };
+  return { ...coalesce(waiting, fresh), attempts };
 }
 
 /** Adds a failure to those before it. */

@@ -12,7 +12,7 @@ export type SeenBinding = Readonly<{
 
 /** Looks at APIBindings of one logical cluster, by their names. */
 export type ReadBindings = (
-  address: Readonly<{ cluster: string; names: readonly string[] }>,
+  address: Readonly<{ logicalCluster: string; names: readonly string[] }>,
   signal: AbortSignal,
 ) => Promise<readonly SeenBinding[]>;
 

@@ -16,7 +16,7 @@ export type NoWayIn = Expiring &
       | "ClusterNotConfigured"
       | "CredentialsInvalid"
       | "CredentialsExpired"
-      | "EndpointRefused"
+      | "EndpointNotAllowed"
       | "PermissionClaimNotAccepted";
     message: string;
   }>;
@@ -25,7 +25,7 @@ export type NoWayIn = Expiring &
 export type Failed = Expiring &
   Readonly<{
     kind: "failed";
-    reason: "ClusterUnhealthy" | "CredentialsRefused" | "AccessRefused" | "EndpointRefused";
+    reason: "ClusterUnhealthy" | "CredentialsRejected" | "AccessDenied" | "EndpointNotAllowed";
     message: string;
   }>;
 

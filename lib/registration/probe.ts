@@ -74,7 +74,7 @@ async function askHealth(client: KubeClient, options: ProbeOptions): Promise<Ans
   if (status === 404) return unhealthy("none of its health paths is served: not an API server");
   return {
     kind: "failed",
-    reason: "AccessRefused",
+    reason: "AccessDenied",
     message: `the cluster lets the credentials ask neither ${healthPaths.join(" nor ")}`,
   };
 }
@@ -83,7 +83,7 @@ const unhealthy = (message: string): Failed => ({ kind: "failed", reason: "Clust
 
 function failureOf(path: string, { status, text }: Readonly<{ status: number; text: string }>): Failed {
   if (status === 401) {
-    return { kind: "failed", reason: "CredentialsRefused", message: "the cluster refuses the credentials" };
+    return { kind: "failed", reason: "CredentialsRejected", message: "the cluster refuses the credentials" };
   }
   if (status >= 300 && status <= 399) return unhealthy(`${path} answers ${status}: redirects are not followed`);
   if (status === 429) return unhealthy(`${path} answers 429: the cluster has too much to do`);
@@ -105,11 +105,11 @@ function failedChecks(text: string): string[] {
 function failureOfError(error: unknown, signal: AbortSignal): Failed {
   signal.throwIfAborted();
   if (faultOf(error) === "unauthorized") {
-    return { kind: "failed", reason: "CredentialsRefused", message: messageOf(error) };
+    return { kind: "failed", reason: "CredentialsRejected", message: messageOf(error) };
   }
   // No server has said so: it was the check of where we connect to.
   if (error instanceof ControllerError && error.fault === "forbidden" && !(error instanceof ApiError)) {
-    return { kind: "failed", reason: "EndpointRefused", message: error.message };
+    return { kind: "failed", reason: "EndpointNotAllowed", message: error.message };
   }
   return unhealthy(messageOf(error));
 }

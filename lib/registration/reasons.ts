@@ -9,8 +9,8 @@ export const clusterReasons: Readonly<Record<NoWayIn["reason"] | Failed["reason"
     "It heals by itself once the claim is accepted.",
   CredentialsInvalid: "Its credentials cannot be used; the message says what is wrong with them.",
   CredentialsExpired: "Its credentials have ended.",
-  CredentialsRefused: "The cluster does not accept its credentials.",
-  AccessRefused: "The cluster knows who we are and does not let us ask how it is.",
-  EndpointRefused: "Its server is at an address that tenants may not name.",
+  CredentialsRejected: "The cluster does not accept its credentials.",
+  AccessDenied: "The cluster knows who we are and does not let us ask how it is.",
+  EndpointNotAllowed: "Its server is at an address that tenants may not name.",
   ClusterUnhealthy: "It does not answer, or says that it is not ready.",
 };

@@ -1,7 +1,7 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
-import { checkAgain, type Next, settled } from "../model/next.ts";
+import { done, type Next, requeueAfter } from "../model/next.ts";
 import type { Work, WorkItem } from "../model/work-item.ts";
 import { bindingNames, type SeenBinding } from "./connected-apis.ts";
 import { decide } from "./decide.ts";
@@ -113,7 +113,7 @@ export function registrationReconciler(
       const isDetected = look.kind === "healthy" && look.detected !== undefined;
       world.remember(key, { probedMs: nowMs, detectedMs: isDetected ? nowMs : detectedMs });
     }
-    return due.kind === "later" ? checkAgain(due.afterSeconds) : settled;
+    return due.kind === "later" ? requeueAfter(due.afterSeconds) : done;
   };
 }
 
@@ -151,7 +151,7 @@ async function report(
 ): Promise<void> {
   const wanted = status ?? registration.status ?? {};
   const fingerprint = world.fingerprint({ ...registration, status: wanted });
-  const isTold = registration.status?.told === fingerprint;
+  const isTold = registration.status?.notifiedHash === fingerprint;
   const visible = world.fingerprint(registration);
   const isVisible = visible === fingerprint;
   let current = registration;
@@ -159,10 +159,10 @@ async function report(
     current = await world.writeStatus(key, registration, status, signal);
   }
   if (isTold) return;
-  const before = registration.status?.told === visible ? registration : undefined;
+  const before = registration.status?.notifiedHash === visible ? registration : undefined;
   const keys = await world.concerned(key, { before, after: current }, signal);
   if (keys.length > 0) await world.wake(keys);
-  await world.writeStatus(key, current, { ...wanted, told: fingerprint }, signal);
+  await world.writeStatus(key, current, { ...wanted, notifiedHash: fingerprint }, signal);
 }
 
 async function depart(
@@ -173,15 +173,15 @@ async function depart(
 ): Promise<Next> {
   await world.forget(key);
   const finalizers = seen.metadata.finalizers ?? [];
-  if (!finalizers.includes(clusterFinalizer)) return settled;
+  if (!finalizers.includes(clusterFinalizer)) return done;
   const users = await world.users(key, signal);
   const departure = decideDeparture({ registration: seen, isUsed: users.length > 0, nowMs: world.nowMs(), settings });
   const concerned = await world.concerned(key, { after: seen }, signal);
   if (concerned.length > 0) await world.wake(concerned);
-  if (departure.kind === "wait") return checkAgain(departure.afterSeconds);
+  if (departure.kind === "wait") return requeueAfter(departure.afterSeconds);
   const others = finalizers.filter((finalizer) => finalizer !== clusterFinalizer);
   await world.writeFinalizers(key, seen, others, signal);
-  return settled;
+  return done;
 }
 
 /** Placements that still speak of a cluster that has gone hear of it. */
@@ -189,5 +189,5 @@ async function afterwards(world: RegistrationWorld, key: ObjectKey, signal: Abor
   await world.forget(key);
   const keys = await world.concerned(key, {}, signal);
   if (keys.length > 0) await world.wake(keys);
-  return settled;
+  return done;
 }

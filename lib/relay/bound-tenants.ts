@@ -3,14 +3,14 @@ import type { ApiBinding } from "../upstream/kcp-types.ts";
 import { clusterAnnotation, clusterOf } from "../upstream/logical-cluster.ts";
 
 /** What bindings say of a logical cluster: it has come, it has gone, or it accepts other claims than before. */
-export type RollChange = Readonly<{ kind: "came" | "went" | "claims"; cluster: string }>;
+export type RollChange = Readonly<{ kind: "came" | "went" | "claims"; logicalCluster: string }>;
 
 /** The tenants that an endpoint shows, by their bindings to the export. */
 export interface TenantRoll {
   takeList(bindings: readonly KubeObject[]): readonly RollChange[];
   take(binding: KubeObject): readonly RollChange[];
   lose(binding: KubeObject): readonly RollChange[];
-  has(cluster: string): boolean;
+  has(logicalCluster: string): boolean;
   clusters(): readonly string[];
 }
 
@@ -25,21 +25,21 @@ export function createTenantRoll(): TenantRoll {
   const tenants = new Map<string, Map<string, string>>();
 
   const take = (binding: KubeObject): readonly RollChange[] => {
-    const [cluster, name] = [clusterOf(binding), binding.metadata.name ?? ""];
-    const known = tenants.get(cluster);
+    const [logicalCluster, name] = [clusterOf(binding), binding.metadata.name ?? ""];
+    const known = tenants.get(logicalCluster);
     const before = known?.get(name);
-    if (cluster === "" || (before === undefined && !isReady(binding))) return [];
+    if (logicalCluster === "" || (before === undefined && !isReady(binding))) return [];
     const claims = claimsOf(binding);
     if (before === claims) return [];
-    tenants.set(cluster, (known ?? new Map<string, string>()).set(name, claims));
-    if (known === undefined) return [{ kind: "came", cluster }];
-    return [{ kind: "claims", cluster }];
+    tenants.set(logicalCluster, (known ?? new Map<string, string>()).set(name, claims));
+    if (known === undefined) return [{ kind: "came", logicalCluster }];
+    return [{ kind: "claims", logicalCluster }];
   };
-  const drop = (cluster: string, name: string): readonly RollChange[] => {
-    const known = tenants.get(cluster);
+  const drop = (logicalCluster: string, name: string): readonly RollChange[] => {
+    const known = tenants.get(logicalCluster);
     if (known?.delete(name) !== true || known.size > 0) return [];
-    tenants.delete(cluster);
-    return [{ kind: "went", cluster }];
+    tenants.delete(logicalCluster);
+    return [{ kind: "went", logicalCluster }];
   };
 
   return {
@@ -48,12 +48,14 @@ export function createTenantRoll(): TenantRoll {
     takeList: (bindings) => {
       const listed = new Set(bindings.map((each) => `${clusterOf(each)}/${each.metadata.name ?? ""}`));
       const changes = bindings.flatMap(take);
-      const gone = [...tenants].flatMap(([cluster, names]) =>
-        [...names.keys()].filter((name) => !listed.has(`${cluster}/${name}`)).map((name) => ({ cluster, name })),
+      const gone = [...tenants].flatMap(([logicalCluster, names]) =>
+        [...names.keys()]
+          .filter((name) => !listed.has(`${logicalCluster}/${name}`))
+          .map((name) => ({ logicalCluster, name })),
       );
-      return [...changes, ...gone.flatMap(({ cluster, name }) => drop(cluster, name))];
+      return [...changes, ...gone.flatMap(({ logicalCluster, name }) => drop(logicalCluster, name))];
     },
-    has: (cluster) => tenants.has(cluster),
+    has: (logicalCluster) => tenants.has(logicalCluster),
     clusters: () => [...tenants.keys()],
   };
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { formatKey, type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
-import { collapse, type WorkItem, type WorkQueue } from "../model/work-item.ts";
+import { coalesce, type WorkItem, type WorkQueue } from "../model/work-item.ts";
 
 import type { TenantRate } from "../queue/tenant-rate-limit.ts";
 import { fingerprintOf, reconcileRequestedAnnotation } from "./fingerprint.ts";
@@ -26,13 +26,13 @@ export interface TenantBook extends LaneBook<ReconciledKind> {
  */
 export interface Ledger {
   /** Begins a book; what registrations refer to is told to the watch of secrets. */
-  open(cluster: string, secrets: SecretWatch): TenantBook;
+  open(logicalCluster: string, secrets: SecretWatch): TenantBook;
   /** Ends a book: nothing of that logical cluster is sent any more. */
-  close(cluster: string): void;
+  close(logicalCluster: string): void;
   /** Has registrations looked at whose secrets have changed, or may have. */
   secretsChanged(registrations: readonly Referrer[]): void;
-  has(cluster: string): boolean;
-  isListed(cluster: string): boolean;
+  has(logicalCluster: string): boolean;
+  isListed(logicalCluster: string): boolean;
   /** Logical clusters of which not everything has been listed yet. */
   unlisted(): readonly string[];
   readonly outbox: Pick<Outbox, "size" | "limited" | "oldestAgeSeconds" | "isFailing" | "drain" | "stop">;
@@ -53,7 +53,7 @@ export type LedgerOptions = Readonly<{
 }>;
 
 type Book = {
-  readonly cluster: string;
+  readonly logicalCluster: string;
   readonly listed: Set<ReconciledKind>;
   /** Keys that wait until both kinds are listed; undefined from then on. */
   held: Map<string, WorkItem> | undefined;
@@ -75,7 +75,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     batchSize,
     gatherMs,
     tenantRate,
-    onTrouble: (error, { retryInMs }) => listener.trouble?.({ what: "queue", cluster: "", error, retryInMs }),
+    onTrouble: (error, { retryInMs }) => listener.trouble?.({ what: "queue", logicalCluster: "", error, retryInMs }),
   });
 
   const send = (book: Book, items: readonly WorkItem[]): void => {
@@ -85,12 +85,12 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
     for (const item of items) {
       const before = book.held.get(formatKey(item.key));
-      book.held.set(formatKey(item.key), before === undefined ? item : collapse(before, item));
+      book.held.set(formatKey(item.key), before === undefined ? item : coalesce(before, item));
     }
   };
 
   const takeList = (book: Book, kind: ReconciledKind, objects: readonly KubeObject[]): void => {
-    listener.listed?.(kind, book.cluster, objects);
+    listener.listed?.(kind, book.logicalCluster, objects);
     const missing = new Set(book.fingerprints[kind].keys());
     for (const { metadata } of objects) missing.delete(metadata.name ?? "");
     send(book, [
@@ -111,13 +111,14 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   return {
     outbox,
-    open: (cluster, secrets) => {
+    open: (logicalCluster, secrets) => {
       /** A watch may still tell something after the book was closed. */
-      const isOpen = (): boolean => books.get(cluster) === book;
+      const isOpen = (): boolean => books.get(logicalCluster) === book;
       const workloads =
-        options.workloads && createWorkloadBook({ ...options.workloads, cluster, send: outbox.add, isOpen, onListed });
+        options.workloads &&
+        createWorkloadBook({ ...options.workloads, logicalCluster, send: outbox.add, isOpen, onListed });
       const book: Book = {
-        cluster,
+        logicalCluster,
         listed: new Set(),
         held: new Map(),
         fingerprints: { ClusterRegistration: new Map(), WorkloadPlacement: new Map() },
@@ -125,7 +126,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         secrets,
         workloads,
       };
-      books.set(cluster, book);
+      books.set(logicalCluster, book);
       return {
         workloads,
         takeList: (kind, objects) => {
@@ -133,46 +134,46 @@ export function createLedger(options: LedgerOptions): Ledger {
         },
         takeChanged: (kind, object) => {
           if (!isOpen()) return;
-          listener.changed?.(kind, cluster, object);
+          listener.changed?.(kind, logicalCluster, object);
           send(book, see(book, kind, object));
         },
         takeDeleted: (kind, object) => {
           if (!isOpen()) return;
-          listener.deleted?.(kind, cluster, object);
+          listener.deleted?.(kind, logicalCluster, object);
           const { name = "", resourceVersion } = object.metadata;
           send(book, lose(book, kind, name, resourceVersion));
         },
       };
     },
-    close: (cluster) => {
-      books.get(cluster)?.secrets.release(cluster);
-      books.delete(cluster);
-      outbox.drop(cluster);
+    close: (logicalCluster) => {
+      books.get(logicalCluster)?.secrets.release(logicalCluster);
+      books.delete(logicalCluster);
+      outbox.drop(logicalCluster);
     },
     secretsChanged: (registrations) => {
-      for (const { cluster, name } of registrations) {
-        const book = books.get(cluster);
+      for (const { logicalCluster, name } of registrations) {
+        const book = books.get(logicalCluster);
         if (book === undefined) continue;
-        const key: ObjectKey = { cluster, kind: "ClusterRegistration", name };
+        const key: ObjectKey = { logicalCluster, kind: "ClusterRegistration", name };
         listener.secretChanged?.(key);
         // Nothing about the object itself has changed: only this reason has the cluster looked at at once.
         send(book, [{ key, reason: "on-demand" }]);
       }
     },
-    has: (cluster) => books.has(cluster),
-    isListed: (cluster) => books.get(cluster)?.held === undefined && books.has(cluster),
+    has: (logicalCluster) => books.has(logicalCluster),
+    isListed: (logicalCluster) => books.get(logicalCluster)?.held === undefined && books.has(logicalCluster),
     unlisted: () =>
       [...books.values()]
         .filter(({ held, workloads }) => held !== undefined || workloads?.isListed === false)
-        .map(({ cluster }) => cluster),
+        .map(({ logicalCluster }) => logicalCluster),
   };
 }
 
 /** Answers what to send for an object that was seen: nothing when it is as it was. */
 function see(book: Book, kind: ReconciledKind, object: KubeObject): WorkItem[] {
   const { name = "", resourceVersion } = object.metadata;
-  const { cluster } = book;
-  if (kind === "ClusterRegistration") book.secrets.refer({ cluster, name }, secretReferenceOf(object));
+  const { logicalCluster } = book;
+  if (kind === "ClusterRegistration") book.secrets.refer({ logicalCluster, name }, secretReferenceOf(object));
   else book.workloads?.takePlacement(name, object);
   const fingerprint = fingerprintOf(object);
   if (book.fingerprints[kind].get(name) === fingerprint) return [];
@@ -181,17 +182,17 @@ function see(book: Book, kind: ReconciledKind, object: KubeObject): WorkItem[] {
   const wish = object.metadata.annotations?.[reconcileRequestedAnnotation];
   const isWished = isKnown && wish !== undefined && book.wishes[kind].get(name) !== wish;
   if (wish !== undefined) book.wishes[kind].set(name, wish);
-  return [{ key: { cluster, kind, name }, reason: isWished ? "on-demand" : "changed", resourceVersion }];
+  return [{ key: { logicalCluster, kind, name }, reason: isWished ? "on-demand" : "changed", resourceVersion }];
 }
 
 /** Answers what to send for an object that has gone; a version is known of one whose end was watched. */
 function lose(book: Book, kind: ReconciledKind, name: string, resourceVersion?: string): WorkItem[] {
-  const { cluster } = book;
+  const { logicalCluster } = book;
   book.fingerprints[kind].delete(name);
   book.wishes[kind].delete(name);
-  if (kind === "ClusterRegistration") book.secrets.refer({ cluster, name }, undefined);
+  if (kind === "ClusterRegistration") book.secrets.refer({ logicalCluster, name }, undefined);
   else book.workloads?.takePlacement(name, undefined);
-  return [{ key: { cluster, kind, name }, reason: "changed", resourceVersion }];
+  return [{ key: { logicalCluster, kind, name }, reason: "changed", resourceVersion }];
 }
 
 function secretReferenceOf({ spec }: KubeObject): SecretReference | undefined {

@@ -46,7 +46,7 @@ export interface ClusterNews {
   /** Hears from the hub where something may be born. */
   readonly births: BirthAttention;
   /** A logical cluster is looked after no more. */
-  release(cluster: string): void;
+  release(logicalCluster: string): void;
   /** Credentials of a cluster have changed. */
   renewed(registration: ObjectKey): void;
   /** Watches nothing more; what was not sent by then is found by whoever watches next. */
@@ -79,8 +79,14 @@ export function createClusterNews(options: ClusterNewsOptions): ClusterNews {
       log.warn("queue refused keys", { keys, retryInSeconds: retryInMs / 1000, error }),
   });
   const wake = (keys: readonly WorkloadKey[]): void => outbox.add(keys.map((key) => ({ key, reason: "changed" })));
-  const onTrouble = ({ registration: { cluster, name }, type, error, retryInMs }: CopyTrouble): void =>
-    log.info("cluster watch failed", { cluster, name, what: type.plural, retryInSeconds: retryInMs / 1000, error });
+  const onTrouble = ({ registration: { logicalCluster, name }, type, error, retryInMs }: CopyTrouble): void =>
+    log.info("cluster watch failed", {
+      logicalCluster,
+      name,
+      what: type.plural,
+      retryInSeconds: retryInMs / 1000,
+      error,
+    });
   const copies = createCopyWatches({
     hubId: defaultSyncSettings.hubId,
     clientFor: clients.clientFor,
@@ -89,11 +95,11 @@ export function createClusterNews(options: ClusterNewsOptions): ClusterNews {
     random,
     relistSeconds,
     onChanged: (key) => wake([key]),
-    onCompanionChanged: ({ registration: { cluster }, ...companion }) =>
-      wake(attention.referrers({ cluster, ...companion })),
+    onCompanionChanged: ({ registration: { logicalCluster }, ...companion }) =>
+      wake(attention.referrers({ logicalCluster, ...companion })),
     onTrouble,
     onRefused: clients.refused,
-    onIgnored: ({ cluster, name }) => log.warn("strange copy ignored", { cluster, name }),
+    onIgnored: ({ logicalCluster, name }) => log.warn("strange copy ignored", { logicalCluster, name }),
   });
   const attention = createRecordAttention(copies, types);
   const births = createBirthWatches({
@@ -109,16 +115,16 @@ export function createClusterNews(options: ClusterNewsOptions): ClusterNews {
     const all = copies.watches.all + births.watches.all;
     const down = copies.watches.down + births.watches.down;
     metrics.set("tmc_sync_copies", {}, copies.size);
-    metrics.set("tmc_upsync_births", {}, births.size);
+    metrics.set("tmc_upsync_objects", {}, births.size);
     metrics.set("tmc_sync_watches", { state: "open" }, all - down);
     metrics.set("tmc_sync_watches", { state: "down" }, down);
   });
   return {
     cache: attention.cache,
     births: createBirthAttention(births, types),
-    release: (cluster) => {
-      attention.release(cluster);
-      outbox.drop(cluster);
+    release: (logicalCluster) => {
+      attention.release(logicalCluster);
+      outbox.drop(logicalCluster);
     },
     renewed: (registration) => credentials.forget(registration),
     stop: async () => {

@@ -42,10 +42,10 @@ export interface EndpointWatch {
   readonly isListed: boolean;
   /** The tenants whose bindings are seen here. */
   clusters(): readonly string[];
-  shows(cluster: string): boolean;
+  shows(logicalCluster: string): boolean;
   /** Begins to look after a tenant. */
-  engage(cluster: string): void;
-  release(cluster: string): void;
+  engage(logicalCluster: string): void;
+  release(logicalCluster: string): void;
   stop(): Promise<void>;
 }
 
@@ -68,7 +68,7 @@ export function watchEndpoint(options: EndpointWatchOptions): EndpointWatch {
     random,
     relistSeconds,
     onChanged: ledger.secretsChanged,
-    onTrouble: (error, retryInMs) => listener.trouble?.({ what: "Secret", cluster: place, error, retryInMs }),
+    onTrouble: (error, retryInMs) => listener.trouble?.({ what: "Secret", logicalCluster: place, error, retryInMs }),
   });
   const kinds = createLaneGroup<ReconciledKind>({
     ids: reconciledKinds,
@@ -80,13 +80,15 @@ export function watchEndpoint(options: EndpointWatchOptions): EndpointWatch {
   const workloads = options.workloads && workloadGroup(options.workloads, { ...watching, client: everywhere, secrets });
 
   const takeRoll = (changes: readonly RollChange[]): void => {
-    const moved = changes.filter(({ kind }) => kind !== "claims").map(({ cluster }) => cluster);
+    const moved = changes.filter(({ kind }) => kind !== "claims").map(({ logicalCluster }) => logicalCluster);
     if (moved.length > 0) onRoll(moved);
-    for (const { kind, cluster } of changes) {
+    for (const { kind, logicalCluster } of changes) {
       // What was refused may be given now, and the other way round.
-      if (kind !== "claims" || !books.has(cluster)) continue;
-      ledger.secretsChanged(secrets.referrers(cluster).map((name) => ({ cluster, name })));
-      books.get(cluster)?.workloads?.wakeAll();
+      if (kind !== "claims" || !books.has(logicalCluster)) continue;
+      ledger.secretsChanged(
+        secrets.referrers(logicalCluster).map((name) => ({ logicalCluster: logicalCluster, name })),
+      );
+      books.get(logicalCluster)?.workloads?.wakeAll();
       workloads?.relist();
     }
   };
@@ -110,18 +112,18 @@ export function watchEndpoint(options: EndpointWatchOptions): EndpointWatch {
     },
     clusters: roll.clusters,
     shows: roll.has,
-    engage: (cluster) => {
+    engage: (logicalCluster) => {
       if (stopped) return;
-      const book = ledger.open(cluster, secrets);
-      books.set(cluster, book);
-      kinds.engage(cluster, book);
-      if (book.workloads !== undefined) workloads?.engage(cluster, book.workloads);
+      const book = ledger.open(logicalCluster, secrets);
+      books.set(logicalCluster, book);
+      kinds.engage(logicalCluster, book);
+      if (book.workloads !== undefined) workloads?.engage(logicalCluster, book.workloads);
     },
-    release: (cluster) => {
-      books.delete(cluster);
-      ledger.close(cluster);
-      kinds.release(cluster);
-      workloads?.release(cluster);
+    release: (logicalCluster) => {
+      books.delete(logicalCluster);
+      ledger.close(logicalCluster);
+      kinds.release(logicalCluster);
+      workloads?.release(logicalCluster);
     },
     stop: async () => {
       stopped = true;

@@ -28,7 +28,7 @@ export interface ExportRelay extends Relay {
   /** The logical clusters that are looked after. */
   tenants(): readonly string[];
   /** Whether a logical cluster is one of them. */
-  isEngaged(cluster: string): boolean;
+  isEngaged(logicalCluster: string): boolean;
 }
 
 /** An endpoint that could not be opened is tried again after this long. */
@@ -64,33 +64,33 @@ export function createExportRelay(options: ExportRelayOptions): ExportRelay {
   const listing = createListing(unlisted);
 
   /** Has a tenant looked after where it is seen; one that is seen at two endpoints stays where it was. */
-  const settle = (cluster: string): void => {
-    const owner = owners.get(cluster);
-    if (owner !== undefined && endpoints.get(owner)?.shows(cluster) === true) return;
-    const next = [...endpoints.values()].find((each) => each.shows(cluster));
+  const settle = (logicalCluster: string): void => {
+    const owner = owners.get(logicalCluster);
+    if (owner !== undefined && endpoints.get(owner)?.shows(logicalCluster) === true) return;
+    const next = [...endpoints.values()].find((each) => each.shows(logicalCluster));
     if (owner !== undefined) {
       const before = endpoints.get(owner);
-      if (before === undefined) ledger.close(cluster);
-      else before.release(cluster);
-      owners.delete(cluster);
-      hub.placed(cluster, undefined);
-      listener.released?.(cluster);
+      if (before === undefined) ledger.close(logicalCluster);
+      else before.release(logicalCluster);
+      owners.delete(logicalCluster);
+      hub.placed(logicalCluster, undefined);
+      listener.released?.(logicalCluster);
     }
     if (next === undefined) return;
-    owners.set(cluster, next.endpoint.url);
-    hub.placed(cluster, next.endpoint.url);
-    next.engage(cluster);
+    owners.set(logicalCluster, next.endpoint.url);
+    hub.placed(logicalCluster, next.endpoint.url);
+    next.engage(logicalCluster);
   };
   const onRoll = (clusters: readonly string[]): void => {
     if (stopped) return;
-    for (const cluster of clusters) settle(cluster);
+    for (const logicalCluster of clusters) settle(logicalCluster);
     listing.look();
   };
 
   const leave = async (isLeft: (endpoint: ExportEndpoint) => boolean): Promise<void> => {
     const left = [...endpoints.values()].filter(({ endpoint }) => isLeft(endpoint));
     for (const { endpoint } of left) endpoints.delete(endpoint.url);
-    for (const each of left) for (const cluster of each.clusters()) settle(cluster);
+    for (const each of left) for (const logicalCluster of each.clusters()) settle(logicalCluster);
     await Promise.all(left.map((each) => each.stop()));
   };
   const change = async (urls: readonly string[]): Promise<void> => {
@@ -114,7 +114,7 @@ export function createExportRelay(options: ExportRelayOptions): ExportRelay {
   };
   const enqueue = (urls: readonly string[]): void => {
     const onFailure = (error: unknown): void => {
-      listener.trouble?.({ what: "APIExportEndpointSlice", cluster: address, error, retryInMs: retryMs });
+      listener.trouble?.({ what: "APIExportEndpointSlice", logicalCluster: address, error, retryInMs: retryMs });
       cancelRetry = clock.after(retryMs, () => enqueue(urls));
     };
     changing = changing.then(() => change(urls)).catch(onFailure);
@@ -155,7 +155,7 @@ export function createExportRelay(options: ExportRelayOptions): ExportRelay {
     },
     endpoints: () => [...endpoints.keys()],
     tenants: () => [...owners.keys()],
-    isEngaged: (cluster) => owners.has(cluster),
+    isEngaged: (logicalCluster) => owners.has(logicalCluster),
     get unsent() {
       return ledger.outbox.size;
     },

@@ -55,7 +55,7 @@ export function createExportTerritory(options: TerritoryOptions & Readonly<{ api
       }
       return created;
     },
-    isEngaged: (cluster) => relay?.isEngaged(cluster) === true,
+    isEngaged: (logicalCluster) => relay?.isEngaged(logicalCluster) === true,
     close: async () => {
       for (const end of ends.splice(0)) end();
       await hub.close();

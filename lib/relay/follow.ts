@@ -62,7 +62,7 @@ export function follow(options: FollowOptions, follower: Follower): Following {
     const missing = tolerant?.missing();
     if (isAbsent !== (missing !== undefined)) {
       isAbsent = missing !== undefined;
-      listener.absent?.({ what, cluster: place, error: missing });
+      listener.absent?.({ what, logicalCluster: place, error: missing });
     }
     if (missing === undefined) follower.listed(objects, listsBegun);
     else follower.absent?.(listsBegun);
@@ -81,7 +81,7 @@ export function follow(options: FollowOptions, follower: Follower): Following {
       if (event.type === "trouble") {
         // It is listed again next, and that says how it is.
         if (tolerant !== undefined && event.error.fault === "not-found") continue;
-        listener.trouble?.({ what, cluster: place, error: event.error, retryInMs: event.retryInMs });
+        listener.trouble?.({ what, logicalCluster: place, error: event.error, retryInMs: event.retryInMs });
         continue;
       }
       listener.alive?.(what, place);
@@ -94,7 +94,7 @@ export function follow(options: FollowOptions, follower: Follower): Following {
     }
   };
   const onFailure = (error: unknown, retryInMs: number): void =>
-    listener.trouble?.({ what, cluster: place, error, retryInMs });
+    listener.trouble?.({ what, logicalCluster: place, error, retryInMs });
   const done = keepRunning(run, { clock, signal: end.signal, onFailure });
 
   return {

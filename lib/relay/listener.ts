@@ -23,9 +23,9 @@ export type ForeignKind = "SyncTarget" | "ControlPlane" | "ControlPlaneEndpoint"
  * at once.
  */
 export interface RelayListener {
-  listed?(kind: ReconciledKind, cluster: string, objects: readonly KubeObject[]): void;
-  changed?(kind: ReconciledKind, cluster: string, object: KubeObject): void;
-  deleted?(kind: ReconciledKind, cluster: string, object: KubeObject): void;
+  listed?(kind: ReconciledKind, logicalCluster: string, objects: readonly KubeObject[]): void;
+  changed?(kind: ReconciledKind, logicalCluster: string, object: KubeObject): void;
+  deleted?(kind: ReconciledKind, logicalCluster: string, object: KubeObject): void;
   /** A secret that this registration refers to came, changed or went. */
   secretChanged?(registration: ObjectKey): void;
   /** A list was read whole. */
@@ -37,11 +37,11 @@ export interface RelayListener {
   /** A watch is no longer wanted. */
   ended?(what: Watched, place: string): void;
   /** A logical cluster is looked after no more; what was seen of it says nothing from now on. */
-  released?(cluster: string): void;
+  released?(logicalCluster: string): void;
   /** A watch for the sake of workloads told something. */
   workloadEvent?(event: "modified" | "deleted"): void;
   /** A type that may be missing is not served, or not given to us; without an error, it is there again. */
-  absent?(absence: Readonly<{ what: Watched; cluster: string; error: ApiError | undefined }>): void;
+  absent?(absence: Readonly<{ what: Watched; logicalCluster: string; error: ApiError | undefined }>): void;
   /** Something failed; it is tried again by itself. */
   trouble?(trouble: RelayTrouble): void;
 }
@@ -49,7 +49,7 @@ export interface RelayListener {
 export type RelayTrouble = Readonly<{
   /** Where: something that is watched, or the queue, which has no place. */
   what: Watched | "queue";
-  cluster: string;
+  logicalCluster: string;
   error: unknown;
   retryInMs: number;
 }>;

@@ -6,11 +6,11 @@ import { recordReadiness } from "../observe/recorders.ts";
 
 /** Counts the objects that the relay sees by how ready they are; of each it keeps its name and that one word. */
 export interface FleetCensus {
-  takeList(kind: ReconciledKind, cluster: string, objects: readonly KubeObject[]): void;
-  take(kind: ReconciledKind, cluster: string, object: KubeObject): void;
-  lose(kind: ReconciledKind, cluster: string, name: string): void;
+  takeList(kind: ReconciledKind, logicalCluster: string, objects: readonly KubeObject[]): void;
+  take(kind: ReconciledKind, logicalCluster: string, object: KubeObject): void;
+  lose(kind: ReconciledKind, logicalCluster: string, name: string): void;
   /** Forgets a logical cluster. */
-  release(cluster: string): void;
+  release(logicalCluster: string): void;
   /** Sets the gauges of the fleet. */
   record(metrics: Pick<Metrics, "set">): void;
 }
@@ -21,20 +21,21 @@ export function createFleetCensus(): FleetCensus {
     ClusterRegistration: new Map(),
     WorkloadPlacement: new Map(),
   };
-  const inCluster = (kind: ReconciledKind, cluster: string): Map<string, Readiness> => {
-    const names = seen[kind].get(cluster) ?? new Map<string, Readiness>();
-    seen[kind].set(cluster, names);
+  const inCluster = (kind: ReconciledKind, logicalCluster: string): Map<string, Readiness> => {
+    const names = seen[kind].get(logicalCluster) ?? new Map<string, Readiness>();
+    seen[kind].set(logicalCluster, names);
     return names;
   };
   return {
-    takeList: (kind, cluster, objects) => {
+    takeList: (kind, logicalCluster, objects) => {
       const listed = objects.map((object) => [object.metadata.name ?? "", readinessOf(object)] as const);
-      seen[kind].set(cluster, new Map(listed));
+      seen[kind].set(logicalCluster, new Map(listed));
     },
-    take: (kind, cluster, object) => void inCluster(kind, cluster).set(object.metadata.name ?? "", readinessOf(object)),
-    lose: (kind, cluster, name) => void inCluster(kind, cluster).delete(name),
-    release: (cluster) => {
-      for (const kind of reconciledKinds) seen[kind].delete(cluster);
+    take: (kind, logicalCluster, object) =>
+      void inCluster(kind, logicalCluster).set(object.metadata.name ?? "", readinessOf(object)),
+    lose: (kind, logicalCluster, name) => void inCluster(kind, logicalCluster).delete(name),
+    release: (logicalCluster) => {
+      for (const kind of reconciledKinds) seen[kind].delete(logicalCluster);
     },
     record: (metrics) => {
       for (const kind of reconciledKinds) {

@@ -19,7 +19,7 @@ export function observeRelay(
   { log, metrics, health }: Observers,
   cache: ObjectCache,
   options: Readonly<{
-    pathOf: (cluster: string) => string;
+    pathOf: (logicalCluster: string) => string;
     onSecretChanged: (registration: ObjectKey) => void;
     relay: () => Relay;
     /** What is kept of workloads, where they are looked after. */
@@ -31,48 +31,48 @@ export function observeRelay(
   const withheld = new Map<string, string>();
   /** What failed last and has not been heard of since. */
   const troubles = new Map<string, string>();
-  const placeOf = ({ what, cluster }: Pick<RelayTrouble, "what" | "cluster">): string =>
+  const placeOf = ({ what, logicalCluster: cluster }: Pick<RelayTrouble, "what" | "logicalCluster">): string =>
     [what, pathOf(cluster)].filter((part) => part !== "").join(" in ");
-  const end = (what: Watched, cluster: string): void => {
-    if (troubles.size > 0) troubles.delete(placeOf({ what, cluster }));
+  const end = (what: Watched, logicalCluster: string): void => {
+    if (troubles.size > 0) troubles.delete(placeOf({ what, logicalCluster }));
   };
 
   const endCheck = health.ask("hub", () => {
     const unlisted = relay()
       .unlisted()
-      .map((cluster) => pathOf(cluster) || "the cluster");
+      .map((logicalCluster) => pathOf(logicalCluster) || "the cluster");
     const words = [...troubles].map(([place, why]) => `${place}: ${why}`);
     if (unlisted.length > 0) words.unshift(`not listed yet: ${unlisted.join(", ")}`);
     return { ok: words.length === 0, detail: [...words, ...withheld.values()].join("; ") };
   });
   const endGauges = metrics.onScrape(() => {
     metrics.set("tmc_relay_dirty_keys", {}, relay().unsent);
-    metrics.set("tmc_relay_limited_keys", {}, relay().limited);
+    metrics.set("tmc_relay_rate_limited_keys", {}, relay().limited);
     metrics.set("tmc_relay_oldest_dirty_seconds", {}, relay().oldestUnsentSeconds());
     for (const kind of reconciledKinds) setReadiness(metrics, cache, kind);
   });
 
   return {
     listener: {
-      listed: (kind, cluster, objects) => {
-        cache.takeList(kind, cluster, objects);
+      listed: (kind, logicalCluster, objects) => {
+        cache.takeList(kind, logicalCluster, objects);
       },
       relisted: (kind) => metrics.add("tmc_relay_relists_total", { kind }),
-      changed: (kind, cluster, object) => {
+      changed: (kind, logicalCluster, object) => {
         metrics.add("tmc_relay_events_total", { kind, event: "modified" });
-        cache.takeSeen(kind, cluster, object);
+        cache.takeSeen(kind, logicalCluster, object);
       },
-      deleted: (kind, cluster, { metadata }) => {
+      deleted: (kind, logicalCluster, { metadata }) => {
         metrics.add("tmc_relay_events_total", { kind, event: "deleted" });
-        cache.takeGone({ cluster, kind, name: metadata.name ?? "" }, metadata.resourceVersion);
+        cache.takeGone({ logicalCluster, kind, name: metadata.name ?? "" }, metadata.resourceVersion);
       },
       restarted: (kind) => metrics.add("tmc_relay_watch_restarts_total", { kind }),
       workloadEvent: (event) => metrics.add("tmc_relay_events_total", { kind: "Workload", event }),
-      absent: ({ what, cluster, error }) => {
-        const place = placeOf({ what, cluster });
+      absent: ({ what, logicalCluster, error }) => {
+        const place = placeOf({ what, logicalCluster });
         withheld.delete(place);
         if (error === undefined) return;
-        const fields = { cluster, workspace: pathOf(cluster), what, error };
+        const fields = { logicalCluster, workspace: pathOf(logicalCluster), what, error };
         if (error.status !== 403) {
           log.debug("type is not served", fields);
           return;
@@ -82,16 +82,22 @@ export function observeRelay(
       },
       alive: end,
       ended: end,
-      released: (cluster) => {
-        log.info("tenant released", { cluster });
-        cache.drop(cluster);
-        workloads?.drop(cluster);
+      released: (logicalCluster) => {
+        log.info("tenant released", { logicalCluster });
+        cache.drop(logicalCluster);
+        workloads?.drop(logicalCluster);
       },
       secretChanged: onSecretChanged,
       trouble: (trouble) => {
-        const { what, cluster, retryInMs } = trouble;
-        const error = explained(trouble, pathOf(cluster));
-        const fields = { cluster, workspace: pathOf(cluster), what, retryInSeconds: retryInMs / 1000, error };
+        const { what, logicalCluster, retryInMs } = trouble;
+        const error = explained(trouble, pathOf(logicalCluster));
+        const fields = {
+          logicalCluster,
+          workspace: pathOf(logicalCluster),
+          what,
+          retryInSeconds: retryInMs / 1000,
+          error,
+        };
         const fault = faultOf(error);
         // Secrets may be none of our business in a workspace; registrations that need one say so themselves.
         if (what !== "Secret")
@@ -136,8 +142,8 @@ function explained({ what, error }: RelayTrouble, workspace: string): unknown {
 function setReadiness(metrics: Metrics, cache: ObjectCache, kind: ReconciledKind): void {
   const counts = { true: 0, false: 0, unknown: 0 };
   let objects = 0;
-  for (const cluster of cache.clusters()) {
-    for (const object of cache.list(kind, cluster)) {
+  for (const logicalCluster of cache.clusters()) {
+    for (const object of cache.list(kind, logicalCluster)) {
       objects += 1;
       counts[readinessOf(object)] += 1;
     }

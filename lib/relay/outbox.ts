@@ -10,7 +10,7 @@ export interface Outbox {
   /** Takes items in and sends them as soon as it can; a key that is in it already is in it once. */
   add(items: readonly WorkItem[]): void;
   /** Sends nothing more of a logical cluster that is looked after no more, but for what is on its way. */
-  drop(cluster: string): void;
+  drop(logicalCluster: string): void;
   /** How many keys are not sent yet. */
   readonly size: number;
   /** How many of them wait because their tenant is over its limit. */
@@ -80,7 +80,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
     cancelPause();
     let isTaken = true;
     while (waiting.size > 0 && !stopped) {
-      const batch = waiting.take(batchSize, limit && ((cluster) => limit.allowed(cluster, clock.now())));
+      const batch = waiting.take(batchSize, limit && ((logicalCluster) => limit.allowed(logicalCluster, clock.now())));
       if (batch.length === 0) break;
       try {
         await queue.send(batch.map(({ item }) => item));
@@ -94,7 +94,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
       }
       failing = false;
       backoff.reset();
-      for (const { item } of batch) limit?.spend(item.key.cluster, 1, clock.now());
+      for (const { item } of batch) limit?.spend(item.key.logicalCluster, 1, clock.now());
       waiting.sent(batch);
     }
     sending = false;
@@ -104,13 +104,13 @@ export function createOutbox(options: OutboxOptions): Outbox {
   };
   /** What is left when the queue takes everything is over a limit. */
   const hold = (): void => {
-    for (const cluster of waiting.clusters()) held.add(cluster);
+    for (const logicalCluster of waiting.clusters()) held.add(logicalCluster);
     if (held.size === 0 || limit === undefined || stopped) return;
     cancelPause = clock.after(Math.max(limit.stepMs, shortestPauseMs), () => void work());
   };
   const limited = (): number => {
     let keys = 0;
-    for (const cluster of held) keys += waiting.sizeOf(cluster);
+    for (const logicalCluster of held) keys += waiting.sizeOf(logicalCluster);
     return keys;
   };
   const tellIfDone = (): void => {
@@ -122,14 +122,14 @@ export function createOutbox(options: OutboxOptions): Outbox {
       const nowMs = clock.now();
       for (const item of added) waiting.add(item, nowMs);
       // They are looked at again in a moment, however many more of their keys come.
-      if (held.size > 0 && added.every(({ key }) => held.has(key.cluster))) return;
+      if (held.size > 0 && added.every(({ key }) => held.has(key.logicalCluster))) return;
       if (gatherMs > 0 && !sending && !stopped && cancelWait === undefined && waiting.size > 0) workAfter(gatherMs);
       else void work();
     },
-    drop: (cluster) => {
-      waiting.drop(cluster);
-      held.delete(cluster);
-      limit?.forget(cluster);
+    drop: (logicalCluster) => {
+      waiting.drop(logicalCluster);
+      held.delete(logicalCluster);
+      limit?.forget(logicalCluster);
       if (!sending) tellIfDone();
     },
     get size() {
@@ -140,7 +140,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
     },
     oldestAgeSeconds: () => {
       const nowMs = clock.now();
-      return (nowMs - (waiting.oldestMs((cluster) => held.has(cluster)) ?? nowMs)) / 1000;
+      return (nowMs - (waiting.oldestMs((logicalCluster) => held.has(logicalCluster)) ?? nowMs)) / 1000;
     },
     get isFailing() {
       return failing && waiting.size > 0;

@@ -28,10 +28,10 @@ function hasUpsync(spec: unknown): boolean {
 
 /** The same, with whose it is. */
 export function traceOfTenantObject(object: KubeObject): KubeObject {
-  const cluster = object.metadata.annotations?.[clusterAnnotation];
+  const logicalCluster = object.metadata.annotations?.[clusterAnnotation];
   const trace = traceOfObject(object);
-  if (cluster === undefined) return trace;
-  const annotations = { ...trace.metadata.annotations, [clusterAnnotation]: cluster };
+  if (logicalCluster === undefined) return trace;
+  const annotations = { ...trace.metadata.annotations, [clusterAnnotation]: logicalCluster };
   return { ...trace, metadata: { ...trace.metadata, annotations } };
 }
 

@@ -16,11 +16,11 @@ export interface RecordAttention {
   /** The workloads whose records name something that came along. */
   referrers(reference: ReferenceAddress): readonly WorkloadKey[];
   /** A logical cluster is looked after no more. */
-  release(cluster: string): void;
+  release(logicalCluster: string): void;
 }
 
 /** A record, as far as it says where to look. */
-type Entry = Readonly<{ cluster: string; registrations: readonly ObjectKey[] }>;
+type Entry = Readonly<{ logicalCluster: string; registrations: readonly ObjectKey[] }>;
 
 /** Creates what follows records. A cluster is watched as long as any record names it. */
 export function createRecordAttention(
@@ -31,9 +31,9 @@ export function createRecordAttention(
   /** The records that name a registration. */
   const naming = new Map<string, Set<string>>();
   const ties = new Map<string, WorkloadTies>();
-  const tiesOf = (cluster: string): WorkloadTies => {
-    const known = ties.get(cluster) ?? createWorkloadTies(types);
-    ties.set(cluster, known);
+  const tiesOf = (logicalCluster: string): WorkloadTies => {
+    const known = ties.get(logicalCluster) ?? createWorkloadTies(types);
+    ties.set(logicalCluster, known);
     return known;
   };
   const isRecord = (type: ResourceType): boolean => typeId(type) === recordLane.id;
@@ -47,15 +47,15 @@ export function createRecordAttention(
     naming.delete(formatKey(registration));
     watches.unwant(registration);
   };
-  const take = (cluster: string, at: string, record: WorkloadSync | undefined): void => {
-    const id = `${cluster}|${at}`;
-    tiesOf(cluster).takeRecord(at, record);
+  const take = (logicalCluster: string, at: string, record: WorkloadSync | undefined): void => {
+    const id = `${logicalCluster}|${at}`;
+    tiesOf(logicalCluster).takeRecord(at, record);
     const address = record && workloadOfRecord(record, types);
     const { clusters = [], references = [] } = record?.spec ?? {};
     const before = entries.get(id)?.registrations ?? [];
-    const registrations = address === undefined ? [] : clusters.map((name) => registrationOf(cluster, name));
+    const registrations = address === undefined ? [] : clusters.map((name) => registrationOf(logicalCluster, name));
     if (registrations.length === 0) entries.delete(id);
-    else entries.set(id, { cluster, registrations });
+    else entries.set(id, { logicalCluster, registrations });
     for (const registration of registrations) {
       const text = formatKey(registration);
       naming.set(text, (naming.get(text) ?? new Set()).add(id));
@@ -69,35 +69,45 @@ export function createRecordAttention(
 
   return {
     cache: {
-      takeList: (type, cluster, objects) => {
+      takeList: (type, logicalCluster, objects) => {
         if (!isRecord(type)) return [];
-        const listed = new Set(objects.map(({ metadata }) => `${cluster}|${place(metadata)}`));
-        for (const object of objects) take(cluster, place(object.metadata), recordOf(object));
+        const listed = new Set(objects.map(({ metadata }) => `${logicalCluster}|${place(metadata)}`));
+        for (const object of objects) take(logicalCluster, place(object.metadata), recordOf(object));
         for (const [id, entry] of [...entries]) {
-          if (entry.cluster === cluster && !listed.has(id)) take(cluster, id.slice(cluster.length + 1), undefined);
+          if (entry.logicalCluster === logicalCluster && !listed.has(id))
+            take(logicalCluster, id.slice(logicalCluster.length + 1), undefined);
         }
         return [];
       },
       takeAbsent: () => {},
-      takeSeen: (type, cluster, object) => {
-        if (isRecord(type)) take(cluster, place(object.metadata), recordOf(object));
+      takeSeen: (type, logicalCluster, object) => {
+        if (isRecord(type)) take(logicalCluster, place(object.metadata), recordOf(object));
       },
-      takeGone: ({ type, cluster, ...address }) => {
-        if (isRecord(type)) take(cluster, place(address), undefined);
+      takeGone: ({ type, logicalCluster, ...address }) => {
+        if (isRecord(type)) take(logicalCluster, place(address), undefined);
       },
     },
-    referrers: ({ cluster, ...reference }) =>
-      [...(ties.get(cluster)?.referrers(reference) ?? [])].map((name) => ({ cluster, kind: "Workload", name })),
-    release: (cluster) => {
+    referrers: ({ logicalCluster, ...reference }) =>
+      [...(ties.get(logicalCluster)?.referrers(reference) ?? [])].map((name) => ({
+        logicalCluster: logicalCluster,
+        kind: "Workload",
+        name,
+      })),
+    release: (logicalCluster) => {
       for (const [id, entry] of [...entries]) {
-        if (entry.cluster === cluster) take(cluster, id.slice(cluster.length + 1), undefined);
+        if (entry.logicalCluster === logicalCluster)
+          take(logicalCluster, id.slice(logicalCluster.length + 1), undefined);
       }
-      ties.delete(cluster);
+      ties.delete(logicalCluster);
     },
   };
 }
 
-const registrationOf = (cluster: string, name: string): ObjectKey => ({ cluster, kind: "ClusterRegistration", name });
+const registrationOf = (logicalCluster: string, name: string): ObjectKey => ({
+  logicalCluster,
+  kind: "ClusterRegistration",
+  name,
+});
 
 /** The server holds it to the kind's schema. */
 const recordOf = (object: KubeObject): WorkloadSync => object as WorkloadSync;

@@ -17,7 +17,7 @@ import type { RelayedWorkloads } from "./workload-tracker.ts";
 export type { RelayListener, RelayTrouble } from "./listener.ts";
 
 /** A logical cluster to watch, and the way there. */
-export type RelayedCluster = Readonly<{ cluster: string; client: KubeClient }>;
+export type RelayedCluster = Readonly<{ logicalCluster: string; client: KubeClient }>;
 
 /** What every relay works with, whatever it watches. */
 export type RelayParts = Readonly<{
@@ -59,7 +59,7 @@ export interface Relay {
   /** Watches nothing more and sends what is left, for as long as that takes within the time; answers the keys left over. */
   stop(limitMs: number): Promise<number>;
   /** Whether both kinds of a logical cluster have been listed once. */
-  isListed(cluster: string): boolean;
+  isListed(logicalCluster: string): boolean;
   /** Of what not everything has been listed yet: logical clusters, and whatever it takes to know of them. */
   unlisted(): readonly string[];
   /** Resolves when everything has been listed once. */
@@ -83,25 +83,30 @@ export function createRelay(options: RelayOptions): Relay {
   const ledger = createLedger({ ...options, listener, onListed: () => listing.look() });
   const listing = createListing(ledger.unlisted);
   const following: Following[] = [];
-  const tenants = clusters.map(({ cluster, client }) => {
+  const tenants = clusters.map(({ logicalCluster, client }) => {
     const secrets = createSecretWatch({
       client: options.workloads === undefined ? client : undefined,
-      clusterOf: () => cluster,
+      clusterOf: () => logicalCluster,
       clock,
       random,
       relistSeconds,
       onChanged: ledger.secretsChanged,
-      onTrouble: (error, retryInMs) => listener.trouble?.({ what: "Secret", cluster, error, retryInMs }),
+      onTrouble: (error, retryInMs) => listener.trouble?.({ what: "Secret", logicalCluster, error, retryInMs }),
     });
-    return { cluster, client, secrets, book: ledger.open(cluster, secrets) };
+    return { logicalCluster, client, secrets, book: ledger.open(logicalCluster, secrets) };
   });
 
-  const followWorkloads = ({ cluster, client, secrets, book }: (typeof tenants)[number]): readonly Following[] => {
+  const followWorkloads = ({
+    logicalCluster,
+    client,
+    secrets,
+    book,
+  }: (typeof tenants)[number]): readonly Following[] => {
     const { workloads } = book;
     if (options.workloads === undefined || workloads === undefined) return [];
     const { slim: slimWorkload = (object) => object } = options.workloads;
     const lanes = workloadLanes(options.workloads.types);
-    const watching = { place: cluster, listener, clock, random, relistSeconds };
+    const watching = { place: logicalCluster, listener, clock, random, relistSeconds };
     const watched = { ...watching, client, slim: slimWorkload, secrets, order: orderOfLanes(lanes, clock) };
     return lanes.map((lane) =>
       followLane(lane, watched, {
@@ -118,9 +123,16 @@ export function createRelay(options: RelayOptions): Relay {
     start: () => {
       if (following.length > 0) return;
       for (const tenant of tenants) {
-        const { cluster, client, book } = tenant;
+        const { logicalCluster, client, book } = tenant;
         for (const kind of reconciledKinds) {
-          const watched = { client: pageByPage(client, slim), place: cluster, listener, clock, random, relistSeconds };
+          const watched = {
+            client: pageByPage(client, slim),
+            place: logicalCluster,
+            listener,
+            clock,
+            random,
+            relistSeconds,
+          };
           const follower: Follower = {
             listed: (objects) => book.takeList(kind, objects),
             changed: (object) => book.takeChanged(kind, object),

@@ -16,9 +16,9 @@ export interface LaneBook<Id extends string> {
 /** Collections of all tenants behind one endpoint, each listed and watched once however many tenants there are. */
 export interface LaneGroup<Id extends string> {
   /** Begins to look after a tenant; with the first of them the watches begin. */
-  engage(cluster: string, book: LaneBook<Id>): void;
+  engage(logicalCluster: string, book: LaneBook<Id>): void;
   /** With the last of them the watches end. */
-  release(cluster: string): void;
+  release(logicalCluster: string): void;
   /** Has everything listed again soon, once for all who ask. */
   relist(): void;
   stop(): Promise<void>;
@@ -63,15 +63,16 @@ export function createLaneGroup<Id extends string>({ ids, follow, clock }: LaneG
       toCome.delete(id);
       if (toCome.size === 0) relists.done();
     };
-    const each = (list: number, take: (cluster: string, book: LaneBook<Id>) => void): void => {
-      for (const [cluster, { book, since }] of engaged) if ((since.get(id) ?? 0) < list) take(cluster, book);
+    const each = (list: number, take: (logicalCluster: string, book: LaneBook<Id>) => void): void => {
+      for (const [logicalCluster, { book, since }] of engaged)
+        if ((since.get(id) ?? 0) < list) take(logicalCluster, book);
     };
     return {
       listed: (objects, list) => {
         if (!isCurrent()) return;
         arrived();
         const byCluster = Map.groupBy(objects, clusterOf);
-        each(list, (cluster, book) => book.takeList(id, byCluster.get(cluster) ?? []));
+        each(list, (logicalCluster, book) => book.takeList(id, byCluster.get(logicalCluster) ?? []));
       },
       absent: (list) => {
         if (!isCurrent()) return;
@@ -103,15 +104,15 @@ export function createLaneGroup<Id extends string>({ ids, follow, clock }: LaneG
   };
 
   return {
-    engage: (cluster, book) => {
+    engage: (logicalCluster, book) => {
       if (stopped) return;
-      engaged.set(cluster, { book, since: new Map(ids.map((id) => [id, lanes?.get(id)?.listsBegun ?? 0])) });
+      engaged.set(logicalCluster, { book, since: new Map(ids.map((id) => [id, lanes?.get(id)?.listsBegun ?? 0])) });
       if (lanes !== undefined) relists.want();
       // Once for all that come together.
       else if (engaged.size === 1) queueMicrotask(begin);
     },
-    release: (cluster) => {
-      engaged.delete(cluster);
+    release: (logicalCluster) => {
+      engaged.delete(logicalCluster);
       if (engaged.size === 0) end();
     },
     relist: () => {

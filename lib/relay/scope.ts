@@ -54,7 +54,7 @@ export interface Territory {
   /** Creates what watches it, once. */
   createRelay(parts: RelayParts): Relay;
   /** Whether a key of a logical cluster is worth working on by what this process has seen. */
-  isEngaged(cluster: string): boolean;
+  isEngaged(logicalCluster: string): boolean;
   /** Ends what it has opened. */
   close(): Promise<void>;
 }
@@ -91,7 +91,7 @@ function createWorkspaces({ client, workspaces, clock, random, log, signal }: Te
     createRelay: (parts) =>
       createRelay({
         ...parts,
-        clusters: clusters.map(({ name }) => ({ cluster: name, client: clientOf(client, name) })),
+        clusters: clusters.map(({ name }) => ({ logicalCluster: name, client: clientOf(client, name) })),
       }),
     isEngaged: () => true,
     close: async () => {},

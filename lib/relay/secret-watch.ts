@@ -13,16 +13,16 @@ const secretType: ResourceType = { group: "", version: "v1", plural: "secrets" }
 /** Which secret a registration's credentials are in. */
 export type SecretReference = Readonly<{ namespace: string; name: string }>;
 /** A registration and the logical cluster it is in. */
-export type Referrer = Readonly<{ cluster: string; name: string }>;
+export type Referrer = Readonly<{ logicalCluster: string; name: string }>;
 
 /** Watches the secrets that registrations refer to, each in its own logical cluster: their metadata, never what is in them. */
 export interface SecretWatch {
   /** Says what a registration refers to now; undefined for nothing. A watch runs for as long as anyone refers to anything. */
   refer(registration: Referrer, reference: SecretReference | undefined): void;
   /** Lets go of all that the registrations of a logical cluster refer to. */
-  release(cluster: string): void;
+  release(logicalCluster: string): void;
   /** The registrations of a logical cluster that refer to any. */
-  referrers(cluster: string): readonly string[];
+  referrers(logicalCluster: string): readonly string[];
   stop(): Promise<void>;
 }
 
@@ -110,8 +110,8 @@ export function createSecretWatch(options: SecretWatchOptions): FedSecretWatch {
     const loop = () => watch(client, end.signal);
     running = { end, done: keepRunning(loop, { clock, signal: end.signal, onFailure: onTrouble }) };
   };
-  const unlink = (secret: string, { cluster, name }: Referrer): void => {
-    referrersOf.get(secret)?.delete(`${cluster}/${name}`);
+  const unlink = (secret: string, { logicalCluster, name }: Referrer): void => {
+    referrersOf.get(secret)?.delete(`${logicalCluster}/${name}`);
     if (referrersOf.get(secret)?.size === 0) {
       referrersOf.delete(secret);
       versions.delete(secret);
@@ -119,19 +119,19 @@ export function createSecretWatch(options: SecretWatchOptions): FedSecretWatch {
   };
 
   const refer = (registration: Referrer, reference: SecretReference | undefined): void => {
-    const { cluster, name } = registration;
-    const secret = reference === undefined ? undefined : secretId(cluster, reference);
-    const own = references.get(cluster);
+    const { logicalCluster, name } = registration;
+    const secret = reference === undefined ? undefined : secretId(logicalCluster, reference);
+    const own = references.get(logicalCluster);
     const before = own?.get(name);
     if (before === secret) return;
     if (before !== undefined) unlink(before, registration);
     if (secret === undefined) {
       own?.delete(name);
-      if (own?.size === 0) references.delete(cluster);
+      if (own?.size === 0) references.delete(logicalCluster);
     } else {
-      references.set(cluster, (own ?? new Map<string, string>()).set(name, secret));
+      references.set(logicalCluster, (own ?? new Map<string, string>()).set(name, secret));
       const referrers = referrersOf.get(secret) ?? new Map<string, Referrer>();
-      referrersOf.set(secret, referrers.set(`${cluster}/${name}`, registration));
+      referrersOf.set(secret, referrers.set(`${logicalCluster}/${name}`, registration));
     }
     if (references.size === 0) void stop();
     else if (running === undefined) run();
@@ -139,10 +139,11 @@ export function createSecretWatch(options: SecretWatchOptions): FedSecretWatch {
 
   return {
     refer,
-    release: (cluster) => {
-      for (const name of [...(references.get(cluster)?.keys() ?? [])]) refer({ cluster, name }, undefined);
+    release: (logicalCluster) => {
+      for (const name of [...(references.get(logicalCluster)?.keys() ?? [])])
+        refer({ logicalCluster, name }, undefined);
     },
-    referrers: (cluster) => [...(references.get(cluster)?.keys() ?? [])],
+    referrers: (logicalCluster) => [...(references.get(logicalCluster)?.keys() ?? [])],
     feed: {
       listed: seeAll,
       changed: (object) => see(object, versionOf(object)),
@@ -152,7 +153,8 @@ export function createSecretWatch(options: SecretWatchOptions): FedSecretWatch {
   };
 }
 
-const secretId = (cluster: string, { namespace, name }: SecretReference): string => `${cluster}/${namespace}/${name}`;
+const secretId = (logicalCluster: string, { namespace, name }: SecretReference): string =>
+  `${logicalCluster}/${namespace}/${name}`;
 
 function versionOf({ metadata }: KubeObject): string {
   return metadata.resourceVersion ?? "";
@@ -161,7 +163,7 @@ function versionOf({ metadata }: KubeObject): string {
 /** All that is looked at, and whose it is: the secrets of every tenant may be many. */
 function nameAndVersion({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, namespace, resourceVersion, annotations } = metadata;
-  const cluster = annotations?.[clusterAnnotation];
+  const logicalCluster = annotations?.[clusterAnnotation];
   return {
     apiVersion,
     kind,
@@ -169,7 +171,7 @@ function nameAndVersion({ apiVersion, kind, metadata }: KubeObject): KubeObject 
       ...(name === undefined ? {} : { name }),
       ...(namespace === undefined ? {} : { namespace }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
-      ...(cluster === undefined ? {} : { annotations: { [clusterAnnotation]: cluster } }),
+      ...(logicalCluster === undefined ? {} : { annotations: { [clusterAnnotation]: logicalCluster } }),
     },
   };
 }

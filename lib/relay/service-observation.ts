@@ -22,7 +22,7 @@ export function observeService(
   { territory, relay }: Readonly<{ territory: Pick<Territory, "pathOf" | "watches">; relay: () => Relay }>,
 ): Readonly<{ listener: RelayListener; end: () => void }> {
   const pathOf = (place: string): string => territory.pathOf(place) || "the cluster";
-  const watchName = (kind: string, cluster: string): string => `${kind} in ${pathOf(cluster)}`;
+  const watchName = (kind: string, logicalCluster: string): string => `${kind} in ${pathOf(logicalCluster)}`;
   const census = createFleetCensus();
   const lag = startLoopLag(clock);
   const pulse = createWatchPulse(
@@ -44,7 +44,7 @@ export function observeService(
     }),
     metrics.onScrape(() => {
       metrics.set("tmc_relay_dirty_keys", {}, relay().unsent);
-      metrics.set("tmc_relay_limited_keys", {}, relay().limited);
+      metrics.set("tmc_relay_rate_limited_keys", {}, relay().limited);
       metrics.set("tmc_relay_oldest_dirty_seconds", {}, relay().oldestUnsentSeconds());
       census.record(metrics);
     }),
@@ -53,35 +53,35 @@ export function observeService(
   return {
     listener: {
       relisted: (kind) => metrics.add("tmc_relay_relists_total", { kind }),
-      listed: (kind, cluster, objects) => {
-        census.takeList(kind, cluster, objects);
-        log.debug("listed", { kind, workspace: pathOf(cluster), objects: objects.length });
+      listed: (kind, logicalCluster, objects) => {
+        census.takeList(kind, logicalCluster, objects);
+        log.debug("listed", { kind, workspace: pathOf(logicalCluster), objects: objects.length });
       },
-      changed: (kind, cluster, object) => {
+      changed: (kind, logicalCluster, object) => {
         metrics.add("tmc_relay_events_total", { kind, event: "modified" });
-        census.take(kind, cluster, object);
+        census.take(kind, logicalCluster, object);
       },
-      deleted: (kind, cluster, { metadata }) => {
+      deleted: (kind, logicalCluster, { metadata }) => {
         metrics.add("tmc_relay_events_total", { kind, event: "deleted" });
-        census.lose(kind, cluster, metadata.name ?? "");
+        census.lose(kind, logicalCluster, metadata.name ?? "");
       },
       workloadEvent: (event) => metrics.add("tmc_relay_events_total", { kind: "Workload", event }),
-      absent: ({ what, cluster, error }) => {
+      absent: ({ what, logicalCluster, error }) => {
         if (error === undefined) return;
-        const fields = { workspace: pathOf(cluster), what, error };
+        const fields = { workspace: pathOf(logicalCluster), what, error };
         if (error.status === 403) log.warn("type cannot be seen", fields);
         else log.debug("type is not served", fields);
       },
       restarted: (kind) => metrics.add("tmc_relay_watch_restarts_total", { kind }),
       alive: (what, place) => pulse.beat(watchName(what, place)),
       ended: (what, place) => pulse.forget(watchName(what, place)),
-      released: (cluster) => {
-        log.info("tenant released", { cluster });
-        census.release(cluster);
+      released: (logicalCluster) => {
+        log.info("tenant released", { logicalCluster });
+        census.release(logicalCluster);
       },
-      trouble: ({ what, cluster, error, retryInMs }) => {
-        if (what !== "queue" && what !== "Secret") pulse.beat(watchName(what, cluster));
-        const workspace = what === "queue" ? undefined : pathOf(cluster);
+      trouble: ({ what, logicalCluster, error, retryInMs }) => {
+        if (what !== "queue" && what !== "Secret") pulse.beat(watchName(what, logicalCluster));
+        const workspace = what === "queue" ? undefined : pathOf(logicalCluster);
         const fields = { workspace, what, retryInSeconds: retryInMs / 1000, error };
         const fault = faultOf(error);
         if (fault === "expired") log.debug("watch expired", fields);

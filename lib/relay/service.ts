@@ -50,10 +50,10 @@ export interface RelayService {
 function newsHears(listener: RelayListener, news: ClusterNews): RelayListener {
   return {
     ...bothHear(listener, news.births),
-    released: (cluster) => {
-      listener.released?.(cluster);
-      news.births.released(cluster);
-      news.release(cluster);
+    released: (logicalCluster) => {
+      listener.released?.(logicalCluster);
+      news.births.released(logicalCluster);
+      news.release(logicalCluster);
     },
     secretChanged: news.renewed,
   };
@@ -92,7 +92,8 @@ export function createRelayService(options: RelayServiceOptions): RelayService {
       const counted: Pick<WorkQueue, "send"> = {
         send: async (items) => {
           await queue.send(items);
-          for (const { key } of items) metrics.add("tmc_relay_keys_total", { kind: key.kind, tenant: key.cluster });
+          for (const { key } of items)
+            metrics.add("tmc_relay_keys_total", { kind: key.kind, tenant: key.logicalCluster });
           log.debug("keys sent", { keys: items.length });
         },
       };

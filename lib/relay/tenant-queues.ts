@@ -1,5 +1,5 @@
 import { formatKey } from "../model/key.ts";
-import { collapse, type WorkItem } from "../model/work-item.ts";
+import { coalesce, type WorkItem } from "../model/work-item.ts";
 
 /** A key that waits, and since when: a change while it was on its way out counts from that change on. */
 export type Waiting = Readonly<{ item: WorkItem; sinceMs: number; lastMs: number }>;
@@ -13,16 +13,16 @@ export interface OutboxLines {
    *
    * @param allowed how many of a logical cluster may go at most
    */
-  take(most: number, allowed?: (cluster: string) => number): readonly Waiting[];
+  take(most: number, allowed?: (logicalCluster: string) => number): readonly Waiting[];
   /** Lets go of what was sent. What was added while it was on its way is news, and stays. */
   sent(batch: readonly Waiting[]): void;
-  drop(cluster: string): void;
+  drop(logicalCluster: string): void;
   /** The logical clusters that have keys waiting. */
   clusters(): Iterable<string>;
   /** How many keys of a logical cluster wait. */
-  sizeOf(cluster: string): number;
+  sizeOf(logicalCluster: string): number;
   /** Since when the one that waits longest has been waiting, those of some left out; undefined when none does. */
-  oldestMs(isLeftOut?: (cluster: string) => boolean): number | undefined;
+  oldestMs(isLeftOut?: (logicalCluster: string) => boolean): number | undefined;
 }
 
 /** Creates lines in which nobody waits. */
@@ -31,16 +31,16 @@ export function createOutboxLines(): OutboxLines {
   const lines = new Map<string, Map<string, Waiting>>();
   let size = 0;
 
-  const lineOf = (cluster: string): Map<string, Waiting> => {
-    const line = lines.get(cluster) ?? new Map<string, Waiting>();
-    lines.set(cluster, line);
+  const lineOf = (logicalCluster: string): Map<string, Waiting> => {
+    const line = lines.get(logicalCluster) ?? new Map<string, Waiting>();
+    lines.set(logicalCluster, line);
     return line;
   };
   /** Whoever had a turn goes behind those who had none. */
-  const sendBack = (cluster: string): void => {
-    const line = lines.get(cluster);
-    lines.delete(cluster);
-    if (line !== undefined && line.size > 0) lines.set(cluster, line);
+  const sendBack = (logicalCluster: string): void => {
+    const line = lines.get(logicalCluster);
+    lines.delete(logicalCluster);
+    if (line !== undefined && line.size > 0) lines.set(logicalCluster, line);
   };
 
   return {
@@ -48,12 +48,12 @@ export function createOutboxLines(): OutboxLines {
       return size;
     },
     add: (item, nowMs) => {
-      const line = lineOf(item.key.cluster);
+      const line = lineOf(item.key.logicalCluster);
       const text = formatKey(item.key);
       const before = line.get(text);
       if (before === undefined) size += 1;
       line.set(text, {
-        item: before === undefined ? item : collapse(before.item, item),
+        item: before === undefined ? item : coalesce(before.item, item),
         sinceMs: before?.sinceMs ?? nowMs,
         lastMs: nowMs,
       });
@@ -62,11 +62,11 @@ export function createOutboxLines(): OutboxLines {
       const turns = [
         ...lines
           .entries()
-          .map(([cluster, line]) => ({ cluster, line, most: allowed(cluster) }))
+          .map(([logicalCluster, line]) => ({ logicalCluster, line, most: allowed(logicalCluster) }))
           // Whoever may send nothing takes nobody's place.
           .filter((turn) => turn.most > 0)
           .take(most)
-          .map((turn) => ({ cluster: turn.cluster, members: turn.line.values().take(turn.most) })),
+          .map((turn) => ({ logicalCluster: turn.logicalCluster, members: turn.line.values().take(turn.most) })),
       ];
       const batch: Waiting[] = [];
       let waiting = turns;
@@ -79,33 +79,33 @@ export function createOutboxLines(): OutboxLines {
           return true;
         });
       }
-      for (const { cluster } of turns) sendBack(cluster);
+      for (const { logicalCluster } of turns) sendBack(logicalCluster);
       return batch;
     },
     sent: (batch) => {
       for (const one of batch) {
-        const { cluster } = one.item.key;
+        const { logicalCluster } = one.item.key;
         const text = formatKey(one.item.key);
-        const line = lines.get(cluster);
+        const line = lines.get(logicalCluster);
         const now = line?.get(text);
         if (line === undefined || now === undefined) continue;
         if (now === one) {
           line.delete(text);
           size -= 1;
-          if (line.size === 0) lines.delete(cluster);
+          if (line.size === 0) lines.delete(logicalCluster);
         } else line.set(text, { ...now, sinceMs: now.lastMs });
       }
     },
-    drop: (cluster) => {
-      size -= lines.get(cluster)?.size ?? 0;
-      lines.delete(cluster);
+    drop: (logicalCluster) => {
+      size -= lines.get(logicalCluster)?.size ?? 0;
+      lines.delete(logicalCluster);
     },
     clusters: () => lines.keys(),
-    sizeOf: (cluster) => lines.get(cluster)?.size ?? 0,
+    sizeOf: (logicalCluster) => lines.get(logicalCluster)?.size ?? 0,
     oldestMs: (isLeftOut = () => false) => {
       let oldest: number | undefined;
-      for (const [cluster, line] of lines) {
-        if (isLeftOut(cluster)) continue;
+      for (const [logicalCluster, line] of lines) {
+        if (isLeftOut(logicalCluster)) continue;
         for (const { sinceMs } of line.values()) oldest = Math.min(oldest ?? sinceMs, sinceMs);
       }
       return oldest;

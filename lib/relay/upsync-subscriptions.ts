@@ -11,42 +11,42 @@ export type BirthAttention = Required<Pick<RelayListener, "listed" | "changed" |
 
 /** Creates what follows registrations. A cluster is watched while it is heard from and opts in to something. */
 export function createBirthAttention(
-  watches: Pick<BirthWatches, "want" | "unwant">,
+  watches: Pick<BirthWatches, "subscribe" | "unsubscribe">,
   types: readonly WorkloadType[],
 ): BirthAttention {
   /** The names of the registrations whose clusters are watched, by logical cluster. */
   const watched = new Map<string, Set<string>>();
-  const leave = (cluster: string, name: string): void => {
-    if (watched.get(cluster)?.delete(name) === true) watches.unwant(registrationOf(cluster, name));
-    if (watched.get(cluster)?.size === 0) watched.delete(cluster);
+  const leave = (logicalCluster: string, name: string): void => {
+    if (watched.get(logicalCluster)?.delete(name) === true) watches.unsubscribe(registrationOf(logicalCluster, name));
+    if (watched.get(logicalCluster)?.size === 0) watched.delete(logicalCluster);
   };
-  const take = (cluster: string, object: KubeObject): void => {
+  const take = (logicalCluster: string, object: KubeObject): void => {
     const { name = "" } = object.metadata;
     const registration = object as ClusterRegistration & KubeObject; // the server holds it to the kind's schema
     // A relay keeps of a spec what it looks at, and of most of them nothing.
     const { optIns } = object.spec === undefined ? { optIns: [] } : optInsOf(registration, types);
     if (optIns.length === 0 || !isReady(registration)) {
-      leave(cluster, name);
+      leave(logicalCluster, name);
       return;
     }
-    watched.set(cluster, (watched.get(cluster) ?? new Set()).add(name));
-    watches.want(registrationOf(cluster, name), optIns);
+    watched.set(logicalCluster, (watched.get(logicalCluster) ?? new Set()).add(name));
+    watches.subscribe(registrationOf(logicalCluster, name), optIns);
   };
   return {
-    listed: (kind, cluster, objects) => {
+    listed: (kind, logicalCluster, objects) => {
       if (kind !== "ClusterRegistration") return;
-      for (const object of objects) take(cluster, object);
+      for (const object of objects) take(logicalCluster, object);
       const names = new Set(objects.map(({ metadata }) => metadata.name ?? ""));
-      for (const name of [...(watched.get(cluster) ?? [])]) if (!names.has(name)) leave(cluster, name);
+      for (const name of [...(watched.get(logicalCluster) ?? [])]) if (!names.has(name)) leave(logicalCluster, name);
     },
-    changed: (kind, cluster, object) => {
-      if (kind === "ClusterRegistration") take(cluster, object);
+    changed: (kind, logicalCluster, object) => {
+      if (kind === "ClusterRegistration") take(logicalCluster, object);
     },
-    deleted: (kind, cluster, { metadata }) => {
-      if (kind === "ClusterRegistration") leave(cluster, metadata.name ?? "");
+    deleted: (kind, logicalCluster, { metadata }) => {
+      if (kind === "ClusterRegistration") leave(logicalCluster, metadata.name ?? "");
     },
-    released: (cluster) => {
-      for (const name of [...(watched.get(cluster) ?? [])]) leave(cluster, name);
+    released: (logicalCluster) => {
+      for (const name of [...(watched.get(logicalCluster) ?? [])]) leave(logicalCluster, name);
     },
   };
 }
@@ -74,4 +74,8 @@ export function bothHear(first: RelayListener, then: BirthAttention): RelayListe
   };
 }
 
-const registrationOf = (cluster: string, name: string): ObjectKey => ({ cluster, kind: "ClusterRegistration", name });
+const registrationOf = (logicalCluster: string, name: string): ObjectKey => ({
+  logicalCluster,
+  kind: "ClusterRegistration",
+  name,
+});

@@ -3,7 +3,7 @@ import type { WorkloadType } from "../api/workload-kinds.ts";
 import { referenceTypes, type TypeId, typeId } from "../api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import { collapse, type WorkItem } from "../model/work-item.ts";
+import { coalesce, type WorkItem } from "../model/work-item.ts";
 
 import type { Reference } from "../sync/dependencies/references.ts";
 import { isAsWritten } from "../sync/ownership/record.ts";
@@ -30,7 +30,7 @@ export type RelayedWorkloads = Readonly<{
 
 export type WorkloadBookOptions = Pick<RelayedWorkloads, "types" | "cache"> &
   Readonly<{
-    cluster: string;
+    logicalCluster: string;
     send: (items: readonly WorkItem[]) => void;
     /** Whether the logical cluster is still looked after: a watch may tell something late. */
     isOpen: () => boolean;
@@ -65,7 +65,7 @@ const nothing: readonly never[] = [];
 
 /** Creates a book in which nothing has been seen. */
 export function createWorkloadBook(options: WorkloadBookOptions): WorkloadBook {
-  const { cluster, types, cache, send, isOpen, onListed } = options;
+  const { logicalCluster, types, cache, send, isOpen, onListed } = options;
   const lanes = new Map(workloadLanes(types).map((lane) => [lane.id, lane]));
   const seen = new Map<TypeId, Map<string, Entry>>([...lanes.keys()].map((id) => [id, new Map()]));
   const listed = new Set<string>();
@@ -80,7 +80,7 @@ export function createWorkloadBook(options: WorkloadBookOptions): WorkloadBook {
 
   const wake = (names: Iterable<string>, { resourceVersion, reason = "changed" }: Cause): void => {
     const items = [...names].map(
-      (name): WorkItem => ({ key: { cluster, kind: "Workload", name }, reason, resourceVersion }),
+      (name): WorkItem => ({ key: { logicalCluster, kind: "Workload", name }, reason, resourceVersion }),
     );
     if (held === undefined) {
       if (items.length > 0) send(items);
@@ -88,7 +88,7 @@ export function createWorkloadBook(options: WorkloadBookOptions): WorkloadBook {
     }
     for (const item of items) {
       const before = held.get(item.key.name);
-      held.set(item.key.name, before === undefined ? item : collapse(before, item));
+      held.set(item.key.name, before === undefined ? item : coalesce(before, item));
     }
     if (isNewTold) tellNew(items);
   };
@@ -138,7 +138,7 @@ export function createWorkloadBook(options: WorkloadBookOptions): WorkloadBook {
     const { first = [], patient = [] } = Object.groupBy(items, ({ key }) =>
       partOf(key.name)?.entry.isGuarded === true ? "patient" : "first",
     );
-    if (items.length > 0) send([...first, ...patient.map((item) => ({ ...item, isPatient: true }))]);
+    if (items.length > 0) send([...first, ...patient.map((item) => ({ ...item, isLowPriority: true }))]);
     onListed();
   };
   /** Something came, changed or went: itself is told if it is a workload, and those that refer to it in any case. */
@@ -215,7 +215,7 @@ export function createWorkloadBook(options: WorkloadBookOptions): WorkloadBook {
     takeList: (laneId, objects) => {
       const lane = at(laneId);
       if (lane === undefined) return;
-      cache?.takeList(lane.type, cluster, objects);
+      cache?.takeList(lane.type, logicalCluster, objects);
       const missing = new Set(seen.get(laneId)?.keys());
       for (const object of objects) {
         missing.delete(idOf(object));
@@ -229,21 +229,21 @@ export function createWorkloadBook(options: WorkloadBookOptions): WorkloadBook {
     takeAbsent: (laneId) => {
       const lane = at(laneId);
       if (lane === undefined) return;
-      cache?.takeAbsent(lane.type, cluster);
+      cache?.takeAbsent(lane.type, logicalCluster);
       listed.add(laneId);
       release();
     },
     takeChanged: (laneId, object) => {
       const lane = at(laneId);
       if (lane === undefined) return;
-      cache?.takeSeen(lane.type, cluster, object);
+      cache?.takeSeen(lane.type, logicalCluster, object);
       see(lane, object);
     },
     takeDeleted: (laneId, object) => {
       const lane = at(laneId);
       if (lane === undefined) return;
       const { namespace = "", name = "", resourceVersion } = object.metadata;
-      cache?.takeGone({ cluster, type: lane.type, namespace, name }, resourceVersion);
+      cache?.takeGone({ logicalCluster, type: lane.type, namespace, name }, resourceVersion);
       lose(lane, idOf(object), resourceVersion);
     },
     kindsListed: () => {

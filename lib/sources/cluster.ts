@@ -64,7 +64,7 @@ export function asCluster(reading: Reading): Cluster {
   const { origin, registration, pending } = reading;
   return {
     ...reading,
-    key: { cluster: origin.cluster, kind: "ClusterRegistration", name: origin.name },
+    key: { logicalCluster: origin.cluster, kind: "ClusterRegistration", name: origin.name },
     id: formatOrigin(origin),
     facts: withoutWayIn(clusterFacts(registration), pending),
     digest: digestOf(reading),

@@ -20,7 +20,7 @@ export function createSourcedCredentials(options: SourcedCredentialsOptions): Cr
   return {
     find: ({ key, registration }, signal) => {
       const foreign = isForeign(registration) ? readingOf(key) : undefined;
-      const reading = foreign ?? readClusterRegistration(registration, { cluster: key.cluster, template });
+      const reading = foreign ?? readClusterRegistration(registration, { cluster: key.logicalCluster, template });
       return access.find(asCluster(reading), signal);
     },
     forget: access.forget,

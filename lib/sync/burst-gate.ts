@@ -7,7 +7,7 @@ import type { WorkloadKey } from "../model/key.ts";
  * Copies make their clusters start pods, and those take from the machine, and from the hub that shares it, what the writes for the
  * others need: three hundred at once were all there after 12 s instead of 17 when the hub came first, with nothing else changed. One that comes alone waits for nothing.
  */
-export interface Rush {
+export interface BurstGate {
   /**
    * Says for how many seconds a workload need not be looked at: it is safe and waits for the others to be, or its copies were written in
    * this rush, and those of others still wait. Undefined when it is to be looked at now.
@@ -19,7 +19,7 @@ export interface Rush {
   forget(key: WorkloadKey): void;
 }
 
-export type RushOptions = Readonly<{
+export type BurstGateOptions = Readonly<{
   clock: Clock;
   /** Whether many keys are worked on or wait. */
   isBusy: () => boolean;
@@ -35,13 +35,13 @@ const restMs = 500;
 const mostWaiting = 10_000;
 
 /** Creates the watch over rushes. What it remembers is only in this process: one that dies has everything written at once. */
-export function createRush({ clock, isBusy }: RushOptions): Rush {
+export function createBurstGate({ clock, isBusy }: BurstGateOptions): BurstGate {
   /** When each workload that waits was made safe. */
   const waiting = new Map<string, number>();
   /** When the copies of each that has waited were written. */
   const written = new Map<string, number>();
   let rushedMs = Number.NEGATIVE_INFINITY;
-  const idOf = ({ cluster, name }: WorkloadKey): string => `${cluster}|${name}`;
+  const idOf = ({ logicalCluster, name }: WorkloadKey): string => `${logicalCluster}|${name}`;
   /** For how long a workload waits yet; 0 for one that does not. */
   const waitMs = (id: string, nowMs: number): number => {
     const sinceMs = waiting.get(id);

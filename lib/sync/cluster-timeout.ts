@@ -7,7 +7,7 @@ import type { SyncSettings } from "./settings.ts";
  * Works on one cluster for as long as a look at a workload may spend there; one that takes longer is the fault "unreachable".
  * So a cluster that hangs keeps nobody from hearing what the others say.
  */
-export async function onCluster<T>(
+export async function withClusterTimeout<T>(
   { clock, settings }: Readonly<{ clock: Clock; settings: Pick<SyncSettings, "clusterSeconds"> }>,
   name: string,
   signal: AbortSignal,

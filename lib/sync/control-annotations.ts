@@ -1,5 +1,5 @@
 import type { Workload } from "./sync-objects.ts";
-import type { Obstacle } from "./targets/decide.ts";
+import type { Blocker } from "./targets/decide.ts";
 
 /** By these annotations of a workload its owner says what TMC leaves alone. They only ever narrow a placement. */
 export const controlAnnotations = {
@@ -15,7 +15,7 @@ export const controlAnnotations = {
 
 export type Controls = Readonly<{
   /** Why nothing is written to clusters; undefined when everything is. */
-  stopped: Obstacle | undefined;
+  stopped: Blocker | undefined;
   allows: (cluster: string) => boolean;
   /** Holds that were confirmed. */
   confirmed: ReadonlySet<string>;
@@ -34,7 +34,7 @@ export function controlsOf(workload: Pick<Workload, "metadata"> | undefined): Co
   };
 }
 
-function stoppedBy(reason: "SyncDisabled" | "SyncPaused"): Obstacle {
+function stoppedBy(reason: "SyncDisabled" | "SyncPaused"): Blocker {
   return { reason, message: "its owner has asked that nothing be written" };
 }
 

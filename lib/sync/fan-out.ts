@@ -73,21 +73,25 @@ export function createWorkloadFanOut(hub: WorkloadHub): WorkloadFanOut {
 
   return {
     fingerprint: ({ metadata, spec, status: before }, status) => {
-      if (spec.workloadSelector === undefined && before?.told === undefined) return undefined;
+      if (spec.workloadSelector === undefined && before?.notifiedHash === undefined) return undefined;
       const news = JSON.stringify([metadata.generation ?? 0, status?.selectedClusters ?? []]);
       return createHash("sha256").update(news).digest("hex").slice(0, 16);
     },
-    concernedByPlacement: async ({ cluster, name }, placement, signal) => {
+    concernedByPlacement: async ({ logicalCluster, name }, placement, signal) => {
       const [selected, recorded] = await allSettledOrThrow([
-        placement === undefined ? [] : selectedBy(placement, cluster, signal),
-        ofRecords(cluster, ({ spec }) => spec.placement === name, signal),
+        placement === undefined ? [] : selectedBy(placement, logicalCluster, signal),
+        ofRecords(logicalCluster, ({ spec }) => spec.placement === name, signal),
       ]);
       return [...new Map([...selected, ...recorded].map((key) => [key.name, key])).values()];
     },
-    recordsUnder: async ({ cluster, name }, signal) =>
-      byPlacement(await hub.listRecords(cluster, signal)).get(name) ?? [],
-    onCluster: ({ cluster, name }, signal) =>
-      ofRecords(cluster, ({ spec }) => [...(spec.clusters ?? []), ...(spec.left ?? [])].includes(name), signal),
+    recordsUnder: async ({ logicalCluster, name }, signal) =>
+      byPlacement(await hub.listRecords(logicalCluster, signal)).get(name) ?? [],
+    onCluster: ({ logicalCluster, name }, signal) =>
+      ofRecords(
+        logicalCluster,
+        ({ spec }) => [...(spec.clusters ?? []), ...(spec.pendingCleanup ?? [])].includes(name),
+        signal,
+      ),
   };
 }
 
@@ -103,21 +107,22 @@ function byPlacement(records: readonly WorkloadSync[]): ReadonlyMap<string, read
 }
 
 /** Many workloads of a placement change at about the same time, and what is asked for meanwhile is one look. */
-export const tellSeconds = 2;
+export const notifySeconds = 2;
 
 /**
  * Tells the placements that govern a workload, or did so before, that what they say of it is not so any more. Nobody is told
  * of anything else: most looks at a workload change nothing that a placement shows.
  */
-export async function tellPlacements(
-  { tellPlacement }: Pick<SyncTools, "tellPlacement">,
+export async function notifyPlacements(
+  { notifyPlacement }: Pick<SyncTools, "notifyPlacement">,
   key: WorkloadKey,
   { before, after }: Readonly<{ before: WorkloadSync | undefined; after: WorkloadSync | undefined }>,
 ): Promise<void> {
-  if (tellPlacement === undefined) return;
+  if (notifyPlacement === undefined) return;
   const [earlier, later] = [before?.spec.placement, after?.spec.placement];
   if (earlier === later && isDeepStrictEqual(before && placedEntry(before), after && placedEntry(after))) return;
   for (const name of new Set([earlier, later])) {
-    if (name !== undefined) await tellPlacement({ cluster: key.cluster, kind: "WorkloadPlacement", name });
+    if (name !== undefined)
+      await notifyPlacement({ logicalCluster: key.logicalCluster, kind: "WorkloadPlacement", name });
   }
 }

@@ -1,19 +1,19 @@
 import type { WorkloadKey } from "../model/key.ts";
-import { checkAgain, settled, soonest } from "../model/next.ts";
+import { done, earliest, requeueAfter } from "../model/next.ts";
 import type { Work } from "../model/work-item.ts";
-import { companyOf } from "./dependencies/distribute.ts";
-import { collect } from "./dependencies/prune.ts";
-import { settleLeaving } from "./eviction/evict.ts";
-import { tellPlacements } from "./fan-out.ts";
-import { lookAtCopies, observe, type SyncTools } from "./observed.ts";
+import { readDependencies } from "./dependencies/distribute.ts";
+import { pruneDependencies } from "./dependencies/prune.ts";
+import { evictCopies } from "./eviction/evict.ts";
+import { notifyPlacements } from "./fan-out.ts";
+import { observe, readCopies, type SyncTools } from "./observed.ts";
 
 import { finish } from "./ownership/finish.ts";
-import { guard } from "./ownership/protect.ts";
-import { decideNextLook } from "./requeue.ts";
-import { homeOutcomes } from "./status/upsync-origin-status.ts";
+import { protectWorkload } from "./ownership/protect.ts";
+import { decideRequeue } from "./requeue.ts";
+import { upsyncOriginOutcomes } from "./status/upsync-origin-status.ts";
 import { writeReport } from "./status/write-report.ts";
-import { settleTargets } from "./targets/apply-all.ts";
-import { typesServed } from "./targets/served-types.ts";
+import { applyTargets } from "./targets/apply-all.ts";
+import { ensureTypesServed } from "./targets/served-types.ts";
 
 /**
  * Creates the work on workloads: each is on the clusters that it belongs on, and its status says how it is there.
@@ -22,43 +22,43 @@ import { typesServed } from "./targets/served-types.ts";
  * cluster itself has said that it has none.
  */
 export function syncReconciler(tools: SyncTools): Work<WorkloadKey> {
-  const { workloads, clock, settings, onCopy, pace, rush } = tools;
+  const { workloads, clock, settings, onCopy, debounce, burstGate } = tools;
   return async ({ key }, signal) => {
-    const restSeconds = rush?.restSeconds(key);
-    if (restSeconds !== undefined) return checkAgain(restSeconds);
+    const restSeconds = burstGate?.restSeconds(key);
+    if (restSeconds !== undefined) return requeueAfter(restSeconds);
     const seen = await observe(tools, key, signal);
     if (seen === undefined) {
-      rush?.forget(key);
-      return settled;
+      burstGate?.forget(key);
+      return done;
     }
-    const guarded = await guard(workloads, seen, signal);
+    const guarded = await protectWorkload(workloads, seen, signal);
     // One that is somewhere already and moves on waits for nobody.
     const isMadeSafe = seen.record === undefined && guarded.record !== undefined;
-    const waitSeconds = rush?.waitSeconds(key, { isMadeSafe });
-    if (waitSeconds !== undefined) return checkAgain(waitSeconds);
-    const troubles = await typesServed(tools, guarded, signal);
-    const sightings = await lookAtCopies(tools, { scene: guarded, troubles }, signal);
-    const where = { cluster: key.cluster, namespace: guarded.address.namespace };
-    const company = await companyOf(workloads, where, guarded.intent.references, signal);
-    const settledTargets = await settleTargets(tools, { scene: guarded, sightings, troubles, company }, signal);
+    const waitSeconds = burstGate?.waitSeconds(key, { isMadeSafe });
+    if (waitSeconds !== undefined) return requeueAfter(waitSeconds);
+    const troubles = await ensureTypesServed(tools, guarded, signal);
+    const sightings = await readCopies(tools, { scene: guarded, troubles }, signal);
+    const where = { cluster: key.logicalCluster, namespace: guarded.address.namespace };
+    const company = await readDependencies(workloads, where, guarded.intent.references, signal);
+    const settledTargets = await applyTargets(tools, { scene: guarded, sightings, troubles, company }, signal);
     const { targets, shortfall, differences } = settledTargets;
     for (const { wrote, record } of targets.values()) {
-      if (wrote !== undefined) onCopy?.({ key, cluster: record.name, did: wrote });
+      if (wrote !== undefined) onCopy?.({ key, targetCluster: record.name, action: wrote });
     }
-    const { kept, forgotten } = await settleLeaving(tools, { scene: guarded, sightings, targets }, signal);
-    const outcomes = [...homeOutcomes(guarded), ...targets.values(), ...kept];
+    const { kept, forgotten } = await evictCopies(tools, { scene: guarded, sightings, targets }, signal);
+    const outcomes = [...upsyncOriginOutcomes(guarded), ...targets.values(), ...kept];
     const { record, workload } = guarded;
     const hasMore = kept.length + forgotten.length > 0 || shortfall !== undefined || workload === undefined;
-    const holdSeconds = pace?.holdSeconds({ key, record, targets: [...targets.values()], hasMore });
-    if (holdSeconds !== undefined) return checkAgain(holdSeconds);
+    const holdSeconds = debounce?.holdSeconds({ key, record, targets: [...targets.values()], hasMore });
+    if (holdSeconds !== undefined) return requeueAfter(holdSeconds);
     const now = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
     const found = { scene: guarded, outcomes, shortfall, differences, now };
     const { scene, againSeconds: stalledIn } = await writeReport(tools, found, signal);
-    const collected = await collect(tools, { scene, targets, forgotten }, signal);
+    const collected = await pruneDependencies(tools, { scene, targets, forgotten }, signal);
     const { record: after, next } = await finish(tools, { left: kept, collected }, signal);
-    await tellPlacements(tools, key, { before: seen.record, after });
+    await notifyPlacements(tools, key, { before: seen.record, after });
     const look = { status: scene.record?.status, settings, nowMs: clock.now() };
-    const soon = soonest(next, decideNextLook(outcomes, look));
-    return stalledIn === undefined ? soon : soonest(soon, checkAgain(stalledIn));
+    const soon = earliest(next, decideRequeue(outcomes, look));
+    return stalledIn === undefined ? soon : earliest(soon, requeueAfter(stalledIn));
   };
 }

@@ -1,4 +1,4 @@
-import { checkAgain, type Next, settled, soonest } from "../model/next.ts";
+import { done, earliest, type Next, requeueAfter } from "../model/next.ts";
 import type { SyncSettings } from "./settings.ts";
 import type { CopyRecord, SyncStatus } from "./sync-objects.ts";
 import type { Outcome } from "./targets/apply.ts";
@@ -16,7 +16,7 @@ const mayTurn: ReadonlySet<CopyRecord["state"]> = new Set(["Pending", "Applied",
  * Decides when copies are looked at again: those that could not be settled, and where nobody tells of changes on clusters,
  * those that are not ready. One that is ready asks for nothing.
  */
-export function decideNextLook(
+export function decideRequeue(
   outcomes: readonly Pick<Outcome, "record" | "copy" | "againSeconds">[],
   {
     status,
@@ -36,9 +36,9 @@ export function decideNextLook(
       ...(againSeconds === undefined ? [] : [{ leastSeconds: againSeconds, mostSeconds: againSeconds }]),
       ...(isUntold ? [settings.lookSeconds] : []),
     ];
-    const sinceMs = Date.parse(entries.get(record.name)?.lastSeen ?? "");
-    return gaps.reduce((one, each) => soonest(one, checkAgain(secondsToNextLook(each, sinceMs, nowMs))), soon);
-  }, settled);
+    const sinceMs = Date.parse(entries.get(record.name)?.lastObservedTime ?? "");
+    return gaps.reduce((one, each) => earliest(one, requeueAfter(secondsToRequeue(each, sinceMs, nowMs))), soon);
+  }, done);
 }
 
 /**
@@ -47,7 +47,7 @@ export function decideNextLook(
  * Looks are due at moments that follow from that time alone. Whoever asks between two of them, and however often, is told the
  * same next one: on a queue that cannot take back what waits, looks for different causes become one, and stay one.
  */
-export function secondsToNextLook({ leastSeconds, mostSeconds }: Gaps, sinceMs: number, nowMs: number): number {
+export function secondsToRequeue({ leastSeconds, mostSeconds }: Gaps, sinceMs: number, nowMs: number): number {
   if (Number.isNaN(sinceMs)) return leastSeconds;
   const ageSeconds = Math.max(0, nowMs - sinceMs) / 1000;
   let gap = leastSeconds;

@@ -4,8 +4,8 @@ import { type LabelSelector, type LabelSelectorObject, matchesLabels, selectorFr
 import { claimedWorkloads, isClaimed, type WorkloadType } from "../api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { Texts } from "../model/json.ts";
-import { isForbiddenNamespace } from "./ownership/namespace-map.ts";
-import type { Obstacle } from "./targets/decide.ts";
+import { isReservedNamespace } from "./ownership/namespace-map.ts";
+import type { Blocker } from "./targets/decide.ts";
 
 /** What placements ask of a workload, which is of a type that is looked after. */
 export type Selectable = Readonly<{
@@ -29,7 +29,7 @@ type Selecting = Readonly<Pick<WorkloadPlacement, "metadata" | "spec">>;
  */
 export function selectsWorkload({ metadata, spec }: Selecting, workload: Selectable): boolean {
   const { workloadSelector } = spec;
-  if (workloadSelector === undefined || isForbiddenNamespace(workload.namespace)) return false;
+  if (workloadSelector === undefined || isReservedNamespace(workload.namespace)) return false;
   const parsed = parseOnce(workloadSelector);
   if (typeof parsed === "string") {
     throw new ControllerError("invalid", `placement ${JSON.stringify(metadata.name ?? "")}: ${parsed}`);
@@ -152,7 +152,7 @@ export type Scope = Readonly<{
 }>;
 
 /** Who says where a workload runs, and what is wrong with that. */
-export type Governor = Readonly<{ placement?: WorkloadPlacement | undefined; problem?: Obstacle }>;
+export type Governor = Readonly<{ placement?: WorkloadPlacement | undefined; problem?: Blocker }>;
 
 /** The placement that governs a workload. One whose selector makes no sense keeps what it has, as it is. */
 export function governorOf(

@@ -1,9 +1,9 @@
-import { type BrakeSettings, defaultBrakeSettings } from "./eviction/deletion-guard.ts";
+import { type DeletionGuardSettings, defaultDeletionGuardSettings } from "./eviction/deletion-guard.ts";
 
 export type SyncSettings = Readonly<{
   /** Tells this hub's copies on a cluster from those of any other. Names of logical clusters are unique as it is. */
   hubId: string;
-  brake: BrakeSettings;
+  brake: DeletionGuardSettings;
   /** How many calls a cluster gets. */
   callRate: Readonly<{ perSecond: number; burst: number }>;
   /** How long one call to a cluster may take. */
@@ -28,7 +28,7 @@ export type SyncSettings = Readonly<{
 
 export const defaultSyncSettings: SyncSettings = {
   hubId: "kcp",
-  brake: defaultBrakeSettings,
+  brake: defaultDeletionGuardSettings,
   callRate: { perSecond: 200, burst: 400 },
   callSeconds: 4,
   // A function gives a look 12 s in all, of which the hub has its part.

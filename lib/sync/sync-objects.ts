@@ -14,7 +14,7 @@ export type Manifest = Readonly<{
 }>;
 
 /** What sync uses of a cluster. */
-export type SyncCluster = Readonly<{
+export type TargetCluster = Readonly<{
   name: string;
   location: string;
   /** Labels and derived keys. */
@@ -42,7 +42,7 @@ export type Copy = Readonly<{
 }>;
 
 /** What is known of a copy: nothing is taken for gone that was only not seen. */
-export type Sighting =
+export type DownstreamState =
   | Readonly<{ kind: "there"; copy: Copy }>
   /** The cluster itself has said so; or, presumed, a watch of what is ours there knows of none, which is enough to create one. */
   | Readonly<{ kind: "absent"; isPresumed?: boolean }>

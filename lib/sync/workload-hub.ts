@@ -7,10 +7,11 @@ import type { Reference } from "./dependencies/references.ts";
 import type { SyncStatus, Workload } from "./sync-objects.ts";
 
 /** An object of one of the types that come along with workloads, by its name in the hub. */
-export type ReferenceAddress = Readonly<{ cluster: string; namespace: string }> & Pick<Reference, "kind" | "name">;
+export type ReferenceAddress = Readonly<{ logicalCluster: string; namespace: string }> &
+  Pick<Reference, "kind" | "name">;
 
 /** Where a record is. */
-export type RecordAddress = Readonly<{ cluster: string; namespace: string; name: string }>;
+export type RecordAddress = Readonly<{ logicalCluster: string; namespace: string; name: string }>;
 
 /**
  * The workloads that tenants keep in the hub, and TMC's records of them. As with `lib/model/hub.ts`, every call names its
@@ -38,7 +39,7 @@ export interface WorkloadHub {
   /** All records of a logical cluster. */
   listRecords(cluster: string, signal: AbortSignal): Promise<readonly WorkloadSync[]>;
   /** The same with all that others have written up to now, where a list that was read before would be gone by. */
-  relistRecords(cluster: string, signal: AbortSignal): Promise<readonly WorkloadSync[]>;
+  listRecordsUncached(cluster: string, signal: AbortSignal): Promise<readonly WorkloadSync[]>;
   /** Fails with the fault "exists" when there is one by now. */
   createRecord(address: RecordAddress, record: WorkloadSync, signal: AbortSignal): Promise<WorkloadSync>;
   /** Replaces spec, finalizers and owner references of what was `seen` by those of `wanted`. */
@@ -67,5 +68,5 @@ export interface WorkloadHub {
   readReference(address: ReferenceAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
 
   /** Tells people something about a workload, as an Event beside it. A failure to tell is logged, never thrown. */
-  tell(key: WorkloadKey, about: Workload, event: ObjectEvent): void;
+  recordEvent(key: WorkloadKey, about: Workload, event: ObjectEvent): void;
 }

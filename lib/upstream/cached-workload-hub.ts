@@ -59,14 +59,14 @@ export function createCachedWorkloadHub(options: CachedWorkloadHubOptions): Tell
       getMetadata: async (address, signal) =>
         known(address) ?? ask(address, isWhole(address) ? requests.get : requests.getMetadata, signal),
       readRecord: async (address, signal) => {
-        const { cluster, type } = address;
-        if (cache.isListed(cluster, type) && !cache.isDoubted(address)) return cache.get(address);
+        const { logicalCluster, type } = address;
+        if (cache.isListed(logicalCluster, type) && !cache.isDoubted(address)) return cache.get(address);
         return ask(address, requests.get, signal);
       },
       readFresh: requests.get,
-      list: async (type, cluster) => {
-        if (cache.isListed(cluster, type)) return cache.list(type, cluster);
-        const where = cluster || "the cluster";
+      list: async (type, logicalCluster) => {
+        if (cache.isListed(logicalCluster, type)) return cache.list(type, logicalCluster);
+        const where = logicalCluster || "the cluster";
         throw new ControllerError("unreachable", `hub: list ${formatTarget({ type })} in ${where}: not listed yet`);
       },
       patch: async (address, part, patch, signal) => {

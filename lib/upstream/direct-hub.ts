@@ -55,11 +55,14 @@ export function createDirectHub({ client, cache, onWrite }: DirectHubOptions): H
       (cache.isDoubted(key) ? await readFresh(key, signal) : cache.get(key)) as T | undefined,
     confirm: async <T extends KubeObject>(key: ObjectKey, signal: AbortSignal) =>
       (await readFresh(key, signal)) as T | undefined,
-    list: async <T extends KubeObject>(kind: ReconciledKind, cluster: string) => {
-      if (!cache.isListed(cluster)) {
-        throw new ControllerError("unreachable", `hub: list ${kind} in ${cluster || "the cluster"}: not listed yet`);
+    list: async <T extends KubeObject>(kind: ReconciledKind, logicalCluster: string) => {
+      if (!cache.isListed(logicalCluster)) {
+        throw new ControllerError(
+          "unreachable",
+          `hub: list ${kind} in ${logicalCluster || "the cluster"}: not listed yet`,
+        );
       }
-      return cache.list(kind, cluster) as readonly T[];
+      return cache.list(kind, logicalCluster) as readonly T[];
     },
     writeStatus: async <T extends KubeObject>(key: ObjectKey, seen: T, status: object, signal: AbortSignal) => {
       const patch = statusPatch(key, seen, status);

@@ -12,7 +12,7 @@ export type EventSubject = Pick<KubeObject, "apiVersion" | "kind"> &
   Readonly<{ metadata: Pick<KubeObject["metadata"], "namespace" | "name" | "uid"> }>;
 
 /** In which logical cluster the object is, and on which kind of key the work was that tells of it, if it was any. */
-export type EventPlace = Readonly<{ cluster: string; kind?: WorkKey["kind"] }>;
+export type EventPlace = Readonly<{ logicalCluster: string; kind?: WorkKey["kind"] }>;
 
 /** Tells people about objects of the hub, by Events beside them. */
 export interface HubEvents {
@@ -23,7 +23,7 @@ export interface HubEvents {
 }
 
 /** Which object could not be told about. */
-export type Untold = Readonly<{ cluster: string; name: string }>;
+export type Untold = Readonly<{ logicalCluster: string; name: string }>;
 
 export type HubEventsOptions = Readonly<{
   /** A client at the server's root. */
@@ -77,7 +77,7 @@ export function createHubEvents({
 
   const write = async (news: News): Promise<void> => {
     const { place, namespace } = news;
-    const at = clientOf(client, place.cluster);
+    const at = clientOf(client, place.logicalCluster);
     const collection = { type: events, namespace };
     const memory = remember(idOf(news));
     const nowText = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
@@ -116,7 +116,7 @@ export function createHubEvents({
       underWay += 1;
       write(news)
         .catch((error: unknown) =>
-          onTrouble(error, { cluster: news.place.cluster, name: news.about.metadata.name ?? "" }),
+          onTrouble(error, { logicalCluster: news.place.logicalCluster, name: news.about.metadata.name ?? "" }),
         )
         .finally(() => {
           underWay -= 1;
@@ -153,7 +153,7 @@ function nameOf({ apiVersion, kind, metadata }: EventSubject, { type, reason, me
   return `${(metadata.name ?? "").slice(0, longestName)}.${hash}`;
 }
 
-const idOf = ({ place, namespace, name }: News): string => `${place.cluster}|${namespace}/${name}`;
+const idOf = ({ place, namespace, name }: News): string => `${place.logicalCluster}|${namespace}/${name}`;
 
 function eventOf({ about, event, namespace, name }: News, nowText: string): object {
   const { apiVersion, kind, metadata } = about;

@@ -35,13 +35,13 @@ export function createFreshHub({ client, onWrite }: FreshHubOptions): FreshHub {
   const slim = createSlimmer();
   const lists = createBatchLists();
 
-  const note = ({ cluster, kind }: ObjectKey, object: KubeObject): KubeObject => {
-    lists.note(listId(kind, cluster), object);
+  const note = ({ logicalCluster, kind }: ObjectKey, object: KubeObject): KubeObject => {
+    lists.note(listId(kind, logicalCluster), object);
     return object;
   };
-  const readList = async (kind: ReconciledKind, cluster: string): Promise<readonly KubeObject[]> => {
+  const readList = async (kind: ReconciledKind, logicalCluster: string): Promise<readonly KubeObject[]> => {
     try {
-      return (await pageByPage(clientOf(client, cluster), slim).listAll({ type: reconciledTypes[kind] })).items;
+      return (await pageByPage(clientOf(client, logicalCluster), slim).listAll({ type: reconciledTypes[kind] })).items;
     } catch (error) {
       throw troubleOfHub(error);
     }
@@ -60,8 +60,8 @@ export function createFreshHub({ client, onWrite }: FreshHubOptions): FreshHub {
     // The type that callers name is what the kind's schema gives: nothing else gets into a server.
     read: readNow,
     confirm: readNow,
-    list: async <T extends KubeObject>(kind: ReconciledKind, cluster: string, signal: AbortSignal) =>
-      (await lists.list(listId(kind, cluster), () => readList(kind, cluster), signal)) as readonly T[],
+    list: async <T extends KubeObject>(kind: ReconciledKind, logicalCluster: string, signal: AbortSignal) =>
+      (await lists.list(listId(kind, logicalCluster), () => readList(kind, logicalCluster), signal)) as readonly T[],
     writeStatus: async <T extends KubeObject>(key: ObjectKey, seen: T, status: object, signal: AbortSignal) => {
       const patch = statusPatch(key, seen, status);
       return patch === undefined ? seen : ((await write(key, "status", patch, signal)) as T);
@@ -76,4 +76,4 @@ export function createFreshHub({ client, onWrite }: FreshHubOptions): FreshHub {
   };
 }
 
-const listId = (kind: ReconciledKind, cluster: string): string => `${cluster}|${kind}`;
+const listId = (kind: ReconciledKind, logicalCluster: string): string => `${logicalCluster}|${kind}`;

@@ -36,7 +36,7 @@ export function createFreshWorkloadHub(options: FreshWorkloadHubOptions): FreshW
   /** Whole selections ask for the same few namespaces. */
   const namespaces = new Map<string, Promise<KubeObject | undefined>>();
   const readNamespace = (address: SeenAddress, signal: AbortSignal): Promise<KubeObject | undefined> => {
-    const id = `${address.cluster}/${address.name}`;
+    const id = `${address.logicalCluster}/${address.name}`;
     // Nobody's signal: who waits for it are several, and each of them may leave.
     const reading = namespaces.get(id) ?? requests.getMetadata(address, neverAborted);
     namespaces.set(id, reading);
@@ -53,15 +53,15 @@ export function createFreshWorkloadHub(options: FreshWorkloadHubOptions): FreshW
       readFresh: requests.get,
       getMetadata: (address, signal) =>
         address.namespace === "" ? readNamespace(address, signal) : requests.getMetadata(address, signal),
-      list: (type, cluster, signal) => {
+      list: (type, logicalCluster, signal) => {
         const metadata = isClaimed({ type });
         const { apiVersion = "", kind = "" } = types.find((each) => typeId(each.type) === typeId(type)) ?? {};
         // What answers requests for metadata alone calls it by another name.
         const named = (object: KubeObject): KubeObject => slim(metadata ? { ...object, apiVersion, kind } : object);
-        const readList = () => requests.list(type, cluster, { metadata, slim: named });
-        return lists.list(listId({ cluster, type }), readList, signal);
+        const readList = () => requests.list(type, logicalCluster, { metadata, slim: named });
+        return lists.list(listId({ logicalCluster, type }), readList, signal);
       },
-      renew: (type, cluster) => lists.renew(listId({ cluster, type })),
+      renew: (type, logicalCluster) => lists.renew(listId({ logicalCluster, type })),
       patch: async (address, part, patch, signal) => note(address, await requests.patch(address, part, patch, signal)),
       create: async (address, object, signal) => note(address, await requests.create(address, object, signal)),
       remove: requests.remove,
@@ -76,4 +76,5 @@ export function createFreshWorkloadHub(options: FreshWorkloadHubOptions): FreshW
   return { ...hub, beginBatch };
 }
 
-const listId = ({ cluster, type }: Pick<SeenAddress, "cluster" | "type">): string => `${cluster}|${typeId(type)}`;
+const listId = ({ logicalCluster, type }: Pick<SeenAddress, "logicalCluster" | "type">): string =>
+  `${logicalCluster}|${typeId(type)}`;

@@ -30,7 +30,7 @@ export function createHubRequests(client: KubeClient, onWrite: (write: HubWrite)
   return {
     get: async (key, signal) => {
       try {
-        return await clientOf(client, key.cluster).get<KubeObject>(addressOf(key), { signal });
+        return await clientOf(client, key.logicalCluster).get<KubeObject>(addressOf(key), { signal });
       } catch (error) {
         return undefinedIfGone(troubleOfHub(error, key.name));
       }
@@ -39,7 +39,7 @@ export function createHubRequests(client: KubeClient, onWrite: (write: HubWrite)
       onWrite({ key, part });
       const options = { fieldManager, signal, ...(part === "status" ? { subresource: part } : {}) };
       try {
-        return await clientOf(client, key.cluster).patch<KubeObject>(
+        return await clientOf(client, key.logicalCluster).patch<KubeObject>(
           addressOf(key),
           { type: "merge", body: patch },
           options,
@@ -48,9 +48,9 @@ export function createHubRequests(client: KubeClient, onWrite: (write: HubWrite)
         throw troubleOfHub(error, key.name);
       }
     },
-    readSecret: async ({ cluster, namespace, name }, signal) => {
+    readSecret: async ({ logicalCluster, namespace, name }, signal) => {
       try {
-        const secret = await clientOf(client, cluster).get<KubeObject>(
+        const secret = await clientOf(client, logicalCluster).get<KubeObject>(
           { type: secretType, namespace, name },
           { signal },
         );

@@ -34,8 +34,8 @@ export function isWorkspaceAddress(text: string): boolean {
 }
 
 /** The client for a logical cluster, over the connections of the one that was given; that one itself on a plain hub. */
-export function clientOf(hub: KubeClient, cluster: string): KubeClient {
-  return cluster === "" ? hub : hub.at(`/clusters/${cluster}`);
+export function clientOf(hub: KubeClient, logicalCluster: string): KubeClient {
+  return logicalCluster === "" ? hub : hub.at(`/clusters/${logicalCluster}`);
 }
 
 /**

@@ -15,19 +15,19 @@ export type CacheChange = Readonly<{ key: ObjectKey; object: KubeObject | undefi
 export interface ObjectCache {
   get(key: ObjectKey): KubeObject | undefined;
   /** In the order of their names; the same list as long as nothing in it has changed. */
-  list(kind: ReconciledKind, cluster: string): readonly KubeObject[];
+  list(kind: ReconciledKind, logicalCluster: string): readonly KubeObject[];
   /** The logical clusters that anything is known of. */
   clusters(): readonly string[];
   /** Whether both kinds of a logical cluster have been listed once. */
-  isListed(cluster: string): boolean;
+  isListed(logicalCluster: string): boolean;
 
   /**
    * Takes in a whole list. What was known and is not in it stays, in doubt, and is answered: not seen is not gone, so
    * someone must ask for each of these before it goes.
    */
-  takeList(kind: ReconciledKind, cluster: string, objects: readonly KubeObject[]): readonly ObjectKey[];
+  takeList(kind: ReconciledKind, logicalCluster: string, objects: readonly KubeObject[]): readonly ObjectKey[];
   /** Takes in what a watch said of an object. */
-  takeSeen(kind: ReconciledKind, cluster: string, object: KubeObject): void;
+  takeSeen(kind: ReconciledKind, logicalCluster: string, object: KubeObject): void;
   /**
    * Takes in what a request answered, and gives the newest that is known. An object that the watch has not told of, or
    * has told the end of, is not let in this way: a late answer would bring back the dead.
@@ -37,7 +37,7 @@ export interface ObjectCache {
   takeGone(key: ObjectKey, resourceVersion?: string): void;
 
   /** Forgets a logical cluster that is looked after no more: nothing is known of it, and nothing of it is gone by that. */
-  drop(cluster: string): void;
+  drop(logicalCluster: string): void;
 
   /** Has the next read of a key ask the server. */
   doubt(key: ObjectKey): void;
@@ -75,19 +75,19 @@ export function createObjectCache(slim: (object: KubeObject) => KubeObject = cre
   const tenants = new Map<string, Tenant>();
   const listeners = new Set<(change: CacheChange) => void>();
 
-  const tenantOf = (cluster: string): Tenant => {
-    const known = tenants.get(cluster);
+  const tenantOf = (logicalCluster: string): Tenant => {
+    const known = tenants.get(logicalCluster);
     if (known !== undefined) return known;
     const made: Tenant = {
       rooms: { ClusterRegistration: emptyRoom(), WorkloadPlacement: emptyRoom() },
       loads: new Map(),
     };
-    tenants.set(cluster, made);
+    tenants.set(logicalCluster, made);
     return made;
   };
-  const roomOf = (kind: ReconciledKind, cluster: string): Room => tenantOf(cluster).rooms[kind];
-  const entryOf = ({ cluster, kind, name }: ObjectKey): Entry | undefined =>
-    tenants.get(cluster)?.rooms[kind].entries.get(name);
+  const roomOf = (kind: ReconciledKind, logicalCluster: string): Room => tenantOf(logicalCluster).rooms[kind];
+  const entryOf = ({ logicalCluster, kind, name }: ObjectKey): Entry | undefined =>
+    tenants.get(logicalCluster)?.rooms[kind].entries.get(name);
 
   const tell = (key: ObjectKey, object: KubeObject | undefined): void => {
     for (const listener of listeners) listener({ key, object });
@@ -104,12 +104,12 @@ export function createObjectCache(slim: (object: KubeObject) => KubeObject = cre
   };
   const recount = (key: ObjectKey, entry: Entry): void => {
     if (key.kind !== "WorkloadPlacement") return;
-    count(tenantOf(key.cluster), entry, entry.reserved ?? selectionOf(entry.object));
+    count(tenantOf(key.logicalCluster), entry, entry.reserved ?? selectionOf(entry.object));
   };
 
   /** Gives the entry as it is then; an older object changes nothing. */
   const put = (key: ObjectKey, object: KubeObject): Entry => {
-    const room = roomOf(key.kind, key.cluster);
+    const room = roomOf(key.kind, key.logicalCluster);
     let entry = room.entries.get(key.name);
     if (entry === undefined) {
       entry = { object: slim(object), reserved: undefined, counted: nothing };
@@ -127,42 +127,43 @@ export function createObjectCache(slim: (object: KubeObject) => KubeObject = cre
     return entry;
   };
 
-  const keyOf = (kind: ReconciledKind, cluster: string, object: KubeObject): ObjectKey => ({
-    cluster,
+  const keyOf = (kind: ReconciledKind, logicalCluster: string, object: KubeObject): ObjectKey => ({
+    logicalCluster,
     kind,
     name: object.metadata.name ?? "",
   });
 
   return {
     get: (key) => entryOf(key)?.object,
-    list: (kind, cluster) => {
-      const room = tenants.get(cluster)?.rooms[kind];
+    list: (kind, logicalCluster) => {
+      const room = tenants.get(logicalCluster)?.rooms[kind];
       if (room === undefined) return nothing;
       room.names ??= [...room.entries.keys()].toSorted();
       room.objects ??= room.names.flatMap((name) => room.entries.get(name)?.object ?? nothing);
       return room.objects;
     },
     clusters: () => [...tenants.keys()],
-    isListed: (cluster) => reconciledKinds.every((kind) => tenants.get(cluster)?.rooms[kind].listed === true),
+    isListed: (logicalCluster) =>
+      reconciledKinds.every((kind) => tenants.get(logicalCluster)?.rooms[kind].listed === true),
 
-    takeList: (kind, cluster, objects) => {
-      const room = roomOf(kind, cluster);
+    takeList: (kind, logicalCluster, objects) => {
+      const room = roomOf(kind, logicalCluster);
       const missing = new Set(room.entries.keys());
       for (const object of objects) {
-        const key = keyOf(kind, cluster, object);
+        const key = keyOf(kind, logicalCluster, object);
         missing.delete(key.name);
         put(key, object);
       }
       room.listed = true;
       for (const name of missing) room.doubted.add(name);
-      return [...missing].map((name) => ({ cluster, kind, name }));
+      return [...missing].map((name) => ({ logicalCluster: logicalCluster, kind, name }));
     },
-    takeSeen: (kind, cluster, object) => {
-      put(keyOf(kind, cluster, object), object);
+    takeSeen: (kind, logicalCluster, object) => {
+      put(keyOf(kind, logicalCluster, object), object);
     },
     takeAnswer: (key, object) => (entryOf(key) === undefined ? slim(object) : put(key, object).object),
     takeGone: (key, resourceVersion) => {
-      const room = roomOf(key.kind, key.cluster);
+      const room = roomOf(key.kind, key.logicalCluster);
       const entry = room.entries.get(key.name);
       room.doubted.delete(key.name);
       if (entry === undefined) return;
@@ -171,28 +172,28 @@ export function createObjectCache(slim: (object: KubeObject) => KubeObject = cre
       room.entries.delete(key.name);
       room.names = undefined;
       room.objects = undefined;
-      count(tenantOf(key.cluster), entry, nothing);
+      count(tenantOf(key.logicalCluster), entry, nothing);
       tell(key, undefined);
     },
 
-    drop: (cluster) => {
-      const tenant = tenants.get(cluster);
-      tenants.delete(cluster);
+    drop: (logicalCluster) => {
+      const tenant = tenants.get(logicalCluster);
+      tenants.delete(logicalCluster);
       for (const kind of reconciledKinds) {
-        for (const name of tenant?.rooms[kind].entries.keys() ?? []) tell({ cluster, kind, name }, undefined);
+        for (const name of tenant?.rooms[kind].entries.keys() ?? []) tell({ logicalCluster, kind, name }, undefined);
       }
     },
 
-    doubt: ({ cluster, kind, name }) => {
-      roomOf(kind, cluster).doubted.add(name);
+    doubt: ({ logicalCluster, kind, name }) => {
+      roomOf(kind, logicalCluster).doubted.add(name);
     },
-    isDoubted: ({ cluster, kind, name }) => tenants.get(cluster)?.rooms[kind].doubted.has(name) === true,
-    trust: ({ cluster, kind, name }) => {
-      tenants.get(cluster)?.rooms[kind].doubted.delete(name);
+    isDoubted: ({ logicalCluster, kind, name }) => tenants.get(logicalCluster)?.rooms[kind].doubted.has(name) === true,
+    trust: ({ logicalCluster, kind, name }) => {
+      tenants.get(logicalCluster)?.rooms[kind].doubted.delete(name);
     },
 
     load: (placement) => {
-      const { loads } = tenantOf(placement.cluster);
+      const { loads } = tenantOf(placement.logicalCluster);
       const own = (name: string): number => (entryOf(placement)?.counted.includes(name) ? 1 : 0);
       return liveLoads(loads, own);
     },

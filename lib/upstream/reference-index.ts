@@ -21,7 +21,7 @@ export interface WorkloadTies {
   /** Whether there is a record of a workload. */
   isRecorded(name: string): boolean;
   /** The workloads that refer to something, by what they say themselves and by their records. */
-  referrers(reference: Omit<ReferenceAddress, "cluster">): ReadonlySet<string>;
+  referrers(reference: Omit<ReferenceAddress, "logicalCluster">): ReadonlySet<string>;
 }
 
 const nothing: readonly never[] = [];

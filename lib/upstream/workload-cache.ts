@@ -12,7 +12,7 @@ import { createWorkloadTies, type WorkloadTies } from "./reference-index.ts";
 import { isMetadataOnly, recordLane, type WorkloadLane, workloadLanes } from "./watched-resources.ts";
 
 /** Where something is that was seen; a namespace itself is in none. */
-export type SeenAddress = Readonly<{ cluster: string; type: ResourceType; namespace: string; name: string }>;
+export type SeenAddress = Readonly<{ logicalCluster: string; type: ResourceType; namespace: string; name: string }>;
 
 /**
  * What this process has seen of tenants' workloads, and of what it takes to work on them: workloads and TMC's records whole, of
@@ -26,18 +26,18 @@ export interface WorkloadCache {
   readonly types: readonly WorkloadType[];
   get(address: SeenAddress): KubeObject | undefined;
   /** In the order of namespaces and names; the same list as long as nothing in it has changed. */
-  list(type: ResourceType, cluster: string): readonly KubeObject[];
+  list(type: ResourceType, logicalCluster: string): readonly KubeObject[];
   /** The logical clusters that anything is known of. */
   clusters(): readonly string[];
   /** Whether everything of a logical cluster, or a type there, has been listed once. */
-  isListed(cluster: string, type?: ResourceType): boolean;
+  isListed(logicalCluster: string, type?: ResourceType): boolean;
 
   /** Takes in a whole list. What was known and is not in it stays, in doubt, and is answered: not seen is not gone. */
-  takeList(type: ResourceType, cluster: string, objects: readonly KubeObject[]): readonly SeenAddress[];
+  takeList(type: ResourceType, logicalCluster: string, objects: readonly KubeObject[]): readonly SeenAddress[];
   /** A type is not served there: that counts as a list, and says nothing of what was known. */
-  takeAbsent(type: ResourceType, cluster: string): void;
+  takeAbsent(type: ResourceType, logicalCluster: string): void;
   /** Takes in what a watch said of an object. */
-  takeSeen(type: ResourceType, cluster: string, object: KubeObject): void;
+  takeSeen(type: ResourceType, logicalCluster: string, object: KubeObject): void;
   /**
    * Takes in what a request answered, and gives the newest that is known. An object that no watch has told of is not let in
    * this way: a late answer would bring back the dead.
@@ -52,7 +52,7 @@ export interface WorkloadCache {
   admit(address: SeenAddress): (created?: KubeObject) => void;
 
   /** Forgets a logical cluster that is looked after no more: nothing is known of it, and nothing of it is gone by that. */
-  drop(cluster: string): void;
+  drop(logicalCluster: string): void;
 
   /** Has the next read of an object ask the server. */
   doubt(address: SeenAddress): void;
@@ -62,11 +62,11 @@ export interface WorkloadCache {
   /** The workloads that refer to something, by what they say themselves and by their records. */
   referrers(reference: ReferenceAddress): readonly WorkloadKey[];
   /** All records of a logical cluster. */
-  records(cluster: string): readonly WorkloadSync[];
+  records(logicalCluster: string): readonly WorkloadSync[];
   /** The records that name a registration among their clusters, in the order of their names. */
-  recordsOn(cluster: string, registration: string): readonly WorkloadSync[];
+  recordsOn(logicalCluster: string, registration: string): readonly WorkloadSync[];
   /** The records of workloads that a placement governs, in the order of their names. */
-  recordsUnder(cluster: string, placement: string): readonly WorkloadSync[];
+  recordsUnder(logicalCluster: string, placement: string): readonly WorkloadSync[];
 }
 
 export type WorkloadCacheOptions = Readonly<{
@@ -101,8 +101,8 @@ export function createWorkloadCache({ types, slim = createSlimmer() }: WorkloadC
   const lanes = workloadLanes(types);
   const tenants = new Map<string, Tenant>();
 
-  const tenantOf = (cluster: string): Tenant => {
-    const known = tenants.get(cluster);
+  const tenantOf = (logicalCluster: string): Tenant => {
+    const known = tenants.get(logicalCluster);
     if (known !== undefined) return known;
     const made: Tenant = {
       rooms: new Map(lanes.map((lane) => [lane.id, emptyRoom(lane)])),
@@ -110,10 +110,10 @@ export function createWorkloadCache({ types, slim = createSlimmer() }: WorkloadC
       recordClusters: createBackwardIndex(),
       recordPlacements: createBackwardIndex(),
     };
-    tenants.set(cluster, made);
+    tenants.set(logicalCluster, made);
     return made;
   };
-  const roomOf = ({ cluster, type }: Pick<SeenAddress, "cluster" | "type">): Room | undefined =>
+  const roomOf = ({ logicalCluster: cluster, type }: Pick<SeenAddress, "logicalCluster" | "type">): Room | undefined =>
     tenants.get(cluster)?.rooms.get(typeId(type));
 
   const kept = ({ lane }: Room, object: KubeObject): KubeObject => {
@@ -143,16 +143,16 @@ export function createWorkloadCache({ types, slim = createSlimmer() }: WorkloadC
     return slimmed;
   };
 
-  const recordsBy = (cluster: string, index: "recordClusters" | "recordPlacements", name: string) => {
-    const tenant = tenants.get(cluster);
+  const recordsBy = (logicalCluster: string, index: "recordClusters" | "recordPlacements", name: string) => {
+    const tenant = tenants.get(logicalCluster);
     const room = tenant?.rooms.get(recordLane.id);
     return [...(tenant?.[index].owners(name) ?? nothing)]
       .toSorted()
       .flatMap((id) => room?.entries.get(id) ?? nothing)
       .map(asRecord);
   };
-  const list = (type: ResourceType, cluster: string): readonly KubeObject[] => {
-    const room = roomOf({ cluster, type });
+  const list = (type: ResourceType, logicalCluster: string): readonly KubeObject[] => {
+    const room = roomOf({ logicalCluster, type });
     if (room === undefined) return nothing;
     room.objects ??= [...room.entries].toSorted(byKey).map(([, each]) => each);
     return room.objects;
@@ -163,15 +163,15 @@ export function createWorkloadCache({ types, slim = createSlimmer() }: WorkloadC
     get: (address) => roomOf(address)?.entries.get(idOf(address)),
     list,
     clusters: () => [...tenants.keys()],
-    isListed: (cluster, type) => {
-      if (type !== undefined) return roomOf({ cluster, type })?.listed === true;
-      const rooms = tenants.get(cluster)?.rooms;
+    isListed: (logicalCluster, type) => {
+      if (type !== undefined) return roomOf({ logicalCluster, type })?.listed === true;
+      const rooms = tenants.get(logicalCluster)?.rooms;
       return rooms !== undefined && [...rooms.values()].every(({ listed }) => listed);
     },
 
-    takeList: (type, cluster, objects) => {
-      const tenant = tenantOf(cluster);
-      const room = roomOf({ cluster, type });
+    takeList: (type, logicalCluster, objects) => {
+      const tenant = tenantOf(logicalCluster);
+      const room = roomOf({ logicalCluster, type });
       if (room === undefined) return nothing;
       const missing = new Set(room.entries.keys());
       for (const object of objects) {
@@ -181,25 +181,25 @@ export function createWorkloadCache({ types, slim = createSlimmer() }: WorkloadC
       }
       room.listed = true;
       for (const id of missing) room.doubted.add(id);
-      return [...missing].map((id) => addressOf(cluster, type, id));
+      return [...missing].map((id) => addressOf(logicalCluster, type, id));
     },
-    takeAbsent: (type, cluster) => {
-      tenantOf(cluster);
-      const room = roomOf({ cluster, type });
+    takeAbsent: (type, logicalCluster) => {
+      tenantOf(logicalCluster);
+      const room = roomOf({ logicalCluster, type });
       if (room !== undefined) room.listed = true;
     },
-    takeSeen: (type, cluster, object) => {
-      const tenant = tenantOf(cluster);
-      const room = roomOf({ cluster, type });
+    takeSeen: (type, logicalCluster, object) => {
+      const tenant = tenantOf(logicalCluster);
+      const room = roomOf({ logicalCluster, type });
       if (room !== undefined) put(tenant, room, idOfObject(object), object);
     },
     takeAnswer: (address, object) => {
-      const [tenant, room, id] = [tenants.get(address.cluster), roomOf(address), idOf(address)];
+      const [tenant, room, id] = [tenants.get(address.logicalCluster), roomOf(address), idOf(address)];
       if (tenant === undefined || room === undefined) return slim(object);
       return room.entries.has(id) ? put(tenant, room, id, object) : kept(room, object);
     },
     takeGone: (address, resourceVersion) => {
-      const [tenant, room, id] = [tenants.get(address.cluster), roomOf(address), idOf(address)];
+      const [tenant, room, id] = [tenants.get(address.logicalCluster), roomOf(address), idOf(address)];
       if (tenant === undefined || room === undefined) return;
       for (const each of room.coming.get(id) ?? nothing) each.isOver = true;
       room.doubted.delete(id);
@@ -210,7 +210,7 @@ export function createWorkloadCache({ types, slim = createSlimmer() }: WorkloadC
       reindex(tenant, room, id, undefined);
     },
     admit: (address) => {
-      const [tenant, room, id] = [tenants.get(address.cluster), roomOf(address), idOf(address)];
+      const [tenant, room, id] = [tenants.get(address.logicalCluster), roomOf(address), idOf(address)];
       if (tenant === undefined || room === undefined) return () => {};
       const own = { isOver: false };
       const all = room.coming.get(id) ?? new Set();
@@ -218,25 +218,25 @@ export function createWorkloadCache({ types, slim = createSlimmer() }: WorkloadC
       return (created) => {
         all.delete(own);
         if (all.size === 0) room.coming.delete(id);
-        const isForgotten = tenants.get(address.cluster) !== tenant;
+        const isForgotten = tenants.get(address.logicalCluster) !== tenant;
         if (created !== undefined && !own.isOver && !isForgotten) put(tenant, room, id, created);
       };
     },
 
-    drop: (cluster) => void tenants.delete(cluster),
+    drop: (logicalCluster) => void tenants.delete(logicalCluster),
 
     doubt: (address) => void roomOf(address)?.doubted.add(idOf(address)),
     isDoubted: (address) => roomOf(address)?.doubted.has(idOf(address)) === true,
     trust: (address) => void roomOf(address)?.doubted.delete(idOf(address)),
 
-    referrers: ({ cluster, ...reference }) => {
-      const names = [...(tenants.get(cluster)?.ties.referrers(reference) ?? nothing)];
-      return names.toSorted().map((name) => ({ cluster, kind: "Workload", name }));
+    referrers: ({ logicalCluster, ...reference }) => {
+      const names = [...(tenants.get(logicalCluster)?.ties.referrers(reference) ?? nothing)];
+      return names.toSorted().map((name) => ({ logicalCluster: logicalCluster, kind: "Workload", name }));
     },
     // The server holds them to the kind's schema.
-    records: (cluster) => list(recordLane.type, cluster) as readonly WorkloadSync[],
-    recordsOn: (cluster, registration) => recordsBy(cluster, "recordClusters", registration),
-    recordsUnder: (cluster, placement) => recordsBy(cluster, "recordPlacements", placement),
+    records: (logicalCluster) => list(recordLane.type, logicalCluster) as readonly WorkloadSync[],
+    recordsOn: (logicalCluster, registration) => recordsBy(logicalCluster, "recordClusters", registration),
+    recordsUnder: (logicalCluster, placement) => recordsBy(logicalCluster, "recordPlacements", placement),
   };
 }
 
@@ -259,7 +259,7 @@ function emptyRoom(lane: WorkloadLane): Room {
 const idOf = ({ namespace, name }: Pick<SeenAddress, "namespace" | "name">): string => `${namespace}/${name}`;
 const idOfObject = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
 
-function addressOf(cluster: string, type: ResourceType, id: string): SeenAddress {
+function addressOf(logicalCluster: string, type: ResourceType, id: string): SeenAddress {
   const at = id.indexOf("/");
-  return { cluster, type, namespace: id.slice(0, at), name: id.slice(at + 1) };
+  return { logicalCluster, type, namespace: id.slice(0, at), name: id.slice(at + 1) };
 }

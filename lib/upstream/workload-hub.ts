@@ -6,7 +6,7 @@ import type { WorkloadType } from "../api/workload-kinds.ts";
 import { isClaimed } from "../api/workload-kinds.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
-import type { BornHub } from "../upsync/world.ts";
+import type { UpsyncHub } from "../upsync/world.ts";
 import { createHubEvents, type HubEvents, type Untold } from "./events.ts";
 import { recordLane } from "./watched-resources.ts";
 import type { SeenAddress } from "./workload-cache.ts";
@@ -26,7 +26,7 @@ import {
 } from "./workload-requests.ts";
 
 /** A hub of workloads, and when all that it was to tell has been told. */
-export type TellingWorkloadHub = WorkloadHub & BornHub & Pick<HubEvents, "whenTold">;
+export type TellingWorkloadHub = WorkloadHub & UpsyncHub & Pick<HubEvents, "whenTold">;
 
 /** What every hub of workloads is made of. */
 export type WorkloadHubParts = Readonly<{
@@ -45,9 +45,9 @@ export interface WorkloadWays extends Pick<WorkloadRequests, "getMetadata" | "pa
   readRecord(address: SeenAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
   /** The thing itself, always asked for and never kept. */
   readFresh(address: SeenAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
-  list(type: ResourceType, cluster: string, signal: AbortSignal): Promise<readonly KubeObject[]>;
+  list(type: ResourceType, logicalCluster: string, signal: AbortSignal): Promise<readonly KubeObject[]>;
   /** Has the next list of a type read anew, where lists are kept for a while. */
-  renew?(type: ResourceType, cluster: string): void;
+  renew?(type: ResourceType, logicalCluster: string): void;
 }
 
 /** Makes a hub of workloads of the ways that it goes. */
@@ -60,7 +60,7 @@ export function workloadHubOf(
     client,
     clock,
     onTrouble: onUntold,
-    onWrite: ({ cluster }) => onWrite?.({ cluster, part: "event" }),
+    onWrite: ({ logicalCluster }) => onWrite?.({ logicalCluster, part: "event" }),
   });
   const write = async <T extends KubeObject>(
     address: SeenAddress,
@@ -79,7 +79,7 @@ export function workloadHubOf(
       // Of what comes along nobody keeps more than the metadata.
       return isClaimed(address) ? ways.readFresh(address, signal) : ways.read(address, signal);
     },
-    list: (cluster, type, signal) => ways.list(type, cluster, signal),
+    list: (logicalCluster, type, signal) => ways.list(type, logicalCluster, signal),
     writeStatus: async (key, seen, status, signal) => {
       const address = addressOfWorkload(key);
       return write(address, seen, "status", statusPatchOf(address, seen, status), signal);
@@ -98,12 +98,12 @@ export function workloadHubOf(
     // What is read as a record the server holds to the kind's schema.
     readRecord: async (record, signal) =>
       (await ways.readRecord(addressOfRecord(record), signal)) as WorkloadSync | undefined,
-    relistRecords: async (cluster, signal) => {
-      ways.renew?.(recordLane.type, cluster);
-      return (await ways.list(recordLane.type, cluster, signal)) as readonly WorkloadSync[];
+    listRecordsUncached: async (logicalCluster, signal) => {
+      ways.renew?.(recordLane.type, logicalCluster);
+      return (await ways.list(recordLane.type, logicalCluster, signal)) as readonly WorkloadSync[];
     },
-    listRecords: async (cluster, signal) =>
-      (await ways.list(recordLane.type, cluster, signal)) as readonly WorkloadSync[],
+    listRecords: async (logicalCluster, signal) =>
+      (await ways.list(recordLane.type, logicalCluster, signal)) as readonly WorkloadSync[],
     createRecord: async (record, wanted, signal) =>
       (await ways.create(addressOfRecord(record), markedRecord(wanted), signal)) as WorkloadSync,
     writeRecord: async (record, seen, wanted, signal) => {
@@ -115,8 +115,8 @@ export function workloadHubOf(
       return write(address, seen, "record-status", statusPatchOf(address, seen, status), signal);
     },
 
-    namespaceLabels: async (cluster, namespace, signal) => {
-      const object = await ways.getMetadata(addressOfNamespace(cluster, namespace), signal);
+    namespaceLabels: async (logicalCluster, namespace, signal) => {
+      const object = await ways.getMetadata(addressOfNamespace(logicalCluster, namespace), signal);
       return object === undefined ? undefined : (object.metadata.labels ?? {});
     },
     referenceVersion: async (reference, signal) => {
@@ -124,7 +124,7 @@ export function workloadHubOf(
       return object === undefined ? undefined : contentVersion(object);
     },
     readReference: (reference, signal) => ways.readFresh(addressOfReference(reference), signal),
-    tell: (key, about, event) => {
+    recordEvent: (key, about, event) => {
       const { namespace } = addressOfWorkload(key);
       tell(key, { ...about, metadata: { ...about.metadata, namespace } }, event);
     },

@@ -18,7 +18,7 @@ import type { SeenAddress } from "./workload-cache.ts";
 
 /** What of a workload's a write is about, for counting. */
 export type WorkloadWrite = Readonly<{
-  cluster: string;
+  logicalCluster: string;
   part: "status" | "finalizers" | "record" | "record-status" | "event" | "workload";
 }>;
 
@@ -35,7 +35,7 @@ export interface WorkloadRequests {
   /** All of a type in a logical cluster, page by page; nothing of a type that is not served there, unless it is our own. */
   list(
     type: ResourceType,
-    cluster: string,
+    logicalCluster: string,
     form: Readonly<{ metadata: boolean; slim: (object: KubeObject) => KubeObject }>,
   ): Promise<readonly KubeObject[]>;
 }
@@ -49,12 +49,12 @@ export function createWorkloadRequests(
   onWrite: (write: WorkloadWrite) => void = () => {},
 ): WorkloadRequests {
   const read = async (
-    { cluster, ...address }: SeenAddress,
+    { logicalCluster, ...address }: SeenAddress,
     signal: AbortSignal,
     of: (client: KubeClient) => Pick<KubeClient, "get">,
   ): Promise<KubeObject | undefined> => {
     try {
-      return await of(clientOf(client, cluster)).get<KubeObject>(placeOf(address), { signal });
+      return await of(clientOf(client, logicalCluster)).get<KubeObject>(placeOf(address), { signal });
     } catch (error) {
       return undefinedIfGone(troubleOfHub(error, address.name));
     }
@@ -62,8 +62,8 @@ export function createWorkloadRequests(
   return {
     get: (address, signal) => read(address, signal, (at) => at),
     getMetadata: (address, signal) => read(address, signal, (at) => at.metadata),
-    patch: async ({ cluster, ...address }, part, patch, signal) => {
-      onWrite({ cluster, part });
+    patch: async ({ logicalCluster, ...address }, part, patch, signal) => {
+      onWrite({ logicalCluster, part });
       const isStatus = part === "status" || part === "record-status";
       const options: WriteOptions = {
         fieldManager: hubFieldManager,
@@ -72,35 +72,35 @@ export function createWorkloadRequests(
       };
       try {
         const body = { type: "merge", body: patch } as const;
-        return await clientOf(client, cluster).patch<KubeObject>(placeOf(address), body, options);
+        return await clientOf(client, logicalCluster).patch<KubeObject>(placeOf(address), body, options);
       } catch (error) {
         throw troubleOfHub(error, address.name);
       }
     },
-    create: async ({ cluster, name, ...collection }, object, signal) => {
-      onWrite({ cluster, part: typeId(collection.type) === recordLane.id ? "record" : "workload" });
+    create: async ({ logicalCluster, name, ...collection }, object, signal) => {
+      onWrite({ logicalCluster, part: typeId(collection.type) === recordLane.id ? "record" : "workload" });
       try {
         const options = { fieldManager: hubFieldManager, signal };
-        return await clientOf(client, cluster).create<KubeObject>(collection, object, options);
+        return await clientOf(client, logicalCluster).create<KubeObject>(collection, object, options);
       } catch (error) {
         throw troubleOfHub(error, name);
       }
     },
-    remove: async ({ cluster, ...address }, { metadata: { uid, resourceVersion } }, signal) => {
-      onWrite({ cluster, part: "workload" });
+    remove: async ({ logicalCluster, ...address }, { metadata: { uid, resourceVersion } }, signal) => {
+      onWrite({ logicalCluster, part: "workload" });
       const preconditions = {
         ...(uid === undefined ? {} : { uid }),
         ...(resourceVersion === undefined ? {} : { resourceVersion }),
       };
       try {
-        await clientOf(client, cluster).delete(placeOf(address), { preconditions, signal });
+        await clientOf(client, logicalCluster).delete(placeOf(address), { preconditions, signal });
       } catch (error) {
         undefinedIfGone(troubleOfHub(error, address.name));
       }
     },
-    list: async (type, cluster, { metadata, slim }) => {
+    list: async (type, logicalCluster, { metadata, slim }) => {
       try {
-        const at = clientOf(client, cluster);
+        const at = clientOf(client, logicalCluster);
         return (await pageByPage(metadata ? { ...at, ...at.metadata } : at, slim).listAll<KubeObject>({ type })).items;
       } catch (error) {
         // Who does not have the type has none of it.
@@ -115,7 +115,7 @@ export function createWorkloadRequests(
 export function addressOfWorkload(key: WorkloadKey): SeenAddress {
   const address = workloadAddress(key);
   if (address === undefined) throw new ControllerError("invalid", `hub: "${key.name}" is no workload's name`);
-  return { cluster: key.cluster, ...address };
+  return { logicalCluster: key.logicalCluster, ...address };
 }
 
 /** Where a record is. */
@@ -124,13 +124,13 @@ export function addressOfRecord(address: RecordAddress): SeenAddress {
 }
 
 /** Where a namespace is. */
-export function addressOfNamespace(cluster: string, name: string): SeenAddress {
-  return { cluster, type: namespaceLane.type, namespace: "", name };
+export function addressOfNamespace(logicalCluster: string, name: string): SeenAddress {
+  return { logicalCluster, type: namespaceLane.type, namespace: "", name };
 }
 
 /** Where something is that a workload refers to. */
-export function addressOfReference({ cluster, kind, namespace, name }: ReferenceAddress): SeenAddress {
-  return { cluster, type: referenceTypes[kind], namespace, name };
+export function addressOfReference({ logicalCluster, kind, namespace, name }: ReferenceAddress): SeenAddress {
+  return { logicalCluster, type: referenceTypes[kind], namespace, name };
 }
 
 /**
@@ -204,7 +204,7 @@ export function isOver({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0;
 }
 
-function placeOf({ namespace, ...address }: Omit<SeenAddress, "cluster">) {
+function placeOf({ namespace, ...address }: Omit<SeenAddress, "logicalCluster">) {
   return namespace === "" ? address : { ...address, namespace };
 }
 

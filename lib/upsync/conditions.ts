@@ -1,7 +1,7 @@
 import { byKey } from "@tmc/kube/compare.ts";
 import { type Condition, type DecidedCondition, withCondition } from "../model/condition.ts";
 import { workloadAddress } from "../model/key.ts";
-import type { Survey } from "./inventory.ts";
+import type { Inventory } from "./inventory.ts";
 import type { Problem } from "./opt-in.ts";
 import type { UpsyncReason } from "./reasons.ts";
 
@@ -14,7 +14,7 @@ export type ConditionFacts = Readonly<{
   isAsked: boolean;
   problems: readonly Problem[];
   /** Undefined while the cluster is not heard from: what was said of it stays. */
-  survey: Survey | undefined;
+  survey: Inventory | undefined;
   /** What the workspace refuses, in its words, by the names of keys. */
   refused: ReadonlyMap<string, string>;
   now: string;
@@ -48,7 +48,7 @@ export function isSaid(conditions: readonly Condition[] | undefined, reason: Ups
 
 function readiness(
   problems: readonly Problem[],
-  survey: Survey | undefined,
+  survey: Inventory | undefined,
   refused: ReadonlyMap<string, string>,
 ): DecidedCondition | undefined {
   const missing = [...new Set((survey?.homeless ?? []).map(namespaceIn))];
@@ -60,7 +60,7 @@ function readiness(
     ...[...refused]
       .toSorted(byKey)
       .slice(0, mostShown)
-      .map(([name, words]) => ({ reason: "Refused" as const, message: `${readable(name)}: ${words}` })),
+      .map(([name, words]) => ({ reason: "Rejected" as const, message: `${readable(name)}: ${words}` })),
   ];
   const [first] = all;
   if (first !== undefined) {
@@ -72,13 +72,18 @@ function readiness(
   return { type: "UpsyncReady", status: "True", reason: "Upsynced", message: "" };
 }
 
-function hold({ held, vanished }: Survey, before: Condition | undefined): DecidedCondition {
+function hold({ held, vanished }: Inventory, before: Condition | undefined): DecidedCondition {
   if (held !== undefined) {
     return { type: "UpsyncHeld", status: "True", severity: "Warning", reason: "DeletionsHeld", message: held };
   }
   // Whoever has confirmed it takes that back when all of it has gone, and not before.
-  const isGoing = vanished.length > 0 && (before?.status === "True" || before?.reason === "Releasing");
-  return { type: "UpsyncHeld", status: "False", reason: isGoing ? "Releasing" : "NothingHeld", message: "" };
+  const isGoing = vanished.length > 0 && (before?.status === "True" || before?.reason === "DeletionsConfirmed");
+  return {
+    type: "UpsyncHeld",
+    status: "False",
+    reason: isGoing ? "DeletionsConfirmed" : "NoDeletionsHeld",
+    message: "",
+  };
 }
 
 function conflict(taken: readonly string[]): DecidedCondition {

@@ -1,10 +1,10 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
-import type { Birthplace } from "../sync/ownership/upsync-origin.ts";
+import type { UpsyncOrigin } from "../sync/ownership/upsync-origin.ts";
 import type { Copy } from "../sync/sync-objects.ts";
 import type { UpsyncReason } from "./reasons.ts";
 
 /** What a cluster has under a name: nothing is taken for gone that was only not seen. */
-export type Birth =
+export type UpsyncState =
   /** An object that was born there and is opted in. */
   | Readonly<{ kind: "born"; copy: Copy; print: string }>
   /** An object that is not to be made known. */
@@ -15,7 +15,7 @@ export type Birth =
   | Readonly<{ kind: "unknown"; why: string; mayPass: boolean }>;
 
 /** What a registration that opts in has under the name of a workload. */
-export type Claim = Readonly<{ registration: string; birth: Birth }>;
+export type Claim = Readonly<{ registration: string; birth: UpsyncState }>;
 
 /** The object of that name in the workspace. */
 export type Upstream = Readonly<{
@@ -23,7 +23,7 @@ export type Upstream = Readonly<{
   isDeleting: boolean;
   print: string;
   /** Where it says that it was born; undefined for one that was not. */
-  birthplace: Birthplace | undefined;
+  birthplace: UpsyncOrigin | undefined;
 }>;
 
 export type Facts = Readonly<{
@@ -38,18 +38,18 @@ export type Facts = Readonly<{
   held?: string | undefined;
 }>;
 
-export type Act =
+export type Action =
   | Readonly<{ do: "nothing" }>
   /** Creates it in the workspace, or has it say what the cluster says. */
   | Readonly<{ do: "create" | "write"; registration: string }>
   | Readonly<{ do: "remove"; registration: string }>;
 
 /** What keeps the object of a registration from the workspace, or from going from there. */
-export type Hindrance = Readonly<{ registration: string; reason: UpsyncReason; message: string }>;
+export type Blocker = Readonly<{ registration: string; reason: UpsyncReason; message: string }>;
 
-export type Plan = Readonly<{ act: Act; hindrances: readonly Hindrance[] }>;
+export type Plan = Readonly<{ act: Action; hindrances: readonly Blocker[] }>;
 
-const nothing: Act = { do: "nothing" };
+const nothing: Action = { do: "nothing" };
 
 /**
  * Decides what becomes of one name in a workspace, by what clusters have under it.
@@ -62,7 +62,7 @@ export function decide(facts: Facts): Plan {
   const { upstream, claims, hasNamespace } = facts;
   const born = claims.filter((claim) => isLiving(claim, upstream)).toSorted(byName);
   const home = upstream?.birthplace?.registration;
-  const clashes = (winner: string | undefined): readonly Hindrance[] =>
+  const clashes = (winner: string | undefined): readonly Blocker[] =>
     born
       .filter(({ registration }) => registration !== winner)
       .map(({ registration }) => ({ registration, reason: "NameTaken", message: takenWords(winner) }));
@@ -93,7 +93,7 @@ function decideHome({ claims, agreed, held }: Facts, { print, birthplace }: Upst
     case "born": {
       const isAgreed = agreed?.born === birth.print && agreed.upstream === print;
       const isSame = birth.copy.uid === birthplace.uid && (birth.print === print || isAgreed);
-      const act: Act = isSame || birth.copy.isDeleting ? nothing : { do: "write", registration };
+      const act: Action = isSame || birth.copy.isDeleting ? nothing : { do: "write", registration };
       return { act, hindrances: [] };
     }
     case "other":

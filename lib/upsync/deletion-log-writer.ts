@@ -6,8 +6,8 @@ import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { formatKey, type ObjectKey, type WorkloadKey } from "../model/key.ts";
 import { registrationKey } from "../sync/observed.ts";
 import { withEnd, withRefusal } from "./deletion-log.ts";
-import { headcount, type Subject, type Survey } from "./inventory.ts";
-import type { Scene } from "./observe.ts";
+import { type Inventory, type Subject, takeInventory } from "./inventory.ts";
+import type { Observed } from "./observe.ts";
 import { optInsOf } from "./opt-in.ts";
 import type { UpsyncTools } from "./world.ts";
 
@@ -20,16 +20,16 @@ export type Hold = Readonly<{ words: string; mayPass: boolean }>;
  * How many go is counted on the very registration that this is written over: whoever else has noted an end meanwhile makes a
  * conflict of it, and it is counted anew. One who dies in between has noted an end that is still to come, and it counts once.
  */
-export async function noteEnd(
+export async function logDeletion(
   tools: UpsyncTools,
-  { name, subjects }: Scene,
+  { name, subjects }: Observed,
   registration: string,
   signal: AbortSignal,
 ): Promise<Hold | undefined> {
-  const { hub, notes, workloads, clock } = tools;
-  const key = registrationKey(name.key.cluster, registration);
+  const { hub, deletionLog, workloads, clock } = tools;
+  const key = registrationKey(name.key.logicalCluster, registration);
   if (!subjects.has(registration)) return { words: unknownWords, mayPass: false };
-  return notes.inTurn(key, signal, async () => {
+  return deletionLog.inTurn(key, signal, async () => {
     const seen = await hub.read<ClusterRegistration & KubeObject>(key, signal);
     if (seen === undefined) return { words: unknownWords, mayPass: false };
     const subject: Subject = { key, registration: seen, optIns: optInsOf(seen, workloads.types).optIns };
@@ -49,13 +49,13 @@ async function countWith(
   subject: Subject,
   name: string,
   signal: AbortSignal,
-): Promise<Survey | Hold> {
+): Promise<Inventory | Hold> {
   try {
-    const counted = await headcount(tools, subject, signal);
+    const counted = await takeInventory(tools, subject, signal);
     if (counted?.vanished.includes(name) === true) return counted;
     // Its own end is news to what was listed before.
-    tools.births.renew(subject.key);
-    const renewed = await headcount(tools, subject, signal);
+    tools.source.invalidate(subject.key);
+    const renewed = await takeInventory(tools, subject, signal);
     return renewed?.vanished.includes(name) === true ? renewed : { words: unknownWords, mayPass: true };
   } catch (error) {
     signal.throwIfAborted();
@@ -68,25 +68,25 @@ async function countWith(
 const unknownWords = "it is not known how many go";
 
 /** Notes down that the workspace refuses an object, or that it does so no more; the registration says so in its conditions. */
-export async function noteRefusal(
-  { hub, notes, clock, wake }: UpsyncTools,
-  { name, subjects }: Scene,
+export async function logRejection(
+  { hub, deletionLog, clock, enqueue }: UpsyncTools,
+  { name, subjects }: Observed,
   { registration, message }: Readonly<{ registration: string; message: string | undefined }>,
   signal: AbortSignal,
 ): Promise<void> {
   const { key } = name;
-  const before = subjects.get(registration)?.registration.status?.upsync?.refused ?? [];
+  const before = subjects.get(registration)?.registration.status?.upsync?.rejected ?? [];
   // What nobody has noted is not to be taken back.
   if (message === undefined && !before.some((each) => each.name === key.name)) return;
-  const home = registrationKey(key.cluster, registration);
-  await notes.inTurn(home, signal, async () => {
+  const home = registrationKey(key.logicalCluster, registration);
+  await deletionLog.inTurn(home, signal, async () => {
     const seen = await hub.read<ClusterRegistration & KubeObject>(home, signal);
     if (seen === undefined) return;
     const status = seen.status ?? {};
     const noted = withRefusal(status, { name: key.name, message }, clock.now());
     if (noted === status) return;
     await hub.writeStatus(home, seen, noted, signal);
-    await wake([home]);
+    await enqueue([home]);
   });
 }
 
@@ -97,7 +97,7 @@ export type Agreement = Readonly<{ born: string; upstream: string }>;
  * What one process remembers of its upsync. Nothing in it is needed to be right: without it something is asked, told or tried
  * once more.
  */
-export interface Notes {
+export interface DeletionLog {
   agreed(key: WorkloadKey): Agreement | undefined;
   agree(key: WorkloadKey, agreement: Agreement | undefined): void;
   /** Takes in what stands in the way of a key; answers whether that is news. */
@@ -107,7 +107,7 @@ export interface Notes {
 }
 
 /** Creates empty notes. */
-export function createNotes(): Notes {
+export function createDeletionLog(): DeletionLog {
   const agreements = new Map<string, Agreement>();
   const hindrances = new Map<string, string>();
   /** When the last of those who wait has had its turn. */

@@ -1,4 +1,4 @@
-import { type ClusterRegistration, mostEnded, mostRefused } from "../api/cluster-registration.ts";
+import { type ClusterRegistration, maxRecentDeletions, maxRejected } from "../api/cluster-registration.ts";
 import { formatTimestamp } from "../model/timestamp.ts";
 
 /** The status of a registration. What is noted down there is what every process knows. */
@@ -17,19 +17,19 @@ export function endedLately(status: Status | undefined, nowMs: number): Readonly
 
 /** Whether no more ends can be noted down. */
 export function isFull(status: Status | undefined, nowMs: number): boolean {
-  return lateEnds(status?.upsync, nowMs).length >= mostEnded;
+  return lateEnds(status?.upsync, nowMs).length >= maxRecentDeletions;
 }
 
 /** The status with one more end; the very same where that one is noted down already. */
 export function withEnd(status: Status, name: string, nowMs: number): Status {
   const ended = lateEnds(status.upsync, nowMs);
   if (ended.some((each) => each.name === name)) return status;
-  return withJournal(status, { ...status.upsync, ended: [...ended, { name, time: formatTimestamp(nowMs) }] });
+  return withJournal(status, { ...status.upsync, recentDeletions: [...ended, { name, time: formatTimestamp(nowMs) }] });
 }
 
 /** What the workspace refuses, in its words, by the names of keys. */
 export function refusedIn(status: Status | undefined): ReadonlyMap<string, string> {
-  return new Map((status?.upsync?.refused ?? []).map(({ name, message }) => [name, message]));
+  return new Map((status?.upsync?.rejected ?? []).map(({ name, message }) => [name, message]));
 }
 
 /** Whether it is time to offer again what was refused; what was not is offered at any time. */
@@ -38,7 +38,7 @@ export function isRetried(
   name: string,
   { nowMs, afterSeconds }: Readonly<{ nowMs: number; afterSeconds: number }>,
 ): boolean {
-  const refusal = status?.upsync?.refused?.find((each) => each.name === name);
+  const refusal = status?.upsync?.rejected?.find((each) => each.name === name);
   return refusal === undefined || nowMs - Date.parse(refusal.time) >= afterSeconds * 1000;
 }
 
@@ -48,34 +48,37 @@ export function withRefusal(
   { name, message }: Readonly<{ name: string; message: string | undefined }>,
   nowMs: number,
 ): Status {
-  const refused = status.upsync?.refused ?? [];
+  const refused = status.upsync?.rejected ?? [];
   const others = refused.filter((each) => each.name !== name);
   if (message === undefined) {
-    return others.length === refused.length ? status : withJournal(status, { ...status.upsync, refused: others });
+    return others.length === refused.length ? status : withJournal(status, { ...status.upsync, rejected: others });
   }
-  if (others.length >= mostRefused) return status;
+  if (others.length >= maxRejected) return status;
   const refusal = { name, time: formatTimestamp(nowMs), message: message.slice(0, longestMessage) };
-  return withJournal(status, { ...status.upsync, refused: [...others, refusal] });
+  return withJournal(status, { ...status.upsync, rejected: [...others, refusal] });
 }
 
 /** The status without what is over: ends that were not lately, and refusals of what is not meant any more. */
 export function tidied(status: Status, isMeant: (name: string) => boolean, nowMs: number): Status {
-  const { ended = [], refused = [] } = status.upsync ?? {};
+  const { recentDeletions: ended = [], rejected: refused = [] } = status.upsync ?? {};
   const late = lateEnds(status.upsync, nowMs);
   const left = refused.filter(({ name }) => isMeant(name));
   if (late.length === ended.length && left.length === refused.length) return status;
-  return withJournal(status, { ended: late, refused: left });
+  return withJournal(status, { recentDeletions: late, rejected: left });
 }
 
-function lateEnds(journal: Journal | undefined, nowMs: number): NonNullable<Journal["ended"]> {
+function lateEnds(journal: Journal | undefined, nowMs: number): NonNullable<Journal["recentDeletions"]> {
   // Clocks differ: what seems to be yet to come counts as well, unless it is as far off.
-  return (journal?.ended ?? []).filter(({ time }) => Math.abs(nowMs - Date.parse(time)) < latelyMs);
+  return (journal?.recentDeletions ?? []).filter(({ time }) => Math.abs(nowMs - Date.parse(time)) < latelyMs);
 }
 
-function withJournal({ upsync: _, ...status }: Status, { ended = [], refused = [] }: Journal): Status {
+function withJournal(
+  { upsync: _, ...status }: Status,
+  { recentDeletions: ended = [], rejected: refused = [] }: Journal,
+): Status {
   if (ended.length === 0 && refused.length === 0) return status;
   return {
     ...status,
-    upsync: { ...(ended.length > 0 && { ended }), ...(refused.length > 0 && { refused }) },
+    upsync: { ...(ended.length > 0 && { recentDeletions: ended }), ...(refused.length > 0 && { rejected: refused }) },
   };
 }

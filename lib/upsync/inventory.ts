@@ -1,8 +1,8 @@
 import { byKey } from "@tmc/kube/compare.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type ObjectKey, workloadAddress, workloadKey } from "../model/key.ts";
-import { type BrakeSettings, isTooMany } from "../sync/eviction/deletion-guard.ts";
-import { birthplaceOf } from "../sync/ownership/upsync-origin.ts";
+import { type DeletionGuardSettings, exceedsLimit } from "../sync/eviction/deletion-guard.ts";
+import { upsyncOriginOf } from "../sync/ownership/upsync-origin.ts";
 import { endedLately, isFull } from "./deletion-log.ts";
 import { isOptedIn, type OptIn } from "./opt-in.ts";
 import type { UpsyncTools } from "./world.ts";
@@ -14,21 +14,21 @@ export type Subject = Readonly<{ key: ObjectKey; registration: ClusterRegistrati
  * Looks at everything of one cluster; undefined while its watches do not know all of it. Fails with a fault when the cluster
  * has to be asked and does not answer.
  */
-export async function headcount(
-  { workloads, births, clock, settings }: UpsyncTools,
+export async function takeInventory(
+  { workloads, source, clock, settings }: UpsyncTools,
   { key, registration, optIns }: Subject,
   signal: AbortSignal,
-): Promise<Survey | undefined> {
-  const all = await births.all(key, optIns, signal);
+): Promise<Inventory | undefined> {
+  const all = await source.listUids(key, optIns, signal);
   if (all === undefined) return undefined;
   const lists = await Promise.all(
     optIns.map(async ({ type, rules }) => {
-      const objects = await workloads.list(key.cluster, type.type, signal);
+      const objects = await workloads.list(key.logicalCluster, type.type, signal);
       return objects.map(({ metadata }): [string, Known] => {
         const { namespace = "", name = "", uid = "", labels } = metadata;
         const { apiVersion, kind } = type;
-        const place = birthplaceOf({ apiVersion, kind, metadata }, key.cluster);
-        const { name: id } = workloadKey(key.cluster, { type: type.type, namespace, name });
+        const place = upsyncOriginOf({ apiVersion, kind, metadata }, key.logicalCluster);
+        const { name: id } = workloadKey(key.logicalCluster, { type: type.type, namespace, name });
         return [
           id,
           {
@@ -45,11 +45,11 @@ export async function headcount(
   const missing = [...all.keys()].filter((name) => !upstream.has(name));
   const namespaces = new Map<string, boolean>();
   for (const namespace of new Set(missing.map((name) => workloadAddress({ name })?.namespace ?? ""))) {
-    const labels = await workloads.namespaceLabels(key.cluster, namespace, signal);
+    const labels = await workloads.namespaceLabels(key.logicalCluster, namespace, signal);
     namespaces.set(namespace, labels !== undefined);
   }
   const confirmed = Number(registration.metadata.annotations?.[confirmUpsyncAnnotation] ?? 0);
-  return survey({
+  return decideInventory({
     births: all,
     upstream,
     homeless: new Set(missing.filter((name) => namespaces.get(workloadAddress({ name })?.namespace ?? "") !== true)),
@@ -70,7 +70,7 @@ export type Known = Readonly<{
   isOptedIn: boolean;
 }>;
 
-export type SurveyFacts = Readonly<{
+export type InventoryFacts = Readonly<{
   /** The uids of all that was born on the cluster, by the names of their keys. */
   births: ReadonlyMap<string, string>;
   /** What the workspace has of the types that are opted in, by the names of their keys. */
@@ -83,11 +83,11 @@ export type SurveyFacts = Readonly<{
   isFull: boolean;
   /** How many somebody has said may go at once. */
   confirmed: number;
-  brake: BrakeSettings;
+  brake: DeletionGuardSettings;
 }>;
 
 /** What is true of a cluster as a whole; every list holds names of keys, sorted. */
-export type Survey = Readonly<{
+export type Inventory = Readonly<{
   /** Everything that was born there. */
   born: readonly string[];
   /** Born, and another object has the name. */
@@ -108,7 +108,7 @@ export type Survey = Readonly<{
 export const confirmUpsyncAnnotation = "tmc.kcp.io/confirm-upsync-deletions";
 
 /** Looks at everything of one cluster at once. */
-export function survey(facts: SurveyFacts): Survey {
+export function decideInventory(facts: InventoryFacts): Inventory {
   const { births, upstream, homeless } = facts;
   const born = [...births].toSorted(byKey);
   const missing = born.filter(([name]) => !upstream.has(name)).map(([name]) => name);
@@ -143,14 +143,14 @@ export function survey(facts: SurveyFacts): Survey {
  * still there is on its way, and counts once.
  */
 function areTooMany(
-  { endedLately, isFull, brake }: SurveyFacts,
+  { endedLately, isFull, brake }: InventoryFacts,
   { vanished, own }: Readonly<{ vanished: readonly string[]; own: readonly string[] }>,
 ): boolean {
   const count = {
     all: new Set([...own, ...endedLately]).size,
     leaving: new Set([...vanished, ...endedLately]).size,
   };
-  return vanished.length > 0 && (isFull || isTooMany(count, brake));
+  return vanished.length > 0 && (isFull || exceedsLimit(count, brake));
 }
 
 function heldWords(vanished: number, own: number): string {

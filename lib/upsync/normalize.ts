@@ -8,12 +8,12 @@ import {
   isTokenSecret,
   withoutServerFields,
 } from "../sync/desired/server-fields.ts";
-import { isForbiddenNamespace } from "../sync/ownership/namespace-map.ts";
-import { originAnnotation, syncedLabel } from "../sync/ownership/owner.ts";
-import { type Birthplace, birthMark } from "../sync/ownership/upsync-origin.ts";
+import { isReservedNamespace } from "../sync/ownership/namespace-map.ts";
+import { ownerAnnotation, syncedLabel } from "../sync/ownership/owner.ts";
+import { type UpsyncOrigin, upsyncOriginMetadata } from "../sync/ownership/upsync-origin.ts";
 
 /** What an object's origin says about it: all but what servers add, and what is for kcp, TMC or kubectl alone. */
-export type Portrait = Readonly<{
+export type NormalizedObject = Readonly<{
   apiVersion: string;
   kind: string;
   labels: Texts;
@@ -23,7 +23,7 @@ export type Portrait = Readonly<{
 }>;
 
 /** What a cluster says of an object that was born there. */
-export function portraitOfBorn({ apiVersion, kind, metadata, status: _, ...body }: KubeObject): Portrait {
+export function normalizeDownstream({ apiVersion, kind, metadata, status: _, ...body }: KubeObject): NormalizedObject {
   const said = {
     name: metadata.name ?? "",
     labels: textsOf(metadata.labels),
@@ -36,13 +36,13 @@ export function portraitOfBorn({ apiVersion, kind, metadata, status: _, ...body 
 }
 
 /** What a workspace says of the same, as it stands there. */
-export function portraitOfUpstream({ apiVersion, kind, metadata, status: _, ...body }: KubeObject): Portrait {
+export function normalizeUpstream({ apiVersion, kind, metadata, status: _, ...body }: KubeObject): NormalizedObject {
   const said = { labels: textsOf(metadata.labels), annotations: textsOf(metadata.annotations) };
   return { apiVersion, kind, ...ownTexts(said), body };
 }
 
 /** A short text that is the same for portraits that say the same. */
-export function printOf({ apiVersion, kind, labels, annotations, body }: Portrait): string {
+export function hashOfNormalized({ apiVersion, kind, labels, annotations, body }: NormalizedObject): string {
   return fingerprintOfManifest({ ...body, apiVersion, kind, metadata: { name: "", labels, annotations } });
 }
 
@@ -51,8 +51,8 @@ export function printOf({ apiVersion, kind, labels, annotations, body }: Portrai
  * stay as they are; everything else is as the origin says.
  */
 export function upstreamObject(
-  { apiVersion, kind, labels, annotations, body }: Portrait,
-  birthplace: Birthplace,
+  { apiVersion, kind, labels, annotations, body }: NormalizedObject,
+  birthplace: UpsyncOrigin,
   seen?: KubeObject,
 ): KubeObject {
   const { namespace, name } = birthplace;
@@ -67,7 +67,7 @@ export function upstreamObject(
       annotations: {
         ...textsOf(seen?.metadata.annotations, isHubAnnotation),
         ...annotations,
-        ...birthMark(birthplace),
+        ...upsyncOriginMetadata(birthplace),
       },
     },
   };
@@ -84,14 +84,14 @@ function ownTexts({ labels, annotations }: Readonly<{ labels: Texts; annotations
  * Tells whether somebody made an object on a cluster by himself: it is no copy of ours, no controller made it for the sake of
  * another object, and no server makes it by itself. Nothing is born in namespaces of servers, nor in those that TMC makes.
  */
-export function isBorn(object: KubeObject): boolean {
+export function isUpsyncCandidate(object: KubeObject): boolean {
   const { kind, metadata } = object;
   const { name = "", namespace = "", labels, annotations, ownerReferences } = metadata;
-  const isMarked = labels?.[syncedLabel] !== undefined || annotations?.[originAnnotation] !== undefined;
+  const isMarked = labels?.[syncedLabel] !== undefined || annotations?.[ownerAnnotation] !== undefined;
   const isControlled = ownerReferences?.some(({ controller }) => controller === true) === true;
   const isOfServer =
     isServerMade(kind, name) ||
     isTokenSecret(object) ||
     (kind === "Service" && namespace === "default" && name === "kubernetes");
-  return namespace !== "" && !isForbiddenNamespace(namespace) && !isMarked && !isControlled && !isOfServer;
+  return namespace !== "" && !isReservedNamespace(namespace) && !isMarked && !isControlled && !isOfServer;
 }

@@ -5,11 +5,11 @@ import type { WorkloadType } from "../api/workload-kinds.ts";
 import { allSettledOrThrow } from "../model/concurrency.ts";
 import type { WorkloadAddress, WorkloadKey } from "../model/key.ts";
 import { registrationKey } from "../sync/observed.ts";
-import { birthplaceOf } from "../sync/ownership/upsync-origin.ts";
+import { upsyncOriginOf } from "../sync/ownership/upsync-origin.ts";
 import type { Workload } from "../sync/sync-objects.ts";
-import type { Birth, Claim, Facts, Upstream } from "./decide.ts";
+import type { Claim, Facts, Upstream, UpsyncState } from "./decide.ts";
 import type { Subject } from "./inventory.ts";
-import { portraitOfUpstream, printOf } from "./normalize.ts";
+import { hashOfNormalized, normalizeUpstream } from "./normalize.ts";
 import { isOptedIn, isReady, mayBeOptedIn, type OptIn, optInsOf } from "./opt-in.ts";
 import type { UpsyncTools } from "./world.ts";
 
@@ -17,7 +17,7 @@ import type { UpsyncTools } from "./world.ts";
 export type Name = Readonly<{ key: WorkloadKey; address: WorkloadAddress; type: WorkloadType }>;
 
 /** All that one look at a name is about. */
-export type Scene = Readonly<{
+export type Observed = Readonly<{
   name: Name;
   upstream: Workload | undefined;
   facts: Facts;
@@ -38,7 +38,7 @@ export async function observe(
   name: Name,
   registrations: readonly ClusterRegistration[],
   signal: AbortSignal,
-): Promise<Scene | undefined> {
+): Promise<Observed | undefined> {
   const { key, address, type } = name;
   const { namespace } = address;
   const subjects = new Map<string, Subject>();
@@ -47,12 +47,12 @@ export async function observe(
     const { optIns } = optInsOf(registration, tools.workloads.types);
     if (!optIns.some((each) => each.type === type)) continue;
     const own = registration.metadata.name ?? "";
-    subjects.set(own, { key: registrationKey(key.cluster, own), registration, optIns });
+    subjects.set(own, { key: registrationKey(key.logicalCluster, own), registration, optIns });
   }
   if (subjects.size === 0) return undefined;
   const known = [...subjects].map(([registration, { key: cluster }]) => ({
     registration,
-    birth: tools.births.peek({ cluster, at: address }),
+    birth: tools.source.cached({ registration: cluster, object: address }),
   }));
   const upstream = await tools.workloads.read(key, signal);
   const seen = upstream && upstreamOf(upstream, name);
@@ -66,7 +66,7 @@ export async function observe(
       const isMeant = isOptedIn(optIn.rules, { namespace, labels: upstream?.metadata.labels });
       return isMeant ? { registration, birth: await ask(tools, name, { subject, optIn }, signal) } : undefined;
     }
-    if (tools.births.isTelling || !mayBeOptedIn(optIn.rules, namespace)) return undefined;
+    if (tools.source.isWatching || !mayBeOptedIn(optIn.rules, namespace)) return undefined;
     const answer = await ask(tools, name, { subject, optIn }, signal);
     // Whether a name that is taken is wanted by one more can wait; what may be born and is nowhere else cannot.
     const isNews = answer.kind === "born" || (answer.kind === "unknown" && upstream === undefined);
@@ -74,7 +74,8 @@ export async function observe(
   };
   const claims = (await allSettledOrThrow(known.map(claimOf))).filter((claim) => claim !== undefined);
   if (claims.length === 0) return undefined;
-  const labels = upstream === undefined ? await tools.workloads.namespaceLabels(key.cluster, namespace, signal) : {};
+  const labels =
+    upstream === undefined ? await tools.workloads.namespaceLabels(key.logicalCluster, namespace, signal) : {};
   return {
     name,
     upstream,
@@ -83,7 +84,7 @@ export async function observe(
       const subject = subjects.get(registration);
       return birth.kind === "unknown" && birth.mayPass && subject !== undefined && isReady(subject.registration);
     }),
-    facts: { upstream: seen, claims, hasNamespace: labels !== undefined, agreed: tools.notes.agreed(key) },
+    facts: { upstream: seen, claims, hasNamespace: labels !== undefined, agreed: tools.deletionLog.agreed(key) },
   };
 }
 
@@ -93,21 +94,21 @@ function upstreamOf(object: Workload, { key, type }: Name): Upstream {
   return {
     uid: metadata.uid ?? "",
     isDeleting: metadata.deletionTimestamp !== undefined,
-    print: printOf(portraitOfUpstream({ ...object, apiVersion, kind })),
-    birthplace: birthplaceOf({ apiVersion, kind, metadata }, key.cluster),
+    print: hashOfNormalized(normalizeUpstream({ ...object, apiVersion, kind })),
+    birthplace: upsyncOriginOf({ apiVersion, kind, metadata }, key.logicalCluster),
   };
 }
 
 /** Asks the cluster itself; one that cannot be asked says nothing. */
 async function ask(
-  { births }: UpsyncTools,
+  { source }: UpsyncTools,
   { address }: Name,
   { subject, optIn }: Readonly<{ subject: Subject; optIn: OptIn }>,
   signal: AbortSignal,
-): Promise<Birth> {
+): Promise<UpsyncState> {
   if (!isReady(subject.registration)) return { kind: "unknown", why: "the cluster is not heard from", mayPass: true };
   try {
-    return await births.ask({ cluster: subject.key, at: address }, optIn, signal);
+    return await source.readUncached({ registration: subject.key, object: address }, optIn, signal);
   } catch (error) {
     signal.throwIfAborted();
     const fault = faultOf(error);

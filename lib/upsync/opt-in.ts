@@ -2,7 +2,7 @@ import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
 import { findCondition } from "../model/condition.ts";
 import type { Texts } from "../model/json.ts";
-import { isForbiddenNamespace } from "../sync/ownership/namespace-map.ts";
+import { isReservedNamespace } from "../sync/ownership/namespace-map.ts";
 import type { UpsyncReason } from "./reasons.ts";
 
 /** What a registration says of one type. */
@@ -57,7 +57,7 @@ export function isOptedIn(
 /** Tells whether anything in a namespace can be meant by any of the rules, whatever its labels are. */
 export function mayBeOptedIn(rules: readonly UpsyncRule[], namespace: string): boolean {
   return (
-    !isForbiddenNamespace(namespace) &&
+    !isReservedNamespace(namespace) &&
     rules.some(({ namespaces }) => namespaces === undefined || namespaces.includes(namespace))
   );
 }

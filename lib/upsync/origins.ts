@@ -3,15 +3,15 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { typeId } from "../api/workload-kinds.ts";
 import { registrationKey } from "../sync/observed.ts";
-import type { Homes } from "../sync/status/upsync-origin-status.ts";
+import type { UpsyncOrigins } from "../sync/status/upsync-origin-status.ts";
 import { isReady, optInsOf } from "./opt-in.ts";
 import type { UpsyncTools } from "./world.ts";
 
 /** Tells sync how the originals of workloads are that were born on clusters. */
-export function upsyncHomes({ hub, workloads, births }: UpsyncTools): Homes {
+export function createUpsyncOrigins({ hub, workloads, source }: UpsyncTools): UpsyncOrigins {
   return {
-    see: async ({ cluster, registration: name }, at, signal) => {
-      const key = registrationKey(cluster, name);
+    see: async ({ logicalCluster, registration: name }, at, signal) => {
+      const key = registrationKey(logicalCluster, name);
       const registration = await hub.read<ClusterRegistration & KubeObject>(key, signal);
       const { optIns } = registration === undefined ? { optIns: [] } : optInsOf(registration, workloads.types);
       const optIn = optIns.find(({ type }) => typeId(type.type) === typeId(at.type));
@@ -19,8 +19,8 @@ export function upsyncHomes({ hub, workloads, births }: UpsyncTools): Homes {
       if (registration === undefined || optIn === undefined) return undefined;
       if (!isReady(registration)) return { name, copy: undefined };
       try {
-        const address = { cluster: key, at };
-        const birth = births.peek(address) ?? (await births.ask(address, optIn, signal));
+        const address = { registration: key, object: at };
+        const birth = source.cached(address) ?? (await source.readUncached(address, optIn, signal));
         return { name, copy: birth.kind === "born" ? birth.copy : undefined };
       } catch (error) {
         signal.throwIfAborted();

@@ -2,16 +2,22 @@ import { faultOf, oneLine } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type WorkloadKey, workloadAddress } from "../model/key.ts";
-import { checkAgain, settled, soonest } from "../model/next.ts";
+import { done, earliest, requeueAfter } from "../model/next.ts";
 import type { Work } from "../model/work-item.ts";
 import { registrationKey } from "../sync/observed.ts";
-import type { Birthplace } from "../sync/ownership/upsync-origin.ts";
+import type { UpsyncOrigin } from "../sync/ownership/upsync-origin.ts";
 import type { Workload } from "../sync/sync-objects.ts";
 import { isSaid } from "./conditions.ts";
-import { type Act, decide, type Hindrance, type Plan } from "./decide.ts";
-import { noteEnd, noteRefusal } from "./deletion-log-writer.ts";
-import { isBorn, portraitOfBorn, portraitOfUpstream, printOf, upstreamObject } from "./normalize.ts";
-import { type Name, observe, type Scene } from "./observe.ts";
+import { type Action, type Blocker, decide, type Plan } from "./decide.ts";
+import { logDeletion, logRejection } from "./deletion-log-writer.ts";
+import {
+  hashOfNormalized,
+  isUpsyncCandidate,
+  normalizeDownstream,
+  normalizeUpstream,
+  upstreamObject,
+} from "./normalize.ts";
+import { type Name, type Observed, observe } from "./observe.ts";
 import { isOptedIn } from "./opt-in.ts";
 import type { UpsyncTools } from "./world.ts";
 
@@ -31,55 +37,55 @@ export function upsyncReconciler(tools: UpsyncTools): Work<WorkloadKey> {
         each.type.group === address.type.group &&
         each.type.version === address.type.version,
     );
-    if (address === undefined || type?.isOffered !== true || !tools.isListed(key.cluster)) return settled;
+    if (address === undefined || type?.isOffered !== true || !tools.isListed(key.logicalCluster)) return done;
     const name: Name = { key, address, type };
     const registrations = await tools.hub.list<ClusterRegistration & KubeObject>(
       "ClusterRegistration",
-      key.cluster,
+      key.logicalCluster,
       signal,
     );
     const scene = await observe(tools, name, registrations, signal);
     if (scene === undefined) {
-      tools.notes.hinder(key, "");
-      return settled;
+      tools.deletionLog.hinder(key, "");
+      return done;
     }
     const { act, hindrances, isPending } = await settleAct(tools, scene, signal);
     const isDone = await perform(tools, scene, act, signal);
     await report(tools, scene, hindrances);
-    return !isDone || isPending || scene.isUnheard ? checkAgain(tools.settings.retrySeconds) : settled;
+    return !isDone || isPending || scene.isUnheard ? requeueAfter(tools.settings.retrySeconds) : done;
   };
 }
 
 /** Decides what is to be done; an end is noted down before, where every process sees it, or is held. */
 async function settleAct(
   tools: UpsyncTools,
-  scene: Scene,
+  scene: Observed,
   signal: AbortSignal,
 ): Promise<Plan & Readonly<{ isPending: boolean }>> {
   const plan = decide(scene.facts);
-  const hold = plan.act.do === "remove" ? await noteEnd(tools, scene, plan.act.registration, signal) : undefined;
+  const hold = plan.act.do === "remove" ? await logDeletion(tools, scene, plan.act.registration, signal) : undefined;
   if (hold === undefined) return { ...plan, isPending: false };
   return { ...decide({ ...scene.facts, held: hold.words }), isPending: hold.mayPass };
 }
 
 /** Does what was decided; answers whether it is done, or has to be tried again. */
-async function perform(tools: UpsyncTools, scene: Scene, act: Act, signal: AbortSignal): Promise<boolean> {
+async function perform(tools: UpsyncTools, scene: Observed, act: Action, signal: AbortSignal): Promise<boolean> {
   const { name, upstream, facts } = scene;
   if (act.do === "nothing") {
     const home = facts.claims.find(({ registration }) => registration === facts.upstream?.birthplace?.registration);
     if (home?.birth.kind !== "born") return true;
-    await noteRefusal(tools, scene, { registration: home.registration, message: undefined }, signal);
+    await logRejection(tools, scene, { registration: home.registration, message: undefined }, signal);
     return true;
   }
   if (act.do === "remove") {
     if (upstream === undefined) return true;
-    await tools.born.removeWorkload(name.key, upstream, signal);
-    tools.notes.agree(name.key, undefined);
+    await tools.upsyncHub.removeWorkload(name.key, upstream, signal);
+    tools.deletionLog.agree(name.key, undefined);
     tools.onUpsync?.("removed");
     const conditions = scene.subjects.get(act.registration)?.registration.status?.conditions;
     // One that says that they are going looks by itself; nothing else tells one that still says that they are held.
     if (isSaid(conditions, "DeletionsHeld")) {
-      await tools.wake([registrationKey(name.key.cluster, act.registration)]);
+      await tools.enqueue([registrationKey(name.key.logicalCluster, act.registration)]);
     }
     return true;
   }
@@ -90,7 +96,7 @@ async function perform(tools: UpsyncTools, scene: Scene, act: Act, signal: Abort
   if (born === undefined) return true;
   const message = await refusalOf(() => write(tools, { scene, born, registration }, signal), signal);
   if (message === undefined) tools.onUpsync?.(act.do === "create" ? "created" : "changed");
-  await noteRefusal(tools, scene, { registration, message }, signal);
+  await logRejection(tools, scene, { registration, message }, signal);
   return true;
 }
 
@@ -109,8 +115,8 @@ async function refusalOf(writing: () => Promise<void>, signal: AbortSignal): Pro
 
 /** The object as its cluster has it now, if it is still one to be made known. */
 async function readBorn(
-  { births }: UpsyncTools,
-  { name, subjects }: Scene,
+  { source }: UpsyncTools,
+  { name, subjects }: Observed,
   registration: string,
   signal: AbortSignal,
 ): Promise<KubeObject | "unheard" | undefined> {
@@ -118,8 +124,9 @@ async function readBorn(
   const optIn = subject?.optIns.find(({ type }) => type === name.type);
   if (subject === undefined || optIn === undefined) return undefined;
   try {
-    const object = await births.read({ cluster: subject.key, at: name.address }, signal);
-    if (object === undefined || object.metadata.deletionTimestamp !== undefined || !isBorn(object)) return undefined;
+    const object = await source.readObject({ registration: subject.key, object: name.address }, signal);
+    if (object === undefined || object.metadata.deletionTimestamp !== undefined || !isUpsyncCandidate(object))
+      return undefined;
     const { namespace } = name.address;
     return isOptedIn(optIn.rules, { namespace, labels: object.metadata.labels }) ? object : undefined;
   } catch (error) {
@@ -130,8 +137,8 @@ async function readBorn(
 }
 
 async function write(
-  { born: hub, notes }: UpsyncTools,
-  { scene, born, registration }: Readonly<{ scene: Scene; born: KubeObject; registration: string }>,
+  { upsyncHub: hub, deletionLog }: UpsyncTools,
+  { scene, born, registration }: Readonly<{ scene: Observed; born: KubeObject; registration: string }>,
   signal: AbortSignal,
 ): Promise<void> {
   const { name, upstream } = scene;
@@ -139,8 +146,8 @@ async function write(
   const { apiVersion, kind } = type;
   const { namespace, name: ownName } = address;
   const uid = born.metadata.uid ?? "";
-  const birthplace: Birthplace = {
-    cluster: key.cluster,
+  const birthplace: UpsyncOrigin = {
+    logicalCluster: key.logicalCluster,
     registration,
     apiVersion,
     kind,
@@ -148,14 +155,14 @@ async function write(
     name: ownName,
     uid,
   };
-  const portrait = portraitOfBorn({ ...born, apiVersion, kind });
+  const portrait = normalizeDownstream({ ...born, apiVersion, kind });
   const wanted = upstreamObject(portrait, birthplace, upstream);
   const after: Workload =
     upstream === undefined
       ? await hub.createWorkload(key, wanted, signal)
       : await hub.writeWorkload(key, upstream, wanted, signal);
-  const print = printOf(portraitOfUpstream({ ...after, apiVersion, kind }));
-  notes.agree(key, { born: printOf(portrait), upstream: print });
+  const print = hashOfNormalized(normalizeUpstream({ ...after, apiVersion, kind }));
+  deletionLog.agree(key, { born: hashOfNormalized(portrait), upstream: print });
 }
 
 /**
@@ -163,21 +170,21 @@ async function write(
  * so already is not told of each object by itself: thousands may be held at once.
  */
 async function report(
-  { workloads, births, notes, wake }: UpsyncTools,
-  { name, upstream, subjects }: Scene,
-  all: readonly Hindrance[],
+  { workloads, source, deletionLog, enqueue }: UpsyncTools,
+  { name, upstream, subjects }: Observed,
+  all: readonly Blocker[],
 ): Promise<void> {
-  if (!notes.hinder(name.key, JSON.stringify(all))) return;
+  if (!deletionLog.hinder(name.key, JSON.stringify(all))) return;
   const untold = all.filter(({ registration, reason }) => {
     const conditions = subjects.get(registration)?.registration.status?.conditions;
-    return births.isTelling || !isSaid(conditions, reason);
+    return source.isWatching || !isSaid(conditions, reason);
   });
-  await wake(untold.map(({ registration }) => registrationKey(name.key.cluster, registration)));
+  await enqueue(untold.map(({ registration }) => registrationKey(name.key.logicalCluster, registration)));
   if (upstream === undefined) return;
   for (const { registration, reason, message } of all) {
     if (reason !== "NameTaken") continue;
     const words = `cluster ${registration} has one of that name, which is not made known: ${message}`;
-    workloads.tell(name.key, upstream, { type: "Warning", reason: "UpsyncConflict", message: words });
+    workloads.recordEvent(name.key, upstream, { type: "Warning", reason: "UpsyncConflict", message: words });
   }
 }
 
@@ -185,6 +192,6 @@ async function report(
 export function inTurn(first: Work<WorkloadKey>, then: Work<WorkloadKey>): Work<WorkloadKey> {
   return async (item, signal) => {
     const next = await first(item, signal);
-    return soonest(next, await then(item, signal));
+    return earliest(next, await then(item, signal));
   };
 }

@@ -3,18 +3,18 @@ import { mayPass } from "@tmc/kube/fault.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
-import { checkAgain, type Next, settled } from "../model/next.ts";
+import { done, type Next, requeueAfter } from "../model/next.ts";
 import { formatTimestamp } from "../model/timestamp.ts";
 import type { WorkItem } from "../model/work-item.ts";
 import { decideConditions, isSaid, upsyncConditions } from "./conditions.ts";
 import { isRetried, refusedIn, tidied } from "./deletion-log.ts";
-import { headcount, type Subject, type Survey } from "./inventory.ts";
+import { type Inventory, type Subject, takeInventory } from "./inventory.ts";
 
 import { isReady, optInsOf, type Problem } from "./opt-in.ts";
 import type { UpsyncTools } from "./world.ts";
 
 /** Sees to what a registration asks for; done under its key, after its health. */
-export type AttendRegistration = (item: WorkItem<ObjectKey>, signal: AbortSignal) => Promise<Next>;
+export type ReconcileUpsync = (item: WorkItem<ObjectKey>, signal: AbortSignal) => Promise<Next>;
 
 /**
  * Creates what looks at clusters for what is born there, and says in their conditions what came of it. Whatever should be
@@ -23,32 +23,32 @@ export type AttendRegistration = (item: WorkItem<ObjectKey>, signal: AbortSignal
  * Where clusters are watched that comes with every heartbeat. Where they have to be asked it does not: an idle cluster
  * costs a probe each time, and no list. It is asked when its registration or its health changes, and with every resync.
  */
-export function upsyncAttendance(tools: UpsyncTools): AttendRegistration {
-  const { hub, births, workloads, settings, clock, isListed, wake } = tools;
+export function upsyncRegistrationReconciler(tools: UpsyncTools): ReconcileUpsync {
+  const { hub, source, workloads, settings, clock, isListed, enqueue } = tools;
   const ignore = async (key: ObjectKey, signal: AbortSignal): Promise<void> => {
-    if (!births.isTelling) return;
-    const known = [...((await births.all(key, [], signal))?.keys() ?? [])];
-    births.unwant(key);
+    if (!source.isWatching) return;
+    const known = [...((await source.listUids(key, [], signal))?.keys() ?? [])];
+    source.unsubscribe(key);
     // How they are there is not known any more.
-    await wake(known.map((name) => workloadNamed(key, name)));
+    await enqueue(known.map((name) => workloadNamed(key, name)));
   };
   return async ({ key, reason }, signal) => {
-    if (reason === "heartbeat" && !births.isTelling) return settled;
+    if (reason === "heartbeat" && !source.isWatching) return done;
     const registration = await hub.read<ClusterRegistration & KubeObject>(key, signal);
     if (registration === undefined || registration.metadata.deletionTimestamp !== undefined) {
       await ignore(key, signal);
-      return settled;
+      return done;
     }
     const isAsked = (registration.spec.upsync ?? []).length > 0;
     const before = registration.status?.conditions ?? [];
     const wasAsked = before.some(({ type }) => upsyncConditions.some((each) => each === type));
     if (!isAsked && !wasAsked) {
       await ignore(key, signal);
-      return settled;
+      return done;
     }
-    if (!isListed(key.cluster)) return checkAgain(settings.retrySeconds);
+    if (!isListed(key.logicalCluster)) return requeueAfter(settings.retrySeconds);
     const { optIns, problems } = optInsOf(registration, workloads.types);
-    if (isReady(registration) && optIns.length > 0) births.want(key, optIns);
+    if (isReady(registration) && optIns.length > 0) source.subscribe(key, optIns);
     else await ignore(key, signal);
     const { survey, problem, isDue } = await look(tools, { key, registration, optIns }, signal);
     const nowMs = clock.now();
@@ -67,14 +67,14 @@ export function upsyncAttendance(tools: UpsyncTools): AttendRegistration {
     if (conditions !== before || status !== present) {
       await hub.writeStatus(key, registration, { ...status, conditions }, signal);
     }
-    if (survey === undefined) return isDue ? checkAgain(settings.retrySeconds) : settled;
+    if (survey === undefined) return isDue ? requeueAfter(settings.retrySeconds) : done;
     const due = [...survey.lacking, ...(survey.held === undefined ? survey.vanished : [])];
     const when = { nowMs, afterSeconds: settings.refusedSeconds };
     const names = due.filter((name) => isRetried(registration.status, name, when));
     // After the status: whoever ends one of them sees there that nobody has to be told.
-    await wake(names.map((name) => workloadNamed(key, name)));
+    await enqueue(names.map((name) => workloadNamed(key, name)));
     // What goes does not tell of itself one by one: it is looked at here until it has gone.
-    return isSaid(conditions, "Releasing") ? checkAgain(releaseSeconds(survey.vanished.length)) : settled;
+    return isSaid(conditions, "DeletionsConfirmed") ? requeueAfter(releaseSeconds(survey.vanished.length)) : done;
   };
 }
 
@@ -85,7 +85,7 @@ function releaseSeconds(left: number): number {
 
 type Look = Readonly<{
   /** Undefined where not everything there is known. */
-  survey: Survey | undefined;
+  survey: Inventory | undefined;
   /** Why the cluster does not say what it has. */
   problem?: Problem | undefined;
   /** Whether it is to be looked at again soon. */
@@ -97,7 +97,7 @@ async function look(tools: UpsyncTools, subject: Subject, signal: AbortSignal): 
   // Nobody is asked who is not heard from. It is looked at when it is back.
   if (!isReady(subject.registration)) return { survey: undefined, isDue: false };
   try {
-    const survey = await headcount(tools, subject, signal);
+    const survey = await takeInventory(tools, subject, signal);
     // Everything there is just being listed.
     return { survey, isDue: survey === undefined };
   } catch (error) {
@@ -106,14 +106,18 @@ async function look(tools: UpsyncTools, subject: Subject, signal: AbortSignal): 
     if (fault === undefined) throw error;
     if (mayPass(fault)) return { survey: undefined, isDue: true };
     const message = oneLine(error instanceof Error ? error.message : fault);
-    return { survey: undefined, problem: { reason: "ListRefused", message }, isDue: false };
+    return { survey: undefined, problem: { reason: "ListForbidden", message }, isDue: false };
   }
 }
 
-const workloadNamed = ({ cluster }: ObjectKey, name: string): WorkKey => ({ cluster, kind: "Workload", name });
+const workloadNamed = ({ logicalCluster }: ObjectKey, name: string): WorkKey => ({
+  logicalCluster,
+  kind: "Workload",
+  name,
+});
 
 /** What there is to say of a cluster of which nothing is to be made known. */
-const nobody: Survey = {
+const nobody: Inventory = {
   born: [],
   taken: [],
   homeless: [],

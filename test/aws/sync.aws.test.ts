@@ -128,8 +128,8 @@ describe("sync as it is deployed", { timeout: 240_000 }, () => {
       await eventually(async () => {
         const looks = await readLooks(stage.aws, { stage: name, sinceMs });
         const ofCrane = looks.filter((look) => look.kind === "Workload" && look.name.endsWith("/quay/crane"));
-        const isFound = ofCrane.some(({ reason }) => reason === "check-again");
-        return isFound && ofCrane.at(-1)?.outcome === "settled" ? undefined : JSON.stringify(ofCrane);
+        const isFound = ofCrane.some(({ reason }) => reason === "requeue");
+        return isFound && ofCrane.at(-1)?.outcome === "done" ? undefined : JSON.stringify(ofCrane);
       }, waitMs);
       // Whatever has happened so far, nothing was given up.
       expect((await readHealth(stage.aws, stage.deployment)).queues.deadLetters.visible).toBe(0);

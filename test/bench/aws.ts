@@ -105,7 +105,7 @@ export async function benchAws({ changes, placements, starts, restSeconds }: Set
     messages: () =>
       Array.from({ length: count }, (_, at) => {
         const name = keys[at % keys.length] ?? "";
-        return wishFor({ cluster: deployment.tenantCluster, kind: "WorkloadPlacement", name }, nonce());
+        return wishFor({ logicalCluster: deployment.tenantCluster, kind: "WorkloadPlacement", name }, nonce());
       }),
   });
   const idleSeconds = Math.max(leastIdleSeconds, restSeconds);

@@ -75,7 +75,7 @@ export async function startControllerProcess(world: EngineWorld): Promise<Contro
         paper,
       }),
     noise: (noise) => ask({ kind: "noise", ...noise }),
-    settled: () => ask({ kind: "settled" }),
+    settled: () => ask({ kind: "done" }),
     usage: () => ask<ControllerUsage>({ kind: "usage" }),
     liveUsage: () => ask<ControllerUsage>({ kind: "live usage" }),
     stop: () => ask({ kind: "stop" }),

@@ -9,9 +9,9 @@ import { createFleet } from "../../lib/downstream/client.ts";
 import { createCopyWatches } from "../../lib/downstream/copy-watch.ts";
 import type { ObjectKey, WorkloadAddress } from "../../lib/model/key.ts";
 import { manifestOf } from "../../lib/sync/desired/manifest.ts";
-import type { CopyAddress, Fleet } from "../../lib/sync/downstream.ts";
-import { type Locator, namespaceOn } from "../../lib/sync/ownership/namespace-map.ts";
-import { marksOf, type Origin } from "../../lib/sync/ownership/owner.ts";
+import type { CopyAddress, Downstream } from "../../lib/sync/downstream.ts";
+import { downstreamNamespace, type Locator } from "../../lib/sync/ownership/namespace-map.ts";
+import { type Owner, ownershipMetadata } from "../../lib/sync/ownership/owner.ts";
 import type { Manifest } from "../../lib/sync/sync-objects.ts";
 import {
   definitionAnnotation,
@@ -27,13 +27,13 @@ const unserved: ResourceType = { group: "example.org", version: "v1", plural: "d
 /** A tenant of a cluster: what it has there has names of its own. */
 type Tenancy = Readonly<{
   client: KubeClient;
-  fleet: Fleet;
+  fleet: Downstream;
   key: ObjectKey;
   locator: Locator;
   /** Its namespace on the cluster. */
   namespace: string;
   at: (type: ResourceType, name: string) => CopyAddress;
-  origin: (kind: string, name: string) => Origin;
+  origin: (kind: string, name: string) => Owner;
 }>;
 
 /** What sync relies on from the clusters, held against embedded and real ones alike, with and without watches on them. */
@@ -70,21 +70,21 @@ export function fleetContract(title: string, start: () => Promise<ServerUnderTes
   });
 }
 
-const aFleet = (client: KubeClient, _key: ObjectKey, copies?: ReturnType<typeof createCopyWatches>): Fleet =>
+const aFleet = (client: KubeClient, _key: ObjectKey, copies?: ReturnType<typeof createCopyWatches>): Downstream =>
   createFleet({ clientFor: async () => client, copies, clock: systemClock, rate: { perSecond: 1_000, burst: 1_000 } });
 
-function tenancy(client: KubeClient, open: (key: ObjectKey) => Fleet): Tenancy {
-  const cluster = unique("lc");
-  const key: ObjectKey = { cluster, kind: "ClusterRegistration", name: "east" };
-  const locator: Locator = { hub: "hub", cluster, namespace: "shop" };
-  const namespace = namespaceOn(locator);
+function tenancy(client: KubeClient, open: (key: ObjectKey) => Downstream): Tenancy {
+  const logicalCluster = unique("lc");
+  const key: ObjectKey = { logicalCluster, kind: "ClusterRegistration", name: "east" };
+  const locator: Locator = { hub: "hub", logicalCluster, namespace: "shop" };
+  const namespace = downstreamNamespace(locator);
   return {
     client,
     fleet: open(key),
     key,
     locator,
     namespace,
-    at: (type, name) => ({ cluster: key, at: { type, namespace, name } }),
+    at: (type, name) => ({ registration: key, object: { type, namespace, name } }),
     origin: (kind, name) => ({
       ...locator,
       registration: "east",
@@ -166,19 +166,19 @@ function fleetCases(makeTenant: () => Tenancy): void {
     const { fleet, key, locator, at, origin } = tenant;
     const web = at(deployments, "web");
     await fleet.ensureNamespace(key, locator, signal);
-    expect(await fleet.see(web, origin("Deployment", "web"), signal)).toEqual({ kind: "absent" });
-    expect(await fleet.read(web, signal)).toBeUndefined();
+    expect(await fleet.readCopy(web, origin("Deployment", "web"), signal)).toEqual({ kind: "absent" });
+    expect(await fleet.readObject(web, signal)).toBeUndefined();
     const { metadata } = await fleet.apply(web, aDeployment(tenant, "web"), signal);
-    const sighting = await fleet.see(web, origin("Deployment", "web"), signal);
+    const sighting = await fleet.readCopy(web, origin("Deployment", "web"), signal);
     expect(sighting).toMatchObject({
       kind: "there",
       copy: { uid: metadata.uid, generation: 1, isDeleting: false },
     });
-    expect(await fleet.confirm(web, origin("Deployment", "web"), signal)).toMatchObject({
+    expect(await fleet.readCopyUncached(web, origin("Deployment", "web"), signal)).toMatchObject({
       kind: "there",
       copy: { uid: metadata.uid },
     });
-    expect((await fleet.read(web, signal))?.metadata.uid).toBe(metadata.uid);
+    expect((await fleet.readObject(web, signal))?.metadata.uid).toBe(metadata.uid);
     const changed = await fleet.apply(web, aDeployment(tenant, "web", { replicas: 2 }), signal);
     expect(changed.metadata).toMatchObject({ uid: metadata.uid, generation: 2 });
   });
@@ -195,7 +195,7 @@ function fleetCases(makeTenant: () => Tenancy): void {
       signal,
     );
     const copy = { uid: metadata.uid, resourceVersion: metadata.resourceVersion };
-    expect(await fleet.see(place, origin("Secret", "keys"), signal)).toMatchObject({ kind: "there", copy });
+    expect(await fleet.readCopy(place, origin("Secret", "keys"), signal)).toMatchObject({ kind: "there", copy });
   });
 
   it("changes nothing when it writes the same again", async () => {
@@ -210,12 +210,12 @@ function fleetCases(makeTenant: () => Tenancy): void {
     await fleet.ensureNamespace(key, locator, signal);
     const ours = origin("ConfigMap", "a");
     await aStranger(tenant, "a");
-    await aStranger(tenant, "b", marksOf({ ...ours, name: "b", registration: "west" }));
-    expect(await fleet.see(at(configMaps, "a"), ours, signal)).toMatchObject({
+    await aStranger(tenant, "b", ownershipMetadata({ ...ours, name: "b", registration: "west" }));
+    expect(await fleet.readCopy(at(configMaps, "a"), ours, signal)).toMatchObject({
       kind: "foreign",
       who: "it was not made by TMC",
     });
-    expect(await fleet.see(at(configMaps, "b"), { ...ours, name: "b" }, signal)).toMatchObject({
+    expect(await fleet.readCopy(at(configMaps, "b"), { ...ours, name: "b" }, signal)).toMatchObject({
       kind: "foreign",
       who: "it belongs to registration west",
     });
@@ -226,11 +226,13 @@ function fleetCases(makeTenant: () => Tenancy): void {
     const { fleet, key, locator, at, origin } = tenant;
     await fleet.ensureNamespace(key, locator, signal);
     const { metadata } = await aStranger(tenant, "a");
-    await fleet.see(at(configMaps, "a"), origin("ConfigMap", "a"), signal);
+    await fleet.readCopy(at(configMaps, "a"), origin("ConfigMap", "a"), signal);
     const adopted = await fleet.apply(at(configMaps, "a"), aMap(tenant, "a"), signal);
     expect(adopted.metadata.uid).toBe(metadata.uid);
     expect(dataOf(adopted)).toEqual({ a: "1", theirs: "yes" });
-    expect(await fleet.see(at(configMaps, "a"), origin("ConfigMap", "a"), signal)).toMatchObject({ kind: "there" });
+    expect(await fleet.readCopy(at(configMaps, "a"), origin("ConfigMap", "a"), signal)).toMatchObject({
+      kind: "there",
+    });
   });
 
   it.each([
@@ -243,25 +245,25 @@ function fleetCases(makeTenant: () => Tenancy): void {
     const place = at(configMaps, "a");
     await fleet.ensureNamespace(key, locator, signal);
     if (look !== undefined) {
-      expect(await fleet.see(place, origin("ConfigMap", "a"), signal, look)).toMatchObject({ kind: "absent" });
+      expect(await fleet.readCopy(place, origin("ConfigMap", "a"), signal, look)).toMatchObject({ kind: "absent" });
     }
     const stranger = await aStranger(tenant, "a");
     expect(await failureOf(fleet.apply(place, aMap(tenant, "a"), signal))).toMatchObject({ fault: "conflict" });
-    expect((await getOf(tenant, place.at)).metadata.resourceVersion).toBe(stranger.metadata.resourceVersion);
+    expect((await getOf(tenant, place.object)).metadata.resourceVersion).toBe(stranger.metadata.resourceVersion);
     // The next look says who it is.
-    expect(await fleet.see(place, origin("ConfigMap", "a"), signal)).toMatchObject({ kind: "foreign" });
+    expect(await fleet.readCopy(place, origin("ConfigMap", "a"), signal)).toMatchObject({ kind: "foreign" });
   });
 
   it("does not write over another object that has taken a copy's name", async () => {
     const tenant = makeTenant();
     const { fleet, at, client } = tenant;
     await aCopy(tenant, "a");
-    await client.delete(at(configMaps, "a").at);
+    await client.delete(at(configMaps, "a").object);
     await aStranger(tenant, "a");
     expect(await failureOf(fleet.apply(at(configMaps, "a"), aMap(tenant, "a"), signal))).toMatchObject({
       fault: "conflict",
     });
-    expect(dataOf(await getOf(tenant, at(configMaps, "a").at))).toEqual({ theirs: "yes" });
+    expect(dataOf(await getOf(tenant, at(configMaps, "a").object))).toEqual({ theirs: "yes" });
   });
 
   it.each([
@@ -285,8 +287,8 @@ function fleetCases(makeTenant: () => Tenancy): void {
     const place = at(unserved, "main");
     await fleet.ensureNamespace(key, locator, signal);
     const ours = { ...origin("Database", "main"), apiVersion: "example.org/v1" };
-    expect(await fleet.see(place, ours, signal)).toEqual({ kind: "absent" });
-    expect(await fleet.read(place, signal)).toBeUndefined();
+    expect(await fleet.readCopy(place, ours, signal)).toEqual({ kind: "absent" });
+    expect(await fleet.readObject(place, signal)).toBeUndefined();
     await fleet.remove(place, "any", signal);
     const database = { apiVersion: "example.org/v1", kind: "Database", metadata: { name: "main" } };
     const manifest = manifestOf(database, { origin: ours, namespace });
@@ -382,11 +384,11 @@ function fleetCases(makeTenant: () => Tenancy): void {
     const { metadata } = await aCopy(tenant, "a");
     const place = at(configMaps, "a");
     await fleet.remove(place, "another", signal);
-    expect((await getOf(tenant, place.at)).metadata.uid).toBe(metadata.uid);
+    expect((await getOf(tenant, place.object)).metadata.uid).toBe(metadata.uid);
     await fleet.remove(place, metadata.uid ?? "", signal);
     // The cluster may first remove what depends on it.
     await eventually(async () => {
-      const { kind } = await fleet.see(place, origin("ConfigMap", "a"), signal);
+      const { kind } = await fleet.readCopy(place, origin("ConfigMap", "a"), signal);
       return kind === "absent" ? undefined : kind;
     });
     await fleet.remove(place, metadata.uid ?? "", signal);
@@ -396,8 +398,8 @@ function fleetCases(makeTenant: () => Tenancy): void {
     const tenant = makeTenant();
     const { fleet, at, client } = tenant;
     const { metadata } = await aCopy(tenant, "a");
-    const { at: place } = at(configMaps, "a");
-    const unmark = { metadata: { annotations: { "tmc.kcp.io/origin": null } } };
+    const { object: place } = at(configMaps, "a");
+    const unmark = { metadata: { annotations: { "tmc.kcp.io/owner": null } } };
     await client.patch(place, { type: "merge", body: unmark });
     await fleet.remove(at(configMaps, "a"), metadata.uid ?? "", signal);
     expect((await getOf(tenant, place)).metadata.deletionTimestamp).toBeUndefined();
@@ -408,14 +410,14 @@ function fleetCases(makeTenant: () => Tenancy): void {
     const { fleet, at, client, origin } = tenant;
     const { metadata } = await aCopy(tenant, "a");
     const place = at(configMaps, "a");
-    await client.patch(place.at, { type: "merge", body: { metadata: { finalizers: ["example.org/hold"] } } });
+    await client.patch(place.object, { type: "merge", body: { metadata: { finalizers: ["example.org/hold"] } } });
     await fleet.remove(place, metadata.uid ?? "", signal);
     await fleet.remove(place, metadata.uid ?? "", signal);
     const going = { kind: "there", copy: { uid: metadata.uid, isDeleting: true } };
-    expect(await fleet.see(place, origin("ConfigMap", "a"), signal)).toMatchObject(going);
-    await client.patch(place.at, { type: "merge", body: { metadata: { finalizers: null } } });
+    expect(await fleet.readCopy(place, origin("ConfigMap", "a"), signal)).toMatchObject(going);
+    await client.patch(place.object, { type: "merge", body: { metadata: { finalizers: null } } });
     await eventually(async () => {
-      const { kind } = await fleet.see(place, origin("ConfigMap", "a"), signal);
+      const { kind } = await fleet.readCopy(place, origin("ConfigMap", "a"), signal);
       return kind === "absent" ? undefined : kind;
     });
   });
@@ -426,16 +428,16 @@ function fleetCases(makeTenant: () => Tenancy): void {
     const { metadata } = await aCopy(tenant, "a");
     const place = at(configMaps, "a");
     await fleet.release(place, "another", signal);
-    expect(await fleet.see(place, origin("ConfigMap", "a"), signal)).toMatchObject({ kind: "there" });
+    expect(await fleet.readCopy(place, origin("ConfigMap", "a"), signal)).toMatchObject({ kind: "there" });
     await fleet.release(place, metadata.uid ?? "", signal);
-    const released = await getOf(tenant, place.at);
+    const released = await getOf(tenant, place.object);
     expect(released.metadata.uid).toBe(metadata.uid);
     expect(released.metadata.labels?.["tmc.kcp.io/synced"]).toBeUndefined();
-    expect(released.metadata.annotations?.["tmc.kcp.io/origin"]).toBeUndefined();
+    expect(released.metadata.annotations?.["tmc.kcp.io/owner"]).toBeUndefined();
     expect(dataOf(released)).toEqual({ a: "1" });
-    expect(await fleet.see(place, origin("ConfigMap", "a"), signal)).toMatchObject({ kind: "foreign" });
+    expect(await fleet.readCopy(place, origin("ConfigMap", "a"), signal)).toMatchObject({ kind: "foreign" });
     await fleet.remove(place, metadata.uid ?? "", signal);
-    expect((await getOf(tenant, place.at)).metadata.uid).toBe(metadata.uid);
+    expect((await getOf(tenant, place.object)).metadata.uid).toBe(metadata.uid);
   });
 
   it("removes a namespace that has nothing but what every namespace has", async () => {

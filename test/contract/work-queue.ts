@@ -1,7 +1,7 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { WorkKey } from "../../lib/model/key.ts";
-import { checkAgain, settled } from "../../lib/model/next.ts";
+import { done, requeueAfter } from "../../lib/model/next.ts";
 import type { Work, WorkItem, WorkQueue } from "../../lib/model/work-item.ts";
 import { differenceOf } from "./work-queue-differences.ts";
 
@@ -19,8 +19,8 @@ export interface QueueUnderTest {
   close(): Promise<void>;
 }
 
-const item = (name: string, reason: WorkItem["reason"] = "changed", cluster = "tenant-a"): WorkItem => ({
-  key: { cluster, kind: "WorkloadPlacement", name },
+const item = (name: string, reason: WorkItem["reason"] = "changed", logicalCluster = "tenant-a"): WorkItem => ({
+  key: { logicalCluster, kind: "WorkloadPlacement", name },
   reason,
 });
 
@@ -52,7 +52,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       async (work, signal) => {
         const earlier = ran.filter((one) => one === work.key.name).length;
         ran.push(work.key.name);
-        return (await script[Math.min(earlier, script.length - 1)]?.(work, signal)) ?? settled;
+        return (await script[Math.min(earlier, script.length - 1)]?.(work, signal)) ?? done;
       };
     const failing =
       (error: unknown): Work =>
@@ -88,12 +88,12 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       let most = 0;
       under.start(
         noting(async ({ key }) => {
-          if (key.name !== "one") return settled;
+          if (key.name !== "one") return done;
           now += 1;
           most = Math.max(most, now);
           await gates[ran.filter((one) => one === "one").length - 1]?.passed;
           now -= 1;
-          return settled;
+          return done;
         }),
         { workers: 3 },
       );
@@ -134,8 +134,8 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
     rule("a run that wants to look again is run again after that time", async () => {
       under.start(
         noting(
-          async () => checkAgain(30),
-          async () => settled,
+          async () => requeueAfter(30),
+          async () => done,
         ),
         { workers: 1 },
       );
@@ -151,7 +151,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       async (fault) => {
         const error = new ControllerError(fault, "not now");
         under.start(
-          noting(...Array<Work>(9).fill(failing(error)), async () => settled),
+          noting(...Array<Work>(9).fill(failing(error)), async () => done),
           { workers: 1 },
         );
         await under.queue.send([item("one")]);
@@ -182,7 +182,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
 
     rule("what was set aside is worked on when it changes, and when it is sent again", async () => {
       under.start(
-        noting(...Array<Work>(5).fill(failing(new TypeError("bug"))), async () => settled),
+        noting(...Array<Work>(5).fill(failing(new TypeError("bug"))), async () => done),
         { workers: 1 },
       );
       await under.queue.send([item("one"), item("two")]);
@@ -202,7 +202,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
     rule("a retry does not hold back a fresh change of its key", async () => {
       const unreachable = failing(new ControllerError("unreachable", "no route"));
       under.start(
-        noting(...Array<Work>(6).fill(unreachable), async () => settled),
+        noting(...Array<Work>(6).fill(unreachable), async () => done),
         { workers: 1 },
       );
       await under.queue.send([item("one")]);
@@ -217,7 +217,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       under.start(
         noting(async ({ key }) => {
           if (key.name === "bad") throw new ControllerError("unreachable", "no route");
-          return settled;
+          return done;
         }),
         { workers: 1 },
       );
@@ -240,8 +240,8 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       const hanging = gate();
       under.start(
         noting(async ({ key }) => {
-          if (key.cluster === "tenant-a") await hanging.passed;
-          return settled;
+          if (key.logicalCluster === "tenant-a") await hanging.passed;
+          return done;
         }),
         { workers: 3 },
       );
@@ -260,12 +260,12 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
 
     rule("a stop waits for what is in flight and loses nothing that was not begun", async () => {
       const one = gate();
-      let done = false;
+      let isDone = false;
       under.start(
         noting(async () => {
           await one.passed;
-          done = true;
-          return settled;
+          isDone = true;
+          return done;
         }),
         { workers: 1 },
       );
@@ -274,7 +274,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       const stopped = under.stop();
       one.open();
       await stopped;
-      expect(done).toBe(true);
+      expect(isDone).toBe(true);
       expect(ran).toEqual(["one"]);
       under.start(noting(), { workers: 1 });
       await under.pass(0);

@@ -68,7 +68,7 @@ export function workloadHubContract(
       workloadName = `web-${++count}`;
       const address = { type: deployments, namespace: "shop", name: workloadName };
       key = workloadKey(at.cluster, address);
-      place = { cluster: at.cluster, namespace: "shop", name: recordName(address) };
+      place = { logicalCluster: at.cluster, namespace: "shop", name: recordName(address) };
       await at.tenant.create({ type: deployments, namespace: "shop" }, aDeployment(workloadName));
       await vi.waitFor(async () => {
         const listed = await at.hub.list(at.cluster, deployments, forEver);
@@ -229,7 +229,7 @@ export function workloadHubContract(
         await at.hub.listRecords(at.cluster, forEver);
         await at.another().createRecord(place, await wanted(), forEver);
         const names = async () =>
-          (await at.hub.relistRecords(at.cluster, forEver)).map(({ metadata }) => metadata.name);
+          (await at.hub.listRecordsUncached(at.cluster, forEver)).map(({ metadata }) => metadata.name);
         if (isCached) await vi.waitFor(async () => expect(await names()).toContain(place.name));
         else expect(await names()).toContain(place.name);
       });
@@ -271,7 +271,12 @@ export function workloadHubContract(
       });
 
       test("a version that changes with what is referred to, and the thing itself when it is asked for", async () => {
-        const reference = { cluster: at.cluster, namespace: "shop", kind: "Secret", name: `key-${count}` } as const;
+        const reference = {
+          logicalCluster: at.cluster,
+          namespace: "shop",
+          kind: "Secret",
+          name: `key-${count}`,
+        } as const;
         expect(await at.hub.referenceVersion(reference, forEver)).toBeUndefined();
         const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: reference.name }, stringData: { a: "1" } };
         await at.tenant.create(core("secrets"), secret);
@@ -287,7 +292,7 @@ export function workloadHubContract(
 
       test("a claim has the same version whatever its status says", async () => {
         const reference = {
-          cluster: at.cluster,
+          logicalCluster: at.cluster,
           namespace: "shop",
           kind: "PersistentVolumeClaim",
           name: `disk-${count}`,
@@ -336,15 +341,15 @@ export function workloadHubContract(
 
       test("the same news are one event, that counts no more often than once a minute", async () => {
         const about = await read();
-        at.hub.tell(key, about, news);
-        at.hub.tell(key, about, news);
-        at.hub.tell(key, about, { ...news, message: "west refuses it" });
+        at.hub.recordEvent(key, about, news);
+        at.hub.recordEvent(key, about, news);
+        at.hub.recordEvent(key, about, { ...news, message: "west refuses it" });
         expect((await told()).map(({ message, count: times }) => [message, times]).toSorted()).toEqual([
           ["east refuses it", 1],
           ["west refuses it", 1],
         ]);
         at.clock.advance(61_000);
-        at.hub.tell(key, about, news);
+        at.hub.recordEvent(key, about, news);
         expect((await told()).map(({ message, count: times }) => [message, times]).toSorted()).toEqual([
           ["east refuses it", 2],
           ["west refuses it", 1],
@@ -353,10 +358,10 @@ export function workloadHubContract(
 
       test("what another process has told is the same event", async () => {
         const about = await read();
-        at.hub.tell(key, about, news);
+        at.hub.recordEvent(key, about, news);
         await at.hub.whenTold();
         const other = at.another();
-        other.tell(key, about, news);
+        other.recordEvent(key, about, news);
         await other.whenTold();
         const all = await told();
         expect(all).toMatchObject([{ type: "Warning", reason: "SyncFailed", involvedObject: { kind: "Deployment" } }]);
@@ -365,17 +370,17 @@ export function workloadHubContract(
 
       test("what the server has forgotten is told anew", async () => {
         const about = await read();
-        at.hub.tell(key, about, news);
+        at.hub.recordEvent(key, about, news);
         const [event] = await told();
         await at.tenant.delete({ ...events, name: event?.metadata.name ?? "" });
         at.clock.advance(61_000);
-        at.hub.tell(key, about, news);
+        at.hub.recordEvent(key, about, news);
         expect((await told()).map(({ count: times }) => times)).toEqual([1]);
       });
 
       test("a failure to tell is nobody's failure", async () => {
         const end = at.refuse({ resource: "events" }, 403);
-        at.hub.tell(key, await read(), { ...news, reason: "Refused" });
+        at.hub.recordEvent(key, await read(), { ...news, reason: "Rejected" });
         await at.hub.whenTold();
         end();
         expect(await told()).toEqual([]);

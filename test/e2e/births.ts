@@ -5,7 +5,7 @@ import { expect } from "vitest";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import { group } from "../../lib/api/group.ts";
 import { findCondition } from "../../lib/model/condition.ts";
-import { birthplaceOf } from "../../lib/sync/ownership/upsync-origin.ts";
+import { upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
 import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Stage } from "./stage.ts";
@@ -82,7 +82,7 @@ export function birthsOn({ world, tenant }: Pick<Stage, "world" | "tenant">, lim
       await eventually(async () => {
         seen = await present(world.tenant.get<KubeObject>(addressOf(at)));
         const uid = (await births.original(at))?.metadata.uid;
-        const place = seen && birthplaceOf(seen, world.tenantCluster);
+        const place = seen && upsyncOriginOf(seen, world.tenantCluster);
         const isKnown = place !== undefined && place.registration === at.cluster && place.uid === uid;
         return isKnown ? undefined : `${at.kind} ${at.name} of ${at.cluster}: ${JSON.stringify(seen?.metadata)}`;
       }, limitMs);

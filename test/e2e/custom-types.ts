@@ -18,7 +18,7 @@ import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import { bindExport } from "../../lib/install/bind.ts";
 import { ensureWorkspace } from "../../lib/install/workspaces.ts";
 import { findCondition } from "../../lib/model/condition.ts";
-import { namespaceOn } from "../../lib/sync/ownership/namespace-map.ts";
+import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { definitionAnnotation } from "../../lib/sync/targets/type-definition.ts";
 import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
 import { recordLane } from "../../lib/upstream/watched-resources.ts";
@@ -112,11 +112,11 @@ export function customTypesScenario(
       const crds = ["--crd", example("database-crd.yaml"), "--crd", cacheFile];
       const { code, err } = await tmc([...bootstrap, ...crds], { env: { KUBECONFIG: admin } });
       expect({ code, err }).toEqual({ code: 0, err: "" });
-      const cluster = await ensureWorkspace(kcp, workspace);
-      client = kcp.at(`/clusters/${cluster}`);
+      const logicalCluster = await ensureWorkspace(kcp, workspace);
+      client = kcp.at(`/clusters/${logicalCluster}`);
       await bindExport(client, exportWorkspace);
       tenant = tenantOf(client, waitMs);
-      namespaceThere = namespaceOn({ hub: "kcp", cluster, namespace: "default" });
+      namespaceThere = downstreamNamespace({ hub: "kcp", logicalCluster, namespace: "default" });
       for (const name of clusterNames) {
         clusters.set(name, open(parts.clusters[name].endpoint));
         await tenant.offerSecret(name, await readFile(await write(name, parts.clusters[name]), "utf8"));
@@ -305,7 +305,10 @@ export function customTypesScenario(
       await there.register("us-west", { location: "us-west" });
       await there.applyExample("database-placement.yaml", reconciledTypes.WorkloadPlacement);
       await there.applyExample("database.yaml", databases, "default");
-      const at = { type: databases, namespace: namespaceOn({ hub: "kcp", cluster: "", namespace: "default" }) };
+      const at = {
+        type: databases,
+        namespace: downstreamNamespace({ hub: "kcp", logicalCluster: "", namespace: "default" }),
+      };
       await eventually(async () => {
         const { items } = await on("us-west").list<KubeObject>(at);
         return items.some(({ metadata }) => metadata.name === "orders") ? undefined : "orders is not on us-west";

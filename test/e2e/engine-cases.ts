@@ -49,7 +49,7 @@ export function engineCases(stage: () => Stage, waitMs: number): void {
     expect(unknown.status?.conditions).toMatchObject([{ severity: "Error", observedGeneration: 1 }]);
     expect(unknown.status).not.toHaveProperty("lastHeartbeat");
     // A tenant's own kubeconfig is read, and must not lead the controller to servers beside it.
-    const inside = await tenant.untilCluster("inside", "False EndpointRefused");
+    const inside = await tenant.untilCluster("inside", "False EndpointNotAllowed");
     expect(inside.status?.conditions?.[0]?.message).toContain("private network");
     await tenant.untilChosen("web", ["us-west"]);
   });
@@ -69,8 +69,8 @@ export function engineCases(stage: () => Stage, waitMs: number): void {
     expect(readyOf(everywhere)).toBe("True PlacementReady");
     expect(decisionOn(everywhere, "unknown")).toMatchObject({ selected: false, reason: "SelectorMismatch" });
     const drawn = await tenant.untilChosen("drawn", ["us-east"]);
-    expect(decisionOn(drawn, "us-east")).toMatchObject({ selected: true, reason: "Chosen" });
-    expect(decisionOn(drawn, "us-west")).toMatchObject({ selected: false, reason: "NotChosen" });
+    expect(decisionOn(drawn, "us-east")).toMatchObject({ selected: true, reason: "Selected" });
+    expect(decisionOn(drawn, "us-west")).toMatchObject({ selected: false, reason: "NotSelected" });
     expect(decisionOn(drawn, "unknown")).toMatchObject({ selected: false, reason: "NotReady" });
     expect(decisionOn(drawn, "us-east")?.score).toBeGreaterThan(decisionOn(drawn, "us-west")?.score ?? Infinity);
   });
@@ -121,7 +121,7 @@ export function engineCases(stage: () => Stage, waitMs: number): void {
     await tenant.untilCluster("us-west", "True ClusterReady");
     await eventually(async () => {
       const reason = decisionOn(await tenant.placement("patient"), "us-west")?.reason;
-      return reason === "Chosen" ? undefined : `patient is on us-west for the reason ${reason}`;
+      return reason === "Selected" ? undefined : `patient is on us-west for the reason ${reason}`;
     }, waitMs);
     expect(await chosenOf(tenant)).toEqual({ ...before, impatient: "us-east", late: "us-east" });
 

@@ -60,8 +60,8 @@ export async function startControllerForm({ client, isOpen, resolve }: FormOptio
   });
   await controller.start();
   return {
-    reconcile: async (cluster, names) => {
-      for (const name of names) await controller.reconcile({ cluster, kind: "ClusterRegistration", name });
+    reconcile: async (logicalCluster, names) => {
+      for (const name of names) await controller.reconcile({ logicalCluster, kind: "ClusterRegistration", name });
       await controller.whenSettled();
     },
     said: () => lines + metrics.render(),
@@ -106,9 +106,9 @@ export async function startFunctionForm({ kcp, isOpen, resolve, secrets }: FormO
     },
   );
   return {
-    reconcile: async (cluster, names) => {
+    reconcile: async (logicalCluster, names) => {
       for (const name of names) {
-        const message = messageOf({ cluster, kind: "ClusterRegistration", name });
+        const message = messageOf({ logicalCluster, kind: "ClusterRegistration", name });
         const { batchItemFailures } = await handler(eventOf([message]), contextOf());
         if (batchItemFailures.length > 0) throw new Error(`${name}: its message comes back`);
       }

@@ -18,7 +18,7 @@ export type HostileRow = Readonly<{
   secret?: ((around: Surroundings) => Readonly<Record<string, string>>) | undefined;
   /** What stands in the registration's spec besides, or in place of, the reference to that secret. */
   spec?: ((around: Surroundings) => object) | undefined;
-  /** The condition Ready: `False EndpointRefused`. */
+  /** The condition Ready: `False EndpointNotAllowed`. */
   ready: string;
   /** Its message, or part of it. */
   says: string;
@@ -45,7 +45,7 @@ const leadsTo = (server: string | ((around: Surroundings) => string)): Pick<Host
   secret: (around) => ({ kubeconfig: kubeconfig(typeof server === "string" ? server : server(around), around.ca) }),
 });
 const metadataRefused = {
-  ready: "False EndpointRefused",
+  ready: "False EndpointNotAllowed",
   says: "the server is refused: its address is link-local or a metadata service's",
 };
 
@@ -92,7 +92,7 @@ const metadataRows: Readonly<Record<string, HostileRow>> = Object.fromEntries([
 ]);
 
 const refusedName = {
-  ready: "False EndpointRefused",
+  ready: "False EndpointNotAllowed",
   says: "the server is refused: its name is a metadata service's",
 };
 
@@ -258,7 +258,7 @@ export const rowsOfOpenNetwork: Readonly<Record<string, HostileRow>> = {
 };
 
 const privateRefused = {
-  ready: "False EndpointRefused",
+  ready: "False EndpointNotAllowed",
   says: "the server is refused: its address is in a private network",
 };
 
@@ -272,7 +272,7 @@ export const rowsOfClosedNetwork: Readonly<Record<string, HostileRow>> = {
   },
   "the same, by the name of the machine": {
     ...leadsTo(({ internal }) => internal.replace("127.0.0.1", "localhost")),
-    ready: "False EndpointRefused",
+    ready: "False EndpointNotAllowed",
     says: "the server is refused: its name is this machine's",
   },
   "the same, inside of IPv6": {

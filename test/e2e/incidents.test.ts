@@ -8,7 +8,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import type { Controller, ControllerOptions } from "../../lib/controller/controller.ts";
 import { asOutcome, type CredentialSource } from "../../lib/credentials/credentials.ts";
-import { namespaceOn } from "../../lib/sync/ownership/namespace-map.ts";
+import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { type Stage, setStage, statusOf } from "../lib/controller/stage.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
@@ -51,7 +51,7 @@ async function openShop(options?: Parameters<typeof setStage>[0]): Promise<Shop>
   };
   const on = (name: string): KubeClient =>
     createKubeClient({ endpoint: { server: server(name).url }, transport: server(name).transport(), name });
-  const namespace = namespaceOn({ hub: "kcp", cluster, namespace: "shop" });
+  const namespace = downstreamNamespace({ hub: "kcp", logicalCluster: cluster, namespace: "shop" });
   await client.create(
     { type: workTypes.Namespace },
     { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop", labels: { team: "shop" } } },
@@ -159,7 +159,7 @@ describe("an eviction", () => {
     await shop.pass(600_000, 10_000);
     expect(await shop.copies("west")).toHaveLength(1);
     expect(await shop.copies("east")).toEqual(before);
-    expect(await shop.state("web", "east")).toBe("Leaving WaitingForOthers");
+    expect(await shop.state("web", "east")).toBe("Evicting WaitingForReplacement");
     shop.server("west").recover();
     await shop.pass(20_000);
     expect(await shop.copies("east")).toEqual([]);
@@ -546,12 +546,12 @@ describe("a cluster that is not heard from", () => {
       tolerations: [{ key: "tmc.kcp.io/not-ready", operator: "Exists", effect: "NoExecute" }],
     });
     expect((await shop.workload("web"))?.status).toMatchObject({ readyReplicas: 4 });
-    const seen = (await shop.record("web"))?.status?.clusters?.find(({ name }) => name === "west")?.lastSeen;
+    const seen = (await shop.record("web"))?.status?.clusters?.find(({ name }) => name === "west")?.lastObservedTime;
     shop.server("west").beUnreachable("refuse");
     await shop.pass(300_000, 5_000);
     expect((await shop.workload("web"))?.status).toMatchObject({ readyReplicas: 2 });
     const entry = (await shop.record("web"))?.status?.clusters?.find(({ name }) => name === "west");
-    expect(entry).toMatchObject({ state: "Stale", reason: "ClusterNotReady", lastSeen: seen });
+    expect(entry).toMatchObject({ state: "Stale", reason: "ClusterNotReady", lastObservedTime: seen });
     expect(entry).not.toHaveProperty("ready");
     expect(entry?.message).toMatch(/last heard from at 20/);
     shop.server("west").recover();

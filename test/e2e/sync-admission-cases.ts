@@ -51,7 +51,7 @@ export function syncAdmissionCases({ begin, waitMs }: SyncBench): void {
     }, waitMs);
 
     await work.apply(...aRoom("port"), aDeployment("port", "ship", { image: "old.example/nginx:1" }));
-    const refused = await work.untilState("port", "ship", "us-east", "Failed Refused");
+    const refused = await work.untilState("port", "ship", "us-east", "Failed Rejected");
     expect(refused?.message).toContain(words);
     await work.untilState("port", "ship", "us-west", "Ready");
     await work.apply(aDeployment("port", "ship", { image: "new.example/nginx:1" }));
@@ -74,7 +74,7 @@ export function syncAdmissionCases({ begin, waitMs }: SyncBench): void {
       return used?.includes('"used":{"count/deployments.apps":"1"}') === true ? undefined : `quota: ${used}`;
     }, waitMs);
     await work.apply(aDeployment("port", "second"));
-    const over = await work.untilState("port", "second", "us-east", "Failed Refused");
+    const over = await work.untilState("port", "second", "us-east", "Failed Rejected");
     expect(over?.message).toContain("exceeded quota: one-ship");
     await work.untilState("port", "second", "us-west", "Ready");
     await east.delete({ type: quotas, namespace, name: "one-ship" });

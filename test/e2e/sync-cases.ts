@@ -2,7 +2,7 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
 import { findCondition } from "../../lib/model/condition.ts";
 import { locatorOf } from "../../lib/sync/ownership/namespace-map.ts";
-import { originOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
+import { ownerOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { eventually } from "../support/eventually.ts";
 import { openLedgers, untilAllReady } from "./at-rest.ts";
 import { type Entry, entryWords } from "./ledger.ts";
@@ -50,7 +50,7 @@ export function syncCases(bench: SyncBench): void {
       const namespaces = (await client.listAll<KubeObject>({ type: workTypes.Namespace })).items;
       const ours = namespaces.filter(({ metadata }) => metadata.labels?.[syncedLabel] !== undefined);
       expect(ours.map(({ metadata }) => metadata.name)).toEqual([work.namespaceOn("shop")]);
-      expect(ours.map(locatorOf)).toEqual([{ hub: "kcp", cluster: world.tenantCluster, namespace: "shop" }]);
+      expect(ours.map(locatorOf)).toEqual([{ hub: "kcp", logicalCluster: world.tenantCluster, namespace: "shop" }]);
     }
     await expectStrangersAsTheyWere(world);
   });
@@ -148,7 +148,7 @@ async function expectStrangersAsTheyWere(world: World): Promise<void> {
 
 /** The latest generation of a copy, once: what our own writes raise, and a cluster's controllers do not. */
 function isOurApply({ object }: Entry, at: number, all: readonly Entry[]): boolean {
-  const origin = originOf(object);
+  const origin = ownerOf(object);
   if (origin === undefined) return false;
   const { uid, generation } = object.metadata;
   const isSame = ({ object: { metadata } }: Entry) => metadata.uid === uid && metadata.generation === generation;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { findCondition } from "../../lib/model/condition.ts";
-import { originAnnotation, syncedLabel } from "../../lib/sync/ownership/owner.ts";
+import { ownerAnnotation, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { eventually } from "../support/eventually.ts";
 import { openLedger } from "./ledger.ts";
 import type { SyncBench } from "./sync-bench.ts";
@@ -28,7 +28,7 @@ export function syncLeavingCases({ begin, run, waitMs }: SyncBench): void {
     const orphan = await work.copy<Deployment>("us-west", "Deployment", "tent", "stage");
     expect(orphan?.spec.replicas).toBe(2);
     expect(orphan?.metadata.labels).not.toHaveProperty([syncedLabel]);
-    expect(orphan?.metadata.annotations).not.toHaveProperty([originAnnotation]);
+    expect(orphan?.metadata.annotations).not.toHaveProperty([ownerAnnotation]);
     await work.remove("Deployment", "tent", "stage");
     await eventually(async () => {
       const copy = await work.copy("us-east", "Deployment", "tent", "stage");
@@ -76,7 +76,7 @@ export function syncLeavingCases({ begin, run, waitMs }: SyncBench): void {
     await world.parts.clusters["us-west"].kill();
     await tenant.untilCluster("us-west", "False ClusterUnhealthy");
     await work.untilState("ferry", "boat", "us-east", "Ready");
-    const left = await work.untilState("ferry", "boat", "us-west", "Leaving ClusterNotReady");
+    const left = await work.untilState("ferry", "boat", "us-west", "Evicting ClusterNotReady");
     expect(left?.uid).toBe(before?.metadata.uid);
     const record = await work.record("ferry", "boat");
     expect(record?.spec.clusters).toEqual(["us-east", "us-west"]);

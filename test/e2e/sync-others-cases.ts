@@ -12,7 +12,7 @@ export function syncOthersCases({ begin, waitMs }: SyncBench): void {
     const { work } = await begin();
     // The workspace describes no restart policy; only a cluster knows that a Deployment's pods must always restart.
     await work.apply(...aRoom("oven"), aDeployment("oven", "bread", { podSpec: { restartPolicy: "Never" } }));
-    const failed = await work.untilState("oven", "bread", "us-east", "Failed Refused");
+    const failed = await work.untilState("oven", "bread", "us-east", "Failed Rejected");
     expect(failed?.message).toMatch(/restartPolicy.*Unsupported value.*Never/);
     const record = await work.record("oven", "bread");
     expect(findCondition(record?.status?.conditions, "Ready")).toMatchObject({ status: "False", reason: "SyncFailed" });

@@ -6,7 +6,7 @@ import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { loadAll } from "js-yaml";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import { type Condition, findCondition } from "../../lib/model/condition.ts";
-import { namespaceOn } from "../../lib/sync/ownership/namespace-map.ts";
+import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { recordName } from "../../lib/sync/ownership/record.ts";
 import { runKubectl } from "../real/kubectl.ts";
 import { eventually } from "../support/eventually.ts";
@@ -87,7 +87,8 @@ export function tenantWork(world: World, limitMs: number): TenantWork {
   const { tenant, tenantCluster, parts } = world;
   const clusters = Object.fromEntries(clusterNames.map((name) => [name, world.clusterClient(name)]));
   const clientOf = (name: ClusterName) => clusters[name] ?? world.clusterClient(name);
-  const on = (namespace: string): string => namespaceOn({ hub: "kcp", cluster: tenantCluster, namespace });
+  const on = (namespace: string): string =>
+    downstreamNamespace({ hub: "kcp", logicalCluster: tenantCluster, namespace });
   const kubectl = async (args: readonly string[], input = ""): Promise<void> => {
     const { endpoint, token } = parts.kcp;
     const server = `${endpoint.server}/clusters/${tenantWorkspace}`;

@@ -187,7 +187,7 @@ export function tenantsScenario({ kind, testMs, waitMs, startMs }: Setting, star
         },
         queue: {
           send: async (items) => {
-            for (const { key } of items) sent.add(`${key.cluster} ${key.name}`);
+            for (const { key } of items) sent.add(`${key.logicalCluster} ${key.name}`);
           },
         },
         clock: systemClock,

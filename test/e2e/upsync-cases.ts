@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
-import { birthplaceOf } from "../../lib/sync/ownership/upsync-origin.ts";
+import { upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
 import { confirmUpsyncAnnotation, parseHeldWords } from "../../lib/upsync/inventory.ts";
 import { events } from "../contract/vocabulary.ts";
 import { eventually } from "../support/eventually.ts";
@@ -106,8 +106,8 @@ export function upsyncCases(bench: SyncBench): void {
     });
     const record = await work.record(nursery, "web");
     expect(record?.status?.clusters).toMatchObject([
-      { name: "us-east", ready: 3 },
-      { name: "us-west", ready: 3 },
+      { name: "us-east", readyReplicas: 3 },
+      { name: "us-west", readyReplicas: 3 },
     ]);
 
     await work.remove("Deployment", nursery, "web");
@@ -162,7 +162,7 @@ export function upsyncCases(bench: SyncBench): void {
     await form.resynced(3);
     await births.untilCondition("us-east", "UpsyncConflict", "False NoConflict");
     const known = await births.untilKnown(east);
-    expect(birthplaceOf(known, world.tenantCluster)?.registration).toBe("us-east");
+    expect(upsyncOriginOf(known, world.tenantCluster)?.registration).toBe("us-east");
     expect(known).toMatchObject({ spec: { replicas: 3 } });
 
     await births.end(east);
@@ -207,7 +207,7 @@ export function upsyncCases(bench: SyncBench): void {
     const confirmed = await run(world, ["confirm", "cluster/us-east", "--yes", ...timeout]);
     expect(confirmed, confirmed.err).toMatchObject({ code: 0 });
     expect(await left()).toBe(0);
-    expect(await births.condition("us-east", "UpsyncHeld")).toBe("False NothingHeld");
+    expect(await births.condition("us-east", "UpsyncHeld")).toBe("False NoDeletionsHeld");
     const { annotations = {} } = (await tenant.cluster("us-east")).metadata;
     expect(annotations).not.toHaveProperty([confirmUpsyncAnnotation]);
     await work.untilCleared(brood);

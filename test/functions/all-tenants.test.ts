@@ -5,7 +5,7 @@ import { createHeartbeatPlanner } from "../../lib/lambda/heartbeat.ts";
 import { createReconcile } from "../../lib/lambda/reconcile.ts";
 import { createResyncer } from "../../lib/lambda/resync.ts";
 import { type WorkKey, workloadKey } from "../../lib/model/key.ts";
-import { namespaceOn } from "../../lib/sync/ownership/namespace-map.ts";
+import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { apiBindings } from "../../lib/upstream/kcp-types.ts";
 import { readyOf } from "../lib/controller/stage.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
@@ -34,7 +34,7 @@ describe("functions over all tenants of an export", () => {
     expect(await createHeartbeatPlanner(host(), stage.cloud)({}, contextOf())).toMatchObject({ clusters: 5, due: 5 });
     const [body] = stage.sqs.in("heartbeat").map((message) => JSON.parse(message.body) as Record<string, unknown>);
     expect(body?.clusters).toEqual(
-      expect.arrayContaining(stage.tenants.clusters.map((cluster) => ({ cluster, name: "east" }))),
+      expect.arrayContaining(stage.tenants.clusters.map((cluster) => ({ logicalCluster: cluster, name: "east" }))),
     );
     // The endpoints at the start and when it runs, and the registrations.
     expect(lists.hits).toBe(3);
@@ -51,7 +51,7 @@ describe("functions over all tenants of an export", () => {
     const [one = "", ...others] = stage.tenants.clusters;
     const ofOthers = others.map((cluster) => counted({ cluster }));
     const handler = createReconcile(host(), stage.cloud);
-    const key = { cluster: one, kind: "ClusterRegistration", name: "east" } as const;
+    const key = { logicalCluster: one, kind: "ClusterRegistration", name: "east" } as const;
     expect(await handler(eventOf([messageOf(key)]), contextOf())).toEqual({ batchItemFailures: [] });
     expect(readyOf(await stage.tenants.at(one).get({ ...registrations, name: "east" }))).toBe("True ClusterReady");
     expect(ofOthers.map(({ hits }) => hits)).toEqual([0, 0, 0, 0]);
@@ -73,14 +73,14 @@ describe("functions over all tenants of an export", () => {
     );
     await client.create(shop, aDeployment("web"));
     const keys: readonly WorkKey[] = [
-      { cluster: one, kind: "ClusterRegistration", name: "east" },
-      { cluster: one, kind: "WorkloadPlacement", name: "web" },
+      { logicalCluster: one, kind: "ClusterRegistration", name: "east" },
+      { logicalCluster: one, kind: "WorkloadPlacement", name: "web" },
       workloadKey(one, { ...shop, name: "web" }),
     ];
     for (const key of keys) {
       expect(await handler(eventOf([messageOf(key)]), contextOf())).toEqual({ batchItemFailures: [] });
     }
-    const namespace = namespaceOn({ hub: "kcp", cluster: one, namespace: "shop" });
+    const namespace = downstreamNamespace({ hub: "kcp", logicalCluster: one, namespace: "shop" });
     const east = stage.clusters.get("east");
     if (east === undefined) throw new Error("no cluster east");
     const onEast = createKubeClient({ endpoint: { server: east.url }, transport: east.transport(), name: "east" });
@@ -95,7 +95,7 @@ describe("functions over all tenants of an export", () => {
     await stage.tenants.at(one).delete({ type: apiBindings, name: "tmc-binding" });
     stage.tenants.kcp.settle();
     for (const kind of ["ClusterRegistration", "WorkloadPlacement"] as const) {
-      const key = { cluster: one, kind, name: "east" };
+      const key = { logicalCluster: one, kind, name: "east" };
       expect(await handler(eventOf([messageOf(key)]), contextOf())).toEqual({ batchItemFailures: [] });
     }
     expect(["work.fifo", "delay", "dead.fifo"].flatMap((queue) => stage.sqs.in(queue))).toEqual([]);
@@ -107,7 +107,7 @@ describe("functions over all tenants of an export", () => {
   ])("a key is tried again where the hub %s just when a function starts", async (_, code) => {
     const [one = ""] = stage.tenants.clusters;
     const handler = createReconcile(host(), stage.cloud);
-    const key = { cluster: one, kind: "ClusterRegistration", name: "east" } as const;
+    const key = { logicalCluster: one, kind: "ClusterRegistration", name: "east" } as const;
     const trouble = stage.tenants.kcp.faults.inject({ effect: { kind: "status", code } });
     expect(await handler(eventOf([messageOf(key)]), contextOf())).toEqual({ batchItemFailures: [] });
     expect(stage.sqs.in("delay").map(({ body }) => JSON.parse(body) as unknown)).toMatchObject([{ reason: "retry" }]);

@@ -11,7 +11,7 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { Endpoint } from "@tmc/kube/transport.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { workloadKey } from "../../lib/model/key.ts";
-import { namespaceOn } from "../../lib/sync/ownership/namespace-map.ts";
+import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { bundleFunctions, type FunctionName } from "../../scripts/bundles.ts";
 import { readyOf } from "../lib/controller/stage.ts";
 import {
@@ -144,8 +144,14 @@ test("a cluster is found due, probed and ready, its placement is told and placed
   expect(readyOf(await client.get({ ...registrations, name: "east" }))).toBe("True ClusterReady");
 
   const [told = ""] = await receive("work.fifo");
-  expect(JSON.parse(told)).toMatchObject({ v: 1, cluster, kind: "WorkloadPlacement", name: "web", reason: "fan-out" });
-  const web = { cluster, kind: "WorkloadPlacement", name: "web" } as const;
+  expect(JSON.parse(told)).toMatchObject({
+    v: 1,
+    logicalCluster: cluster,
+    kind: "WorkloadPlacement",
+    name: "web",
+    reason: "fan-out",
+  });
+  const web = { logicalCluster: cluster, kind: "WorkloadPlacement", name: "web" } as const;
   const worked = await invoke("reconcile", eventOf([{ ...messageOf(web), body: told }]));
   expect(worked.answer).toEqual({ batchItemFailures: [] });
   expect(await client.get({ ...placements, name: "web" })).toMatchObject({ status: { selectedClusters: ["east"] } });
@@ -156,7 +162,7 @@ test("a cluster is found due, probed and ready, its placement is told and placed
   const synced = await invoke("reconcile", eventOf([{ ...messageOf(key), body: selected }]));
   expect(synced.answer).toEqual({ batchItemFailures: [] });
   const onEast = createKubeClient({ endpoint: { server: east.url }, transport: east.transport(), name: "east" });
-  const namespace = namespaceOn({ hub: "kcp", cluster, namespace: "shop" });
+  const namespace = downstreamNamespace({ hub: "kcp", logicalCluster: cluster, namespace: "shop" });
   expect(await onEast.get({ ...shop, namespace, name: "web" })).toMatchObject({ spec: { replicas: 2 } });
 
   expect((await invoke("resync", {})).answer).toEqual({ keys: 3, sent: 3 });

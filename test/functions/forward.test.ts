@@ -6,7 +6,7 @@ import { formatBody, groupOf } from "../../lib/queue/work-message.ts";
 import { eventOf, recordingSqs } from "./recording-sqs.ts";
 import { contextOf } from "./stage.ts";
 
-const key: ObjectKey = { cluster: "abc", kind: "WorkloadPlacement", name: "web" };
+const key: ObjectKey = { logicalCluster: "abc", kind: "WorkloadPlacement", name: "web" };
 const message = { key, reason: "retry", nonce: "n1", attempts: { trouble: 2 } } as const;
 
 function setUp() {

@@ -37,7 +37,7 @@ describe("the planner", () => {
     const [body] = bodies("heartbeat");
     expect(body).toMatchObject({ v: 1 });
     expect(body?.clusters).toEqual(
-      expect.arrayContaining(stage.tenants.clusters.map((cluster) => ({ cluster, name: "east" }))),
+      expect.arrayContaining(stage.tenants.clusters.map((cluster) => ({ logicalCluster: cluster, name: "east" }))),
     );
     expect(host.lines).toContainEqual(expect.objectContaining({ ready: "unknown", tmc_clusters: 2 }));
   });
@@ -122,7 +122,7 @@ describe("the probe", () => {
     injection.remove();
     expect(answer).toEqual({ batchItemFailures: [] });
     expect([...bodies("delay"), ...bodies("work.fifo")]).toMatchObject([
-      { name: "east", cluster: stage.cluster, reason: "retry", attempts: { trouble: 1 } },
+      { name: "east", logicalCluster: stage.cluster, reason: "retry", attempts: { trouble: 1 } },
     ]);
   });
 

@@ -14,8 +14,12 @@ beforeEach(async () => {
 });
 afterEach(() => stage.stop());
 
-const registrationKey = (name: string): ObjectKey => ({ cluster: stage.cluster, kind: "ClusterRegistration", name });
-const placementKey = (name: string): ObjectKey => ({ cluster: stage.cluster, kind: "WorkloadPlacement", name });
+const registrationKey = (name: string): ObjectKey => ({
+  logicalCluster: stage.cluster,
+  kind: "ClusterRegistration",
+  name,
+});
+const placementKey = (name: string): ObjectKey => ({ logicalCluster: stage.cluster, kind: "WorkloadPlacement", name });
 const registration = (name: string) => stage.client.get({ ...registrations, name });
 const placement = (name: string) => stage.client.get({ ...placements, name });
 const register = (name: string) => stage.client.create(registrations, aRegistration(name));
@@ -98,7 +102,7 @@ test("every line of an invocation names it, and its metrics name no tenant", asy
     expect.objectContaining({
       service: "tmc-test",
       kind: "ClusterRegistration",
-      outcome: "settled",
+      outcome: "done",
       tmc_reconcile_total: 1,
     }),
   );

@@ -33,7 +33,7 @@ test("every key of every workspace is sent once, ten to a call, each at a time o
   expect(await resyncOver(600)({}, contextOf())).toEqual({ keys: 26, sent: 26 });
   const sent = stage.sqs.in("delay");
   const bodies = sent.map(({ body }) => JSON.parse(body) as Record<string, string>);
-  expect(new Set(bodies.map(({ cluster, kind, name }) => `${cluster} ${kind} ${name}`)).size).toBe(26);
+  expect(new Set(bodies.map(({ logicalCluster: cluster, kind, name }) => `${cluster} ${kind} ${name}`)).size).toBe(26);
   expect(new Set(bodies.map(({ reason }) => reason))).toEqual(new Set(["resync"]));
   expect(new Set(bodies.map(({ nonce }) => nonce)).size).toBe(26);
   expect(stage.sqs.calls() - before).toBe(3);

@@ -14,7 +14,7 @@ import { createLog } from "../../lib/observe/log.ts";
 import { createMetrics } from "../../lib/observe/metrics.ts";
 import { createSqsQueue } from "../../lib/queue/sqs.ts";
 import { createRelayService } from "../../lib/relay/service.ts";
-import { namespaceOn } from "../../lib/sync/ownership/namespace-map.ts";
+import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { statusOf } from "../lib/controller/stage.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
 import { eventually } from "../support/eventually.ts";
@@ -47,7 +47,7 @@ async function aTenant(variables: Readonly<Record<string, string>> = {}) {
     if (found === undefined) throw new Error(`no cluster ${name}`);
     return createKubeClient({ endpoint: { server: found.url }, transport: found.transport(), name });
   };
-  const namespace = namespaceOn({ hub: "kcp", cluster, namespace: "shop" });
+  const namespace = downstreamNamespace({ hub: "kcp", logicalCluster: cluster, namespace: "shop" });
   /** Takes messages to their functions, as Lambda does; waits count as over. */
   const deliver = async (): Promise<number> => {
     const [work, delayed] = [sqs.take("work.fifo", 10), stage.takeDelayed(10)];
@@ -84,8 +84,8 @@ async function aTenant(variables: Readonly<Record<string, string>> = {}) {
   for (const name of ["east", "west"]) await client.create(registrations, aRegistration(name));
   await client.create(placements, aPlacement("shop", { strategy: "Spread", workloadSelector: {} }));
   const keys: readonly ObjectKey[] = [
-    ...["east", "west"].map((name): ObjectKey => ({ cluster, kind: "ClusterRegistration", name })),
-    { cluster, kind: "WorkloadPlacement", name: "shop" },
+    ...["east", "west"].map((name): ObjectKey => ({ logicalCluster: cluster, kind: "ClusterRegistration", name })),
+    { logicalCluster: cluster, kind: "WorkloadPlacement", name: "shop" },
   ];
   for (const key of keys) await functions.reconcile(eventOf([messageOf(key)]), contextOf());
   await tenant.settle();
@@ -177,7 +177,7 @@ describe("a workload", () => {
     expect(await tenant.copy("east")).toBeDefined();
     const later = tenant.sqs.in("delay");
     // The workload's own look, and the placement's at what it says of the workload.
-    expect(later.map(({ body }) => JSON.parse(body ?? "").reason).toSorted()).toEqual(["check-again", "fan-out"]);
+    expect(later.map(({ body }) => JSON.parse(body ?? "").reason).toSorted()).toEqual(["fan-out", "requeue"]);
     for (const { delaySeconds } of later) expect(delaySeconds).toBeLessThanOrEqual(3);
     await tenant.until(async () => {
       const { readyReplicas } = statusOf(await tenant.workload());
@@ -233,7 +233,7 @@ describe("a workload", () => {
     const tenant = await running();
     tenant.clusters.get("west")?.faults.inject({ effect: { kind: "partition", requests: "refuse" } });
     const { cluster } = tenant;
-    const body = formatHeartbeat({ clusters: [{ cluster, name: "west" }], delaySeconds: 0 });
+    const body = formatHeartbeat({ clusters: [{ logicalCluster: cluster, name: "west" }], delaySeconds: 0 });
     for (let round = 1; round <= 3; round++) {
       const now = (): number => tenant.clock.now() + round * 60_000;
       const probe = createProbe(tenant.host({}, { clock: { ...tenant.clock, now } }), tenant.cloud);

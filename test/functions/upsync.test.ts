@@ -9,8 +9,8 @@ import { createReconcile } from "../../lib/lambda/reconcile.ts";
 import { createResyncer } from "../../lib/lambda/resync.ts";
 import type { Condition } from "../../lib/model/condition.ts";
 import { type ObjectKey, type WorkloadKey, workloadKey } from "../../lib/model/key.ts";
-import { namespaceOn } from "../../lib/sync/ownership/namespace-map.ts";
-import { birthplaceOf } from "../../lib/sync/ownership/upsync-origin.ts";
+import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
+import { upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
 import { statusOf } from "../lib/controller/stage.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
 import { eventually } from "../support/eventually.ts";
@@ -40,7 +40,7 @@ async function aTenant() {
     if (found === undefined) throw new Error(`no cluster ${name}`);
     return createKubeClient({ endpoint: { server: found.url }, transport: found.transport(), name });
   };
-  const namespace = namespaceOn({ hub: "kcp", cluster, namespace: "shop" });
+  const namespace = downstreamNamespace({ hub: "kcp", logicalCluster: cluster, namespace: "shop" });
   const find = async (at: KubeClient, where: string, name: string): Promise<KubeObject | undefined> =>
     (await at.list<KubeObject>({ type: deployments, namespace: where })).items.find(
       ({ metadata }) => metadata.name === name,
@@ -53,7 +53,7 @@ async function aTenant() {
     return work.length + delayed.length;
   };
   const settle = () => eventually(async () => ((await deliver()) === 0 ? undefined : "messages"), 20_000);
-  const registration = (name: string): ObjectKey => ({ cluster, kind: "ClusterRegistration", name });
+  const registration = (name: string): ObjectKey => ({ logicalCluster: cluster, kind: "ClusterRegistration", name });
   const tenant = {
     ...stage,
     east: on("east"),
@@ -80,7 +80,7 @@ async function aTenant() {
     probe: async (name: string, minutes: number) => {
       const now = (): number => stage.clock.now() + minutes * 60_000;
       const probe = createProbe(stage.host({}, { clock: { ...stage.clock, now } }), cloud);
-      const body = formatHeartbeat({ clusters: [{ cluster, name }], delaySeconds: 0 });
+      const body = formatHeartbeat({ clusters: [{ logicalCluster: cluster, name }], delaySeconds: 0 });
       await probe(eventOf([{ body, groupId: undefined, sentMs: now() }]), contextOf());
     },
     condition: async (type: string): Promise<string> => {
@@ -97,7 +97,7 @@ async function aTenant() {
   await client.create(registrations, aRegistration("west"));
   await client.create(placements, aPlacement("shop", { strategy: "Spread", workloadSelector: {} }));
   for (const key of [registration("east"), registration("west")]) await tenant.reconcile(key);
-  await tenant.reconcile({ cluster, kind: "WorkloadPlacement", name: "shop" });
+  await tenant.reconcile({ logicalCluster: cluster, kind: "WorkloadPlacement", name: "shop" });
   await settle();
   return tenant;
 }
@@ -139,7 +139,10 @@ test("what is born on a cluster is found by a resync, is in the workspace and on
   expect(await tenant.resync()).toEqual({ keys: 3, sent: 3 });
   await untilReady(tenant, 4);
   const known = await tenant.upstream();
-  expect(known && birthplaceOf(known, tenant.cluster)).toMatchObject({ registration: "east", uid: born.metadata.uid });
+  expect(known && upsyncOriginOf(known, tenant.cluster)).toMatchObject({
+    registration: "east",
+    uid: born.metadata.uid,
+  });
   expect(await tenant.copy("west")).toMatchObject({ spec: { replicas: 2 } });
   expect(await tenant.copy("east")).toBeUndefined();
   expect((await tenant.east.get<KubeObject>({ ...inShop, name: "web" })).metadata.uid).toBe(born.metadata.uid);
@@ -280,7 +283,7 @@ test("many ends are held, whichever process finds each of them, until somebody h
   await tenant.reconcile(tenant.registration("east"));
   await tenant.until(async () => ((await known()) === 0 ? undefined : `${await known()} are left`));
   await tenant.settle();
-  expect(await tenant.condition("UpsyncHeld")).toBe("False NothingHeld");
+  expect(await tenant.condition("UpsyncHeld")).toBe("False NoDeletionsHeld");
 });
 
 test("many ends that were confirmed are a list for each batch of them, and do not wake their registration one by one", async () => {
@@ -291,7 +294,7 @@ test("many ends that were confirmed are a list for each batch of them, and do no
   const body = { metadata: { annotations: { [confirmation]: "24" } } };
   await tenant.client.patch({ ...registrations, name: "east" }, { type: "merge", body });
   await tenant.reconcile(tenant.registration("east"));
-  expect(await tenant.condition("UpsyncHeld")).toBe("False Releasing");
+  expect(await tenant.condition("UpsyncHeld")).toBe("False DeletionsConfirmed");
 
   const lists = tenant.clusters
     .get("east")
@@ -305,10 +308,10 @@ test("many ends that were confirmed are a list for each batch of them, and do no
   // Nothing waits but the look that the registration wanted when they began to go.
   expect(tenant.sqs.in("work.fifo")).toEqual([]);
   const waiting = tenant.sqs.in("delay").map((sent) => JSON.parse(sent.body) as unknown);
-  expect(waiting).toEqual([expect.objectContaining({ ...tenant.registration("east"), reason: "check-again" })]);
+  expect(waiting).toEqual([expect.objectContaining({ ...tenant.registration("east"), reason: "requeue" })]);
   await tenant.settle();
   expect(lists?.hits).toBe(7);
-  expect(await tenant.condition("UpsyncHeld")).toBe("False NothingHeld");
+  expect(await tenant.condition("UpsyncHeld")).toBe("False NoDeletionsHeld");
 });
 
 test("ten that end side by side may go, though each is noted down before it does", async () => {

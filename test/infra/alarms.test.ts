@@ -103,7 +103,7 @@ describe("monitoring", () => {
   it("shows metrics of the functions under the dimensions that they have", () => {
     const lines: string[] = [];
     const metrics = createEmfMetrics({ stage: "test", write: (line) => void lines.push(line) });
-    metrics.add("tmc_reconcile_total", { kind: "ClusterRegistration", outcome: "settled" });
+    metrics.add("tmc_reconcile_total", { kind: "ClusterRegistration", outcome: "done" });
     metrics.flush();
     const line = objectOf(JSON.parse(lines[0] ?? "{}"));
     const [definition] = listOf(objectOf(line._aws).CloudWatchMetrics).map(objectOf);

@@ -198,8 +198,8 @@ const clusters = [
   "TMC_CREDENTIAL_PROVIDERS",
   "TMC_HEARTBEAT_SECONDS",
   "TMC_SYNC",
-  "TMC_MOST_DELETIONS",
-  "TMC_MOST_DELETIONS_PERCENT",
+  "TMC_MAX_DELETIONS",
+  "TMC_MAX_DELETIONS_PERCENT",
 ];
 const hubReads = ["hub", "kcpSecret", "workspaces"] as const;
 const clusterReads = [
@@ -207,8 +207,8 @@ const clusterReads = [
   "credentialProviders",
   "heartbeatSeconds",
   "sync",
-  "mostDeletions",
-  "mostDeletionsPercent",
+  "maxDeletions",
+  "maxDeletionsPercent",
 ] as const;
 const queues = ["TMC_WORK_QUEUE_URL", "TMC_DELAY_QUEUE_URL", "TMC_DEAD_LETTERS_URL", "TMC_TENANT_EVENTS_PER_SECOND"];
 const queueReads = ["workQueueUrl", "delayQueueUrl", "deadLettersUrl", "tenantEventsPerSecond"] as const;
@@ -258,8 +258,8 @@ const values: Readonly<Record<string, string>> = {
   TMC_RESYNC_SECONDS: "1800",
   TMC_TENANT_EVENTS_PER_SECOND: "100",
   TMC_SYNC: "true",
-  TMC_MOST_DELETIONS: "100",
-  TMC_MOST_DELETIONS_PERCENT: "30",
+  TMC_MAX_DELETIONS: "100",
+  TMC_MAX_DELETIONS_PERCENT: "30",
   TMC_CREDENTIAL_PROVIDERS: "eks,secretsmanager,kcp-secret",
   TMC_ALLOWED_ENDPOINTS: "10.20.0.0/16",
 };

@@ -208,8 +208,8 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `if (sighting.kind !== "there") return { do: "forget" };`,
-        without: `if (sighting.kind === "foreign") return { do: "remove", uid: sighting.copy.uid };\n  if (sighting.kind !== "there") return { do: "forget" };`,
+        text: `if (downstreamState.kind !== "there") return { do: "forget" };`,
+        without: `if (downstreamState.kind === "foreign") return { do: "remove", uid: downstreamState.copy.uid };\n  if (downstreamState.kind !== "there") return { do: "forget" };`,
       },
     ],
     test: leaving("is forgotten when it is a stranger's"),
@@ -220,7 +220,7 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/downstream/client.ts",
-        text: "if (object?.metadata.uid !== uid || ownOrigin(object, cluster) === undefined) return;",
+        text: "if (object?.metadata.uid !== uid || ownOrigin(object, registration) === undefined) return;",
         without: "if (object?.metadata.uid !== uid) return;",
       },
     ],
@@ -274,7 +274,7 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/dependencies/prune.ts",
-        text: "else if (isLeft && neighbours.length === 0 && !(await",
+        text: `else if (\n        isLeft &&\n        neighbours.length === 0 &&\n        !(await`,
         without: "else if (isLeft && !(await",
       },
       namespaceIsEmpty,
@@ -331,7 +331,7 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `return { do: "keep", state: "Leaving", obstacle: { reason: "ClusterNotReady", message: sighting.why } };`,
+        text: `return { do: "keep", state: "Evicting", obstacle: { reason: "ClusterNotReady", message: downstreamState.why } };`,
         without: `return { do: "forget" };`,
       },
     ],
@@ -343,7 +343,7 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `if (!cluster.isReady) return { do: "keep", state: "Leaving", obstacle: unheard(cluster) };`,
+        text: `if (!targetCluster.isReady) return { do: "keep", state: "Evicting", obstacle: unheard(targetCluster) };`,
         without: "",
       },
     ],

@@ -192,7 +192,7 @@ export const incidentRules: readonly Rule[] = [
         text: "if (book.held === undefined || book.listed.size < reconciledKinds.length) return;",
         without: "if (book.held === undefined) return;",
       },
-      { file: "lib/upstream/direct-hub.ts", text: "if (!cache.isListed(cluster)) {", without: "if (false) {" },
+      { file: "lib/upstream/direct-hub.ts", text: "if (!cache.isListed(logicalCluster)) {", without: "if (false) {" },
       recordedPlacementIsAskedFor,
     ],
     test: failing("workloadplacements"),
@@ -204,14 +204,14 @@ export const incidentRules: readonly Rule[] = [
       allIsListedFirst,
       {
         file: "lib/upstream/cached-workload-hub.ts",
-        text: "if (cache.isListed(cluster, type) && !cache.isDoubted(address)) return cache.get(address);",
+        text: "if (cache.isListed(logicalCluster, type) && !cache.isDoubted(address)) return cache.get(address);",
         without: "if (!cache.isDoubted(address)) return cache.get(address);",
       },
       recordComesFirst,
       {
         file: "lib/upstream/cached-workload-hub.ts",
-        text: "if (cache.isListed(cluster, type)) return cache.list(type, cluster);",
-        without: "if (cache.types.length > 0) return cache.list(type, cluster);",
+        text: "if (cache.isListed(logicalCluster, type)) return cache.list(type, logicalCluster);",
+        without: "if (cache.types.length > 0) return cache.list(type, logicalCluster);",
       },
     ],
     test: failing("workloadsyncs"),
@@ -228,8 +228,8 @@ export const incidentRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/downstream/client.ts",
-        text: `return known?.kind === "there" && isPlaceOf(address, origin) ? known : confirm(address, origin, signal);`,
-        without: "return known ?? confirm(address, origin, signal);",
+        text: `return known?.kind === "there" && isPlaceOf(address, origin) ? known : readCopyUncached(address, origin, signal);`,
+        without: "return known ?? readCopyUncached(address, origin, signal);",
       },
     ],
     test: titled("an empty list", "of a cluster's copies deletes nothing, and nothing is forgotten for it"),
@@ -297,8 +297,8 @@ export const incidentRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/ownership/namespace-map.ts",
-        text: "JSON.stringify([hub, cluster, namespace])",
-        without: "JSON.stringify([hub, cluster.slice(0, 0), namespace])",
+        text: "JSON.stringify([hub, logicalCluster, namespace])",
+        without: "JSON.stringify([hub, logicalCluster.slice(0, 0), namespace])",
       },
     ],
     test: tenants,
@@ -334,8 +334,8 @@ export const incidentRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `if (cluster === undefined || !cluster.isReady) return { do: "keep", state: "Stale", obstacle: unheard(cluster) };`,
-        without: `if (cluster === undefined) return { do: "keep", state: "Stale", obstacle: unheard(cluster) };`,
+        text: `if (targetCluster === undefined || !targetCluster.isReady)\n    return { do: "keep", state: "Stale", obstacle: unheard(targetCluster) };`,
+        without: `if (targetCluster === undefined) return { do: "keep", state: "Stale", obstacle: unheard(targetCluster) };`,
       },
     ],
     test: silent,
@@ -346,7 +346,7 @@ export const incidentRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/targets/apply.ts",
-        text: "const { ready: _, reason: __, message: ___, ...kept } = before;",
+        text: "const { readyReplicas: _, reason: __, message: ___, ...kept } = before;",
         without: "const { reason: __, message: ___, ...kept } = before;",
       },
     ],
@@ -370,8 +370,8 @@ export const incidentRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `if (sighting.kind !== "there") return { do: "forget" };`,
-        without: `if (sighting.kind !== "there") return { do: "keep", state: "Leaving", obstacle: { reason: "Going", message: "" } };`,
+        text: `if (downstreamState.kind !== "there") return { do: "forget" };`,
+        without: `if (downstreamState.kind !== "there") return { do: "keep", state: "Evicting", obstacle: { reason: "Terminating", message: "" } };`,
       },
     ],
     test: titled("a cluster that is not heard from", "and was drained is not shown as running the work any more"),

@@ -89,8 +89,8 @@ export const everythingIsLookedAtAgain: Removal = {
 /** Very many copies do not leave at once. */
 export const brakeCounts: Removal = {
   file: "lib/sync/eviction/deletion-guard.ts",
-  text: "leaving > settings.mostCopies || (leaving > settings.alwaysAllowed && leaving * 100 > all * settings.mostPercent)",
-  without: "leaving > Infinity && all > settings.mostCopies",
+  text: "leaving > settings.maxCopies || (leaving > settings.alwaysAllowed && leaving * 100 > all * settings.maxPercent)",
+  without: "leaving > Infinity && all > settings.maxCopies",
 };
 
 /** A namespace goes only when nothing is in it. */

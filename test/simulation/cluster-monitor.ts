@@ -2,7 +2,7 @@ import type { Change } from "@tmc/embedded/store.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { TransportRequest } from "@tmc/kube/transport.ts";
 import { formatKey, type ObjectKey } from "../../lib/model/key.ts";
-import { originOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
+import { ownerOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { type Cause, causes } from "./cause.ts";
 import { markOf, namespaceFor, namespacesOf } from "./copies.ts";
 import { strangersAnnotation } from "./hand-names.ts";
@@ -62,7 +62,7 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
   };
   const isOurs = (object: KubeObject, tenant: string): boolean =>
     object.metadata.labels?.[syncedLabel] === markOf(tenant) &&
-    (object.kind === "Namespace" || originOf(object)?.cluster === tenant);
+    (object.kind === "Namespace" || ownerOf(object)?.logicalCluster === tenant);
 
   const noteHealth = (physical: string, object: KubeObject, isGone: boolean): void => {
     const place = object.kind === "Deployment" ? placeOf(object) : undefined;
@@ -77,7 +77,7 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
 
   /** Where a copy that goes came from: the registration in its mark, and for a namespace all that lead to the cluster. */
   const registrationsOf = (object: KubeObject, tenant: string, physical: string): readonly string[] => {
-    const origin = originOf(object);
+    const origin = ownerOf(object);
     if (origin !== undefined) return [origin.registration];
     return [...truth.of(tenant).registrations.keys()].filter((name) => truth.physicalOf(tenant, name) === physical);
   };
@@ -136,7 +136,7 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
     const place = placeOf(object);
     if (own === undefined || own.kind !== "Workload") {
       broken(4, `${where} was written for ${own === undefined ? "no key" : formatKey(own)}`);
-    } else if (place?.tenant !== own.cluster) {
+    } else if (place?.tenant !== own.logicalCluster) {
       broken(4, `${where} was written for ${formatKey(own)}`);
     }
     const { uid = "" } = object.metadata;
@@ -157,19 +157,25 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
   return {
     request: ({ path, method }, cause, registration) => {
       const own = cause?.work?.item.key;
-      const isOwn = own?.kind === "Workload" ? own.cluster === registration.cluster : undefined;
+      const isOwn = own?.kind === "Workload" ? own.logicalCluster === registration.logicalCluster : undefined;
       const isProbe = own !== undefined && formatKey(own) === formatKey(registration);
       if (isOwn !== true && !isProbe) {
         const whom = own === undefined ? "no key" : formatKey(own);
         broken(4, `${path} was asked of ${formatKey(registration)} for ${whom}`);
       }
       const [, namespace] = /\/namespaces\/([^/?]+)/.exec(path) ?? [];
-      if (namespace !== undefined && !namespacesOf(registration.cluster).includes(decodeURIComponent(namespace))) {
-        broken(4, `${method} ${path} for ${registration.cluster} is about another's namespace`);
+      if (
+        namespace !== undefined &&
+        !namespacesOf(registration.logicalCluster).includes(decodeURIComponent(namespace))
+      ) {
+        broken(4, `${method} ${path} for ${registration.logicalCluster} is about another's namespace`);
       }
       const [, selector] = /[?&]labelSelector=([^&]*)/.exec(path) ?? [];
-      if (selector !== undefined && decodeURIComponent(selector) !== `${syncedLabel}=${markOf(registration.cluster)}`) {
-        broken(4, `${method} ${path} for ${registration.cluster} lists another's copies`);
+      if (
+        selector !== undefined &&
+        decodeURIComponent(selector) !== `${syncedLabel}=${markOf(registration.logicalCluster)}`
+      ) {
+        broken(4, `${method} ${path} for ${registration.logicalCluster} lists another's copies`);
       }
       if (method !== "GET" && own?.kind !== "Workload") broken(4, `${method} ${path} was sent for no workload`);
     },

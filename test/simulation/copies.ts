@@ -1,7 +1,7 @@
 import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { namespaceOn } from "../../lib/sync/ownership/namespace-map.ts";
-import { originOf, syncedLabel, tenantMark } from "../../lib/sync/ownership/owner.ts";
+import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
+import { ownerOf, syncedLabel, tenantLabelValue } from "../../lib/sync/ownership/owner.ts";
 import { defaultSyncSettings } from "../../lib/sync/settings.ts";
 import { type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
 import type { WorkloadKind } from "./workload-wishes.ts";
@@ -18,7 +18,7 @@ export const copyStorages: Readonly<Record<WorkloadKind, string>> = {
 
 /** The namespace on a cluster for one of a tenant's. */
 export function namespaceFor(tenant: string, namespace: string): string {
-  return namespaceOn({ hub: hubId, cluster: tenant, namespace });
+  return downstreamNamespace({ hub: hubId, logicalCluster: tenant, namespace });
 }
 
 /** The namespaces that a tenant may have on a cluster. */
@@ -28,7 +28,7 @@ export function namespacesOf(tenant: string): readonly string[] {
 
 /** The label that all of a tenant's copies have. */
 export function markOf(tenant: string): string {
-  return tenantMark(hubId, tenant);
+  return tenantLabelValue(hubId, tenant);
 }
 
 /** Something that TMC keeps on a cluster, and whose it is by its own words. */
@@ -47,7 +47,7 @@ export function copiesOn({ store }: EmbeddedCluster, tenant: string): readonly F
       store
         .list(storage, { cluster: "", namespace: namespaceFor(tenant, namespace) })
         .flatMap((object): FoundCopy[] => {
-          const origin = originOf(object);
+          const origin = ownerOf(object);
           if (origin === undefined || object.metadata.labels?.[syncedLabel] !== markOf(tenant)) return [];
           return [{ kind, namespace, name: object.metadata.name ?? "", registration: origin.registration, object }];
         }),

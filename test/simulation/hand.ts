@@ -2,7 +2,7 @@ import { ApiFailure } from "@tmc/embedded/api-failure.ts";
 import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { ObjectTarget } from "@tmc/embedded/operations.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { originAnnotation, syncedLabel } from "../../lib/sync/ownership/owner.ts";
+import { ownerAnnotation, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { namespaceFor } from "./copies.ts";
 import { strangersAnnotation } from "./hand-names.ts";
 import type { Deed, Input } from "./scenario.ts";
@@ -49,7 +49,7 @@ function act({ operations, catalog }: EmbeddedCluster, namespace: string, deed: 
       operations.delete(target, { propagationPolicy: "Background" }, context);
       return;
     case "unmark":
-      merge({ metadata: { labels: { [syncedLabel]: null }, annotations: { [originAnnotation]: null } } });
+      merge({ metadata: { labels: { [syncedLabel]: null }, annotations: { [ownerAnnotation]: null } } });
       return;
     case "squat":
       operations.create(target, foreignObject(kind, deed.name, {}), context);

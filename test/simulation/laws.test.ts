@@ -15,7 +15,7 @@ const addressOf = ({ key }: WorkItem) => ({
   ...(key.kind === "ClusterRegistration" ? registrations : placements),
   name: key.name,
 });
-const at = (client: KubeClient, { key }: WorkItem): KubeClient => clientOf(client, key.cluster);
+const at = (client: KubeClient, { key }: WorkItem): KubeClient => clientOf(client, key.logicalCluster);
 const isPlacement = ({ key }: WorkItem): boolean => key.kind === "WorkloadPlacement";
 /** What a broken controller does to an object that has just gone is of no interest. */
 const quietly = async (call: Promise<unknown>): Promise<void> => {
@@ -60,7 +60,7 @@ const cases: Record<string, { law: number; sabotage: Sabotage }> = {
     law: 4,
     sabotage: {
       afterWork: async (item, client, tenants) => {
-        const other = tenants.find((tenant) => tenant !== item.key.cluster) ?? "";
+        const other = tenants.find((tenant) => tenant !== item.key.logicalCluster) ?? "";
         await quietly(clientOf(client, other).list(placements));
       },
     },
@@ -71,8 +71,8 @@ const cases: Record<string, { law: number; sabotage: Sabotage }> = {
       keys: (items, [first = "", second = ""]) => [
         ...items,
         ...items
-          .filter(({ key, reason }) => key.cluster === first && reason === "changed")
-          .map(({ key, reason }) => ({ key: { ...key, cluster: second }, reason })),
+          .filter(({ key, reason }) => key.logicalCluster === first && reason === "changed")
+          .map(({ key, reason }) => ({ key: { ...key, logicalCluster: second }, reason })),
       ],
     },
   },

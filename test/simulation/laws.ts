@@ -26,7 +26,7 @@ export function checkRest(
       const key = formatKey(keyOf("ClusterRegistration", cluster, registration));
       const count = probes.get(key) ?? 0;
       const reason = findCondition(registration.status?.conditions, "Ready")?.reason ?? "";
-      const isReachable = ["ClusterReady", "ClusterUnhealthy", "CredentialsRefused"].includes(reason);
+      const isReachable = ["ClusterReady", "ClusterUnhealthy", "CredentialsRejected"].includes(reason);
       const [low, high] = isReachable ? [turns - 1 - late, turns + 1 + late] : [0, turns + 1 + late];
       if (count < low || count > high) {
         monitor.broken(2, `${key} (${reason}) was probed ${count} times in ${turns} intervals`);
@@ -86,7 +86,7 @@ export function checkDeal({ monitor }: World, { tenants }: Snapshot): void {
     const counts = new Map<string, number>();
     const [first] = placements;
     const fitting = (first?.status?.decisions ?? []).filter(
-      ({ reason }) => reason === "Chosen" || reason === "NotChosen",
+      ({ reason }) => reason === "Selected" || reason === "NotSelected",
     );
     const best = Math.max(...fitting.map(({ score }) => score ?? 0));
     for (const { cluster: name, score } of fitting) if ((score ?? 0) === best) counts.set(name, 0);

@@ -164,13 +164,14 @@ export function createMonitor({
     const { spec, status } = object as unknown as WorkloadSync; // the server holds it to the kind's schema
     const id = `${spec.workload.kind}/${key.namespace}/${spec.workload.name}`;
     if (cause === undefined) return;
-    const states = status?.clusters?.map(({ name, state, reason, ready }) => [name, state, reason, ready]) ?? [];
+    const states =
+      status?.clusters?.map(({ name, state, reason, readyReplicas: ready }) => [name, state, reason, ready]) ?? [];
     log(
       `${type} record of ${key.cluster}/${id} ${JSON.stringify([spec.placement, spec.clusters, spec.references, states])}`,
     );
-    for (const { name, ready = 0, state } of status?.clusters ?? []) {
+    for (const { name, readyReplicas: ready = 0, state } of status?.clusters ?? []) {
       const most = clusters.mostReady(key.cluster, id, truth.physicalOf(key.cluster, name) ?? "");
-      if (state !== "Leaving" && ready > most) {
+      if (state !== "Evicting" && ready > most) {
         broken(
           5,
           `${key.cluster}/${id}: ${ready} replicas are said to be ready on ${name}, which never said more than ${most}`,
@@ -195,7 +196,7 @@ export function createMonitor({
       else if (kind !== "Event" && cause !== undefined) {
         broken(3, `${cause.process.name} wrote ${kind} ${key.cluster}/${key.name}`);
       }
-      if (kind !== "Event" && cause?.work !== undefined && cause.work.item.key.cluster !== key.cluster) {
+      if (kind !== "Event" && cause?.work !== undefined && cause.work.item.key.logicalCluster !== key.cluster) {
         broken(4, `${kind} ${key.cluster}/${key.name} was written for ${formatKey(cause.work.item.key)}`);
       }
       rest?.writes.push(`${type} ${kind} ${key.cluster}/${key.name} ${differenceOf(change)}`);
@@ -204,7 +205,7 @@ export function createMonitor({
     if (kind === "ClusterRegistration" && type === "DELETED") {
       clusters.registrationGone(key.cluster, truth.physicalOf(key.cluster, key.name) ?? "");
     }
-    const objectKey: ObjectKey = { cluster: key.cluster, kind, name: key.name };
+    const objectKey: ObjectKey = { logicalCluster: key.cluster, kind, name: key.name };
     const text = formatKey(objectKey);
     everSeen.add(text);
     const { uid = "", deletionTimestamp, finalizers = [] } = object.metadata;
@@ -215,7 +216,7 @@ export function createMonitor({
     if (type === "MODIFIED" && guarded && !finalizers.includes(clusterFinalizer) && deletionTimestamp === undefined) {
       broken(3, `${text} has lost its finalizer, and nobody deletes it`);
     }
-    if (cause?.work !== undefined && cause.work.item.key.cluster !== key.cluster) {
+    if (cause?.work !== undefined && cause.work.item.key.logicalCluster !== key.cluster) {
       broken(4, `${text} was written for ${formatKey(cause.work.item.key)}`);
     }
     if (cause !== undefined && !isDeepStrictEqual(object.spec, previous?.spec))
@@ -227,7 +228,9 @@ export function createMonitor({
   const checkPlacement = (text: string, { object, key }: Change): void => {
     const { spec, status } = object as unknown as WorkloadPlacement;
     for (const { cluster, selected } of status?.decisions ?? []) {
-      const known = everSeen.has(formatKey({ cluster: key.cluster, kind: "ClusterRegistration", name: cluster }));
+      const known = everSeen.has(
+        formatKey({ logicalCluster: key.cluster, kind: "ClusterRegistration", name: cluster }),
+      );
       if (!known && (selected || spec.clusterNames?.includes(cluster) !== true)) {
         broken(5, `${text} speaks of ${cluster}, which was never registered there`);
       }
@@ -263,7 +266,7 @@ export function createMonitor({
       const key = cause?.work?.item.key;
       // Events are told two at a time, so whoever is done tells the next one's.
       const isTold = method !== "DELETE" && /\/events[/?]/.test(path);
-      if (key !== undefined && key.cluster !== where && !isTold)
+      if (key !== undefined && key.logicalCluster !== where && !isTold)
         broken(4, `${method} ${path} was sent for ${formatKey(key)}`);
       if (method !== "GET" && key === undefined) broken(4, `${method} ${path} was sent for no key`);
       const isOwnKind = /\/events(\?|$)/.test(path) || (key?.kind === "Workload" && /\/workloadsyncs(\?|$)/.test(path));
@@ -279,7 +282,7 @@ export function createMonitor({
       const { headers, path } = request;
       const own = cause?.work?.item.key;
       clusters.request(request, cause, key);
-      const others = servers.tenants.flatMap((tenant, index) => (tenant === key.cluster ? [] : tokensOf(index)));
+      const others = servers.tenants.flatMap((tenant, index) => (tenant === key.logicalCluster ? [] : tokensOf(index)));
       if (others.includes((headers.authorization ?? "").replace("Bearer ", ""))) {
         broken(4, `${path} was asked of ${formatKey(key)} with another tenant's token`);
       }
@@ -300,14 +303,14 @@ export function createMonitor({
     sent: (items, cause) => {
       const own = cause?.work?.item.key;
       for (const { key } of items) {
-        if (own !== undefined && own.cluster !== key.cluster) {
+        if (own !== undefined && own.logicalCluster !== key.logicalCluster) {
           broken(4, `${formatKey(own)} has sent ${formatKey(key)}`);
         }
         if (!everSeen.has(formatKey(key))) broken(4, `${formatKey(key)} was sent, but there never was one`);
       }
     },
     works: (item) => {
-      if (neighbour?.tenant === item.key.cluster) neighbour.works.push(item);
+      if (neighbour?.tenant === item.key.logicalCluster) neighbour.works.push(item);
     },
     stoppedWithTimers: (name, timers) => broken(0, `${name} has stopped and still holds ${timers} timers`),
     lastSuccessMs: (key) => successes.get(formatKey(key))?.at(-1)?.atMs,

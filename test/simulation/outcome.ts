@@ -34,7 +34,7 @@ export async function takeSnapshot({ clock, tenants, users }: Servers): Promise<
 }
 
 /** Why a cluster that was tried is not well; while it stays so, another cause is written once a while only. */
-const probedReasons = /^False (ClusterUnhealthy|CredentialsRefused|AccessRefused|EndpointRefused)$/;
+const probedReasons = /^False (ClusterUnhealthy|CredentialsRejected|AccessDenied|EndpointNotAllowed)$/;
 
 /**
  * What a run has come to, in all that does not depend on how it got there. Where causes may lag, which of them a cluster
@@ -145,8 +145,8 @@ export function differencesOf(oracle: Outcome, found: Outcome): readonly string[
 
 export function keyOf(
   kind: ObjectKey["kind"],
-  cluster: string,
+  logicalCluster: string,
   { metadata }: Pick<ClusterRegistration, "metadata">,
 ): ObjectKey {
-  return { cluster, kind, name: metadata.name ?? "" };
+  return { logicalCluster, kind, name: metadata.name ?? "" };
 }

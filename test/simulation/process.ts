@@ -126,14 +126,14 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
     const wire = wireTo(withSmallDiscovery(cluster.transport()), {
       sending: (request, cause) => {
         if (request.method !== "GET") {
-          world.log(`${name} ${request.method} ${physical}${request.path} for ${key.cluster}/${key.name}`);
+          world.log(`${name} ${request.method} ${physical}${request.path} for ${key.logicalCluster}/${key.name}`);
         }
         monitor.clusterRequest(request, cause, key);
         return deathAt(request);
       },
       answered: (request, status, cause) => {
         const what = `${request.method} ${physical}${withoutVersion(request.path)}`;
-        world.log(`${name} ${status ?? "no answer"} ${what} for ${key.cluster}/${key.name}`);
+        world.log(`${name} ${status ?? "no answer"} ${what} for ${key.logicalCluster}/${key.name}`);
         monitor.clusterAnswer(request, { status, cause, key });
       },
     });
@@ -188,7 +188,7 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
         find: async ({ key, registration }) => {
           const server = world.operatorServer(key, registration);
           if (server === undefined) return notConfigured(`no kubeconfig is given for cluster "${key.name}"`);
-          const token = world.operatorToken(key.cluster);
+          const token = world.operatorToken(key.logicalCluster);
           return asOutcome({ server, token: async () => token }, { givenBy: "operator", nowMs: clock.now() });
         },
         forget: () => {},
@@ -250,7 +250,7 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
       },
       run: ((work, options) =>
         run(async (item, signal) => {
-          world.log(`${name} works on ${item.key.cluster}/${item.key.kind}/${item.key.name}: ${item.reason}`);
+          world.log(`${name} works on ${item.key.logicalCluster}/${item.key.kind}/${item.key.name}: ${item.reason}`);
           monitor.works(item);
           if (isTooBusy()) return new Promise<never>(() => {});
           return causes.run({ process, work: { item } }, async () => {

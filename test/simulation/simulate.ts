@@ -172,7 +172,7 @@ export async function runScenario(
       user.doAll([{ kind: "unplace", tenant, name: "noise" }]);
     }
     for (const { key, reason } of works()) {
-      if (reason === "heartbeat" || reason === "resync" || reason === "check-again") continue;
+      if (reason === "heartbeat" || reason === "resync" || reason === "requeue") continue;
       monitor.broken(4, `${key.kind} ${key.name} of the quiet tenant was worked on: ${reason}`);
     }
   }

@@ -45,9 +45,9 @@ const scenario: Scenario = {
 const context = { user: { name: "saboteur", groups: ["system:masters"] } };
 
 /** The Deployment that a piece of work is about. */
-function deploymentIn({ key }: WorkItem): (WorkloadAddress & Pick<WorkloadKey, "cluster">) | undefined {
+function deploymentIn({ key }: WorkItem): (WorkloadAddress & Pick<WorkloadKey, "logicalCluster">) | undefined {
   const address = key.kind === "Workload" ? workloadAddress(key) : undefined;
-  return address?.type.plural === "deployments" ? { ...address, cluster: key.cluster } : undefined;
+  return address?.type.plural === "deployments" ? { ...address, logicalCluster: key.logicalCluster } : undefined;
 }
 
 function targetOf({ catalog }: EmbeddedCluster, kind: WorkloadKind, namespace: string, name: string): ObjectTarget {
@@ -64,9 +64,9 @@ const toCopies =
     const address = deploymentIn(item);
     if (address === undefined || !isTime(item)) return;
     for (const cluster of clusters.values()) {
-      for (const { kind, name } of copiesOn(cluster, address.cluster)) {
+      for (const { kind, name } of copiesOn(cluster, address.logicalCluster)) {
         if (kind === "Deployment" && name === address.name) {
-          act(cluster, targetOf(cluster, kind, namespaceFor(address.cluster, address.namespace), name));
+          act(cluster, targetOf(cluster, kind, namespaceFor(address.logicalCluster, address.namespace), name));
         }
       }
     }
@@ -112,8 +112,8 @@ const cases: Record<string, { law: number; sabotage: Sabotage }> = {
       afterWork: async (item, client) => {
         const address = deploymentIn(item);
         if (address === undefined) return;
-        const { cluster, ...at } = address;
-        await quietly(clientOf(client, cluster).get(at));
+        const { logicalCluster, ...at } = address;
+        await quietly(clientOf(client, logicalCluster).get(at));
       },
     },
   },
@@ -140,9 +140,9 @@ const cases: Record<string, { law: number; sabotage: Sabotage }> = {
       afterWork: async (item, client) => {
         const address = deploymentIn(item);
         if (address === undefined || !isRound(item)) return;
-        const { cluster, ...at } = address;
+        const { logicalCluster, ...at } = address;
         const patch = { type: "merge", body: { metadata: { finalizers: null } } } as const;
-        await quietly(clientOf(client, cluster).patch(at, patch));
+        await quietly(clientOf(client, logicalCluster).patch(at, patch));
       },
     },
   },
@@ -150,7 +150,7 @@ const cases: Record<string, { law: number; sabotage: Sabotage }> = {
     law: 4,
     sabotage: {
       onClusters: (item, clusters, tenants) => {
-        const other = tenants.find((tenant) => tenant !== item.key.cluster) ?? "";
+        const other = tenants.find((tenant) => tenant !== item.key.logicalCluster) ?? "";
         if (item.key.kind !== "Workload" || !isRound(item)) return;
         for (const cluster of clusters.values()) {
           for (const { kind, namespace, name } of copiesOn(cluster, other)) {
@@ -168,9 +168,9 @@ const cases: Record<string, { law: number; sabotage: Sabotage }> = {
       afterWork: async (item, client) => {
         const address = deploymentIn(item);
         if (address === undefined) return;
-        const { cluster, ...at } = address;
+        const { logicalCluster, ...at } = address;
         const patch = { type: "merge", body: { status: { replicas: 9, readyReplicas: 9 } } } as const;
-        await quietly(clientOf(client, cluster).patch(at, patch, { subresource: "status" }));
+        await quietly(clientOf(client, logicalCluster).patch(at, patch, { subresource: "status" }));
       },
     },
   },

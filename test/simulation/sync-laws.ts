@@ -71,7 +71,12 @@ export function syncOutcomeOf(world: World): SyncOutcome {
         references: record?.spec.references,
         states: record?.status?.clusters
           ?.filter(({ name }) => ready.has(name))
-          .map(({ name, state, reason, desired }) => [name, state, reason, isDivided ? undefined : desired]),
+          .map(({ name, state, reason, desiredReplicas: desired }) => [
+            name,
+            state,
+            reason,
+            isDivided ? undefined : desired,
+          ]),
         condition: conditionOf(record),
         copies: [...copies].map(([name, { object }]) => [name, saidByCopy(object, isDivided)]),
         company: targets.map((name) => companyOn(world, each, name)),
@@ -232,7 +237,7 @@ function checkStatus(
   const silent = targets.filter((name) => !ready.has(name));
   for (const name of silent) {
     const entry = record?.status?.clusters?.find((each) => each.name === name);
-    if (entry?.state !== "Stale" || entry.ready !== undefined) {
+    if (entry?.state !== "Stale" || entry.readyReplicas !== undefined) {
       monitor.broken(5, `${tenant}/${id}: ${name} is not heard from, and the record says ${JSON.stringify(entry)}`);
     }
   }

@@ -3,7 +3,7 @@ import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts"
 import { type ControllerSettings, defaultControllerSettings } from "../../lib/engine/settings.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
 import { defaultRegistrationSettings } from "../../lib/registration/settings.ts";
-import { defaultBrakeSettings } from "../../lib/sync/eviction/deletion-guard.ts";
+import { defaultDeletionGuardSettings } from "../../lib/sync/eviction/deletion-guard.ts";
 import { createMonitor, type Monitor } from "./monitor.ts";
 import type { QueueWeather, Scenario, WireWeather } from "./scenario.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
@@ -59,7 +59,7 @@ export function createWorld({ servers, scenario, purpose, onLog }: WorldOptions)
     // Soon enough that whatever stalls has done so before the rest.
     syncSettings: {
       stalledSeconds: 20,
-      brake: { ...defaultBrakeSettings, mostCopies: 1_000, alwaysAllowed: scenario.alwaysAllowed },
+      brake: { ...defaultDeletionGuardSettings, maxCopies: 1_000, alwaysAllowed: scenario.alwaysAllowed },
     },
   };
   const nowMs = (): number => servers.clock.now() - startMs;

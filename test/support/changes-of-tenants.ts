@@ -35,7 +35,7 @@ export async function changesOfTenants(options: ChangesOfTenants): Promise<Waits
   const tookMs: number[] = [];
   let noisy = 0;
   const system = create(({ key }) => {
-    const sent = sentMs.get(key.cluster);
+    const sent = sentMs.get(key.logicalCluster);
     if (sent === undefined) noisy += 1;
     else tookMs.push(clock.now() - sent);
   });
@@ -58,6 +58,6 @@ export async function changesOfTenants(options: ChangesOfTenants): Promise<Waits
   return { p99Ms: sorted[Math.ceil(changes * 0.99) - 1] ?? Number.NaN, noisy };
 }
 
-function itemOf(cluster: string, name: string): WorkItem {
-  return { key: { cluster, kind: "WorkloadPlacement", name }, reason: "changed" };
+function itemOf(logicalCluster: string, name: string): WorkItem {
+  return { key: { logicalCluster, kind: "WorkloadPlacement", name }, reason: "changed" };
 }

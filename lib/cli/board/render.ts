@@ -215,7 +215,7 @@ function placementTone(placement: WorkloadPlacement): Style {
   switch (placementStatus(placement)) {
     case "Ready":
       // One that stays only because it is borne will have to move.
-      return placement.status?.decisions?.some(({ reason, selected }) => selected && reason !== "Chosen") === true
+      return placement.status?.decisions?.some(({ reason, selected }) => selected && reason !== "Selected") === true
         ? "warn"
         : "good";
     case "NotReady":
@@ -314,7 +314,7 @@ function whyOf({ status }: WorkloadPlacement): string {
   if (ready === undefined) return "not decided yet";
   const chosen = (status?.decisions ?? []).filter(({ selected }) => selected);
   const notes = chosen.flatMap(({ cluster, reason, message, parts = [] }) => {
-    if (reason !== "Chosen") return [`${cluster} ${message}`];
+    if (reason !== "Selected") return [`${cluster} ${message}`];
     return parts.length === 0
       ? []
       : [parts.map(({ name, value }) => `${name} ${value > 0 ? "+" : ""}${value}`).join(", ")];

@@ -2,7 +2,7 @@ import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { valueAt } from "../../model/json.ts";
 import { fieldManager } from "../downstream.ts";
 import type { Manifest } from "../sync-objects.ts";
-import { type ManifestWish, withReplicas } from "./desired.ts";
+import { type DesiredManifest, withReplicas } from "./desired.ts";
 
 /** The type of what owns the number of replicas of others. */
 export const autoscalerType: ResourceType = { group: "autoscaling", version: "v2", plural: "horizontalpodautoscalers" };
@@ -17,8 +17,8 @@ export function scales(
 }
 
 /** What is written over what a cluster has. An autoscaler's number is not ours: the first one is given, and afterwards whatever is there. */
-export function manifestOver(
-  { manifest, firstReplicas }: Pick<ManifestWish, "manifest" | "firstReplicas">,
+export function withAutoscaledReplicas(
+  { manifest, firstReplicas }: Pick<DesiredManifest, "manifest" | "firstReplicas">,
   live: KubeObject | undefined,
 ): Manifest {
   if (firstReplicas === undefined) return manifest;

@@ -1,9 +1,9 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
-import { type Locator, namespaceOn } from "../ownership/namespace-map.ts";
-import type { Origin } from "../ownership/owner.ts";
-import type { CopyRecord, Manifest, SyncCluster, Workload } from "../sync-objects.ts";
-import type { Obstacle, Wish } from "../targets/decide.ts";
+import { downstreamNamespace, type Locator } from "../ownership/namespace-map.ts";
+import type { Owner } from "../ownership/owner.ts";
+import type { CopyRecord, Manifest, TargetCluster, Workload } from "../sync-objects.ts";
+import type { Blocker, DesiredCopy } from "../targets/decide.ts";
 import { fingerprintOfManifest, manifestOf } from "./manifest.ts";
 import { applyOverrides } from "./overrides/apply.ts";
 import { stepShares, wantedShares } from "./replicas.ts";
@@ -11,11 +11,11 @@ import { stepShares, wantedShares } from "./replicas.ts";
 /** Kinds with a number of replicas that can be shared out. */
 const dividedKinds: ReadonlySet<string> = new Set(["Deployment", "StatefulSet", "ReplicaSet"]);
 
-export type WishFacts = Readonly<{
+export type DesiredFacts = Readonly<{
   workload: Workload;
   locator: Locator;
   spec: Pick<WorkloadPlacement["spec"], "replicas" | "overrides">;
-  targets: readonly SyncCluster[];
+  targets: readonly TargetCluster[];
   before: ReadonlyMap<string, CopyRecord>;
   /** How many replicas are ready on each cluster, as it says now. */
   ready: ReadonlyMap<string, number>;
@@ -24,7 +24,7 @@ export type WishFacts = Readonly<{
 }>;
 
 /** What a cluster is to have, but for what comes along with it. */
-export type ManifestWish = Omit<Wish, "references"> &
+export type DesiredManifest = Omit<DesiredCopy, "references"> &
   Readonly<{
     /** How many replicas it is to have, where the kind has any and nobody else says. */
     desired: number | undefined;
@@ -35,19 +35,19 @@ export type ManifestWish = Omit<Wish, "references"> &
   }>;
 
 /** What every cluster is to have, and in words what could not be shared out. */
-export type Wishes = Readonly<{
-  wishes: ReadonlyMap<string, ManifestWish | Obstacle>;
+export type DesiredManifests = Readonly<{
+  wishes: ReadonlyMap<string, DesiredManifest | Blocker>;
   shortfall: string | undefined;
 }>;
 
 /** Makes what each cluster is to have; an obstacle where that cannot be made. */
-export function wishesOf(facts: WishFacts): Wishes {
+export function decideManifests(facts: DesiredFacts): DesiredManifests {
   const { workload, targets, isAutoscaled } = facts;
   const isDivided = dividedKinds.has(workload.kind);
   const total = isDivided ? replicasOf(workload) : undefined;
   const { shares, why } = total === undefined || isAutoscaled ? {} : sharesOf(facts, total);
   const wishes = new Map(
-    targets.map((cluster): [string, ManifestWish | Obstacle] => {
+    targets.map((cluster): [string, DesiredManifest | Blocker] => {
       try {
         return [cluster.name, wishFor(facts, cluster, shares?.get(cluster.name), isAutoscaled ? total : undefined)];
       } catch (error) {
@@ -74,18 +74,18 @@ function fingerprintOf(manifest: Manifest, { kind, metadata }: Workload): string
 }
 
 /** Whose copy it is that a cluster has of a workload. */
-export function originFor({ apiVersion, kind, metadata }: Workload, locator: Locator, registration: string): Origin {
+export function ownerFor({ apiVersion, kind, metadata }: Workload, locator: Locator, registration: string): Owner {
   return { ...locator, registration, apiVersion, kind, name: metadata.name ?? "" };
 }
 
 function wishFor(
-  { workload, locator, spec }: WishFacts,
-  cluster: SyncCluster,
+  { workload, locator, spec }: DesiredFacts,
+  cluster: TargetCluster,
   share: number | undefined,
   firstReplicas: number | undefined,
-): ManifestWish {
-  const origin = originFor(workload, locator, cluster.name);
-  const plain = manifestOf(workload, { origin, namespace: namespaceOn(locator) });
+): DesiredManifest {
+  const origin = ownerFor(workload, locator, cluster.name);
+  const plain = manifestOf(workload, { origin, namespace: downstreamNamespace(locator) });
   const shared = withReplicas(plain, share ?? firstReplicas);
   const overridden = applyOverrides(shared, spec.overrides ?? [], cluster);
   const desired = replicasIn(overridden);
@@ -99,10 +99,10 @@ function wishFor(
   };
 }
 
-function sharesOf({ spec, targets, before, ready }: WishFacts, total: number): Shared {
+function sharesOf({ spec, targets, before, ready }: DesiredFacts, total: number): Shared {
   // A cluster that it leaves has its replicas until they are ready elsewhere, so those count too.
   const applied = new Map<string, number>();
-  for (const { name, applied: fingerprint, desired } of before.values()) {
+  for (const { name, appliedHash: fingerprint, desiredReplicas: desired } of before.values()) {
     if (fingerprint !== undefined && desired !== undefined) applied.set(name, desired);
   }
   const rule = spec.replicas ?? {};

@@ -2,13 +2,13 @@ import { byKey } from "@tmc/kube/compare.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { textsOf } from "../../model/json.ts";
 import { shortHash } from "../../model/short-hash.ts";
-import { marksOf, type Origin } from "../ownership/owner.ts";
+import { type Owner, ownershipMetadata } from "../ownership/owner.ts";
 import type { Manifest, Workload } from "../sync-objects.ts";
 import { isHubAnnotation, isHubLabel, isTokenSecret, withoutServerFields } from "./server-fields.ts";
 
 /** Whose copy it will be, and where. */
 export type Destination = Readonly<{
-  origin: Origin;
+  origin: Owner;
   /** The namespace on the cluster. */
   namespace: string;
 }>;
@@ -29,9 +29,9 @@ export function manifestOf(workload: Workload, { origin, namespace }: Destinatio
     { apiVersion, kind },
     { name: origin.name, labels: textsOf(metadata.labels), annotations: textsOf(metadata.annotations), body },
     // Only a hub that is a plain Kubernetes has no logical clusters.
-    { isAssigned: origin.cluster === "" },
+    { isAssigned: origin.logicalCluster === "" },
   );
-  const marks = marksOf(origin);
+  const marks = ownershipMetadata(origin);
   return {
     apiVersion,
     kind,

@@ -1,6 +1,6 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
-import type { SyncCluster } from "../sync-objects.ts";
+import type { TargetCluster } from "../sync-objects.ts";
 
 export type ShareFacts = Readonly<{
   /** `spec.replicas` of the placement; without it every cluster gets all. */
@@ -8,7 +8,7 @@ export type ShareFacts = Readonly<{
   /** How many replicas the workload asks for. */
   total: number;
   /** The clusters that it belongs on, in any order. */
-  clusters: readonly SyncCluster[];
+  clusters: readonly TargetCluster[];
   /** How many were last written to each cluster. */
   current: ReadonlyMap<string, number>;
 }>;
@@ -105,7 +105,7 @@ export type Claim = Readonly<{
 export type ClaimFacts = Readonly<{
   rule: ReplicaRule;
   total: number;
-  clusters: readonly SyncCluster[];
+  clusters: readonly TargetCluster[];
   /** How many each cluster has already. */
   current: ReadonlyMap<string, number>;
 }>;
@@ -139,13 +139,13 @@ function limitsOf(rule: ReplicaRule): (cluster: string) => Readonly<{ min: numbe
   };
 }
 
-function weightByRule(rule: ReplicaRule): (cluster: SyncCluster) => bigint {
+function weightByRule(rule: ReplicaRule): (cluster: TargetCluster) => bigint {
   const weights = new Map(rule.clusters?.map(({ name, weight }) => [name, BigInt(weight ?? 1)]));
   return ({ name }) => weights.get(name) ?? 1n;
 }
 
 /** A cluster of which nobody knows how large it is counts as one of the middle; where none has any room, all are alike. */
-function weightByCapacity(clusters: readonly SyncCluster[]): (cluster: SyncCluster) => bigint {
+function weightByCapacity(clusters: readonly TargetCluster[]): (cluster: TargetCluster) => bigint {
   const known = clusters.map(({ milliCpu }) => milliCpu).filter((milliCpu) => milliCpu !== undefined);
   if (!known.some((milliCpu) => milliCpu > 0)) return () => 1n;
   const middle = median(known);

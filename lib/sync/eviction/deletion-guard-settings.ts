@@ -1,37 +1,43 @@
-import { type BrakeSettings, defaultBrakeSettings } from "./deletion-guard.ts";
+import { type DeletionGuardSettings, defaultDeletionGuardSettings } from "./deletion-guard.ts";
 
 /** The brake's limits as an operator writes them; what is not given stays as it is by default. */
-export type BrakeTexts = Readonly<{ mostDeletions?: string | undefined; mostDeletionsPercent?: string | undefined }>;
+export type DeletionGuardFlags = Readonly<{
+  maxDeletions?: string | undefined;
+  maxDeletionsPercent?: string | undefined;
+}>;
 
 /** The limits in words, for help texts. */
-export const brakeDefaults = {
-  mostDeletions: String(defaultBrakeSettings.mostCopies),
-  mostDeletionsPercent: String(defaultBrakeSettings.mostPercent),
+export const deletionGuardDefaults = {
+  maxDeletions: String(defaultDeletionGuardSettings.maxCopies),
+  maxDeletionsPercent: String(defaultDeletionGuardSettings.maxPercent),
 } as const;
 
 /** Where a function finds the limits. */
-export const brakeVariables = {
-  mostDeletions: "TMC_MOST_DELETIONS",
-  mostDeletionsPercent: "TMC_MOST_DELETIONS_PERCENT",
+export const deletionGuardVariables = {
+  maxDeletions: "TMC_MAX_DELETIONS",
+  maxDeletionsPercent: "TMC_MAX_DELETIONS_PERCENT",
 } as const;
 
 /** What the limits can be. */
-export const brakeRanges = { mostDeletions: [0, 1_000_000], mostDeletionsPercent: [0, 100] } as const;
+export const deletionGuardRanges = { maxDeletions: [0, 1_000_000], maxDeletionsPercent: [0, 100] } as const;
 
 /** Reads the brake's limits; `wrong` hears of each that makes no sense, and the default then stands in for it. */
-export function parseBrake(texts: BrakeTexts, wrong: (which: keyof BrakeTexts, why: string) => void): BrakeSettings {
-  const read = (which: keyof BrakeTexts): number | undefined => {
+export function parseDeletionGuard(
+  texts: DeletionGuardFlags,
+  wrong: (which: keyof DeletionGuardFlags, why: string) => void,
+): DeletionGuardSettings {
+  const read = (which: keyof DeletionGuardFlags): number | undefined => {
     const text = texts[which]?.trim();
     if (text === undefined) return undefined;
-    const [least, most] = brakeRanges[which];
+    const [least, most] = deletionGuardRanges[which];
     const value = /^[0-9]{1,7}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= least && value <= most) return value;
     wrong(which, `"${text}" is not a whole number from ${least} to ${most}`);
     return undefined;
   };
   return {
-    mostCopies: read("mostDeletions") ?? defaultBrakeSettings.mostCopies,
-    mostPercent: read("mostDeletionsPercent") ?? defaultBrakeSettings.mostPercent,
-    alwaysAllowed: defaultBrakeSettings.alwaysAllowed,
+    maxCopies: read("maxDeletions") ?? defaultDeletionGuardSettings.maxCopies,
+    maxPercent: read("maxDeletionsPercent") ?? defaultDeletionGuardSettings.maxPercent,
+    alwaysAllowed: defaultDeletionGuardSettings.alwaysAllowed,
   };
 }

@@ -1,39 +1,43 @@
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { findCondition } from "../../model/condition.ts";
-import type { SyncCluster } from "../sync-objects.ts";
-import type { StaysOn } from "./remaining-clusters.ts";
+import type { TargetCluster } from "../sync-objects.ts";
+import type { RemainingOn } from "./remaining-clusters.ts";
 
 /** How many copies may leave at once without anybody being asked. */
-export type BrakeSettings = Readonly<{
+export type DeletionGuardSettings = Readonly<{
   /** More than this many are held, whatever share of all they are. */
-  mostCopies: number;
+  maxCopies: number;
   /** More than this share of all is held, in percent … */
-  mostPercent: number;
+  maxPercent: number;
   /** … unless there are no more than this many. */
   alwaysAllowed: number;
 }>;
 
-export const defaultBrakeSettings: BrakeSettings = { mostCopies: 100, mostPercent: 30, alwaysAllowed: 10 };
+export const defaultDeletionGuardSettings: DeletionGuardSettings = {
+  maxCopies: 100,
+  maxPercent: 30,
+  alwaysAllowed: 10,
+};
 
-export type BrakeFacts = Readonly<{
+export type DeletionGuardFacts = Readonly<{
   /** All records of the logical cluster. */
   records: readonly Pick<WorkloadSync, "metadata" | "spec" | "status">[];
-  staysOn: StaysOn;
+  staysOn: RemainingOn;
   placements: ReadonlyMap<string, Pick<WorkloadPlacement, "status" | "metadata">>;
-  clusters: ReadonlyMap<string, SyncCluster>;
-  settings: BrakeSettings;
+  clusters: ReadonlyMap<string, TargetCluster>;
+  settings: DeletionGuardSettings;
 }>;
 
 /** Says why copies must not leave a cluster now; undefined when they may. A copy that is held stays so until that is confirmed. */
-export type Brake = (cluster: string) => string | undefined;
+export type DeletionGuard = (cluster: string) => string | undefined;
 
 type Count = { all: number; leaving: number };
 
 /** Whether so many go at once that somebody has to be asked. */
-export function isTooMany({ all, leaving }: Readonly<Count>, settings: BrakeSettings): boolean {
+export function exceedsLimit({ all, leaving }: Readonly<Count>, settings: DeletionGuardSettings): boolean {
   return (
-    leaving > settings.mostCopies || (leaving > settings.alwaysAllowed && leaving * 100 > all * settings.mostPercent)
+    leaving > settings.maxCopies || (leaving > settings.alwaysAllowed && leaving * 100 > all * settings.maxPercent)
   );
 }
 
@@ -44,7 +48,13 @@ export function isTooMany({ all, leaving }: Readonly<Count>, settings: BrakeSett
  * any more, at the same time. Copies on a cluster that somebody drains or takes away do not count, nor do those that a
  * dead cluster still has after the work has gone elsewhere, nor those that a placement has left by itself: those are meant.
  */
-export function createBrake({ records, staysOn, placements, clusters, settings }: BrakeFacts): Brake {
+export function createDeletionGuard({
+  records,
+  staysOn,
+  placements,
+  clusters,
+  settings,
+}: DeletionGuardFacts): DeletionGuard {
   const tenant: Count = { all: 0, leaving: 0 };
   const byCluster = new Map<string, Count>();
   for (const record of records) {
@@ -57,22 +67,22 @@ export function createBrake({ records, staysOn, placements, clusters, settings }
       if (staying === undefined || staying.has(name)) continue;
       const before = record.status?.clusters?.find((each) => each.name === name);
       const placement = placements.get(record.spec.placement ?? "");
-      if (isMeant({ name, cluster: clusters.get(name), before, placement })) continue;
+      if (isIntended({ name, targetCluster: clusters.get(name), before, placement })) continue;
       count.leaving += 1;
       tenant.leaving += 1;
     }
   }
   return (cluster) => {
     const count = byCluster.get(cluster);
-    if (isTooMany(tenant, settings)) return words(tenant, "in the workspace");
-    return count !== undefined && isTooMany(count, settings) ? words(count, `on cluster ${cluster}`) : undefined;
+    if (exceedsLimit(tenant, settings)) return words(tenant, "in the workspace");
+    return count !== undefined && exceedsLimit(count, settings) ? words(count, `on cluster ${cluster}`) : undefined;
   };
 }
 
-export type LeavingCopy = Readonly<{
+export type EvictedCopy = Readonly<{
   /** The name of the cluster, and what is known of it. */
   name: string;
-  cluster: SyncCluster | undefined;
+  targetCluster: TargetCluster | undefined;
   before: Readonly<{ state: string; reason?: string }> | undefined;
   placement: Pick<WorkloadPlacement, "status" | "metadata"> | undefined;
 }>;
@@ -81,14 +91,15 @@ export type LeavingCopy = Readonly<{
  * Whether a copy leaves because somebody or something meant that for its cluster: it is drained or taken away, or the placement
  * has left it by itself. None of these is what a wrong selector or a lost placement looks like.
  */
-export function isMeant({ name, cluster, before, placement }: LeavingCopy): boolean {
-  if (cluster === undefined || cluster.isDeleting || cluster.isDrained || isLeftByFailover(before)) return true;
-  return placement?.status?.left?.some((each) => each.cluster === name) === true;
+export function isIntended({ name, targetCluster, before, placement }: EvictedCopy): boolean {
+  if (targetCluster === undefined || targetCluster.isDeleting || targetCluster.isDrained || isLeftByFailover(before))
+    return true;
+  return placement?.status?.evictedClusters?.some((each) => each.cluster === name) === true;
 }
 
 /** Whether a copy was given up when its cluster was not heard from; it may go when that is back. */
 function isLeftByFailover(before: Readonly<{ state: string; reason?: string }> | undefined): boolean {
-  return before?.state === "Leaving" && before.reason === "ClusterNotReady";
+  return before?.state === "Evicting" && before.reason === "ClusterNotReady";
 }
 
 function words({ all, leaving }: Count, where: string): string {

@@ -8,9 +8,9 @@ import type { WorkloadHub } from "../workload-hub.ts";
 type RecordOf = Pick<WorkloadSync, "metadata" | "spec">;
 
 /** The clusters that a record's copies stay on; undefined for all that have one. */
-export type StaysOn = (record: RecordOf) => ReadonlySet<string> | undefined;
+export type RemainingOn = (record: RecordOf) => ReadonlySet<string> | undefined;
 
-export type StayFacts = Readonly<{
+export type RemainingFacts = Readonly<{
   placements: readonly WorkloadPlacement[];
   /** The workload of a record; undefined when it is not known. */
   workloadOf: (record: RecordOf) => Workload | undefined;
@@ -21,7 +21,7 @@ export type StayFacts = Readonly<{
  * Decides where the copies of records belong by what placements say now. What a record says of its placement may be older: a
  * selector that was changed a moment ago has sent nothing away yet, and is about to.
  */
-export function stayingBy({ placements, workloadOf, namespaceLabelsOf }: StayFacts): StaysOn {
+export function remainingClusters({ placements, workloadOf, namespaceLabelsOf }: RemainingFacts): RemainingOn {
   return (record) => {
     const { metadata, spec } = record;
     const { namespace = "" } = metadata;
@@ -42,7 +42,7 @@ export function stayingBy({ placements, workloadOf, namespaceLabelsOf }: StayFac
 }
 
 /** Reads what it takes to say where the copies of these records belong. */
-export async function readWhereabouts(
+export async function readRemainingClusters(
   workloads: WorkloadHub,
   {
     cluster,
@@ -50,7 +50,7 @@ export async function readWhereabouts(
     placements,
   }: Readonly<{ cluster: string; records: readonly WorkloadSync[]; placements: readonly WorkloadPlacement[] }>,
   signal: AbortSignal,
-): Promise<StaysOn> {
+): Promise<RemainingOn> {
   const named = new Set(records.map(({ spec }) => typeWords(spec.workload)));
   const types = workloads.types.filter((type) => named.has(typeWords(type)));
   const known = new Map<string, Workload>();
@@ -64,7 +64,7 @@ export async function readWhereabouts(
   await Promise.all(
     [...namespaces].map(async (name) => labels.set(name, await workloads.namespaceLabels(cluster, name, signal))),
   );
-  return stayingBy({
+  return remainingClusters({
     placements,
     workloadOf: ({ metadata, spec: { workload } }) =>
       known.get(idOf(workload, { namespace: metadata.namespace, name: workload.name })),

@@ -1,9 +1,9 @@
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { allSettledOrThrow } from "../../model/concurrency.ts";
-import { checkAgain, type Next, settled } from "../../model/next.ts";
+import { done, type Next, requeueAfter } from "../../model/next.ts";
 import { referenceId } from "../decide.ts";
-import type { Collected } from "../dependencies/prune.ts";
-import { type Scene, type SyncTools, seeCopy } from "../observed.ts";
+import type { Pruned } from "../dependencies/prune.ts";
+import { type Observed, readCopy, type SyncTools } from "../observed.ts";
 import type { SyncSettings } from "../settings.ts";
 import type { Workload } from "../sync-objects.ts";
 import type { Outcome } from "../targets/apply.ts";
@@ -11,7 +11,7 @@ import type { WorkloadHub } from "../workload-hub.ts";
 import { isSameSpec, syncFinalizer } from "./record.ts";
 
 /** How a look ends. */
-type Ending = Readonly<{ left: readonly Outcome[]; collected: Collected }>;
+type Ending = Readonly<{ left: readonly Outcome[]; collected: Pruned }>;
 
 /** The record as it is then, and when to look again. */
 export type Finished = Readonly<{ record: WorkloadSync | undefined; next: Next }>;
@@ -22,8 +22,8 @@ export async function finish(tools: SyncTools, { left, collected }: Ending, sign
   const { scene } = collected;
   const { key, address, workload, record, intent } = scene;
   if (record === undefined) return { record, next: await releaseWorkload(workloads, scene, signal) };
-  const at = { cluster: key.cluster, namespace: address.namespace, name: record.metadata.name ?? "" };
-  const uncleared = (record.spec.left ?? []).filter((name) => !collected.clusters.includes(name));
+  const at = { logicalCluster: key.logicalCluster, namespace: address.namespace, name: record.metadata.name ?? "" };
+  const uncleared = (record.spec.pendingCleanup ?? []).filter((name) => !collected.clusters.includes(name));
   const clusters = intent.clusters.filter((name) => ![...collected.clusters, ...uncleared].includes(name));
   const gone = new Set(collected.references.map(referenceId));
   const references = intent.recordedReferences.filter((reference) => !gone.has(referenceId(reference)));
@@ -38,16 +38,17 @@ export async function finish(tools: SyncTools, { left, collected }: Ending, sign
   const back = isOver ? await comeBack(tools, collected, signal) : [];
   if (back.length > 0) {
     const named = [...new Set([...(record.spec.clusters ?? []), ...back])].toSorted();
-    const spec = { ...record.spec, clusters: named, left: uncleared.filter((name) => !back.includes(name)) };
+    const pendingCleanup = uncleared.filter((name) => !back.includes(name));
+    const spec: WorkloadSync["spec"] = { ...record.spec, clusters: named, pendingCleanup };
     const written = await workloads.writeRecord(at, record, { spec, metadata: record.metadata }, signal);
-    return { record: written, next: checkAgain(settings.retrySeconds) };
+    return { record: written, next: requeueAfter(settings.retrySeconds) };
   }
   const { placement, ...rest } = record.spec;
   const spec: WorkloadSync["spec"] = {
     ...rest,
     ...(placement === undefined || isOver ? {} : { placement }),
     clusters,
-    left: uncleared,
+    pendingCleanup: uncleared,
     references: isOver ? [] : references,
     ...(isAbandoned && clusters.length + uncleared.length > 0 ? { deleted: true } : {}),
   };
@@ -58,27 +59,27 @@ export async function finish(tools: SyncTools, { left, collected }: Ending, sign
       ? await workloads.writeRecord(at, record, { spec, metadata: { ...record.metadata, finalizers } }, signal)
       : record;
   if (isOver || isAbandoned) return { record: written, next: await releaseWorkload(workloads, scene, signal) };
-  if (collected.isUnderWay) return { record: written, next: checkAgain(settings.retrySeconds) };
-  const next = intent.kind === "deleted" && abandonIn > 0 ? checkAgain(Math.min(abandonIn, 300)) : settled;
+  if (collected.isUnderWay) return { record: written, next: requeueAfter(settings.retrySeconds) };
+  const next = intent.kind === "deleted" && abandonIn > 0 ? requeueAfter(Math.min(abandonIn, 300)) : done;
   return { record: written, next };
 }
 
 /** Clusters that have a copy after all; one that does not answer has said before that it has none. */
 async function comeBack(
   tools: SyncTools,
-  { scene, clusters }: Collected,
+  { scene, clusters }: Pruned,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const asked = clusters.filter((name) => scene.clusters.get(name)?.isReady === true);
   const sightings = await allSettledOrThrow(
-    asked.map((name) => seeCopy(tools, scene, name, signal, { isAsked: true })),
+    asked.map((name) => readCopy(tools, scene, name, signal, { isAsked: true })),
   );
   return asked.filter((_, index) => sightings[index]?.kind === "there");
 }
 
 async function releaseWorkload(
   workloads: WorkloadHub,
-  { key, workload, intent }: Scene,
+  { key, workload, intent }: Observed,
   signal: AbortSignal,
 ): Promise<Next> {
   const finalizers = workload?.metadata.finalizers ?? [];
@@ -90,7 +91,7 @@ async function releaseWorkload(
       signal,
     );
   }
-  return settled;
+  return done;
 }
 
 function abandonSeconds(workload: Workload | undefined, nowMs: number, settings: SyncSettings): number {

@@ -3,14 +3,14 @@ import { group } from "../../api/group.ts";
 import { parseStringFields } from "../../model/json.ts";
 import { shortHash, shortHashLength } from "../../model/short-hash.ts";
 import type { Manifest } from "../sync-objects.ts";
-import { syncedLabel, tenantMark } from "./owner.ts";
+import { syncedLabel, tenantLabelValue } from "./owner.ts";
 
 /** A namespace of a tenant, told apart from those of all other tenants of all other hubs. */
 export type Locator = Readonly<{
   /** Which control plane: LC names are only unique within one. */
   hub: string;
   /** The logical cluster. */
-  cluster: string;
+  logicalCluster: string;
   namespace: string;
 }>;
 
@@ -25,22 +25,22 @@ const prefix = "tmc-";
  * The namespace on a cluster for a namespace of a tenant: `tmc-shop-3k9x…`. What comes first is for people, the hash at
  * the end makes it the only one.
  */
-export function namespaceOn({ hub, cluster, namespace }: Locator): string {
+export function downstreamNamespace({ hub, logicalCluster, namespace }: Locator): string {
   // JSON, because a join has two readings as soon as a part may hold the separator.
-  const id = shortHash(JSON.stringify([hub, cluster, namespace]));
+  const id = shortHash(JSON.stringify([hub, logicalCluster, namespace]));
   return `${prefix}${namespace.slice(0, readableLength)}-${id}`;
 }
 
 /** The namespace as it is written to a cluster. */
 export function namespaceManifest(locator: Locator): Manifest {
-  const { hub, cluster, namespace } = locator;
+  const { hub, logicalCluster, namespace } = locator;
   return {
     apiVersion: "v1",
     kind: "Namespace",
     metadata: {
-      name: namespaceOn(locator),
-      labels: { [syncedLabel]: tenantMark(hub, cluster) },
-      annotations: { [locatorAnnotation]: JSON.stringify({ hub, cluster, namespace }) },
+      name: downstreamNamespace(locator),
+      labels: { [syncedLabel]: tenantLabelValue(hub, logicalCluster) },
+      annotations: { [locatorAnnotation]: JSON.stringify({ hub, logicalCluster, namespace }) },
     },
   };
 }
@@ -50,17 +50,20 @@ export function locatorOf({ metadata }: Pick<KubeObject, "metadata">): Locator |
   const { name = "", annotations } = metadata;
   // A cheap look before the dear one: a cluster has many namespaces that are not ours.
   if (!name.startsWith(prefix)) return undefined;
-  const locator = parseStringFields(annotations?.[locatorAnnotation], ["hub", "cluster", "namespace"]);
-  return locator !== undefined && namespaceOn(locator) === name ? locator : undefined;
+  const locator = parseStringFields(annotations?.[locatorAnnotation], ["hub", "logicalCluster", "namespace"]);
+  return locator !== undefined && downstreamNamespace(locator) === name ? locator : undefined;
 }
 
 /** Tells whether a namespace on a cluster is the one for a locator, by its label and by its annotation. */
-export function isNamespaceOf(namespace: Pick<KubeObject, "metadata">, { hub, cluster, ...rest }: Locator): boolean {
+export function isNamespaceOf(
+  namespace: Pick<KubeObject, "metadata">,
+  { hub, logicalCluster, ...rest }: Locator,
+): boolean {
   const locator = locatorOf(namespace);
   return (
-    namespace.metadata.labels?.[syncedLabel] === tenantMark(hub, cluster) &&
+    namespace.metadata.labels?.[syncedLabel] === tenantLabelValue(hub, logicalCluster) &&
     locator?.hub === hub &&
-    locator.cluster === cluster &&
+    locator.logicalCluster === logicalCluster &&
     locator.namespace === rest.namespace
   );
 }
@@ -72,7 +75,7 @@ export function isNamespaceOf(namespace: Pick<KubeObject, "metadata">, { hub, cl
  * On a cluster nothing can end up in a namespace like `kube-system` or `default`: whatever is written there is in one that
  * `namespaceOn` named.
  */
-export function isForbiddenNamespace(name: string): boolean {
+export function isReservedNamespace(name: string): boolean {
   return name.startsWith("kube-") || name === "kcp-system" || ownName.test(name);
 }
 

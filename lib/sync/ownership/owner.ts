@@ -6,7 +6,7 @@ import { shortHash } from "../../model/short-hash.ts";
 import type { Locator } from "./namespace-map.ts";
 
 /** Whose copy an object on a cluster is. */
-export type Origin = Locator &
+export type Owner = Locator &
   Readonly<{
     /** The name of the ClusterRegistration by which it got there. */
     registration: string;
@@ -19,29 +19,37 @@ export type Origin = Locator &
 export const syncedLabel = `${group}/synced`;
 
 /** The annotation by which a copy says whose it is. */
-export const originAnnotation = `${group}/origin`;
+export const ownerAnnotation = `${group}/owner`;
 
 /** The value of the label for one tenant: short enough for a label, and the same for all that is the tenant's. */
-export function tenantMark(hub: string, cluster: string): string {
+export function tenantLabelValue(hub: string, cluster: string): string {
   return shortHash(JSON.stringify([hub, cluster]));
 }
 
 /** What a copy carries. */
-export function marksOf(origin: Origin): Readonly<{ labels: Texts; annotations: Texts }> {
-  const { hub, cluster, namespace, registration, apiVersion, kind, name } = origin;
+export function ownershipMetadata(origin: Owner): Readonly<{ labels: Texts; annotations: Texts }> {
+  const { hub, logicalCluster, namespace, registration, apiVersion, kind, name } = origin;
   return {
-    labels: { [syncedLabel]: tenantMark(hub, cluster) },
+    labels: { [syncedLabel]: tenantLabelValue(hub, logicalCluster) },
     annotations: {
-      [originAnnotation]: JSON.stringify({ hub, cluster, namespace, registration, apiVersion, kind, name }),
+      [ownerAnnotation]: JSON.stringify({
+        hub,
+        logicalCluster,
+        namespace,
+        registration,
+        apiVersion,
+        kind,
+        name,
+      }),
     },
   };
 }
 
 /** What an object says of its origin; undefined when it says nothing, or nothing that can be read. */
-export function originOf({ metadata }: Pick<KubeObject, "metadata">): Origin | undefined {
-  return parseStringFields(metadata.annotations?.[originAnnotation], [
+export function ownerOf({ metadata }: Pick<KubeObject, "metadata">): Owner | undefined {
+  return parseStringFields(metadata.annotations?.[ownerAnnotation], [
     "hub",
-    "cluster",
+    "logicalCluster",
     "namespace",
     "registration",
     "apiVersion",
@@ -55,28 +63,29 @@ export function originOf({ metadata }: Pick<KubeObject, "metadata">): Origin | u
  * say. Controllers on a cluster hand labels and annotations on to what they make (a Deployment's to its ReplicaSets, a
  * Service's to its Endpoints), and that is not ours.
  */
-export function belongsTo(object: KubeObject, origin: Origin): boolean {
+export function belongsTo(object: KubeObject, origin: Owner): boolean {
   return strangeness(object, origin) === undefined;
 }
 
 /** Says in a clause why an object is not the copy of this origin. It names nothing of another tenant. */
-export function ownerWords(object: KubeObject, origin: Origin): string {
+export function whyNotOwned(object: KubeObject, origin: Owner): string {
   return strangeness(object, origin) ?? "it is its copy";
 }
 
 /** The other registration by which the same workload has an object: two may stand for one cluster. */
-export function holderOf(object: KubeObject, ours: Origin): string | undefined {
-  const { registration } = originOf(object) ?? ours;
+export function otherOwningRegistration(object: KubeObject, ours: Owner): string | undefined {
+  const { registration } = ownerOf(object) ?? ours;
   return registration !== ours.registration && belongsTo(object, { ...ours, registration }) ? registration : undefined;
 }
 
-function strangeness(object: KubeObject, ours: Origin): string | undefined {
+function strangeness(object: KubeObject, ours: Owner): string | undefined {
   const label = object.metadata.labels?.[syncedLabel];
-  const theirs = originOf(object);
+  const theirs = ownerOf(object);
   if (label === undefined || theirs === undefined) return "it was not made by TMC";
   if (theirs.hub !== ours.hub) return "it belongs to another control plane";
-  if (theirs.cluster !== ours.cluster) return "it belongs to another logical cluster";
-  if (label !== tenantMark(ours.hub, ours.cluster)) return "its label and its annotation name different owners";
+  if (theirs.logicalCluster !== ours.logicalCluster) return "it belongs to another logical cluster";
+  if (label !== tenantLabelValue(ours.hub, ours.logicalCluster))
+    return "its label and its annotation name different owners";
   if (theirs.registration !== ours.registration) return `it belongs to registration ${plain(theirs.registration)}`;
   if (!isSameObject(theirs, ours)) {
     return `it belongs to ${plain(theirs.kind)} ${plain(theirs.namespace)}/${plain(theirs.name)}`;
@@ -87,7 +96,7 @@ function strangeness(object: KubeObject, ours: Origin): string | undefined {
 }
 
 /** Versions of an API show the same object; groups do not. */
-function isSameObject(one: Origin, other: Origin): boolean {
+function isSameObject(one: Owner, other: Owner): boolean {
   return (
     one.namespace === other.namespace &&
     one.name === other.name &&

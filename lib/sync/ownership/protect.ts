@@ -1,14 +1,14 @@
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { allSettledOrThrow } from "../../model/concurrency.ts";
-import type { Scene } from "../observed.ts";
+import type { Observed } from "../observed.ts";
 import type { Workload } from "../sync-objects.ts";
 import type { RecordAddress, WorkloadHub } from "../workload-hub.ts";
 import { isSameSpec, newRecord, recordName, syncFinalizer } from "./record.ts";
 
 /** Writes the finalizer and the record, where they do not yet say what is about to happen. */
-export async function guard(workloads: WorkloadHub, scene: Scene, signal: AbortSignal): Promise<Scene> {
+export async function protectWorkload(workloads: WorkloadHub, scene: Observed, signal: AbortSignal): Promise<Observed> {
   const { key, address, type, workload, record, intent } = scene;
-  const at = { cluster: key.cluster, namespace: address.namespace, name: recordName(address) };
+  const at = { logicalCluster: key.logicalCluster, namespace: address.namespace, name: recordName(address) };
   if (workload === undefined) return scene; // the record is there, and says where copies are
   const isGoing = workload.metadata.deletionTimestamp !== undefined;
   const finalizers = workload.metadata.finalizers ?? [];
@@ -25,7 +25,7 @@ export async function guard(workloads: WorkloadHub, scene: Scene, signal: AbortS
         }),
     clusters: intent.clusters,
     // Where it is or will be again, it has not gone.
-    left: (record?.spec.left ?? []).filter((name) => !intent.clusters.includes(name)),
+    pendingCleanup: (record?.spec.pendingCleanup ?? []).filter((name) => !intent.clusters.includes(name)),
     references: intent.recordedReferences,
   };
   const [guardedWorkload, guardedRecord] = await allSettledOrThrow([

@@ -55,7 +55,7 @@ function withoutEmpty(spec: WorkloadSync["spec"]): object {
  * By this annotation a record says what TMC last wrote into it. Where that still is so nobody has changed it since: TMC's own
  * writes need wake nobody, whichever process made them.
  */
-export const recordMarkAnnotation = "tmc.kcp.io/written";
+export const recordMarkAnnotation = "tmc.kcp.io/last-written-hash";
 
 type Marked = Readonly<{ spec: WorkloadSync["spec"]; metadata: Pick<WorkloadSync["metadata"], "finalizers"> }>;
 

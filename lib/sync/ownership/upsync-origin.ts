@@ -3,9 +3,9 @@ import { group } from "../../api/group.ts";
 import { groupOf, parseStringFields, type Texts } from "../../model/json.ts";
 
 /** Where an object of a workspace was born: on a cluster, before the workspace had it. */
-export type Birthplace = Readonly<{
+export type UpsyncOrigin = Readonly<{
   /** The logical cluster that it was made known to. */
-  cluster: string;
+  logicalCluster: string;
   /** The name of the ClusterRegistration by which it was found. */
   registration: string;
   apiVersion: string;
@@ -18,23 +18,41 @@ export type Birthplace = Readonly<{
 }>;
 
 /** The annotation by which an object of a workspace says where it was born. Copies on clusters do not carry it. */
-export const birthAnnotation = `${group}/upsync-origin`;
+export const upsyncOriginAnnotation = `${group}/upsync-origin`;
 
 /** What an object of a workspace carries that was born on a cluster. */
-export function birthMark({ cluster, registration, apiVersion, kind, namespace, name, uid }: Birthplace): Texts {
-  return { [birthAnnotation]: JSON.stringify({ cluster, registration, apiVersion, kind, namespace, name, uid }) };
+export function upsyncOriginMetadata({
+  logicalCluster,
+  registration,
+  apiVersion,
+  kind,
+  namespace,
+  name,
+  uid,
+}: UpsyncOrigin): Texts {
+  return {
+    [upsyncOriginAnnotation]: JSON.stringify({
+      logicalCluster,
+      registration,
+      apiVersion,
+      kind,
+      namespace,
+      name,
+      uid,
+    }),
+  };
 }
 
 /**
  * Where an object of a logical cluster says that it was born; undefined for one that was not, and for a mark that is another
  * object's: who copies a manifest under another name, or into another workspace, copies the annotation along.
  */
-export function birthplaceOf(
+export function upsyncOriginOf(
   { apiVersion, kind, metadata }: Pick<KubeObject, "apiVersion" | "kind" | "metadata">,
   cluster: string,
-): Birthplace | undefined {
-  const mark = parseStringFields(metadata.annotations?.[birthAnnotation], [
-    "cluster",
+): UpsyncOrigin | undefined {
+  const mark = parseStringFields(metadata.annotations?.[upsyncOriginAnnotation], [
+    "logicalCluster",
     "registration",
     "apiVersion",
     "kind",
@@ -44,7 +62,7 @@ export function birthplaceOf(
   ]);
   if (mark === undefined) return undefined;
   const isItsOwn =
-    mark.cluster === cluster &&
+    mark.logicalCluster === cluster &&
     mark.namespace === metadata.namespace &&
     mark.name === metadata.name &&
     mark.kind === kind &&

@@ -7,8 +7,8 @@ import type { HealthReason } from "./reasons.ts";
 /** How a copy is: there and as it should be, there and not yet, or given up by the cluster. */
 export type Health = Readonly<{
   state: "Ready" | "Applied" | "Failed";
-  desired?: number;
-  ready?: number;
+  desiredReplicas?: number;
+  readyReplicas?: number;
   reason?: HealthReason;
   message?: string;
 }>;
@@ -21,7 +21,7 @@ export type HealthFacts = Readonly<{
 }>;
 
 /** How many there are to be, and how many of them are ready. */
-export type Counts = Readonly<Pick<Health, "desired" | "ready">>;
+export type Counts = Readonly<Pick<Health, "desiredReplicas" | "readyReplicas">>;
 
 export function ready(counts: Counts = {}, why: Readonly<Pick<Health, "reason" | "message">> = {}): Health {
   return { state: "Ready", ...counts, ...why };
@@ -54,16 +54,16 @@ export function deploymentHealth({ spec, status }: HealthFacts): Health {
   const progressing = conditionOf(status, "Progressing");
   // The reason alone decides: it stays until the rollout gets on.
   if (progressing !== undefined && stringAt(progressing, "reason") === "ProgressDeadlineExceeded") {
-    return failed("RolloutStuck", wordsOf(progressing), counts);
+    return failed("ProgressDeadlineExceeded", wordsOf(progressing), counts);
   }
-  const { desired } = counts;
+  const { desiredReplicas } = counts;
   const updated = count(status, "updatedReplicas");
-  const isUpdated = updated >= desired;
+  const isUpdated = updated >= desiredReplicas;
   if (!isUpdated && fieldAt(spec, "paused") === true) return applied("RolloutPaused", someOld, counts);
   const refused = podsRefused(status, counts);
   if (refused !== undefined) return refused;
   if (!isUpdated) return applied("RollingOut", someOld, counts);
-  if (count(status, "replicas") > desired) return applied("RollingOut", surplus, counts);
+  if (count(status, "replicas") > desiredReplicas) return applied("RollingOut", surplus, counts);
   return availability(count(status, "availableReplicas"), counts);
 }
 
@@ -71,27 +71,30 @@ export function replicaSetHealth({ spec, status }: HealthFacts): Health {
   const counts = replicaCounts(spec, status);
   const refused = podsRefused(status, counts);
   if (refused !== undefined) return refused;
-  if (count(status, "replicas") > counts.desired) return applied("RollingOut", surplus, counts);
+  if (count(status, "replicas") > counts.desiredReplicas) return applied("RollingOut", surplus, counts);
   return availability(count(status, "availableReplicas"), counts);
 }
 
 export function statefulSetHealth({ spec, status }: HealthFacts): Health {
   const counts = replicaCounts(spec, status);
-  const { desired } = counts;
+  const { desiredReplicas } = counts;
   const strategy = objectAt(spec, "updateStrategy");
   const partition = numberAt(objectAt(strategy, "rollingUpdate"), "partition") ?? 0;
   // With OnDelete it is a person who replaces the pods; they are no worse for being old.
-  const toUpdate = stringAt(strategy, "type") === "OnDelete" ? 0 : Math.max(0, desired - partition);
+  const toUpdate = stringAt(strategy, "type") === "OnDelete" ? 0 : Math.max(0, desiredReplicas - partition);
   if (count(status, "updatedReplicas") < toUpdate) return applied("RollingOut", someOld, counts);
-  if (count(status, "replicas") > desired) return applied("RollingOut", surplus, counts);
+  if (count(status, "replicas") > desiredReplicas) return applied("RollingOut", surplus, counts);
   // Clusters before 1.22 do not count what is available.
-  return availability(numberAt(status, "availableReplicas") ?? counts.ready, counts);
+  return availability(numberAt(status, "availableReplicas") ?? counts.readyReplicas, counts);
 }
 
 export function daemonSetHealth({ spec, status }: HealthFacts): Health {
-  const counts = { desired: count(status, "desiredNumberScheduled"), ready: count(status, "numberReady") };
+  const counts = {
+    desiredReplicas: count(status, "desiredNumberScheduled"),
+    readyReplicas: count(status, "numberReady"),
+  };
   const isLeftToPeople = stringAt(objectAt(spec, "updateStrategy"), "type") === "OnDelete";
-  if (!isLeftToPeople && count(status, "updatedNumberScheduled") < counts.desired) {
+  if (!isLeftToPeople && count(status, "updatedNumberScheduled") < counts.desiredReplicas) {
     return applied("RollingOut", someOld, counts);
   }
   return availability(count(status, "numberAvailable"), counts);
@@ -104,25 +107,25 @@ function count(status: JsonObject | undefined, field: string): number {
 
 function replicaCounts(spec: JsonObject | undefined, status: JsonObject | undefined): Required<Counts> {
   // Left out, the number is not ours to say: an autoscaler of the cluster has it. There is at least one then.
-  const desired = numberAt(spec, "replicas") ?? Math.max(1, count(status, "replicas"));
-  return { desired, ready: count(status, "readyReplicas") };
+  const desiredReplicas = numberAt(spec, "replicas") ?? Math.max(1, count(status, "replicas"));
+  return { desiredReplicas, readyReplicas: count(status, "readyReplicas") };
 }
 
 function podsRefused(status: JsonObject | undefined, counts: Required<Counts>): Health | undefined {
   const failure = conditionOf(status, "ReplicaFailure");
-  return failure?.status === "True" ? applied("PodsRefused", wordsOf(failure), counts) : undefined;
+  return failure?.status === "True" ? applied("PodsRejected", wordsOf(failure), counts) : undefined;
 }
 
 function availability(available: number, counts: Required<Counts>): Health {
-  return available >= counts.desired ? ready(counts) : applied("NotReady", notAvailable, counts);
+  return available >= counts.desiredReplicas ? ready(counts) : applied("NotReady", notAvailable, counts);
 }
 
 /** A job that runs is as good as one that is ready: nobody has to wait for its end to move on. */
 export function jobHealth({ spec, status }: HealthFacts): Health {
-  const counts = { ...completions(spec), ready: numberAt(status, "succeeded") ?? 0 };
+  const counts = { ...completions(spec), readyReplicas: numberAt(status, "succeeded") ?? 0 };
   for (const type of ["Failed", "FailureTarget"]) {
     const failure = conditionOf(status, type);
-    if (failure?.status === "True") return failed("GaveUp", wordsOf(failure), counts);
+    if (failure?.status === "True") return failed("Failed", wordsOf(failure), counts);
   }
   if (conditionOf(status, "Complete")?.status === "True") return ready(counts, { reason: "Complete" });
   if (fieldAt(spec, "suspend") === true) return ready(counts, { reason: "Suspended" });
@@ -138,10 +141,10 @@ export function cronJobHealth({ spec }: HealthFacts): Health {
 }
 
 /** How many pods have to succeed; nobody knows where they share out the work among themselves. */
-function completions(spec: HealthFacts["spec"]): Readonly<{ desired?: number }> {
+function completions(spec: HealthFacts["spec"]): Readonly<{ desiredReplicas?: number }> {
   const said = numberAt(spec, "completions");
-  if (said !== undefined) return { desired: said };
-  return numberAt(spec, "parallelism") === undefined ? { desired: 1 } : {};
+  if (said !== undefined) return { desiredReplicas: said };
+  return numberAt(spec, "parallelism") === undefined ? { desiredReplicas: 1 } : {};
 }
 
 const noAddress = "the cluster has given it no address";
@@ -187,7 +190,7 @@ const providing = [
 export function claimHealth({ spec, status, annotations }: HealthFacts): Health {
   const phase = stringAt(status, "phase");
   if (phase === "Bound") return ready();
-  if (phase === "Lost") return failed("GaveUp", "its volume is lost");
+  if (phase === "Lost") return failed("Failed", "its volume is lost");
   if (phase === undefined) return applied("NotReady", "the cluster has not looked at it");
   // An empty class asks for a volume that a person makes; those do not wait for pods.
   const isAwaited =

@@ -20,14 +20,14 @@ export type Found = Readonly<{
  *
  * What is held back is only remembered here: a process that dies forgets it, and the next one finds it again.
  */
-export interface ReportPace {
+export interface StatusDebounce {
   /** What was found of the copies and is not yet written; undefined when there is nothing of that kind. */
   unwritten(key: WorkloadKey, record: WorkloadSync | undefined): readonly CopyRecord[] | undefined;
   /** Says for how many more seconds what was found is held back; undefined when it is to be written now. */
   holdSeconds(found: Found): number | undefined;
 }
 
-export type ReportPaceOptions = Readonly<{
+export type StatusDebounceOptions = Readonly<{
   clock: Clock;
   /** How long the first report of something that passes waits. */
   firstMs?: number | undefined;
@@ -48,9 +48,13 @@ type Held = Readonly<{
 const mostHeld = 10_000;
 
 /** Creates a pace at which nothing is held back yet. */
-export function createReportPace({ clock, firstMs = 1_000, mostMs = 5_000 }: ReportPaceOptions): ReportPace {
+export function createStatusDebounce({
+  clock,
+  firstMs = 1_000,
+  mostMs = 5_000,
+}: StatusDebounceOptions): StatusDebounce {
   const held = new Map<string, Held>();
-  const idOf = ({ cluster, name }: WorkloadKey): string => `${cluster}|${name}`;
+  const idOf = ({ logicalCluster, name }: WorkloadKey): string => `${logicalCluster}|${name}`;
   const keep = (id: string, entry: Held): void => {
     held.delete(id); // so that it becomes the youngest
     held.set(id, entry);

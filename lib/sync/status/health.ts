@@ -61,10 +61,10 @@ export function copyHealth(facts: CopyFacts): Health {
   });
   // What is said of an earlier change says nothing of this one; the counts are true all the same.
   if (hasReached(facts)) return counted;
-  const { desired, ready } = counted;
-  return applied("NotCurrent", "the cluster has not taken up the last change", {
-    ...(desired === undefined ? {} : { desired }),
-    ...(ready === undefined ? {} : { ready }),
+  const { desiredReplicas, readyReplicas } = counted;
+  return applied("LatestGenerationNotObserved", "the cluster has not taken up the last change", {
+    ...(desiredReplicas === undefined ? {} : { desiredReplicas }),
+    ...(readyReplicas === undefined ? {} : { readyReplicas }),
   });
 }
 
@@ -81,7 +81,7 @@ export function customHealth({ spec, status }: HealthFacts): Health {
   const counts = replicaCounts(spec, status);
   for (const type of ["Stalled", "Failed"]) {
     const condition = conditionOf(status, type);
-    if (condition?.status === "True") return failed("GaveUp", wordsOf(condition), counts);
+    if (condition?.status === "True") return failed("Failed", wordsOf(condition), counts);
   }
   const reconciling = conditionOf(status, "Reconciling");
   if (reconciling?.status === "True") return applied("NotReady", wordsOf(reconciling), counts);
@@ -92,21 +92,24 @@ export function customHealth({ spec, status }: HealthFacts): Health {
   }
   const phase = stringAt(status, "phase") ?? stringAt(status, "state");
   if (phase !== undefined) return phaseHealth(phase, counts);
-  const { desired, ready: there } = counts;
-  const isShort = desired !== undefined && there !== undefined && there < desired;
+  const { desiredReplicas, readyReplicas: there } = counts;
+  const isShort = desiredReplicas !== undefined && there !== undefined && there < desiredReplicas;
   return isShort ? applied("NotReady", "not all replicas are ready", counts) : ready(counts);
 }
 
 function phaseHealth(phase: string, counts: Counts): Health {
   const word = phase.toLowerCase().replaceAll(/[^a-z]/g, "");
   const words = `it is ${phase}`;
-  if (badPhases.has(word)) return failed("GaveUp", words, counts);
+  if (badPhases.has(word)) return failed("Failed", words, counts);
   const isEarly = earlyPhases.has(word) || (word.endsWith("ing") && !arrived.has(word));
   return isEarly ? applied("NotReady", words, counts) : ready(counts);
 }
 
 function replicaCounts(spec: HealthFacts["spec"], status: HealthFacts["status"]): Counts {
-  const desired = numberAt(spec, "replicas");
+  const desiredReplicas = numberAt(spec, "replicas");
   const there = numberAt(status, "readyReplicas");
-  return { ...(desired === undefined ? {} : { desired }), ...(there === undefined ? {} : { ready: there }) };
+  return {
+    ...(desiredReplicas === undefined ? {} : { desiredReplicas }),
+    ...(there === undefined ? {} : { readyReplicas: there }),
+  };
 }

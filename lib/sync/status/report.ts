@@ -67,8 +67,8 @@ function rarities(
   const said = (reason: string, message: string | undefined) =>
     message === undefined ? undefined : { reason, message };
   return [
-    { type: "DeletionsHeld", otherwise: "NothingHeld", found: wordsOf(held, "DeletionsHeld") },
-    { type: "Stalled", otherwise: "NotStalled", found: wordsOf(stalled, "Waiting") },
+    { type: "DeletionsHeld", otherwise: "NoDeletionsHeld", found: wordsOf(held, "DeletionsHeld") },
+    { type: "Stalled", otherwise: "NotStalled", found: wordsOf(stalled, "Applying") },
     {
       type: "SpecsDiffer",
       otherwise: "SpecsAlike",
@@ -88,13 +88,13 @@ function wordsOf(copies: readonly CopyRecord[], otherwise: string): Rarity["foun
 }
 
 function keptOrNew(before: CopyRecord | undefined, copy: CopyRecord, now: string): CopyRecord {
-  const { lastSeen, ...old } = before ?? { name: copy.name, state: copy.state };
-  const { lastSeen: _, ...fresh } = copy;
+  const { lastObservedTime: lastSeen, ...old } = before ?? { name: copy.name, state: copy.state };
+  const { lastObservedTime: _, ...fresh } = copy;
   if (before !== undefined && isSame(old, fresh)) return before;
   // A cluster that is not heard from tells nothing, so what it last told keeps its time.
   const isHeard = fresh.reason !== "ClusterNotReady";
-  const seen = isHeard ? now : (copy.lastSeen ?? lastSeen);
-  return seen === undefined ? fresh : { ...fresh, lastSeen: seen };
+  const seen = isHeard ? now : (copy.lastObservedTime ?? lastSeen);
+  return seen === undefined ? fresh : { ...fresh, lastObservedTime: seen };
 }
 
 function isSame(one: object, other: object): boolean {
@@ -182,10 +182,13 @@ export function secondsToStall(copies: readonly CopyRecord[], facts: StallFacts)
 /** What waits for a cluster that is not heard from is not stalled: the cluster's own condition says what is wrong. */
 function isStuck({ state, reason }: CopyRecord): boolean {
   if (reason === "ClusterNotReady") return false;
-  return state === "Failed" || state === "Pending" || (state === "Leaving" && reason === "Refused");
+  return state === "Failed" || state === "Pending" || (state === "Evicting" && reason === "Rejected");
 }
 
-function secondsLeft({ lastSeen }: CopyRecord, { now, stalledSeconds }: StallFacts): number | undefined {
+function secondsLeft(
+  { lastObservedTime: lastSeen }: CopyRecord,
+  { now, stalledSeconds }: StallFacts,
+): number | undefined {
   const seconds = Math.ceil((Date.parse(lastSeen ?? "") + stalledSeconds * 1000 - Date.parse(now)) / 1000);
   return Number.isNaN(seconds) ? undefined : seconds;
 }

@@ -2,7 +2,7 @@ import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import { allSettledOrThrow } from "../../model/concurrency.ts";
 import { findCondition } from "../../model/condition.ts";
 import type { ObjectEvent } from "../../model/event.ts";
-import type { Scene, SyncTools } from "../observed.ts";
+import type { Observed, SyncTools } from "../observed.ts";
 import { recordName } from "../ownership/record.ts";
 import type { SyncStatus, Workload } from "../sync-objects.ts";
 import type { Outcome } from "../targets/apply.ts";
@@ -14,7 +14,7 @@ import { type StrategyWish, strategyOf } from "./strategy.ts";
 
 /** What was found. */
 type Found = Readonly<{
-  scene: Scene;
+  scene: Observed;
   outcomes: readonly Outcome[];
   /** What could not be shared out, in words. */
   shortfall: string | undefined;
@@ -24,7 +24,7 @@ type Found = Readonly<{
 }>;
 
 /** What there is after the report, and after how long somebody has to be told that something has stalled. */
-export type Reported = Readonly<{ scene: Scene; againSeconds: number | undefined }>;
+export type Reported = Readonly<{ scene: Observed; againSeconds: number | undefined }>;
 
 /** Says in the record and in the workload's own status what was found; writes only what differs. */
 export async function writeReport(
@@ -35,7 +35,7 @@ export async function writeReport(
   const { scene, outcomes, shortfall, differences, now } = found;
   const { key, address, type, workload, record, intent } = scene;
   const { stalledSeconds } = settings;
-  const at = { cluster: key.cluster, namespace: address.namespace, name: recordName(address) };
+  const at = { logicalCluster: key.logicalCluster, namespace: address.namespace, name: recordName(address) };
   const status =
     record === undefined
       ? undefined
@@ -56,7 +56,7 @@ export async function writeReport(
   ]);
   if (workload !== undefined && status !== undefined && type.isOffered) {
     for (const event of [...eventsOfWrites(outcomes), ...eventsBetween(record?.status, status)]) {
-      workloads.tell(key, workload, event);
+      workloads.recordEvent(key, workload, event);
     }
   }
   return {
@@ -70,7 +70,7 @@ async function writeWorkloadStatus(
   { scene, outcomes, now }: Found,
   signal: AbortSignal,
 ): Promise<Workload | undefined> {
-  const { key, type, workload, intent, home } = scene;
+  const { key, type, workload, intent, upsyncOrigin } = scene;
   const hasStatus = type.isOffered && type.custom?.hasStatus !== false;
   // Of what is being deleted nobody asks any more how it is; what no placement wants says so as its copies go.
   if (workload === undefined || !hasStatus || intent.kind === "deleted") return workload;
@@ -85,14 +85,14 @@ async function writeWorkloadStatus(
     generation: workload.metadata.generation,
     previous,
     wanted: [
-      ...(home === undefined ? [] : [home.name]),
+      ...(upsyncOrigin === undefined ? [] : [upsyncOrigin.name]),
       ...(intent.placement?.status?.selectedClusters?.filter((name) => intent.targets.includes(name)) ?? []),
     ],
     copies: heard.map(({ record, copy, isCurrent }) => ({
       cluster: record.name,
       status: copy?.status,
       isCurrent: isCurrent && hasReached({ ...typeNames, status: copy?.status, generation: copy?.generation }),
-      seenMs: Date.parse(record.lastSeen ?? now),
+      seenMs: Date.parse(record.lastObservedTime ?? now),
     })),
     strategy: strategyFor(scene).strategy,
     sum: type.custom?.statusRule.sum,
@@ -115,7 +115,7 @@ function eachOnce(outcomes: readonly Outcome[]): readonly Outcome[] {
 }
 
 /** How the statuses of a workload's copies become one. */
-function strategyFor({ workload, intent, type }: Scene): StrategyWish {
+function strategyFor({ workload, intent, type }: Observed): StrategyWish {
   return strategyOf(workload?.metadata.annotations, {
     placement: intent.placement?.spec.status?.aggregation,
     type: type.custom?.statusRule.strategy,
@@ -158,7 +158,7 @@ export function eventsBetween(before: SyncStatus | undefined, after: SyncStatus)
     if (isNew && copy.reason === "ReferenceMissing") {
       return [{ type: "Warning", reason: "ReferenceMissing", message: words }];
     }
-    if (copy.applied !== undefined && old?.applied === undefined) {
+    if (copy.appliedHash !== undefined && old?.appliedHash === undefined) {
       return [{ type: "Normal", reason: "Synced", message: `written to ${copy.name}` }];
     }
     return [];

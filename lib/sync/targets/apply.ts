@@ -1,45 +1,45 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { ApiError, faultOf, oneLine } from "@tmc/kube/errors.ts";
 import type { ObjectKey, WorkloadAddress } from "../../model/key.ts";
-import { onCluster } from "../cluster-timeout.ts";
-import { manifestOver } from "../desired/autoscaler.ts";
-import type { ManifestWish } from "../desired/desired.ts";
-import { copyOf, type Fleet } from "../downstream.ts";
+import { withClusterTimeout } from "../cluster-timeout.ts";
+import { withAutoscaledReplicas } from "../desired/autoscaler.ts";
+import type { DesiredManifest } from "../desired/desired.ts";
+import { copyOf, type Downstream } from "../downstream.ts";
 import type { Locator } from "../ownership/namespace-map.ts";
-import type { Origin } from "../ownership/owner.ts";
+import type { Owner } from "../ownership/owner.ts";
 import type { SyncSettings } from "../settings.ts";
 import { copyHealth } from "../status/health.ts";
-import type { Copy, CopyRecord, Sighting, SyncCluster } from "../sync-objects.ts";
+import type { Copy, CopyRecord, DownstreamState, TargetCluster } from "../sync-objects.ts";
 import {
+  appliedVersionOf,
+  type Blocker,
   decideTarget,
-  markerOf,
-  type Obstacle,
   type Policy,
   stateOf as stateOfObstacle,
-  type TargetAct,
+  type TargetAction,
 } from "./decide.ts";
 import { differences, markPaths } from "./drift.ts";
-import type { TypeTrouble } from "./served-types.ts";
+import type { TypeBlocker } from "./served-types.ts";
 
 /** A cluster that is to have a copy, and all that is known about it. */
 export type Target = Readonly<{
   key: ObjectKey;
-  cluster: SyncCluster | undefined;
-  at: WorkloadAddress;
-  origin: Origin;
+  targetCluster: TargetCluster | undefined;
+  object: WorkloadAddress;
+  origin: Owner;
   locator: Locator;
-  sighting: Sighting;
+  downstreamState: DownstreamState;
   before: CopyRecord | undefined;
-  wish: ManifestWish | Obstacle;
+  desired: DesiredManifest | Blocker;
   /** The fingerprint of what comes along. */
   references: string;
   generation: number | undefined;
   policy: Policy;
   /** All clusters that are to have a copy. */
   targets: readonly string[];
-  stopped: Obstacle | undefined;
+  stopped: Blocker | undefined;
   /** Why it cannot be given objects of this type. */
-  trouble: TypeTrouble | undefined;
+  trouble: TypeBlocker | undefined;
 }>;
 
 /** What became of a copy. */
@@ -62,9 +62,9 @@ export type Outcome = Readonly<{
 }>;
 
 export type TargetTools = Readonly<{
-  fleet: Fleet;
+  fleet: Downstream;
   /** Sends what comes along; an obstacle when something is missing. */
-  sendReferences: (target: Target, signal: AbortSignal) => Promise<Obstacle | undefined>;
+  sendReferences: (target: Target, signal: AbortSignal) => Promise<Blocker | undefined>;
   clock: Clock;
   settings: SyncSettings;
   /** The same text as long as what came along is on the cluster as it was written; undefined when that cannot be seen. */
@@ -72,9 +72,9 @@ export type TargetTools = Readonly<{
 }>;
 
 /** Sees to it that one cluster has what it should have. Whatever fails there is said in the outcome, and holds up no other. */
-export async function settleTarget(tools: TargetTools, target: Target, signal: AbortSignal): Promise<Outcome> {
+export async function applyTarget(tools: TargetTools, target: Target, signal: AbortSignal): Promise<Outcome> {
   try {
-    return await onCluster(tools, target.key.name, signal, (itsSignal) =>
+    return await withClusterTimeout(tools, target.key.name, signal, (itsSignal) =>
       settle(tools, target, itsSignal).catch((error: unknown) => lookAfterAll(tools, { target, error }, itsSignal)),
     );
   } catch (error) {
@@ -89,63 +89,73 @@ async function lookAfterAll(
   { target, error }: Readonly<{ target: Target; error: unknown }>,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { key, at, origin, sighting } = target;
-  const isPresumed = sighting.kind === "absent" && sighting.isPresumed === true;
+  const { key, object, origin, downstreamState } = target;
+  const isPresumed = downstreamState.kind === "absent" && downstreamState.isPresumed === true;
   if (!isPresumed || faultOf(error) !== "conflict") throw error;
-  return settle(tools, { ...target, sighting: await tools.fleet.see({ cluster: key, at }, origin, signal) }, signal);
+  return settle(
+    tools,
+    { ...target, downstreamState: await tools.fleet.readCopy({ registration: key, object }, origin, signal) },
+    signal,
+  );
 }
 
 async function settle(tools: TargetTools, target: Target, signal: AbortSignal): Promise<Outcome> {
   const { fleet } = tools;
-  const { key, at, wish, trouble } = target;
+  const { key, object, desired, trouble } = target;
   if (trouble !== undefined) {
     const { obstacle, againSeconds } = trouble;
     const outcome = await keep(tools, target, { do: "keep", state: stateOfObstacle(obstacle), obstacle }, signal);
     return { ...outcome, againSeconds };
   }
-  const facts = { ...target, wish: "reason" in wish ? wish : { ...wish, references: target.references } };
-  let act: TargetAct = decideTarget(facts);
-  if (act.do === "compare" && !("reason" in wish)) {
-    const live = await fleet.read({ cluster: key, at }, signal);
-    if (live === undefined) return settle(tools, { ...target, sighting: { kind: "absent" } }, signal);
-    const ignore = target.sighting.kind === "foreign" ? markPaths : [];
-    act = decideTarget({ ...facts, differences: differences(wish.manifest, live, { ignore }) });
+  const facts = { ...target, desired: "reason" in desired ? desired : { ...desired, references: target.references } };
+  let act: TargetAction = decideTarget(facts);
+  if (act.do === "compare" && !("reason" in desired)) {
+    const live = await fleet.readObject({ registration: key, object }, signal);
+    if (live === undefined) return settle(tools, { ...target, downstreamState: { kind: "absent" } }, signal);
+    const ignore = target.downstreamState.kind === "foreign" ? markPaths : [];
+    act = decideTarget({ ...facts, differences: differences(desired.manifest, live, { ignore }) });
   }
-  if (act.do !== "apply" || "reason" in wish) {
+  if (act.do !== "apply" || "reason" in desired) {
     const kept = act.do === "keep" ? act : { do: "keep" as const };
     return keep(tools, target, kept, signal);
   }
-  return apply(tools, target, wish, act.because, signal);
+  return apply(tools, target, desired, act.because, signal);
 }
 
 async function keep(
   tools: TargetTools,
   target: Target,
-  act: Extract<TargetAct, { do: "keep" }>,
+  act: Extract<TargetAction, { do: "keep" }>,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { sighting, before, wish, generation } = target;
-  const copy = sighting.kind === "there" ? sighting.copy : undefined;
+  const { downstreamState, before, desired, generation } = target;
+  const copy = downstreamState.kind === "there" ? downstreamState.copy : undefined;
   let { obstacle } = act;
-  let sent = before?.references;
+  let sent = before?.referencesHash;
   // Only what comes along has changed, here or there.
   if (act.isAsWished === true && !(await areReferencesKept(tools, target, signal))) {
     obstacle = await tools.sendReferences(target, signal);
     if (obstacle === undefined) sent = await sentReferences(tools, target, signal);
   }
-  const isAsWished = act.isAsWished === true && !("reason" in wish);
+  const isAsWished = act.isAsWished === true && !("reason" in desired);
   const known = copy === undefined || isUnheard(act) ? carried(before) : seenParts(target, copy);
   const record: CopyRecord = {
     name: target.key.name,
     ...known,
-    ...(sent === undefined || sent === "" ? {} : { references: sent }),
+    ...(sent === undefined || sent === "" ? {} : { referencesHash: sent }),
     ...(isAsWished && copy !== undefined
-      ? { applied: wish.fingerprint, marker: markerOf(copy), uid: copy.uid, generation: generation ?? 0 }
+      ? {
+          appliedHash: desired.fingerprint,
+          appliedVersion: appliedVersionOf(copy),
+          uid: copy.uid,
+          generation: generation ?? 0,
+        }
       : {}),
     ...stateOf(act.state, obstacle, known.state),
   };
-  const againSeconds = isUnheard(act) && target.cluster?.isReady === true ? tools.settings.retrySeconds : undefined;
-  const spec = "reason" in wish ? undefined : wish.manifest.spec;
+  const againSeconds =
+    isUnheard(act) && target.targetCluster?.isReady === true ? tools.settings.retrySeconds : undefined;
+  const spec = "reason" in desired ? undefined : desired.manifest.spec;
   const seen = isUnheard(act) ? undefined : copy;
   return { record, copy: seen, isCurrent: isAsWished, spec, againSeconds, drifted: act.drifted };
 }
@@ -153,33 +163,34 @@ async function keep(
 async function apply(
   tools: TargetTools,
   target: Target,
-  wish: ManifestWish,
+  wish: DesiredManifest,
   because: NonNullable<Outcome["wrote"]>,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { fleet } = tools;
-  const { key, at, locator, generation, sighting } = target;
+  const { key, object, locator, generation, downstreamState } = target;
   await fleet.ensureNamespace(key, locator, signal);
-  let sent = target.before?.references;
-  if (sighting.kind !== "there" || !(await areReferencesKept(tools, target, signal))) {
+  let sent = target.before?.referencesHash;
+  if (downstreamState.kind !== "there" || !(await areReferencesKept(tools, target, signal))) {
     const missing = await tools.sendReferences(target, signal);
     if (missing !== undefined) {
-      const copy = sighting.kind === "there" ? sighting.copy : undefined;
+      const copy = downstreamState.kind === "there" ? downstreamState.copy : undefined;
       return keepAside(target, copy, missing);
     }
     sent = await sentReferences(tools, target, signal);
   }
-  const live = wish.firstReplicas === undefined ? undefined : await fleet.read({ cluster: key, at }, signal);
-  const manifest = manifestOver(wish, live);
-  const copy = copyOf(await fleet.apply({ cluster: key, at }, manifest, signal));
+  const live =
+    wish.firstReplicas === undefined ? undefined : await fleet.readObject({ registration: key, object }, signal);
+  const manifest = withAutoscaledReplicas(wish, live);
+  const copy = copyOf(await fleet.apply({ registration: key, object }, manifest, signal));
   const record: CopyRecord = {
     name: key.name,
     ...seenParts(target, copy),
-    applied: wish.fingerprint,
-    marker: markerOf(copy),
+    appliedHash: wish.fingerprint,
+    appliedVersion: appliedVersionOf(copy),
     uid: copy.uid,
     generation: generation ?? 0,
-    ...(sent === undefined || sent === "" ? {} : { references: sent }),
+    ...(sent === undefined || sent === "" ? {} : { referencesHash: sent }),
   };
   return { record, copy, isCurrent: true, spec: manifest.spec, wrote: because, isTransformed: wish.isTransformed };
 }
@@ -197,7 +208,7 @@ async function sentReferences(tools: TargetTools, target: Target, signal: AbortS
 
 /** Whether everything that comes along is on the cluster, in the version that the hub has, and as it was written there. */
 async function areReferencesKept(tools: TargetTools, target: Target, signal: AbortSignal): Promise<boolean> {
-  const [version = "", stamp] = (target.before?.references ?? "").split(stampMark);
+  const [version = "", stamp] = (target.before?.referencesHash ?? "").split(stampMark);
   if (version !== target.references) return false;
   // Where somebody may change what is there, that holds for what comes along too.
   if (version === "" || (target.policy.drift ?? "Revert") !== "Revert") return true;
@@ -205,7 +216,7 @@ async function areReferencesKept(tools: TargetTools, target: Target, signal: Abo
   return now === undefined || now === stamp;
 }
 
-function keepAside(target: Target, copy: Copy | undefined, obstacle: Obstacle): Outcome {
+function keepAside(target: Target, copy: Copy | undefined, obstacle: Blocker): Outcome {
   const known = copy === undefined ? carried(target.before) : { ...carried(target.before), ...seenParts(target, copy) };
   const record: CopyRecord = {
     name: target.key.name,
@@ -220,9 +231,9 @@ function afterFailure(tools: TargetTools, target: Target, error: unknown): Outco
   if (fault === undefined) throw error;
   const words = oneLine(error instanceof Error ? error.message : fault);
   const isRefused = fault === "invalid" || fault === "forbidden" || fault === "not-found";
-  const reason = fault === "not-found" ? "TypeNotServed" : isRefused ? "Refused" : "Waiting";
-  const obstacle: Obstacle = { reason, message: error instanceof ApiError ? words : oneLine(words) };
-  const copy = target.sighting.kind === "there" ? target.sighting.copy : undefined;
+  const reason = fault === "not-found" ? "TypeNotServed" : isRefused ? "Rejected" : "Applying";
+  const obstacle: Blocker = { reason, message: error instanceof ApiError ? words : oneLine(words) };
+  const copy = target.downstreamState.kind === "there" ? target.downstreamState.copy : undefined;
   const known = carried(target.before);
   const record: CopyRecord = {
     name: target.key.name,
@@ -239,16 +250,19 @@ function afterFailure(tools: TargetTools, target: Target, error: unknown): Outco
   };
 }
 
-const isUnheard = ({ state }: Extract<TargetAct, { do: "keep" }>): boolean => state === "Stale";
+const isUnheard = ({ state }: Extract<TargetAction, { do: "keep" }>): boolean => state === "Stale";
 
 /** What stays written of a copy that was not looked at: what we did, not how it was. */
 function carried(before: CopyRecord | undefined): Partial<CopyRecord> & Pick<CopyRecord, "state"> {
   if (before === undefined) return { state: "Pending" };
-  const { ready: _, reason: __, message: ___, ...kept } = before;
+  const { readyReplicas: _, reason: __, message: ___, ...kept } = before;
   return kept;
 }
 
-function seenParts({ wish, before, origin }: Target, copy: Copy): Partial<CopyRecord> & Pick<CopyRecord, "state"> {
+function seenParts(
+  { desired: wish, before, origin }: Target,
+  copy: Copy,
+): Partial<CopyRecord> & Pick<CopyRecord, "state"> {
   const manifest = "reason" in wish ? undefined : wish.manifest;
   const { apiVersion, kind } = origin;
   const health = copyHealth({
@@ -258,16 +272,16 @@ function seenParts({ wish, before, origin }: Target, copy: Copy): Partial<CopyRe
     status: copy.status,
     generation: copy.generation,
   });
-  const desired = "reason" in wish ? before?.desired : (wish.desired ?? health.desired);
-  const { applied, marker, uid, generation } = before ?? {};
+  const desiredReplicas = "reason" in wish ? before?.desiredReplicas : (wish.desired ?? health.desiredReplicas);
+  const { appliedHash, appliedVersion, uid, generation } = before ?? {};
   return {
-    ...(applied === undefined ? {} : { applied }),
-    ...(marker === undefined ? {} : { marker }),
+    ...(appliedHash === undefined ? {} : { appliedHash }),
+    ...(appliedVersion === undefined ? {} : { appliedVersion }),
     ...(uid === undefined ? {} : { uid }),
     ...(generation === undefined ? {} : { generation }),
     state: health.state,
-    ...(desired === undefined ? {} : { desired }),
-    ...(health.ready === undefined ? {} : { ready: health.ready }),
+    ...(desiredReplicas === undefined ? {} : { desiredReplicas }),
+    ...(health.readyReplicas === undefined ? {} : { readyReplicas: health.readyReplicas }),
     ...(health.reason === undefined || health.state === "Ready" ? {} : { reason: health.reason }),
     ...(health.message === undefined || health.state === "Ready" ? {} : { message: health.message }),
   };
@@ -275,7 +289,7 @@ function seenParts({ wish, before, origin }: Target, copy: Copy): Partial<CopyRe
 
 function stateOf(
   state: CopyRecord["state"] | undefined,
-  obstacle: Obstacle | undefined,
+  obstacle: Blocker | undefined,
   otherwise: CopyRecord["state"],
 ): Partial<CopyRecord> & Pick<CopyRecord, "state"> {
   return { state: state ?? otherwise, ...(obstacle === undefined ? {} : obstacle) };

@@ -3,7 +3,7 @@ import type { ObjectMeta } from "@tmc/kube/kube-object.ts";
 import { compareQuantities, isQuantity, parseQuantity } from "@tmc/kube/quantity.ts";
 import { type Fields, groupOf, isFields, textsOf, valueAt, without } from "../../model/json.ts";
 import { withoutServerFields } from "../desired/server-fields.ts";
-import { originAnnotation, syncedLabel } from "../ownership/owner.ts";
+import { ownerAnnotation, syncedLabel } from "../ownership/owner.ts";
 
 /** Anything that can be compared: a manifest or an object as a server gave it. */
 export type Comparable = Readonly<{ apiVersion: string; kind: string; [field: string]: unknown }>;
@@ -16,7 +16,7 @@ export type DifferenceOptions = Readonly<{
 /** The paths of our own marks: an object that is yet to become ours cannot have them. */
 export const markPaths: readonly string[] = [
   `metadata.labels[${syncedLabel}]`,
-  `metadata.annotations[${originAnnotation}]`,
+  `metadata.annotations[${ownerAnnotation}]`,
 ];
 
 /**

@@ -2,16 +2,16 @@ import { isQuantity, parseQuantity, quantityToNumber } from "@tmc/kube/quantity.
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import { findCondition } from "../../model/condition.ts";
 import { labelsWithDerivedKeys } from "../../model/location-keys.ts";
-import type { SyncCluster } from "../sync-objects.ts";
+import type { TargetCluster } from "../sync-objects.ts";
 
 /** The taint by which somebody sends a cluster's work away; `tmc cluster drain` puts it there. */
 export const drainTaint = "tmc.kcp.io/drain";
 
 /** By the registration as it was read, which nobody changes: every look at every workload asks for all of them. */
-const known = new WeakMap<ClusterRegistration, SyncCluster>();
+const known = new WeakMap<ClusterRegistration, TargetCluster>();
 
 /** Takes from a registration what sync needs of it. */
-export function syncClusterOf(registration: ClusterRegistration): SyncCluster {
+export function targetClusterOf(registration: ClusterRegistration): TargetCluster {
   const before = known.get(registration);
   if (before !== undefined) return before;
   const cluster = taken(registration);
@@ -19,7 +19,7 @@ export function syncClusterOf(registration: ClusterRegistration): SyncCluster {
   return cluster;
 }
 
-function taken({ metadata, spec, status }: ClusterRegistration): SyncCluster {
+function taken({ metadata, spec, status }: ClusterRegistration): TargetCluster {
   const cpu = status?.allocatable?.cpu;
   return {
     name: metadata.name ?? "",

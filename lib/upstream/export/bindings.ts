@@ -7,9 +7,9 @@ import { clientOf } from "../logical-cluster.ts";
 
 /** Creates what reads bindings in workspaces that are reached directly; that we may not see one is an answer. */
 export function createBindingReader(client: KubeClient): ReadBindings {
-  const read = async (cluster: string, name: string, signal: AbortSignal): Promise<SeenBinding> => {
+  const read = async (logicalCluster: string, name: string, signal: AbortSignal): Promise<SeenBinding> => {
     try {
-      const binding = await clientOf(client, cluster).get<ApiBinding>({ type: apiBindings, name }, { signal });
+      const binding = await clientOf(client, logicalCluster).get<ApiBinding>({ type: apiBindings, name }, { signal });
       return judgeBinding(name, binding);
     } catch (error) {
       const seen = bindingOfError(name, error);
@@ -17,7 +17,7 @@ export function createBindingReader(client: KubeClient): ReadBindings {
       return seen;
     }
   };
-  return ({ cluster, names }, signal) => Promise.all(names.map((name) => read(cluster, name, signal)));
+  return ({ logicalCluster, names }, signal) => Promise.all(names.map((name) => read(logicalCluster, name, signal)));
 }
 
 /** An export shows its tenants' bindings to itself and no others, whatever they are called. */

@@ -13,7 +13,7 @@ import type { ExportAddress } from "./address.ts";
 export type ExportEndpoint = Readonly<{
   url: string;
   /** A client in one tenant's logical cluster, by its name; "*" is all of them, to list and watch. */
-  at(cluster: string): KubeClient;
+  at(logicalCluster: string): KubeClient;
 }>;
 
 /** Opens a client for an address on another server than the provider's, with the same credentials. */
@@ -66,7 +66,7 @@ export function createExportEndpoints(options: ExportEndpointsOptions): ExportEn
       const { origin, basePath } = requireHttps(url);
       const isOwn = origin === parseServerAddress(provider.server).origin;
       const client = isOwn ? provider : await openEndpoint(url);
-      const at = (cluster: string): KubeClient => client.at(`${basePath}/clusters/${cluster}`);
+      const at = (logicalCluster: string): KubeClient => client.at(`${basePath}/clusters/${logicalCluster}`);
       return { url, at, close: isOwn ? async () => {} : () => client.close() };
     } catch (error) {
       onRefused(url, error);

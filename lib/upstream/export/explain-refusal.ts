@@ -8,7 +8,7 @@ import type { ExportEndpoint } from "./endpoints.ts";
 
 export type Refusal = Readonly<{
   refusal: unknown;
-  cluster: string;
+  logicalCluster: string;
   /** What was asked for. */
   type: ResourceType;
   /** Where it was asked for, in vain. */
@@ -23,30 +23,30 @@ export type Refusal = Readonly<{
  * claims, its owner has not accepted that. Anything else is between us and the provider, or passes while a binding is new:
  * the answer is a fault that may pass, for no key may be given up for it.
  */
-export async function explainRefusal({ refusal, cluster, type, endpoints, signal }: Refusal): Promise<unknown> {
+export async function explainRefusal({ refusal, logicalCluster, type, endpoints, signal }: Refusal): Promise<unknown> {
   if (!(refusal instanceof ApiError) || refusal.status !== 403) return refusal;
   const options = { cause: refusal };
-  const binding = await findBinding(cluster, endpoints, signal);
+  const binding = await findBinding(logicalCluster, endpoints, signal);
   if (binding === "unreadable") {
     const words =
       "hub: we may not list what is bound to the export, and cannot tell a tenant that has gone from a refusal";
     return new ControllerError("unreachable", `${words}: ${refusal.message}`, options);
   }
-  if (binding === undefined) return new TenantNotBound(cluster, options);
+  if (binding === undefined) return new TenantNotBound(logicalCluster, options);
   const bound = binding.status?.boundResources ?? [];
   const isOffered =
     type.group === group || bound.some((each) => each.group === type.group && each.resource === type.plural);
-  if (!isOffered) return new ClaimNotAccepted(cluster, type.plural, options);
+  if (!isOffered) return new ClaimNotAccepted(logicalCluster, type.plural, options);
   return new ControllerError("unreachable", `hub: ${refusal.message}`, options);
 }
 
 async function findBinding(
-  cluster: string,
+  logicalCluster: string,
   endpoints: readonly ExportEndpoint[],
   signal: AbortSignal | undefined,
 ): Promise<ApiBinding | "unreadable" | undefined> {
   for (const endpoint of endpoints) {
-    const [own] = (await bindingsAt(endpoint, cluster, signal)) ?? [];
+    const [own] = (await bindingsAt(endpoint, logicalCluster, signal)) ?? [];
     if (own !== undefined) return own;
   }
   for (const endpoint of endpoints) {
@@ -59,11 +59,11 @@ async function findBinding(
 /** One binding, if there is any; undefined where we are refused. */
 async function bindingsAt(
   endpoint: ExportEndpoint,
-  cluster: string,
+  logicalCluster: string,
   signal: AbortSignal | undefined,
 ): Promise<readonly ApiBinding[] | undefined> {
   try {
-    return (await endpoint.at(cluster).list<ApiBinding>({ type: apiBindings }, { limit: 1, signal })).items;
+    return (await endpoint.at(logicalCluster).list<ApiBinding>({ type: apiBindings }, { limit: 1, signal })).items;
   } catch (error) {
     if (faultOf(error) !== "forbidden" && faultOf(error) !== "not-found") throw error;
     return undefined;

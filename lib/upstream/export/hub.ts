@@ -22,7 +22,7 @@ export interface ExportHub {
   /** Takes the endpoints that a watch has seen, in place of reading them now and then. */
   take(urls: readonly string[]): Promise<void>;
   /** Notes where a tenant was seen; undefined for one that has gone. */
-  placed(cluster: string, url: string | undefined): void;
+  placed(logicalCluster: string, url: string | undefined): void;
   /** Ends the connections to other servers than the provider's. */
   close(): Promise<void>;
 }
@@ -41,9 +41,9 @@ export function createExportHub(options: ExportEndpointsOptions): ExportHub {
   /** Tenants that were just found to have no binding, until when that is believed. */
   const unbound = new Map<string, number>();
 
-  const inOrder = (cluster: string): readonly ExportEndpoint[] => {
+  const inOrder = (logicalCluster: string): readonly ExportEndpoint[] => {
     const all = endpoints.current() ?? [];
-    const known = places.get(cluster);
+    const known = places.get(logicalCluster);
     return all.toSorted((one, other) => Number(other.url === known) - Number(one.url === known));
   };
   const known = async (signal: AbortSignal | undefined): Promise<void> => {
@@ -51,33 +51,33 @@ export function createExportHub(options: ExportEndpointsOptions): ExportHub {
     // What is known will do until the new is there.
     else if (endpoints.isStale()) endpoints.refresh(neverAborted).catch(() => {});
   };
-  const first = async (cluster: string, signal: AbortSignal | undefined): Promise<KubeClient> => {
+  const first = async (logicalCluster: string, signal: AbortSignal | undefined): Promise<KubeClient> => {
     await known(signal);
-    const [endpoint] = inOrder(cluster);
-    if (endpoint === undefined) throw new TenantNotBound(cluster);
-    return endpoint.at(cluster);
+    const [endpoint] = inOrder(logicalCluster);
+    if (endpoint === undefined) throw new TenantNotBound(logicalCluster);
+    return endpoint.at(logicalCluster);
   };
 
   /** Makes a call where the tenant is. A refusal may mean that it is elsewhere; nothing else is tried a second time. */
   const call = async <T>(
-    { cluster, type, name, signal }: Question,
+    { logicalCluster, type, name, signal }: Question,
     run: (client: KubeClient) => Promise<T>,
   ): Promise<T> => {
-    if (clock.now() < (unbound.get(cluster) ?? 0)) throw new TenantNotBound(cluster);
-    unbound.delete(cluster);
+    if (clock.now() < (unbound.get(logicalCluster) ?? 0)) throw new TenantNotBound(logicalCluster);
+    unbound.delete(logicalCluster);
     await known(signal);
     const tried = new Set<string>();
     let refusal: unknown;
     for (let isReread = false; ; isReread = true) {
-      for (const { url, at } of inOrder(cluster).filter((each) => !tried.has(each.url))) {
+      for (const { url, at } of inOrder(logicalCluster).filter((each) => !tried.has(each.url))) {
         tried.add(url);
         try {
-          const answer = await run(at(cluster));
-          places.set(cluster, url);
+          const answer = await run(at(logicalCluster));
+          places.set(logicalCluster, url);
           return answer;
         } catch (error) {
           if (!isElsewhere(error, name)) {
-            if (isAnswer(error)) places.set(cluster, url);
+            if (isAnswer(error)) places.set(logicalCluster, url);
             throw error;
           }
           refusal ??= error;
@@ -88,45 +88,46 @@ export function createExportHub(options: ExportEndpointsOptions): ExportHub {
     }
     const explained =
       refusal === undefined
-        ? new TenantNotBound(cluster)
-        : await explainRefusal({ refusal, cluster, type, endpoints: inOrder(cluster), signal });
-    if (explained instanceof TenantNotBound) unbound.set(cluster, clock.now() + unboundMs);
+        ? new TenantNotBound(logicalCluster)
+        : await explainRefusal({ refusal, logicalCluster, type, endpoints: inOrder(logicalCluster), signal });
+    if (explained instanceof TenantNotBound) unbound.set(logicalCluster, clock.now() + unboundMs);
     throw explained;
   };
 
-  const tenantClient = (cluster: string): KubeClient => {
+  const tenantClient = (logicalCluster: string): KubeClient => {
     const reads = (of: (client: KubeClient) => KubeClient["metadata"]): KubeClient["metadata"] => ({
-      get: (address, rest) => call({ cluster, ...address, ...rest }, (client) => of(client).get(address, rest)),
+      get: (address, rest) => call({ logicalCluster, ...address, ...rest }, (client) => of(client).get(address, rest)),
       list: (collection, rest) =>
-        call({ cluster, ...collection, ...rest }, (client) => of(client).list(collection, rest)),
+        call({ logicalCluster, ...collection, ...rest }, (client) => of(client).list(collection, rest)),
       listAll: (collection, rest) =>
-        call({ cluster, ...collection, ...rest }, (client) => of(client).listAll(collection, rest)),
+        call({ logicalCluster, ...collection, ...rest }, (client) => of(client).listAll(collection, rest)),
       watch: async function* (collection, rest) {
-        yield* of(await first(cluster, rest?.signal)).watch(collection, rest);
+        yield* of(await first(logicalCluster, rest?.signal)).watch(collection, rest);
       },
     });
     return {
-      server: `${provider.server}/clusters/${cluster}`,
+      server: `${provider.server}/clusters/${logicalCluster}`,
       ...reads((client) => client),
       metadata: reads((client) => client.metadata),
       create: (collection, object, rest) =>
-        call({ cluster, ...collection, ...rest }, (client) => client.create(collection, object, rest)),
+        call({ logicalCluster, ...collection, ...rest }, (client) => client.create(collection, object, rest)),
       update: (address, object, rest) =>
-        call({ cluster, ...address, ...rest }, (client) => client.update(address, object, rest)),
+        call({ logicalCluster, ...address, ...rest }, (client) => client.update(address, object, rest)),
       patch: (address, patch, rest) =>
-        call({ cluster, ...address, ...rest }, (client) => client.patch(address, patch, rest)),
-      delete: (address, rest) => call({ cluster, ...address, ...rest }, (client) => client.delete(address, rest)),
+        call({ logicalCluster, ...address, ...rest }, (client) => client.patch(address, patch, rest)),
+      delete: (address, rest) =>
+        call({ logicalCluster, ...address, ...rest }, (client) => client.delete(address, rest)),
       deleteAll: (collection, rest) =>
-        call({ cluster, ...collection, ...rest }, (client) => client.deleteAll(collection, rest)),
-      raw: async (method, path, rest) => (await first(cluster, rest?.signal)).raw(method, path, rest),
+        call({ logicalCluster, ...collection, ...rest }, (client) => client.deleteAll(collection, rest)),
+      raw: async (method, path, rest) => (await first(logicalCluster, rest?.signal)).raw(method, path, rest),
       at: clientAt,
       close,
     };
   };
   const clientAt = (path: string): KubeClient => {
     // A name has no colon; what has one is a workspace's path, and leads to the provider's own server.
-    const [, cluster] = /^\/clusters\/([^/:*]+)\/?$/.exec(path) ?? [];
-    return cluster === undefined ? provider.at(path) : tenantClient(cluster);
+    const [, logicalCluster] = /^\/clusters\/([^/:*]+)\/?$/.exec(path) ?? [];
+    return logicalCluster === undefined ? provider.at(path) : tenantClient(logicalCluster);
   };
   /** Of a client: for every client that shares its connections. */
   const close = async (): Promise<void> => {
@@ -139,10 +140,10 @@ export function createExportHub(options: ExportEndpointsOptions): ExportHub {
     endpoints: () => endpoints.current() ?? [],
     refresh: (signal) => endpoints.refresh(signal),
     take: endpoints.take,
-    placed: (cluster, url) => {
-      unbound.delete(cluster);
-      if (url === undefined) places.delete(cluster);
-      else places.set(cluster, url);
+    placed: (logicalCluster, url) => {
+      unbound.delete(logicalCluster);
+      if (url === undefined) places.delete(logicalCluster);
+      else places.set(logicalCluster, url);
     },
     close: endpoints.close,
   };
@@ -166,7 +167,7 @@ export async function findExport(
 }
 
 type Question = Readonly<{
-  cluster: string;
+  logicalCluster: string;
   type: ResourceType;
   name?: string | undefined;
   signal?: AbortSignal | undefined;

@@ -9,7 +9,7 @@ import { readEndpointUrls } from "./endpoints.ts";
 /** A workspace that has bound the export. */
 export type BoundTenant = Readonly<{
   /** The logical cluster's name. */
-  cluster: string;
+  logicalCluster: string;
   /** For display; the name again where the path cannot be learnt. */
   path: string;
   binding: string;
@@ -36,18 +36,22 @@ export async function listTenants(
   for (const url of urls ?? []) {
     const { items } = await openEndpoint(`${url}/clusters/*`).listAll<ApiBinding>({ type: apiBindings }, { signal });
     for (const binding of items) {
-      const cluster = clusterOf(binding);
-      tenants.push({ cluster, path: await pathOf(kcp, cluster, signal), binding: binding.metadata.name ?? "" });
+      const logicalCluster = clusterOf(binding);
+      tenants.push({
+        logicalCluster,
+        path: await pathOf(kcp, logicalCluster, signal),
+        binding: binding.metadata.name ?? "",
+      });
     }
   }
   return tenants.toSorted((a, b) => compareStrings(a.path, b.path));
 }
 
-async function pathOf(kcp: KubeClient, cluster: string, signal: AbortSignal | undefined): Promise<string> {
+async function pathOf(kcp: KubeClient, logicalCluster: string, signal: AbortSignal | undefined): Promise<string> {
   try {
-    return (await resolveLogicalCluster(kcp, cluster, signal)).path;
+    return (await resolveLogicalCluster(kcp, logicalCluster, signal)).path;
   } catch (error) {
     if (faultOf(error) !== "invalid") throw error;
-    return cluster;
+    return logicalCluster;
   }
 }

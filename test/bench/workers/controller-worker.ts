@@ -25,7 +25,7 @@ export type ControllerTask =
   /** Has the tenant on paper make noise; answers when all of it is told. */
   | Readonly<{ kind: "noise"; events: number; perSecond: number }>
   /** Answers once nothing is left to do. */
-  | Readonly<{ kind: "settled" }>
+  | Readonly<{ kind: "done" }>
   | Readonly<{ kind: "usage" }>
   /** The same after a full garbage collection: what is really needed. */
   | Readonly<{ kind: "live usage" }>
@@ -82,7 +82,7 @@ async function perform(task: ControllerTask): Promise<ControllerUsage | undefine
     case "noise":
       await paper?.makeNoise(task);
       return undefined;
-    case "settled":
+    case "done":
       await running?.controller.whenSettled();
       return undefined;
     case "usage":

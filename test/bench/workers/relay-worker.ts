@@ -59,7 +59,7 @@ async function start({ hub, workspaces }: Extract<RelayTask, { kind: "start" }>)
     apiExport: workspaces === undefined ? ofExport : undefined,
     queue: {
       send: async (items) => {
-        for (const { key } of items) sent.add(`${key.cluster}|${key.kind}/${key.name}`);
+        for (const { key } of items) sent.add(`${key.logicalCluster}|${key.kind}/${key.name}`);
         for (const tell of waiting) tell();
       },
     },

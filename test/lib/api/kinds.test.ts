@@ -119,7 +119,7 @@ describe("a good object passes", () => {
       sync(
         { workload: { apiVersion: "apps/v1", kind: "Deployment", name: "web" }, clusters: ["east"] },
         {
-          clusters: [{ name: "east", state: "Ready", generation: 3, lastSeen: "2030-01-01T00:00:00Z" }],
+          clusters: [{ name: "east", state: "Ready", generation: 3, lastObservedTime: "2030-01-01T00:00:00Z" }],
           conditions: [ready],
         },
       ),

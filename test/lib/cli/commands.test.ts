@@ -94,7 +94,7 @@ west      no         CapabilityMissing   -       capabilityRequirements[gpu] ask
 shop: RoundRobin chose east
 
 CLUSTER   SELECTED   REASON             EXPECTED        ACTUAL                          SCORE   WOULD FIT WITH
-east      yes        Chosen             -               -                               0       -
+east      yes        Selected           -               -                               0       -
 west      no         UntoleratedTaint   no such taint   taint upgrade=soon:NoSchedule   -       a toleration of upgrade=soon:NoSchedule
 `,
   "explain training": `

@@ -70,7 +70,7 @@ const recordOf = (placement: string, ...clusters: readonly Copy[]) => ({
   spec: { workload, placement, clusters: clusters.map(({ name }) => name) },
   status: { clusters },
 });
-const east = (reason: string, message = ""): Copy => ({ name: "east", state: "Leaving", reason, message });
+const east = (reason: string, message = ""): Copy => ({ name: "east", state: "Evicting", reason, message });
 const tolerating = (seconds?: number) => ({
   spec: {
     tolerations: [
@@ -93,7 +93,7 @@ describe("what a cluster that is drained still has", () => {
     "is a copy that waits, and says for what": [
       {
         records: [
-          recordOf("shop", east("WaitingForOthers"), {
+          recordOf("shop", east("WaitingForReplacement"), {
             name: "west",
             state: "Applied",
             reason: "Progressing",
@@ -105,11 +105,11 @@ describe("what a cluster that is drained still has", () => {
       [{ stays: false, why: "it goes when it is ready on west (1 of 3 replicas are ready)" }],
     ],
     "is a copy that is going": [
-      { records: [recordOf("shop", east("Going"))], placements: west },
+      { records: [recordOf("shop", east("Terminating"))], placements: west },
       [{ stays: false, why: "the cluster is removing it" }],
     ],
     "is a copy that the cluster does not let go, in its words": [
-      { records: [recordOf("shop", east("Refused", 'admission webhook "budget" denied it'))], placements: west },
+      { records: [recordOf("shop", east("Rejected", 'admission webhook "budget" denied it'))], placements: west },
       [{ stays: false, why: 'admission webhook "budget" denied it' }],
     ],
     "is the last copy, for which nothing else fits": [
@@ -237,7 +237,7 @@ describe("tmc cluster cordon, drain and uncordon", () => {
     const { runUntil, becomes, select } = workspace;
     await select("shop", "west");
     await becomes(deployments, "web", [
-      { name: "east", state: "Leaving", reason: "WaitingForOthers" },
+      { name: "east", state: "Evicting", reason: "WaitingForReplacement" },
       { name: "west", state: "Applied", reason: "Progressing", message: "0 of 3 replicas are ready" },
     ]);
     const ended = await runUntil("cluster drain east --wait", "1 left", () =>
@@ -266,7 +266,7 @@ ${id} drained
       code: 1,
       err: "tmc: cluster east: 1 is left that cannot leave; it goes on being drained, tmc cluster uncordon east takes it back\n",
     });
-    await becomes(deployments, "web", [{ name: "east", state: "Leaving", reason: "Going" }]);
+    await becomes(deployments, "web", [{ name: "east", state: "Evicting", reason: "Terminating" }]);
     const late = await runUntil("cluster drain east --timeout 5s -o json", "1 left", async () => {
       clock.shown += 6_000;
     });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { areGone, clusterIn, heldBirthsIn } from "../../../lib/cli/held-births.ts";
-import { defaultBrakeSettings } from "../../../lib/sync/eviction/deletion-guard.ts";
+import { defaultDeletionGuardSettings } from "../../../lib/sync/eviction/deletion-guard.ts";
 import { decideConditions } from "../../../lib/upsync/conditions.ts";
-import { survey } from "../../../lib/upsync/inventory.ts";
+import { decideInventory } from "../../../lib/upsync/inventory.ts";
 
 const now = "2026-01-01T00:00:00Z";
 
@@ -13,14 +13,14 @@ type Given = Readonly<{ confirmed?: number; before?: ClusterRegistration }>;
 function aRegistration(name: string, gone: number, { confirmed = 0, before }: Given = {}): ClusterRegistration {
   const all = Array.from({ length: 20 }, (_, index) => `deployments.v1.apps/shop/w${index}`);
   const known = { uid: "u", isFromHere: true, isDeleting: false, isOptedIn: true };
-  const seen = survey({
+  const seen = decideInventory({
     births: new Map(all.slice(gone).map((each) => [each, "u"])),
     upstream: new Map(all.map((each) => [each, known])),
     homeless: new Set(),
     endedLately: new Set(),
     isFull: false,
     confirmed,
-    brake: defaultBrakeSettings,
+    brake: defaultDeletionGuardSettings,
   });
   const conditions = decideConditions({
     before: before?.status?.conditions ?? [],

@@ -29,7 +29,7 @@ beforeEach(async () => {
 });
 
 const item = (name: string): WorkMessage => ({
-  key: { cluster: "1k2x", kind: "ClusterRegistration", name },
+  key: { logicalCluster: "1k2x", kind: "ClusterRegistration", name },
   reason: "retry",
   attempts: { unforeseen: 5 },
 });
@@ -183,7 +183,7 @@ describe("tmc reconcile with a queue", () => {
     });
     const { name } = await resolveLogicalCluster(workspace.client, "root:demo");
     expect(await sent()).toMatchObject([
-      { key: { cluster: name, kind: "ClusterRegistration", name: "east" }, reason: "on-demand" },
+      { key: { logicalCluster: name, kind: "ClusterRegistration", name: "east" }, reason: "on-demand" },
     ]);
     const after = await workspace.client.get(address);
     expect(after.metadata.resourceVersion).toBe(before.metadata.resourceVersion);
@@ -192,7 +192,7 @@ describe("tmc reconcile with a queue", () => {
   it("needs no kcp when it is told the logical cluster", async () => {
     const outcome = await run("reconcile placement web --logical-cluster 1k2x");
     expect(outcome.code).toBe(0);
-    expect(await sent()).toMatchObject([{ key: { cluster: "1k2x", kind: "WorkloadPlacement", name: "web" } }]);
+    expect(await sent()).toMatchObject([{ key: { logicalCluster: "1k2x", kind: "WorkloadPlacement", name: "web" } }]);
   });
 
   it("does not send what is not there", async () => {

@@ -3,7 +3,7 @@ import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
-import { namespaceManifest, namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
+import { downstreamNamespace, namespaceManifest } from "../../../lib/sync/ownership/namespace-map.ts";
 import { aDeployment, deployments, type PlacedWorkspace, secrets, startPlacedWorkspace } from "./placed.ts";
 import { tmc } from "./support.ts";
 
@@ -12,11 +12,11 @@ const seen = "2026-01-01T00:00:00Z";
 const readyOn = (name: string, count: number) => ({
   name,
   state: "Ready" as const,
-  desired: count,
-  ready: count,
+  desiredReplicas: count,
+  readyReplicas: count,
   generation: 1,
-  applied: "before",
-  lastSeen: seen,
+  appliedHash: "before",
+  lastObservedTime: seen,
 });
 const ready = (status: "True" | "False", reason: string, message: string) => ({
   type: "Ready",
@@ -49,7 +49,7 @@ beforeAll(async () => {
         state: "Applied",
         reason: "Progressing",
         message: "1 of 3 replicas are ready",
-        ready: 1,
+        readyReplicas: 1,
       },
     ],
     conditions: [ready("False", "NotReady", "ready on 1 of 2 clusters: west Progressing")],
@@ -275,7 +275,7 @@ describe("what commands about workloads print", () => {
 /** What changes from one workspace to the next. */
 const plain = (text: string): string =>
   text
-    .replaceAll(/"cluster":"[a-z0-9]+"/g, '"cluster":"LC"')
+    .replaceAll(/"logicalCluster":"[a-z0-9]+"/g, '"logicalCluster":"LC"')
     .replaceAll(/tmc-shop-[a-z0-9]{25}/g, "tmc-shop-HASH")
     .replaceAll(/synced: [a-z0-9]+/g, "synced: MARK")
     .replaceAll(/\*\*\* [0-9a-f]{12}/g, "*** DIGEST");
@@ -291,7 +291,7 @@ describe("tmc diff", () => {
 +kind: Deployment
 +metadata:
 +  annotations:
-+    tmc.kcp.io/origin: '{"hub":"kcp","cluster":"LC","namespace":"shop","registration":"east","apiVersion":"apps/v1","kind":"Deployment","name":"web"}'
++    tmc.kcp.io/owner: '{"hub":"kcp","logicalCluster":"LC","namespace":"shop","registration":"east","apiVersion":"apps/v1","kind":"Deployment","name":"web"}'
 +  labels:
 +    app: web
 +    tier: front
@@ -324,8 +324,8 @@ describe("tmc diff", () => {
     const { client, clusterKubeconfigs, on, run } = workspace;
     const there = on("east");
     const { metadata } = await client.get<KubeObject>({ type: deployments, namespace: "shop", name: "web" });
-    const locator = { hub: "kcp", cluster: metadata.annotations?.["kcp.io/cluster"] ?? "", namespace: "shop" };
-    const namespace = namespaceOn(locator);
+    const locator = { hub: "kcp", logicalCluster: metadata.annotations?.["kcp.io/cluster"] ?? "", namespace: "shop" };
+    const namespace = downstreamNamespace(locator);
     await there.create(
       { type: { group: "", version: "v1", plural: "namespaces" } },
       namespaceManifest(locator) as unknown as KubeObject,
@@ -351,9 +351,9 @@ describe("tmc diff", () => {
     const { run, client, clusterKubeconfigs, on } = workspace;
     const there = on("east");
     const { metadata } = await client.get<KubeObject>({ type: secrets, namespace: "shop", name: "keys" });
-    const locator = { hub: "kcp", cluster: metadata.annotations?.["kcp.io/cluster"] ?? "", namespace: "shop" };
+    const locator = { hub: "kcp", logicalCluster: metadata.annotations?.["kcp.io/cluster"] ?? "", namespace: "shop" };
     await there.create(
-      { type: secrets, namespace: namespaceOn(locator) },
+      { type: secrets, namespace: downstreamNamespace(locator) },
       { apiVersion: "v1", kind: "Secret", metadata: { name: "keys" }, data: { password: "c2VzYW1l", other: "eA==" } },
     );
     const commands = [
@@ -374,7 +374,7 @@ describe("tmc diff", () => {
 
   it("takes another name for the workspace's hub", async () => {
     const { out } = await workspace.run("diff deploy/web -n shop --cluster east --hub-id other");
-    expect(plain(out)).toContain('{"hub":"other","cluster":"LC"');
+    expect(plain(out)).toContain('{"hub":"other","logicalCluster":"LC"');
   });
 });
 
@@ -452,13 +452,13 @@ deployment.apps/old in shop: gone from east
         `${shown}cluster/west: confirmed for 15 objects\n`,
       );
       expect(await annotation()).toBe("15");
-      await say("False", "Releasing");
+      await say("False", "DeletionsConfirmed");
       expect((await run("confirm --all --cluster west --yes")).err).toBe("nothing is held\n");
       await say("True", "DeletionsHeld", heldWords);
       const ended = await runUntil("confirm --all --cluster west --yes", "confirmed for 15", async () => {
-        await say("False", "Releasing");
+        await say("False", "DeletionsConfirmed");
         expect(await annotation()).toBe("15");
-        await say("False", "NothingHeld");
+        await say("False", "NoDeletionsHeld");
       });
       expect(ended).toEqual({
         code: 0,
@@ -479,7 +479,7 @@ deployment.apps/old in shop: gone from east
         err: "tmc: cluster/west: 15 were confirmed, and 17 are held by now; look at why and confirm it again\n",
       });
       expect(await annotation()).toBeUndefined();
-      await say("False", "NothingHeld");
+      await say("False", "NoDeletionsHeld");
     });
   });
 });

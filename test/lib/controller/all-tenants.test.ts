@@ -83,7 +83,7 @@ describe("a controller over all tenants of an export", () => {
     expect(controller.clusters.map(({ name }) => name).toSorted()).toEqual([two, late].toSorted());
     expect(controller.cache.clusters()).not.toContain(one);
     // Keys that come late end without a request, a retry or a wrong word.
-    await controller.reconcile({ cluster: one, kind: "ClusterRegistration", name: "east" });
+    await controller.reconcile({ logicalCluster: one, kind: "ClusterRegistration", name: "east" });
     const inOne = tenants.kcp.faults.inject({ match: { cluster: one }, effect: { kind: "delay", ms: 0 } });
     await rest();
     await pass(120_000, 10_000);

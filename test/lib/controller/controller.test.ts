@@ -290,7 +290,7 @@ test("an object is reconciled on demand, and a cluster is probed for it", async 
   await client.create(registrations, aRegistration("east"));
   const controller = await settled();
   const probes = clusters.get("east")?.faults.inject({ effect: { kind: "delay", ms: 0 } });
-  await controller.reconcile({ cluster, kind: "ClusterRegistration", name: "east" });
+  await controller.reconcile({ logicalCluster: cluster, kind: "ClusterRegistration", name: "east" });
   await rest();
   expect(probes?.hits).toBeGreaterThan(0);
   expect(readyOf(await registration("east"))).toBe("True ClusterReady");
@@ -401,10 +401,10 @@ test("requests, writes, probes and readiness are counted", async () => {
   expect(text).toMatch(/^tmc_clusters\{ready="true"\} 1$/m);
   expect(text).toMatch(/^tmc_clusters\{ready="false"\} 1$/m);
   expect(text).toMatch(/^tmc_placements\{ready="true"\} 1$/m);
-  expect(text).toMatch(/^tmc_hub_requests_total\{verb="patch",code="200"\} [1-9]/m);
-  expect(text).toMatch(/^tmc_hub_request_duration_seconds_count\{verb="patch"\} [1-9]/m);
-  expect(text).not.toContain('tmc_hub_request_duration_seconds_count{verb="watch"}');
-  expect(text).toMatch(/^tmc_hub_writes_total\{kind="WorkloadPlacement",part="status"\} [1-9]/m);
+  expect(text).toMatch(/^tmc_upstream_requests_total\{verb="patch",code="200"\} [1-9]/m);
+  expect(text).toMatch(/^tmc_upstream_request_duration_seconds_count\{verb="patch"\} [1-9]/m);
+  expect(text).not.toContain('tmc_upstream_request_duration_seconds_count{verb="watch"}');
+  expect(text).toMatch(/^tmc_upstream_writes_total\{kind="WorkloadPlacement",part="status"\} [1-9]/m);
   expect(text).toMatch(/^tmc_probe_total\{outcome="healthy"\} [1-9]/m);
-  expect(text).toMatch(/^tmc_fan_out_woken_total [1-9]/m);
+  expect(text).toMatch(/^tmc_fanout_enqueued_total [1-9]/m);
 });

@@ -5,7 +5,7 @@ import { referenceTypes, workloadKindsWith } from "../../../lib/api/workload-kin
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import { referenceId } from "../../../lib/sync/decide.ts";
 import { referencesOf } from "../../../lib/sync/dependencies/references.ts";
-import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
+import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
 import { stored } from "../sync/golden-files.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
 import { type Stage, setStage } from "./stage.ts";
@@ -56,7 +56,7 @@ describe("through a whole controller", () => {
       const record = items.find(({ spec: { workload } }) => workload.kind === kind && workload.name.startsWith("a-"));
       const states = (record?.status?.clusters ?? []).map(({ state }) => state);
       expect(states.filter((state) => state === "Ready" || state === "Applied")).toHaveLength(2);
-      const namespace = namespaceOn({ hub: "kcp", cluster, namespace: "shop" });
+      const namespace = downstreamNamespace({ hub: "kcp", logicalCluster: cluster, namespace: "shop" });
       const name = `a-${kind.toLowerCase()}`;
       for (const [, server] of clusters) {
         const there = createKubeClient({ endpoint: { server: server.url }, transport: server.transport() });

@@ -29,11 +29,11 @@ test("a tenant over its limit waits for its turn, and another for nothing", asyn
   await controller.start();
   await stage.rest();
   expect(await decided(stage)).toEqual([1, 1]);
-  expect(metrics.render()).toContain("tmc_relay_limited_keys 5");
+  expect(metrics.render()).toContain("tmc_relay_rate_limited_keys 5");
   expect(controller.isSettled()).toBe(false);
   await stage.pass(1_500, 50);
   expect(await decided(stage)).toEqual([6, 1]);
-  expect(metrics.render()).toContain("tmc_relay_limited_keys 0");
+  expect(metrics.render()).toContain("tmc_relay_rate_limited_keys 0");
 });
 
 test("whoever is alone has no limit", async () => {

@@ -25,7 +25,7 @@ test("what is not given has its default", () => {
     syncWorkers: 32,
     tenantEventsPerSecond: 0,
     heartbeatSeconds: 30,
-    brake: { mostCopies: 100, mostPercent: 30, alwaysAllowed: 10 },
+    brake: { maxCopies: 100, maxPercent: 30, alwaysAllowed: 10 },
     allowPrivateEndpoints: false,
   });
 });
@@ -36,8 +36,8 @@ const right: Record<string, { flags: ControllerFlags; gives: object }> = {
     gives: { resyncSeconds: 5400, heartbeatSeconds: 90 },
   },
   "limits to what leaves at once": {
-    flags: { mostDeletions: "500", mostDeletionsPercent: "100" },
-    gives: { brake: { mostCopies: 500, mostPercent: 100, alwaysAllowed: 10 } },
+    flags: { maxDeletions: "500", maxDeletionsPercent: "100" },
+    gives: { brake: { maxCopies: 500, maxPercent: 100, alwaysAllowed: 10 } },
   },
   "workspaces given several times and with commas, each once": {
     flags: { workspace: ["root:a, root:b", "root:b", "2x7kq1"] },
@@ -190,12 +190,12 @@ const wrong: Record<string, { flags: ControllerFlags; says: string }> = {
     says: '--heartbeat-interval "10ms" is not between 1s and 24h',
   },
   "a limit that is no number": {
-    flags: { mostDeletions: "all" },
-    says: '--most-deletions "all" is not a whole number from 0 to 1000000',
+    flags: { maxDeletions: "all" },
+    says: '--max-deletions "all" is not a whole number from 0 to 1000000',
   },
   "a share of more than all": {
-    flags: { mostDeletionsPercent: "101" },
-    says: '--most-deletions-percent "101" is not a whole number from 0 to 100',
+    flags: { maxDeletionsPercent: "101" },
+    says: '--max-deletions-percent "101" is not a whole number from 0 to 100',
   },
   "a count that is no number": {
     flags: { workerCount: "many" },

@@ -2,7 +2,7 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
-import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
+import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
 import { type Stage, setStage, statusOf } from "./stage.ts";
 
@@ -61,7 +61,8 @@ export async function setMovesStage(placement: object = {}): Promise<MovesStage>
     if (found === undefined) throw new Error(`no cluster ${name}`);
     return createKubeClient({ endpoint: { server: found.url }, transport: found.transport(), name });
   };
-  const namespaceThere = (namespace = "shop"): string => namespaceOn({ hub: "kcp", cluster, namespace });
+  const namespaceThere = (namespace = "shop"): string =>
+    downstreamNamespace({ hub: "kcp", logicalCluster: cluster, namespace });
   const copy: MovesStage["copy"] = async (from, name = "web", namespace = "shop") => {
     const { items } = await on(from).list<KubeObject>({ type: deployments, namespace: namespaceThere(namespace) });
     return items.find(({ metadata }) => metadata.name === name);
@@ -94,7 +95,7 @@ export async function setMovesStage(placement: object = {}): Promise<MovesStage>
       const line = metrics
         .render()
         .split("\n")
-        .find((each) => each.startsWith(`tmc_sync_actions_total{did="${what}"}`));
+        .find((each) => each.startsWith(`tmc_sync_actions_total{action="${what}"}`));
       return Number(line?.split(" ").at(-1) ?? 0);
     },
     namespaceThere,

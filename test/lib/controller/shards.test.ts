@@ -9,7 +9,11 @@ import { aPlacement, aRegistration, placements, registrations } from "../upstrea
 import { readyOf, type Stage, setStage, statusOf } from "./stage.ts";
 
 const shards = ["0", "1"];
-const clusterKey = (name: string, cluster = "abc"): ObjectKey => ({ cluster, kind: "ClusterRegistration", name });
+const clusterKey = (name: string, logicalCluster = "abc"): ObjectKey => ({
+  logicalCluster,
+  kind: "ClusterRegistration",
+  name,
+});
 
 describe("whose a key is", () => {
   const labelled = (label?: string) => ({
@@ -26,8 +30,8 @@ describe("whose a key is", () => {
     for (let n = 0; n < 100; n++) {
       const keys: WorkKey[] = [
         clusterKey(`c${n}`),
-        { cluster: "abc", kind: "WorkloadPlacement", name: `p${n}` },
-        { cluster: "abc", kind: "Workload", name: `deployments.v1.apps/shop/w${n}` },
+        { logicalCluster: "abc", kind: "WorkloadPlacement", name: `p${n}` },
+        { logicalCluster: "abc", kind: "Workload", name: `deployments.v1.apps/shop/w${n}` },
       ];
       for (const key of keys) expect(owners(key)).toHaveLength(1);
     }

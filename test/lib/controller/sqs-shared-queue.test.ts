@@ -2,7 +2,7 @@ import { systemClock } from "@tmc/kube/clock.ts";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createSqsSharedQueue, divideWorkers } from "../../../lib/controller/shared-queue.ts";
-import { settled } from "../../../lib/model/next.ts";
+import { done } from "../../../lib/model/next.ts";
 import type { WorkItem } from "../../../lib/model/work-item.ts";
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -35,7 +35,7 @@ describe("a queue on SQS that is shared", () => {
     const ended = queue.run(
       async ({ key }) => {
         order.push(key.name);
-        return settled;
+        return done;
       },
       {
         workers: 2,
@@ -45,7 +45,7 @@ describe("a queue on SQS that is shared", () => {
         onEvent: ({ kind }) => events.push(kind),
       },
     );
-    const item: WorkItem = { key: { cluster: "t", kind: "WorkloadPlacement", name: "web" }, reason: "changed" };
+    const item: WorkItem = { key: { logicalCluster: "t", kind: "WorkloadPlacement", name: "web" }, reason: "changed" };
     await queue.send([item]);
     await eventually(async () => (events.includes("ended") ? undefined : "it was not worked on"));
     stop.abort();

@@ -3,7 +3,7 @@ import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
-import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
+import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
 import { type Stage, setStage } from "./stage.ts";
 
@@ -51,7 +51,7 @@ async function running(): Promise<Running> {
     if (found === undefined) throw new Error(`no cluster ${name}`);
     return createKubeClient({ endpoint: { server: found.url }, transport: found.transport(), name });
   };
-  const namespace = namespaceOn({ hub: "kcp", cluster, namespace: "shop" });
+  const namespace = downstreamNamespace({ hub: "kcp", logicalCluster: cluster, namespace: "shop" });
   return {
     ...stage,
     on: clientOf,
@@ -119,7 +119,7 @@ describe("a controller with sync", () => {
     expect(await copy("east")).toMatchObject({ spec: { replicas: 5 } });
     const [record] = (await client.list<KubeObject & WorkloadSync>({ type: records, namespace: "shop" })).items;
     expect(record?.status?.clusters).toMatchObject([
-      { name: "east", generation: 2, state: "Ready", ready: 5 },
+      { name: "east", generation: 2, state: "Ready", readyReplicas: 5 },
       { name: "west", generation: 1, state: "Stale", message: "cluster west: no answer in time" },
     ]);
     hang?.remove();

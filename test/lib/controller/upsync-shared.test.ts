@@ -9,7 +9,7 @@ import { createSharingController } from "../../../lib/controller/controller.ts";
 import { createSqsSharedQueue } from "../../../lib/controller/shared-queue.ts";
 import { asOutcome, type CredentialSource, notConfigured } from "../../../lib/credentials/credentials.ts";
 import type { Condition } from "../../../lib/model/condition.ts";
-import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
+import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createQueues, startSqs } from "../../support/sqs.ts";
 import { aPlacement, aRegistration, placements, registrations, startTenants } from "../upstream/tenants.ts";
@@ -92,7 +92,7 @@ async function aStage() {
     ends.push(() => controller.stop());
     await controller.start();
   }
-  const namespace = namespaceOn({ hub: "kcp", cluster, namespace: "shop" });
+  const namespace = downstreamNamespace({ hub: "kcp", logicalCluster: cluster, namespace: "shop" });
   const namesIn = async (at: KubeClient, where: string): Promise<readonly string[]> =>
     (await at.list<KubeObject>({ type: deployments, namespace: where })).items.map(
       ({ metadata }) => metadata.name ?? "",

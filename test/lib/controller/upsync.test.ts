@@ -4,8 +4,8 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
 import type { ControllerOptions } from "../../../lib/controller/controller.ts";
-import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
-import { birthplaceOf } from "../../../lib/sync/ownership/upsync-origin.ts";
+import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
+import { upsyncOriginOf } from "../../../lib/sync/ownership/upsync-origin.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
 import { type Stage, setStage, statusOf } from "./stage.ts";
 
@@ -69,7 +69,7 @@ async function running({
   for (const name of ["east", "west"]) await client.create(registrations, aRegistration(name, { upsync }));
   if (isPlaced) await client.create(placements, aPlacement("all", { strategy: "Spread", workloadSelector: {} }));
   await stage.settled(options);
-  const namespace = namespaceOn({ hub: "kcp", cluster, namespace: "shop" });
+  const namespace = downstreamNamespace({ hub: "kcp", logicalCluster: cluster, namespace: "shop" });
   const find = async (on: KubeClient, where: string): Promise<KubeObject | undefined> =>
     (await on.list<KubeObject>({ type: deployments, namespace: where })).items.find(
       ({ metadata }) => metadata.name === "web",
@@ -94,7 +94,7 @@ describe("a controller with upsync", () => {
       spec: { replicas: 2 },
       status: { replicas: 4, readyReplicas: 4 },
     });
-    expect(known && birthplaceOf(known, cluster)).toMatchObject({ registration: "east", uid: born.metadata.uid });
+    expect(known && upsyncOriginOf(known, cluster)).toMatchObject({ registration: "east", uid: born.metadata.uid });
     expect(await copy(west)).toMatchObject({ spec: { replicas: 2 } });
     expect((await copy(west))?.metadata.annotations).not.toHaveProperty("tmc.kcp.io/upsync-origin");
     // Nothing comes back to where it was born, and the original is as it was.
@@ -105,7 +105,7 @@ describe("a controller with upsync", () => {
       spec: { clusters: ["west"] },
       status: {
         clusters: [
-          { name: "east", state: "Ready", ready: 2 },
+          { name: "east", state: "Ready", readyReplicas: 2 },
           { name: "west", state: "Ready" },
         ],
       },
@@ -210,7 +210,7 @@ describe("a controller with upsync", () => {
     await east.delete(at);
     await pass(60_000);
     const known = await upstream();
-    expect(known && birthplaceOf(known, cluster)).toMatchObject({ registration: "east" });
+    expect(known && upsyncOriginOf(known, cluster)).toMatchObject({ registration: "east" });
     expect(conditionOf(await registration("east"), "UpsyncReady")).toBeUndefined();
   });
 

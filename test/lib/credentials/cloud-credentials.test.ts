@@ -5,7 +5,7 @@ import { createManualClock } from "../../support/manual-clock.ts";
 import { aRegistration } from "../registration/registrations.ts";
 import { fakeSecretsManager } from "./fake-secrets-manager.ts";
 
-const key: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
+const key: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 const ways = {
   nothing: undefined,
   secretRef: { secretRef: { namespace: "default", name: "east" } },

@@ -16,7 +16,7 @@ import { aRegistration } from "../registration/registrations.ts";
 import { fakeSecretsManager } from "./fake-secrets-manager.ts";
 import { expectedSignature } from "./signature.ts";
 
-const key: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
+const key: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 const identity = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "s3cr3t-key" };
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -69,7 +69,7 @@ describe("a function looks at a cluster", () => {
 
     const stale = aFunction();
     stale.secrets.set("tmc/abc/east", kubeconfig("one"));
-    expect(await stale.look()).toMatchObject({ kind: "failed", reason: "CredentialsRefused" });
+    expect(await stale.look()).toMatchObject({ kind: "failed", reason: "CredentialsRejected" });
     expect(stale.reads()).toBe(2);
     stale.secrets.set("tmc/abc/east", kubeconfig("two"));
     expect([(await stale.look()).kind, stale.reads()]).toEqual(["healthy", 3]);
@@ -86,7 +86,7 @@ describe("a function looks at a cluster", () => {
       "tmc/abc/east",
       formatKubeconfig({ contexts: [{ name: "east", endpoint: cluster.endpoint(), token }] }),
     );
-    expect(await look()).toMatchObject({ kind: "not-configured", reason: "EndpointRefused" });
+    expect(await look()).toMatchObject({ kind: "not-configured", reason: "EndpointNotAllowed" });
   });
 
   it("of EKS by a token that AWS would take, at the endpoint that AWS names and nowhere else", async () => {

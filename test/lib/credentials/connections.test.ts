@@ -10,7 +10,7 @@ import type { ObjectKey } from "../../../lib/model/key.ts";
 import { probe } from "../../../lib/registration/probe.ts";
 import { startServer, type TestServer } from "../../support/http-server.ts";
 
-const east: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
+const east: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 
 async function found(
   server: string,
@@ -72,7 +72,7 @@ describe("connections", () => {
     const { connections, opened } = counted();
     const credentials = await found("https://east.example.com", "a");
     const one = connections.clientFor(east, credentials);
-    expect(connections.clientFor({ ...east, cluster: "other" }, credentials)).not.toBe(one);
+    expect(connections.clientFor({ ...east, logicalCluster: "other" }, credentials)).not.toBe(one);
     expect(opened).toHaveLength(2);
   });
 
@@ -113,7 +113,7 @@ describe.each([
   };
   const refused = {
     kind: "failed",
-    reason: "EndpointRefused",
+    reason: "EndpointNotAllowed",
     message: "the server is refused: its address is in a private network",
   };
 

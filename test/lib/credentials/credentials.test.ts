@@ -16,7 +16,7 @@ import { createManualClock } from "../../support/manual-clock.ts";
 import { aRegistration } from "../registration/registrations.ts";
 import { fakeSecretsManager } from "./fake-secrets-manager.ts";
 
-const key: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
+const key: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 const signal = new AbortController().signal;
 const startMs = Date.parse("2026-01-01T00:00:00Z");
 const authority = createCertificateAuthority();
@@ -74,7 +74,7 @@ function aSecret(): Place & Readonly<{ clock: ReturnType<typeof createManualCloc
     hub: {
       readSecret: async (address) => {
         reads += 1;
-        expect(address).toEqual({ cluster: "abc", namespace: "default", name: "east" });
+        expect(address).toEqual({ logicalCluster: "abc", namespace: "default", name: "east" });
         return data.size === 0 ? undefined : { data: Object.fromEntries(data), resourceVersion: String(reads) };
       },
     },
@@ -361,12 +361,12 @@ describe.each([
     "plain http": { cluster: { server: "http://127.0.0.1" }, reason: "CredentialsInvalid", message: "not https" },
     "a server in our network": {
       cluster: { server: "https://10.0.0.1" },
-      reason: "EndpointRefused",
+      reason: "EndpointNotAllowed",
       message: "private network",
     },
     "a metadata service": {
       cluster: { server: "https://169.254.169.254" },
-      reason: "EndpointRefused",
+      reason: "EndpointNotAllowed",
       message: "metadata",
     },
   };

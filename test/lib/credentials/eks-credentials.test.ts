@@ -11,7 +11,7 @@ import { createManualClock } from "../../support/manual-clock.ts";
 import { aRegistration } from "../registration/registrations.ts";
 import { expectedSignature } from "./signature.ts";
 
-const key: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
+const key: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 const signal = new AbortController().signal;
 const identity = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "s3cr3t-key", sessionToken: "s3ss10n+token/=" };
 const { certificate: ca } = createCertificateAuthority();
@@ -178,7 +178,7 @@ describe("an EKS cluster in another account", () => {
   });
   it("is held to the rules for tenants", async () => {
     const { find } = anAws({ [stsHost]: session, [eksHost]: described({ endpoint: "https://10.0.0.1" }) });
-    expect(await find(registered({ account }))).toMatchObject({ reason: "EndpointRefused" });
+    expect(await find(registered({ account }))).toMatchObject({ reason: "EndpointNotAllowed" });
   });
 });
 

@@ -6,7 +6,7 @@ import { createManualClock } from "../../support/manual-clock.ts";
 import { aRegistration } from "../registration/registrations.ts";
 import { awsError, fakeSecretsManager } from "./fake-secrets-manager.ts";
 
-const key: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
+const key: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 const signal = new AbortController().signal;
 const { certificate: ca } = createCertificateAuthority();
 const server = "https://east.example.com:6443";
@@ -26,11 +26,14 @@ function aStore(content?: string, rules = {}) {
 describe("the name of a registration's secret", () => {
   it("is made from the logical cluster and the registration", () => {
     expect(secretNameOf(key)).toBe("tmc/abc/east");
-    expect(secretNameOf({ ...key, cluster: "" })).toBe("tmc/_/east");
+    expect(secretNameOf({ ...key, logicalCluster: "" })).toBe("tmc/_/east");
   });
-  it.each(["_", "a/b", "A", "..", "root:a", "-a"])("cannot be led elsewhere by a logical cluster %j", (cluster) => {
-    expect(() => secretNameOf({ ...key, cluster })).toThrow("is not the name of one");
-  });
+  it.each(["_", "a/b", "A", "..", "root:a", "-a"])(
+    "cannot be led elsewhere by a logical cluster %j",
+    (logicalCluster) => {
+      expect(() => secretNameOf({ ...key, logicalCluster })).toThrow("is not the name of one");
+    },
+  );
 });
 
 describe("a secret in Secrets Manager", () => {
@@ -65,12 +68,12 @@ describe("a secret in Secrets Manager", () => {
     "a private address": {
       content: { server: "https://10.1.2.3", token: "t" },
       message: "the server is refused: its address is in a private network",
-      reason: "EndpointRefused",
+      reason: "EndpointNotAllowed",
     },
     "the metadata service": {
       content: { server: "https://169.254.169.254", token: "t" },
       message: "the server is refused: its address is link-local or a metadata service's",
-      reason: "EndpointRefused",
+      reason: "EndpointNotAllowed",
     },
   };
   it.each(Object.entries(wrong))("with %s is refused", async (_, { content, message, reason }) => {
@@ -84,9 +87,9 @@ describe("a secret in Secrets Manager", () => {
     const at = (address: string) => JSON.stringify({ server: `https://${address}`, token: "t" });
     const rules = { allowedRanges: ["10.0.0.0/8"] };
     expect(await aStore(at("10.1.2.3"), rules).find()).toMatchObject({ kind: "found" });
-    expect(await aStore(at("127.0.0.1"), rules).find()).toMatchObject({ reason: "EndpointRefused" });
+    expect(await aStore(at("127.0.0.1"), rules).find()).toMatchObject({ reason: "EndpointNotAllowed" });
     expect(await aStore(at("169.254.169.254"), { allowedRanges: ["0.0.0.0/0"] }).find()).toMatchObject({
-      reason: "EndpointRefused",
+      reason: "EndpointNotAllowed",
     });
   });
   it("that is missing is named, so that it can be made", async () => {

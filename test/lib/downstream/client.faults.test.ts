@@ -14,15 +14,15 @@ import { createAttention } from "../../../lib/downstream/watch-subscriptions.ts"
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { manifestOf } from "../../../lib/sync/desired/manifest.ts";
 import type { CopyAddress } from "../../../lib/sync/downstream.ts";
-import { type Locator, namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
-import type { Origin } from "../../../lib/sync/ownership/owner.ts";
+import { downstreamNamespace, type Locator } from "../../../lib/sync/ownership/namespace-map.ts";
+import type { Owner } from "../../../lib/sync/ownership/owner.ts";
 import { createManualClock, type ManualClock } from "../../support/manual-clock.ts";
 
-const east: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
-const locator: Locator = { hub: "hub", cluster: "abc", namespace: "shop" };
-const namespace = namespaceOn(locator);
-const origin: Origin = { ...locator, registration: "east", apiVersion: "v1", kind: "ConfigMap", name: "settings" };
-const at: CopyAddress = { cluster: east, at: { type: referenceTypes.ConfigMap, namespace, name: "settings" } };
+const east: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
+const locator: Locator = { hub: "hub", logicalCluster: "abc", namespace: "shop" };
+const namespace = downstreamNamespace(locator);
+const origin: Owner = { ...locator, registration: "east", apiVersion: "v1", kind: "ConfigMap", name: "settings" };
+const at: CopyAddress = { registration: east, object: { type: referenceTypes.ConfigMap, namespace, name: "settings" } };
 const manifest = manifestOf(
   { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "settings" }, data: { a: "1" } },
   { origin, namespace },
@@ -100,29 +100,29 @@ describe("a fleet", () => {
   it("does not take a cluster that cannot be asked for one that has nothing", async () => {
     const { fleet, cluster, clock } = await aSystem();
     cluster.beUnreachable("refuse");
-    expect(await faultIn(fleet.see(at, origin, signal))).toBe("unreachable");
+    expect(await faultIn(fleet.readCopy(at, origin, signal))).toBe("unreachable");
     cluster.recover();
     cluster.beUnreachable("hang");
-    expect(await passing(clock, faultIn(fleet.read(at, signal)))).toBe("unreachable");
+    expect(await passing(clock, faultIn(fleet.readObject(at, signal)))).toBe("unreachable");
   });
 
   it("does not take the 404 of whoever stands before a cluster for the cluster's word", async () => {
     const { fleet, cluster } = await aSystem();
     cluster.faults.inject({ match: maps("get"), effect: { kind: "status", code: 404, message: "404 page not found" } });
-    expect(await faultIn(fleet.see(at, origin, signal))).toBe("unreachable");
+    expect(await faultIn(fleet.readCopy(at, origin, signal))).toBe("unreachable");
   });
 
   it("answers from the watch without a request, and asks when there is none to answer from", async () => {
     const { fleet, requests } = await aSystem({ watched: true });
-    fleet.attend(east, [at.at.type]);
+    fleet.subscribe(east, [at.object.type]);
     await fleet.ensureNamespace(east, locator, signal);
-    await fleet.see(at, origin, signal);
+    await fleet.readCopy(at, origin, signal);
     await fleet.apply(at, manifest, signal);
     const before = requests.length;
-    expect(await fleet.see(at, origin, signal)).toMatchObject({ kind: "there" });
+    expect(await fleet.readCopy(at, origin, signal)).toMatchObject({ kind: "there" });
     expect(requests.length).toBe(before);
-    const other = { ...at, at: { ...at.at, name: "other" } };
-    expect(await fleet.see(other, { ...origin, name: "other" }, signal)).toEqual({ kind: "absent" });
+    const other = { ...at, object: { ...at.object, name: "other" } };
+    expect(await fleet.readCopy(other, { ...origin, name: "other" }, signal)).toEqual({ kind: "absent" });
     expect(requests.slice(before).map(({ verb, code }) => `${verb} ${code}`)).toEqual(["get 404"]);
   });
 
@@ -131,28 +131,28 @@ describe("a fleet", () => {
     ["never got there", "before", false],
   ] as const)("asks what has become of a write that %s", async (_, when, isThere) => {
     const { fleet, cluster } = await aSystem({ watched: true });
-    fleet.attend(east, [at.at.type]);
+    fleet.subscribe(east, [at.object.type]);
     await fleet.ensureNamespace(east, locator, signal);
-    await fleet.see(at, origin, signal);
+    await fleet.readCopy(at, origin, signal);
     cluster.faults.inject({ match: maps("patch"), effect: { kind: "reset", when }, count: 1 });
     expect(await faultIn(fleet.apply(at, manifest, signal))).toBe("unreachable");
-    expect(await fleet.see(at, origin, signal)).toMatchObject({ kind: isThere ? "there" : "absent" });
+    expect(await fleet.readCopy(at, origin, signal)).toMatchObject({ kind: isThere ? "there" : "absent" });
     // Whether it got there or not, the same again does no harm.
     expect((await fleet.apply(at, manifest, signal)).metadata.name).toBe("settings");
   });
 
   it("does not go by what it knew when the answer to a change was lost, and no watch tells", async () => {
     const { fleet, cluster, copies } = await aSystem({ watched: true });
-    fleet.attend(east, [at.at.type]);
+    fleet.subscribe(east, [at.object.type]);
     await fleet.ensureNamespace(east, locator, signal);
-    await fleet.see(at, origin, signal);
+    await fleet.readCopy(at, origin, signal);
     const { metadata } = await fleet.apply(at, manifest, signal);
     cluster.faults.inject({ match: maps("watch"), effect: { kind: "partition", requests: "hang" } });
     cluster.faults.cutWatches();
     cluster.faults.inject({ match: maps("patch"), effect: { kind: "reset", when: "after" }, count: 1 });
     expect(await faultIn(fleet.apply(at, { ...manifest, data: { a: "2" } }, signal))).toBe("unreachable");
     expect(copies?.peek(at)).toBeUndefined();
-    const sighting = await fleet.see(at, origin, signal);
+    const sighting = await fleet.readCopy(at, origin, signal);
     expect(sighting).toMatchObject({ kind: "there", copy: { uid: metadata.uid } });
     expect(sighting).not.toMatchObject({ copy: { resourceVersion: metadata.resourceVersion } });
   });
@@ -175,7 +175,7 @@ describe("a fleet", () => {
     const { metadata } = await fleet.apply(at, manifest, signal);
     cluster.faults.inject({ match: maps("delete"), effect: { kind: "status", code: 409, reason: "Conflict" }, count });
     expect(await faultIn(fleet.remove(at, metadata.uid ?? "", signal))).toBe(fault);
-    const left = await fleet.read(at, signal);
+    const left = await fleet.readObject(at, signal);
     expect(left === undefined || left.metadata.deletionTimestamp !== undefined).toBe(isGone);
   });
 
@@ -186,9 +186,9 @@ describe("a fleet", () => {
     const slow = cluster.faults.inject({ match: maps("delete"), effect: { kind: "delay", ms: 1_000 }, count: 1 });
     const removed = fleet.remove(at, metadata.uid ?? "", signal);
     while (slow.hits === 0) await setImmediate();
-    await admin.patch(at.at, { type: "merge", body: { metadata: { labels: { "tmc.kcp.io/synced": null } } } });
+    await admin.patch(at.object, { type: "merge", body: { metadata: { labels: { "tmc.kcp.io/synced": null } } } });
     await passing(clock, removed);
-    const left = await admin.get<KubeObject>(at.at).catch(() => undefined);
+    const left = await admin.get<KubeObject>(at.object).catch(() => undefined);
     expect(left?.metadata).toMatchObject({ uid: metadata.uid });
     expect(left?.metadata).not.toHaveProperty("deletionTimestamp");
   });
@@ -202,9 +202,9 @@ describe("a fleet", () => {
 
   it("cannot ask a cluster that refuses all credentials there are", async () => {
     const { fleet, requests } = await aSystem({ tokens: ["old", "older"] });
-    expect(await faultIn(fleet.see(at, origin, signal))).toBe("unreachable");
+    expect(await faultIn(fleet.readCopy(at, origin, signal))).toBe("unreachable");
     expect(requests).toHaveLength(2);
-    expect(await faultIn(fleet.see(at, origin, signal))).toBe("unreachable");
+    expect(await faultIn(fleet.readCopy(at, origin, signal))).toBe("unreachable");
     expect(requests).toHaveLength(3);
   });
 
@@ -262,7 +262,7 @@ describe("a fleet", () => {
 
   it("gives each cluster so many calls and no more", async () => {
     const { fleet, requests, clock } = await aSystem({ rate: { perSecond: 10, burst: 5 } });
-    const looks = Array.from({ length: 25 }, () => fleet.see(at, origin, signal));
+    const looks = Array.from({ length: 25 }, () => fleet.readCopy(at, origin, signal));
     const counts: number[] = [];
     for (let step = 0; step <= 5; step++) {
       for (let turns = 0; turns < 50; turns++) await setImmediate();
@@ -280,9 +280,9 @@ describe("a fleet", () => {
     const fleet = createFleet({ clientFor, clock, rate: { perSecond: 1, burst: 1 } });
     systems.east.cluster.beUnreachable("hang");
     const gaveUp = new AbortController();
-    const looks = Array.from({ length: 20 }, () => faultIn(fleet.see(at, origin, gaveUp.signal)));
-    const west = { ...at, cluster: { ...east, name: "west" } };
-    expect(await fleet.see(west, { ...origin, registration: "west" }, signal)).toEqual({ kind: "absent" });
+    const looks = Array.from({ length: 20 }, () => faultIn(fleet.readCopy(at, origin, gaveUp.signal)));
+    const west = { ...at, registration: { ...east, name: "west" } };
+    expect(await fleet.readCopy(west, { ...origin, registration: "west" }, signal)).toEqual({ kind: "absent" });
     gaveUp.abort();
     await Promise.all(looks);
   });

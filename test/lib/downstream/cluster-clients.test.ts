@@ -8,7 +8,7 @@ import type { Hub } from "../../../lib/model/hub.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { aRegistration } from "../registration/registrations.ts";
 
-const east: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
+const east: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 const signal = new AbortController().signal;
 const address = { type: { group: "", version: "v1", plural: "configmaps" }, namespace: "a", name: "b" };
 

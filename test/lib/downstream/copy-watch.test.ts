@@ -8,28 +8,28 @@ import { referenceTypes, typeId, workloadKindsWith } from "../../../lib/api/work
 import { type CopyTrouble, type CopyWatches, createCopyWatches } from "../../../lib/downstream/copy-watch.ts";
 import { type ObjectKey, workloadKey } from "../../../lib/model/key.ts";
 import type { CopyAddress } from "../../../lib/sync/downstream.ts";
-import { namespaceManifest, namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
-import { marksOf, type Origin } from "../../../lib/sync/ownership/owner.ts";
+import { downstreamNamespace, namespaceManifest } from "../../../lib/sync/ownership/namespace-map.ts";
+import { type Owner, ownershipMetadata } from "../../../lib/sync/ownership/owner.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createManualClock, type ManualClock } from "../../support/manual-clock.ts";
 
-const east: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
+const east: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
 const configMaps = referenceTypes.ConfigMap;
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
 const signal = new AbortController().signal;
 
-const web: Origin = {
+const web: Owner = {
   hub: "hub",
-  cluster: "abc",
+  logicalCluster: "abc",
   namespace: "shop",
   registration: "east",
   apiVersion: "apps/v1",
   kind: "Deployment",
   name: "web",
 };
-const settings: Origin = { ...web, apiVersion: "v1", kind: "ConfigMap", name: "settings" };
-const onCluster = namespaceOn(web);
+const settings: Owner = { ...web, apiVersion: "v1", kind: "ConfigMap", name: "settings" };
+const onCluster = downstreamNamespace(web);
 const webKey = `abc ${workloadKey("abc", { type: deployments, namespace: "shop", name: "web" }).name}`;
 
 const running: EmbeddedCluster[] = [];
@@ -72,7 +72,7 @@ async function aSystem({ tokens = ["right"], adminToken = "right", mayWatch }: S
     clock,
     random: () => 0.5,
     relistSeconds: 600,
-    onChanged: (key) => void told.push(`${key.cluster} ${key.name}`),
+    onChanged: (key) => void told.push(`${key.logicalCluster} ${key.name}`),
     onCompanionChanged: ({ registration, kind, namespace, name }) =>
       void companions.push(`${registration.name} ${kind}/${namespace}/${name}`),
     onTrouble: (trouble) => void troubles.push(trouble),
@@ -100,14 +100,14 @@ async function aSystem({ tokens = ["right"], adminToken = "right", mayWatch }: S
   };
 }
 
-const at = ({ kind, name }: Origin): CopyAddress => ({
-  cluster: east,
-  at: { type: kind === "Deployment" ? deployments : configMaps, namespace: onCluster, name },
+const at = ({ kind, name }: Owner): CopyAddress => ({
+  registration: east,
+  object: { type: kind === "Deployment" ? deployments : configMaps, namespace: onCluster, name },
 });
 
-const make = (admin: KubeClient, origin: Origin, marks: object = marksOf(origin)): Promise<KubeObject> =>
+const make = (admin: KubeClient, origin: Owner, marks: object = ownershipMetadata(origin)): Promise<KubeObject> =>
   admin.create(
-    { type: at(origin).at.type, namespace: onCluster },
+    { type: at(origin).object.type, namespace: onCluster },
     {
       apiVersion: origin.apiVersion,
       kind: origin.kind,
@@ -128,7 +128,7 @@ const make = (admin: KubeClient, origin: Origin, marks: object = marksOf(origin)
   );
 
 const scale = (admin: KubeClient, replicas: number): Promise<KubeObject> =>
-  admin.patch(at(web).at, { type: "merge", body: { spec: { replicas } } });
+  admin.patch(at(web).object, { type: "merge", body: { spec: { replicas } } });
 
 const until = (what: string, isSo: () => boolean): Promise<void> =>
   eventually(async () => (isSo() ? undefined : what), 5_000);
@@ -174,7 +174,7 @@ describe("watches on copies", () => {
     await scale(admin, 1);
     await until("told of a change", () => told.includes(webKey));
     told.length = 0;
-    await admin.delete(at(web).at);
+    await admin.delete(at(web).object);
     await until("told of the end", () => told.includes(webKey));
     expect(watches.peek(at(web))).toEqual({ kind: "absent" });
   });
@@ -196,27 +196,39 @@ describe("watches on copies", () => {
     watches.want(east, [configMaps]);
     await make(admin, settings);
     await until("told of a companion", () => companions.length === 1);
-    await admin.delete(at(settings).at);
+    await admin.delete(at(settings).object);
     await until("told of its end", () => companions.length === 2);
     expect(companions).toEqual(["east ConfigMap/shop/settings", "east ConfigMap/shop/settings"]);
     expect(told).toHaveLength(2);
   });
 
-  const ours = marksOf(web);
+  const ours = ownershipMetadata(web);
   const claims: Readonly<Record<string, object>> = {
-    "another tenant's copy": { labels: ours.labels, annotations: marksOf({ ...web, cluster: "other" }).annotations },
-    "another control plane's": { labels: ours.labels, annotations: marksOf({ ...web, hub: "other" }).annotations },
+    "another tenant's copy": {
+      labels: ours.labels,
+      annotations: ownershipMetadata({ ...web, logicalCluster: "other" }).annotations,
+    },
+    "another control plane's": {
+      labels: ours.labels,
+      annotations: ownershipMetadata({ ...web, hub: "other" }).annotations,
+    },
     "another registration's": {
       labels: ours.labels,
-      annotations: marksOf({ ...web, registration: "west" }).annotations,
+      annotations: ownershipMetadata({ ...web, registration: "west" }).annotations,
     },
     "a copy from another namespace": {
       labels: ours.labels,
-      annotations: marksOf({ ...web, namespace: "bank" }).annotations,
+      annotations: ownershipMetadata({ ...web, namespace: "bank" }).annotations,
     },
-    "a copy of another name": { labels: ours.labels, annotations: marksOf({ ...web, name: "other" }).annotations },
-    "a copy of another kind": { labels: ours.labels, annotations: marksOf({ ...web, kind: "Job" }).annotations },
-    "nothing that can be read": { labels: ours.labels, annotations: { "tmc.kcp.io/origin": "{" } },
+    "a copy of another name": {
+      labels: ours.labels,
+      annotations: ownershipMetadata({ ...web, name: "other" }).annotations,
+    },
+    "a copy of another kind": {
+      labels: ours.labels,
+      annotations: ownershipMetadata({ ...web, kind: "Job" }).annotations,
+    },
+    "nothing that can be read": { labels: ours.labels, annotations: { "tmc.kcp.io/owner": "{" } },
     "no origin at all": { labels: ours.labels },
   };
   it.each(Object.entries(claims))("take no notice of an object that says it is %s", async (_, marks) => {
@@ -231,7 +243,7 @@ describe("watches on copies", () => {
 
   it("see nothing of what other tenants have on the same cluster", async () => {
     const { admin, watches, count } = await aSystem();
-    await make(admin, web, marksOf({ ...web, cluster: "other" }));
+    await make(admin, web, ownershipMetadata({ ...web, logicalCluster: "other" }));
     watches.want(east, [deployments]);
     await watches.look(at(web), signal);
     expect({ ...count, size: watches.size }).toEqual({ ignored: 0, refused: 0, size: 0 });
@@ -262,7 +274,7 @@ describe("watches on copies", () => {
     const watchOfMaps = { verb: "watch", resource: "configmaps" };
     const away = cluster.faults.inject({ match: watchOfMaps, effect: { kind: "partition", requests: "hang" } });
     cluster.faults.cutWatches();
-    await admin.delete(at({ ...settings, name: "gone" }).at);
+    await admin.delete(at({ ...settings, name: "gone" }).object);
     await make(admin, { ...settings, name: "new" });
     cluster.faults.inject({ match: watchOfMaps, effect: { kind: "expired" }, count: 1 });
     away.remove();
@@ -356,7 +368,7 @@ describe("watches on copies", () => {
     watches.want(east, [configMaps]);
     await until("told", () => told.length > 0);
     let isLooked = false;
-    const secret = { cluster: west, at: { type: referenceTypes.Secret, namespace: onCluster, name: "keys" } };
+    const secret = { registration: west, object: { type: referenceTypes.Secret, namespace: onCluster, name: "keys" } };
     void watches.look(secret, signal).then(() => (isLooked = true));
     await untilPassed(clock, "no longer waited for", () => isLooked);
     expect(watches.peek(secret)).toBeUndefined();

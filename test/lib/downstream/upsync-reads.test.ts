@@ -10,15 +10,15 @@ import { createBirthLooks } from "../../../lib/downstream/upsync-reads.ts";
 import { type ObjectKey, workloadKey } from "../../../lib/model/key.ts";
 import type { OptIn } from "../../../lib/upsync/opt-in.ts";
 
-const east: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
+const east: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
 const signal = new AbortController().signal;
 const [type] = offeredWorkloads.filter(({ kind }) => kind === "Deployment");
 if (type === undefined) throw new Error("Deployments are offered");
 const optIn: OptIn = { type, rules: [{ apiVersion: "apps/v1", kind: "Deployment", matchLabels: { app: "web" } }] };
-const at = (name: string) => ({ cluster: east, at: { type: deployments, namespace: "shop", name } });
-const keyOf = (name: string): string => workloadKey("abc", at(name).at).name;
+const at = (name: string) => ({ registration: east, object: { type: deployments, namespace: "shop", name } });
+const keyOf = (name: string): string => workloadKey("abc", at(name).object).name;
 
 const running: EmbeddedCluster[] = [];
 afterEach(async () => {
@@ -60,7 +60,7 @@ async function aSystem() {
     effect: { kind: "delay", ms: 0 },
   });
   const all = async (): Promise<readonly string[]> =>
-    [...((await looks.all(east, [optIn], signal))?.keys() ?? [])].toSorted();
+    [...((await looks.listUids(east, [optIn], signal))?.keys() ?? [])].toSorted();
   return { cluster, client, looks, bear, lists, all };
 }
 
@@ -71,8 +71,8 @@ describe("looks at what is born", () => {
     await bear("api", { app: "api" });
     await bear("copy", { app: "web", "tmc.kcp.io/synced": "x" });
     expect(await all()).toEqual([keyOf("web")]);
-    expect((await looks.all(east, [optIn], signal))?.get(keyOf("web"))).toBe(metadata.uid);
-    expect(await looks.all(east, [], signal)).toEqual(new Map());
+    expect((await looks.listUids(east, [optIn], signal))?.get(keyOf("web"))).toBe(metadata.uid);
+    expect(await looks.listUids(east, [], signal)).toEqual(new Map());
   });
 
   it("ask for a list once in a batch, anew when somebody needs it newer, and in the next batch", async () => {
@@ -82,7 +82,7 @@ describe("looks at what is born", () => {
     await bear("web2");
     expect(await all()).toEqual([keyOf("web")]);
     expect(lists.hits).toBe(1);
-    looks.renew(east);
+    looks.invalidate(east);
     expect(await all()).toEqual([keyOf("web"), keyOf("web2")]);
     looks.beginBatch();
     await all();
@@ -112,17 +112,17 @@ describe("looks at what is born", () => {
     const { cluster, client, looks, bear } = await aSystem();
     await bear("web");
     await bear("api", { app: "api" });
-    expect(looks.peek(at("web"))).toBeUndefined();
-    expect(await looks.ask(at("web"), optIn, signal)).toMatchObject({ kind: "born" });
-    expect(await looks.ask(at("api"), optIn, signal)).toMatchObject({ kind: "other" });
-    expect(looks.peek(at("web"))).toMatchObject({ kind: "born" });
-    expect(looks.peek(at("api"))).toBeUndefined();
+    expect(looks.cached(at("web"))).toBeUndefined();
+    expect(await looks.readUncached(at("web"), optIn, signal)).toMatchObject({ kind: "born" });
+    expect(await looks.readUncached(at("api"), optIn, signal)).toMatchObject({ kind: "other" });
+    expect(looks.cached(at("web"))).toMatchObject({ kind: "born" });
+    expect(looks.cached(at("api"))).toBeUndefined();
     looks.beginBatch();
-    expect(looks.peek(at("web"))).toBeUndefined();
+    expect(looks.cached(at("web"))).toBeUndefined();
     const proxy = cluster.faults.inject({ match: { verb: "get" }, effect: { kind: "status", code: 404 } });
-    await expect(looks.ask(at("web"), optIn, signal)).rejects.toMatchObject({ fault: "unreachable" });
+    await expect(looks.readUncached(at("web"), optIn, signal)).rejects.toMatchObject({ fault: "unreachable" });
     proxy.remove();
-    await client.delete(at("web").at);
-    expect(await looks.ask(at("web"), optIn, signal)).toEqual({ kind: "absent" });
+    await client.delete(at("web").object);
+    expect(await looks.readUncached(at("web"), optIn, signal)).toEqual({ kind: "absent" });
   });
 });

@@ -9,7 +9,7 @@ import type { OptIn } from "../../../lib/upsync/opt-in.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 
-const east: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
+const east: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
 const signal = new AbortController().signal;
@@ -20,8 +20,8 @@ const optIn = (rule: Readonly<{ namespaces?: string[]; matchLabels?: Record<stri
   type,
   rules: [{ apiVersion: "apps/v1", kind: "Deployment", ...rule }],
 });
-const at = (name: string) => ({ cluster: east, at: { type: deployments, namespace: "shop", name } });
-const keyOf = (name: string): string => workloadKey("abc", at(name).at).name;
+const at = (name: string) => ({ registration: east, object: { type: deployments, namespace: "shop", name } });
+const keyOf = (name: string): string => workloadKey("abc", at(name).object).name;
 
 const running: EmbeddedCluster[] = [];
 const watching: BirthWatches[] = [];
@@ -72,7 +72,7 @@ async function aSystem() {
 
 const until = (what: string, isSo: () => boolean | Promise<boolean>): Promise<void> =>
   eventually(async () => ((await isSo()) ? undefined : what), 5_000);
-const all = (watches: BirthWatches) => watches.all(east, [], signal);
+const all = (watches: BirthWatches) => watches.listUids(east, [], signal);
 const names = async (watches: BirthWatches): Promise<readonly string[]> =>
   [...((await all(watches))?.keys() ?? ["not listed"])].toSorted();
 
@@ -87,44 +87,46 @@ describe("watches on what is born", () => {
       ownerReferences: [{ apiVersion: "example.dev/v1", kind: "App", name: "a", uid: "1", controller: true }],
     });
     expect(await all(watches)).toBeUndefined();
-    watches.want(east, [optIn({ matchLabels: { app: "web" } })]);
+    watches.subscribe(east, [optIn({ matchLabels: { app: "web" } })]);
     await until("everything is listed", async () => (await all(watches)) !== undefined);
     expect(await names(watches)).toEqual([keyOf("web")]);
     expect(watches.size).toBe(1);
-    expect(watches.peek(at("web"))).toMatchObject({ kind: "born", copy: { uid: metadata.uid } });
-    expect(watches.peek(at("copy"))).toEqual({ kind: "absent" });
-    expect(JSON.stringify(watches.peek(at("web")))).not.toContain("nginx");
+    expect(watches.cached(at("web"))).toMatchObject({ kind: "born", copy: { uid: metadata.uid } });
+    expect(watches.cached(at("copy"))).toEqual({ kind: "absent" });
+    expect(JSON.stringify(watches.cached(at("web")))).not.toContain("nginx");
   });
 
   it("tell of what comes, changes and goes; other labels are a change too", async () => {
     const { watches, told, bear, client } = await aSystem();
-    watches.want(east, [optIn()]);
+    watches.subscribe(east, [optIn()]);
     await until("everything is listed", async () => (await all(watches)) !== undefined);
     await bear("web");
     await until("it came", () => told.includes(keyOf("web")));
-    const before = watches.peek(at("web"));
+    const before = watches.cached(at("web"));
     told.length = 0;
-    await client.patch(at("web").at, { type: "merge", body: { metadata: { labels: { tier: "front" } } } });
+    await client.patch(at("web").object, { type: "merge", body: { metadata: { labels: { tier: "front" } } } });
     await until("it changed", () => told.includes(keyOf("web")));
-    const after = watches.peek(at("web"));
+    const after = watches.cached(at("web"));
     expect(before?.kind === "born" && after?.kind === "born" && before.print !== after.print).toBe(true);
     told.length = 0;
-    await client.delete(at("web").at);
+    await client.delete(at("web").object);
     await until("it went", () => told.includes(keyOf("web")));
-    expect(watches.peek(at("web"))).toEqual({ kind: "absent" });
+    expect(watches.cached(at("web"))).toEqual({ kind: "absent" });
   });
 
   it("ask the cluster itself, and take only its word about this very object", async () => {
     const { watches, cluster, bear, client } = await aSystem();
     await bear("web", { labels: { app: "web" } });
-    expect(await watches.ask(at("web"), optIn(), signal)).toMatchObject({ kind: "born" });
-    expect(await watches.ask(at("web"), optIn({ namespaces: ["bank"] }), signal)).toMatchObject({ kind: "other" });
+    expect(await watches.readUncached(at("web"), optIn(), signal)).toMatchObject({ kind: "born" });
+    expect(await watches.readUncached(at("web"), optIn({ namespaces: ["bank"] }), signal)).toMatchObject({
+      kind: "other",
+    });
     const proxy = cluster.faults.inject({ match: { verb: "get" }, effect: { kind: "status", code: 404 } });
-    await expect(watches.ask(at("web"), optIn(), signal)).rejects.toMatchObject({ fault: "unreachable" });
+    await expect(watches.readUncached(at("web"), optIn(), signal)).rejects.toMatchObject({ fault: "unreachable" });
     proxy.remove();
-    await client.delete(at("web").at);
-    expect(await watches.ask(at("web"), optIn(), signal)).toEqual({ kind: "absent" });
-    expect(await watches.read(at("web"), signal)).toBeUndefined();
+    await client.delete(at("web").object);
+    expect(await watches.readUncached(at("web"), optIn(), signal)).toEqual({ kind: "absent" });
+    expect(await watches.readObject(at("web"), signal)).toBeUndefined();
   });
 
   it("follow other rules when they are given others, and know nothing of what is not wanted", async () => {
@@ -133,15 +135,15 @@ describe("watches on what is born", () => {
     await bear("api", { labels: { app: "api" } });
     const listed = (...wanted: readonly string[]): Promise<void> =>
       until(`knows ${wanted.join(", ")}`, async () => (await names(watches)).join() === wanted.map(keyOf).join());
-    watches.want(east, [optIn({ matchLabels: { app: "web" } })]);
+    watches.subscribe(east, [optIn({ matchLabels: { app: "web" } })]);
     await listed("web");
-    watches.want(east, [optIn({ matchLabels: { app: "web" } })]);
+    watches.subscribe(east, [optIn({ matchLabels: { app: "web" } })]);
     expect(watches.watches.all).toBe(1);
-    watches.want(east, [optIn()]);
+    watches.subscribe(east, [optIn()]);
     await listed("api", "web");
-    watches.unwant(east);
+    watches.unsubscribe(east);
     expect(await all(watches)).toBeUndefined();
-    expect(watches.peek(at("web"))).toBeUndefined();
+    expect(watches.cached(at("web"))).toBeUndefined();
     expect(watches.watches.all).toBe(0);
   });
 });

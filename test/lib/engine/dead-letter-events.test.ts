@@ -8,7 +8,7 @@ import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
 import type { EventSubject } from "../../../lib/upstream/events.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 
-const east: WorkKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
+const east: WorkKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 const web = workloadKey("abc", {
   type: { group: "apps", version: "v1", plural: "deployments" },
   namespace: "shop",
@@ -16,7 +16,7 @@ const web = workloadKey("abc", {
 });
 const failedBy = (
   error: unknown,
-  outcome: "retry" | "drop" | "set-aside" = "set-aside",
+  outcome: "retry" | "drop" | "dead-letter" = "dead-letter",
   key: WorkKey = east,
 ): QueueEvent => ({
   kind: "ended",
@@ -33,7 +33,7 @@ describe("what people hear of how work ended", () => {
   const bug = new TypeError("x is undefined");
   const item = { key: east, reason: "changed" } as const;
   const silent: Record<string, QueueEvent> = {
-    "nothing of what went well": { kind: "ended", item, durationSeconds: 0, outcome: "settled" },
+    "nothing of what went well": { kind: "ended", item, durationSeconds: 0, outcome: "done" },
     "nothing of what is tried again": failedBy(bug, "retry"),
     "nothing of a lasting fault, which its status tells": failedBy(bug, "drop"),
     "nothing of what was cut off": { kind: "ended", item, durationSeconds: 0, outcome: "returned" },
@@ -84,7 +84,7 @@ describe("telling", () => {
   test("is about the object of the key, a workload as well", async () => {
     const { take, whenTaken, told } = teller(objectOf);
     take(failedBy(new Error("bug")));
-    take(failedBy(new Error("bug"), "set-aside", web));
+    take(failedBy(new Error("bug"), "dead-letter", web));
     await whenTaken();
     expect(told.map(([kind, about]) => [kind, about.metadata.name])).toEqual([
       ["ClusterRegistration", "east"],

@@ -17,8 +17,8 @@ import { createManualClock } from "../../support/manual-clock.ts";
 import { faultsOf } from "../api/validate.ts";
 import { aRegistration } from "../registration/registrations.ts";
 
-const key: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
-const born: WorkKey = { cluster: "abc", kind: "Workload", name: "deployments.v1.apps/shop/web" };
+const key: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
+const born: WorkKey = { logicalCluster: "abc", kind: "Workload", name: "deployments.v1.apps/shop/web" };
 const signal = new AbortController().signal;
 const running: EmbeddedCluster[] = [];
 afterEach(async () => {
@@ -136,13 +136,13 @@ describe("a look", () => {
 
   it("says that they are refused when the fresh ones are the same", async () => {
     const { look, count } = await aSystem(["wrong"]);
-    expect(await look()).toMatchObject({ kind: "failed", reason: "CredentialsRefused" });
+    expect(await look()).toMatchObject({ kind: "failed", reason: "CredentialsRejected" });
     expect(count().opened).toBe(1);
   });
 
   it("says that they are refused when the fresh ones are refused too, and asks no third time", async () => {
     const { look, count } = await aSystem(["wrong", "wrong too", "right"]);
-    expect(await look()).toMatchObject({ kind: "failed", reason: "CredentialsRefused" });
+    expect(await look()).toMatchObject({ kind: "failed", reason: "CredentialsRejected" });
     expect(count().opened).toBe(2);
   });
 });
@@ -188,9 +188,9 @@ describe("the world", () => {
 
   it("finds the users of a cluster among the placements of its own logical cluster", async () => {
     const { world } = await aSystem();
-    const api = { cluster: "abc", kind: "WorkloadPlacement", name: "api" };
+    const api = { logicalCluster: "abc", kind: "WorkloadPlacement", name: "api" };
     expect(await world.users(key, signal)).toEqual([api, born]);
-    expect(await world.users({ ...key, cluster: "other" }, signal)).toEqual([born]);
+    expect(await world.users({ ...key, logicalCluster: "other" }, signal)).toEqual([born]);
   });
 
   it("asks of every placement whether it is concerned, by name when the registration has gone", async () => {
@@ -207,7 +207,9 @@ describe("the world", () => {
 
   it("wakes with a fan-out", async () => {
     const { world, sent } = await aSystem();
-    await world.wake([{ cluster: "abc", kind: "WorkloadPlacement", name: "web" }]);
-    expect(sent).toEqual([{ key: { cluster: "abc", kind: "WorkloadPlacement", name: "web" }, reason: "fan-out" }]);
+    await world.wake([{ logicalCluster: "abc", kind: "WorkloadPlacement", name: "web" }]);
+    expect(sent).toEqual([
+      { key: { logicalCluster: "abc", kind: "WorkloadPlacement", name: "web" }, reason: "fan-out" },
+    ]);
   });
 });

@@ -9,7 +9,11 @@ import { createObjectCache } from "../../../lib/upstream/object-cache.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 
 const keysOf = (count: number): ObjectKey[] =>
-  Array.from({ length: count }, (_, index) => ({ cluster: "2x7k", kind: "WorkloadPlacement", name: `p-${index}` }));
+  Array.from({ length: count }, (_, index) => ({
+    logicalCluster: "2x7k",
+    kind: "WorkloadPlacement",
+    name: `p-${index}`,
+  }));
 
 function aRota(periodSeconds: number, keys: readonly ObjectKey[]) {
   const clock = createManualClock(0);

@@ -9,7 +9,11 @@ export function aRecord(
   name: string,
   { record = {}, ...message }: Partial<WorkMessage> & Readonly<{ record?: Partial<BatchRecord> }> = {},
 ): BatchRecord {
-  const whole: WorkMessage = { key: { cluster: "t", kind: "WorkloadPlacement", name }, reason: "changed", ...message };
+  const whole: WorkMessage = {
+    key: { logicalCluster: "t", kind: "WorkloadPlacement", name },
+    reason: "changed",
+    ...message,
+  };
   made += 1;
   return {
     messageId: `${name}-${made}`,

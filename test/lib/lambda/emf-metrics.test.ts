@@ -19,9 +19,9 @@ const written = (): Emf[] => {
 };
 
 test("counters are summed, gauges are the last, histograms are all values", () => {
-  metrics.add("tmc_queue_given_up_total", {});
-  metrics.add("tmc_queue_given_up_total", {}, 2);
-  metrics.add("tmc_queue_given_up_total", {}, 0);
+  metrics.add("tmc_queue_dead_lettered_total", {});
+  metrics.add("tmc_queue_dead_lettered_total", {}, 2);
+  metrics.add("tmc_queue_dead_lettered_total", {}, 0);
   metrics.set("tmc_queue_depth", {}, 5);
   metrics.set("tmc_queue_depth", {}, 3);
   metrics.observe("tmc_queue_wait_seconds", {}, 0.5);
@@ -31,7 +31,7 @@ test("counters are summed, gauges are the last, histograms are all values", () =
   expect(more).toEqual([]);
   expect(line).toMatchObject({
     service: "tmc-prod",
-    tmc_queue_given_up_total: 3,
+    tmc_queue_dead_lettered_total: 3,
     tmc_queue_depth: 3,
     tmc_queue_wait_seconds: [0.5, 1.5],
   });
@@ -40,7 +40,7 @@ test("counters are summed, gauges are the last, histograms are all values", () =
       Namespace: "TMC",
       Dimensions: [["service"]],
       Metrics: [
-        { Name: "tmc_queue_given_up_total", Unit: "Count" },
+        { Name: "tmc_queue_dead_lettered_total", Unit: "Count" },
         { Name: "tmc_queue_depth", Unit: "Count" },
         { Name: "tmc_queue_wait_seconds", Unit: "Seconds" },
       ],
@@ -49,25 +49,25 @@ test("counters are summed, gauges are the last, histograms are all values", () =
 });
 
 test("each combination of labels is a line of its own, and none is left over for the next invocation", () => {
-  for (const outcome of ["settled", "retry"] as const) {
+  for (const outcome of ["done", "retry"] as const) {
     metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome });
     metrics.observe("tmc_reconcile_duration_seconds", { kind: "WorkloadPlacement", outcome }, 1);
   }
   const both = written();
-  expect(both.map(({ outcome }) => outcome)).toEqual(["settled", "retry"]);
+  expect(both.map(({ outcome }) => outcome)).toEqual(["done", "retry"]);
   expect(both[1]?._aws.CloudWatchMetrics[0]?.Dimensions).toEqual([["service", "kind", "outcome"]]);
   expect(written()).toEqual([]);
 });
 
 describe("dimensions", () => {
   test("never name a tenant", () => {
-    metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome: "settled", tenant: "abc" });
+    metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome: "done", tenant: "abc" });
     expect(JSON.stringify(written())).not.toContain("abc");
   });
 
   test("have status codes by their hundred", () => {
-    for (const code of ["200", "201", "404", "none"]) metrics.add("tmc_hub_requests_total", { verb: "get", code });
-    expect(written().map((line) => [line.code, line.tmc_hub_requests_total])).toEqual([
+    for (const code of ["200", "201", "404", "none"]) metrics.add("tmc_upstream_requests_total", { verb: "get", code });
+    expect(written().map((line) => [line.code, line.tmc_upstream_requests_total])).toEqual([
       ["2xx", 2],
       ["4xx", 1],
       ["none", 1],

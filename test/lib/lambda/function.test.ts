@@ -92,12 +92,12 @@ describe("a failure", () => {
   test("keeps no metric from being written", async () => {
     const { handler, lines } = setUp({
       start: async ({ metrics }) => {
-        metrics.add("tmc_queue_given_up_total", {});
+        metrics.add("tmc_queue_dead_lettered_total", {});
         throw new Error("no");
       },
     });
     await handler("one", contextOf()).catch(() => {});
-    expect(lines).toContainEqual(expect.objectContaining({ tmc_queue_given_up_total: 1 }));
+    expect(lines).toContainEqual(expect.objectContaining({ tmc_queue_dead_lettered_total: 1 }));
   });
 });
 

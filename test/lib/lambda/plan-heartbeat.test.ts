@@ -4,8 +4,8 @@ import { planHeartbeat } from "../../../lib/lambda/heartbeat.ts";
 import { formatHeartbeat, keysOf, mostClusters, parseHeartbeat } from "../../../lib/lambda/heartbeat-message.ts";
 import { formatKey, type ObjectKey } from "../../../lib/model/key.ts";
 
-const aKey = (index: number, cluster = `tenant-${index % 3}`): ObjectKey => ({
-  cluster,
+const aKey = (index: number, logicalCluster = `tenant-${index % 3}`): ObjectKey => ({
+  logicalCluster,
   kind: "ClusterRegistration",
   name: `cluster-${index}`,
 });
@@ -43,7 +43,7 @@ describe("the messages of a round", () => {
     const mixed = [...keys(60).map(({ name }) => ({ ...aKey(0, "dead"), name })), ...keys(240)];
     const messages = planHeartbeat({ keys: mixed, heartbeatSeconds: 60, nowMs: minute(0) });
     const most = Math.max(
-      ...messages.map(({ clusters }) => clusters.filter(({ cluster }) => cluster === "dead").length),
+      ...messages.map(({ clusters }) => clusters.filter(({ logicalCluster: cluster }) => cluster === "dead").length),
     );
     expect(most).toBeLessThan(25);
   });
@@ -84,7 +84,7 @@ describe("a message that is not ours is refused", () => {
     "too many": [JSON.stringify({ v: 1, clusters: keys(51) }), "at most 50"],
     "a strange cluster": ['{"v":1,"clusters":[3]}', "has a cluster that is none"],
     "a path for a logical cluster": ['{"v":1,"clusters":[{"cluster":"root:a","name":"b"}]}', "has no logical cluster"],
-    "no name": ['{"v":1,"clusters":[{"cluster":"a","name":"../b"}]}', "has a cluster without a name"],
+    "no name": ['{"v":1,"clusters":[{"logicalCluster":"a","name":"../b"}]}', "has a cluster without a name"],
     "a delay that is none": ['{"v":1,"clusters":[],"delaySeconds":"soon"}', "has a delay that is no time"],
   };
   test.each(Object.entries(texts))("%s", (_what, [text, why]) => {

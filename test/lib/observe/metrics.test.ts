@@ -52,14 +52,14 @@ describe("the catalogue", () => {
 describe("recording", () => {
   test("counters add, gauges are set, histograms sort into buckets", () => {
     const metrics = createMetrics();
-    metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome: "settled" });
-    metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome: "settled" }, 2);
+    metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome: "done" });
+    metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome: "done" }, 2);
     metrics.set("tmc_clusters", { ready: "true" }, 7);
     metrics.set("tmc_clusters", { ready: "true" }, 3);
     for (const seconds of [0.001, 0.0011, 4, 60]) metrics.observe("tmc_queue_wait_seconds", {}, seconds);
     const families = parseExposition(metrics.render());
     expect(families.get("tmc_reconcile_total")?.samples).toEqual([
-      { name: "tmc_reconcile_total", labels: { kind: "WorkloadPlacement", outcome: "settled" }, value: 3 },
+      { name: "tmc_reconcile_total", labels: { kind: "WorkloadPlacement", outcome: "done" }, value: 3 },
     ]);
     expect(families.get("tmc_clusters")?.samples).toMatchObject([{ labels: { ready: "true" }, value: 3 }]);
     const wait = families.get("tmc_queue_wait_seconds")?.samples ?? [];
@@ -87,15 +87,15 @@ describe("recording", () => {
 
   test("a counter never falls", () => {
     const metrics = createMetrics();
-    metrics.add("tmc_fan_out_woken_total", {}, 5);
-    metrics.add("tmc_fan_out_woken_total", {}, -3);
-    metrics.add("tmc_fan_out_woken_total", {}, Number.NaN);
-    expect(metrics.render()).toContain("tmc_fan_out_woken_total 5\n");
+    metrics.add("tmc_fanout_enqueued_total", {}, 5);
+    metrics.add("tmc_fanout_enqueued_total", {}, -3);
+    metrics.add("tmc_fanout_enqueued_total", {}, Number.NaN);
+    expect(metrics.render()).toContain("tmc_fanout_enqueued_total 5\n");
   });
 
   test("counters without labels are there from the beginning, so that a first rise is seen", () => {
     const families = parseExposition(createMetrics().render());
-    expect(families.get("tmc_queue_given_up_total")?.samples).toMatchObject([{ value: 0 }]);
+    expect(families.get("tmc_queue_dead_lettered_total")?.samples).toMatchObject([{ value: 0 }]);
   });
 
   test("gauges that are read are read at each rendering, until taken back", () => {
@@ -119,8 +119,8 @@ describe("series", () => {
     const property = fc.property(fc.array(fc.tuple(anyText, anyText, fc.double()), { maxLength: 20 }), (inputs) => {
       const metrics = createMetrics({ tenants: 3 });
       for (const [one, two, value] of inputs) {
-        metrics.add("tmc_hub_requests_total", { verb: one as "get", code: two }, value);
-        metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome: "settled", tenant: one });
+        metrics.add("tmc_upstream_requests_total", { verb: one as "get", code: two }, value);
+        metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome: "done", tenant: one });
         metrics.set("tmc_build_info", { version: one, node: two }, value);
         metrics.observe("tmc_probe_duration_seconds", { outcome: two as "healthy" }, value);
       }
@@ -132,14 +132,14 @@ describe("series", () => {
   test("a thousand tenants and broken servers stay within the budget", () => {
     const metrics = createMetrics({ tenants: 10 });
     for (let tenant = 0; tenant < 1000; tenant++) {
-      metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome: "settled", tenant: `t${tenant}` });
-      metrics.add("tmc_hub_requests_total", { verb: "get", code: String(tenant) });
+      metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome: "done", tenant: `t${tenant}` });
+      metrics.add("tmc_upstream_requests_total", { verb: "get", code: String(tenant) });
     }
     const families = parseExposition(metrics.render());
     const reconciles = families.get("tmc_reconcile_total")?.samples ?? [];
     expect(reconciles).toHaveLength(11);
     expect(reconciles.find(({ labels }) => labels.tenant === "other")?.value).toBe(990);
-    expect(families.get("tmc_hub_requests_total")?.samples.length).toBeLessThan(60);
+    expect(families.get("tmc_upstream_requests_total")?.samples.length).toBeLessThan(60);
     expect(seriesBudget()).toBeLessThan(1500);
   });
 
@@ -151,14 +151,14 @@ describe("series", () => {
 });
 
 describe("recorders", () => {
-  const item: WorkItem = { key: { cluster: "a", kind: "ClusterRegistration", name: "east" }, reason: "changed" };
+  const item: WorkItem = { key: { logicalCluster: "a", kind: "ClusterRegistration", name: "east" }, reason: "changed" };
   const events: readonly QueueEvent[] = [
     { kind: "added", item, collapsed: false },
     { kind: "added", item, collapsed: true },
     { kind: "delayed", item, afterSeconds: 1 },
     { kind: "started", item, waitedSeconds: 0.5 },
-    { kind: "ended", item, durationSeconds: 0.1, outcome: "settled" },
-    ...(["retry", "set-aside"] as const).map(
+    { kind: "ended", item, durationSeconds: 0.1, outcome: "done" },
+    ...(["retry", "dead-letter"] as const).map(
       (outcome): QueueEvent => ({
         kind: "ended",
         item,
@@ -179,12 +179,12 @@ describe("recorders", () => {
     const families = parseExposition(metrics.render());
     const value = (name: string) => families.get(name)?.samples.reduce((sum, sample) => sum + sample.value, 0);
     expect(value("tmc_queue_adds_total")).toBe(2);
-    expect(value("tmc_queue_collapsed_total")).toBe(1);
+    expect(value("tmc_queue_coalesced_total")).toBe(1);
     expect(value("tmc_reconcile_total")).toBe(3);
     expect(value("tmc_queue_retries_total")).toBe(1);
-    expect(value("tmc_queue_given_up_total")).toBe(1);
+    expect(value("tmc_queue_dead_lettered_total")).toBe(1);
     expect(metrics.render()).toContain("tmc_queue_wait_seconds_count 1\n");
-    expect(metrics.render()).toContain('outcome="settled"} 1\n');
+    expect(metrics.render()).toContain('outcome="done"} 1\n');
   });
 
   test("a queue's and a process's gauges are read at a scrape", () => {
@@ -212,7 +212,7 @@ describe("recorders", () => {
       "tmc_queue_in_flight 2",
       "tmc_queue_delayed_keys 4",
       "tmc_queue_failing_keys 1",
-      "tmc_queue_set_aside_keys 0",
+      "tmc_queue_dead_letters 0",
       "tmc_queue_oldest_age_seconds 1.5",
       "process_cpu_seconds_total 3.5",
       "process_resident_memory_bytes 42",

@@ -1,6 +1,6 @@
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { Condition } from "../../../lib/model/condition.ts";
-import { checkAgain, type Next, settled } from "../../../lib/model/next.ts";
+import { done, type Next, requeueAfter } from "../../../lib/model/next.ts";
 import type { Decision } from "../../../lib/placement/explain.ts";
 import type { ClusterFacts, Observed } from "../../../lib/placement/observed.ts";
 import type { DecisionReason } from "../../../lib/placement/reasons.ts";
@@ -43,19 +43,19 @@ export const rows: Readonly<Record<string, Row>> = {
   "takes the first of equals": {
     given: fresh({}, aCluster("b"), aCluster("a")),
     selected: ["a"],
-    reasons: { a: "Chosen", b: "NotChosen" },
+    reasons: { a: "Selected", b: "NotSelected" },
     says: {
       a: { rule: "RoundRobin", score: 0, message: "chosen by RoundRobin" },
       b: { message: "fits, but RoundRobin chose others" },
     },
     ready: { status: "True", reason: "PlacementReady", message: "RoundRobin chose a", observedGeneration: 1 },
-    next: settled,
+    next: done,
   },
   "says that there is no cluster": {
     given: fresh({}),
     selected: [],
     ready: { status: "False", reason: "NoClusters", message: "no cluster is registered" },
-    next: settled,
+    next: done,
   },
 
   // filters, one by one
@@ -67,9 +67,9 @@ export const rows: Readonly<Record<string, Row>> = {
   "takes only named clusters, and says which name does not exist": {
     given: fresh({ clusterNames: ["b", "nowhere"], numberOfClusters: 3 }, aCluster("a"), aCluster("b")),
     selected: ["b"],
-    reasons: { a: "NotNamed", b: "Chosen", nowhere: "NotFound" },
+    reasons: { a: "NotListed", b: "Selected", nowhere: "NotFound" },
     says: { nowhere: { selected: false, rule: "clusterNames" } },
-    ready: { message: "RoundRobin chose b; 3 clusters are wanted, of the others there are: 1 NotFound, 1 NotNamed" },
+    ready: { message: "RoundRobin chose b; 3 clusters are wanted, of the others there are: 1 NotFound, 1 NotListed" },
   },
   "says that a name does not exist even where no cluster does": {
     given: fresh({ clusterNames: ["nowhere"] }),
@@ -138,19 +138,19 @@ export const rows: Readonly<Record<string, Row>> = {
       down("b", 9999),
     ),
     selected: ["b"],
-    reasons: { a: "NotJudged", b: "KeptUnjudged" },
+    reasons: { a: "InvalidPlacement", b: "KeptInvalidPlacement" },
     ready: {
       status: "False",
       reason: "InvalidSelector",
       message:
         "spec.locationSelector.matchExpressions[1]: values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty",
     },
-    next: settled,
+    next: done,
   },
   "names a term of the affinity that cannot be read": {
     given: fresh({ affinity: { clusterAffinity: { required: [{ matchLabels: { "a b": "c" } }] } } }, aCluster("a")),
     selected: [],
-    reasons: { a: "NotJudged" },
+    reasons: { a: "InvalidPlacement" },
     ready: { reason: "InvalidSelector" },
     messageStarts: "spec.affinity.clusterAffinity.required[0].matchLabels: key: Invalid value",
   },
@@ -279,7 +279,7 @@ export const rows: Readonly<Record<string, Row>> = {
       aCluster("b"),
     ),
     selected: ["b"],
-    says: { a: { reason: "NotChosen", score: -10, parts: [{ name: "apisUnknown", value: -10 }] } },
+    says: { a: { reason: "NotSelected", score: -10, parts: [{ name: "apisUnknown", value: -10 }] } },
   },
   "sends no new work to a cluster that is not Ready": {
     given: fresh({}, down("a", 1), aCluster("b", { ready: "Unknown" }), aCluster("c", { ready: "never" })),
@@ -290,7 +290,7 @@ export const rows: Readonly<Record<string, Row>> = {
       c: { actual: "Ready=Unknown (NeverSeen)" },
     },
     ready: { status: "False", reason: "NoSuitableClusters", message: "0 of 3 clusters fit: 3 NotReady" },
-    next: settled,
+    next: done,
   },
   "sends no new work to a cordoned cluster": {
     given: fresh({}, aCluster("a", { spec: { unschedulable: true } }), aCluster("b")),
@@ -355,7 +355,7 @@ export const rows: Readonly<Record<string, Row>> = {
   "stays where it is when a better cluster appears": {
     given: settledOn(["b"], { strategy: "Affinity", preferredClusters: ["a"] }, aCluster("a"), aCluster("b")),
     selected: ["b"],
-    says: { a: { reason: "NotChosen", score: 50 } },
+    says: { a: { reason: "NotSelected", score: 50 } },
   },
   "stays on a cluster that is not Ready for as long as that is tolerated": {
     given: settledOn(["b"], {}, aCluster("a"), down("b", 100)),
@@ -371,18 +371,18 @@ export const rows: Readonly<Record<string, Row>> = {
       },
     },
     ready: { status: "True" },
-    next: checkAgain(200),
+    next: requeueAfter(200),
   },
   "leaves a cluster that is not Ready at the very second": {
     given: settledOn(["b"], {}, aCluster("a"), down("b", 300)),
     selected: ["a"],
     reasons: { b: "NotReady" },
-    next: settled,
+    next: done,
   },
   "stays to the last second": {
     given: settledOn(["b"], {}, aCluster("a"), down("b", 299.5)),
     selected: ["b"],
-    next: checkAgain(1),
+    next: requeueAfter(1),
   },
   "bears a cluster that is not Ready for as long as the placement says": {
     given: settledOn(
@@ -396,13 +396,13 @@ export const rows: Readonly<Record<string, Row>> = {
       down("b", 900),
     ),
     selected: ["b"],
-    next: checkAgain(100),
+    next: requeueAfter(100),
   },
   "bears a cluster that is not Ready for ever when told so": {
     given: settledOn(["b"], { tolerations: [{ operator: "Exists" }] }, aCluster("a"), down("b", 99_999)),
     selected: ["b"],
     says: { b: { reason: "KeptTolerated", expected: "tolerated for ever" } },
-    next: settled,
+    next: done,
   },
   "looks again at least once a day": {
     given: settledOn(
@@ -412,7 +412,7 @@ export const rows: Readonly<Record<string, Row>> = {
       down("b", 10),
     ),
     selected: ["b"],
-    next: checkAgain(86_400),
+    next: requeueAfter(86_400),
   },
   "bears for ever what it bears for longer than anyone can count": {
     given: settledOn(
@@ -422,7 +422,7 @@ export const rows: Readonly<Record<string, Row>> = {
       down("b", 10),
     ),
     selected: ["b"],
-    next: settled,
+    next: done,
   },
   "leaves at once when it bears nothing": {
     given: settledOn(
@@ -441,13 +441,13 @@ export const rows: Readonly<Record<string, Row>> = {
   "stays on a cordoned cluster": {
     given: settledOn(["b"], {}, aCluster("a"), aCluster("b", { spec: { unschedulable: true } })),
     selected: ["b"],
-    says: { b: { reason: "KeptNoNewWork", rule: "unschedulable", actual: "unschedulable=true" } },
-    next: settled,
+    says: { b: { reason: "KeptUnschedulable", rule: "unschedulable", actual: "unschedulable=true" } },
+    next: done,
   },
   "stays on a cluster that is tainted NoSchedule": {
     given: settledOn(["b"], {}, aCluster("a"), tainted("b", "NoSchedule")),
     selected: ["b"],
-    says: { b: { reason: "KeptNoNewWork", actual: "taint k=v:NoSchedule" } },
+    says: { b: { reason: "KeptUnschedulable", actual: "taint k=v:NoSchedule" } },
   },
   "leaves a cluster that is tainted NoExecute": {
     given: settledOn(["b"], {}, aCluster("a"), tainted("b", "NoExecute", ago(0))),
@@ -463,7 +463,7 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["b"],
     says: { b: { reason: "KeptTolerated", rule: "tolerations", until: "2030-01-01T12:00:40Z" } },
-    next: checkAgain(40),
+    next: requeueAfter(40),
   },
   "leaves when the seconds of a NoExecute taint are over": {
     given: settledOn(
@@ -499,7 +499,7 @@ export const rows: Readonly<Record<string, Row>> = {
       tainted("b", "NoExecute"),
     ),
     selected: ["b"],
-    next: checkAgain(25),
+    next: requeueAfter(25),
   },
   "counts anew when the placement has been changed": {
     given: given(
@@ -525,7 +525,7 @@ export const rows: Readonly<Record<string, Row>> = {
       tainted("b", "NoExecute"),
     ),
     selected: ["b"],
-    next: checkAgain(90),
+    next: requeueAfter(90),
   },
   "stays where an observation alone speaks against it": {
     given: settledOn(
@@ -541,7 +541,7 @@ export const rows: Readonly<Record<string, Row>> = {
       aCluster("c", { spec: { capabilities: [{ type: "gpu" }] }, status: { apis: [] } }),
     ),
     selected: ["a", "b", "c"],
-    reasons: { a: "KeptNoNewWork", b: "KeptNoNewWork", c: "KeptNoNewWork" },
+    reasons: { a: "KeptUnschedulable", b: "KeptUnschedulable", c: "KeptUnschedulable" },
   },
   "leaves where a person speaks against it": {
     given: settledOn(
@@ -560,7 +560,7 @@ export const rows: Readonly<Record<string, Row>> = {
       aCluster("e"),
     ),
     selected: ["e"],
-    reasons: { a: "SelectorMismatch", b: "CapabilityMissing", c: "AntiAffinityMatch", d: "NotNamed" },
+    reasons: { a: "SelectorMismatch", b: "CapabilityMissing", c: "AntiAffinityMatch", d: "NotListed" },
   },
   "forgets a cluster that is no longer registered": {
     given: settledOn(["gone"], {}, aCluster("a")),
@@ -577,7 +577,7 @@ export const rows: Readonly<Record<string, Row>> = {
       aCluster("c"),
     ),
     selected: ["a", "c"],
-    reasons: { b: "NotChosen" },
+    reasons: { b: "NotSelected" },
   },
   "drops first what takes no new work": {
     given: settledOn(
@@ -848,7 +848,7 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["a"],
     reasons: { b: "NotReady" },
-    next: settled,
+    next: done,
   },
   "bears it for as long as the cluster's owner says, when the placement does not": {
     given: settledOn(
@@ -859,7 +859,7 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["b"],
     says: { b: { reason: "KeptTolerated", expected: "tolerated for 600 s", until: "2030-01-01T12:03:20Z" } },
-    next: checkAgain(200),
+    next: requeueAfter(200),
   },
   "bears it for as long as the placement says, whatever the cluster's owner does": {
     given: settledOn(
@@ -870,7 +870,7 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["b"],
     says: { b: { reason: "KeptTolerated", until: "2030-01-01T12:00:30Z" } },
-    next: checkAgain(30),
+    next: requeueAfter(30),
   },
 
   // failback
@@ -889,7 +889,7 @@ export const rows: Readonly<Record<string, Row>> = {
       aCluster("b"),
     ),
     selected: ["b"],
-    reasons: { a: "Returning", b: "Chosen" },
+    reasons: { a: "FailingBack", b: "Selected" },
     says: {
       a: {
         rule: "failback",
@@ -898,7 +898,7 @@ export const rows: Readonly<Record<string, Row>> = {
         message: "fits; failback returns to it when it has done so for 240 s",
       },
     },
-    next: checkAgain(200),
+    next: requeueAfter(200),
   },
   "returns when its time has come": {
     given: given(
@@ -915,7 +915,7 @@ export const rows: Readonly<Record<string, Row>> = {
       aCluster("b"),
     ),
     selected: ["a"],
-    reasons: { a: "Chosen", b: "NotChosen" },
-    next: settled,
+    reasons: { a: "Selected", b: "NotSelected" },
+    next: done,
   },
 };

@@ -144,15 +144,15 @@ describe("the list of decisions", () => {
   it("counts chosen clusters that found no room, too", () => {
     const { status } = decide(observe(aPlacement({ strategy: "Spread" }), many(130)));
     expect(status.selectedClusters).toHaveLength(130);
-    expect(status.decisionsOmitted).toEqual({ count: 30, reasons: [{ reason: "Chosen", count: 30 }] });
+    expect(status.decisionsOmitted).toEqual({ count: 30, reasons: [{ reason: "Selected", count: 30 }] });
   });
 
   it("takes no more clusters than a status has room for", () => {
     const { status } = decide(observe(aPlacement({ strategy: "Spread" }), many(1003)));
     expect(status.selectedClusters).toHaveLength(1000);
     expect(status.decisionsOmitted?.reasons).toEqual([
-      { reason: "Chosen", count: 900 },
-      { reason: "NotChosen", count: 3 },
+      { reason: "NotSelected", count: 3 },
+      { reason: "Selected", count: 900 },
     ]);
   });
 

@@ -57,7 +57,7 @@ class Story {
     const [before, after] = [this.status?.selectedClusters?.join(), status.selectedClusters?.join()];
     if (before !== after) this.moves.push(`${(this.atMs - now) / 1000} ${after === "" ? "nowhere" : after}`);
     this.status = status;
-    this.#dueMs = next.kind === "check-again" ? this.atMs + next.afterSeconds * 1000 : Number.POSITIVE_INFINITY;
+    this.#dueMs = next.kind === "requeue" ? this.atMs + next.afterSeconds * 1000 : Number.POSITIVE_INFINITY;
     return this;
   }
   get homes(): string[] {
@@ -237,7 +237,7 @@ describe("failback", () => {
     story.pass(40).up("a");
     const said = story.status;
     expect(said?.failback?.[0]).toMatchObject({ standIn: "b", fittingSince: "2030-01-01T12:01:40Z" });
-    expect(decisionFor(said ?? {}, "a")).toMatchObject({ reason: "Returning", until: "2030-01-01T12:05:40Z" });
+    expect(decisionFor(said ?? {}, "a")).toMatchObject({ reason: "FailingBack", until: "2030-01-01T12:05:40Z" });
     for (let at = 0; at < 200; at += 40) expect(story.pass(40).look().status).toEqual(said);
     expect(story.pass(40).status?.failback).toBeUndefined();
   });
@@ -267,11 +267,12 @@ describe("failback", () => {
 });
 
 describe("the clusters that a placement has left by itself", () => {
-  const left = ({ status }: Story) => (status?.left ?? []).map(({ cluster, reason }) => `${cluster} ${reason}`);
+  const left = ({ status }: Story) =>
+    (status?.evictedClusters ?? []).map(({ cluster, reason }) => `${cluster} ${reason}`);
 
   it("are those that were lost, until they are chosen again", () => {
     const story = new Story({ ...quick, ...back }, "a", "b").down("a").pass(100);
-    expect(story.status?.left).toEqual([{ cluster: "a", reason: "NotReady", at: "2030-01-01T12:01:00Z" }]);
+    expect(story.status?.evictedClusters).toEqual([{ cluster: "a", reason: "NotReady", at: "2030-01-01T12:01:00Z" }]);
     story.up("a").pass(1_000);
     expect(left(story)).toEqual(["b Returned"]);
   });
@@ -296,7 +297,7 @@ describe("the clusters that a placement has left by itself", () => {
 
   it("are forgotten with their registration", () => {
     const story = new Story({}, "a", "b").set("a", tainted("NoExecute")).set("a", undefined);
-    expect(story.status?.left).toBeUndefined();
+    expect(story.status?.evictedClusters).toBeUndefined();
   });
 
   it("are no more than a status has room for: the last ones", () => {

@@ -4,13 +4,13 @@ import { describe, expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import { settled } from "../../../lib/model/next.ts";
+import { done } from "../../../lib/model/next.ts";
 import { placementReconciler } from "../../../lib/placement/reconcile.ts";
 import { createPlacementWorld } from "../../../lib/placement/world.ts";
 import { aPlacement, aRegistration, now } from "./builders.ts";
 
 const signal = new AbortController().signal;
-const keyOf = (name: string): ObjectKey => ({ cluster: "root", kind: "WorkloadPlacement", name });
+const keyOf = (name: string): ObjectKey => ({ logicalCluster: "root", kind: "WorkloadPlacement", name });
 
 /** A hub in memory; what it hands out is frozen, and its cache may lag behind what was written. */
 class MemoryHub {
@@ -104,7 +104,7 @@ describe("the reconciler", () => {
   it("writes a decision once, and nothing when nothing has changed", async () => {
     const { memory, reconcile } = aWorld(["a", "b"]);
     addPlacement(memory, "web");
-    expect(await reconcile("web")).toEqual(settled);
+    expect(await reconcile("web")).toEqual(done);
     expect(memory.placement("web")?.status?.selectedClusters).toEqual(["a"]);
     await reconcile("web");
     expect(memory.writes).toBe(1);
@@ -112,9 +112,9 @@ describe("the reconciler", () => {
 
   it("has nothing to do for a placement that is gone or going", async () => {
     const { memory, reconcile } = aWorld(["a"]);
-    expect(await reconcile("web")).toEqual(settled);
+    expect(await reconcile("web")).toEqual(done);
     memory.put({ ...aPlacement(), metadata: { name: "web", deletionTimestamp: "2030-01-01T00:00:00Z" } });
-    expect(await reconcile("web")).toEqual(settled);
+    expect(await reconcile("web")).toEqual(done);
     expect(memory.writes).toBe(0);
   });
 
@@ -123,7 +123,7 @@ describe("the reconciler", () => {
     addPlacement(memory, "web");
     await reconcile("web");
     addCluster(memory, "a", { ready: "False", since: new Date(now).toISOString() });
-    expect(await reconcile("web")).toEqual({ kind: "check-again", afterSeconds: 300 });
+    expect(await reconcile("web")).toEqual({ kind: "requeue", afterSeconds: 300 });
   });
 
   it("fails with the conflict when the placement has changed since it was seen", async () => {

@@ -88,7 +88,7 @@ describe("an explanation", () => {
   it("explains a placement that cannot be read", () => {
     const { decisions, plan } = explainFor(observe(aPlacement({ resources: { cpu: "x" } }), aCluster("a")));
     expect(plan.status.conditions?.[0]?.reason).toBe("InvalidResources");
-    expect(decisions).toMatchObject([{ cluster: "a", reason: "NotJudged", hints: [] }]);
+    expect(decisions).toMatchObject([{ cluster: "a", reason: "InvalidPlacement", hints: [] }]);
   });
 });
 

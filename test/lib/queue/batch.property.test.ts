@@ -2,18 +2,18 @@ import { setImmediate as afterPending } from "node:timers/promises";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { checkAgain, type Next, settled } from "../../../lib/model/next.ts";
+import { done, type Next, requeueAfter } from "../../../lib/model/next.ts";
 import { createBatchRunner } from "../../../lib/queue/batch.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 import { aRecord, aSendingQueue, type Sent } from "../lambda/batch-records.ts";
 
 /** How the work on a key goes, and what has to be sent for it. */
-const behaviours = ["settled", "check-again", "conflict", "throttled", "forbidden", "bug", "last-bug", "hang"] as const;
+const behaviours = ["done", "requeue", "conflict", "throttled", "forbidden", "bug", "last-bug", "hang"] as const;
 type Behaviour = (typeof behaviours)[number];
 
 const wanted: Readonly<Record<Behaviour, Sent["to"] | undefined>> = {
-  settled: undefined,
-  "check-again": "later",
+  done: undefined,
+  requeue: "later",
   conflict: "later",
   throttled: "later",
   forbidden: undefined,
@@ -24,10 +24,10 @@ const wanted: Readonly<Record<Behaviour, Sent["to"] | undefined>> = {
 
 async function behave(behaviour: Behaviour): Promise<Next> {
   switch (behaviour) {
-    case "settled":
-      return settled;
-    case "check-again":
-      return checkAgain(30);
+    case "done":
+      return done;
+    case "requeue":
+      return requeueAfter(30);
     case "hang":
       return new Promise<never>(() => {});
     case "bug":
@@ -77,7 +77,7 @@ test("the right messages have failed, and what follows from the others was sent,
       const runBatch = createBatchRunner({
         work: ({ key }) => {
           ran.set(key.name, (ran.get(key.name) ?? 0) + 1);
-          return behave(groups[Number(key.name.slice(4))]?.behaviour ?? "settled");
+          return behave(groups[Number(key.name.slice(4))]?.behaviour ?? "done");
         },
         queue,
         clock: createManualClock(),

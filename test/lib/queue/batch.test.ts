@@ -2,7 +2,7 @@ import { setImmediate as afterPending } from "node:timers/promises";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { SQSEvent } from "aws-lambda";
 import { describe, expect, test } from "vitest";
-import { checkAgain, settled } from "../../../lib/model/next.ts";
+import { done, requeueAfter } from "../../../lib/model/next.ts";
 import type { Work, WorkItem } from "../../../lib/model/work-item.ts";
 import { type BatchRecord, type BatchRunnerOptions, createBatchRunner, recordsOf } from "../../../lib/queue/batch.ts";
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
@@ -59,21 +59,21 @@ type Row = Readonly<{
 }>;
 
 const rows: Record<string, Row> = {
-  "a run that is settled is done": { work: async () => settled, outcome: "settled" },
+  "a run that is settled is done": { work: async () => done, outcome: "done" },
   "a run that wants to look again sends that first, without the version and the failures": {
-    work: async () => checkAgain(30),
+    work: async () => requeueAfter(30),
     record: { resourceVersion: "7", attempts: { trouble: 3 } },
-    sent: [{ to: "later", afterSeconds: 30, item: { key: aKey(), reason: "check-again" } }],
-    outcome: "check-again",
+    sent: [{ to: "later", afterSeconds: 30, item: { key: aKey(), reason: "requeue" } }],
+    outcome: "requeue",
   },
   "a look later that cannot be sent fails": {
-    work: async () => checkAgain(30),
+    work: async () => requeueAfter(30),
     refuses: { later: true },
     fails: true,
     outcome: "returned",
   },
   "a look at no time is a bug": {
-    work: async () => checkAgain(Number.NaN),
+    work: async () => requeueAfter(Number.NaN),
     sent: [{ to: "later", item: { reason: "retry", attempts: { unforeseen: 1 } } }],
     outcome: "retry",
   },
@@ -110,7 +110,7 @@ const rows: Record<string, Row> = {
     work: failing(new TypeError("bug")),
     record: { attempts: { unforeseen: 4 } },
     sent: [{ to: "aside", cause: "TypeError: bug", message: { key: aKey(), attempts: { unforeseen: 5 } } }],
-    outcome: "set-aside",
+    outcome: "dead-letter",
   },
   "what cannot be set aside fails": {
     work: failing(new TypeError("bug")),
@@ -120,13 +120,13 @@ const rows: Record<string, Row> = {
     outcome: "returned",
   },
   "a body that cannot be read is set aside as it is, with the reason": {
-    work: async () => settled,
+    work: async () => done,
     record: { record: { body: "{}", groupId: "g" } },
     sent: [{ to: "aside", cause: "message: has the version missing, not 1", message: { body: "{}", groupId: "g" } }],
     outcome: "unreadable",
   },
   "a body that can neither be read nor be set aside fails": {
-    work: async () => settled,
+    work: async () => done,
     record: { record: { body: "{}" } },
     refuses: { aside: true },
     fails: true,
@@ -135,7 +135,7 @@ const rows: Record<string, Row> = {
 };
 
 function aKey() {
-  return { cluster: "t", kind: "WorkloadPlacement", name: "web" };
+  return { logicalCluster: "t", kind: "WorkloadPlacement", name: "web" };
 }
 
 describe("a batch", () => {
@@ -149,7 +149,7 @@ describe("a batch", () => {
     const last = batch.events.at(-1);
     expect(last?.kind === "ended" ? last.outcome : last?.kind).toBe(outcome);
     // Whatever became of it, another key of a later batch is worked on.
-    expect((await begin(async () => settled).run([other])).failed).toEqual([]);
+    expect((await begin(async () => done).run([other])).failed).toEqual([]);
   });
 
   test("the messages of a key are one run: the newest, with the wish for a look and the most failures", async () => {
@@ -167,7 +167,7 @@ describe("a batch", () => {
 
   test("the messages of a key share one fate, in the order they came", async () => {
     const records = [aRecord("web"), aRecord("api"), aRecord("web"), aRecord("web", { record: { body: "?" } })];
-    const { run } = begin(async ({ key }) => (key.name === "web" ? checkAgain(5) : settled), {
+    const { run } = begin(async ({ key }) => (key.name === "web" ? requeueAfter(5) : done), {
       refuses: { later: true },
     });
     expect(await run(records)).toEqual({ failed: [0, 2, 3].map((at) => records[at]?.messageId) });
@@ -180,7 +180,7 @@ describe("a batch", () => {
       expect(now).toBe(1);
       await afterPending();
       now -= 1;
-      return settled;
+      return done;
     });
     expect(await run([aRecord("web"), aRecord("api")].map((one) => ({ ...one, groupId: "by-hand" })))).toEqual({
       failed: [],
@@ -189,9 +189,7 @@ describe("a batch", () => {
   });
 
   test("one that hangs takes no other with it, and only it has failed when the time is over", async () => {
-    const { run, end, ran } = begin(async (item, signal) =>
-      item.key.name === "stuck" ? never(item, signal) : settled,
-    );
+    const { run, end, ran } = begin(async (item, signal) => (item.key.name === "stuck" ? never(item, signal) : done));
     const records = ["a", "stuck", "b"].map((name) => aRecord(name));
     const answer = run(records);
     await afterPending();
@@ -215,7 +213,7 @@ describe("a batch", () => {
     const gate = Promise.withResolvers<void>();
     const { run, end, sent, events } = begin(async () => {
       await gate.promise;
-      return checkAgain(5);
+      return requeueAfter(5);
     });
     const answer = run([aRecord("web")]);
     end.abort();
@@ -241,7 +239,7 @@ describe("a batch", () => {
   });
 
   test("a batch that comes when the time is over is given back whole", async () => {
-    const { run, end, ran } = begin(async () => settled);
+    const { run, end, ran } = begin(async () => done);
     end.abort();
     expect((await run([aRecord("a"), aRecord("b")])).failed).toHaveLength(2);
     expect(ran).toEqual([]);
@@ -253,7 +251,7 @@ describe("a batch", () => {
     const { runBatch, end, ran } = begin(
       async () => {
         await gate.promise;
-        return settled;
+        return done;
       },
       { groupsAtOnce: 1 },
     );
@@ -268,7 +266,7 @@ describe("a batch", () => {
 
   test("what is to come is sent before the answer", async () => {
     const order: string[] = [];
-    const { run } = begin(async () => checkAgain(5), {
+    const { run } = begin(async () => requeueAfter(5), {
       queue: {
         sendLater: async () => {
           await afterPending();
@@ -285,7 +283,7 @@ describe("a batch", () => {
     const onEvent = () => {
       throw new Error("deaf");
     };
-    expect(await begin(async () => settled, { onEvent }).run([aRecord("web")])).toEqual({ failed: [] });
+    expect(await begin(async () => done, { onEvent }).run([aRecord("web")])).toEqual({ failed: [] });
   });
 
   test("an empty batch has nothing to fail", async () => {

@@ -5,8 +5,8 @@
  * than its share, and the beginning of a run takes back what the run before it wanted.
  */
 export type ModelEnding =
-  | { kind: "settled" }
-  | { kind: "check-again"; afterSeconds: number }
+  | { kind: "done" }
+  | { kind: "requeue"; afterSeconds: number }
   | { kind: "conflict" }
   | { kind: "unreachable" }
   | { kind: "forbidden" }
@@ -77,11 +77,11 @@ export class ClientGoModel {
     this.#giveTurn(tenantOf(key));
     if (this.#dirty.has(key)) this.#push(key);
     switch (ending.kind) {
-      case "settled":
-      case "check-again":
+      case "done":
+      case "requeue":
         this.#forget(key);
         this.setAside = this.setAside.filter((other) => other !== key);
-        if (ending.kind === "check-again") this.addAfter(key, ending.afterSeconds, "run");
+        if (ending.kind === "requeue") this.addAfter(key, ending.afterSeconds, "run");
         return;
       case "forbidden":
         this.jitter();

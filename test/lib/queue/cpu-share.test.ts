@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
-import { settled } from "../../../lib/model/next.ts";
+import { done } from "../../../lib/model/next.ts";
 import { type CrowdShare, createCrowdShare } from "../../../lib/queue/cpu-share.ts";
 import { createMemoryQueue } from "../../../lib/queue/memory-queue.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
@@ -79,13 +79,13 @@ test("a queue has a tenant rest while others work, and forgets none of its keys"
     random: () => 0.5,
     tenantShare: share,
   });
-  const done = new Map<string, number>();
+  const counts = new Map<string, number>();
   void queue.run(
     async ({ key }) => {
       busyMs += 1;
       await new Promise<void>((resolve) => void clock.after(1, resolve));
-      done.set(key.cluster, (done.get(key.cluster) ?? 0) + 1);
-      return settled;
+      counts.set(key.logicalCluster, (counts.get(key.logicalCluster) ?? 0) + 1);
+      return done;
     },
     { workers: 5, signal: stop.signal },
   );
@@ -97,7 +97,7 @@ test("a queue has a tenant rest while others work, and forgets none of its keys"
   };
   const keys = (cluster: string, count: number) =>
     Array.from({ length: count }, (_, at) => ({
-      key: { cluster, kind: "WorkloadPlacement" as const, name: `${at}` },
+      key: { logicalCluster: cluster, kind: "WorkloadPlacement" as const, name: `${at}` },
       reason: "changed" as const,
     }));
   await queue.send(keys("noisy", 2_000));
@@ -105,11 +105,11 @@ test("a queue has a tenant rest while others work, and forgets none of its keys"
     await queue.send(keys("quiet", 1));
     await pass(20);
   }
-  expect(done.get("quiet")).toBe(50);
-  const beside = done.get("noisy") ?? 0;
+  expect(counts.get("quiet")).toBe(50);
+  const beside = counts.get("noisy") ?? 0;
   expect(beside).toBeGreaterThan(100);
   expect(beside).toBeLessThan(1_000);
   await pass(4_000);
-  expect(done.get("noisy")).toBe(2_000);
+  expect(counts.get("noisy")).toBe(2_000);
   stop.abort();
 });

@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 
 const item = (name: string): WorkMessage => ({
-  key: { cluster: "t", kind: "WorkloadPlacement", name },
+  key: { logicalCluster: "t", kind: "WorkloadPlacement", name },
   reason: "retry",
   resourceVersion: "7",
   attempts: { unforeseen: 5 },

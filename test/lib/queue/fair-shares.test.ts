@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { settled } from "../../../lib/model/next.ts";
+import { done } from "../../../lib/model/next.ts";
 import { createMemoryQueue } from "../../../lib/queue/memory-queue.ts";
 import { changesOfTenants, type Waits } from "../../support/changes-of-tenants.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
@@ -14,13 +14,13 @@ async function waits({ noise, share }: Readonly<{ noise: number; share?: number 
     stepMs: 2.5,
     everyMs: 25,
     changes: 200,
-    create: (done) => {
+    create: (onDone) => {
       const queue = createMemoryQueue({ clock, random: () => 0.5, tenantConcurrency: share });
       void queue.run(
         async (item) => {
           await new Promise<void>((resolve) => void clock.after(5, resolve));
-          done(item);
-          return settled;
+          onDone(item);
+          return done;
         },
         { workers: 5, signal: stop.signal },
       );

@@ -4,8 +4,8 @@ import { spreadFanOut, spreadOut } from "../../../lib/queue/fan-out.ts";
 import type { Later, SqsQueue } from "../../../lib/queue/sqs.ts";
 
 const rate = { perSecond: 10, burst: 3 };
-const item = (cluster: string, name: string, reason: WorkItem["reason"] = "fan-out"): WorkItem => ({
-  key: { cluster, kind: "WorkloadPlacement", name },
+const item = (logicalCluster: string, name: string, reason: WorkItem["reason"] = "fan-out"): WorkItem => ({
+  key: { logicalCluster, kind: "WorkloadPlacement", name },
   reason,
 });
 const some = (cluster: string, count: number): WorkItem[] =>

@@ -6,7 +6,7 @@ import { type DelayedMessage, formatBody, groupOf } from "../../../lib/queue/wor
 import { createQueues, interceptSqs, startSqs } from "../../support/sqs.ts";
 
 const message: DelayedMessage = {
-  key: { cluster: "t", kind: "WorkloadPlacement", name: "web" },
+  key: { logicalCluster: "t", kind: "WorkloadPlacement", name: "web" },
   reason: "retry",
   attempts: { trouble: 2 },
   nonce: "n1",

@@ -3,7 +3,7 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import { checkAgain, type Next, settled } from "../../../lib/model/next.ts";
+import { done, type Next, requeueAfter } from "../../../lib/model/next.ts";
 import { createMemoryQueue } from "../../../lib/queue/memory-queue.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 import { ClientGoModel, type ModelEnding } from "./client-go-model.ts";
@@ -18,13 +18,13 @@ const name = fc.constantFrom("a1", "a2", "a3", "b1", "b2", "c1");
 const seconds = fc.constantFrom(0.5, 1, 2, 5, 30);
 const ending: fc.Arbitrary<ModelEnding> = fc.oneof(
   fc.constantFrom<ModelEnding>(
-    { kind: "settled" },
+    { kind: "done" },
     { kind: "conflict" },
     { kind: "unreachable" },
     { kind: "forbidden" },
     { kind: "bug" },
   ),
-  seconds.map((afterSeconds): ModelEnding => ({ kind: "check-again", afterSeconds })),
+  seconds.map((afterSeconds): ModelEnding => ({ kind: "requeue", afterSeconds })),
 );
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant("send" as const), names: fc.array(name, { maxLength: 4 }) }) },
@@ -36,7 +36,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-const keyOf = (short: string): ObjectKey => ({ cluster: short.slice(0, 1), kind: "WorkloadPlacement", name: short });
+const keyOf = (short: string): ObjectKey => ({
+  logicalCluster: short.slice(0, 1),
+  kind: "WorkloadPlacement",
+  name: short,
+});
 
 function numbers(seed: number): () => number {
   let state = seed;
@@ -48,8 +52,8 @@ function numbers(seed: number): () => number {
 }
 
 function conclude(how: ModelEnding, { resolve, reject }: PromiseWithResolvers<Next>): void {
-  if (how.kind === "settled") resolve(settled);
-  else if (how.kind === "check-again") resolve(checkAgain(how.afterSeconds));
+  if (how.kind === "done") resolve(done);
+  else if (how.kind === "requeue") resolve(requeueAfter(how.afterSeconds));
   else if (how.kind === "bug") reject(new TypeError("bug"));
   else reject(new ControllerError(how.kind, how.kind));
 }
@@ -116,7 +120,7 @@ async function compare(steps: readonly Step[], workers: number, share: number, s
   }
 
   stop.abort();
-  for (const short of [...flights.keys()]) end(short, { kind: "settled" });
+  for (const short of [...flights.keys()]) end(short, { kind: "done" });
   await ended;
   expect(clock.pending).toBe(0);
 }
@@ -153,7 +157,7 @@ test("every key that is sent is run after its last send, whatever fails and pass
           await new Promise<void>((resolve) => void clock.after(Math.floor(random() * 500), resolve));
           if (random() < 0.4) throw new ControllerError(random() < 0.5 ? "conflict" : "unreachable", "not now");
           seen.set(key.name, present);
-          return settled;
+          return done;
         },
         { workers, signal: stop.signal },
       );

@@ -1,7 +1,7 @@
 import { setImmediate as afterPending } from "node:timers/promises";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { describe, expect, test } from "vitest";
-import { checkAgain, settled } from "../../../lib/model/next.ts";
+import { done, requeueAfter } from "../../../lib/model/next.ts";
 import type { Work, WorkItem } from "../../../lib/model/work-item.ts";
 import { createMemoryQueue, type MemoryQueueOptions } from "../../../lib/queue/memory-queue.ts";
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
@@ -41,8 +41,8 @@ workQueueContract(memory, async () => {
   };
 });
 
-const item = (name: string, cluster = "a"): WorkItem => ({
-  key: { cluster, kind: "WorkloadPlacement", name },
+const item = (name: string, logicalCluster = "a"): WorkItem => ({
+  key: { logicalCluster, kind: "WorkloadPlacement", name },
   reason: "changed",
 });
 
@@ -75,7 +75,7 @@ describe("memory queue", () => {
         gates.set(key.name, gate);
         await gate.promise;
         gates.delete(key.name);
-        return settled;
+        return done;
       },
       { tenantConcurrency: 3 },
       5,
@@ -108,8 +108,8 @@ describe("memory queue", () => {
       { workloads: { workers: 3, tenantConcurrency: 2 } },
       1,
     );
-    const workload = (name: string, cluster: string): WorkItem => ({
-      key: { cluster, kind: "Workload", name },
+    const workload = (name: string, logicalCluster: string): WorkItem => ({
+      key: { logicalCluster, kind: "Workload", name },
       reason: "changed",
     });
     await queue.send([1, 2, 3, 4].map((each) => workload(`a${each}`, "a")));
@@ -129,7 +129,7 @@ describe("memory queue", () => {
     const ran: string[] = [];
     const clock = createManualClock();
     const queue = createMemoryQueue({ clock, random: () => 0 });
-    await queue.send(["p1", "p2", "p3", "p4"].map((name) => ({ ...item(name), isPatient: true })));
+    await queue.send(["p1", "p2", "p3", "p4"].map((name) => ({ ...item(name), isLowPriority: true })));
     await queue.send(Array.from({ length: 9 }, (_, at) => item(`f${at + 1}`)));
     // Something has happened to it since.
     await queue.send([item("p3")]);
@@ -138,7 +138,7 @@ describe("memory queue", () => {
     const ended = queue.run(
       async ({ key }) => {
         ran.push(key.name);
-        return settled;
+        return done;
       },
       { workers: 1, signal: stop.signal },
     );
@@ -154,11 +154,11 @@ describe("memory queue", () => {
 
   test("whoever was patient is so no more once it was looked at", async () => {
     const seen: (boolean | undefined)[] = [];
-    const { queue, pass } = begin(async ({ isPatient }) => {
-      seen.push(isPatient);
-      return checkAgain(1);
+    const { queue, pass } = begin(async ({ isLowPriority }) => {
+      seen.push(isLowPriority);
+      return requeueAfter(1);
     });
-    await queue.send([{ ...item("web"), isPatient: true }]);
+    await queue.send([{ ...item("web"), isLowPriority: true }]);
     await pass(0);
     await pass(1);
     expect(seen).toEqual([true, undefined]);
@@ -172,7 +172,7 @@ describe("memory queue", () => {
       [0, 1],
       [1, 0],
     ] as const) {
-      const run = queue(ofWorkloads).run(async () => settled, { workers, signal });
+      const run = queue(ofWorkloads).run(async () => done, { workers, signal });
       await expect(run).rejects.toThrow("queue: 0 workers: a whole number from 1 on is needed");
     }
   });
@@ -188,7 +188,7 @@ describe("memory queue", () => {
     // Every look at it moves this clock on, as work does that never waits for anything.
     const { after } = createManualClock();
     const clock = { after, now: () => (nowMs += 0.1), afterInput: (task: () => void) => void setImmediate(task) };
-    const { queue } = begin(async () => settled, { clock }, 5);
+    const { queue } = begin(async () => done, { clock }, 5);
     await queue.send(Array.from({ length: 10_000 }, (_, index) => item(`a${index}`)));
     await afterPending();
     expect(queue.depth).toBeGreaterThan(9_900);
@@ -207,7 +207,7 @@ describe("memory queue", () => {
     const ended = queue.run(
       async ({ key }) => {
         ran.push(key.name);
-        return settled;
+        return done;
       },
       { workers: 1, signal: stop.signal },
     );
@@ -228,7 +228,7 @@ describe("memory queue", () => {
     let isDown = true;
     const { queue, events, pass } = begin(async () => {
       if (isDown) throw new ControllerError("unreachable", "no route");
-      return settled;
+      return done;
     });
     for (let round = 0; round < 3; round++) {
       await queue.send([item("1")]);
@@ -245,9 +245,9 @@ describe("memory queue", () => {
   });
 
   test("a run takes back the look later that the run before it wanted", async () => {
-    const wishes = [checkAgain(60), settled];
+    const wishes = [requeueAfter(60), done];
     let runs = 0;
-    const { queue, pass } = begin(async () => wishes[runs++] ?? settled);
+    const { queue, pass } = begin(async () => wishes[runs++] ?? done);
     await queue.send([item("1")]);
     await pass(0);
     expect(queue.waiting).toBe(1);
@@ -262,7 +262,7 @@ describe("memory queue", () => {
     let runs = 0;
     const { queue, pass } = begin(async () => {
       runs += 1;
-      return settled;
+      return done;
     });
     await queue.sendLater(item("1"), 10);
     await queue.send([item("1")]);
@@ -279,7 +279,7 @@ describe("memory queue", () => {
     const { queue, pass } = begin(async () => {
       const failure = failures[runs++];
       if (failure !== undefined) throw failure;
-      return settled;
+      return done;
     });
     await queue.send([item("1")]);
     for (let round = 0; round < 20; round++) await pass(31);
@@ -289,7 +289,7 @@ describe("memory queue", () => {
   });
 
   test("no key is kept in memory once it is settled", async () => {
-    const { queue, pass } = begin(async () => settled, { limits: { keys: 2 } });
+    const { queue, pass } = begin(async () => done, { limits: { keys: 2 } });
     for (let round = 0; round < 5; round++) {
       await queue.send([item(`${round}`), item(`${round}-b`)]);
       await pass(0);
@@ -329,7 +329,7 @@ describe("memory queue", () => {
     let isBroken = true;
     const { queue, pass } = begin(async () => {
       if (isBroken) throw new TypeError("bug");
-      return settled;
+      return done;
     });
     await queue.send([item("1"), item("2")]);
     for (let round = 0; round < 6; round++) await pass(31);
@@ -370,7 +370,7 @@ describe("memory queue", () => {
   });
 
   test("after a drain no timer holds the process open, and what fell due is run by the next run", async () => {
-    const { queue, stop, ended, clock, pass } = begin(async () => checkAgain(60));
+    const { queue, stop, ended, clock, pass } = begin(async () => requeueAfter(60));
     await queue.send([item("1")]);
     await pass(0);
     stop.abort();
@@ -382,7 +382,7 @@ describe("memory queue", () => {
     const second = queue.run(
       async () => {
         runs += 1;
-        return settled;
+        return done;
       },
       { workers: 1, signal: again.signal },
     );
@@ -411,7 +411,7 @@ describe("memory queue", () => {
   test.each([Number.NaN, Number.POSITIVE_INFINITY])(
     "a time of %s seconds is refused, and never a busy loop",
     async (seconds) => {
-      const { queue, pass } = begin(async () => checkAgain(seconds));
+      const { queue, pass } = begin(async () => requeueAfter(seconds));
       await expect(queue.sendLater(item("1"), seconds)).rejects.toThrow(RangeError);
       await queue.send([item("1")]);
       for (let round = 0; round < 6; round++) await pass(31);
@@ -420,7 +420,7 @@ describe("memory queue", () => {
   );
 
   test("a key that always wants to look again at once leaves the processor to others", async () => {
-    const { queue, pass } = begin(async () => checkAgain(0));
+    const { queue, pass } = begin(async () => requeueAfter(0));
     await queue.send([item("1")]);
     await pass(0);
     expect(queue.inFlight).toBe(0);
@@ -443,7 +443,7 @@ describe("memory queue", () => {
       const ended = queue.run(
         async (one) => {
           seen.push(one);
-          return settled;
+          return done;
         },
         { workers: 1, signal: stop.signal },
       );
@@ -459,7 +459,7 @@ describe("memory queue", () => {
     const { queue, pass } = begin(
       async () => {
         runs += 1;
-        return settled;
+        return done;
       },
       {
         onEvent: () => {

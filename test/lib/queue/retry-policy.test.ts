@@ -30,10 +30,10 @@ describe("after a failure", () => {
       error: fault("conflict"),
       waits: [0, 0.02, 0.1, 1, 2, 4, 8, 16, 30, 30],
     },
-    "a bug is set aside at the fifth time": { error: new TypeError("bug"), waits: [1, 2, 4, 8, "set-aside"] },
+    "a bug is set aside at the fifth time": { error: new TypeError("bug"), waits: [1, 2, 4, 8, "dead-letter"] },
     "what is thrown without being an error is set aside like a bug": {
       error: "no words",
-      waits: [1, 2, 4, 8, "set-aside"],
+      waits: [1, 2, 4, 8, "dead-letter"],
     },
     "a fault is found through the wrapper that knows more": {
       error: new Error("bind web", { cause: fault("throttled", 3) }),
@@ -49,7 +49,7 @@ describe("after a failure", () => {
     },
     "of several errors at once the one that needs most care counts: a bug": {
       error: new AggregateError([fault("unreachable"), new TypeError("bug")]),
-      waits: [1, 2, 4, 8, "set-aside"],
+      waits: [1, 2, 4, 8, "dead-letter"],
     },
     "several lasting faults last": {
       error: new AggregateError([fault("forbidden"), fault("invalid")]),

@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 
 const item = (name: string, more: Partial<WorkMessage> = {}): WorkMessage => ({
-  key: { cluster: "t", kind: "WorkloadPlacement", name },
+  key: { logicalCluster: "t", kind: "WorkloadPlacement", name },
   reason: "changed",
   ...more,
 });

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 
 const item = (name: string, more: Partial<WorkMessage> = {}): WorkMessage => ({
-  key: { cluster: "t", kind: "WorkloadPlacement", name },
+  key: { logicalCluster: "t", kind: "WorkloadPlacement", name },
   reason: "changed",
   resourceVersion: "7",
   ...more,
@@ -58,7 +58,7 @@ describe("the queue on SQS", () => {
     expect(await drain(urls.work)).toHaveLength(0);
   });
 
-  test.each(["retry", "check-again", "on-demand", "fan-out", "resync", "heartbeat"] as const)(
+  test.each(["retry", "requeue", "on-demand", "fan-out", "resync", "heartbeat"] as const)(
     "a second %s of the same version is never taken for the double of the first",
     async (reason) => {
       const queue = open();
@@ -182,9 +182,9 @@ describe("the queue on SQS", () => {
     const clock = createManualClock();
     const one = createSqsQueue({ sqs, urls, clock, random: () => 0.1 });
     const other = createSqsQueue({ sqs, urls, clock, random: () => 0.2 });
-    await one.sendLater(item("web", { reason: "check-again" }), 60);
+    await one.sendLater(item("web", { reason: "requeue" }), 60);
     clock.advance(1_000);
-    await other.sendLater(item("web", { reason: "check-again" }), 59);
+    await other.sendLater(item("web", { reason: "requeue" }), 59);
     const [first, second] = calls.map(({ input }) => input.MessageBody);
     expect(first).toBe(second);
   });

@@ -16,14 +16,14 @@ import {
 } from "../../../lib/queue/work-message.ts";
 
 const east: WorkMessage = {
-  key: { cluster: "1k2x", kind: "ClusterRegistration", name: "east" },
+  key: { logicalCluster: "1k2x", kind: "ClusterRegistration", name: "east" },
   reason: "changed",
   resourceVersion: "17",
 };
 
 const anyMessage: fc.Arbitrary<DelayedMessage> = fc.record({
   key: fc.record({
-    cluster: fc.stringMatching(/^[a-z0-9-]{0,20}$/),
+    logicalCluster: fc.stringMatching(/^[a-z0-9-]{0,20}$/),
     kind: fc.constantFrom(...reconciledKinds),
     name: fc.stringMatching(/^[a-z0-9]{1,40}$/),
   }),
@@ -60,7 +60,7 @@ describe("a work message", () => {
 
   test("holds keys, never more", () => {
     expect(formatBody(east)).toBe(
-      '{"v":1,"cluster":"1k2x","kind":"ClusterRegistration","name":"east","reason":"changed","rv":"17"}',
+      '{"v":1,"logicalCluster":"1k2x","kind":"ClusterRegistration","name":"east","reason":"changed","rv":"17"}',
     );
   });
 
@@ -68,7 +68,7 @@ describe("a work message", () => {
     "the same change": { other: {}, same: true },
     "another version": { other: { resourceVersion: "18" }, same: false },
     "another object": { other: { key: { ...east.key, name: "west" } }, same: false },
-    "the same name in another tenant": { other: { key: { ...east.key, cluster: "2b" } }, same: false },
+    "the same name in another tenant": { other: { key: { ...east.key, logicalCluster: "2b" } }, same: false },
     "another reason": { other: { reason: "resync" }, same: false },
     "a nonce": { other: { nonce: "a" }, same: false },
   };
@@ -90,7 +90,7 @@ describe("a work message", () => {
     "has the version missing, not 1": "{}",
     'has the kind "Secret"': JSON.stringify({ ...good, kind: "Secret" }),
     'has the reason "why"': JSON.stringify({ ...good, reason: "why" }),
-    'has the cluster "a/../b"': JSON.stringify({ ...good, cluster: "a/../b" }),
+    'has the logicalCluster "a/../b"': JSON.stringify({ ...good, logicalCluster: "a/../b" }),
     'has the name "../x"': JSON.stringify({ ...good, name: "../x" }),
     "has the name missing": JSON.stringify({ ...good, name: undefined }),
     "has the version of an object number": JSON.stringify({ ...good, rv: 17 }),

@@ -191,10 +191,10 @@ describe("what a look makes of a registration", () => {
       },
     },
     "a failure takes back nothing of what was seen before": {
-      before: aStatus({}, { kubernetesVersion: "v1.36.3", consecutiveFailures: 2, told: "abc" }),
+      before: aStatus({}, { kubernetesVersion: "v1.36.3", consecutiveFailures: 2, notifiedHash: "abc" }),
       look: refused,
       ready: { status: "False" },
-      rest: { kubernetesVersion: "v1.36.3", told: "abc", lastHeartbeat: "2026-01-01T00:00:00Z" },
+      rest: { kubernetesVersion: "v1.36.3", notifiedHash: "abc", lastHeartbeat: "2026-01-01T00:00:00Z" },
     },
   };
   for (const [rule, { before, look, ready, rest = {} }] of Object.entries(cases)) {

@@ -46,14 +46,14 @@ describe("what people hear of a look", () => {
       told: [],
     },
     "another reason is told": {
-      look: failed("CredentialsRefused"),
+      look: failed("CredentialsRejected"),
       before: unready("ClusterUnhealthy"),
-      after: unready("CredentialsRefused"),
-      told: [`CredentialsRefused: ${message}`],
+      after: unready("CredentialsRejected"),
+      told: [`CredentialsRejected: ${message}`],
     },
     "one that answers again and is not trusted yet is not": {
       look: healthy,
-      before: unready("CredentialsRefused"),
+      before: unready("CredentialsRejected"),
       after: unready("ClusterUnhealthy", "the cluster answers again"),
       told: [],
     },

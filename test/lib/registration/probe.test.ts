@@ -157,12 +157,12 @@ describe("a cluster that is not well", () => {
     },
     "refuses the credentials": {
       transport: answering(() => ({ status: 401 })),
-      reason: "CredentialsRefused",
+      reason: "CredentialsRejected",
       message: "the cluster refuses the credentials",
     },
     "allows nothing at all": {
       transport: answering(() => ({ status: 403 })),
-      reason: "AccessRefused",
+      reason: "AccessDenied",
       message: "the cluster lets the credentials ask neither /readyz nor /livez nor /version",
     },
     "is a web server with a page for everything": {
@@ -187,7 +187,7 @@ describe("a cluster that is not well", () => {
     },
     "refuses our certificate": {
       transport: network("ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED"),
-      reason: "CredentialsRefused",
+      reason: "CredentialsRejected",
       message: "cluster east: get /readyz: server refused our certificate",
     },
   };

@@ -15,8 +15,8 @@ import {
 } from "../../../lib/registration/reconcile.ts";
 import { aRegistration } from "./registrations.ts";
 
-const key: ObjectKey = { cluster: "abc", kind: "ClusterRegistration", name: "east" };
-const web: ObjectKey = { cluster: "abc", kind: "WorkloadPlacement", name: "web" };
+const key: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
+const web: ObjectKey = { logicalCluster: "abc", kind: "WorkloadPlacement", name: "web" };
 const startMs = Date.parse("2026-01-01T00:00:00Z");
 const healthy: Look = { kind: "healthy" };
 const failed: Look = { kind: "failed", reason: "ClusterUnhealthy", message: "cluster east: connection refused" };
@@ -132,7 +132,7 @@ function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadat
 describe("a registration", () => {
   it("gets its finalizer and becomes Ready at the first look", async () => {
     const system = aWorld();
-    expect(await system.run()).toEqual({ kind: "settled" });
+    expect(await system.run()).toEqual({ kind: "done" });
     expect(system.stored?.metadata.finalizers).toEqual([clusterFinalizer]);
     expect(system.ready()).toBe("True");
     expect(system.state.changes).toMatchObject([{ reason: "ClusterReady" }]);
@@ -142,7 +142,7 @@ describe("a registration", () => {
     const system = aWorld();
     await system.run();
     const { writes, reads } = system.state;
-    for (const reason of ["changed", "resync", "check-again", "fan-out", "retry"] as const) await system.run(reason);
+    for (const reason of ["changed", "resync", "requeue", "fan-out", "retry"] as const) await system.run(reason);
     expect(system.state).toMatchObject({ writes, reads: reads + 5, looks: [true] });
   });
 
@@ -192,7 +192,7 @@ describe("a registration", () => {
     await system.run("heartbeat");
     system.state.nowMs += 10_000;
     // the other controller's heartbeat
-    expect(await system.run("heartbeat")).toEqual({ kind: "check-again", afterSeconds: 20 });
+    expect(await system.run("heartbeat")).toEqual({ kind: "requeue", afterSeconds: 20 });
     expect(system.stored?.status?.consecutiveFailures).toBe(1);
   });
 
@@ -285,7 +285,7 @@ describe("placements", () => {
       await system.run("retry");
       expect(system.ready()).toBe("True");
       expect(system.state.seenByWoken.at(-1)).toBe("True");
-      expect(system.stored?.status?.told).toBe(system.stored && system.world.fingerprint(system.stored));
+      expect(system.stored?.status?.notifiedHash).toBe(system.stored && system.world.fingerprint(system.stored));
       // and then there is peace
       const { writes } = system.state;
       await system.run("resync");
@@ -305,10 +305,10 @@ describe("a deleted registration", () => {
   it("wakes the placements and stays until none of them names it", async () => {
     const system = deleted();
     system.state.users = [web];
-    expect(await system.run()).toEqual({ kind: "check-again", afterSeconds: 1 });
+    expect(await system.run()).toEqual({ kind: "requeue", afterSeconds: 1 });
     expect(system.state.woken).toEqual([web]);
     system.state.users = [];
-    expect(await system.run("check-again")).toEqual({ kind: "settled" });
+    expect(await system.run("requeue")).toEqual({ kind: "done" });
     expect(system.stored?.metadata.finalizers).toEqual(["example.com/other"]);
   });
 
@@ -317,8 +317,8 @@ describe("a deleted registration", () => {
     system.state.users = [web];
     system.state.look = failed;
     for (let rounds = 0; rounds < 100; rounds++) {
-      const next = await system.run("check-again");
-      if (next.kind === "settled") break;
+      const next = await system.run("requeue");
+      if (next.kind === "done") break;
       system.state.nowMs += next.afterSeconds * 1000;
     }
     expect(system.stored?.metadata.finalizers).toEqual(["example.com/other"]);
@@ -336,7 +336,7 @@ describe("a deleted registration", () => {
     const system = aWorld(
       aRegistration({ metadata: { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["example.com/other"] } }),
     );
-    expect(await system.run()).toEqual({ kind: "settled" });
+    expect(await system.run()).toEqual({ kind: "done" });
     expect(system.state.writes).toBe(0);
   });
 
@@ -348,7 +348,7 @@ describe("a deleted registration", () => {
     }));
     await system.run();
     expect(system.stored).toBeUndefined();
-    expect(await system.run()).toEqual({ kind: "settled" });
+    expect(await system.run()).toEqual({ kind: "done" });
     expect(system.state.woken).toEqual([web, web]);
     expect(system.state.forgotten).toBe(2);
   });

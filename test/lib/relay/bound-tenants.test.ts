@@ -70,7 +70,7 @@ describe("the roll of tenants", () => {
         if ("see" in step) return roll.take(trace(step.see));
         return "lose" in step ? roll.lose(trace(step.lose)) : roll.takeList(step.list.map(trace));
       });
-      expect(told.at(-1)?.map(({ kind, cluster }) => `${kind} ${cluster}`)).toEqual(last);
+      expect(told.at(-1)?.map(({ kind, logicalCluster: cluster }) => `${kind} ${cluster}`)).toEqual(last);
       expect(roll.clusters().toSorted()).toEqual(left);
     }
   });

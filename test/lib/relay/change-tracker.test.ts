@@ -15,7 +15,7 @@ function aLedger() {
   const sent: string[] = [];
   const heard: string[] = [];
   const ledger = createLedger({
-    queue: { send: async (items) => void sent.push(...items.map(({ key }) => `${key.cluster} ${key.name}`)) },
+    queue: { send: async (items) => void sent.push(...items.map(({ key }) => `${key.logicalCluster} ${key.name}`)) },
     clock: createManualClock(),
     random: () => 0.5,
     listener: { changed: (_, cluster, { metadata }) => heard.push(`${cluster} ${metadata.name}`) },
@@ -35,7 +35,7 @@ test("a book that was closed takes nothing more, and one that is opened anew beg
   before.takeChanged("WorkloadPlacement", object("late"));
   before.takeDeleted("WorkloadPlacement", object("web"));
   before.takeList("WorkloadPlacement", [object("listed")]);
-  ledger.secretsChanged([{ cluster: "a", name: "east" }]);
+  ledger.secretsChanged([{ logicalCluster: "a", name: "east" }]);
   expect([ledger.has("a"), ledger.isListed("a"), ledger.outbox.size, heard]).toEqual([false, false, 0, ["a web"]]);
 
   const after = ledger.open("a", noSecrets);

@@ -67,7 +67,7 @@ function aWatch() {
   const clock = createManualClock();
   const sent: string[] = [];
   const ledger = createLedger({
-    queue: { send: async (items) => void sent.push(...items.map(({ key }) => `${key.cluster} ${key.name}`)) },
+    queue: { send: async (items) => void sent.push(...items.map(({ key }) => `${key.logicalCluster} ${key.name}`)) },
     clock,
     random: () => 0.5,
     listener: {},

@@ -53,7 +53,9 @@ function aRelay(tenants: Tenants, options: Partial<ExportRelayOptions> = {}) {
     export: address,
     hub,
     types: reconciledTypes,
-    queue: { send: async (items) => void sent.push(...items.map(({ key }) => `${nameOf(key.cluster)} ${key.name}`)) },
+    queue: {
+      send: async (items) => void sent.push(...items.map(({ key }) => `${nameOf(key.logicalCluster)} ${key.name}`)),
+    },
     clock,
     random: () => 0.5,
     slim: traceOfTenantObject,

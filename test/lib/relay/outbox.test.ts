@@ -5,7 +5,7 @@ import { createOutbox, type OutboxOptions } from "../../../lib/relay/outbox.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 
 const item = (name: string): WorkItem => ({
-  key: { cluster: "t", kind: "WorkloadPlacement", name },
+  key: { logicalCluster: "t", kind: "WorkloadPlacement", name },
   reason: "changed",
 });
 const never = new AbortController().signal;
@@ -150,14 +150,17 @@ test("keeps a person's wish when the object changes before it is sent", async ()
   expect(queue.reasons).toEqual(["on-demand"]);
 });
 
-const itemOf = (cluster: string, name: string): WorkItem => ({ ...item(name), key: { ...item(name).key, cluster } });
+const itemOf = (logicalCluster: string, name: string): WorkItem => ({
+  ...item(name),
+  key: { ...item(name).key, logicalCluster },
+});
 
 test("ten thousand keys of one tenant do not keep another's out of the first batch", async () => {
   const batches: string[][] = [];
   const { outbox } = anOutbox({
     batchSize: 100,
     gatherMs: 1,
-    queue: { send: async (items) => void batches.push(items.map(({ key }) => `${key.cluster} ${key.name}`)) },
+    queue: { send: async (items) => void batches.push(items.map(({ key }) => `${key.logicalCluster} ${key.name}`)) },
   });
   outbox.add(Array.from({ length: 10_000 }, (_, at) => itemOf("noisy", `web-${at}`)));
   outbox.add([itemOf("quiet", "web")]);
@@ -172,7 +175,7 @@ test("more tenants than a batch has room for have their turn one after the other
   const { outbox } = anOutbox({
     batchSize: 2,
     gatherMs: 1,
-    queue: { send: async (items) => void batches.push(items.map(({ key }) => `${key.cluster}${key.name}`)) },
+    queue: { send: async (items) => void batches.push(items.map(({ key }) => `${key.logicalCluster}${key.name}`)) },
   });
   outbox.add(["a", "b", "c"].flatMap((cluster) => ["1", "2"].map((name) => itemOf(cluster, name))));
   await outbox.drain(never);
@@ -201,7 +204,7 @@ function aLimitedOutbox(options: Partial<OutboxOptions> = {}) {
     queue: {
       send: async (items) => {
         if (queue.down) throw new Error("queue is down");
-        sent.push(...items.map(({ key }) => ({ cluster: key.cluster, atMs: clock.now() - began })));
+        sent.push(...items.map(({ key }) => ({ cluster: key.logicalCluster, atMs: clock.now() - began })));
       },
     },
   });

@@ -9,7 +9,7 @@ let watched: Map<string, Set<string>>;
 let attention: RecordAttention;
 beforeEach(() => {
   watched = new Map();
-  const idOf = ({ cluster, name }: ObjectKey): string => `${cluster}/${name}`;
+  const idOf = ({ logicalCluster, name }: ObjectKey): string => `${logicalCluster}/${name}`;
   attention = createRecordAttention(
     {
       want: (registration, types) => {
@@ -35,7 +35,7 @@ const aRecord = (name: string, { clusters = [], kind = "Deployment", config }: W
 });
 const see = (record: WorkloadSync, cluster = "one"): void => attention.cache.takeSeen(recordLane.type, cluster, record);
 const lose = (name: string): void =>
-  attention.cache.takeGone({ type: recordLane.type, cluster: "one", namespace: "shop", name });
+  attention.cache.takeGone({ type: recordLane.type, logicalCluster: "one", namespace: "shop", name });
 const watching = () => Object.fromEntries([...watched].map(([cluster, types]) => [cluster, [...types].toSorted()]));
 
 describe("clusters are watched", () => {
@@ -82,9 +82,9 @@ describe("clusters are watched", () => {
 test("what comes along leads to the workloads whose records name it", () => {
   see(aRecord("web", { clusters: ["east"], config: "prices" }));
   see(aRecord("api", { clusters: ["east"] }));
-  const prices = { cluster: "one", namespace: "shop", kind: "ConfigMap", name: "prices" } as const;
+  const prices = { logicalCluster: "one", namespace: "shop", kind: "ConfigMap", name: "prices" } as const;
   expect(attention.referrers(prices)).toEqual([
-    { cluster: "one", kind: "Workload", name: "deployments.v1.apps/shop/web" },
+    { logicalCluster: "one", kind: "Workload", name: "deployments.v1.apps/shop/web" },
   ]);
   lose("web");
   expect(attention.referrers(prices)).toEqual([]);

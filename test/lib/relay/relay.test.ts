@@ -32,12 +32,12 @@ function aRelay(tenants: Tenants, options: Partial<RelayOptions> = {}) {
   const clock = createManualClock();
   const forgotten: string[] = [];
   const relay: Relay = createRelay({
-    clusters: tenants.clusters.map((cluster) => ({ cluster, client: tenants.at(cluster) })),
+    clusters: tenants.clusters.map((cluster) => ({ logicalCluster: cluster, client: tenants.at(cluster) })),
     types: reconciledTypes,
     queue: {
       send: async (items) => {
         if (queue.down) throw new Error("queue is down");
-        sent.push(...items.map(({ key }) => `${tenants.clusters.indexOf(key.cluster)} ${key.name}`));
+        sent.push(...items.map(({ key }) => `${tenants.clusters.indexOf(key.logicalCluster)} ${key.name}`));
         reasons.push(...items.map(({ reason }) => reason));
       },
     },

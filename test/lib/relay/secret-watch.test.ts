@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { createSecretWatch, type FedSecretWatch } from "../../../lib/relay/secret-watch.ts";
 import { createManualClock } from "../../support/manual-clock.ts";
 
-const registration = { cluster: "lc", name: "east" };
+const registration = { logicalCluster: "lc", name: "east" };
 const reference = { namespace: "default", name: "kubeconfig" };
 const aSecret = (resourceVersion: string): KubeObject => ({
   apiVersion: "v1",
@@ -18,7 +18,7 @@ describe("a watch of secrets that another watch feeds", () => {
     told = [];
     secrets = createSecretWatch({
       client: undefined,
-      clusterOf: () => registration.cluster,
+      clusterOf: () => registration.logicalCluster,
       clock: createManualClock(),
       random: () => 0.5,
       relistSeconds: 1_800,

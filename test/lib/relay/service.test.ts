@@ -221,10 +221,10 @@ describe("the relay with SQS", () => {
     await untilTold("before");
     await bear("web");
     await untilTold("web");
-    expect(relay.metrics.render()).toMatch(/^tmc_upsync_births 2$/m);
+    expect(relay.metrics.render()).toMatch(/^tmc_upsync_objects 2$/m);
     await write({ spec: { upsync: null } });
     await eventually(async () =>
-      /^tmc_upsync_births 0$/m.test(relay.metrics.render()) ? undefined : "it is still watched",
+      /^tmc_upsync_objects 0$/m.test(relay.metrics.render()) ? undefined : "it is still watched",
     );
   });
 

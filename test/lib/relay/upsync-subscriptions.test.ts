@@ -9,15 +9,15 @@ let watched: Map<string, readonly string[]>;
 let attention: BirthAttention;
 beforeEach(() => {
   watched = new Map();
-  const idOf = ({ cluster, name }: ObjectKey): string => `${cluster}/${name}`;
+  const idOf = ({ logicalCluster, name }: ObjectKey): string => `${logicalCluster}/${name}`;
   attention = createBirthAttention(
     {
-      want: (registration, optIns) =>
+      subscribe: (registration, optIns) =>
         void watched.set(
           idOf(registration),
           optIns.map(({ type }) => type.kind),
         ),
-      unwant: (registration) => void watched.delete(idOf(registration)),
+      unsubscribe: (registration) => void watched.delete(idOf(registration)),
     },
     workloadKindsWith(),
   );

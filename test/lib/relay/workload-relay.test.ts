@@ -60,7 +60,7 @@ function aRelay(form: Form, tenants: Tenants, options: Partial<RelayParts> = {})
     types: reconciledTypes,
     queue: {
       send: async (items) =>
-        void sent.push(...items.map(({ key }) => `${tenants.clusters.indexOf(key.cluster)} ${key.name}`)),
+        void sent.push(...items.map(({ key }) => `${tenants.clusters.indexOf(key.logicalCluster)} ${key.name}`)),
     },
     clock,
     random: () => 0.5,
@@ -75,7 +75,7 @@ function aRelay(form: Form, tenants: Tenants, options: Partial<RelayParts> = {})
     form === "direct"
       ? createRelay({
           ...parts,
-          clusters: tenants.clusters.map((cluster) => ({ cluster, client: tenants.at(cluster) })),
+          clusters: tenants.clusters.map((cluster) => ({ logicalCluster: cluster, client: tenants.at(cluster) })),
         })
       : createExportRelay({
           ...parts,

@@ -16,9 +16,11 @@ function aBook() {
   const sent: string[] = [];
   const book = createWorkloadBook({
     types,
-    cluster: "tenant",
+    logicalCluster: "tenant",
     send: (items) =>
-      void sent.push(...items.map(({ key, isPatient }) => `${key.name}${isPatient === true ? " patiently" : ""}`)),
+      void sent.push(
+        ...items.map(({ key, isLowPriority }) => `${key.name}${isLowPriority === true ? " patiently" : ""}`),
+      ),
     isOpen: () => true,
     onListed: () => void sent.push("listed"),
   });

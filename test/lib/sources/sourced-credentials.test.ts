@@ -8,7 +8,7 @@ import { readSyncTarget } from "../../../lib/sources/sync-target.ts";
 import { aClusterRegistration, aSyncTarget } from "./objects.ts";
 
 const signal = new AbortController().signal;
-const key = { cluster: "abc", kind: "ClusterRegistration", name: "east" } as const;
+const key = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" } as const;
 const rendered = { namespace: "clusters", name: "east-kubeconfig", key: "kubeconfig" };
 
 /** What is asked of the credentials behind it, and what is answered. */

@@ -1,9 +1,9 @@
-import type { SyncCluster } from "../../../lib/sync/sync-objects.ts";
+import type { TargetCluster } from "../../../lib/sync/sync-objects.ts";
 
-type Wish = Partial<Omit<SyncCluster, "labels">> & Readonly<{ labels?: Readonly<Record<string, string>> }>;
+type Wish = Partial<Omit<TargetCluster, "labels">> & Readonly<{ labels?: Readonly<Record<string, string>> }>;
 
 /** A cluster that is fit for everything, but for what is said. */
-export function aSyncCluster(name: string, { labels = {}, ...rest }: Wish = {}): SyncCluster {
+export function aSyncCluster(name: string, { labels = {}, ...rest }: Wish = {}): TargetCluster {
   return {
     name,
     location: "somewhere",

@@ -1,16 +1,16 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { workloadKey } from "../../../lib/model/key.ts";
-import { createRush, type Rush } from "../../../lib/sync/burst-gate.ts";
+import { type BurstGate, createBurstGate } from "../../../lib/sync/burst-gate.ts";
 import { createManualClock, type ManualClock } from "../../support/manual-clock.ts";
 import { deployments } from "./paper-world.ts";
 
 let clock: ManualClock;
 let isBusy: boolean;
-let rush: Rush;
+let rush: BurstGate;
 beforeEach(() => {
   clock = createManualClock(0);
   isBusy = true;
-  rush = createRush({ clock, isBusy: () => isBusy });
+  rush = createBurstGate({ clock, isBusy: () => isBusy });
 });
 
 const keyOf = (name: string) => workloadKey("tenant", { type: deployments, namespace: "shop", name });

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { JSON_SCHEMA, load } from "js-yaml";
 import { manifestOf } from "../../../lib/sync/desired/manifest.ts";
-import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
-import type { Origin } from "../../../lib/sync/ownership/owner.ts";
+import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
+import type { Owner } from "../../../lib/sync/ownership/owner.ts";
 import type { Manifest, Workload } from "../../../lib/sync/sync-objects.ts";
 
 const folder = new URL("./golden/", import.meta.url);
@@ -24,14 +24,14 @@ export function sentFile(name: string): string {
 }
 
 /** An object that kcp has stored says in which logical cluster; one from a plain Kubernetes does not. */
-export function originFor({ apiVersion, kind, metadata }: Workload): Origin {
+export function originFor({ apiVersion, kind, metadata }: Workload): Owner {
   const { name = "", namespace = "", annotations } = metadata;
-  const cluster = annotations?.["kcp.io/cluster"] ?? "";
-  return { hub: "hub", cluster, namespace, registration: "east", apiVersion, kind, name };
+  const logicalCluster = annotations?.["kcp.io/cluster"] ?? "";
+  return { hub: "hub", logicalCluster, namespace, registration: "east", apiVersion, kind, name };
 }
 
 /** What a cluster is given of a workload. */
 export function sent(workload: Workload): Manifest {
   const origin = originFor(workload);
-  return manifestOf(workload, { origin, namespace: namespaceOn(origin) });
+  return manifestOf(workload, { origin, namespace: downstreamNamespace(origin) });
 }

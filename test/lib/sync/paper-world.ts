@@ -7,15 +7,15 @@ import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import type { ObjectEvent } from "../../../lib/model/event.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import { type WorkloadKey, workloadKey } from "../../../lib/model/key.ts";
-import type { Rush } from "../../../lib/sync/burst-gate.ts";
-import { type CopyAddress, copyOf, type Fleet, type TypeState } from "../../../lib/sync/downstream.ts";
-import type { CopyNews } from "../../../lib/sync/observed.ts";
-import { namespaceOn } from "../../../lib/sync/ownership/namespace-map.ts";
-import { belongsTo, holderOf, type Origin, ownerWords } from "../../../lib/sync/ownership/owner.ts";
+import type { BurstGate } from "../../../lib/sync/burst-gate.ts";
+import { type CopyAddress, copyOf, type Downstream, type TypeState } from "../../../lib/sync/downstream.ts";
+import type { CopyAction } from "../../../lib/sync/observed.ts";
+import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
+import { belongsTo, type Owner, otherOwningRegistration, whyNotOwned } from "../../../lib/sync/ownership/owner.ts";
 import { recordName } from "../../../lib/sync/ownership/record.ts";
 import { syncReconciler } from "../../../lib/sync/reconcile.ts";
 import { defaultSyncSettings, type SyncSettings } from "../../../lib/sync/settings.ts";
-import type { Sighting } from "../../../lib/sync/sync-objects.ts";
+import type { DownstreamState } from "../../../lib/sync/sync-objects.ts";
 import type { WorkloadHub } from "../../../lib/sync/workload-hub.ts";
 
 /** What the process dies of in tests. */
@@ -58,10 +58,10 @@ export class PaperWorld {
   /** How far a cluster has come with a type that it is given. */
   readonly types = new Map<string, TypeState>();
   readonly events: ObjectEvent[] = [];
-  readonly news: CopyNews[] = [];
+  readonly news: CopyAction[] = [];
   /** Every request to a cluster, in order: `east apply deployments/web`. */
   readonly log: string[] = [];
-  rush: Rush | undefined;
+  rush: BurstGate | undefined;
   /** Clusters that take requests and never answer. */
   readonly hanging = new Set<string>();
   /** Placements that were told of something, in order. */
@@ -155,7 +155,7 @@ export class PaperWorld {
     return this.clusters.get(cluster)?.get(`${plural}/${this.namespaceOf()}/${name}`);
   }
   namespaceOf(namespace = "shop"): string {
-    return namespaceOn({ hub: "kcp", cluster: tenant, namespace });
+    return downstreamNamespace({ hub: "kcp", logicalCluster: tenant, namespace });
   }
   /** Somebody removes something on a cluster. */
   loseCopy(cluster: string, name: string, plural = "deployments"): void {
@@ -218,7 +218,7 @@ export class PaperWorld {
     const work = syncReconciler({
       hub: this.#engineHub(),
       workloads: this.#workloadHub(),
-      fleet: this.#fleet(),
+      downstream: this.#fleet(),
       clock: {
         now: () => this.nowMs,
         after: (ms, run) => {
@@ -227,10 +227,10 @@ export class PaperWorld {
           return () => void this.#timers.delete(timer);
         },
       },
-      rush: this.rush,
+      burstGate: this.rush,
       settings: { ...defaultSyncSettings, ...this.settings },
       onCopy: (news) => void this.news.push(news),
-      tellPlacement: async ({ name }) => void this.told.push(name),
+      notifyPlacement: async ({ name }) => void this.told.push(name),
     });
     return work({ key: keyOf(name), reason: "changed" }, new AbortController().signal);
   }
@@ -317,7 +317,7 @@ export class PaperWorld {
         change(key, seen, { metadata: { finalizers: [...finalizers] } }),
       readRecord: async (at) => this.records.get(id(at)),
       listRecords: async () => this.recordsOfBatch ?? [...this.records.values()],
-      relistRecords: async () => [...this.records.values()],
+      listRecordsUncached: async () => [...this.records.values()],
       createRecord: async (at, record) => {
         this.#write();
         if (this.records.has(id(at))) throw new ControllerError("exists", `${at.name} is there`);
@@ -334,15 +334,15 @@ export class PaperWorld {
       namespaceLabels: async (_cluster, namespace) => this.namespaces.get(namespace),
       referenceVersion: async ({ kind, name }) => this.references.get(`${kind}/${name}`)?.metadata.resourceVersion,
       readReference: async ({ kind, name }) => this.references.get(`${kind}/${name}`),
-      tell: (_key, _about, event) => void this.events.push(event),
+      recordEvent: (_key, _about, event) => void this.events.push(event),
     };
   }
 
-  #fleet(): Fleet {
-    const place = ({ cluster, at }: CopyAddress) => ({
-      name: cluster.name,
-      objects: this.clusters.get(cluster.name) ?? new Map<string, Stored>(),
-      id: `${at.type.plural}/${at.namespace}/${at.name}`,
+  #fleet(): Downstream {
+    const place = ({ registration, object }: CopyAddress) => ({
+      name: registration.name,
+      objects: this.clusters.get(registration.name) ?? new Map<string, Stored>(),
+      id: `${object.type.plural}/${object.namespace}/${object.name}`,
     });
     const ask = async (name: string, what: string): Promise<void> => {
       this.log.push(`${name} ${what}`);
@@ -351,19 +351,19 @@ export class PaperWorld {
     };
     /** Places that nobody has looked at, as a watch of ours knows nothing there. */
     const presumed = new Set<string>();
-    const sightingOf = (object: Stored | undefined, origin: Origin): Sighting => {
+    const sightingOf = (object: Stored | undefined, origin: Owner): DownstreamState => {
       if (object === undefined) return { kind: "absent" };
       if (belongsTo(object, origin)) return { kind: "there", copy: copyOf(object) };
       return {
         kind: "foreign",
         copy: copyOf(object),
-        who: ownerWords(object, origin),
-        holder: holderOf(object, origin),
+        who: whyNotOwned(object, origin),
+        holder: otherOwningRegistration(object, origin),
       };
     };
     return {
-      attend: () => {},
-      see: async (address, origin, _signal, { mayPresume = false } = {}) => {
+      subscribe: () => {},
+      readCopy: async (address, origin, _signal, { mayPresume = false } = {}) => {
         const { name, objects, id } = place(address);
         await ask(name, `see ${id}`);
         presumed.delete(`${name} ${id}`);
@@ -374,12 +374,12 @@ export class PaperWorld {
         }
         return sighting;
       },
-      confirm: async (address, origin) => {
+      readCopyUncached: async (address, origin) => {
         const { name, objects, id } = place(address);
         await ask(name, `confirm ${id}`);
         return sightingOf(objects.get(id), origin);
       },
-      read: async (address) => {
+      readObject: async (address) => {
         const { name, objects, id } = place(address);
         await ask(name, `read ${id}`);
         return objects.get(id);
@@ -395,7 +395,7 @@ export class PaperWorld {
       ensureNamespace: async ({ name }) => ask(name, "namespace"),
       apply: async (address, manifest) => {
         const { name, objects, id } = place(address);
-        await ask(name, `apply ${address.at.type.plural}/${address.at.name}`);
+        await ask(name, `apply ${address.object.type.plural}/${address.object.name}`);
         const refusal = this.refusals.get(name);
         if (refusal !== undefined) throw new ControllerError("invalid", refusal);
         if (presumed.has(`${name} ${id}`) && objects.has(id)) throw new ControllerError("conflict", `${id} is there`);
@@ -418,18 +418,18 @@ export class PaperWorld {
       },
       remove: async (address, uid) => {
         const { name, objects, id } = place(address);
-        await ask(name, `remove ${address.at.type.plural}/${address.at.name}`);
+        await ask(name, `remove ${address.object.type.plural}/${address.object.name}`);
         const object = objects.get(id);
         if (object?.metadata.deletionTimestamp !== undefined) return;
         this.#write();
         if (object?.metadata.uid !== uid) return;
-        if (!this.lingering.has(address.at.type.plural)) objects.delete(id);
+        if (!this.lingering.has(address.object.type.plural)) objects.delete(id);
         else
           objects.set(id, { ...object, metadata: { ...object.metadata, deletionTimestamp: "2030-01-01T00:00:00Z" } });
       },
       release: async (address, uid) => {
         const { name, objects, id } = place(address);
-        await ask(name, `release ${address.at.name}`);
+        await ask(name, `release ${address.object.name}`);
         this.#write();
         const object = objects.get(id);
         if (object?.metadata.uid === uid)

@@ -36,7 +36,7 @@ describe("the brake", () => {
       expect.objectContaining({ type: "DeletionsHeld", status: "True" }),
     );
     expect(world.events).toContainEqual(expect.objectContaining({ type: "Warning", reason: "DeletionsHeld" }));
-    expect(world.news.filter(({ did }) => did === "held")).toHaveLength(12);
+    expect(world.news.filter(({ action }) => action === "held")).toHaveLength(12);
     world.apply("web-3", { replicas: 3 }, confirmed("web-3", "east"));
     await world.settle("web-3");
     expect(has("web-3")).toBe("");
@@ -82,7 +82,7 @@ describe("the brake", () => {
     const moved = world.placements.get("shop");
     if (moved === undefined) throw new Error("no placement");
     const left = [{ cluster: "east", reason: "Returned", at: "2030-01-01T00:00:00Z" }];
-    world.placements.set("shop", { ...moved, status: { ...moved.status, left } });
+    world.placements.set("shop", { ...moved, status: { ...moved.status, evictedClusters: left } });
     await world.settle(...names);
     world.makeReady("west");
     await world.settle(...names);

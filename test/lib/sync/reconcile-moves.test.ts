@@ -14,7 +14,7 @@ describe("moves", () => {
     world.place("shop", ["west", "north"]);
     await world.settle("web");
     expect(has("web")).toBe("east north west");
-    expect(states("web")).toMatchObject({ east: "WaitingForOthers" });
+    expect(states("web")).toMatchObject({ east: "WaitingForReplacement" });
     world.makeReady("north");
     await world.settle("web");
     expect(has("web")).toBe("north west");
@@ -32,7 +32,7 @@ describe("moves", () => {
     world.place("shop", ["west"], { adoption: "Always" });
     world.apply("web", { replicas: 3, paused: true });
     await world.reconcile("web");
-    expect(states("web")).toMatchObject({ east: "WaitingForOthers", west: "NotCurrent" });
+    expect(states("web")).toMatchObject({ east: "WaitingForReplacement", west: "LatestGenerationNotObserved" });
     expect(world.workload("web")?.status).toMatchObject({ readyReplicas: 3 });
     world.makeReady("west");
     await world.settle("web");
@@ -107,7 +107,7 @@ describe("moves", () => {
     world.setReady("west", true);
     await world.settle("web");
     expect(has("web")).toBe("east north west");
-    expect(states("web")).toMatchObject({ east: "WaitingForOthers", west: "WaitingForOthers" });
+    expect(states("web")).toMatchObject({ east: "WaitingForReplacement", west: "WaitingForReplacement" });
     world.makeReady("north");
     await world.settle("web");
     expect(has("web")).toBe("north");
@@ -123,8 +123,8 @@ describe("moves", () => {
     world.putCopy("north", "web", (copy) => ({ ...copy, status: { observedGeneration: 1, readyReplicas: 0 } }));
     const next = await world.reconcile("web");
     expect(has("web")).toBe("east north west");
-    expect(states("web")).toMatchObject({ east: "WaitingForOthers", west: "WaitingForOthers" });
-    expect(next).toEqual({ kind: "check-again", afterSeconds: 10 });
+    expect(states("web")).toMatchObject({ east: "WaitingForReplacement", west: "WaitingForReplacement" });
+    expect(next).toEqual({ kind: "requeue", afterSeconds: 10 });
     world.watched.clear();
     world.makeReady("north");
     await world.settle("web");

@@ -186,7 +186,7 @@ describe("what came along", () => {
     await world.settle("web");
     expect(has("web")).toBe("");
     expect(world.copy("east", "key", "secrets")).toBeDefined();
-    expect(await world.reconcile("web")).toMatchObject({ kind: "check-again" });
+    expect(await world.reconcile("web")).toMatchObject({ kind: "requeue" });
     await world.settle("api", "web");
     expect(world.copy("east", "key", "secrets")).toBeUndefined();
     expect(world.log).toContain("east remove namespace");
@@ -202,7 +202,7 @@ describe("what came along", () => {
     const leaving = (left: readonly string[]): void => {
       const record = world.record("api");
       if (record === undefined) throw new Error("api has no record");
-      const spec = { ...record.spec, clusters: [], left: [...left] };
+      const spec = { ...record.spec, clusters: [], pendingCleanup: [...left] };
       world.records.set(`shop/${record.metadata.name}`, { ...record, spec });
     };
     leaving(["east"]);
@@ -211,7 +211,7 @@ describe("what came along", () => {
     await world.settle("web");
     expect(has("web")).toBe("");
     expect(world.record("web")?.spec.clusters).toEqual(["east"]);
-    expect(await world.reconcile("web")).toMatchObject({ kind: "check-again" });
+    expect(await world.reconcile("web")).toMatchObject({ kind: "requeue" });
     leaving([]);
     world.filled.clear();
     world.log.length = 0;

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { checkAgain } from "../../../lib/model/next.ts";
+import { requeueAfter } from "../../../lib/model/next.ts";
 import { holdOf } from "../../../lib/sync/eviction/deletion-guard.ts";
 import { syncFinalizer } from "../../../lib/sync/ownership/record.ts";
 import { aPaperWorld, inWorld } from "./on-paper.ts";
@@ -46,7 +46,7 @@ describe("a workload that a placement selects", () => {
       waitSeconds: (_key, { isMadeSafe }) => (isMadeSafe ? 0.3 : undefined),
       forget: () => {},
     };
-    expect(await world.reconcile("web")).toEqual(checkAgain(0.3));
+    expect(await world.reconcile("web")).toEqual(requeueAfter(0.3));
     expect([world.record("web")?.spec.clusters, has("web")]).toEqual([["east"], ""]);
     await world.reconcile("web");
     expect(has("web")).toBe("east");
@@ -98,7 +98,7 @@ describe("a workload that a placement selects", () => {
     expect(has("web")).toBe("east");
     expect(world.record("web")?.status?.clusters?.find(({ name }) => name === "west")).toMatchObject({
       state: "Failed",
-      reason: "Refused",
+      reason: "Rejected",
       message: expect.stringContaining("no such image"),
     });
     expect(world.events).toContainEqual(expect.objectContaining({ type: "Warning", reason: "SyncFailed" }));
@@ -210,7 +210,7 @@ describe("strangers", () => {
     world.putCopy("east", "web", (copy) => ({ ...copy, spec: { ...Object(copy.spec), replicas: 0 } }));
     await world.settle("web");
     expect(replicasOf(world.copy("east", "web") ?? { apiVersion: "", kind: "", metadata: {} })).toBe(3);
-    expect(world.news).toContainEqual(expect.objectContaining({ cluster: "east", did: "drifted" }));
+    expect(world.news).toContainEqual(expect.objectContaining({ targetCluster: "east", action: "drifted" }));
   });
 });
 

@@ -82,16 +82,16 @@ describe("what cannot be written", () => {
     await running({}, "east", "north");
     expect(condition("Stalled")).toBeUndefined();
     world.nowMs += 299_000;
-    expect(await world.reconcile("web")).toEqual({ kind: "check-again", afterSeconds: 1 });
+    expect(await world.reconcile("web")).toEqual({ kind: "requeue", afterSeconds: 1 });
     world.nowMs += 1_000;
     await world.settle("web");
-    expect(condition("Stalled")).toMatchObject({ status: "True", reason: "Refused", message: "west: no room" });
+    expect(condition("Stalled")).toMatchObject({ status: "True", reason: "Rejected", message: "west: no room" });
     expect(reasons().filter((reason) => reason === "Stalled")).toHaveLength(1);
 
     world.writes = 0;
     world.nowMs += 600_000;
     // Every two minutes since it was refused, whenever somebody asks: fifteen have gone by.
-    expect(await world.reconcile("web")).toEqual({ kind: "check-again", afterSeconds: 60 });
+    expect(await world.reconcile("web")).toEqual({ kind: "requeue", afterSeconds: 60 });
     expect([world.writes, reasons().filter((reason) => reason === "Stalled").length]).toEqual([0, 1]);
 
     world.refusals.clear();

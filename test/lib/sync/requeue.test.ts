@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { settled } from "../../../lib/model/next.ts";
-import { decideNextLook, secondsToNextLook } from "../../../lib/sync/requeue.ts";
+import { done } from "../../../lib/model/next.ts";
+import { decideRequeue, secondsToRequeue } from "../../../lib/sync/requeue.ts";
 import { defaultSyncSettings } from "../../../lib/sync/settings.ts";
 import type { Copy, CopyRecord } from "../../../lib/sync/sync-objects.ts";
 
@@ -11,8 +11,8 @@ type Facts = Readonly<{ state: CopyRecord["state"]; copy?: Copy | undefined; aga
 
 /** What is decided about one copy that has been as it is for so long. */
 const decided = ({ state, ...outcome }: Facts, { told = false, ageSeconds = 0 } = {}) => {
-  const record: CopyRecord = { name: "east", state, lastSeen: "2026-01-01T00:00:00Z" };
-  return decideNextLook([{ record, copy: undefined, ...outcome }], {
+  const record: CopyRecord = { name: "east", state, lastObservedTime: "2026-01-01T00:00:00Z" };
+  return decideRequeue([{ record, copy: undefined, ...outcome }], {
     status: { clusters: [record] },
     settings: { isToldOfCopies: told, lookSeconds },
     nowMs: sinceMs + ageSeconds * 1000,
@@ -22,31 +22,31 @@ const decided = ({ state, ...outcome }: Facts, { told = false, ageSeconds = 0 } 
 describe("a copy is looked at again", () => {
   test("soon, where nobody tells of its cluster and it is not ready", () => {
     for (const state of ["Pending", "Applied", "Failed"] as const) {
-      expect(decided({ state, copy })).toEqual({ kind: "check-again", afterSeconds: 2 });
+      expect(decided({ state, copy })).toEqual({ kind: "requeue", afterSeconds: 2 });
     }
   });
 
-  test("never, once it is ready", () => expect(decided({ state: "Ready", copy })).toEqual(settled));
+  test("never, once it is ready", () => expect(decided({ state: "Ready", copy })).toEqual(done));
 
   test("never, where its changes are told", () =>
-    expect(decided({ state: "Applied", copy }, { told: true })).toEqual(settled));
+    expect(decided({ state: "Applied", copy }, { told: true })).toEqual(done));
 
   test("never, where only a person or another cluster can change anything", () => {
-    for (const state of ["Paused", "Held", "Leaving", "Stale"] as const)
-      expect(decided({ state, copy })).toEqual(settled);
-    expect(decided({ state: "Pending" }), "what it refers to is not there").toEqual(settled);
+    for (const state of ["Paused", "Held", "Evicting", "Stale"] as const)
+      expect(decided({ state, copy })).toEqual(done);
+    expect(decided({ state: "Pending" }), "what it refers to is not there").toEqual(done);
   });
 
   test("after the time that it asks for itself, told or not", () => {
     for (const told of [true, false]) {
       const next = decided({ state: "Stale", againSeconds: 10 }, { told, ageSeconds: 1_000 });
-      expect(next).toEqual({ kind: "check-again", afterSeconds: 10 });
+      expect(next).toEqual({ kind: "requeue", afterSeconds: 10 });
     }
   });
 
   test("at the soonest of all wishes", () =>
     expect(decided({ state: "Failed", copy, againSeconds: 120 }, { ageSeconds: 64 })).toEqual({
-      kind: "check-again",
+      kind: "requeue",
       afterSeconds: 16,
     }));
 });
@@ -55,7 +55,7 @@ describe("the time to the next look", () => {
   const looksWithin = (seconds: number): readonly number[] => {
     const looks: number[] = [];
     for (let age = 0; age < seconds; ) {
-      age += secondsToNextLook(lookSeconds, sinceMs, sinceMs + age * 1000);
+      age += secondsToRequeue(lookSeconds, sinceMs, sinceMs + age * 1000);
       looks.push(age);
     }
     return looks;
@@ -70,12 +70,12 @@ describe("the time to the next look", () => {
 
   test("is at most a third of that time, but for the first seconds", () => {
     for (let age = 8; age < 2_000; age += 7) {
-      expect(secondsToNextLook(lookSeconds, sinceMs, sinceMs + age * 1000)).toBeLessThanOrEqual(age * 0.375);
+      expect(secondsToRequeue(lookSeconds, sinceMs, sinceMs + age * 1000)).toBeLessThanOrEqual(age * 0.375);
     }
   });
 
   test("ends at the same moment for whoever asks in between, so that looks become one", () => {
-    const dueAt = (age: number): number => age + secondsToNextLook(lookSeconds, sinceMs, sinceMs + age * 1000);
+    const dueAt = (age: number): number => age + secondsToRequeue(lookSeconds, sinceMs, sinceMs + age * 1000);
     for (const due of looksWithin(4_000).filter((age) => age > 200)) {
       const gap = dueAt(due) - due;
       for (const late of [0.05, 0.9, gap / 3]) expect(dueAt(due + late)).toBeCloseTo(due + gap);
@@ -84,12 +84,12 @@ describe("the time to the next look", () => {
 
   test("is never nearer than half of what is usual, so that the same is not seen twice", () => {
     for (let age = 0; age < 300; age += 0.37) {
-      expect(secondsToNextLook(lookSeconds, sinceMs, sinceMs + age * 1000)).toBeGreaterThanOrEqual(1);
+      expect(secondsToRequeue(lookSeconds, sinceMs, sinceMs + age * 1000)).toBeGreaterThanOrEqual(1);
     }
   });
 
   test("is the shortest for what was never seen, and for clocks that differ", () => {
-    expect(secondsToNextLook(lookSeconds, Number.NaN, sinceMs)).toBe(2);
-    expect(secondsToNextLook(lookSeconds, sinceMs, sinceMs - 5_000)).toBe(2);
+    expect(secondsToRequeue(lookSeconds, Number.NaN, sinceMs)).toBe(2);
+    expect(secondsToRequeue(lookSeconds, sinceMs, sinceMs - 5_000)).toBe(2);
   });
 });

@@ -63,8 +63,8 @@ describe("what was sent to a cluster", () => {
     const workload: Workload = stored("deployment");
     const { metadata } = namespaceManifest(originFor(workload));
     const live = await client.get({ type: { group: "", version: "v1", plural: "namespaces" }, name: metadata.name });
-    const { hub, cluster: logicalCluster, namespace } = originFor(workload);
-    expect(locatorOf(live)).toEqual({ hub, cluster: logicalCluster, namespace });
+    const { hub, logicalCluster, namespace } = originFor(workload);
+    expect(locatorOf(live)).toEqual({ hub, logicalCluster, namespace });
   });
 
   it("is not the ReplicaSet that the cluster made of it", async () => {

@@ -10,7 +10,7 @@ import { aPlacement, placements, startTenants, type Tenants } from "./tenants.ts
 
 const signal = new AbortController().signal;
 let tenants: Tenants;
-let cluster: string;
+let logicalCluster: string;
 let hub: Hub;
 let cache: ObjectCache;
 let requests: string[];
@@ -19,7 +19,7 @@ let key: ObjectKey;
 
 beforeAll(async () => {
   tenants = await startTenants();
-  cluster = tenants.clusters[0] ?? "";
+  logicalCluster = tenants.clusters[0] ?? "";
 });
 afterAll(() => tenants.stop());
 
@@ -28,28 +28,28 @@ beforeEach(async () => {
   requests = [];
   const client = countedClient(tenants.client, ({ verb, code }) => requests.push(`${verb} ${code}`));
   hub = createDirectHub({ client, cache });
-  key = { cluster, kind: "WorkloadPlacement", name: `web-${++counter}` };
-  await tenants.at(cluster).create(placements, aPlacement(key.name));
+  key = { logicalCluster, kind: "WorkloadPlacement", name: `web-${++counter}` };
+  await tenants.at(logicalCluster).create(placements, aPlacement(key.name));
   await relist();
 });
 
 /** What a relay would do. */
 async function relist(): Promise<void> {
-  cache.takeList("WorkloadPlacement", cluster, (await tenants.at(cluster).listAll(placements)).items);
-  cache.takeList("ClusterRegistration", cluster, []);
+  cache.takeList("WorkloadPlacement", logicalCluster, (await tenants.at(logicalCluster).listAll(placements)).items);
+  cache.takeList("ClusterRegistration", logicalCluster, []);
 }
 const read = async (): Promise<KubeObject> => {
   const object = await hub.read<KubeObject>(key, signal);
   if (object === undefined) throw new Error(`${key.name} is not there`);
   return object;
 };
-const stored = () => tenants.at(cluster).get<KubeObject>({ ...placements, name: key.name });
+const stored = () => tenants.at(logicalCluster).get<KubeObject>({ ...placements, name: key.name });
 
 describe("reading", () => {
   test("costs no request", async () => {
     expect((await read()).metadata.name).toBe(key.name);
     expect(await hub.read({ ...key, name: "none" }, signal)).toBeUndefined();
-    await hub.list("WorkloadPlacement", cluster, signal);
+    await hub.list("WorkloadPlacement", logicalCluster, signal);
     expect(requests).toEqual([]);
   });
 
@@ -59,7 +59,7 @@ describe("reading", () => {
 
   test("asks the server once for a key in doubt", async () => {
     await tenants
-      .at(cluster)
+      .at(logicalCluster)
       .patch({ ...placements, name: key.name }, { type: "merge", body: { spec: { strategy: "Spread" } } });
     cache.doubt(key);
     expect((await read()).spec).toMatchObject({ strategy: "Spread" });
@@ -68,13 +68,13 @@ describe("reading", () => {
   });
 
   test("one that a list no longer names is gone only when the server says so", async () => {
-    cache.takeList("WorkloadPlacement", cluster, []);
+    cache.takeList("WorkloadPlacement", logicalCluster, []);
     expect(await hub.read(key, signal)).toBeDefined();
     expect(cache.isDoubted(key)).toBe(false);
 
-    await tenants.at(cluster).delete({ ...placements, name: key.name });
-    cache.takeList("WorkloadPlacement", cluster, []);
-    expect(await hub.list("WorkloadPlacement", cluster, signal)).not.toEqual([]);
+    await tenants.at(logicalCluster).delete({ ...placements, name: key.name });
+    cache.takeList("WorkloadPlacement", logicalCluster, []);
+    expect(await hub.list("WorkloadPlacement", logicalCluster, signal)).not.toEqual([]);
     expect(await hub.read(key, signal)).toBeUndefined();
     expect(cache.get(key)).toBeUndefined();
   });
@@ -116,7 +116,7 @@ describe("writing status", () => {
   test("decided on an older object it fails as a conflict, changes nothing, and the next read is fresh", async () => {
     const seen = await read();
     await tenants
-      .at(cluster)
+      .at(logicalCluster)
       .patch({ ...placements, name: key.name }, { type: "merge", body: { spec: { strategy: "Spread" } } });
     const write = hub.writeStatus(key, seen, { selectedClusters: ["east"] }, signal);
     await expect(write).rejects.toSatisfy((error) => faultOf(error) === "conflict");
@@ -156,11 +156,11 @@ test("finalizers are replaced on the object that was seen", async () => {
 });
 
 test("secrets are read fresh, from the same logical cluster", async () => {
-  const client = tenants.at(cluster);
+  const client = tenants.at(logicalCluster);
   const secrets = { type: { group: "", version: "v1", plural: "secrets" }, namespace: "default" };
   const name = "credentials";
   await client.create(secrets, { apiVersion: "v1", kind: "Secret", metadata: { name }, data: { token: "c2VzYW1l" } });
-  const address = { cluster, namespace: "default", name };
+  const address = { logicalCluster: logicalCluster, namespace: "default", name };
   expect((await hub.readSecret(address, signal))?.data).toEqual({ token: "c2VzYW1l" });
   await client.patch({ ...secrets, name }, { type: "merge", body: { data: { token: "b3Blbg==" } } });
   expect((await hub.readSecret(address, signal))?.data).toEqual({ token: "b3Blbg==" });

@@ -9,7 +9,7 @@ import { aPlacement, placements, startTenants, type Tenants } from "./tenants.ts
 
 const signal = new AbortController().signal;
 let tenants: Tenants;
-let cluster: string;
+let logicalCluster: string;
 let hub: FreshHub;
 let requests: string[];
 let counter = 0;
@@ -17,7 +17,7 @@ let key: ObjectKey;
 
 beforeAll(async () => {
   tenants = await startTenants();
-  cluster = tenants.clusters[0] ?? "";
+  logicalCluster = tenants.clusters[0] ?? "";
 });
 afterAll(() => tenants.stop());
 
@@ -25,8 +25,8 @@ beforeEach(async () => {
   requests = [];
   const client = countedClient(tenants.client, ({ verb, code }) => requests.push(`${verb} ${code}`));
   hub = createFreshHub({ client });
-  key = { cluster, kind: "WorkloadPlacement", name: `web-${++counter}` };
-  await tenants.at(cluster).create(placements, aPlacement(key.name));
+  key = { logicalCluster, kind: "WorkloadPlacement", name: `web-${++counter}` };
+  await tenants.at(logicalCluster).create(placements, aPlacement(key.name));
 });
 
 const read = async (): Promise<KubeObject> => {
@@ -34,12 +34,12 @@ const read = async (): Promise<KubeObject> => {
   if (object === undefined) throw new Error(`${key.name} is not there`);
   return object;
 };
-const list = () => hub.list<KubeObject>("WorkloadPlacement", cluster, signal);
+const list = () => hub.list<KubeObject>("WorkloadPlacement", logicalCluster, signal);
 const listed = async (name = key.name) => (await list()).find(({ metadata }) => metadata.name === name);
-const stored = () => tenants.at(cluster).get<KubeObject>({ ...placements, name: key.name });
+const stored = () => tenants.at(logicalCluster).get<KubeObject>({ ...placements, name: key.name });
 const change = () =>
   tenants
-    .at(cluster)
+    .at(logicalCluster)
     .patch({ ...placements, name: key.name }, { type: "merge", body: { spec: { strategy: "Spread" } } });
 const refuseAll = (code: number) =>
   tenants.kcp.faults.inject({
@@ -71,14 +71,14 @@ describe("reading", () => {
   });
 
   test("what is gone is not there", async () => {
-    await tenants.at(cluster).delete({ ...placements, name: key.name });
+    await tenants.at(logicalCluster).delete({ ...placements, name: key.name });
     expect(await hub.read(key, signal)).toBeUndefined();
   });
 
   const calls: Record<string, () => Promise<unknown>> = {
     "an object": () => hub.read(key, signal),
     "a list": list,
-    "a secret": () => hub.readSecret({ cluster, namespace: "default", name: "any" }, signal),
+    "a secret": () => hub.readSecret({ logicalCluster, namespace: "default", name: "any" }, signal),
     "a write": () => hub.writeFinalizers(key, { ...aPlacement(key.name, {}, { resourceVersion: "1" }) }, [], signal),
   };
   test.each(Object.keys(calls))("a type that is not served just now takes nothing away: %s", async (what) => {
@@ -111,7 +111,7 @@ describe("a list", () => {
   });
 
   test("is in the order of names, with nothing that nobody reads", async () => {
-    await tenants.at(cluster).create(placements, aPlacement("aaa"));
+    await tenants.at(logicalCluster).create(placements, aPlacement("aaa"));
     const names = (await list()).map(({ metadata }) => metadata.name ?? "");
     expect(names).toEqual(names.toSorted());
     expect((await listed("aaa"))?.metadata.managedFields).toBeUndefined();
@@ -126,7 +126,7 @@ describe("a list", () => {
 
   test("goes on for the others when one who waits for it leaves", async () => {
     const leaving = new AbortController();
-    const left = hub.list("WorkloadPlacement", cluster, leaving.signal);
+    const left = hub.list("WorkloadPlacement", logicalCluster, leaving.signal);
     const stayed = list();
     leaving.abort(new Error("left"));
     await expect(left).rejects.toThrow("left");
@@ -146,7 +146,7 @@ describe("a list", () => {
     const slow = createFreshHub({
       client: withHeldLists(tenants.client, { onRead: read.resolve, until: () => given.promise }),
     });
-    const listing = slow.list<KubeObject>("WorkloadPlacement", cluster, signal);
+    const listing = slow.list<KubeObject>("WorkloadPlacement", logicalCluster, signal);
     await read.promise;
     await slow.writeStatus(key, await stored(), { selectedClusters: ["east"] }, signal);
     given.resolve();
@@ -162,7 +162,7 @@ describe("a list", () => {
       let lists = 0;
       const until = (): Promise<void> | undefined => (++lists === 1 ? given.promise : undefined);
       const slow = createFreshHub({ client: withHeldLists(tenants.client, { onRead: read.resolve, until }) });
-      const earlier = slow.list<KubeObject>("WorkloadPlacement", cluster, signal);
+      const earlier = slow.list<KubeObject>("WorkloadPlacement", logicalCluster, signal);
       await read.promise;
       slow.beginBatch();
       return { slow, earlier, letGo: given.resolve };
@@ -179,7 +179,7 @@ describe("a list", () => {
     test("is not behind a list that was read later", async () => {
       const { slow, earlier, letGo } = await withOneOnItsWay();
       await change();
-      const newest = await slow.list<KubeObject>("WorkloadPlacement", cluster, signal);
+      const newest = await slow.list<KubeObject>("WorkloadPlacement", logicalCluster, signal);
       letGo();
       expect(await earlier).toBe(newest);
     });
@@ -190,7 +190,7 @@ describe("a list", () => {
     await list();
     await change();
     const late = { ...key, name: `${key.name}-late` };
-    await tenants.at(cluster).create(placements, aPlacement(late.name));
+    await tenants.at(logicalCluster).create(placements, aPlacement(late.name));
     await read();
     await hub.read(late, signal);
     expect((await listed())?.spec).toMatchObject({ strategy: "Spread" });
@@ -229,7 +229,7 @@ describe("writing status", () => {
 
   test("of an object that has gone meanwhile is the fault not-found", async () => {
     const seen = await read();
-    await tenants.at(cluster).delete({ ...placements, name: key.name });
+    await tenants.at(logicalCluster).delete({ ...placements, name: key.name });
     const write = hub.writeStatus(key, seen, { selectedClusters: ["east"] }, signal);
     await expect(write).rejects.toSatisfy((error) => faultOf(error) === "not-found");
   });
@@ -246,11 +246,11 @@ describe("writing status", () => {
 });
 
 test("secrets are read fresh, from the same logical cluster", async () => {
-  const client = tenants.at(cluster);
+  const client = tenants.at(logicalCluster);
   const secrets = { type: { group: "", version: "v1", plural: "secrets" }, namespace: "default" };
   const name = "credentials";
   await client.create(secrets, { apiVersion: "v1", kind: "Secret", metadata: { name }, data: { token: "c2VzYW1l" } });
-  const address = { cluster, namespace: "default", name };
+  const address = { logicalCluster: logicalCluster, namespace: "default", name };
   expect((await hub.readSecret(address, signal))?.data).toEqual({ token: "c2VzYW1l" });
   expect(await hub.readSecret({ ...address, name: "none" }, signal)).toBeUndefined();
 });

@@ -20,7 +20,7 @@ test("of two processes that say something in their records and then look anew, t
   tenants = await startTenants();
   const [cluster = ""] = tenants.clusters;
   const open = () => createFreshWorkloadHub({ client: tenants.client, types: workloadKindsWith(), clock: systemClock });
-  const at = (name: string) => ({ cluster, namespace: "default", name });
+  const at = (name: string) => ({ logicalCluster: cluster, namespace: "default", name });
   const hubs = { one: open(), two: open() };
   const records = {
     one: await hubs.one.createRecord(at("one"), aRecord("one"), forEver),
@@ -34,6 +34,6 @@ test("of two processes that say something in their records and then look anew, t
   };
   await leave("one");
   await leave("two");
-  const seen = await hubs.two.relistRecords(cluster, forEver);
+  const seen = await hubs.two.listRecordsUncached(cluster, forEver);
   expect(seen.map(({ spec }) => spec.clusters ?? [])).toEqual([[], []]);
 });

@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { type CacheChange, createObjectCache } from "../../../lib/upstream/object-cache.ts";
 
-const cluster = "tenant1";
-const placementKey = (name: string): ObjectKey => ({ cluster, kind: "WorkloadPlacement", name });
+const logicalCluster = "tenant1";
+const placementKey = (name: string): ObjectKey => ({ logicalCluster, kind: "WorkloadPlacement", name });
 
 function aPlacement(name: string, version: number, selected?: readonly string[]): KubeObject {
   return {
@@ -19,7 +19,7 @@ function aPlacement(name: string, version: number, selected?: readonly string[])
 
 function aCache(...objects: readonly KubeObject[]) {
   const cache = createObjectCache();
-  cache.takeList("WorkloadPlacement", cluster, objects);
+  cache.takeList("WorkloadPlacement", logicalCluster, objects);
   return cache;
 }
 const versionIn = (cache: ReturnType<typeof createObjectCache>, name: string) =>
@@ -29,8 +29,8 @@ describe("what is kept", () => {
   test("nothing older takes the place of something newer, whichever way it comes", () => {
     const cache = aCache(aPlacement("web", 9));
     cache.takeAnswer(placementKey("web"), aPlacement("web", 10));
-    cache.takeSeen("WorkloadPlacement", cluster, aPlacement("web", 9));
-    cache.takeList("WorkloadPlacement", cluster, [aPlacement("web", 8)]);
+    cache.takeSeen("WorkloadPlacement", logicalCluster, aPlacement("web", 9));
+    cache.takeList("WorkloadPlacement", logicalCluster, [aPlacement("web", 8)]);
     expect(versionIn(cache, "web")).toBe("10");
     expect(cache.takeAnswer(placementKey("web"), aPlacement("web", 7)).metadata.resourceVersion).toBe("10");
   });
@@ -40,14 +40,14 @@ describe("what is kept", () => {
     const changes: CacheChange[] = [];
     cache.onChange((change) => changes.push(change));
     const release = cache.reserve(placementKey("web"), ["west"]);
-    cache.drop(cluster);
+    cache.drop(logicalCluster);
     release();
     expect(cache.get(placementKey("web"))).toBeUndefined();
-    expect(cache.isListed(cluster)).toBe(false);
+    expect(cache.isListed(logicalCluster)).toBe(false);
     expect([...cache.load(placementKey("other"))]).toEqual([]);
     expect(changes).toEqual([{ key: placementKey("web"), object: undefined }]);
     // Versions of another endpoint may be lower: nothing is left to compare them with.
-    cache.takeSeen("WorkloadPlacement", cluster, aPlacement("web", 2));
+    cache.takeSeen("WorkloadPlacement", logicalCluster, aPlacement("web", 2));
     expect(versionIn(cache, "web")).toBe("2");
   });
 
@@ -66,7 +66,7 @@ describe("what is kept", () => {
 
   test("what a list no longer names stays, in doubt, and is answered", () => {
     const cache = aCache(aPlacement("api", 1), aPlacement("web", 2));
-    expect(cache.takeList("WorkloadPlacement", cluster, [aPlacement("web", 2)])).toEqual([placementKey("api")]);
+    expect(cache.takeList("WorkloadPlacement", logicalCluster, [aPlacement("web", 2)])).toEqual([placementKey("api")]);
     expect(cache.get(placementKey("api"))).toBeDefined();
     expect(cache.isDoubted(placementKey("api"))).toBe(true);
     expect(cache.isDoubted(placementKey("web"))).toBe(false);
@@ -76,24 +76,28 @@ describe("what is kept", () => {
 
   test("lists are in the order of names, and the same until something changes", () => {
     const cache = aCache(aPlacement("web", 1), aPlacement("api", 2));
-    const before = cache.list("WorkloadPlacement", cluster);
+    const before = cache.list("WorkloadPlacement", logicalCluster);
     expect(before.map(({ metadata }) => metadata.name)).toEqual(["api", "web"]);
-    expect(cache.list("WorkloadPlacement", cluster)).toBe(before);
-    cache.takeSeen("WorkloadPlacement", cluster, aPlacement("db", 3));
-    expect(cache.list("WorkloadPlacement", cluster).map(({ metadata }) => metadata.name)).toEqual(["api", "db", "web"]);
+    expect(cache.list("WorkloadPlacement", logicalCluster)).toBe(before);
+    cache.takeSeen("WorkloadPlacement", logicalCluster, aPlacement("db", 3));
+    expect(cache.list("WorkloadPlacement", logicalCluster).map(({ metadata }) => metadata.name)).toEqual([
+      "api",
+      "db",
+      "web",
+    ]);
     expect(before).toHaveLength(2);
   });
 
   test("a logical cluster is listed when both kinds are", () => {
     const cache = aCache();
-    expect(cache.isListed(cluster)).toBe(false);
-    cache.takeList("ClusterRegistration", cluster, []);
-    expect(cache.isListed(cluster)).toBe(true);
+    expect(cache.isListed(logicalCluster)).toBe(false);
+    cache.takeList("ClusterRegistration", logicalCluster, []);
+    expect(cache.isListed(logicalCluster)).toBe(true);
     expect(cache.isListed("tenant2")).toBe(false);
   });
 
   test("managed fields and the last applied configuration are let go of, and equal pieces are shared", () => {
-    const decisions = [{ cluster: "east", selected: true, reason: "Chosen" }];
+    const decisions = [{ cluster: "east", selected: true, reason: "Selected" }];
     const withStatus = (name: string): KubeObject => {
       const placement = aPlacement(name, 1);
       const annotations = {
@@ -103,7 +107,7 @@ describe("what is kept", () => {
       return { ...placement, metadata: { ...placement.metadata, annotations }, status: structuredClone({ decisions }) };
     };
     const cache = aCache(withStatus("api"), withStatus("web"));
-    const [one, other] = cache.list("WorkloadPlacement", cluster);
+    const [one, other] = cache.list("WorkloadPlacement", logicalCluster);
     expect(one?.metadata).toEqual({
       name: "api",
       uid: "uid-api",
@@ -121,12 +125,12 @@ describe("what is kept", () => {
     const end = cache.onChange(({ key, object }: CacheChange) => {
       heard.push(`${key.name} ${object?.metadata.resourceVersion ?? "gone"}`);
     });
-    cache.takeSeen("WorkloadPlacement", cluster, aPlacement("web", 1));
+    cache.takeSeen("WorkloadPlacement", logicalCluster, aPlacement("web", 1));
     cache.takeAnswer(placementKey("web"), aPlacement("web", 2));
-    cache.takeSeen("WorkloadPlacement", cluster, aPlacement("web", 2));
+    cache.takeSeen("WorkloadPlacement", logicalCluster, aPlacement("web", 2));
     cache.takeGone(placementKey("web"), "3");
     end();
-    cache.takeSeen("WorkloadPlacement", cluster, aPlacement("web", 4));
+    cache.takeSeen("WorkloadPlacement", logicalCluster, aPlacement("web", 4));
     expect(heard).toEqual(["web 1", "web 2", "web gone"]);
   });
 });
@@ -139,13 +143,13 @@ describe("load", () => {
     const cache = aCache(aPlacement("a", 1, ["east"]), aPlacement("b", 1, ["east", "west"]), aPlacement("c", 1));
     expect(loadFor(cache, "c")).toEqual({ east: 2, west: 1 });
     expect(loadFor(cache, "b")).toEqual({ east: 1, west: 0 });
-    expect(cache.load({ ...placementKey("c"), cluster: "tenant2" }).size).toBe(0);
+    expect(cache.load({ ...placementKey("c"), logicalCluster: "tenant2" }).size).toBe(0);
   });
 
   test("follows every change", () => {
     const cache = aCache(aPlacement("a", 1, ["east"]), aPlacement("b", 1, ["east"]));
     const load = cache.load(placementKey("c"));
-    cache.takeSeen("WorkloadPlacement", cluster, aPlacement("a", 2, ["west"]));
+    cache.takeSeen("WorkloadPlacement", logicalCluster, aPlacement("a", 2, ["west"]));
     expect([load.get("east"), load.get("west")]).toEqual([1, 1]);
     cache.takeGone(placementKey("b"));
     expect([load.get("east"), load.get("west"), load.size]).toEqual([undefined, 1, 1]);
@@ -166,7 +170,7 @@ describe("load", () => {
     release();
     expect(loadFor(cache, "b")).toEqual({ west: 1 });
     cache.reserve(placementKey("a"), ["east"]);
-    cache.takeSeen("WorkloadPlacement", cluster, aPlacement("a", 2, ["west"]));
+    cache.takeSeen("WorkloadPlacement", logicalCluster, aPlacement("a", 2, ["west"]));
     expect(loadFor(cache, "b")).toEqual({ west: 1 });
   });
 });

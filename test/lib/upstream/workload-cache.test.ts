@@ -9,7 +9,7 @@ const deployments = { group: "apps", version: "v1", plural: "deployments" };
 const configMaps = { group: "", version: "v1", plural: "configmaps" };
 
 const at = (name: string, type: ResourceType = deployments): SeenAddress => ({
-  cluster: "c",
+  logicalCluster: "c",
   type,
   namespace: "shop",
   name,
@@ -182,13 +182,13 @@ describe("what is kept", () => {
     const cache = aCache();
     const metadata = { name: "shop", resourceVersion: "1", labels: { team: "a" } };
     cache.takeSeen(namespaceLane.type, "c", { apiVersion: "v1", kind: "Namespace", metadata, spec: {} });
-    const address = { cluster: "c", type: namespaceLane.type, namespace: "", name: "shop" };
+    const address = { logicalCluster: "c", type: namespaceLane.type, namespace: "", name: "shop" };
     expect(cache.get(address)).toEqual({ apiVersion: "v1", kind: "Namespace", metadata });
   });
 });
 
 describe("who has to do with what", () => {
-  const conf = { cluster: "c", kind: "ConfigMap", namespace: "shop", name: "conf" } as const;
+  const conf = { logicalCluster: "c", kind: "ConfigMap", namespace: "shop", name: "conf" } as const;
   const referrers = (cache: WorkloadCache, reference: Parameters<WorkloadCache["referrers"]>[0] = conf) =>
     cache.referrers(reference).map(({ name }) => name);
 
@@ -201,7 +201,7 @@ describe("who has to do with what", () => {
     cache.takeGone(at("api"));
     expect(referrers(cache)).toEqual([]);
     expect(referrers(cache, { ...conf, name: "other" })).toEqual(["deployments.v1.apps/shop/web"]);
-    expect(referrers(cache, { ...conf, name: "other", cluster: "d" })).toEqual([]);
+    expect(referrers(cache, { ...conf, name: "other", logicalCluster: "d" })).toEqual([]);
     expect(referrers(cache, { ...conf, name: "other", namespace: "store" })).toEqual([]);
   });
 

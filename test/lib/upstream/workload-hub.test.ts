@@ -42,7 +42,7 @@ async function start(way: "direct" | "export", memory: "cached" | "fresh"): Prom
   };
   const relay: Relay =
     way === "direct"
-      ? createRelay({ ...parts, clusters: [{ cluster, client: tenants.at(cluster) }] })
+      ? createRelay({ ...parts, clusters: [{ logicalCluster: cluster, client: tenants.at(cluster) }] })
       : createExportRelay({ ...parts, provider: tenants.client, export: address, hub: exportHub });
   if (memory === "cached") {
     relay.start();

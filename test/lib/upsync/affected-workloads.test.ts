@@ -2,12 +2,12 @@ import { expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { workloadKindsWith } from "../../../lib/api/workload-kinds.ts";
 import { type ObjectKey, workloadKey } from "../../../lib/model/key.ts";
-import { birthMark } from "../../../lib/sync/ownership/upsync-origin.ts";
-import { createConcernedByHome } from "../../../lib/upsync/affected-workloads.ts";
+import { upsyncOriginMetadata } from "../../../lib/sync/ownership/upsync-origin.ts";
+import { createAffectedByOrigin } from "../../../lib/upsync/affected-workloads.ts";
 import { deployments, tenant } from "../sync/paper-world.ts";
 import { aBirthplace, aDeployment } from "./builders.ts";
 
-const east: ObjectKey = { cluster: tenant, kind: "ClusterRegistration", name: "east" };
+const east: ObjectKey = { logicalCluster: tenant, kind: "ClusterRegistration", name: "east" };
 const signal = new AbortController().signal;
 
 function aRegistration(metadata: ClusterRegistration["metadata"] = {}): ClusterRegistration {
@@ -20,9 +20,9 @@ function aRegistration(metadata: ClusterRegistration["metadata"] = {}): ClusterR
 }
 
 const born = (name: string, registration: string) =>
-  aDeployment({ name, annotations: birthMark(aBirthplace({ cluster: tenant, name, registration })) });
+  aDeployment({ name, annotations: upsyncOriginMetadata(aBirthplace({ logicalCluster: tenant, name, registration })) });
 const listed: string[] = [];
-const concerned = createConcernedByHome({
+const concerned = createAffectedByOrigin({
   types: workloadKindsWith(),
   list: async (_cluster, { plural }) => {
     listed.push(plural);

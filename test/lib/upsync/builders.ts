@@ -1,11 +1,11 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import type { Birthplace } from "../../../lib/sync/ownership/upsync-origin.ts";
-import type { Birth, Claim, Upstream } from "../../../lib/upsync/decide.ts";
+import type { UpsyncOrigin } from "../../../lib/sync/ownership/upsync-origin.ts";
+import type { Claim, Upstream, UpsyncState } from "../../../lib/upsync/decide.ts";
 
 /** Where "web" was born, unless something else is said. */
-export function aBirthplace(rest: Partial<Birthplace> = {}): Birthplace {
+export function aBirthplace(rest: Partial<UpsyncOrigin> = {}): UpsyncOrigin {
   return {
-    cluster: "2xk3tenant",
+    logicalCluster: "2xk3tenant",
     registration: "east",
     apiVersion: "apps/v1",
     kind: "Deployment",
@@ -17,7 +17,7 @@ export function aBirthplace(rest: Partial<Birthplace> = {}): Birthplace {
 }
 
 /** What a cluster has that was born there. */
-export function aBirth({ uid = "east-web", print = "p1", isDeleting = false } = {}): Birth {
+export function aBirth({ uid = "east-web", print = "p1", isDeleting = false } = {}): UpsyncState {
   return {
     kind: "born",
     copy: { uid, resourceVersion: "1", generation: 1, isDeleting, status: undefined },
@@ -25,7 +25,7 @@ export function aBirth({ uid = "east-web", print = "p1", isDeleting = false } = 
   };
 }
 
-export function aClaim(registration: string, birth: Birth = aBirth({ uid: `${registration}-web` })): Claim {
+export function aClaim(registration: string, birth: UpsyncState = aBirth({ uid: `${registration}-web` })): Claim {
   return { registration, birth };
 }
 

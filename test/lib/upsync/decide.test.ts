@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { type Act, decide, type Facts, type Hindrance } from "../../../lib/upsync/decide.ts";
+import { type Action, type Blocker, decide, type Facts } from "../../../lib/upsync/decide.ts";
 import { aBirth, aBirthplace, aClaim, anUpstream } from "./builders.ts";
 
 type Row = Readonly<{
   given: Partial<Facts>;
-  act: Act;
-  hindrances?: readonly Pick<Hindrance, "registration" | "reason">[];
+  act: Action;
+  hindrances?: readonly Pick<Blocker, "registration" | "reason">[];
 }>;
 
-const nothing: Act = { do: "nothing" };
+const nothing: Action = { do: "nothing" };
 
 const rows: Readonly<Record<string, Row>> = {
   "what is born on a cluster is made known": {

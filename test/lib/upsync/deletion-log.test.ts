@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { mostEnded, mostRefused } from "../../../lib/api/cluster-registration.ts";
+import { maxRecentDeletions, maxRejected } from "../../../lib/api/cluster-registration.ts";
 import {
   endedLately,
   isFull,
@@ -17,12 +17,15 @@ const ready = { conditions: [] };
 describe("ends that are noted down", () => {
   it("count for ten minutes, and each once", () => {
     const first = withEnd(ready, "a", nowMs);
-    expect(first).toEqual({ conditions: [], upsync: { ended: [{ name: "a", time: "2030-01-01T12:00:00Z" }] } });
+    expect(first).toEqual({
+      conditions: [],
+      upsync: { recentDeletions: [{ name: "a", time: "2030-01-01T12:00:00Z" }] },
+    });
     expect(withEnd(first, "a", minutes(5))).toBe(first);
     const both = withEnd(first, "b", minutes(9));
     expect([...endedLately(both, minutes(9))]).toEqual(["a", "b"]);
     expect([...endedLately(both, minutes(11))]).toEqual(["b"]);
-    expect(withEnd(both, "c", minutes(11)).upsync?.ended?.map(({ name }) => name)).toEqual(["b", "c"]);
+    expect(withEnd(both, "c", minutes(11)).upsync?.recentDeletions?.map(({ name }) => name)).toEqual(["b", "c"]);
   });
   it("count where clocks differ, but not for ever", () => {
     const ahead = withEnd(ready, "a", minutes(5));
@@ -30,13 +33,13 @@ describe("ends that are noted down", () => {
     expect(endedLately(withEnd(ready, "a", minutes(600)), nowMs).size).toBe(0);
   });
   it("are so many at most, and no more than that are known", () => {
-    const ended = Array.from({ length: mostEnded }, (_, index) => ({
+    const ended = Array.from({ length: maxRecentDeletions }, (_, index) => ({
       name: `w${index}`,
       time: "2030-01-01T12:00:00Z",
     }));
-    expect(isFull({ upsync: { ended } }, nowMs)).toBe(true);
-    expect(isFull({ upsync: { ended } }, minutes(11))).toBe(false);
-    expect(isFull({ upsync: { ended: ended.slice(1) } }, nowMs)).toBe(false);
+    expect(isFull({ upsync: { recentDeletions: ended } }, nowMs)).toBe(true);
+    expect(isFull({ upsync: { recentDeletions: ended } }, minutes(11))).toBe(false);
+    expect(isFull({ upsync: { recentDeletions: ended.slice(1) } }, nowMs)).toBe(false);
   });
 });
 
@@ -54,11 +57,11 @@ describe("refusals that are noted down", () => {
   });
   it("are no more than a status bears, in number and length", () => {
     let status = {};
-    for (let index = 0; index <= mostRefused; index += 1) {
+    for (let index = 0; index <= maxRejected; index += 1) {
       status = withRefusal(status, { name: `w${index}`, message: "x".repeat(2_000) }, nowMs);
     }
     const known = refusedIn(status);
-    expect(known.size).toBe(mostRefused);
+    expect(known.size).toBe(maxRejected);
     expect(known.get("w0")).toHaveLength(1_024);
   });
 });
@@ -66,6 +69,6 @@ describe("refusals that are noted down", () => {
 it("what is over is tidied away, and nothing is written where nothing is", () => {
   const status = withRefusal(withEnd(ready, "gone", nowMs), { name: "a", message: "no" }, nowMs);
   expect(tidied(status, () => true, minutes(1))).toBe(status);
-  expect(tidied(status, () => true, minutes(11)).upsync).toEqual({ refused: status.upsync?.refused });
+  expect(tidied(status, () => true, minutes(11)).upsync).toEqual({ rejected: status.upsync?.rejected });
   expect(tidied(status, () => false, minutes(11))).toEqual(ready);
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Condition } from "../../../lib/model/condition.ts";
-import { defaultBrakeSettings } from "../../../lib/sync/eviction/deletion-guard.ts";
+import { defaultDeletionGuardSettings } from "../../../lib/sync/eviction/deletion-guard.ts";
 import { decideConditions } from "../../../lib/upsync/conditions.ts";
-import { type Known, type Survey, type SurveyFacts, survey } from "../../../lib/upsync/inventory.ts";
+import { decideInventory, type Inventory, type InventoryFacts, type Known } from "../../../lib/upsync/inventory.ts";
 
 const nameOf = (name: string): string => `deployments.v1.apps/shop/${name}`;
 const many = (count: number, from = 0): readonly string[] =>
@@ -20,15 +20,15 @@ function ask({
   upstream = [],
   ...rest
 }: Readonly<{ born?: readonly string[]; upstream?: readonly (readonly [string, Known])[] }> &
-  Partial<Omit<SurveyFacts, "births" | "upstream">>) {
-  return survey({
+  Partial<Omit<InventoryFacts, "births" | "upstream">>) {
+  return decideInventory({
     births: new Map(born.map((name) => [name, `born-${name}`])),
     upstream: new Map(upstream),
     homeless: new Set(),
     endedLately: new Set(),
     isFull: false,
     confirmed: 0,
-    brake: defaultBrakeSettings,
+    brake: defaultDeletionGuardSettings,
     ...rest,
   });
 }
@@ -98,7 +98,7 @@ describe("the conditions of a registration", () => {
     message: "",
     lastTransitionTime: "t",
   };
-  const quiet: Survey = {
+  const quiet: Inventory = {
     born: [],
     taken: [],
     homeless: [],
@@ -144,15 +144,15 @@ describe("the conditions of a registration", () => {
   it("say what is held, and when it is held no more", () => {
     const held = decided({ survey: { ...quiet, held: "11 of 20" } });
     expect(words(held)).toContain("UpsyncHeld True DeletionsHeld");
-    expect(words(decided({ before: held }))).toContain("UpsyncHeld False NothingHeld");
+    expect(words(decided({ before: held }))).toContain("UpsyncHeld False NoDeletionsHeld");
   });
   it("say that what was held is going until all of it has gone, and nothing of what nobody held", () => {
     const held = decided({ survey: { ...quiet, vanished: [web], held: "11 of 20" } });
     const going = decided({ before: held, survey: { ...quiet, vanished: [web] } });
-    expect(words(going)).toContain("UpsyncHeld False Releasing");
+    expect(words(going)).toContain("UpsyncHeld False DeletionsConfirmed");
     expect(decided({ before: going, survey: { ...quiet, vanished: [web] } })).toBe(going);
     const over = decided({ before: going });
-    expect(words(over)).toContain("UpsyncHeld False NothingHeld");
+    expect(words(over)).toContain("UpsyncHeld False NoDeletionsHeld");
     expect(decided({ before: over, survey: { ...quiet, vanished: [web] } })).toBe(over);
   });
   it("stay as they are while the cluster is not heard from", () => {

@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
-import { isBorn } from "../../../lib/upsync/normalize.ts";
+import { isUpsyncCandidate } from "../../../lib/upsync/normalize.ts";
 import { aDeployment } from "./builders.ts";
 
 const replicaSet = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "1" };
@@ -12,7 +12,7 @@ const born: Readonly<Record<string, KubeObject>> = {
 };
 const notBorn: Readonly<Record<string, KubeObject>> = {
   "a copy of ours": aDeployment({ labels: { "tmc.kcp.io/synced": "abc" } }),
-  "what carries our origin without the label": aDeployment({ annotations: { "tmc.kcp.io/origin": "{}" } }),
+  "what carries our origin without the label": aDeployment({ annotations: { "tmc.kcp.io/owner": "{}" } }),
   "what a controller made": aDeployment({ ownerReferences: [{ ...replicaSet, controller: true }] }),
   "what is in a namespace of the servers": aDeployment({ namespace: "kube-system" }),
   "what is in a namespace that TMC made": aDeployment({ namespace: `tmc-shop-${"0".repeat(25)}` }),
@@ -24,6 +24,6 @@ const notBorn: Readonly<Record<string, KubeObject>> = {
 };
 
 describe("what is born on a cluster", () => {
-  it.each(Object.entries(born))("is: %s", (_, object) => expect(isBorn(object)).toBe(true));
-  it.each(Object.entries(notBorn))("is not: %s", (_, object) => expect(isBorn(object)).toBe(false));
+  it.each(Object.entries(born))("is: %s", (_, object) => expect(isUpsyncCandidate(object)).toBe(true));
+  it.each(Object.entries(notBorn))("is not: %s", (_, object) => expect(isUpsyncCandidate(object)).toBe(false));
 });

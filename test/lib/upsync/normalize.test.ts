@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { birthplaceOf } from "../../../lib/sync/ownership/upsync-origin.ts";
-import { portraitOfBorn, portraitOfUpstream, printOf, upstreamObject } from "../../../lib/upsync/normalize.ts";
+import { upsyncOriginOf } from "../../../lib/sync/ownership/upsync-origin.ts";
+import {
+  hashOfNormalized,
+  normalizeDownstream,
+  normalizeUpstream,
+  upstreamObject,
+} from "../../../lib/upsync/normalize.ts";
 import { aBirthplace, aDeployment } from "./builders.ts";
 
 const born = aDeployment(
@@ -19,7 +24,7 @@ const born = aDeployment(
 
 describe("what a workspace is told of an object that was born on a cluster", () => {
   it("is what people said, and its birthplace", () => {
-    const made = upstreamObject(portraitOfBorn(born), aBirthplace());
+    const made = upstreamObject(normalizeDownstream(born), aBirthplace());
     expect(made).toEqual({
       apiVersion: "apps/v1",
       kind: "Deployment",
@@ -31,13 +36,15 @@ describe("what a workspace is told of an object that was born on a cluster", () 
       },
       spec: { replicas: 2 },
     });
-    expect(birthplaceOf(made, "2xk3tenant")).toEqual(aBirthplace());
+    expect(upsyncOriginOf(made, "2xk3tenant")).toEqual(aBirthplace());
   });
 
   it("has the same print as what the workspace then has, in whatever order", () => {
-    const stored = upstreamObject(portraitOfBorn({ ...born, spec: { a: 1, b: 2 } }), aBirthplace());
+    const stored = upstreamObject(normalizeDownstream({ ...born, spec: { a: 1, b: 2 } }), aBirthplace());
     const upstream = { ...stored, spec: { b: 2, a: 1 }, status: { replicas: 9 } };
-    expect(printOf(portraitOfUpstream(upstream))).toBe(printOf(portraitOfBorn({ ...born, spec: { a: 1, b: 2 } })));
+    expect(hashOfNormalized(normalizeUpstream(upstream))).toBe(
+      hashOfNormalized(normalizeDownstream({ ...born, spec: { a: 1, b: 2 } })),
+    );
   });
 
   it.each([
@@ -45,7 +52,9 @@ describe("what a workspace is told of an object that was born on a cluster", () 
     ["labels", { metadata: { ...born.metadata, labels: { app: "api" } } }],
     ["annotations", { metadata: { ...born.metadata, annotations: { team: "bank" } } }],
   ])("has another print with other %s", (_, change) => {
-    expect(printOf(portraitOfBorn({ ...born, ...change }))).not.toBe(printOf(portraitOfBorn(born)));
+    expect(hashOfNormalized(normalizeDownstream({ ...born, ...change }))).not.toBe(
+      hashOfNormalized(normalizeDownstream(born)),
+    );
   });
 
   it("leaves what is for kcp and TMC in the workspace as it is there, and nothing else", () => {
@@ -53,7 +62,7 @@ describe("what a workspace is told of an object that was born on a cluster", () 
       labels: { extra: "1", "kcp.io/y": "2" },
       annotations: { extra: "1", "tmc.kcp.io/sync": "paused" },
     });
-    const { metadata } = upstreamObject(portraitOfBorn(born), aBirthplace(), seen);
+    const { metadata } = upstreamObject(normalizeDownstream(born), aBirthplace(), seen);
     expect(metadata.labels).toEqual({ app: "web", "kcp.io/y": "2" });
     expect(metadata.annotations).toMatchObject({ team: "shop", "tmc.kcp.io/sync": "paused" });
     expect(metadata.annotations).not.toHaveProperty("extra");
@@ -66,21 +75,21 @@ describe("what a workspace is told of an object that was born on a cluster", () 
       kind: "Service",
       spec: { clusterIP: "10.0.0.7", clusterIPs: ["10.0.0.7"], ports: [{ port: 80, nodePort: 30001 }] },
     };
-    expect(portraitOfBorn(service).body).toEqual({ spec: { ports: [{ port: 80 }] } });
+    expect(normalizeDownstream(service).body).toEqual({ spec: { ports: [{ port: 80 }] } });
   });
 });
 
 describe("the mark of a birthplace", () => {
-  const marked = upstreamObject(portraitOfBorn(born), aBirthplace());
+  const marked = upstreamObject(normalizeDownstream(born), aBirthplace());
   it.each([
     ["another name", { metadata: { ...marked.metadata, name: "web2" } }, "2xk3tenant"],
     ["another namespace", { metadata: { ...marked.metadata, namespace: "bank" } }, "2xk3tenant"],
     ["another kind", { kind: "StatefulSet" }, "2xk3tenant"],
     ["another workspace", {}, "3abcother"],
   ])("does not count on a copy under %s", (_, change, cluster) => {
-    expect(birthplaceOf({ ...marked, ...change }, cluster)).toBeUndefined();
+    expect(upsyncOriginOf({ ...marked, ...change }, cluster)).toBeUndefined();
   });
   it("does not count when it cannot be read", () => {
-    expect(birthplaceOf(aDeployment({ annotations: { "tmc.kcp.io/upsync-origin": "east" } }), "x")).toBeUndefined();
+    expect(upsyncOriginOf(aDeployment({ annotations: { "tmc.kcp.io/upsync-origin": "east" } }), "x")).toBeUndefined();
   });
 });

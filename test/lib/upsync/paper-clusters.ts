@@ -11,13 +11,13 @@ import type { Next } from "../../../lib/model/next.ts";
 import type { Reason } from "../../../lib/model/work-item.ts";
 import { type CopyAddress, copyOf } from "../../../lib/sync/downstream.ts";
 import { defaultSyncSettings } from "../../../lib/sync/settings.ts";
-import type { Birth } from "../../../lib/upsync/decide.ts";
-import { createNotes, type Notes } from "../../../lib/upsync/deletion-log-writer.ts";
-import { isBorn, portraitOfBorn, printOf } from "../../../lib/upsync/normalize.ts";
+import type { UpsyncState } from "../../../lib/upsync/decide.ts";
+import { createDeletionLog, type DeletionLog } from "../../../lib/upsync/deletion-log-writer.ts";
+import { hashOfNormalized, isUpsyncCandidate, normalizeDownstream } from "../../../lib/upsync/normalize.ts";
 import { isOptedIn, optInsOf, type UpsyncRule } from "../../../lib/upsync/opt-in.ts";
 import { upsyncReconciler } from "../../../lib/upsync/reconcile.ts";
-import { upsyncAttendance } from "../../../lib/upsync/subscriptions.ts";
-import type { Births, UpsyncTools } from "../../../lib/upsync/world.ts";
+import { upsyncRegistrationReconciler } from "../../../lib/upsync/subscriptions.ts";
+import type { UpsyncSource, UpsyncTools } from "../../../lib/upsync/world.ts";
 
 import { deployments, Killed, tenant } from "../sync/paper-world.ts";
 import { aDeployment } from "./builders.ts";
@@ -63,7 +63,7 @@ export class PaperClusters {
   /** What happens meanwhile: while everything is listed, and before a status is written. */
   whileListing: () => Promise<void> = async () => {};
   beforeStatus: () => Promise<void> = async () => {};
-  notes: Notes = this.#newNotes();
+  notes: DeletionLog = this.#newNotes();
   #version = 0;
 
   register(name: string, upsync: readonly UpsyncRule[] = [{ apiVersion: "apps/v1", kind: "Deployment" }]): void {
@@ -134,7 +134,7 @@ export class PaperClusters {
     return upsyncReconciler(this.tools())({ key: keyOf(name), reason: "changed" }, signal);
   }
   attend(cluster: string, reason: Reason = "changed"): Promise<Next> {
-    return upsyncAttendance(this.tools())({ key: registrationKey(cluster), reason }, signal);
+    return upsyncRegistrationReconciler(this.tools())({ key: registrationKey(cluster), reason }, signal);
   }
 
   tools(): UpsyncTools {
@@ -145,9 +145,9 @@ export class PaperClusters {
         read: async (key) => this.workspace.get(key.name),
         list: async (_cluster, type) => (type.plural === "deployments" ? [...this.workspace.values()] : []),
         namespaceLabels: async (_cluster, namespace) => (this.namespaces.has(namespace) ? {} : undefined),
-        tell: (_key, _about, event) => void this.events.push(event),
+        recordEvent: (_key, _about, event) => void this.events.push(event),
       },
-      born: {
+      upsyncHub: {
         createWorkload: async (key, object) => {
           this.#write();
           this.#mayRefuse();
@@ -166,18 +166,18 @@ export class PaperClusters {
           this.workspace.delete(key.name);
         },
       },
-      births: this.#births(),
-      notes: this.notes,
+      source: this.#births(),
+      deletionLog: this.notes,
       clock: { now: () => this.nowMs },
       settings: defaultSyncSettings,
       isListed: () => true,
-      wake: async (keys: readonly WorkKey[]) =>
+      enqueue: async (keys: readonly WorkKey[]) =>
         void this.woken.push(...keys.map((key) => formatKey(key).split("|")[1] ?? "")),
     };
   }
 
-  #newNotes(): Notes {
-    return createNotes();
+  #newNotes(): DeletionLog {
+    return createDeletionLog();
   }
   #next(): string {
     this.#version += 1;
@@ -220,43 +220,45 @@ export class PaperClusters {
     return { read, list, writeStatus };
   }
 
-  #births(): Births {
+  #births(): UpsyncSource {
     const rulesOf = (name: string): readonly UpsyncRule[] => {
       const registration = this.registrations.get(name);
       const { optIns } = registration === undefined ? { optIns: [] } : optInsOf(registration, types);
       return optIns.find(({ type }) => type.kind === "Deployment")?.rules ?? [];
     };
-    const birthOf = (cluster: string, object: KubeObject): Extract<Birth, { kind: "born" | "other" }> => {
+    const birthOf = (cluster: string, object: KubeObject): Extract<UpsyncState, { kind: "born" | "other" }> => {
       const { namespace = "", labels, uid = "" } = object.metadata;
-      if (!isBorn(object) || !isOptedIn(rulesOf(cluster), { namespace, labels })) return { kind: "other", uid };
-      return { kind: "born", copy: copyOf(object), print: printOf(portraitOfBorn(object)) };
+      if (!isUpsyncCandidate(object) || !isOptedIn(rulesOf(cluster), { namespace, labels }))
+        return { kind: "other", uid };
+      return { kind: "born", copy: copyOf(object), print: hashOfNormalized(normalizeDownstream(object)) };
     };
-    const ask = ({ cluster, at }: CopyAddress): KubeObject | undefined => {
-      if (this.away.has(cluster.name)) throw new ControllerError("unreachable", `cluster ${cluster.name}: timed out`);
-      return this.clusters.get(cluster.name)?.get(nameOf(at.name));
+    const ask = ({ registration, object }: CopyAddress): KubeObject | undefined => {
+      if (this.away.has(registration.name))
+        throw new ControllerError("unreachable", `cluster ${registration.name}: timed out`);
+      return this.clusters.get(registration.name)?.get(nameOf(object.name));
     };
     const isWatched = (name: string): boolean => {
       const conditions = this.registrations.get(name)?.status?.conditions ?? [];
       return conditions.some(({ type, status }) => type === "Ready" && status === "True") && rulesOf(name).length > 0;
     };
     return {
-      isTelling: this.isTelling,
-      want: () => {},
-      unwant: () => {},
-      renew: ({ name }) => void this.#kept.delete(name),
-      peek: ({ cluster, at }) => {
-        if (!this.isTelling || !isWatched(cluster.name)) return undefined;
-        const object = this.told.get(cluster.name)?.get(nameOf(at.name));
-        const birth = object && birthOf(cluster.name, object);
+      isWatching: this.isTelling,
+      subscribe: () => {},
+      unsubscribe: () => {},
+      invalidate: ({ name }) => void this.#kept.delete(name),
+      cached: ({ registration, object: at }) => {
+        if (!this.isTelling || !isWatched(registration.name)) return undefined;
+        const object = this.told.get(registration.name)?.get(nameOf(at.name));
+        const birth = object && birthOf(registration.name, object);
         return birth?.kind === "born" ? birth : { kind: "absent" };
       },
-      ask: async (address) => {
-        this.asked.push(`${address.cluster.name}/${address.at.name}`);
+      readUncached: async (address) => {
+        this.asked.push(`${address.registration.name}/${address.object.name}`);
         const object = ask(address);
-        return object === undefined ? { kind: "absent" } : birthOf(address.cluster.name, object);
+        return object === undefined ? { kind: "absent" } : birthOf(address.registration.name, object);
       },
-      read: async (address) => ask(address),
-      all: async ({ name }) => {
+      readObject: async (address) => ask(address),
+      listUids: async ({ name }) => {
         if (!isWatched(name)) return undefined;
         await this.whileListing();
         if (!this.isTelling) {
@@ -281,7 +283,7 @@ function keyOf(name: string): WorkloadKey {
 }
 
 function registrationKey(name: string): ObjectKey {
-  return { cluster: tenant, kind: "ClusterRegistration", name };
+  return { logicalCluster: tenant, kind: "ClusterRegistration", name };
 }
 
 function readyIs(status: "True" | "False"): Condition {

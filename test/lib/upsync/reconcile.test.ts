@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
-import { birthplaceOf } from "../../../lib/sync/ownership/upsync-origin.ts";
+import { upsyncOriginOf } from "../../../lib/sync/ownership/upsync-origin.ts";
 import { Killed, tenant } from "../sync/paper-world.ts";
 import { nameOf, PaperClusters } from "./paper-clusters.ts";
 
@@ -13,7 +13,7 @@ function worldOf(isTelling: boolean, ...clusters: readonly string[]): PaperClust
 /** The cluster that the workspace's object says it was born on. */
 function home(world: PaperClusters, name = "web"): string | undefined {
   const object = world.upstream(name);
-  return object && birthplaceOf(object, tenant)?.registration;
+  return object && upsyncOriginOf(object, tenant)?.registration;
 }
 
 const withReplicas =
@@ -89,12 +89,12 @@ describe.each([
       const world = aWorld();
       world.bear("east");
       world.refusal = "spec.replicas: too many";
-      expect(await world.reconcile()).toEqual({ kind: "settled" });
+      expect(await world.reconcile()).toEqual({ kind: "done" });
       world.refusal = undefined;
       world.woken.length = 0;
       await world.attend("east");
       expect(world.woken).toEqual([]);
-      expect(world.condition("east", "UpsyncReady")).toBe("False Refused");
+      expect(world.condition("east", "UpsyncReady")).toBe("False Rejected");
       world.nowMs += 200_000;
       await world.attend("east");
       expect(world.woken).toEqual([`Workload/${nameOf("web")}`]);
@@ -197,10 +197,10 @@ describe.each([
       await world.settle();
       world.away.add("east");
       world.end("east");
-      expect(await world.reconcile()).toEqual({ kind: "check-again", afterSeconds: 10 });
+      expect(await world.reconcile()).toEqual({ kind: "requeue", afterSeconds: 10 });
       world.setReady("east", false);
       // It is looked at again when it is back, and costs nothing until then.
-      expect(await world.reconcile()).toEqual({ kind: "settled" });
+      expect(await world.reconcile()).toEqual({ kind: "done" });
       expect(world.upstream()).toBeDefined();
       world.away.clear();
       world.setReady("east", true);
@@ -257,11 +257,11 @@ describe.each([
       world.woken.length = 0;
       await world.attend("east");
       expect(world.woken).toHaveLength(15);
-      expect(world.condition("east", "UpsyncHeld")).toBe("False Releasing");
+      expect(world.condition("east", "UpsyncHeld")).toBe("False DeletionsConfirmed");
       await world.settle(...names);
       await world.attend("east");
       expect(world.workspace.size).toBe(5);
-      expect(world.condition("east", "UpsyncHeld")).toBe("False NothingHeld");
+      expect(world.condition("east", "UpsyncHeld")).toBe("False NoDeletionsHeld");
     });
 
     it("is held even where it is told of one by one", async () => {
@@ -415,9 +415,9 @@ describe("clusters that have to be asked", () => {
     const world = worldOf(false);
     world.bear("east");
     world.away.add("east");
-    expect(await world.reconcile()).toEqual({ kind: "check-again", afterSeconds: 10 });
+    expect(await world.reconcile()).toEqual({ kind: "requeue", afterSeconds: 10 });
     world.edit("web", withReplicas(9));
-    expect(await world.reconcile()).toEqual({ kind: "settled" });
+    expect(await world.reconcile()).toEqual({ kind: "done" });
   });
 
   it("lose nothing by a list that fails: soon again if that may pass, a condition if not", async () => {
@@ -426,12 +426,12 @@ describe("clusters that have to be asked", () => {
     await world.settle();
     world.end("east");
     world.listFault = "unreachable";
-    expect(await world.attend("east")).toEqual({ kind: "check-again", afterSeconds: 10 });
-    expect(await world.reconcile()).toEqual({ kind: "check-again", afterSeconds: 10 });
+    expect(await world.attend("east")).toEqual({ kind: "requeue", afterSeconds: 10 });
+    expect(await world.reconcile()).toEqual({ kind: "requeue", afterSeconds: 10 });
     world.listFault = "forbidden";
-    expect(await world.attend("east")).toEqual({ kind: "settled" });
-    expect(await world.reconcile()).toEqual({ kind: "settled" });
-    expect(world.condition("east", "UpsyncReady")).toBe("False ListRefused");
+    expect(await world.attend("east")).toEqual({ kind: "done" });
+    expect(await world.reconcile()).toEqual({ kind: "done" });
+    expect(world.condition("east", "UpsyncReady")).toBe("False ListForbidden");
     expect(world.upstream()).toBeDefined();
     world.listFault = undefined;
     await world.settle();
@@ -461,13 +461,13 @@ describe("clusters that have to be asked", () => {
     world.change("east", ({ metadata }) => ({
       metadata: { ...metadata, annotations: { "tmc.kcp.io/confirm-upsync-deletions": "20" } },
     }));
-    expect(await world.attend("east")).toEqual({ kind: "check-again", afterSeconds: 2 });
+    expect(await world.attend("east")).toEqual({ kind: "requeue", afterSeconds: 2 });
     world.woken.length = 0;
     await world.settle(...names);
     // However many go, none of them has the cluster listed once more.
     expect(world.woken).toEqual([]);
-    expect(await world.attend("east", "check-again")).toEqual({ kind: "settled" });
-    expect(world.condition("east", "UpsyncHeld")).toBe("False NothingHeld");
+    expect(await world.attend("east", "requeue")).toEqual({ kind: "done" });
+    expect(world.condition("east", "UpsyncHeld")).toBe("False NoDeletionsHeld");
   });
 
   it("have their registration looked at when what it says is held has gone without it", async () => {
@@ -481,6 +481,6 @@ describe("clusters that have to be asked", () => {
     await world.settle(...names);
     expect(new Set(world.woken)).toEqual(new Set(["ClusterRegistration/east"]));
     await world.attend("east");
-    expect(world.condition("east", "UpsyncHeld")).toBe("False NothingHeld");
+    expect(world.condition("east", "UpsyncHeld")).toBe("False NoDeletionsHeld");
   });
 });

@@ -4,7 +4,7 @@ import { apiVersionOf } from "../../../api/kind.ts";
 import type { WorkloadPlacement } from "../../../api/workload-placement.ts";
 import { workloadTypes } from "../../../api/workload-types.ts";
 import { isFields, type Texts } from "../../../model/json.ts";
-import type { Manifest, SyncCluster } from "../../sync-objects.ts";
+import type { Manifest, TargetCluster } from "../../sync-objects.ts";
 import { withContainers, withEnv, withLimits } from "./containers.ts";
 import { parseHostRule, rewriteImage } from "./images.ts";
 import { refuse, withMarks, withPatch } from "./patch.ts";
@@ -19,7 +19,7 @@ import { refuse, withMarks, withPatch } from "./patch.ts";
 export function applyOverrides(
   manifest: Manifest,
   overrides: readonly Override[] | undefined,
-  cluster: SyncCluster,
+  cluster: TargetCluster,
 ): Manifest {
   return (overrides ?? []).reduce<Manifest>((current, override, index) => {
     const where = `overrides[${index}]${override.name === undefined ? "" : ` ${JSON.stringify(override.name)}`}`;
@@ -28,7 +28,7 @@ export function applyOverrides(
   }, manifest);
 }
 
-type Scope = Readonly<{ override: Override; cluster: SyncCluster; where: string }>;
+type Scope = Readonly<{ override: Override; cluster: TargetCluster; where: string }>;
 type Part = (manifest: Manifest, scope: Scope) => Manifest;
 
 /** The order is part of what users are promised. */
@@ -98,7 +98,7 @@ function patches(manifest: Manifest, { override, cluster, where }: Scope): Manif
   }, manifest);
 }
 
-function renderTexts(texts: Texts, cluster: SyncCluster, where: string): Texts {
+function renderTexts(texts: Texts, cluster: TargetCluster, where: string): Texts {
   return Object.fromEntries(
     Object.entries(texts).map(([name, text]) => [name, render(text, cluster, `${where}.${name}`)]),
   );
@@ -111,7 +111,7 @@ export type Override = NonNullable<WorkloadPlacement["spec"]["overrides"]>[numbe
 export function applies(
   { clusterNames, clusterSelector, workloadTypes }: Override,
   { apiVersion, kind }: Pick<Manifest, "apiVersion" | "kind">,
-  cluster: SyncCluster,
+  cluster: TargetCluster,
   where: string,
 ): boolean {
   if (clusterNames !== undefined && !clusterNames.includes(cluster.name)) return false;
@@ -134,7 +134,7 @@ function readSelector(selector: NonNullable<Override["clusterSelector"]>, where:
  * Puts what is known of a cluster in place of `{{cluster.name}}`, `{{cluster.location}}` and `{{cluster.labels.<label>}}`.
  * That is all there is to it: nothing is computed, and what was put in is not looked at again.
  */
-export function render(text: string, cluster: SyncCluster, where: string): string {
+export function render(text: string, cluster: TargetCluster, where: string): string {
   let made = "";
   let done = 0;
   // Every character is looked at once: the text is a tenant's, and may be as long as an object can be.
@@ -153,7 +153,7 @@ export function render(text: string, cluster: SyncCluster, where: string): strin
 const quoted = (text: string): string => JSON.stringify(text.length > 63 ? `${text.slice(0, 63)}…` : text);
 
 /** The same value with every text in it rendered; names of fields stay as they are. */
-export function renderAll(value: unknown, cluster: SyncCluster, where: string): unknown {
+export function renderAll(value: unknown, cluster: TargetCluster, where: string): unknown {
   if (typeof value === "string") return render(value, cluster, where);
   if (Array.isArray(value)) return value.map((item: unknown) => renderAll(item, cluster, where));
   if (!isFields(value)) return value;
@@ -162,7 +162,7 @@ export function renderAll(value: unknown, cluster: SyncCluster, where: string): 
 
 const labelPrefix = "cluster.labels.";
 
-function factOf(variable: string, { name, location, labels }: SyncCluster): string | undefined {
+function factOf(variable: string, { name, location, labels }: TargetCluster): string | undefined {
   if (variable === "cluster.name") return name;
   if (variable === "cluster.location") return location;
   return variable.startsWith(labelPrefix) ? labels.get(variable.slice(labelPrefix.length)) : undefined;

@@ -133,7 +133,7 @@ describe("the board", () => {
           {
             cluster: "west",
             selected: true,
-            reason: "Chosen",
+            reason: "Selected",
             message: "",
             parts: [{ name: "affinity x", value: 80 }],
           },

@@ -2,7 +2,7 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import { dump } from "js-yaml";
 import { describe, expect, it } from "vitest";
 import { fingerprintOfManifest, manifestOf } from "../../../../lib/sync/desired/manifest.ts";
-import { namespaceOn } from "../../../../lib/sync/ownership/namespace-map.ts";
+import { downstreamNamespace } from "../../../../lib/sync/ownership/namespace-map.ts";
 import type { Manifest, Workload } from "../../../../lib/sync/sync-objects.ts";
 import { goldenNames as names, originFor, sent, sentFile, stored } from "../golden-files.ts";
 
@@ -27,7 +27,7 @@ describe("what goes down of each published type", () => {
     const { metadata, status } = sent(stored(name));
     expect(Object.keys(metadata)).toEqual(["name", "namespace", "labels", "annotations"]);
     const kept = [...Object.keys(metadata.labels ?? {}), ...Object.keys(metadata.annotations ?? {})];
-    expect(kept.filter((key) => key.includes("kcp.io")).toSorted()).toEqual(["tmc.kcp.io/origin", "tmc.kcp.io/synced"]);
+    expect(kept.filter((key) => key.includes("kcp.io")).toSorted()).toEqual(["tmc.kcp.io/owner", "tmc.kcp.io/synced"]);
     expect(kept).not.toContain("kubectl.kubernetes.io/last-applied-configuration");
     expect(status).toBeUndefined();
   });
@@ -42,7 +42,7 @@ describe("what goes down of each published type", () => {
     const once = sent(stored(name));
     const back = { ...once, metadata: { ...once.metadata, namespace: "shop" } } as Workload;
     const origin = originFor(stored(name));
-    expect(manifestOf(back, { origin, namespace: namespaceOn(origin) })).toEqual(once);
+    expect(manifestOf(back, { origin, namespace: downstreamNamespace(origin) })).toEqual(once);
   });
 });
 
@@ -80,7 +80,7 @@ describe("metadata that nobody has heard of", () => {
       name: "web",
       namespace: "shop",
       labels: { "tmc.kcp.io/synced": "another" },
-      annotations: { "tmc.kcp.io/origin": "{}" },
+      annotations: { "tmc.kcp.io/owner": "{}" },
     };
     expect(sent(aWorkload({ metadata }))).toEqual(sent(aWorkload()));
   });

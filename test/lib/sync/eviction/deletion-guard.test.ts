@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { createBrake, defaultBrakeSettings } from "../../../../lib/sync/eviction/deletion-guard.ts";
-import { stayingBy } from "../../../../lib/sync/eviction/remaining-clusters.ts";
-import type { SyncCluster } from "../../../../lib/sync/sync-objects.ts";
+import { createDeletionGuard, defaultDeletionGuardSettings } from "../../../../lib/sync/eviction/deletion-guard.ts";
+import { remainingClusters } from "../../../../lib/sync/eviction/remaining-clusters.ts";
+import type { TargetCluster } from "../../../../lib/sync/sync-objects.ts";
 
-const clusterOf = (name: string, rest: Partial<SyncCluster> = {}): [string, SyncCluster] => [
+const clusterOf = (name: string, rest: Partial<TargetCluster> = {}): [string, TargetCluster] => [
   name,
   {
     name,
@@ -27,7 +27,7 @@ type Given = Readonly<{
   selected: Readonly<Record<string, readonly string[]>>;
   /** What each placement has left by itself. */
   left?: Readonly<Record<string, readonly string[]>>;
-  clusters?: readonly [string, SyncCluster][];
+  clusters?: readonly [string, TargetCluster][];
 }>;
 
 function brakeOf({ records, selected, left = {}, clusters = [clusterOf("east"), clusterOf("west")] }: Given) {
@@ -38,17 +38,21 @@ function brakeOf({ records, selected, left = {}, clusters = [clusterOf("east"), 
     spec: {},
     status: {
       selectedClusters,
-      left: (left[name] ?? []).map((cluster) => ({ cluster, reason: "NotReady", at: "2030-01-01T00:00:00Z" })),
+      evictedClusters: (left[name] ?? []).map((cluster) => ({
+        cluster,
+        reason: "NotReady",
+        at: "2030-01-01T00:00:00Z",
+      })),
     },
   }));
-  return createBrake({
+  return createDeletionGuard({
     records: records.flatMap(([count, placement, on, rest]) =>
       Array.from({ length: count }, () => ({ metadata: {}, spec: { workload, placement, clusters: on }, ...rest })),
     ),
-    staysOn: stayingBy({ placements, workloadOf: () => undefined, namespaceLabelsOf: () => undefined }),
+    staysOn: remainingClusters({ placements, workloadOf: () => undefined, namespaceLabelsOf: () => undefined }),
     placements: new Map(placements.map((placement) => [placement.metadata.name, placement])),
     clusters: new Map(clusters),
-    settings: defaultBrakeSettings,
+    settings: defaultDeletionGuardSettings,
   });
 }
 
@@ -121,7 +125,7 @@ describe("the deletion brake", () => {
             50,
             "shop",
             ["east", "west"],
-            { status: { clusters: [{ name: "east", state: "Leaving", reason: "ClusterNotReady" }] } },
+            { status: { clusters: [{ name: "east", state: "Evicting", reason: "ClusterNotReady" }] } },
           ],
         ],
         selected: { shop: ["west"] },

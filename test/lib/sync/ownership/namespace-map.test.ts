@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import {
-  isForbiddenNamespace,
+  downstreamNamespace,
   isNamespaceOf,
+  isReservedNamespace,
   type Locator,
   locatorAnnotation,
   locatorOf,
   namespaceManifest,
-  namespaceOn,
 } from "../../../../lib/sync/ownership/namespace-map.ts";
 
-const shop: Locator = { hub: "https://kcp.example.com", cluster: "1k2x3c4v5b6n7m8q", namespace: "shop" };
+const shop: Locator = { hub: "https://kcp.example.com", logicalCluster: "1k2x3c4v5b6n7m8q", namespace: "shop" };
 const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** Small numbers that look like chance and are the same in every run. */
@@ -23,14 +23,14 @@ function dice(seed: number): (sides: number) => number {
 
 describe("the namespace on a cluster", () => {
   it("names the tenant's own first and is the same every time", () => {
-    expect(namespaceOn(shop)).toMatch(/^tmc-shop-[0-9a-z]{25}$/);
-    expect(namespaceOn({ ...shop })).toBe(namespaceOn(shop));
+    expect(downstreamNamespace(shop)).toMatch(/^tmc-shop-[0-9a-z]{25}$/);
+    expect(downstreamNamespace({ ...shop })).toBe(downstreamNamespace(shop));
   });
 
   it.each(["a", "0", "a".repeat(63), `${"a".repeat(29)}-${"b".repeat(33)}`, "kube-system", "default"])(
     "is a DNS label that no server uses, for %s",
     (namespace) => {
-      const name = namespaceOn({ ...shop, namespace });
+      const name = downstreamNamespace({ ...shop, namespace });
       expect(name).toMatch(dnsLabel);
       expect(name).toMatch(/^tmc-/);
     },
@@ -44,12 +44,16 @@ describe("the namespace on a cluster", () => {
     for (let index = 0; index < 1_000_000; index += 1) {
       // The namespaces come from few, as people's do; the index makes the logical cluster a new one.
       const cluster = `${roll(1 << 24).toString(36)}-${index.toString(36)}`;
-      const locator = { hub: hubs[roll(20)] ?? "", cluster, namespace: `team-${roll(50)}` };
-      const name = namespaceOn(locator);
+      const locator = { hub: hubs[roll(20)] ?? "", logicalCluster: cluster, namespace: `team-${roll(50)}` };
+      const name = downstreamNamespace(locator);
       seen.add(name);
       const annotations = { [locatorAnnotation]: JSON.stringify(locator) };
       const back = locatorOf({ metadata: { name, annotations } });
-      if (back?.hub !== locator.hub || back.cluster !== locator.cluster || back.namespace !== locator.namespace) {
+      if (
+        back?.hub !== locator.hub ||
+        back.logicalCluster !== locator.logicalCluster ||
+        back.namespace !== locator.namespace
+      ) {
         wrong += 1;
       }
     }
@@ -60,10 +64,10 @@ describe("the namespace on a cluster", () => {
     const separators = ["/", "|", ":", ",", "-", '"', '","', "\\", "\\u0022", "\n", "\0", "\ud800", "\ufffd"];
     const words = ["", "a", "b", "ab", "1", "1a", ...separators, ...separators.map((separator) => `a${separator}b`)];
     const triples = words.flatMap((hub) =>
-      words.flatMap((cluster) => words.map((namespace) => ({ hub, cluster, namespace }))),
+      words.flatMap((cluster) => words.map((namespace) => ({ hub, logicalCluster: cluster, namespace }))),
     );
     // Only the hash tells apart what the readable part has in common.
-    const hashes = new Set(triples.map((locator) => namespaceOn(locator).slice(-25)));
+    const hashes = new Set(triples.map((locator) => downstreamNamespace(locator).slice(-25)));
     expect(hashes.size).toBe(triples.length);
   });
 });
@@ -88,9 +92,9 @@ describe("whose a namespace on a cluster is", () => {
     ["its locator is no JSON", { annotations: { [locatorAnnotation]: "{" } }],
     ["its locator is a list", locator([shop])],
     ["its locator is null", { annotations: { [locatorAnnotation]: "null" } }],
-    ["its locator lacks a part", locator({ hub: shop.hub, cluster: shop.cluster })],
+    ["its locator lacks a part", locator({ hub: shop.hub, logicalCluster: shop.logicalCluster })],
     ["its locator has a number", locator({ ...shop, namespace: 7 })],
-    ["its locator is another tenant's", locator({ ...shop, cluster: "other" })],
+    ["its locator is another tenant's", locator({ ...shop, logicalCluster: "other" })],
     ["its locator is another hub's", locator({ ...shop, hub: "other" })],
     ["its name is another", { name: "tmc-shop-0000000000000000000000000" }],
     ["its name is a server's", { name: "kube-system" }],
@@ -114,12 +118,12 @@ it.each([
   ["kube-public", true],
   ["kube-anything", true],
   ["kcp-system", true],
-  [namespaceOn(shop), true],
+  [downstreamNamespace(shop), true],
   ["default", false],
   ["shop", false],
   ["kubernetes", false],
   ["tmc-shop", false],
   ["my-kube-system", false],
 ])("nothing is synced from %s: %s", (name, forbidden) => {
-  expect(isForbiddenNamespace(name)).toBe(forbidden);
+  expect(isReservedNamespace(name)).toBe(forbidden);
 });

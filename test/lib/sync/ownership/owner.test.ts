@@ -2,18 +2,18 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import {
   belongsTo,
-  marksOf,
-  type Origin,
-  originAnnotation,
-  originOf,
-  ownerWords,
+  type Owner,
+  ownerAnnotation,
+  ownerOf,
+  ownershipMetadata,
   syncedLabel,
-  tenantMark,
+  tenantLabelValue,
+  whyNotOwned,
 } from "../../../../lib/sync/ownership/owner.ts";
 
-const ours: Origin = {
+const ours: Owner = {
   hub: "https://kcp.example.com",
-  cluster: "1k2x3c4v5b6n7m8q",
+  logicalCluster: "1k2x3c4v5b6n7m8q",
   namespace: "shop",
   registration: "east",
   apiVersion: "apps/v1",
@@ -22,8 +22,8 @@ const ours: Origin = {
 };
 
 /** A copy with the marks of an origin, by default ours; what is given takes the place of what it has. */
-function aCopy(origin: Origin = ours, change: Partial<KubeObject> = {}): KubeObject {
-  const { labels, annotations } = marksOf(origin);
+function aCopy(origin: Owner = ours, change: Partial<KubeObject> = {}): KubeObject {
+  const { labels, annotations } = ownershipMetadata(origin);
   const metadata = { name: "web", namespace: "tmc-shop", labels: { ...labels }, annotations: { ...annotations } };
   return { apiVersion: "apps/v1", kind: "Deployment", metadata, ...change };
 }
@@ -32,28 +32,28 @@ function withMarks(labels: Record<string, string>, annotations: Record<string, s
   return { ...aCopy(), metadata: { name: "web", labels, annotations } };
 }
 
-const marks = marksOf(ours);
+const marks = ownershipMetadata(ours);
 
 it("a tenant's mark is a label's value, the same for a tenant and for nobody else", () => {
-  const mark = tenantMark(ours.hub, ours.cluster);
+  const mark = tenantLabelValue(ours.hub, ours.logicalCluster);
   expect(mark).toMatch(/^[a-z0-9]([a-z0-9]{0,61}[a-z0-9])?$/);
   const others = [
     ["", ""],
     [ours.hub, ""],
-    ["", ours.cluster],
-    [ours.cluster, ours.hub],
-    [ours.hub + ours.cluster, ""],
-  ].map(([hub = "", cluster = ""]) => tenantMark(hub, cluster));
+    ["", ours.logicalCluster],
+    [ours.logicalCluster, ours.hub],
+    [ours.hub + ours.logicalCluster, ""],
+  ].map(([hub = "", cluster = ""]) => tenantLabelValue(hub, cluster));
   expect(new Set([mark, ...others]).size).toBe(others.length + 1);
 });
 
 it("what was marked leads back to its origin", () => {
-  expect(originOf(aCopy())).toEqual(ours);
+  expect(ownerOf(aCopy())).toEqual(ours);
 });
 
 it("marks are the same bytes, in whatever order the origin's fields stand", () => {
-  const turned = Object.fromEntries(Object.entries(ours).toReversed()) as Origin;
-  expect(JSON.stringify(marksOf(turned))).toBe(JSON.stringify(marks));
+  const turned = Object.fromEntries(Object.entries(ours).toReversed()) as Owner;
+  expect(JSON.stringify(ownershipMetadata(turned))).toBe(JSON.stringify(marks));
 });
 
 describe("rubbish in the annotation is no origin", () => {
@@ -68,13 +68,13 @@ describe("rubbish in the annotation is no origin", () => {
     JSON.stringify({ ...ours, name: 7 }),
     '{"__proto__":{"hub":"x"}}',
   ])("%s", (text) => {
-    const object = withMarks({ ...marks.labels }, { [originAnnotation]: text });
-    expect(originOf(object)).toBeUndefined();
+    const object = withMarks({ ...marks.labels }, { [ownerAnnotation]: text });
+    expect(ownerOf(object)).toBeUndefined();
     expect(belongsTo(object, ours)).toBe(false);
   });
 
   it("nor is no metadata at all", () => {
-    expect(originOf({ metadata: {} })).toBeUndefined();
+    expect(ownerOf({ metadata: {} })).toBeUndefined();
   });
 });
 
@@ -88,7 +88,7 @@ describe("an object is ours", () => {
     ],
   ])("%s", (_, object) => {
     expect(belongsTo(object, ours)).toBe(true);
-    expect(ownerWords(object, ours)).toBe("it is its copy");
+    expect(whyNotOwned(object, ours)).toBe("it is its copy");
   });
 });
 
@@ -99,10 +99,10 @@ describe("an object is not ours, and why is said without a word about other tena
     ["it has only the label", withMarks({ ...marks.labels }, {}), notMade],
     ["it has only the annotation", withMarks({}, { ...marks.annotations }), notMade],
     ["another hub made it", aCopy({ ...ours, hub: "other" }), "it belongs to another control plane"],
-    ["another tenant has it", aCopy({ ...ours, cluster: "other" }), "it belongs to another logical cluster"],
+    ["another tenant has it", aCopy({ ...ours, logicalCluster: "other" }), "it belongs to another logical cluster"],
     [
       "the label is another tenant's",
-      withMarks({ [syncedLabel]: tenantMark(ours.hub, "other") }, { ...marks.annotations }),
+      withMarks({ [syncedLabel]: tenantLabelValue(ours.hub, "other") }, { ...marks.annotations }),
       "its label and its annotation name different owners",
     ],
     ["it came by another registration", aCopy({ ...ours, registration: "west" }), "it belongs to registration west"],
@@ -117,7 +117,7 @@ describe("an object is not ours, and why is said without a word about other tena
     ],
   ])("%s", (_, object, words) => {
     expect(belongsTo(object, ours)).toBe(false);
-    expect(ownerWords(object, ours)).toBe(words);
+    expect(whyNotOwned(object, ours)).toBe(words);
   });
 
   it.each<[string, Partial<KubeObject>]>([
@@ -127,6 +127,6 @@ describe("an object is not ours, and why is said without a word about other tena
   ])("%s", (_, change) => {
     const object = aCopy(ours, change);
     expect(belongsTo(object, ours)).toBe(false);
-    expect(ownerWords(object, ours)).toBe("it was not made by TMC, only marked like something that was");
+    expect(whyNotOwned(object, ours)).toBe("it was not made by TMC, only marked like something that was");
   });
 });

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { WorkloadSync } from "../../../../lib/api/workload-sync.ts";
-import { createReportPace, type ReportPace } from "../../../../lib/sync/status/debounce.ts";
+import { createStatusDebounce, type StatusDebounce } from "../../../../lib/sync/status/debounce.ts";
 import type { CopyRecord } from "../../../../lib/sync/sync-objects.ts";
 import type { Outcome } from "../../../../lib/sync/targets/apply.ts";
 import { createManualClock, type ManualClock } from "../../../support/manual-clock.ts";
 
-const key = { cluster: "lc", kind: "Workload", name: "deployments.v1.apps/shop/web" } as const;
+const key = { logicalCluster: "lc", kind: "Workload", name: "deployments.v1.apps/shop/web" } as const;
 const aRecord = (resourceVersion: string): WorkloadSync => ({
   apiVersion: "tmc.kcp.io/v1alpha1",
   kind: "WorkloadSync",
@@ -13,16 +13,16 @@ const aRecord = (resourceVersion: string): WorkloadSync => ({
   spec: { workload: { apiVersion: "apps/v1", kind: "Deployment", name: "web" } },
 });
 const anOutcome = (state: CopyRecord["state"], { isCurrent = true, ready = 0 } = {}): Outcome => ({
-  record: { name: "east", state, ready },
+  record: { name: "east", state, readyReplicas: ready },
   copy: undefined,
   isCurrent,
 });
 
 let clock: ManualClock;
-let pace: ReportPace;
+let pace: StatusDebounce;
 beforeEach(() => {
   clock = createManualClock();
-  pace = createReportPace({ clock, firstMs: 1_000, mostMs: 3_000 });
+  pace = createStatusDebounce({ clock, firstMs: 1_000, mostMs: 3_000 });
 });
 const found = (targets: readonly Outcome[], { record = aRecord("1"), hasMore = false } = {}): number | undefined =>
   pace.holdSeconds({ key, record, targets, hasMore });
@@ -71,7 +71,7 @@ describe("what passes", () => {
 
   it("is remembered until it is written", () => {
     found([anOutcome("Applied", { ready: 1 })]);
-    expect(pace.unwritten(key, aRecord("1"))).toEqual([{ name: "east", state: "Applied", ready: 1 }]);
+    expect(pace.unwritten(key, aRecord("1"))).toEqual([{ name: "east", state: "Applied", readyReplicas: 1 }]);
     clock.advance(1_000);
     found([anOutcome("Applied", { ready: 1 })]);
     expect(pace.unwritten(key, aRecord("1"))).toBeUndefined();

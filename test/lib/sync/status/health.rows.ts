@@ -20,7 +20,7 @@ import {
 } from "./samples.ts";
 
 type Row = Readonly<{ given: CopyFacts; health: Health }>;
-const three = { desired: 3, ready: 3 };
+const three = { desiredReplicas: 3, readyReplicas: 3 };
 
 export const rows: Readonly<Record<string, Row>> = {
   "a Deployment with all replicas updated and available is ready": {
@@ -31,9 +31,9 @@ export const rows: Readonly<Record<string, Row>> = {
     given: { ...deployment, status: undefined },
     health: {
       state: "Applied",
-      desired: 3,
-      ready: 0,
-      reason: "NotCurrent",
+      desiredReplicas: 3,
+      readyReplicas: 0,
+      reason: "LatestGenerationNotObserved",
       message: "the cluster has not taken up the last change",
     },
   },
@@ -42,7 +42,7 @@ export const rows: Readonly<Record<string, Row>> = {
     health: {
       state: "Applied",
       ...three,
-      reason: "NotCurrent",
+      reason: "LatestGenerationNotObserved",
       message: "the cluster has not taken up the last change",
     },
   },
@@ -55,7 +55,7 @@ export const rows: Readonly<Record<string, Row>> = {
     health: {
       state: "Applied",
       ...three,
-      reason: "NotCurrent",
+      reason: "LatestGenerationNotObserved",
       message: "the cluster has not taken up the last change",
     },
   },
@@ -83,7 +83,13 @@ export const rows: Readonly<Record<string, Row>> = {
   },
   "a Deployment that is short of available replicas is applied": {
     given: { ...deployment, status: altered(deployment, { availableReplicas: 2, readyReplicas: 2 }) },
-    health: { state: "Applied", desired: 3, ready: 2, reason: "NotReady", message: "not all replicas are available" },
+    health: {
+      state: "Applied",
+      desiredReplicas: 3,
+      readyReplicas: 2,
+      reason: "NotReady",
+      message: "not all replicas are available",
+    },
   },
   "ready for too short a time is not available": {
     given: { ...deployment, status: altered(deployment, { availableReplicas: undefined }) },
@@ -101,7 +107,7 @@ export const rows: Readonly<Record<string, Row>> = {
     health: {
       state: "Failed",
       ...three,
-      reason: "RolloutStuck",
+      reason: "ProgressDeadlineExceeded",
       message: 'ProgressDeadlineExceeded: ReplicaSet "web-1" has timed out progressing.',
     },
   },
@@ -113,11 +119,11 @@ export const rows: Readonly<Record<string, Row>> = {
         conditions: [{ type: "ReplicaFailure", status: "True", reason: "FailedCreate", message: "exceeded quota" }],
       }),
     },
-    health: { state: "Applied", ...three, reason: "PodsRefused", message: "FailedCreate: exceeded quota" },
+    health: { state: "Applied", ...three, reason: "PodsRejected", message: "FailedCreate: exceeded quota" },
   },
   "a Deployment scaled to nothing is ready": {
     given: { ...deployment, spec: { replicas: 0 }, status: { observedGeneration: 2 } },
-    health: { state: "Ready", desired: 0, ready: 0 },
+    health: { state: "Ready", desiredReplicas: 0, readyReplicas: 0 },
   },
   "a Deployment that an autoscaler has scaled is measured by what it has": {
     given: { ...deployment, spec: {} },
@@ -127,20 +133,23 @@ export const rows: Readonly<Record<string, Row>> = {
     given: { ...deployment, spec: {}, status: { observedGeneration: 2 } },
     health: {
       state: "Applied",
-      desired: 1,
-      ready: 0,
+      desiredReplicas: 1,
+      readyReplicas: 0,
       reason: "RollingOut",
       message: "not all replicas are those of the last change",
     },
   },
 
-  "a StatefulSet with all replicas is ready": { given: statefulSet, health: { state: "Ready", desired: 2, ready: 2 } },
+  "a StatefulSet with all replicas is ready": {
+    given: statefulSet,
+    health: { state: "Ready", desiredReplicas: 2, readyReplicas: 2 },
+  },
   "a StatefulSet that rolls out is applied": {
     given: { ...statefulSet, status: altered(statefulSet, { updatedReplicas: 1, updateRevision: "db-9" }) },
     health: {
       state: "Applied",
-      desired: 2,
-      ready: 2,
+      desiredReplicas: 2,
+      readyReplicas: 2,
       reason: "RollingOut",
       message: "not all replicas are those of the last change",
     },
@@ -151,7 +160,7 @@ export const rows: Readonly<Record<string, Row>> = {
       spec: { replicas: 2, updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } },
       status: altered(statefulSet, { updatedReplicas: 1, updateRevision: "db-9" }),
     },
-    health: { state: "Ready", desired: 2, ready: 2 },
+    health: { state: "Ready", desiredReplicas: 2, readyReplicas: 2 },
   },
   "a StatefulSet with OnDelete is updated by people": {
     given: {
@@ -159,48 +168,66 @@ export const rows: Readonly<Record<string, Row>> = {
       spec: { replicas: 2, updateStrategy: { type: "OnDelete" } },
       status: altered(statefulSet, { updatedReplicas: undefined }),
     },
-    health: { state: "Ready", desired: 2, ready: 2 },
+    health: { state: "Ready", desiredReplicas: 2, readyReplicas: 2 },
   },
   "a StatefulSet that scales in is applied": {
     given: { ...statefulSet, spec: { replicas: 1 } },
     health: {
       state: "Applied",
-      desired: 1,
-      ready: 2,
+      desiredReplicas: 1,
+      readyReplicas: 2,
       reason: "RollingOut",
       message: "replicas that are too many are still there",
     },
   },
   "a StatefulSet of a cluster that does not count what is available goes by what is ready": {
     given: { ...statefulSet, status: altered(statefulSet, { availableReplicas: undefined }) },
-    health: { state: "Ready", desired: 2, ready: 2 },
+    health: { state: "Ready", desiredReplicas: 2, readyReplicas: 2 },
   },
   "a StatefulSet that waits for a pod is applied": {
     given: { ...statefulSet, status: altered(statefulSet, { readyReplicas: 1, availableReplicas: 1 }) },
-    health: { state: "Applied", desired: 2, ready: 1, reason: "NotReady", message: "not all replicas are available" },
+    health: {
+      state: "Applied",
+      desiredReplicas: 2,
+      readyReplicas: 1,
+      reason: "NotReady",
+      message: "not all replicas are available",
+    },
   },
 
-  "a DaemonSet on all its nodes is ready": { given: daemonSet, health: { state: "Ready", desired: 5, ready: 5 } },
+  "a DaemonSet on all its nodes is ready": {
+    given: daemonSet,
+    health: { state: "Ready", desiredReplicas: 5, readyReplicas: 5 },
+  },
   "a DaemonSet on no node is ready": {
     given: { ...daemonSet, status: { observedGeneration: 4, desiredNumberScheduled: 0, numberReady: 0 } },
-    health: { state: "Ready", desired: 0, ready: 0 },
+    health: { state: "Ready", desiredReplicas: 0, readyReplicas: 0 },
   },
   "a DaemonSet that rolls out is applied": {
     given: { ...daemonSet, status: altered(daemonSet, { updatedNumberScheduled: 2 }) },
     health: {
       state: "Applied",
-      desired: 5,
-      ready: 5,
+      desiredReplicas: 5,
+      readyReplicas: 5,
       reason: "RollingOut",
       message: "not all replicas are those of the last change",
     },
   },
   "a DaemonSet that misses a node is applied": {
     given: { ...daemonSet, status: altered(daemonSet, { numberAvailable: 4, numberReady: 4 }) },
-    health: { state: "Applied", desired: 5, ready: 4, reason: "NotReady", message: "not all replicas are available" },
+    health: {
+      state: "Applied",
+      desiredReplicas: 5,
+      readyReplicas: 4,
+      reason: "NotReady",
+      message: "not all replicas are available",
+    },
   },
 
-  "a ReplicaSet with all replicas is ready": { given: replicaSet, health: { state: "Ready", desired: 2, ready: 2 } },
+  "a ReplicaSet with all replicas is ready": {
+    given: replicaSet,
+    health: { state: "Ready", desiredReplicas: 2, readyReplicas: 2 },
+  },
   "a ReplicaSet whose pods are refused has the cluster's words": {
     given: {
       ...replicaSet,
@@ -210,27 +237,42 @@ export const rows: Readonly<Record<string, Row>> = {
         conditions: [{ type: "ReplicaFailure", status: "True", reason: "FailedCreate", message: "no such account" }],
       },
     },
-    health: { state: "Applied", desired: 2, ready: 0, reason: "PodsRefused", message: "FailedCreate: no such account" },
+    health: {
+      state: "Applied",
+      desiredReplicas: 2,
+      readyReplicas: 0,
+      reason: "PodsRejected",
+      message: "FailedCreate: no such account",
+    },
   },
   "a ReplicaSet with too many is applied": {
     given: { ...replicaSet, spec: { replicas: 1 } },
     health: {
       state: "Applied",
-      desired: 1,
-      ready: 2,
+      desiredReplicas: 1,
+      readyReplicas: 2,
       reason: "RollingOut",
       message: "replicas that are too many are still there",
     },
   },
 
-  "a Job that is done is ready": { given: job, health: { state: "Ready", desired: 2, ready: 2, reason: "Complete" } },
+  "a Job that is done is ready": {
+    given: job,
+    health: { state: "Ready", desiredReplicas: 2, readyReplicas: 2, reason: "Complete" },
+  },
   "a Job that runs is as good as ready": {
     given: runningJob,
-    health: { state: "Ready", desired: 2, ready: 0, reason: "Running" },
+    health: { state: "Ready", desiredReplicas: 2, readyReplicas: 0, reason: "Running" },
   },
   "a Job that has not started is applied": {
     given: { ...job, status: undefined },
-    health: { state: "Applied", desired: 2, ready: 0, reason: "Starting", message: "the job has not started" },
+    health: {
+      state: "Applied",
+      desiredReplicas: 2,
+      readyReplicas: 0,
+      reason: "Starting",
+      message: "the job has not started",
+    },
   },
   "a Job that failed has failed": {
     given: {
@@ -249,30 +291,42 @@ export const rows: Readonly<Record<string, Row>> = {
     },
     health: {
       state: "Failed",
-      desired: 2,
-      ready: 0,
-      reason: "GaveUp",
+      desiredReplicas: 2,
+      readyReplicas: 0,
+      reason: "Failed",
       message: "BackoffLimitExceeded: Job has reached the specified backoff limit",
     },
   },
   "a Job that is bound to fail has failed": {
     given: { ...runningJob, status: altered(runningJob, { conditions: [{ type: "FailureTarget", status: "True" }] }) },
-    health: { state: "Failed", desired: 2, ready: 0, reason: "GaveUp", message: "FailureTarget is True" },
+    health: {
+      state: "Failed",
+      desiredReplicas: 2,
+      readyReplicas: 0,
+      reason: "Failed",
+      message: "FailureTarget is True",
+    },
   },
   "a Job that its owner suspends is as it should be": {
     given: { ...job, spec: { suspend: true }, status: { conditions: [{ type: "Suspended", status: "True" }] } },
-    health: { state: "Ready", desired: 1, ready: 0, reason: "Suspended" },
+    health: { state: "Ready", desiredReplicas: 1, readyReplicas: 0, reason: "Suspended" },
   },
   "a Job that the cluster suspends waits": {
     given: {
       ...job,
       status: { conditions: [{ type: "Suspended", status: "True", reason: "JobSuspended", message: "Job suspended" }] },
     },
-    health: { state: "Applied", desired: 2, ready: 0, reason: "Suspended", message: "JobSuspended: Job suspended" },
+    health: {
+      state: "Applied",
+      desiredReplicas: 2,
+      readyReplicas: 0,
+      reason: "Suspended",
+      message: "JobSuspended: Job suspended",
+    },
   },
   "a Job whose pods share the work among themselves has no known number": {
     given: { ...runningJob, spec: { parallelism: 4 } },
-    health: { state: "Ready", ready: 0, reason: "Running" },
+    health: { state: "Ready", readyReplicas: 0, reason: "Running" },
   },
 
   "a CronJob is ready once it is there": { given: { ...cronJob, status: undefined }, health: { state: "Ready" } },
@@ -299,7 +353,7 @@ export const rows: Readonly<Record<string, Row>> = {
   "a claim with a volume is ready": { given: claim, health: { state: "Ready" } },
   "a claim whose volume is lost has failed": {
     given: { ...claim, status: { phase: "Lost" } },
-    health: { state: "Failed", reason: "GaveUp", message: "its volume is lost" },
+    health: { state: "Failed", reason: "Failed", message: "its volume is lost" },
   },
   "a claim that nobody has looked at is applied": {
     given: { ...claim, status: {} },
@@ -364,15 +418,27 @@ export const rows: Readonly<Record<string, Row>> = {
   },
   "what a custom resource says of an earlier change does not count": {
     given: { ...database, generation: 4 },
-    health: { state: "Applied", reason: "NotCurrent", message: "the cluster has not taken up the last change" },
+    health: {
+      state: "Applied",
+      reason: "LatestGenerationNotObserved",
+      message: "the cluster has not taken up the last change",
+    },
   },
   "not even when only its condition says of which": {
     given: { ...database, generation: 4, status: altered(database, { observedGeneration: undefined }) },
-    health: { state: "Applied", reason: "NotCurrent", message: "the cluster has not taken up the last change" },
+    health: {
+      state: "Applied",
+      reason: "LatestGenerationNotObserved",
+      message: "the cluster has not taken up the last change",
+    },
   },
   "a generation may be written as a text": {
     given: { ...database, generation: 4, status: { observedGeneration: "3" } },
-    health: { state: "Applied", reason: "NotCurrent", message: "the cluster has not taken up the last change" },
+    health: {
+      state: "Applied",
+      reason: "LatestGenerationNotObserved",
+      message: "the cluster has not taken up the last change",
+    },
   },
   "Ready goes before Available": {
     given: {
@@ -400,7 +466,7 @@ export const rows: Readonly<Record<string, Row>> = {
         ],
       },
     },
-    health: { state: "Failed", reason: "GaveUp", message: "BadSpec" },
+    health: { state: "Failed", reason: "Failed", message: "BadSpec" },
   },
   "a custom resource that is Reconciling is applied": {
     given: { ...database, status: { conditions: [{ type: "Reconciling", status: "True", message: "growing" }] } },
@@ -413,7 +479,7 @@ export const rows: Readonly<Record<string, Row>> = {
   "running is where it should be": { given: { ...database, status: { state: "Running" } }, health: { state: "Ready" } },
   "a phase that means failure has failed": {
     given: { ...database, status: { phase: "Error" } },
-    health: { state: "Failed", reason: "GaveUp", message: "it is Error" },
+    health: { state: "Failed", reason: "Failed", message: "it is Error" },
   },
   "a phase that nobody knows is no hindrance": {
     given: { ...database, status: { phase: "Blue" } },
@@ -421,7 +487,13 @@ export const rows: Readonly<Record<string, Row>> = {
   },
   "a custom resource that counts replicas is short of them": {
     given: { ...database, spec: { replicas: 3 }, status: { readyReplicas: 1 } },
-    health: { state: "Applied", desired: 3, ready: 1, reason: "NotReady", message: "not all replicas are ready" },
+    health: {
+      state: "Applied",
+      desiredReplicas: 3,
+      readyReplicas: 1,
+      reason: "NotReady",
+      message: "not all replicas are ready",
+    },
   },
   "a custom resource that says nothing is ready once it is there": {
     given: { ...database, status: undefined },

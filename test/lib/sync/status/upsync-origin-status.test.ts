@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { offeredWorkloads } from "../../../../lib/api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../../../../lib/api/workload-placement.ts";
 import { decideIntent } from "../../../../lib/sync/decide.ts";
-import { homeOutcomes } from "../../../../lib/sync/status/upsync-origin-status.ts";
+import { upsyncOriginOutcomes } from "../../../../lib/sync/status/upsync-origin-status.ts";
 
 const web = {
   apiVersion: "apps/v1",
@@ -33,19 +33,22 @@ describe("a workload that was born on a cluster", () => {
   it("counts its original as one of the clusters, as that is there", () => {
     const status = { observedGeneration: 3, replicas: 2, readyReplicas: 2, availableReplicas: 2, updatedReplicas: 2 };
     const copy = { uid: "1", resourceVersion: "9", generation: 3, isDeleting: false, status };
-    const [outcome] = homeOutcomes({ home: { name: "east", copy }, type, workload: web });
-    expect(outcome).toMatchObject({ record: { name: "east", state: "Ready", desired: 2, ready: 2 }, copy });
+    const [outcome] = upsyncOriginOutcomes({ upsyncOrigin: { name: "east", copy }, type, workload: web });
+    expect(outcome).toMatchObject({
+      record: { name: "east", state: "Ready", desiredReplicas: 2, readyReplicas: 2 },
+      copy,
+    });
     // Nothing was written there, and the record does not say so.
     expect(outcome?.record).not.toHaveProperty("applied");
   });
 
   it("says nothing of an original that is not heard from but that", () => {
-    const [outcome] = homeOutcomes({ home: { name: "east", copy: undefined }, type, workload: web });
+    const [outcome] = upsyncOriginOutcomes({ upsyncOrigin: { name: "east", copy: undefined }, type, workload: web });
     expect(outcome).toMatchObject({ record: { name: "east", state: "Stale", reason: "ClusterNotReady" } });
     expect(outcome?.copy).toBeUndefined();
   });
 
   it("has no original where nobody follows it", () => {
-    expect(homeOutcomes({ home: undefined, type, workload: web })).toEqual([]);
+    expect(upsyncOriginOutcomes({ upsyncOrigin: undefined, type, workload: web })).toEqual([]);
   });
 });

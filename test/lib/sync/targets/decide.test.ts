@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
-import type { Copy, CopyRecord, SyncCluster } from "../../../../lib/sync/sync-objects.ts";
+import type { Copy, CopyRecord, TargetCluster } from "../../../../lib/sync/sync-objects.ts";
 import {
-  decideLeaving,
+  appliedVersionOf,
+  type DesiredCopy,
+  decideEviction,
   decideTarget,
-  type LeavingFacts,
-  markerOf,
+  type EvictionFacts,
   type TargetFacts,
-  type Wish,
 } from "../../../../lib/sync/targets/decide.ts";
 
-const cluster: SyncCluster = {
+const targetCluster: TargetCluster = {
   name: "east",
   location: "us-east-1",
   labels: new Map(),
@@ -20,113 +20,124 @@ const cluster: SyncCluster = {
   apis: undefined,
   milliCpu: undefined,
 };
-const silent: SyncCluster = { ...cluster, isReady: false };
+const silent: TargetCluster = { ...targetCluster, isReady: false };
 const copy: Copy = { uid: "u1", resourceVersion: "7", generation: 3, isDeleting: false, status: undefined };
 const there = { kind: "there", copy } as const;
-const wish: Wish = {
+const desired: DesiredCopy = {
   manifest: { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web" } },
   fingerprint: "f1",
   references: "",
 };
-const written: CopyRecord = { name: "east", state: "Ready", applied: "f1", marker: "g3", uid: "u1" };
+const written: CopyRecord = { name: "east", state: "Ready", appliedHash: "f1", appliedVersion: "g3", uid: "u1" };
 
 describe("a copy that belongs on its cluster", () => {
   const facts: TargetFacts = {
-    cluster,
-    sighting: there,
+    targetCluster,
+    downstreamState: there,
     before: written,
-    wish,
+    desired,
     policy: {},
     stopped: undefined,
   };
   const rows: Record<string, readonly [Partial<TargetFacts>, object]> = {
     "is left alone when it is as it was written": [{}, { do: "keep", isAsWished: true }],
     "is written when it has never been": [
-      { before: undefined, sighting: { kind: "absent" } },
+      { before: undefined, downstreamState: { kind: "absent" } },
       { do: "apply", because: "new" },
     ],
-    "is written again when somebody deleted it": [{ sighting: { kind: "absent" } }, { do: "apply", because: "new" }],
+    "is written again when somebody deleted it": [
+      { downstreamState: { kind: "absent" } },
+      { do: "apply", because: "new" },
+    ],
     "is not written again when drift is only reported": [
-      { sighting: { kind: "absent" }, policy: { drift: "Report" } },
+      { downstreamState: { kind: "absent" }, policy: { drift: "Report" } },
       { do: "keep", obstacle: { reason: "Drifted" } },
     ],
     "is written when the workload says something else": [
-      { before: { ...written, applied: "f0" } },
+      { before: { ...written, appliedHash: "f0" } },
       { do: "apply", because: "changed" },
     ],
-    "is compared when its generation has moved": [{ before: { ...written, marker: "g2" } }, { do: "compare" }],
+    "is compared when its generation has moved": [{ before: { ...written, appliedVersion: "g2" } }, { do: "compare" }],
     "is compared when it is another object": [{ before: { ...written, uid: "u0" } }, { do: "compare" }],
     "is compared when the record was lost": [{ before: undefined }, { do: "compare" }],
     "is left alone when the change does not matter": [
-      { before: { ...written, marker: "g2" }, differences: [] },
+      { before: { ...written, appliedVersion: "g2" }, differences: [] },
       { do: "keep", isAsWished: true },
     ],
     "is put back when somebody changed it": [
-      { before: { ...written, marker: "g2" }, differences: ["spec.replicas"] },
+      { before: { ...written, appliedVersion: "g2" }, differences: ["spec.replicas"] },
       { do: "apply", because: "drifted" },
     ],
     "is only reported when the placement says so": [
-      { before: { ...written, marker: "g2" }, differences: ["spec.replicas"], policy: { drift: "Report" } },
+      { before: { ...written, appliedVersion: "g2" }, differences: ["spec.replicas"], policy: { drift: "Report" } },
       { do: "keep", obstacle: { reason: "Drifted", message: "changed on the cluster: spec.replicas" } },
     ],
     "is left alone until it is as it should be when drift pauses": [
-      { before: { ...written, marker: "g2" }, differences: ["spec.replicas"], policy: { drift: "Pause" } },
+      { before: { ...written, appliedVersion: "g2" }, differences: ["spec.replicas"], policy: { drift: "Pause" } },
       { do: "keep", state: "Paused", obstacle: { reason: "Drifted" } },
     ],
     "is not overwritten by a new wish while drift pauses it": [
       {
-        before: { ...written, applied: "f0", marker: "g2" },
+        before: { ...written, appliedHash: "f0", appliedVersion: "g2" },
         differences: ["spec.replicas"],
         policy: { drift: "Pause" },
       },
       { do: "keep", state: "Paused", obstacle: { reason: "Drifted" } },
     ],
     "follows a new wish although drift would pause it, when nobody changed it": [
-      { before: { ...written, applied: "f0" }, differences: ["spec.image"], policy: { drift: "Pause" } },
+      { before: { ...written, appliedHash: "f0" }, differences: ["spec.image"], policy: { drift: "Pause" } },
       { do: "apply", because: "changed" },
     ],
     "waits for one that is being deleted": [
-      { sighting: { kind: "there", copy: { ...copy, isDeleting: true } } },
-      { do: "keep", state: "Applied", obstacle: { reason: "Going" } },
+      { downstreamState: { kind: "there", copy: { ...copy, isDeleting: true } } },
+      { do: "keep", state: "Applied", obstacle: { reason: "Terminating" } },
     ],
     "is not touched while its cluster is not heard from": [
-      { cluster: silent, before: { ...written, applied: "f0" } },
+      { targetCluster: silent, before: { ...written, appliedHash: "f0" } },
       { do: "keep", state: "Stale", obstacle: { reason: "ClusterNotReady" } },
     ],
     "is not touched when it could not be looked at": [
-      { sighting: { kind: "unknown", why: "timed out" } },
+      { downstreamState: { kind: "unknown", why: "timed out" } },
       { do: "keep", state: "Stale", obstacle: { message: "timed out" } },
     ],
     "is not touched while its owner has paused sync": [
-      { stopped: { reason: "SyncPaused", message: "" }, before: { ...written, applied: "f0" } },
+      { stopped: { reason: "SyncPaused", message: "" }, before: { ...written, appliedHash: "f0" } },
       { do: "keep", state: "Paused", obstacle: { reason: "SyncPaused" } },
     ],
     "is not written when it cannot be made": [
-      { wish: { reason: "OverrideFailed", message: "no such path" }, sighting: { kind: "absent" }, before: undefined },
+      {
+        desired: { reason: "OverrideFailed", message: "no such path" },
+        downstreamState: { kind: "absent" },
+        before: undefined,
+      },
       { do: "keep", state: "Failed", obstacle: { reason: "OverrideFailed" } },
     ],
     "stays as it is when the next one cannot be made": [
-      { wish: { reason: "OverrideFailed", message: "no such path" } },
+      { desired: { reason: "OverrideFailed", message: "no such path" } },
       { do: "keep", state: undefined, obstacle: { reason: "OverrideFailed" } },
     ],
     "is no stranger's": [
-      { sighting: { kind: "foreign", copy, who: "not made by TMC" }, before: undefined },
+      { downstreamState: { kind: "foreign", copy, who: "not made by TMC" }, before: undefined },
       { do: "keep", state: "Failed", obstacle: { reason: "ForeignObject" } },
     ],
     "takes over a stranger's that says the same": [
-      { sighting: { kind: "foreign", copy, who: "x" }, policy: { adoption: "IfNoDiff" }, differences: [] },
+      { downstreamState: { kind: "foreign", copy, who: "x" }, policy: { adoption: "IfNoDiff" }, differences: [] },
       { do: "apply", because: "adopted" },
     ],
     "first looks whether a stranger's says the same": [
-      { sighting: { kind: "foreign", copy, who: "x" }, policy: { adoption: "IfNoDiff" } },
+      { downstreamState: { kind: "foreign", copy, who: "x" }, policy: { adoption: "IfNoDiff" } },
       { do: "compare" },
     ],
     "leaves a stranger's that says something else": [
-      { sighting: { kind: "foreign", copy, who: "x" }, policy: { adoption: "IfNoDiff" }, differences: ["spec.a"] },
+      {
+        downstreamState: { kind: "foreign", copy, who: "x" },
+        policy: { adoption: "IfNoDiff" },
+        differences: ["spec.a"],
+      },
       { do: "keep", state: "Failed", obstacle: { reason: "ForeignObject" } },
     ],
     "takes over any when told to": [
-      { sighting: { kind: "foreign", copy, who: "x" }, policy: { adoption: "Always" } },
+      { downstreamState: { kind: "foreign", copy, who: "x" }, policy: { adoption: "Always" } },
       { do: "apply", because: "adopted" },
     ],
   };
@@ -136,9 +147,9 @@ describe("a copy that belongs on its cluster", () => {
 });
 
 describe("a copy that belongs elsewhere", () => {
-  const facts: LeavingFacts = {
-    cluster,
-    sighting: there,
+  const facts: EvictionFacts = {
+    targetCluster,
+    downstreamState: there,
     intent: "wanted",
     hasTargets: true,
     isReplaced: true,
@@ -148,15 +159,15 @@ describe("a copy that belongs elsewhere", () => {
     isConfirmed: false,
   };
   const gone = { do: "remove", uid: "u1" };
-  const rows: Record<string, readonly [Partial<LeavingFacts>, object]> = {
+  const rows: Record<string, readonly [Partial<EvictionFacts>, object]> = {
     "goes when the workload is ready where it should be": [{}, gone],
     "stays until then": [
       { isReplaced: false },
-      { do: "keep", state: "Leaving", obstacle: { reason: "WaitingForOthers" } },
+      { do: "keep", state: "Evicting", obstacle: { reason: "WaitingForReplacement" } },
     ],
     "stays until then, whatever is confirmed": [
       { isReplaced: false, isConfirmed: true },
-      { do: "keep", state: "Leaving", obstacle: { reason: "WaitingForOthers" } },
+      { do: "keep", state: "Evicting", obstacle: { reason: "WaitingForReplacement" } },
     ],
     "stays when nothing fits": [{ hasTargets: false }, { do: "keep", obstacle: { reason: "LastCopy" } }],
     "stays when nothing fits, whatever is confirmed": [
@@ -186,25 +197,28 @@ describe("a copy that belongs elsewhere", () => {
       gone,
     ],
     "is not touched while its cluster is not heard from": [
-      { cluster: silent },
-      { do: "keep", state: "Leaving", obstacle: { reason: "ClusterNotReady" } },
+      { targetCluster: silent },
+      { do: "keep", state: "Evicting", obstacle: { reason: "ClusterNotReady" } },
     ],
     "is not taken for gone when it could not be looked at": [
-      { sighting: { kind: "unknown", why: "timed out" }, intent: "deleted" },
-      { do: "keep", state: "Leaving", obstacle: { reason: "ClusterNotReady" } },
+      { downstreamState: { kind: "unknown", why: "timed out" }, intent: "deleted" },
+      { do: "keep", state: "Evicting", obstacle: { reason: "ClusterNotReady" } },
     ],
-    "is forgotten when the cluster says that it is not there": [{ sighting: { kind: "absent" } }, { do: "forget" }],
+    "is forgotten when the cluster says that it is not there": [
+      { downstreamState: { kind: "absent" } },
+      { do: "forget" },
+    ],
     "is forgotten when it is a stranger's": [
-      { sighting: { kind: "foreign", copy, who: "x" }, intent: "deleted" },
+      { downstreamState: { kind: "foreign", copy, who: "x" }, intent: "deleted" },
       { do: "forget" },
     ],
     "is forgotten when its cluster has gone": [
-      { cluster: undefined },
-      { do: "forget", obstacle: { reason: "ClusterGone" } },
+      { targetCluster: undefined },
+      { do: "forget", obstacle: { reason: "ClusterUnregistered" } },
     ],
     "is waited for when it is being removed": [
-      { sighting: { kind: "there", copy: { ...copy, isDeleting: true } } },
-      { do: "keep", state: "Leaving", obstacle: { reason: "Going" } },
+      { downstreamState: { kind: "there", copy: { ...copy, isDeleting: true } } },
+      { do: "keep", state: "Evicting", obstacle: { reason: "Terminating" } },
     ],
     "stays while its owner has paused sync": [
       { stopped: { reason: "SyncPaused", message: "" } },
@@ -212,11 +226,11 @@ describe("a copy that belongs elsewhere", () => {
     ],
   };
   it.each(Object.entries(rows))("%s", (_, [differing, act]) => {
-    expect(decideLeaving({ ...facts, ...differing })).toMatchObject(act);
+    expect(decideEviction({ ...facts, ...differing })).toMatchObject(act);
   });
 });
 
 it("tells writes by the generation, and by the version where there is none", () => {
-  expect(markerOf(copy)).toBe("g3");
-  expect(markerOf({ ...copy, generation: undefined })).toBe("v7");
+  expect(appliedVersionOf(copy)).toBe("g3");
+  expect(appliedVersionOf({ ...copy, generation: undefined })).toBe("v7");
 });

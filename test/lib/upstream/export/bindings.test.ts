@@ -53,7 +53,7 @@ describe("bindings of a workspace that is reached directly", () => {
   it("are seen by their names, and so is that there is none", async () => {
     const [cluster = ""] = tenants.clusters;
     const read = createBindingReader(tenants.client);
-    expect(await read({ cluster, names: [bindingName, "nope"] }, signal)).toEqual([
+    expect(await read({ logicalCluster: cluster, names: [bindingName, "nope"] }, signal)).toEqual([
       { name: bindingName, isBound: true },
       { name: "nope", isBound: false, why: "there is no such APIBinding" },
     ]);
@@ -65,14 +65,14 @@ describe("bindings of a workspace that is reached directly", () => {
       endpoint: { server: tenants.kcp.url },
       transport: tenants.kcp.transport(token),
     });
-    expect(await createBindingReader(client)({ cluster, names: ["db"] }, signal)).toEqual([
+    expect(await createBindingReader(client)({ logicalCluster: cluster, names: ["db"] }, signal)).toEqual([
       { name: "db", isBound: undefined, why: "TMC may not read APIBindings there" },
     ]);
   });
   it("are trouble while the hub cannot be asked, and nothing else", async () => {
     const [cluster = ""] = tenants.clusters;
     const fault = tenants.kcp.faults.inject({ effect: { kind: "partition", requests: "refuse" } });
-    const reading = createBindingReader(tenants.client)({ cluster, names: ["db"] }, signal);
+    const reading = createBindingReader(tenants.client)({ logicalCluster: cluster, names: ["db"] }, signal);
     await expect(reading).rejects.toMatchObject({ fault: "unreachable" });
     fault.remove();
   });
@@ -81,14 +81,14 @@ describe("bindings of a workspace that is reached directly", () => {
 test("a plain cluster has none", async () => {
   const hub = await startEmbeddedCluster({ name: "hub", listen: false, nodes: 0 });
   const client = createKubeClient({ endpoint: { server: hub.url }, transport: hub.transport() });
-  expect(await createBindingReader(client)({ cluster: "", names: ["db"] }, signal)).toEqual([
+  expect(await createBindingReader(client)({ logicalCluster: "", names: ["db"] }, signal)).toEqual([
     { name: "db", isBound: undefined, why: "no APIBindings are served there" },
   ]);
   await hub.stop();
 });
 
 test("through an export none but its own is seen, so nothing is said of any", async () => {
-  expect(await unseenThroughExport({ cluster: "abc", names: ["db"] }, signal)).toEqual([
+  expect(await unseenThroughExport({ logicalCluster: "abc", names: ["db"] }, signal)).toEqual([
     { name: "db", isBound: undefined, why: "TMC sees no other bindings through its export" },
   ]);
 });

@@ -109,7 +109,7 @@ describe("the way to a tenant", () => {
 });
 
 describe("a refusal", () => {
-  const keyIn = (cluster: string): ObjectKey => ({ cluster, kind: "ClusterRegistration", name: "east" });
+  const keyIn = (logicalCluster: string): ObjectKey => ({ logicalCluster, kind: "ClusterRegistration", name: "east" });
 
   test("of everybody means that the tenant is not bound, and says nothing about its objects", async () => {
     const { hub, two } = await aHub();

@@ -86,7 +86,7 @@ const rows: Readonly<Record<string, Row>> = {
     overrides: [{ labels: { tier: "front" }, annotations: { note: "any text at all" } }],
     gives: {
       "metadata/labels": { app: "web", "tmc.kcp.io/synced": "mark", tier: "front" },
-      "metadata/annotations": { "tmc.kcp.io/origin": "{}", note: "any text at all" },
+      "metadata/annotations": { "tmc.kcp.io/owner": "{}", note: "any text at all" },
     },
   },
   "an object without labels gets some": {
@@ -191,7 +191,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
   "a path may name fields with slashes and tildes": {
     overrides: [patch("add", "/metadata/annotations/example.com~1note", "x"), patch("add", "/spec/a~0b", "y")],
-    gives: { "metadata/annotations": { "tmc.kcp.io/origin": "{}", "example.com/note": "x" }, "spec/a~b": "y" },
+    gives: { "metadata/annotations": { "tmc.kcp.io/owner": "{}", "example.com/note": "x" }, "spec/a~b": "y" },
   },
   "a patch changes data": {
     on: configMap,
@@ -326,8 +326,8 @@ const refusals: Readonly<Record<string, readonly [override: Override, message: s
     'patches[0] /metadata/labels/tmc.kcp.io~1synced: "tmc.kcp.io/synced" is TMC\'s own',
   ],
   "TMC's own annotation, by a patch": [
-    patch("replace", "/metadata/annotations/tmc.kcp.io~1origin", "x"),
-    'patches[0] /metadata/annotations/tmc.kcp.io~1origin: "tmc.kcp.io/origin" is TMC\'s own',
+    patch("replace", "/metadata/annotations/tmc.kcp.io~1owner", "x"),
+    'patches[0] /metadata/annotations/tmc.kcp.io~1owner: "tmc.kcp.io/owner" is TMC\'s own',
   ],
   "TMC's own label": [{ labels: { "tmc.kcp.io/synced": "x" } }, 'labels: "tmc.kcp.io/synced": is TMC\'s own'],
   "TMC's own annotation": [
@@ -434,7 +434,7 @@ test("whatever an override says, a copy stays what it is and whose it is, and tw
       const { name, namespace } = metadata;
       expect(made).toMatchObject({ apiVersion, kind, metadata: { name, namespace } });
       expect(made.metadata.labels?.["tmc.kcp.io/synced"]).toBe("mark");
-      expect(made.metadata.annotations?.["tmc.kcp.io/origin"]).toBe("{}");
+      expect(made.metadata.annotations?.["tmc.kcp.io/owner"]).toBe("{}");
       expect(Object.hasOwn(made, "status")).toBe(false);
       expect(applyOverrides(made, [override], east)).toEqual(made);
     }),

@@ -24,7 +24,7 @@ const metadata = {
   name: "web",
   namespace: "tmc-shop-1",
   labels: { app: "web", "tmc.kcp.io/synced": "mark" },
-  annotations: { "tmc.kcp.io/origin": "{}" },
+  annotations: { "tmc.kcp.io/owner": "{}" },
 };
 
 /** A Deployment with everything that an override can change. */
