@@ -1,13 +1,13 @@
-/** Grows waits between attempts, each caller's in its own way, so that many do not come back at once. */
+/** Growing waits between attempts, with jitter, so that many callers do not retry at the same time. */
 export interface Backoff {
   /** The wait before the next attempt. */
   nextMs(): number;
-  /** Starts again from the shortest wait: the last attempt went well. */
+  /** Starts again from the shortest wait, after an attempt that succeeded. */
   reset(): void;
 }
 
 /**
- * Creates a back-off with decorrelated jitter: each wait lies between the shortest and three times the last one, and
+ * Creates a backoff with decorrelated jitter: each wait lies between the shortest and three times the last one, and
  * never above the longest.
  */
 export function createBackoff({

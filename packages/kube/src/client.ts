@@ -1,8 +1,7 @@
 import type { JsonObject, KubeList, KubeObject, ResourceType, Status } from "./kube-object.ts";
 
-/** A collection: all of a type, or those of one namespace. */
+/** A collection: all objects of a type, or those in one namespace. */
 export type Collection = Readonly<{ type: ResourceType; namespace?: string | undefined }>;
-/** One object. */
 export type ObjectAddress = Collection & Readonly<{ name: string }>;
 
 export type CallOptions = Readonly<{ signal?: AbortSignal | undefined; timeoutMs?: number | undefined }>;
@@ -14,7 +13,7 @@ export type WriteOptions = CallOptions &
     subresource?: string | undefined;
   }>;
 export type SelectOptions = Readonly<{ labelSelector?: string | undefined; fieldSelector?: string | undefined }>;
-export type ReadOptions = CallOptions & Readonly<{ resourceVersion?: string | undefined }>;
+export type GetOptions = CallOptions & Readonly<{ resourceVersion?: string | undefined }>;
 export type ListOptions = CallOptions &
   SelectOptions &
   Readonly<{
@@ -40,32 +39,32 @@ export type DeleteOptions = CallOptions &
 
 export type WatchEvent<T = KubeObject> =
   | Readonly<{ type: "ADDED" | "MODIFIED" | "DELETED"; object: T }>
-  /** Everything up to this resourceVersion has been seen. */
+  /** The watch has sent everything up to this resourceVersion. */
   | Readonly<{ type: "BOOKMARK"; resourceVersion: string }>;
 
 export type WatchOptions = CallOptions &
   SelectOptions &
   Readonly<{
-    /** Where to go on; without it, or with "0", the server first sends what there is. */
+    /** Where to resume. Without it, or with "0", the server first sends the existing objects. */
     resourceVersion?: string | undefined;
     timeoutSeconds?: number | undefined;
     allowWatchBookmarks?: boolean | undefined;
-    /** Hears that the server has taken the watch; where nothing happens that is all that is heard for a long time. */
+    /** Called when the server has accepted the watch. On a quiet collection nothing else happens for a long time. */
     onOpen?: (() => void) | undefined;
   }>;
 
 /**
- * Speaks to one API server, below one path of it. Every failure is an `ApiError` (packages/kube/src/errors.ts) with a fault, the
- * server's own words and, where it has one, its Status.
+ * Sends requests to one API server, below one path of it. Every failure is an `ApiError` with a fault, the server's
+ * message and, if the server sent one, its Status.
  */
 export interface KubeClient {
   /** The server's address, with its path. */
   readonly server: string;
 
-  get<T = KubeObject>(address: ObjectAddress, options?: ReadOptions & { subresource?: string }): Promise<T>;
-  /** One page; `metadata.continue` is there when more follow. */
+  get<T = KubeObject>(address: ObjectAddress, options?: GetOptions & { subresource?: string }): Promise<T>;
+  /** Lists one page; `metadata.continue` is set if more follow. */
   list<T = KubeObject>(collection: Collection, options?: ListOptions): Promise<KubeList<T>>;
-  /** All pages, from one snapshot. A continue token that expires on the way starts the list again. */
+  /** Lists all pages from one snapshot. If a continue token expires, the list starts again. */
   listAll<T = KubeObject>(collection: Collection, options?: ListOptions): Promise<KubeList<T>>;
   create<T = KubeObject>(
     collection: Collection,
@@ -74,22 +73,22 @@ export interface KubeClient {
   ): Promise<T>;
   update<T = KubeObject>(address: ObjectAddress, object: object, options?: WriteOptions): Promise<T>;
   patch<T = KubeObject>(address: ObjectAddress, patch: Patch, options?: WriteOptions): Promise<T>;
-  /** The object as it is now (it may wait for finalizers), or a Status when it is gone at once. */
+  /** Returns the object if it waits for finalizers, or a Status if the server deleted it at once. */
   delete(address: ObjectAddress, options?: DeleteOptions): Promise<KubeObject | Status>;
   deleteAll(collection: Collection, options?: DeleteOptions & SelectOptions): Promise<void>;
 
-  /** The same calls, answering only metadata (PartialObjectMetadata). */
+  /** The same calls, returning only metadata (PartialObjectMetadata). */
   readonly metadata: Pick<KubeClient, "get" | "list" | "listAll" | "watch">;
 
   /**
-   * One watch request, as it comes from the wire: ends when the server ends it; an ERROR event (410 …) is thrown as an
-   * `ApiError`. Reads no faster than the caller. `packages/kube/src/watch.ts` builds the watch that goes on for ever on it.
+   * Runs one watch request. It ends when the server ends it; an ERROR event (such as 410) is thrown as an `ApiError`. It
+   * reads no faster than the caller. `watchForever` and `startInformer` build watches that never end on it.
    */
   watch<T = KubeObject>(collection: Collection, options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
 
   /**
-   * Anything else: `/readyz`, `/version`, discovery. The path is below the client's own. Every HTTP status is an answer
-   * here, 404 and 500 too; only a server that cannot be reached is an `ApiError`.
+   * Sends any other request: `/readyz`, `/version`, discovery. The path is below the client's own. Every HTTP status is a
+   * result here, including 404 and 500; only a server that cannot be reached is an `ApiError`.
    */
   raw(
     method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
@@ -98,10 +97,10 @@ export interface KubeClient {
   ): Promise<{ status: number; headers: Readonly<Record<string, string | undefined>>; text: string }>;
 
   /**
-   * A client below another path of the same server, over the same connections: `at("/clusters/root:demo")`. The path
-   * counts from the server's root and takes the place of this client's own.
+   * Returns a client for another path of the same server, over the same connections: `at("/clusters/root:demo")`. The
+   * path starts at the server's root and replaces this client's own.
    */
   at(path: string): KubeClient;
-  /** Ends the connections, for every client that shares them. */
+  /** Closes the connections, also for every other client that shares them. */
   close(): Promise<void>;
 }

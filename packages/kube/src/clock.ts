@@ -1,12 +1,12 @@
-/** Time, handed in: nothing below the entry points asks the machine for it. */
+/** The time, as a parameter: only entry points use the machine's clock. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Runs `task` once after `delayMs`; the answer takes it back. Pending work keeps a process alive: take back what is no longer wanted. */
+  /** Runs `task` once after `delayMs`. Returns a function that cancels it: a pending task keeps the process alive. */
   after(delayMs: number, task: () => void): () => void;
-  /** Runs `task` after whatever the machine has brought in meanwhile; a clock of a test, for which nothing comes in, has no need of it. */
+  /** Runs `task` after pending input of the event loop was processed. A manual clock has no input and omits this. */
   afterInput?(task: () => void): void;
-  /** How long this process has been busy so far, in milliseconds; a clock of a test takes no time for anything. */
+  /** How long the event loop of this process has been busy, in milliseconds. A manual clock omits this. */
   busyMs?(): number;
 }
 

@@ -1,4 +1,4 @@
-/** Orders strings by code unit: the same order on every machine, whatever its locale. */
+/** Orders strings by code unit: the same order on every machine, independent of the locale. */
 export function compareStrings(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }

@@ -2,18 +2,18 @@ import type { KubeClient } from "./client.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { ApiError } from "./errors.ts";
 
-/** A request that was answered or failed. */
+/** A request that succeeded or failed. */
 export type CountedRequest = Readonly<{
   verb: "get" | "list" | "watch" | "create" | "update" | "patch" | "delete";
-  /** The HTTP status; `none` when nothing was answered. */
+  /** The HTTP status; `none` without a response. */
   code: string;
-  /** How long it took; a watch takes as long as it likes. */
+  /** How long the request took; for a watch, how long it was open. */
   seconds: number;
 }>;
 
 type Reads = KubeClient["metadata"];
 
-/** A client that tells of each of its requests when that has ended, and otherwise is the one it was made from. */
+/** Wraps a client so that `onRequest` is called after each request. */
 export function countedClient(
   client: KubeClient,
   onRequest: (request: CountedRequest) => void,

@@ -1,19 +1,19 @@
 import type { Clock } from "./clock.ts";
 
-/** A signal that ends with the caller's own or after a time, whichever comes first. */
+/** A signal that is aborted with the caller's own signal or after a time, whichever comes first. */
 export interface Deadline {
   readonly signal: AbortSignal;
-  /** Whether it was the time, and not the caller, that ended it. */
+  /** Whether the time ended it, and not the caller. */
   readonly expired: boolean;
-  /** Starts the time anew; without a time, only the caller's signal counts. */
+  /** Restarts the time; without a time, only the caller's signal counts. */
   rearm(timeoutMs: number | undefined): void;
-  /** Ends it now, for a reason of its owner's. */
+  /** Aborts the signal now, with a reason of the owner. */
   cancel(reason: Error): void;
-  /** Lets go of the timer and of the caller's signal, which may live much longer. */
+  /** Releases the timer and the listener on the caller's signal, which may live much longer. */
   end(): void;
 }
 
-/** Creates a deadline that runs from now on; who creates one must `end` it. */
+/** Creates a deadline that starts now. The caller must `end` it. */
 export function createDeadline(
   clock: Clock,
   { signal, timeoutMs }: Readonly<{ signal: AbortSignal | undefined; timeoutMs: number | undefined }>,
@@ -21,7 +21,7 @@ export function createDeadline(
   const controller = new AbortController();
   let expired = false;
   let cancelTimer = (): void => {};
-  const follow = (): void => controller.abort(signal?.reason);
+  const abort = (): void => controller.abort(signal?.reason);
   const rearm = (ms: number | undefined): void => {
     cancelTimer();
     cancelTimer = () => {};
@@ -32,8 +32,8 @@ export function createDeadline(
     });
   };
 
-  if (signal?.aborted) follow();
-  else signal?.addEventListener("abort", follow, { once: true });
+  if (signal?.aborted) abort();
+  else signal?.addEventListener("abort", abort, { once: true });
   rearm(timeoutMs);
   return {
     signal: controller.signal,
@@ -44,12 +44,12 @@ export function createDeadline(
     cancel: (reason) => controller.abort(reason),
     end: () => {
       cancelTimer();
-      signal?.removeEventListener("abort", follow);
+      signal?.removeEventListener("abort", abort);
     },
   };
 }
 
-/** Waits, and answers true; answers false as soon as the signal is aborted. */
+/** Waits and returns true; returns false as soon as the signal is aborted. */
 export function delay(clock: Clock, delayMs: number, signal: AbortSignal): Promise<boolean> {
   if (signal.aborted) return Promise.resolve(false);
   return new Promise((resolve) => {
@@ -65,7 +65,7 @@ export function delay(clock: Clock, delayMs: number, signal: AbortSignal): Promi
   });
 }
 
-/** Gives a promise's value, or fails with the signal's reason as soon as that is aborted. */
+/** Resolves like the promise, or rejects with the signal's reason as soon as the signal is aborted. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason);

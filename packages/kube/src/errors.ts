@@ -1,29 +1,29 @@
 import { ControllerError, type Fault } from "./fault.ts";
-import { faultOfStatus, type NetworkTrouble, ruleOfNetworkCode } from "./fault-tables.ts";
-import { isRecord } from "./json-record.ts";
+import { faultOfStatus, type NetworkFailure, ruleOfNetworkCode } from "./fault-tables.ts";
+import { isRecord } from "./json.ts";
 import type { Status } from "./kube-object.ts";
 
-/** As much of a server's words as a condition or a log line can bear. */
-const longestWords = 400;
+/** Conditions and log lines quote at most this much of a server's message. */
+const maxMessageLength = 400;
 
 export type ApiErrorDetails = Readonly<{
   status?: number | undefined;
   reason?: string | undefined;
   body?: Status | undefined;
   retryAfterSeconds?: number | undefined;
-  network?: NetworkTrouble | undefined;
+  network?: NetworkFailure | undefined;
 }>;
 
-/** A call to an API server that failed: the fault to act on, and what the server or the network said. */
+/** A failed call to an API server: the fault to act on, and the message of the server or the network. */
 export class ApiError extends ControllerError {
-  /** The HTTP status; missing when nothing was answered. */
+  /** The HTTP status; undefined without a response. */
   readonly status: number | undefined;
   /** The Status's reason, such as `AlreadyExists`. */
   readonly reason: string | undefined;
   readonly body: Status | undefined;
   readonly retryAfterSeconds: number | undefined;
-  /** What went wrong on the way, when no API server answered. */
-  readonly network: NetworkTrouble | undefined;
+  /** The kind of network failure, if no API server answered. */
+  readonly network: NetworkFailure | undefined;
 
   constructor(fault: Fault, message: string, details: ApiErrorDetails = {}, options?: ErrorOptions) {
     super(fault, message, options);
@@ -35,15 +35,15 @@ export class ApiError extends ControllerError {
   }
 }
 
-/** An HTTP answer, read whole. */
-export type Answer = Readonly<{
+/** A complete HTTP response with its body as text. */
+export type TextResponse = Readonly<{
   status: number;
   headers: Readonly<Record<string, string | undefined>>;
   text: string;
 }>;
 
-/** Makes any text fit for a message: one line, no bearer token, not too long. */
-export function oneLine(text: string, limit = longestWords): string {
+/** Makes a text safe for a message: one line, no bearer token, limited length. */
+export function oneLine(text: string, limit = maxMessageLength): string {
   const line = text
     .slice(0, limit * 4)
     .replace(/\bBearer\s+[\w.~+/=-]+/gi, "Bearer …")
@@ -53,7 +53,7 @@ export function oneLine(text: string, limit = longestWords): string {
   return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
 }
 
-/** Reads a Status from parsed JSON; nothing when it is something else. */
+/** Reads a Status from parsed JSON; undefined if it is not one. */
 export function statusOf(value: unknown): Status | undefined {
   if (!isRecord(value) || value.kind !== "Status") return undefined;
   const { message, reason, code } = value;
@@ -70,7 +70,7 @@ function parseStatus(text: string): Status | undefined {
   try {
     return statusOf(JSON.parse(text));
   } catch {
-    return undefined; // half a body tells nothing more than its code does
+    return undefined; // an incomplete body adds nothing to the status code
   }
 }
 
@@ -86,27 +86,27 @@ function retryAfterOf(status: Status | undefined): number | undefined {
   return typeof seconds === "number" && Number.isFinite(seconds) && seconds > 0 ? seconds : undefined;
 }
 
-function wordsOf({ status, headers, text }: Answer, body: Status | undefined): string {
+function messageOf({ status, headers, text }: TextResponse, body: Status | undefined): string {
   if (body?.message) return oneLine(body.message);
   if (body?.reason) return body.reason;
   const type = headers["content-type"] ?? "";
   const readable = type.startsWith("text/plain") || type.startsWith("application/json");
-  const said = readable ? oneLine(text, 200) : "";
-  if (said !== "") return said;
-  // Asked for only when it is needed: importing node:http costs every process its memory and start.
+  const line = readable ? oneLine(text, 200) : "";
+  if (line !== "") return line;
+  // Loaded only here: an import of node:http costs every process memory and startup time.
   return process.getBuiltinModule("node:http").STATUS_CODES[status]?.toLowerCase() ?? "unknown status";
 }
 
-/** Turns an HTTP answer that is a failure into its error. `what` says what was asked of whom. */
-export function errorOfAnswer(what: string, answer: Answer, nowMs: number): ApiError {
-  const { status, headers } = answer;
+/** Turns a failed HTTP response into its error. `what` names the server and the call. */
+export function errorOfResponse(what: string, response: TextResponse, nowMs: number): ApiError {
+  const { status, headers } = response;
   if (status < 400) {
     const why = status >= 300 ? "redirects are not followed" : "not an answer of an api server";
     return new ApiError("unreachable", `${what}: ${status} ${why}`, { status, network: "not-an-api-server" });
   }
-  const body = parseStatus(answer.text);
+  const body = parseStatus(response.text);
   const reason = body?.reason;
-  return new ApiError(faultOfStatus(status, reason), `${what}: ${status} ${wordsOf(answer, body)}`, {
+  return new ApiError(faultOfStatus(status, reason), `${what}: ${status} ${messageOf(response, body)}`, {
     status,
     reason,
     body,
@@ -117,8 +117,8 @@ export function errorOfAnswer(what: string, answer: Answer, nowMs: number): ApiE
 /** Turns the Status of a watch's ERROR event into its error. */
 export function errorOfStatus(what: string, body: Status): ApiError {
   const { code, reason, message } = body;
-  const words = oneLine(message || reason || "error without a message");
-  return new ApiError(faultOfStatus(code, reason), `${what}: ${code ?? "error"} ${words}`, {
+  const text = oneLine(message || reason || "error without a message");
+  return new ApiError(faultOfStatus(code, reason), `${what}: ${code ?? "error"} ${text}`, {
     status: code,
     reason,
     body,
@@ -126,15 +126,15 @@ export function errorOfStatus(what: string, body: Status): ApiError {
   });
 }
 
-/** Says that a 2xx answer is not what an API server gives. */
-export function errorOfStrangeAnswer(what: string, status: number, why: string): ApiError {
+/** The error for a 2xx response that no API server would send. */
+export function errorOfInvalidResponse(what: string, status: number, why: string): ApiError {
   return new ApiError("unreachable", `${what}: ${status} ${oneLine(why)}`, { status, network: "not-an-api-server" });
 }
 
-/** The codes of an error and of what caused it, nearest first. */
+/** The codes of an error and of its causes, nearest first. */
 function* codesOf(error: unknown): Generator<string> {
   let current = error;
-  // A chain of causes is short; the bound guards against one that is a circle.
+  // Chains of causes are short; the bound protects against a cycle.
   for (let depth = 0; depth < 8 && typeof current === "object" && current !== null; depth++) {
     if ("code" in current && typeof current.code === "string") yield current.code;
     if ("errors" in current && Array.isArray(current.errors)) yield* codesOf(current.errors[0]);
@@ -150,22 +150,22 @@ function ruleOf(error: unknown) {
   return undefined;
 }
 
-/** Turns what a transport threw into its error. A failure without a known code is named by its own message. */
+/** Turns the error of a transport into an `ApiError`. An error without a known code keeps its own message. */
 export function errorOfNetwork(what: string, error: unknown): ApiError {
   const rule = ruleOf(error);
   if (rule !== undefined) {
-    return new ApiError(rule.fault, `${what}: ${rule.words}`, { network: rule.trouble }, { cause: error });
+    return new ApiError(rule.fault, `${what}: ${rule.message}`, { network: rule.failure }, { cause: error });
   }
-  const words = error instanceof Error ? oneLine(error.message) : "unknown failure";
-  return new ApiError("unreachable", `${what}: ${words}`, {}, { cause: error });
+  const text = error instanceof Error ? oneLine(error.message) : "unknown failure";
+  return new ApiError("unreachable", `${what}: ${text}`, {}, { cause: error });
 }
 
-/** Tells whether a connection was cut while a request was on its way: nobody knows if the server acted on it. */
+/** Returns whether the connection was cut during a request. The server may or may not have acted on it. */
 export function isReset(error: unknown): boolean {
-  return ruleOf(error)?.trouble === "reset";
+  return ruleOf(error)?.failure === "reset";
 }
 
-/** Finds the fault of any error: its own, that of its cause, or that of a network error's code. */
+/** The fault of any error: its own, that of its cause, or that of a network error's code. */
 export function faultOf(error: unknown): Fault | undefined {
   let current = error;
   for (let depth = 0; depth < 8 && current instanceof Error; depth++) {

@@ -1,7 +1,7 @@
 import type { Fault } from "./fault.ts";
 
-/** How a server failed to answer, for those who tell the user what to check. */
-export type NetworkTrouble =
+/** Why no API server answered; messages to users derive from it what to check. */
+export type NetworkFailure =
   | "refused"
   | "reset"
   | "dns"
@@ -10,10 +10,10 @@ export type NetworkTrouble =
   | "client-certificate"
   | "timeout"
   | "closed"
-  /** Something answered that is not an API server: a redirect, a page. */
+  /** The response does not come from an API server: a redirect, a web page. */
   | "not-an-api-server";
 
-/** Every status code from 400 to 599 that HTTP or Kubernetes gives a meaning; 409 is decided by its reason. */
+/** Every status code from 400 to 599 with a meaning in HTTP or Kubernetes; for 409 the reason decides. */
 const faultsByStatus: Readonly<Record<number, Fault>> = {
   400: "invalid",
   401: "unauthorized",
@@ -57,7 +57,7 @@ const faultsByStatus: Readonly<Record<number, Fault>> = {
   511: "unauthorized",
 };
 
-/** Reasons of a Status, for one that comes without a code (an ERROR event). */
+/** Faults by the reason of a Status, for a Status without a code (an ERROR event). */
 const faultsByReason: Readonly<Record<string, Fault>> = {
   AlreadyExists: "exists",
   Conflict: "conflict",
@@ -81,10 +81,10 @@ const faultsByReason: Readonly<Record<string, Fault>> = {
 };
 
 /**
- * Turns a status code and, where there is one, the Status's reason into the fault the controller acts on.
+ * Turns a status code and, if there is one, the reason of the Status into the fault that the controller acts on.
  *
- * A code in no table still has its rule: what the server says about our request (4xx) lasts, what it says about itself
- * (5xx) may pass, and anything below 400 where an error was expected means that no API server answered.
+ * Codes that are in no table follow a rule: errors about our request (4xx) are permanent, errors of the server (5xx) are
+ * transient, and a code below 400 where an error was expected means that no API server answered.
  */
 export function faultOfStatus(status: number | undefined, reason?: string): Fault {
   const byReason = reason === undefined ? undefined : faultsByReason[reason];
@@ -95,9 +95,13 @@ export function faultOfStatus(status: number | undefined, reason?: string): Faul
   return status >= 400 && status <= 499 ? "invalid" : "unreachable";
 }
 
-type NetworkRule = Readonly<{ trouble: NetworkTrouble; fault: Fault; words: string }>;
+type NetworkRule = Readonly<{ failure: NetworkFailure; fault: Fault; message: string }>;
 
-const unreachable = (trouble: NetworkTrouble, words: string): NetworkRule => ({ trouble, fault: "unreachable", words });
+const unreachable = (failure: NetworkFailure, message: string): NetworkRule => ({
+  failure,
+  fault: "unreachable",
+  message,
+});
 const reset = unreachable("reset", "connection reset");
 const noRoute = unreachable("no-route", "no route to the server");
 const unknownName = unreachable("dns", "server name not found");
@@ -110,7 +114,7 @@ const noAnswer = unreachable("timeout", "no answer in time");
 const tooLarge = unreachable("not-an-api-server", "answer is too large");
 const closedByUs = unreachable("closed", "client is closed");
 
-/** Codes of Node, OpenSSL, undici and our own transports. The words are ours: theirs carry ports and addresses that differ each time. */
+/** Codes of Node, OpenSSL, undici and our transports. The messages are ours: theirs contain ports and addresses that vary. */
 const networkRules: Readonly<Record<string, NetworkRule>> = {
   ECONNREFUSED: unreachable("refused", "connection refused"),
   ECONNRESET: reset,
@@ -129,7 +133,7 @@ const networkRules: Readonly<Record<string, NetworkRule>> = {
   ERR_HTTP2_GOAWAY_SESSION: reset,
   ERR_HTTP2_INVALID_SESSION: reset,
   ENOTFOUND: unknownName,
-  EAI_AGAIN: unreachable("dns", "server name cannot be looked up now"),
+  EAI_AGAIN: unreachable("dns", "server name cannot be resolved now"),
   EAI_FAIL: unknownName,
   EAI_NODATA: unknownName,
   EAI_NONAME: unknownName,
@@ -176,20 +180,20 @@ const networkRules: Readonly<Record<string, NetworkRule>> = {
   ERR_TLS_HANDSHAKE_TIMEOUT: timedOut,
 };
 
-/** The server's side of the handshake refused our certificate: that is about who we are, not about the way there. */
+/** The server rejected our certificate in the handshake: an authentication failure, not a network failure. */
 const refusedClientCertificate =
   /^ERR_SSL_.*ALERT_(CERTIFICATE_(REQUIRED|EXPIRED|REVOKED|UNKNOWN)|BAD_CERTIFICATE|UNKNOWN_CA|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED)$/;
 
-/** Finds the rule for a network error's code; nothing for a code that is none of the network's. */
+/** The rule for the code of a network error; undefined for any other code. */
 export function ruleOfNetworkCode(code: string): NetworkRule | undefined {
   const known = networkRules[code];
   if (known !== undefined) return known;
   if (refusedClientCertificate.test(code)) {
-    return { trouble: "client-certificate", fault: "unauthorized", words: "server refused our certificate" };
+    return { failure: "client-certificate", fault: "unauthorized", message: "server refused our certificate" };
   }
   if (code.startsWith("ERR_SSL_") || code.startsWith("ERR_TLS_")) return unreachable("tls", "tls handshake failed");
   if (code.startsWith("ERR_OSSL_")) {
-    return { trouble: "tls", fault: "invalid", words: "certificate or key cannot be read" };
+    return { failure: "tls", fault: "invalid", message: "certificate or key cannot be read" };
   }
   if (code.startsWith("HPE_")) return notHttp;
   if (code.startsWith("ERR_HTTP2_")) return reset;

@@ -1,10 +1,10 @@
-/** Why a call failed, in the words the controller acts on. */
+/** Why a call failed. A fault exists only if the controller acts differently on it. */
 export type Fault =
-  // may pass: the same call can succeed later
+  // transient: the same call can succeed later
   | "conflict"
   | "throttled"
   | "unreachable"
-  // lasts: until something else changes
+  // permanent: until something else changes
   | "not-found"
   | "exists"
   | "expired"
@@ -12,8 +12,8 @@ export type Fault =
   | "forbidden"
   | "invalid";
 
-/** Tells whether the same call can succeed later without anybody's doing. */
-export function mayPass(fault: Fault): boolean {
+/** Returns whether the same call can succeed later without another change. */
+export function isTransientFault(fault: Fault): boolean {
   return fault === "conflict" || fault === "throttled" || fault === "unreachable";
 }
 

@@ -1,4 +1,4 @@
-/** A value as JSON has it. */
+/** Any JSON value. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
@@ -39,7 +39,7 @@ export type ObjectMeta = {
   selfLink?: string;
 };
 
-/** Any Kubernetes object, as it travels over the wire: plain JSON, times as text. */
+/** Any Kubernetes object as the API server sends it: plain JSON, timestamps as strings. */
 export type KubeObject = {
   apiVersion: string;
   kind: string;
@@ -50,7 +50,7 @@ export type KubeObject = {
 export type ListMeta = { resourceVersion?: string; continue?: string; remainingItemCount?: number };
 export type KubeList<T = KubeObject> = { apiVersion: string; kind: string; metadata: ListMeta; items: T[] };
 
-/** What a server answers when a request fails (and for some that succeed). */
+/** The response to a failed request, and to some successful ones. */
 export type Status = {
   apiVersion?: "v1";
   kind?: "Status";
@@ -69,5 +69,5 @@ export type Status = {
   };
 };
 
-/** A served type, the way URLs name it. */
+/** A served type, as URLs name it. */
 export type ResourceType = Readonly<{ group: string; version: string; plural: string }>;

@@ -2,19 +2,19 @@
 export type MergePatch = { [field: string]: unknown };
 
 /**
- * The JSON merge patch that leads from one object to another: null for what is to go, objects field by field, anything
- * else whole. Undefined when the two say the same; a field that is undefined is not there.
+ * The JSON merge patch that turns one object into another: null removes a field, objects are patched field by field, any
+ * other value is replaced. Undefined if the two are equal; an undefined field counts as missing.
  */
 export function diffMergePatch(before: object, after: object): MergePatch | undefined {
   const patch: MergePatch = {};
-  const [old, wanted] = [fieldsOf(before), fieldsOf(after)];
-  for (const field of Object.keys(old))
-    if (wanted[field] === undefined && old[field] !== undefined) patch[field] = null;
-  for (const [field, value] of Object.entries(wanted)) {
-    const present = old[field];
+  const [current, desired] = [fieldsOf(before), fieldsOf(after)];
+  for (const field of Object.keys(current))
+    if (desired[field] === undefined && current[field] !== undefined) patch[field] = null;
+  for (const [field, value] of Object.entries(desired)) {
+    const present = current[field];
     if (value === undefined || isSame(present, value)) continue;
     if (isPlainObject(value)) {
-      // A merge patch merges into what is there; into nothing, or into what is no object, it merges as into an empty one.
+      // A merge patch merges into a present object; a missing field or another value counts as an empty object.
       patch[field] = isPlainObject(present) ? (diffMergePatch(present, value) ?? {}) : value;
     } else patch[field] = value;
   }
@@ -23,7 +23,7 @@ export function diffMergePatch(before: object, after: object): MergePatch | unde
 
 const fieldsOf = (object: object): Record<string, unknown> => ({ ...object });
 
-/** Equal as JSON: the order of fields does not count, nor does a field that is undefined. */
+/** Equality as JSON: ignores the order of fields, and fields that are undefined. */
 function isSame(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (Array.isArray(one) && Array.isArray(other)) {

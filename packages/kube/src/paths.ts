@@ -2,15 +2,15 @@ import type { Collection } from "./client.ts";
 import { ControllerError } from "./fault.ts";
 import type { ResourceType } from "./kube-object.ts";
 
-/** What a path leads to: a collection, one object of it, or a part of that object. */
+/** The target of a path: a collection, an object, or a subresource. */
 export type Target = Collection & Readonly<{ name?: string | undefined; subresource?: string | undefined }>;
 
-/** A type as people and servers name it: `deployments.apps`, and `pods` for the core group. */
+/** Formats a type as Kubernetes messages do: `deployments.apps`, and `pods` for the core group. */
 export function formatType({ group, plural }: ResourceType): string {
   return group === "" ? plural : `${plural}.${group}`;
 }
 
-/** Which object or collection a call is about, for messages: `deployments.apps "web" in default`. */
+/** Formats the target of a call for messages: `deployments.apps "web" in default`. */
 export function formatTarget({ type, namespace, name, subresource }: Target): string {
   const resource = subresource === undefined ? formatType(type) : `${formatType(type)}/${subresource}`;
   const which = name === undefined ? resource : `${resource} "${name}"`;
@@ -18,8 +18,8 @@ export function formatTarget({ type, namespace, name, subresource }: Target): st
 }
 
 /**
- * Makes one segment of a path. A name that a server would read as something else is refused: with an empty one, deleting
- * an object would become deleting all of them.
+ * Encodes one segment of a path. A name that would change the meaning of the path is rejected: with an empty name, a
+ * deletion of one object would delete the collection.
  */
 function segment(role: string, value: string): string {
   if (value === "" || value === "." || value === ".." || value.includes("/") || value.includes("%")) {
@@ -36,13 +36,13 @@ export function formatResourcePath({ type, namespace, name, subresource }: Targe
   path += `/${segment("resource", type.plural)}`;
   if (name !== undefined) path += `/${segment("name", name)}`;
   if (subresource !== undefined) {
-    // Some have parts of their own: `proxy/metrics`.
+    // Some have several segments: `proxy/metrics`.
     for (const part of subresource.split("/")) path += `/${segment("subresource", part)}`;
   }
   return path;
 }
 
-/** The query of a request, with its question mark; values that are undefined are left out. */
+/** The query of a request, with its question mark, without undefined values. */
 export function formatQuery(values: Readonly<Record<string, string | number | boolean | undefined>>): string {
   let query = "";
   for (const [name, value] of Object.entries(values)) {

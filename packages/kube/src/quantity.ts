@@ -1,12 +1,12 @@
-/** How a quantity was written, and so how its sums are written: `500M`, `512Mi`, `5e8`. */
+/** The notation of a quantity, which its sums keep: `500M`, `512Mi`, `5e8`. */
 export type QuantityFormat = "DecimalSI" | "BinarySI" | "DecimalExponent";
-/** An amount of something, exact to a billionth as Kubernetes has it. */
+/** An amount, exact to a billionth as in Kubernetes. */
 export type Quantity = Readonly<{ nanos: bigint; format: QuantityFormat }>;
 
-/** Nothing of it; takes on the format of the first thing added. */
+/** Zero; a sum gets the format of the first other quantity. */
 export const zeroQuantity: Quantity = { nanos: 0n, format: "DecimalSI" };
 
-/** Reads a quantity as objects carry it (`100m`, `1.5`, `2Gi`, `1e3`, 4); throws with the words of a Kubernetes API server. */
+/** Parses a quantity (`100m`, `1.5`, `2Gi`, `1e3`, 4); throws with the message of a Kubernetes API server. */
 export function parseQuantity(value: string | number): Quantity {
   const text = String(value);
   const match = pattern.exec(text);
@@ -18,12 +18,12 @@ export function parseQuantity(value: string | number): Quantity {
 
   const digits = BigInt(`${whole}${fraction}`) * scale.multiplier * nanosPerUnit;
   const divisor = 10n ** BigInt(fraction.length) * scale.divisor;
-  // Below a billionth Kubernetes rounds away from zero, so that a request is never granted less than it asked for.
+  // Below a billionth Kubernetes rounds away from zero, so that a request is never rounded down.
   const nanos = (digits + divisor - 1n) / divisor;
   return { nanos: sign === "-" ? -nanos : nanos, format: scale.format };
 }
 
-/** Tells whether a value can be read as a quantity. */
+/** Returns whether a value is a valid quantity. */
 export function isQuantity(value: unknown): value is string | number {
   if (typeof value !== "string" && typeof value !== "number") return false;
   try {
@@ -34,13 +34,13 @@ export function isQuantity(value: unknown): value is string | number {
   }
 }
 
-/** Orders two quantities: negative when the first is smaller, zero when they are the same amount. */
+/** Orders two quantities: negative if the first is smaller, zero if they are the same amount. */
 export function compareQuantities(a: Quantity, b: Quantity): -1 | 0 | 1 {
   if (a.nanos === b.nanos) return 0;
   return a.nanos < b.nanos ? -1 : 1;
 }
 
-/** Adds quantities; the sum is written like the first of them that is not zero. */
+/** Adds quantities; the sum has the format of the first one that is not zero. */
 export function addQuantities(...quantities: readonly Quantity[]): Quantity {
   return quantities.reduce(
     (sum, each) => ({ nanos: sum.nanos + each.nanos, format: sum.nanos === 0n ? each.format : sum.format }),
@@ -48,7 +48,7 @@ export function addQuantities(...quantities: readonly Quantity[]): Quantity {
   );
 }
 
-/** Takes one quantity from another; the answer is written like the first. */
+/** Subtracts `amount` from `from`; the result has the format of `from`. */
 export function subtractQuantities(from: Quantity, amount: Quantity): Quantity {
   return { nanos: from.nanos - amount.nanos, format: from.nanos === 0n ? amount.format : from.format };
 }
@@ -63,7 +63,7 @@ export function quantityToNumber(quantity: Quantity): number {
   return Number(quantity.nanos / nanosPerUnit) + Number(quantity.nanos % nanosPerUnit) / 1e9;
 }
 
-/** Writes a quantity in its canonical form: no fraction, the largest suffix that loses nothing. */
+/** Formats a quantity in canonical form: no fraction, the largest suffix without loss. */
 export function formatQuantity(quantity: Quantity): string {
   const negative = quantity.nanos < 0n;
   const nanos = negative ? -quantity.nanos : quantity.nanos;
@@ -83,7 +83,7 @@ function scaleOf(suffix: string): Scale | undefined {
   if (decimal >= 0) return { ...powerOf(10n, (decimal - 3) * 3), format: "DecimalSI" };
   const binary = binarySuffixes.indexOf(suffix);
   if (binary > 0) return { multiplier: 1024n ** BigInt(binary), divisor: 1n, format: "BinarySI" };
-  // Two digits are far beyond anything that is counted, and cannot be used to make us count for ever.
+  // Two digits are more than any real amount needs, and bound the cost of the power.
   const exponent = /^[eE]([+-]?0*[0-9]{1,2})$/.exec(suffix)?.[1];
   return exponent === undefined ? undefined : { ...powerOf(10n, Number(exponent)), format: "DecimalExponent" };
 }

@@ -1,19 +1,19 @@
 import type { Collection, KubeClient, ListOptions, Patch, WriteOptions } from "./client.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { type Answer, errorOfStrangeAnswer, faultOf } from "./errors.ts";
-import { type Call, exchange, formatCall, type Session, succeed } from "./exchange.ts";
+import { errorOfInvalidResponse, faultOf, type TextResponse } from "./errors.ts";
 import { ControllerError } from "./fault.ts";
-import { isRecord } from "./json-record.ts";
+import { isRecord } from "./json.ts";
 import type { KubeList, KubeObject, Status } from "./kube-object.ts";
+import { normalizeBasePath, parseServerAddress } from "./kubeconfig/server-address.ts";
 import { formatQuery, formatResourcePath, formatTarget, type Target } from "./paths.ts";
-import { normalizeBasePath, parseServerAddress } from "./server-address.ts";
-import type { Endpoint, Transport } from "./transport.ts";
-import { watchOnce } from "./watch-once.ts";
+import { type Call, exchange, formatCall, type Session, succeed } from "./transport/exchange.ts";
+import type { Endpoint, Transport } from "./transport/transport.ts";
+import { watchOnce } from "./transport/watch-once.ts";
 
 export type KubeClientOptions = Readonly<{
   endpoint: Endpoint;
   transport: Transport;
-  /** Whom messages name. @default the server's host and port */
+  /** The name of the server in messages. @default the server's host and port */
   name?: string | undefined;
   /** @default "tmc" */
   userAgent?: string | undefined;
@@ -21,7 +21,7 @@ export type KubeClientOptions = Readonly<{
   random?: (() => number) | undefined;
 }>;
 
-/** What client-go's reflectors ask for at a time. */
+/** The page size of client-go's reflectors. */
 const pageSize = 500;
 
 const json = "application/json";
@@ -29,11 +29,11 @@ const patchTypes: Readonly<Record<Patch["type"], string>> = {
   json: "application/json-patch+json",
   merge: "application/merge-patch+json",
   strategic: "application/strategic-merge-patch+json",
-  // JSON is YAML: a server takes it as it is.
+  // JSON is valid YAML.
   apply: "application/apply-patch+yaml",
 };
 
-/** In which form objects are asked for. */
+/** The media types of an object and a list. */
 type Form = Readonly<{ object: string; list: string }>;
 const whole: Form = { object: json, list: json };
 const metadataOnly: Form = {
@@ -41,7 +41,7 @@ const metadataOnly: Form = {
   list: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
 };
 
-/** Creates the client for one API server, over a transport that it may share with others. */
+/** Creates the client for one API server, over a transport that several clients may share. */
 export function createKubeClient(options: KubeClientOptions): KubeClient {
   const { origin, basePath } = parseServerAddress(options.endpoint.server);
   const session: Session = {
@@ -62,7 +62,7 @@ function clientAt(session: Session, origin: string, basePath: string): KubeClien
     what: `${verb} ${formatTarget(target)}${where}`,
   });
 
-  /** What a server sends as JSON is taken for the type the caller names: only the schema could say more. */
+  /** The response is returned as the caller's type without validation: only the schema could validate it. */
   const ask = async <T>(call: Call): Promise<T> => parseObject(session, call, await succeed(session, call)) as T;
 
   const reads = (form: Form): KubeClient["metadata"] => {
@@ -185,28 +185,28 @@ function deleteBody(options: Parameters<KubeClient["delete"]>[1] & object): obje
   };
 }
 
-function parseObject(session: Session, call: Call, { status, headers, text }: Answer): object {
+function parseObject(session: Session, call: Call, { status, headers, text }: TextResponse): object {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     const type = headers["content-type"] ?? "of an unnamed type";
-    throw errorOfStrangeAnswer(
+    throw errorOfInvalidResponse(
       formatCall(session, call),
       status,
       `answer is not json: ${text.length} characters ${type}`,
     );
   }
   if (isRecord(value)) return value;
-  throw errorOfStrangeAnswer(formatCall(session, call), status, "answer is not a json object");
+  throw errorOfInvalidResponse(formatCall(session, call), status, "answer is not a json object");
 }
 
-/** Gives a list the shape it promises: lists of built-in types leave out what kind their items are. */
+/** Completes a list: in lists of built-in types the items have no apiVersion and kind. */
 function asList<T>(session: Session, call: Call, list: Partial<KubeList<unknown>>): KubeList<T> {
   const { kind, apiVersion } = list;
   const items = list.items ?? [];
   if (typeof kind !== "string" || typeof apiVersion !== "string" || !kind.endsWith("List") || !Array.isArray(items)) {
-    throw errorOfStrangeAnswer(formatCall(session, call), 200, "answer is not a list");
+    throw errorOfInvalidResponse(formatCall(session, call), 200, "answer is not a list");
   }
   const itemKind = kind.slice(0, -"List".length);
   const named = items.map((item: unknown) =>
@@ -221,7 +221,7 @@ async function listAllPages<T>(
 ): Promise<KubeList<T>> {
   const first = await listPage({ ...options, limit: options.limit ?? pageSize });
   const items = first.items;
-  // A version belongs to the first page alone: a continue token brings its own, and servers refuse both together.
+  // Only the first page has a version: a continue token contains its own, and servers reject both together.
   const { resourceVersion: _, resourceVersionMatch: __, ...following } = options;
   let token = first.metadata.continue;
   while (token) {
@@ -231,7 +231,7 @@ async function listAllPages<T>(
       token = page.metadata.continue;
     } catch (error) {
       if (faultOf(error) !== "expired") throw error;
-      // The snapshot is gone. In one piece, the next one cannot go while it is read.
+      // The snapshot has expired. A list without pages cannot expire while it is read.
       return listPage({ ...following, limit: undefined, continue: undefined });
     }
   }

@@ -1,5 +1,6 @@
 import { byKey, compareStrings } from "./compare.ts";
-/** How one requirement of a label selector compares; `=` and `==` are both `in` with one value, `!=` is `notin`. */
+
+/** The operator of a requirement; `=` and `==` are `in` with one value, `!=` is `notin`. */
 export type LabelOperator = "in" | "notin" | "exists" | "!" | "gt" | "lt";
 export type LabelRequirement = Readonly<{ key: string; operator: LabelOperator; values: readonly string[] }>;
 /** All requirements must hold; an empty list matches everything. */
@@ -9,7 +10,7 @@ export type FieldRequirement = Readonly<{ field: string; equals: boolean; value:
 /** All requirements must hold; an empty list matches everything. */
 export type FieldSelector = readonly FieldRequirement[];
 
-/** A selector as objects carry it in `spec.selector`. */
+/** A selector in the form of `spec.selector`. */
 export type LabelSelectorObject = Readonly<{
   matchLabels?: Readonly<Record<string, string>> | undefined;
   matchExpressions?:
@@ -17,15 +18,15 @@ export type LabelSelectorObject = Readonly<{
     | undefined;
 }>;
 
-/** Reads a label selector as a URL's `labelSelector` has it; throws with the words of a Kubernetes API server. */
+/** Parses a `labelSelector` parameter; throws with the message of a Kubernetes API server. */
 export function parseLabelSelector(text: string): LabelSelector {
   const tokens = scan(text);
   const requirements: LabelRequirement[] = [];
   let position = 0;
 
-  // Behind the last token there is always the end of the text, and nothing is read after it.
+  // The end token follows the last token; nothing is read after it.
   const peek = (): Token => tokens[position] ?? end;
-  const take = (): Token => {
+  const next = (): Token => {
     const token = peek();
     position += 1;
     return token;
@@ -38,11 +39,11 @@ export function parseLabelSelector(text: string): LabelSelector {
       throw new Error(`found '${token.text}', expected: !, identifier, or 'end of string'`);
     }
     try {
-      requirements.push(parseRequirement(peek, take));
+      requirements.push(parseRequirement(peek, next));
     } catch (error) {
       throw new Error(`unable to parse requirement: ${error instanceof Error ? error.message : String(error)}`);
     }
-    const after = take();
+    const after = next();
     if (after.kind === "end") return inOrder(requirements);
     if (after.text !== ",") throw new Error(`found '${after.text}', expected: ',' or 'end of string'`);
     const following = peek();
@@ -52,7 +53,7 @@ export function parseLabelSelector(text: string): LabelSelector {
   }
 }
 
-/** Turns the selector of an object's spec into one to match with; throws where an API server would refuse it. */
+/** Parses the selector of an object's spec; throws if an API server would reject it. */
 export function selectorFromObject(selector: LabelSelectorObject): LabelSelector {
   const requirements = Object.entries(selector.matchLabels ?? {})
     .toSorted(byKey)
@@ -67,7 +68,7 @@ export function selectorFromObject(selector: LabelSelectorObject): LabelSelector
   return inOrder(requirements);
 }
 
-/** Tells whether labels satisfy every requirement of a selector. */
+/** Returns whether labels satisfy every requirement of a selector. */
 export function matchesLabels(
   selector: LabelSelector,
   labels: Readonly<Record<string, string>> | null | undefined,
@@ -79,7 +80,7 @@ export function matchesLabels(
   });
 }
 
-/** Tells whether a label's value satisfies a requirement on it; undefined where there is no such label. */
+/** Returns whether a label's value satisfies a requirement; the value is undefined if the label is missing. */
 export function satisfiesRequirement(value: string | undefined, { operator, values }: LabelRequirement): boolean {
   switch (operator) {
     case "in":
@@ -95,7 +96,7 @@ export function satisfiesRequirement(value: string | undefined, { operator, valu
   }
 }
 
-/** Writes a label selector as a URL's `labelSelector` has it. */
+/** Formats a selector as a `labelSelector` parameter. */
 export function formatLabelSelector(selector: LabelSelector): string {
   return selector
     .map(({ key, operator, values }) => {
@@ -109,13 +110,13 @@ export function formatLabelSelector(selector: LabelSelector): string {
     .join(",");
 }
 
-/** Reads a field selector as a URL's `fieldSelector` has it; throws with the words of a Kubernetes API server. */
+/** Parses a `fieldSelector` parameter; throws with the message of a Kubernetes API server. */
 export function parseFieldSelector(text: string): FieldSelector {
   return splitTerms(text)
     .toSorted()
     .filter((term) => term !== "")
     .map((term) => {
-      // The first operator splits the term; what follows it may hold further ones only when escaped.
+      // The first operator splits the term; the value may contain further ones only if they are escaped.
       const match = /^(.*?)(!=|==|=)(.*)$/s.exec(term);
       if (match === null) throw new Error(`invalid selector: '${text}'; can't understand '${term}'`);
       const [, field = "", operator, value = ""] = match;
@@ -123,48 +124,48 @@ export function parseFieldSelector(text: string): FieldSelector {
     });
 }
 
-/** Tells whether an object's fields satisfy every requirement; a field that is absent counts as empty. */
+/** Returns whether an object's fields satisfy every requirement; a missing field counts as empty. */
 export function matchesFields(selector: FieldSelector, get: (field: string) => string | undefined): boolean {
   return selector.every(({ field, equals, value }) => ((get(field) ?? "") === value) === equals);
 }
 
-/** What is wrong with a label's (or an annotation's) key, in Kubernetes' words; empty when nothing is. */
-export function labelKeyProblems(key: string): string[] {
+/** Validates the key of a label or an annotation; returns Kubernetes' error messages. */
+export function labelKeyErrors(key: string): string[] {
   const parts = key.split("/");
   if (parts.length > 2) {
-    const form = regexProblem(labelKeyMessage, labelKeyPattern, ["MyName", "my.name", "123-abc"]);
+    const form = regexError(labelKeyMessage, labelKeyPattern, ["MyName", "my.name", "123-abc"]);
     return [`a valid label key ${form} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`];
   }
-  const problems: string[] = [];
+  const errors: string[] = [];
   const [prefix, name] = parts.length === 2 ? [parts[0] ?? "", parts[1] ?? ""] : [undefined, key];
-  if (prefix === "") problems.push("prefix part must be non-empty");
-  else if (prefix !== undefined) problems.push(...subdomainProblems(prefix).map((problem) => `prefix part ${problem}`));
-  if (name === "") problems.push("name part must be non-empty");
-  else if (byteLength(name) > 63) problems.push("name part must be no more than 63 bytes");
+  if (prefix === "") errors.push("prefix part must be non-empty");
+  else if (prefix !== undefined) errors.push(...subdomainErrors(prefix).map((problem) => `prefix part ${problem}`));
+  if (name === "") errors.push("name part must be non-empty");
+  else if (byteLength(name) > 63) errors.push("name part must be no more than 63 bytes");
   if (!labelKeyExpression.test(name)) {
-    problems.push(`name part ${regexProblem(labelKeyMessage, labelKeyPattern, ["MyName", "my.name", "123-abc"])}`);
+    errors.push(`name part ${regexError(labelKeyMessage, labelKeyPattern, ["MyName", "my.name", "123-abc"])}`);
   }
-  return problems;
+  return errors;
 }
 
-/** What is wrong with a label's value, in Kubernetes' words; empty when nothing is. */
-export function labelValueProblems(value: string): string[] {
-  const problems: string[] = [];
-  if (byteLength(value) > 63) problems.push("must be no more than 63 bytes");
+/** Validates the value of a label; returns Kubernetes' error messages. */
+export function labelValueErrors(value: string): string[] {
+  const errors: string[] = [];
+  if (byteLength(value) > 63) errors.push("must be no more than 63 bytes");
   if (!labelValueExpression.test(value)) {
-    problems.push(regexProblem(labelValueMessage, `(${labelKeyPattern})?`, ["MyValue", "my_value", "12345"]));
+    errors.push(regexError(labelValueMessage, `(${labelKeyPattern})?`, ["MyValue", "my_value", "12345"]));
   }
-  return problems;
+  return errors;
 }
 
-/** What is wrong with a DNS subdomain (the form of most names), in Kubernetes' words; empty when nothing is. */
-export function subdomainProblems(value: string): string[] {
-  const problems: string[] = [];
-  if (byteLength(value) > 253) problems.push("must be no more than 253 bytes");
+/** Validates a DNS subdomain (the form of most names); returns Kubernetes' error messages. */
+export function subdomainErrors(value: string): string[] {
+  const errors: string[] = [];
+  if (byteLength(value) > 253) errors.push("must be no more than 253 bytes");
   if (!subdomainExpression.test(value)) {
-    problems.push(regexProblem(subdomainMessage, subdomainPattern, ["example.com"]));
+    errors.push(regexError(subdomainMessage, subdomainPattern, ["example.com"]));
   }
-  return problems;
+  return errors;
 }
 
 type Token = Readonly<{ kind: "identifier" | "keyword" | "symbol" | "end"; text: string }>;
@@ -183,7 +184,7 @@ function scan(text: string): Token[] {
       tokens.push({ kind: piece === "in" || piece === "notin" ? "keyword" : "identifier", text: piece });
       continue;
     }
-    // A run of symbols falls apart into the longest ones that are known: "!=" is one, "),(" are three.
+    // A run of symbols is split into the longest known ones: "!=" is one, "),(" are three.
     for (let at = 0; at < piece.length; ) {
       const two = piece.slice(at, at + 2);
       const symbol = two.length === 2 && symbols.has(two) ? two : piece.slice(at, at + 1);
@@ -194,55 +195,55 @@ function scan(text: string): Token[] {
   return tokens;
 }
 
-function parseRequirement(peek: () => Token, take: () => Token): LabelRequirement {
-  let token = take();
+function parseRequirement(peek: () => Token, next: () => Token): LabelRequirement {
+  let token = next();
   const negated = token.text === "!" && token.kind === "symbol";
-  if (negated) token = take();
+  if (negated) token = next();
   if (!isIdentifier(token)) throw new Error(`found '${token.text}', expected: identifier`);
   const key = token.text;
-  const problems = labelKeyProblems(key);
+  const errors = labelKeyErrors(key);
   // The server's parser is given no path here, and Go prints that as <nil>.
-  if (problems.length > 0) throw new Error(`<nil>: Invalid value: ${JSON.stringify(key)}: ${problems.join("; ")}`);
+  if (errors.length > 0) throw new Error(`<nil>: Invalid value: ${JSON.stringify(key)}: ${errors.join("; ")}`);
   const following = peek();
-  // A bare key asks for its existence; what may follow `!key` the caller refuses.
+  // A bare key requires its existence; the caller rejects any token after `!key`.
   if (following.kind === "end" || following.text === ",") {
     return requirement(key, negated ? "!" : "exists", [], undefined);
   }
   if (negated) return requirement(key, "!", [], undefined);
 
-  const operator = take();
+  const operator = next();
   switch (operator.text) {
     case "in":
     case "notin":
-      return requirement(key, operator.text, parseValues(peek, take), rulesOf[operator.text]);
+      return requirement(key, operator.text, parseValues(peek, next), rulesOf[operator.text]);
     case "=":
     case "==":
-      return requirement(key, "in", [parseExactValue(peek, take)], exactlyOne);
+      return requirement(key, "in", [parseExactValue(peek, next)], exactlyOne);
     case "!=":
-      return requirement(key, "notin", [parseExactValue(peek, take)], exactlyOne);
+      return requirement(key, "notin", [parseExactValue(peek, next)], exactlyOne);
     case ">":
-      return requirement(key, "gt", [parseExactValue(peek, take)], rulesOf.gt);
+      return requirement(key, "gt", [parseExactValue(peek, next)], rulesOf.gt);
     case "<":
-      return requirement(key, "lt", [parseExactValue(peek, take)], rulesOf.lt);
+      return requirement(key, "lt", [parseExactValue(peek, next)], rulesOf.lt);
     default:
       throw new Error(`found '${operator.text}', expected: in, notin, =, ==, !=, gt, lt`);
   }
 }
 
-function parseExactValue(peek: () => Token, take: () => Token): string {
+function parseExactValue(peek: () => Token, next: () => Token): string {
   const following = peek();
   if (following.kind === "end" || following.text === ",") return "";
-  const token = take();
+  const token = next();
   if (!isIdentifier(token)) throw new Error(`found '${token.text}', expected: identifier`);
   return token.text;
 }
 
-function parseValues(peek: () => Token, take: () => Token): string[] {
-  const open = take();
+function parseValues(peek: () => Token, next: () => Token): string[] {
+  const open = next();
   if (open.text !== "(") throw new Error(`found '${open.text}' expected: '('`);
   const first = peek();
   if (first.text === ")") {
-    take();
+    next();
     return [""];
   }
   if (!isIdentifier(first) && first.text !== ",") {
@@ -250,14 +251,14 @@ function parseValues(peek: () => Token, take: () => Token): string[] {
   }
   const values = new Set<string>();
   for (;;) {
-    const token = take();
+    const token = next();
     if (isIdentifier(token)) {
       values.add(token.text);
       const following = peek();
       if (following.text === ")") break;
       if (following.text !== ",") throw new Error(`found '${following.text}', expected: ',' or ')'`);
     } else if (token.text === ",") {
-      // "(,a)", "(a,,b)" and "(a,)" all hold the empty value.
+      // "(,a)", "(a,,b)" and "(a,)" all contain the empty value.
       const following = peek();
       if (values.size === 0 || following.text === ")" || following.text === ",") values.add("");
       if (following.text === ")") break;
@@ -265,7 +266,7 @@ function parseValues(peek: () => Token, take: () => Token): string[] {
       throw new Error(`found '${token.text}', expected: ',', or identifier`);
     }
   }
-  take();
+  next();
   return [...values].toSorted();
 }
 
@@ -310,20 +311,20 @@ function requirement(
   values: readonly string[],
   rule: Rule | undefined,
 ): LabelRequirement {
-  const problems: string[] = [];
-  const keyProblems = labelKeyProblems(key);
-  if (keyProblems.length > 0) {
-    problems.push(`key: Invalid value: ${JSON.stringify(key)}: ${keyProblems.join("; ")}`);
+  const errors: string[] = [];
+  const keyErrors = labelKeyErrors(key);
+  if (keyErrors.length > 0) {
+    errors.push(`key: Invalid value: ${JSON.stringify(key)}: ${keyErrors.join("; ")}`);
   }
-  if (rule !== undefined) problems.push(...rule(values));
+  if (rule !== undefined) errors.push(...rule(values));
   for (const [index, value] of values.entries()) {
-    const valueProblems = labelValueProblems(value);
-    if (valueProblems.length > 0) {
-      problems.push(`values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${valueProblems.join("; ")}`);
+    const valueErrors = labelValueErrors(value);
+    if (valueErrors.length > 0) {
+      errors.push(`values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${valueErrors.join("; ")}`);
     }
   }
-  if (problems.length === 1) throw new Error(problems[0]);
-  if (problems.length > 1) throw new Error(`[${problems.join(", ")}]`);
+  if (errors.length === 1) throw new Error(errors[0]);
+  if (errors.length > 1) throw new Error(`[${errors.join(", ")}]`);
   return { key, operator, values };
 }
 
@@ -386,5 +387,5 @@ const subdomainExpression = new RegExp(`^${subdomainPattern}$`);
 const subdomainMessage = `a lowercase RFC 1123 subdomain must consist of lower case ${alphanumeric}s, '-' or '.', and must start and end with an ${alphanumeric}`;
 
 const byteLength = (text: string): number => new TextEncoder().encode(text).length;
-const regexProblem = (message: string, pattern: string, examples: readonly string[]): string =>
+const regexError = (message: string, pattern: string, examples: readonly string[]): string =>
   `${message} (e.g. ${examples.map((example) => `'${example}', `).join(" or ")}regex used for validation is '${pattern}')`;

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import {
   ApiError,
-  errorOfAnswer,
+  errorOfInvalidResponse,
   errorOfNetwork,
+  errorOfResponse,
   errorOfStatus,
-  errorOfStrangeAnswer,
   faultOf,
 } from "../src/errors.ts";
 import { ControllerError, type Fault } from "../src/fault.ts";
@@ -45,12 +45,12 @@ describe("a status code", () => {
     [504, "Timeout", "unreachable"],
   ];
   test.each(rows)("%i %s is the fault %s", (status, reason, fault) => {
-    const error = errorOfAnswer(what, answer(status, { code: status, reason, message: "words" }), now);
+    const error = errorOfResponse(what, answer(status, { code: status, reason, message: "words" }), now);
     expect([error.fault, error.status, error.reason]).toEqual([fault, status, reason]);
     expect(error.message).toBe(`${what}: ${status} words`);
   });
 
-  test("about our request lasts and about the server may pass, whatever its number", () => {
+  test("of 4xx is a permanent fault and of 5xx a transient one, even if it is in no table", () => {
     const lasting: Fault[] = ["not-found", "exists", "expired", "unauthorized", "forbidden", "invalid"];
     const passing4xx = [408, 409, 412, 421, 423, 424, 425, 428, 429];
     const lasting5xx = [501, 505, 510, 511];
@@ -60,11 +60,11 @@ describe("a status code", () => {
     }
   });
 
-  test("below 400 says that no api server answered", () => {
-    const redirect = errorOfAnswer(what, answer(302, "", { location: "https://login.example/?token=s3cret" }), now);
+  test("below 400 means that no API server answered", () => {
+    const redirect = errorOfResponse(what, answer(302, "", { location: "https://login.example/?token=s3cret" }), now);
     expect(redirect.message).toBe(`${what}: 302 redirects are not followed`);
     expect([redirect.fault, redirect.network]).toEqual(["unreachable", "not-an-api-server"]);
-    expect(errorOfStrangeAnswer(what, 200, "answer is not json").network).toBe("not-an-api-server");
+    expect(errorOfInvalidResponse(what, 200, "answer is not json").network).toBe("not-an-api-server");
   });
 });
 
@@ -89,7 +89,7 @@ describe("the time to wait", () => {
     ["is unknown when the header makes no sense", { "retry-after": "soon" }, {}, undefined],
   ];
   test.each(rows)("%s", (_, headers, body, expected) => {
-    expect(errorOfAnswer(what, answer(429, body, headers), now).retryAfterSeconds).toBe(expected);
+    expect(errorOfResponse(what, answer(429, body, headers), now).retryAfterSeconds).toBe(expected);
   });
 });
 
@@ -100,7 +100,7 @@ describe("a network error", () => {
     ["EPIPE", "unreachable", "reset", "connection reset"],
     ["UND_ERR_SOCKET", "unreachable", "reset", "connection reset"],
     ["ENOTFOUND", "unreachable", "dns", "server name not found"],
-    ["EAI_AGAIN", "unreachable", "dns", "server name cannot be looked up now"],
+    ["EAI_AGAIN", "unreachable", "dns", "server name cannot be resolved now"],
     ["EHOSTUNREACH", "unreachable", "no-route", "no route to the server"],
     ["ETIMEDOUT", "unreachable", "timeout", "connection timed out"],
     ["UND_ERR_CONNECT_TIMEOUT", "unreachable", "timeout", "connection timed out"],
@@ -131,38 +131,38 @@ describe("a network error", () => {
     ]);
   });
 
-  test("is found behind other errors", () => {
+  test("is found in the causes of another error", () => {
     const refused = Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
     const tried = Object.assign(new AggregateError([refused]), { code: undefined });
     expect(errorOfNetwork(what, new Error("failed", { cause: tried })).network).toBe("refused");
     expect(faultOf(new Error("failed", { cause: new ControllerError("conflict", "x") }))).toBe("conflict");
   });
 
-  test("that nobody knows is named by its own words", () => {
+  test("with an unknown code keeps its own message", () => {
     const error = errorOfNetwork(what, new Error("line one\nline two"));
     expect([error.fault, error.message]).toEqual(["unreachable", `${what}: line one line two`]);
   });
 });
 
-describe("a message", () => {
-  test("is one line, is not long, and holds no token", () => {
+describe("the message of an API error", () => {
+  test("is one line of limited length without a token", () => {
     const message = `first\nsecond Bearer abc.def-1 eyJhbGciOi.eyJzdWIi.c2ln ${"x".repeat(10_000)}`;
-    const text = errorOfAnswer(what, answer(403, { message }), now).message;
+    const text = errorOfResponse(what, answer(403, { message }), now).message;
     expect(text.startsWith(`${what}: 403 first second Bearer … … xxx`)).toBe(true);
     expect(text.length).toBeLessThan(500);
     expect(text).not.toMatch(/abc|eyJ|\n/);
   });
 
-  test("says what an answer without a status means, and repeats no page", () => {
+  test("explains a response without a Status, and does not repeat a web page", () => {
     const page = { status: 502, text: "<html>oops</html>", headers: { "content-type": "text/html" } };
-    expect(errorOfAnswer(what, page, now).message).toBe(`${what}: 502 bad gateway`);
-    expect(errorOfAnswer(what, answer(500, "etcd is down"), now).message).toBe(`${what}: 500 etcd is down`);
-    expect(errorOfAnswer(what, answer(599, ""), now).message).toBe(`${what}: 599 unknown status`);
+    expect(errorOfResponse(what, page, now).message).toBe(`${what}: 502 bad gateway`);
+    expect(errorOfResponse(what, answer(500, "etcd is down"), now).message).toBe(`${what}: 500 etcd is down`);
+    expect(errorOfResponse(what, answer(599, ""), now).message).toBe(`${what}: 599 unknown status`);
   });
 });
 
 describe("the fault of an error", () => {
-  test("is nothing for what is none of the network's", () => {
+  test("is undefined for an error that is not a network error", () => {
     expect(faultOf(new TypeError("bug"))).toBeUndefined();
     expect(faultOf("text")).toBeUndefined();
     expect(faultOf(new ApiError("exists", "x"))).toBe("exists");

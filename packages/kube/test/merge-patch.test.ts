@@ -30,10 +30,10 @@ const cases: Record<string, { before: object; after: object; patch: MergePatch |
 };
 
 describe.each(Object.entries(cases))("%s", (_name, { before, after, patch }) => {
-  test("the patch", () => {
+  test("a merge patch contains exactly the differences of two objects", () => {
     expect(diffMergePatch(before, after)).toEqual(patch);
   });
-  test("leads from the one to the other", () => {
+  test("a merge patch turns the first object into the second", () => {
     const wanted = JSON.parse(JSON.stringify(after));
     expect(mergePatch(JSON.parse(JSON.stringify(before)), JSON.parse(JSON.stringify(patch ?? {})))).toEqual(wanted);
   });

@@ -10,7 +10,7 @@ import {
   subtractQuantities,
 } from "../src/quantity.ts";
 
-describe("a quantity is written in its canonical form", () => {
+describe("formatQuantity writes the canonical form", () => {
   test.each([
     ["0", "0"],
     ["100m", "100m"],
@@ -43,18 +43,18 @@ describe("a quantity is written in its canonical form", () => {
   });
 });
 
-describe("what is no quantity is refused", () => {
+describe("parseQuantity rejects an invalid quantity", () => {
   test.each(["", "m", "1.2.3", "1 Gi", "1Gib", "1mm", "abc", "--1", "1e"])("%j", (text) => {
     expect(() => parseQuantity(text)).toThrow(/quantit/);
     expect(isQuantity(text)).toBe(false);
   });
-  test("a value of another type is none either", () => {
+  test("a value of another type is not a quantity", () => {
     expect(isQuantity({ cpu: 1 })).toBe(false);
     expect(isQuantity("1Gi")).toBe(true);
   });
 });
 
-describe("quantities are compared by amount, however they are written", () => {
+describe("compareQuantities compares amounts independent of the format", () => {
   test.each([
     ["1", "1000m", 0],
     ["1Gi", "1G", 1],
@@ -65,7 +65,7 @@ describe("quantities are compared by amount, however they are written", () => {
   });
 });
 
-describe("sums keep the format of what came first", () => {
+describe("sums have the format of the first quantity", () => {
   test.each([
     [["100m", "1"], "1100m"],
     [["0", "1Gi", "512Mi"], "1536Mi"],
@@ -74,13 +74,13 @@ describe("sums keep the format of what came first", () => {
   ] as const)("%j is %s", (parts, expected) => {
     expect(formatQuantity(addQuantities(...parts.map((part) => parseQuantity(part))))).toBe(expected);
   });
-  test("what is taken away may leave less than nothing", () => {
+  test("a difference of quantities may be negative", () => {
     expect(formatQuantity(subtractQuantities(parseQuantity("1"), parseQuantity("1500m")))).toBe("-500m");
   });
-  test("a multiple is exact", () => {
+  test("a multiple of a quantity is exact", () => {
     expect(formatQuantity(multiplyQuantity(parseQuantity("100m"), 30))).toBe("3");
   });
-  test("as a number it keeps its fraction", () => {
+  test("a quantity as a number keeps its fraction", () => {
     expect(quantityToNumber(parseQuantity("1500m"))).toBe(1.5);
   });
 });

@@ -1,13 +1,13 @@
-import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { createCertificateAuthority } from "@tmc/embedded/tls/certificates.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { answerJson, startServer, type TestServer } from "../../../test/support/http-server.ts";
-import { createManualClock } from "../../../test/support/manual-clock.ts";
 import type { KubeClient, Patch } from "../src/client.ts";
 import { ApiError } from "../src/errors.ts";
-import { createHttpsTransport } from "../src/https-transport.ts";
+import { createManualClock } from "../src/manual-clock.ts";
 import { createKubeClient } from "../src/rest-client.ts";
-import type { Endpoint, Transport, TransportRequest } from "../src/transport.ts";
-import { createUndiciTransport } from "../src/undici-transport.ts";
+import { createHttpsTransport } from "../src/transport/https-transport.ts";
+import type { Endpoint, Transport, TransportRequest } from "../src/transport/transport.ts";
+import { createUndiciTransport } from "../src/transport/undici-transport.ts";
 
 const deployments = { group: "apps", version: "v1", plural: "deployments" };
 const pods = { group: "", version: "v1", plural: "pods" };
@@ -150,13 +150,13 @@ describe.each(transports)("a client over %s", (_, createTransport) => {
     [{ type: "merge", body: { a: null } }, "application/merge-patch+json"],
     [{ type: "strategic", body: { a: 1 } }, "application/strategic-merge-patch+json"],
   ];
-  test.each(patches)("names the type of the patch %j", async (patch, type) => {
+  test.each(patches)("sends the content type of the patch %j", async (patch, type) => {
     await client.patch(web, patch);
     expect(server.requests[0]?.headers["content-type"]).toBe(type);
     expect(JSON.parse(server.requests[0]?.body ?? "")).toEqual(patch.body);
   });
 
-  test("says who it is with every request", async () => {
+  test("authenticates and identifies itself with every request", async () => {
     await client.get(web);
     const { headers, rawHeaders = [] } = server.requests[0] ?? {};
     expect([headers?.authorization, headers?.["user-agent"], headers?.["impersonate-user"]]).toEqual([
@@ -167,7 +167,7 @@ describe.each(transports)("a client over %s", (_, createTransport) => {
     expect(rawHeaders.filter((name) => name.toLowerCase() === "impersonate-group")).toHaveLength(2);
   });
 
-  test("turns a failure into an error that names what, which and why", async () => {
+  test("turns a failure into an error that names the call, the object and the reason", async () => {
     server.handle((_request, response) =>
       answerJson(
         response,
@@ -182,7 +182,7 @@ describe.each(transports)("a client over %s", (_, createTransport) => {
     expect([error.fault, error.status, error.reason, error.body?.code]).toEqual(["forbidden", 403, "Forbidden", 403]);
   });
 
-  test("says that what answered is no api server when a success is not json", async () => {
+  test("reports that the response does not come from an API server if a success is not JSON", async () => {
     server.handle((_request, response) => void response.writeHead(200, { "content-type": "text/html" }).end("<html>"));
     const error = await failureOf(client.get(web));
     expect(error.network).toBe("not-an-api-server");
@@ -191,7 +191,7 @@ describe.each(transports)("a client over %s", (_, createTransport) => {
     );
   });
 
-  test("reads all pages from one snapshot, and names the kind of each item", async () => {
+  test("lists all pages from one snapshot, and sets the kind of each item", async () => {
     server.handle(({ url }, response) => {
       const last = url.includes("continue=next");
       const metadata = last ? { resourceVersion: "5" } : { resourceVersion: "5", continue: "next" };
@@ -214,7 +214,7 @@ describe.each(transports)("a client over %s", (_, createTransport) => {
     ]);
   });
 
-  test("lists again in one piece when its snapshot has expired", async () => {
+  test("lists again without pages when its snapshot has expired", async () => {
     server.handle(({ url }, response) => {
       if (url.includes("continue=")) answerJson(response, { kind: "Status", reason: "Expired" }, { status: 410 });
       else if (url.includes("limit=")) {
@@ -228,14 +228,14 @@ describe.each(transports)("a client over %s", (_, createTransport) => {
     expect(server.requests[2]?.url).toBe("/api/v1/pods");
   });
 
-  test("answers any status to a raw request, with its path below the client's own", async () => {
+  test("returns any status of a raw request, whose path is below the client's own", async () => {
     server.handle((_request, response) => void response.writeHead(500, { "x-why": "etcd" }).end("not ready"));
     const answer = await client.at("/clusters/root").raw("GET", "/readyz?verbose", { accept: "*/*" });
     expect([answer.status, answer.headers["x-why"], answer.text]).toEqual([500, "etcd", "not ready"]);
     expect(server.requests[0]?.url).toBe("/clusters/root/readyz?verbose");
   });
 
-  test("sends a read again whose kept connection went stale", async () => {
+  test("retries a read whose keep-alive connection was stale", async () => {
     await client.get(web);
     let first = true;
     server.handle((_request, response, socket) => {
@@ -246,14 +246,14 @@ describe.each(transports)("a client over %s", (_, createTransport) => {
     expect(await client.get(web)).toEqual(anObject);
   });
 
-  test("does not send a write again whose connection was cut", async () => {
+  test("does not retry a write whose connection was cut", async () => {
     server.handle((_request, _response, socket) => void socket.destroy());
     const error = await failureOf(client.update(web, anObject));
     expect([error.fault, error.network]).toEqual(["unreachable", "reset"]);
     expect(server.requests).toHaveLength(1);
   });
 
-  test("fails with the caller's own reason when the caller gives up", async () => {
+  test("fails with the reason of the caller's signal when the caller aborts", async () => {
     const given = new AbortController();
     const reason = new Error("the invocation ends");
     server.handle(() => given.abort(reason));
@@ -262,7 +262,7 @@ describe.each(transports)("a client over %s", (_, createTransport) => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test("gives up on an answer that takes too long, or whose body never ends", async () => {
+  test("times out on a response that takes too long, or whose body never ends", async () => {
     server.handle(() => {});
     const silent = await failureOf(client.get(web, { timeoutMs: 50 }));
     expect([silent.network, silent.message]).toEqual([
@@ -273,7 +273,7 @@ describe.each(transports)("a client over %s", (_, createTransport) => {
     expect((await failureOf(client.get(web, { timeoutMs: 50 }))).network).toBe("timeout");
   });
 
-  test("gives watch events one by one, and throws an error event", async () => {
+  test("yields watch events one by one, and throws an ERROR event", async () => {
     server.handle((_request, response) => {
       const events = [
         { type: "ADDED", object: anObject },
@@ -298,7 +298,7 @@ describe.each(transports)("a client over %s", (_, createTransport) => {
     );
   });
 
-  test("ends a watch quietly where the server ends it, half an event left out", async () => {
+  test("ends a watch without an error when the server ends it, and drops an incomplete event", async () => {
     server.handle((_request, response) => void response.end('{"type":"ADDED","object":{}}\n{"type":"ADD'));
     const seen: string[] = [];
     for await (const event of client.watch({ type: pods })) seen.push(event.type);
@@ -306,7 +306,7 @@ describe.each(transports)("a client over %s", (_, createTransport) => {
   });
 });
 
-describe("a call", () => {
+describe("a call of the client", () => {
   type Reply = { status: number; text?: string; headers?: Record<string, string> } | Error | "never";
   const scripted = (...replies: Reply[]) => {
     const sent: TransportRequest[] = [];
@@ -338,7 +338,7 @@ describe("a call", () => {
   const throttled = (seconds: number): Reply => ({ status: 429, headers: { "retry-after": String(seconds) } });
   const reset = Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
 
-  test("knows its server, its path included", async () => {
+  test("has the server's address with its path", async () => {
     const { client, sent } = scripted({ status: 200 });
     expect(client.server).toBe("https://kcp.example.com:6443/clusters/root:demo");
     await client.get(web);
@@ -346,7 +346,7 @@ describe("a call", () => {
     expect(client.at("").server).toBe("https://kcp.example.com:6443");
   });
 
-  test("that was throttled is sent again after the time asked for, a write too", async () => {
+  test("that was throttled is sent again after the Retry-After, also a write", async () => {
     const { client, clock, sent } = scripted(throttled(2), { status: 201 });
     const call = client.create({ type: pods, namespace: "x" }, {});
     await vi.waitFor(() => expect(clock.waits[0]).toBe(2_000));
@@ -368,13 +368,13 @@ describe("a call", () => {
     expect(clock.waits).toEqual([]);
   });
 
-  test("fails at once when the time asked for is longer than the call may take", async () => {
+  test("fails at once when the Retry-After is longer than the time-out of the call", async () => {
     const { client, sent } = scripted(throttled(30));
     expect((await failureOf(client.get(web))).retryAfterSeconds).toBe(30);
     expect(sent).toHaveLength(1);
   });
 
-  test("that waits for its turn ends with the caller's signal", async () => {
+  test("that waits for a Retry-After ends with the caller's signal", async () => {
     const { client, clock } = scripted(throttled(2));
     const given = new AbortController();
     const call = client.get(web, { signal: given.signal });
@@ -384,7 +384,7 @@ describe("a call", () => {
     expect(clock.waits).toEqual([]);
   });
 
-  test("is given ten seconds unless told otherwise", async () => {
+  test("times out after ten seconds by default", async () => {
     const { client, clock } = scripted("never");
     const failed = failureOf(client.get(web));
     await vi.waitFor(() => expect(clock.waits).toEqual([10_000]));
@@ -392,7 +392,7 @@ describe("a call", () => {
     expect((await failed).network).toBe("timeout");
   });
 
-  test("that reads is cut three times at most", async () => {
+  test("that reads is sent at most three times when its connection is cut", async () => {
     const { client, sent } = scripted(reset);
     expect((await failureOf(client.get(web))).network).toBe("reset");
     expect(sent).toHaveLength(3);
@@ -417,7 +417,7 @@ describe("a call", () => {
     expect(sent).toHaveLength(0);
   });
 
-  test("fails as unauthorized when there is no token, and tells no token", async () => {
+  test("fails as unauthorized without a token, and its message contains no token", async () => {
     const transport: Transport = { send: () => Promise.reject(new Error("not reached")), close: async () => {} };
     const withToken = (token: () => Promise<string>) =>
       createKubeClient({ endpoint: { server: "https://a.example", token }, transport });

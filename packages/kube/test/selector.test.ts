@@ -49,7 +49,7 @@ describe("label selectors", () => {
     expect(matchesLabels(parseLabelSelector(text), web)).toBe(expected);
   });
 
-  test("no labels match only what asks for absence", () => {
+  test("an object without labels matches only requirements of absence", () => {
     expect(matchesLabels(parseLabelSelector("!a,b!=c,d notin (e)"), undefined)).toBe(true);
     expect(matchesLabels(parseLabelSelector("a"), undefined)).toBe(false);
   });
@@ -79,7 +79,7 @@ describe("label selectors", () => {
     expect(() => parseLabelSelector(text)).toThrow(new Error(message));
   });
 
-  test("a selector survives being written and read again", () => {
+  test("a selector is the same after it was formatted and parsed", () => {
     const name = fc.stringMatching(/^[a-z]([a-z0-9]{0,5}[a-z0-9])?$/);
     const term = fc.oneof(
       fc.tuple(name, name).map(([key, value]) => `${key}=${value}`),
@@ -99,7 +99,7 @@ describe("label selectors", () => {
 });
 
 describe("selectors of objects", () => {
-  test("labels and expressions must all hold", () => {
+  test("all labels and expressions of an object's selector must match", () => {
     const selector = selectorFromObject({
       matchLabels: { app: "web" },
       matchExpressions: [
@@ -114,17 +114,17 @@ describe("selectors of objects", () => {
     expect(matchesLabels(selector, { ...web, app: "api" })).toBe(false);
   });
 
-  test("an empty one matches everything", () => {
+  test("an empty selector of an object matches everything", () => {
     expect(matchesLabels(selectorFromObject({}), {})).toBe(true);
   });
 
-  test("an unknown operator is refused", () => {
+  test("a selector with an unknown operator is rejected", () => {
     expect(() => selectorFromObject({ matchExpressions: [{ key: "a", operator: "Near" }] })).toThrow(
       '"Near" is not a valid label selector operator',
     );
   });
 
-  test("an operator without the values it needs is refused", () => {
+  test("a selector with an operator without its values is rejected", () => {
     expect(() => selectorFromObject({ matchExpressions: [{ key: "a", operator: "In" }] })).toThrow(
       "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty",
     );

@@ -1,10 +1,10 @@
-import { type Credentials, createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { type Credentials, createCertificateAuthority } from "@tmc/embedded/tls/certificates.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { startServer, type TestServer } from "../../../test/support/http-server.ts";
-import { errorOfNetwork } from "../src/errors.ts";
-import { createHttpsTransport } from "../src/https-transport.ts";
-import type { Endpoint, Transport, TransportRequest } from "../src/transport.ts";
-import { createUndiciTransport } from "../src/undici-transport.ts";
+import { startServer, type TestServer } from "../../../../test/support/http-server.ts";
+import { errorOfNetwork } from "../../src/errors.ts";
+import { createHttpsTransport } from "../../src/transport/https-transport.ts";
+import type { Endpoint, Transport, TransportRequest } from "../../src/transport/transport.ts";
+import { createUndiciTransport } from "../../src/transport/undici-transport.ts";
 
 const authority = createCertificateAuthority();
 const serverPair = authority.issueServing(["127.0.0.1", "api.example"]);
@@ -33,7 +33,7 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
     return transport;
   };
   const openHere = (options?: Options): Transport => open({ server: server.url, ca: authority.certificate }, options);
-  const troubleOf = async (transport: Transport, request = aRequest()): Promise<string | undefined> => {
+  const failureOf = async (transport: Transport, request = aRequest()): Promise<string | undefined> => {
     try {
       const response = await transport.send(request);
       await response.text();
@@ -53,7 +53,7 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
     await server.close();
   });
 
-  test("carries method, path, headers and body unchanged", async () => {
+  test("sends method, path, headers and body unchanged", async () => {
     server.handle((_request, response) => void response.writeHead(201, { "X-Answer": "yes" }).end("grüße"));
     const response = await openHere().send(
       aRequest({
@@ -85,7 +85,7 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
     expect(response.status).toBe(302);
   });
 
-  test("keeps its connection from one call to the next", async () => {
+  test("reuses its connection for the next request", async () => {
     server.handle((_request, response) => void response.end("{}"));
     const before = server.connections;
     const transport = openHere();
@@ -94,7 +94,7 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
     expect(server.connections - before).toBeLessThanOrEqual(2);
   });
 
-  test("opens no more connections for requests than it is told", async () => {
+  test("opens no more connections for requests than its limit", async () => {
     server.handle((_request, response) => void setImmediate(() => response.end("{}")));
     const before = server.connections;
     const transport = openHere({ connections: 4 });
@@ -102,7 +102,7 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
     expect(server.connections - before).toBeLessThanOrEqual(4);
   });
 
-  test("lets no number of streams hold up a request", async () => {
+  test("lets no number of streams delay a request", async () => {
     server.handle(({ url }, response) => {
       if (url === "/watch") response.write("{}\n");
       else response.end("done");
@@ -115,7 +115,7 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
     for (const stream of streams) stream.cancel();
   });
 
-  test("gives a stream's chunks as they arrive, and ends the connection when its reader leaves", async () => {
+  test("yields a stream's chunks as they arrive, and closes the connection when its reader stops", async () => {
     const gone = Promise.withResolvers<void>();
     server.handle((_request, response, socket) => {
       socket.once("close", () => gone.resolve());
@@ -169,31 +169,31 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
     await expect(text).rejects.toThrow();
   });
 
-  test("names a time-out of the headers", async () => {
+  test("reports a time-out of the headers with its code", async () => {
     server.handle(() => {});
-    expect(await troubleOf(openHere(), aRequest({ timeoutMs: 50 }))).toBe("timeout");
+    expect(await failureOf(openHere(), aRequest({ timeoutMs: 50 }))).toBe("timeout");
   });
 
-  test("names a connection that is cut, with and without half an answer", async () => {
+  test("reports a cut connection with its code, with and without a partial response", async () => {
     server.handle((_request, _response, socket) => void socket.destroy());
-    expect(await troubleOf(openHere())).toBe("reset");
+    expect(await failureOf(openHere())).toBe("reset");
     server.handle((_request, response, socket) => {
       response.writeHead(200, { "content-length": "100" }).write("half");
       setImmediate(() => socket.destroy());
     });
-    expect(await troubleOf(openHere())).toBe("reset");
+    expect(await failureOf(openHere())).toBe("reset");
   });
 
-  test("names a server that is not there, and a name that is not known", async () => {
+  test("reports an unreachable server and an unknown host name with their codes", async () => {
     const gone = await startServer(tls);
     await gone.close();
-    expect(await troubleOf(open({ server: gone.url, ca: authority.certificate }))).toBe("refused");
-    expect(await troubleOf(open({ server: "https://no-such-host.invalid", ca: authority.certificate }))).toBe("dns");
+    expect(await failureOf(open({ server: gone.url, ca: authority.certificate }))).toBe("refused");
+    expect(await failureOf(open({ server: "https://no-such-host.invalid", ca: authority.certificate }))).toBe("dns");
   });
 
-  test("refuses an answer that is larger than allowed", async () => {
+  test("rejects a response that is larger than allowed", async () => {
     server.handle((_request, response) => void response.end("x".repeat(10_000)));
-    expect(await troubleOf(openHere({ largestBodyBytes: 1_000 }))).toBe("not-an-api-server");
+    expect(await failureOf(openHere({ largestBodyBytes: 1_000 }))).toBe("not-an-api-server");
   });
 
   const now = Date.now();
@@ -207,29 +207,29 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
     const { certificate, key } = issue();
     const bad = await startServer({ cert: certificate, key });
     opened.push(() => bad.close());
-    expect(await troubleOf(open({ server: bad.url, ca: authority.certificate }))).toBe("tls");
+    expect(await failureOf(open({ server: bad.url, ca: authority.certificate }))).toBe("tls");
     bad.handle((_request, response) => void response.end("{}"));
-    expect(await troubleOf(open({ server: bad.url, insecureSkipTlsVerify: true }))).toBeUndefined();
+    expect(await failureOf(open({ server: bad.url, insecureSkipTlsVerify: true }))).toBeUndefined();
   });
 
-  test("checks the server's certificate against the name it is given", async () => {
+  test("checks the server's certificate against serverName", async () => {
     server.handle((_request, response) => void response.end("{}"));
     const endpoint = { server: server.url, ca: authority.certificate };
-    expect(await troubleOf(open({ ...endpoint, serverName: "api.example" }))).toBeUndefined();
-    expect(await troubleOf(open({ ...endpoint, serverName: "wrong.example" }))).toBe("tls");
+    expect(await failureOf(open({ ...endpoint, serverName: "api.example" }))).toBeUndefined();
+    expect(await failureOf(open({ ...endpoint, serverName: "wrong.example" }))).toBe("tls");
   });
 
-  test("shows its own certificate, and says so when the server refuses to go on without one", async () => {
+  test("sends its client certificate, and reports a server that requires one", async () => {
     const strict = await startServer({ ...tls, requestCert: true, rejectUnauthorized: true });
     opened.push(() => strict.close());
     strict.handle((_request, response) => void response.end("{}"));
     const mine = authority.issueClient({ name: "me" });
     const endpoint = { server: strict.url, ca: authority.certificate };
-    expect(await troubleOf(open({ ...endpoint, certificate: mine.certificate, key: mine.key }))).toBeUndefined();
-    expect(["client-certificate", "reset"]).toContain(await troubleOf(open(endpoint)));
+    expect(await failureOf(open({ ...endpoint, certificate: mine.certificate, key: mine.key }))).toBeUndefined();
+    expect(["client-certificate", "reset"]).toContain(await failureOf(open(endpoint)));
   });
 
-  test("speaks plain http to this machine only", async () => {
+  test("accepts plain http for this machine only", async () => {
     const plain = await startServer();
     opened.push(() => plain.close());
     plain.handle((_request, response) => void response.end("plain"));
@@ -237,7 +237,7 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
     expect(() => createTransport({ server: "http://kcp.example.com" })).toThrow(/this machine only/);
   });
 
-  test("refuses requests once it is closed, and ends streams", async () => {
+  test("rejects requests after it was closed, and ends streams", async () => {
     server.handle((_request, response) => void response.write("{}\n"));
     const transport = openHere();
     const stream = await transport.send(aRequest({ stream: true }));
@@ -246,11 +246,11 @@ describe.each(transports)("the %s transport", (_, createTransport) => {
     })();
     await transport.close();
     await expect(reading).rejects.toThrow();
-    expect(await troubleOf(transport)).toBe("closed");
+    expect(await failureOf(transport)).toBe("closed");
   });
 });
 
-test("the undici transport opens spare connections for a rush, and for nothing less", async () => {
+test("the undici transport opens spare connections only for a burst of requests", async () => {
   const server = await startServer(tls);
   const held: (() => void)[] = [];
   const transport = createUndiciTransport(

@@ -1,76 +1,76 @@
-import { createBackoff } from "./backoff.ts";
-import type { Collection, KubeClient, SelectOptions } from "./client.ts";
-import { type Clock, systemClock } from "./clock.ts";
-import { createDeadline, delay } from "./deadline.ts";
-import { ApiError } from "./errors.ts";
-import { defaultTimeoutMs } from "./exchange.ts";
-import type { Fault } from "./fault.ts";
-import type { KubeObject } from "./kube-object.ts";
-import { formatTarget } from "./paths.ts";
+import { createBackoff } from "../backoff.ts";
+import type { Collection, KubeClient, SelectOptions } from "../client.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { createDeadline, delay } from "../deadline.ts";
+import { ApiError } from "../errors.ts";
+import type { Fault } from "../fault.ts";
+import type { KubeObject } from "../kube-object.ts";
+import { formatTarget } from "../paths.ts";
+import { defaultTimeoutMs } from "../transport/exchange.ts";
 
-/** What an endless watch tells its consumer. */
+/** An event of an endless watch. */
 export type EndlessWatchEvent<T = KubeObject> =
   /**
-   * All that there is, as one event: at the start, and whenever the thread was lost. What a consumer knows and does not
-   * find here has vanished from this list; that alone does not say it is gone. Another server, selector or right gives
-   * another list, so ask for the object itself before acting on its absence: not seen is not gone.
+   * The complete list: at the start, and whenever the watch could not be resumed. An object that is missing from the list
+   * is not necessarily deleted, because another server, selector or permission gives another list. Read the object from the
+   * server before you act on its absence: not seen is not gone.
    */
   | Readonly<{ type: "listed"; objects: readonly T[]; resourceVersion: string }>
   | Readonly<{ type: "changed"; object: T }>
   /** The object's last state. */
   | Readonly<{ type: "deleted"; object: T }>
-  /** Everything up to this resourceVersion has been told. */
+  /** The watch has reported everything up to this resourceVersion. */
   | Readonly<{ type: "bookmark"; resourceVersion: string }>
-  /** Something failed; the watch goes on by itself after the time given. */
-  | Readonly<{ type: "trouble"; error: ApiError; retryInMs: number }>;
+  /** A list or a watch failed; the endless watch continues after `retryInMs`. */
+  | Readonly<{ type: "failed"; error: ApiError; retryInMs: number }>;
 
 export type EndlessWatchOptions = SelectOptions &
   Readonly<{
-    /** Ends the iteration, quietly and at once. */
+    /** Ends the iteration at once, without an error. */
     signal: AbortSignal;
     /**
-     * Lists again about this often, even when all seems well: a kcp watch of a type that nobody served when it began
-     * stays silent for ever. Some jitter is added. @default never
+     * Lists again about this often, with some jitter, even without a failure: a kcp watch of a type that was not served
+     * when the watch began never reports anything. @default never
      */
     relistSeconds?: number | undefined;
     /** @default 500 */
     pageSize?: number | undefined;
-    /** Hears of each watch that the server has taken: after trouble, it is over. */
+    /** Called for each watch that the server has accepted; an earlier failure is then over. */
     onOpen?: (() => void) | undefined;
     clock?: Clock | undefined;
     random?: (() => number) | undefined;
   }>;
 
-/** A watch that goes on until its signal ends it. It is iterated once. */
+/** A watch that continues until its signal is aborted. It can be iterated once. */
 export interface EndlessWatch<T = KubeObject> extends AsyncIterable<EndlessWatchEvent<T>> {
-  /** Lists again now, without waiting for the end of a watch or of a pause. */
+  /** Lists again now; ends the current watch or pause. */
   relist(): void;
 }
 
 const shortestPauseMs = 1_000;
 const longestPauseMs = 30_000;
-/** No server may send us away for longer than this. */
+/** A longer Retry-After is shortened to this. */
 const longestRetryAfterMs = 60_000;
-/** A watch is ended by the server after 240 to 300 seconds: not all of them in the same moment. */
+/** The server ends a watch after 240 to 300 seconds, so that not all watches end at the same time. */
 const shortestWatchSeconds = 240;
 const watchSpreadSeconds = 60;
-/** A watch that ends sooner than this and told nothing was not ended for its age. */
+/** A watch that ends sooner than this without an event did not end because of its age. */
 const quickEndMs = 1_000;
-/** An attempt older than this was answered: a call waits no longer than that for its headers. */
+/** An attempt that is older than this was accepted: a call waits no longer than that for its headers. */
 const surelyOpenMs = defaultTimeoutMs;
 
-/** Faults after which the place in the stream is still good: the server was not asked, or not willing, to go on from it. */
+/** Faults after which the watch can be resumed from the same resourceVersion: the server did not judge that version. */
 const keepingPosition: ReadonlySet<Fault> = new Set(["unreachable", "throttled", "forbidden", "unauthorized"]);
 
 /**
- * Lists a collection, then watches it for ever.
+ * Lists a collection, then watches it until the signal is aborted.
  *
- * A watch that ends or is cut goes on from the last resourceVersion it saw, bookmarks included; only when the server has
- * forgotten that (410), or no longer serves the type, is everything listed again. No failure ends it: each is told as
- * `trouble`, with a pause that grows from 1 to 30 seconds or is the one that the server asked for.
+ * A watch that ends or is cut resumes from the last resourceVersion it saw, bookmarks included. The collection is listed
+ * again only if the server has compacted that version (410), or no longer serves the type. No failure ends the watch: each
+ * is reported as `failed`, followed by a pause that grows from 1 to 30 seconds or is the server's Retry-After.
  *
- * It reads as fast as it is iterated and keeps no events. A consumer that works slowly should take events into a queue
- * of its own, keyed by object: a server cuts a watch that does not keep up.
+ * It reads as fast as it is iterated and buffers no events. A slow consumer should put events into a queue of its own,
+ * keyed by object: servers cut a watch that does not keep up.
  */
 export function watchForever<T extends KubeObject = KubeObject>(
   client: Pick<KubeClient, "listAll" | "watch">,
@@ -82,19 +82,19 @@ export function watchForever<T extends KubeObject = KubeObject>(
   const random = options.random ?? Math.random;
   const backoff = createBackoff({ shortestMs: shortestPauseMs, longestMs: longestPauseMs, random });
 
-  let listWanted = true;
+  let needsList = true;
   let version = "";
-  /** Attempts in a row that ended at once or too old, without a single event. */
-  let fruitless = 0;
+  /** Consecutive attempts that ended at once or with 410, without an event. */
+  let emptyAttempts = 0;
   let interrupt = (): void => {};
   let cancelRelistTimer = (): void => {};
   const relist = (): void => {
-    listWanted = true;
+    needsList = true;
     interrupt();
   };
 
   async function* listNow(attemptSignal: AbortSignal): AsyncGenerator<EndlessWatchEvent<T>, void, undefined> {
-    listWanted = false;
+    needsList = false;
     try {
       const selection = { labelSelector, fieldSelector, limit: options.pageSize };
       const list = await client.listAll<T>(collection, { ...selection, signal: attemptSignal });
@@ -105,7 +105,7 @@ export function watchForever<T extends KubeObject = KubeObject>(
       }
       yield { type: "listed", objects: list.items, resourceVersion: version };
     } catch (error) {
-      listWanted = true;
+      needsList = true;
       throw error;
     }
   }
@@ -121,11 +121,11 @@ export function watchForever<T extends KubeObject = KubeObject>(
       onOpen: options.onOpen,
       signal: attemptSignal,
     });
-    let told = false;
+    let hasEvents = false;
     try {
       for await (const event of events) {
-        told = true;
-        fruitless = 0;
+        hasEvents = true;
+        emptyAttempts = 0;
         if (event.type === "BOOKMARK") {
           version = event.resourceVersion;
           yield { type: "bookmark", resourceVersion: version };
@@ -136,25 +136,25 @@ export function watchForever<T extends KubeObject = KubeObject>(
       }
     } catch (error) {
       const cut = error instanceof ApiError && (error.network === "reset" || error.network === "timeout");
-      const wasOpen = told || clock.now() - startedAt > surelyOpenMs;
-      if (told) backoff.reset();
-      // An open stream that was cut is as good as one that ended.
+      const wasOpen = hasEvents || clock.now() - startedAt > surelyOpenMs;
+      if (hasEvents) backoff.reset();
+      // An open stream that was cut is treated like one that ended.
       if (!(cut && wasOpen)) throw error;
       return;
     }
-    if (told || clock.now() - startedAt >= quickEndMs) {
+    if (hasEvents || clock.now() - startedAt >= quickEndMs) {
       backoff.reset();
-      fruitless = 0;
-    } else if (++fruitless > 1) {
-      const message = `watch ${formatTarget(collection)}: ended at once, and told nothing`;
+      emptyAttempts = 0;
+    } else if (++emptyAttempts > 1) {
+      const message = `watch ${formatTarget(collection)}: ended at once without an event`;
       throw new ApiError("unreachable", message, { network: "reset" });
     }
   }
 
   const decidePauseMs = (error: ApiError): number => {
-    if (!keepingPosition.has(error.fault)) listWanted = true;
-    // Straight away, unless what was just listed is too old already: that would go on without an end.
-    if (error.fault === "expired" && ++fruitless <= 1) return 0;
+    if (!keepingPosition.has(error.fault)) needsList = true;
+    // At once, unless the version that was just listed is already too old: that would loop without a pause.
+    if (error.fault === "expired" && ++emptyAttempts <= 1) return 0;
     if (error.retryAfterSeconds === undefined) return backoff.nextMs();
     return Math.min(longestRetryAfterMs, Math.round(error.retryAfterSeconds * 1000 + random() * shortestPauseMs));
   };
@@ -165,13 +165,13 @@ export function watchForever<T extends KubeObject = KubeObject>(
         const attempt = createDeadline(clock, { signal, timeoutMs: undefined });
         interrupt = () => attempt.cancel(new Error("interrupted to list again"));
         try {
-          yield* listWanted ? listNow(attempt.signal) : watchNow(attempt.signal);
+          yield* needsList ? listNow(attempt.signal) : watchNow(attempt.signal);
         } catch (error) {
           if (signal.aborted) return;
           if (attempt.signal.aborted) continue; // by us, to list again
           if (!(error instanceof ApiError)) throw error;
           const retryInMs = decidePauseMs(error);
-          yield { type: "trouble", error, retryInMs };
+          yield { type: "failed", error, retryInMs };
           if (retryInMs > 0) await delay(clock, retryInMs, attempt.signal);
         } finally {
           attempt.end();

@@ -1,27 +1,27 @@
-import { createBackoff } from "./backoff.ts";
-import type { Clock } from "./clock.ts";
-import { createDeadline, type Deadline, delay, unlessAborted } from "./deadline.ts";
-import { type Answer, ApiError, errorOfAnswer, errorOfNetwork, isReset, oneLine } from "./errors.ts";
-import { ControllerError } from "./fault.ts";
+import { createBackoff } from "../backoff.ts";
+import type { Clock } from "../clock.ts";
+import { createDeadline, type Deadline, delay, unlessAborted } from "../deadline.ts";
+import { ApiError, errorOfNetwork, errorOfResponse, isReset, oneLine, type TextResponse } from "../errors.ts";
+import { ControllerError } from "../fault.ts";
 import type { Endpoint, Transport, TransportRequest, TransportResponse } from "./transport.ts";
 
-/** First writes of a type take kcp some two seconds; a call may also wait for a Retry-After within this time. */
+/** kcp takes about two seconds for the first write of a type; a call may also wait for a Retry-After within this time. */
 export const defaultTimeoutMs = 10_000;
 
-/** A throttled call is tried this often, as long as its time allows. */
+/** The number of tries of a throttled call, if its time-out allows. */
 const mostThrottledTries = 4;
-/** Several kept connections may have gone stale at once. */
+/** Several keep-alive connections may have become stale at once. */
 const mostResetTries = 3;
-/** Spreads those who were all told to come back in a second. */
+/** Spreads clients that all received the same Retry-After. */
 const retryJitterMs = 250;
-/** By so much the transport's own limit, which only guards against a lost signal, is behind the call's deadline. */
+/** The transport's limit exceeds the call's deadline by this much; it only protects against a lost signal. */
 const transportGraceMs = 1_000;
-/** Of a stream that turns out to be an error, no more than this is read. */
+/** If a stream turns out to be an error, no more than this is read. */
 const longestErrorBytes = 64 * 1024;
 
-/** What all calls of a client share. */
+/** Shared by all calls of a client. */
 export type Session = Readonly<{
-  /** Whom messages name: `kcp`, `cluster east`. */
+  /** The name of the server in messages: `kcp`, `cluster east`. */
   name: string;
   endpoint: Endpoint;
   transport: Transport;
@@ -34,7 +34,7 @@ export type Call = Readonly<{
   method: TransportRequest["method"];
   /** From the root of the server, with its query. */
   path: string;
-  /** What is asked and of which object, for messages. */
+  /** The verb and the object, for messages. */
   what: string;
   accept: string;
   contentType?: string | undefined;
@@ -44,12 +44,12 @@ export type Call = Readonly<{
 }>;
 
 /**
- * Sends a call and reads its whole answer, whatever its status.
+ * Sends a call and reads the complete response, with any status.
  *
- * A read whose connection was cut is sent again at once: kept connections go stale. A write is not, for nobody knows
- * whether the server acted on it.
+ * A read whose connection was cut is sent again at once, because keep-alive connections become stale. A write is not: the
+ * server may have acted on it.
  */
-export async function exchange(session: Session, call: Call): Promise<Answer> {
+export async function exchange(session: Session, call: Call): Promise<TextResponse> {
   const deadline = createDeadline(session.clock, {
     signal: call.signal,
     timeoutMs: call.timeoutMs ?? defaultTimeoutMs,
@@ -62,12 +62,12 @@ export async function exchange(session: Session, call: Call): Promise<Answer> {
 }
 
 /**
- * Sends a call and gives the answer of a success; any other is thrown as an `ApiError`.
+ * Sends a call and returns the response of a success; any other response is thrown as an `ApiError`.
  *
- * Throttled calls, writes too, are sent again after the time that the server asked for: it has not acted on them. All
- * tries together take no longer than the call's time-out.
+ * Throttled calls, including writes, are sent again after the time that the server asked for, because the server has not
+ * acted on them. All tries together take no longer than the call's time-out.
  */
-export async function succeed(session: Session, call: Call): Promise<Answer> {
+export async function succeed(session: Session, call: Call): Promise<TextResponse> {
   const { clock, random } = session;
   const timeoutMs = call.timeoutMs ?? defaultTimeoutMs;
   const endsAt = clock.now() + timeoutMs;
@@ -75,10 +75,10 @@ export async function succeed(session: Session, call: Call): Promise<Answer> {
   const backoff = createBackoff({ shortestMs: 100, longestMs: 2_000, random });
   try {
     for (let tries = 1; ; tries++) {
-      const answer = await exchangeWithin(session, call, deadline);
-      if (answer.status >= 200 && answer.status <= 299) return answer;
+      const response = await exchangeWithin(session, call, deadline);
+      if (response.status >= 200 && response.status <= 299) return response;
 
-      const error = errorOfAnswer(formatCall(session, call), answer, clock.now());
+      const error = errorOfResponse(formatCall(session, call), response, clock.now());
       if (error.status !== 429 || tries >= mostThrottledTries) throw error;
       const askedMs = error.retryAfterSeconds === undefined ? backoff.nextMs() : error.retryAfterSeconds * 1000;
       const waitMs = Math.round(askedMs + random() * retryJitterMs);
@@ -90,20 +90,20 @@ export async function succeed(session: Session, call: Call): Promise<Answer> {
   }
 }
 
-/** Opens a stream; an answer other than 200 is thrown as an `ApiError`. Nothing is tried twice. */
+/** Opens a stream; a status other than 200 is thrown as an `ApiError`. There are no retries. */
 export async function openStream(session: Session, call: Call, deadline: Deadline): Promise<TransportResponse> {
   try {
     const response = await sendOnce(session, call, deadline, true);
     if (response.status === 200) return response;
     const answer = { status: response.status, headers: response.headers, text: await readStart(response) };
-    throw errorOfAnswer(formatCall(session, call), answer, session.clock.now());
+    throw errorOfResponse(formatCall(session, call), answer, session.clock.now());
   } catch (error) {
     throw failureOf(session, call, deadline, error);
   }
 }
 
 /**
- * Turns whatever went wrong during a call into what its caller gets: the reason of the caller's own abort as it is, an
+ * Turns an error during a call into the one that the caller gets: the reason of the caller's own abort unchanged, an
  * `ApiError` otherwise.
  */
 export function failureOf(session: Session, call: Call, deadline: Deadline, error: unknown): unknown {
@@ -115,12 +115,12 @@ export function failureOf(session: Session, call: Call, deadline: Deadline, erro
   return error instanceof ControllerError ? error : errorOfNetwork(formatCall(session, call), error);
 }
 
-/** How messages name a call: whom, what, which. */
+/** How messages name a call: server, verb, object. */
 export function formatCall(session: Session, call: Call): string {
   return `${session.name}: ${call.what}`;
 }
 
-async function exchangeWithin(session: Session, call: Call, deadline: Deadline): Promise<Answer> {
+async function exchangeWithin(session: Session, call: Call, deadline: Deadline): Promise<TextResponse> {
   for (let tries = 1; ; tries++) {
     try {
       const response = await sendOnce(session, call, deadline, false);
@@ -152,7 +152,7 @@ async function sendOnce(
     body: call.body,
     stream,
     signal,
-    // The deadline comes first: which of two timers wins must not decide what the failure is called.
+    // Later than the deadline, so that the error does not depend on which of two timers fires first.
     timeoutMs: (call.timeoutMs ?? defaultTimeoutMs) + transportGraceMs,
   });
 }
@@ -167,7 +167,7 @@ async function freshToken(session: Session, call: Call, signal: AbortSignal): Pr
     const why = error instanceof Error ? oneLine(error.message) : "unknown failure";
     throw new ApiError("unauthorized", `${what}: no token: ${why}`, {}, { cause: error });
   }
-  // A control character would end the header; the token itself must not show in a message.
+  // A control character would end the header. The message must not contain the token.
   if (!/^[\x21-\x7e]+$/.test(token)) throw new ApiError("unauthorized", `${what}: token is empty or not plain text`);
   return token;
 }

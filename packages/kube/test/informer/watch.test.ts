@@ -1,16 +1,16 @@
-import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { createCertificateAuthority } from "@tmc/embedded/tls/certificates.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { answerJson, type Handler, startServer, type TestServer } from "../../../test/support/http-server.ts";
-import { createManualClock, type ManualClock } from "../../../test/support/manual-clock.ts";
-import type { KubeClient, ListOptions, WatchEvent, WatchOptions } from "../src/client.ts";
-import { ApiError, type ApiErrorDetails } from "../src/errors.ts";
-import type { Fault } from "../src/fault.ts";
-import { createHttpsTransport } from "../src/https-transport.ts";
-import type { KubeObject } from "../src/kube-object.ts";
-import { createKubeClient } from "../src/rest-client.ts";
-import type { Endpoint, Transport } from "../src/transport.ts";
-import { createUndiciTransport } from "../src/undici-transport.ts";
-import { type EndlessWatchEvent, type EndlessWatchOptions, watchForever } from "../src/watch.ts";
+import { answerJson, type Handler, startServer, type TestServer } from "../../../../test/support/http-server.ts";
+import type { KubeClient, ListOptions, WatchEvent, WatchOptions } from "../../src/client.ts";
+import { ApiError, type ApiErrorDetails } from "../../src/errors.ts";
+import type { Fault } from "../../src/fault.ts";
+import { type EndlessWatchEvent, type EndlessWatchOptions, watchForever } from "../../src/informer/watch.ts";
+import type { KubeObject } from "../../src/kube-object.ts";
+import { createManualClock, type ManualClock } from "../../src/manual-clock.ts";
+import { createKubeClient } from "../../src/rest-client.ts";
+import { createHttpsTransport } from "../../src/transport/https-transport.ts";
+import type { Endpoint, Transport } from "../../src/transport/transport.ts";
+import { createUndiciTransport } from "../../src/transport/undici-transport.ts";
 
 const pods = { type: { group: "", version: "v1", plural: "pods" } };
 const aPod = (name: string, resourceVersion: string): KubeObject => ({
@@ -31,8 +31,8 @@ function brief(event: EndlessWatchEvent): string {
       return `${event.type} ${event.object.metadata.name}`;
     case "bookmark":
       return `bookmark @${event.resourceVersion}`;
-    case "trouble":
-      return `trouble ${event.error.fault} ${event.retryInMs}`;
+    case "failed":
+      return `failed ${event.error.fault} ${event.retryInMs}`;
   }
 }
 
@@ -100,7 +100,7 @@ describe("an endless watch", () => {
     await end();
   });
 
-  test("goes on from the last version it saw when a watch ends, without a list and without a word", async () => {
+  test("resumes from the last version it saw when a watch ends, without a list and without an event", async () => {
     const { asked, seen, sees, end } = given({
       watches: [
         { events: [added("b", "2"), { type: "BOOKMARK", resourceVersion: "8" }] },
@@ -114,7 +114,7 @@ describe("an endless watch", () => {
     await end();
   });
 
-  test("goes on at once when a quiet watch that was open for long is cut", async () => {
+  test("resumes at once when a quiet watch that was open for a long time is cut", async () => {
     const { seen, asked, end } = given({
       watches: [
         { afterMs: 60_000, ends: failed("unreachable", { network: "reset" }) },
@@ -127,13 +127,13 @@ describe("an endless watch", () => {
     await end();
   });
 
-  test("lists again at once when its version has expired, and slower when that does not help", async () => {
+  test("lists again at once when its version has expired, and with a backoff when that does not help", async () => {
     const { asked, seen, sees, clock, end } = given({
       lists: ["1", "5", "7"],
       watches: [{ ends: failed("expired") }, { ends: failed("expired") }, { ends: "never" }],
     });
-    await sees("trouble expired 2000");
-    expect(seen).toEqual(["listed a @1", "trouble expired 0", "listed a @5", "trouble expired 2000"]);
+    await sees("failed expired 2000");
+    expect(seen).toEqual(["listed a @1", "failed expired 0", "listed a @5", "failed expired 2000"]);
     await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
     clock.advance(2_000);
     await sees("listed a @7");
@@ -141,17 +141,17 @@ describe("an endless watch", () => {
     await end();
   });
 
-  test("waits as long as a server that throttles asks, and no longer than a minute", async () => {
+  test("waits for the Retry-After of a server that throttles, and no longer than a minute", async () => {
     const { sees, clock, asked, end } = given({
       watches: [
         { ends: failed("throttled", { status: 429, retryAfterSeconds: 3 }) },
         { ends: failed("throttled", { status: 429, retryAfterSeconds: 3600 }) },
       ],
     });
-    await sees("trouble throttled 3500");
+    await sees("failed throttled 3500");
     await vi.waitFor(() => expect(clock.waits).toEqual([3_500]));
     clock.advance(3_500);
-    await sees("trouble throttled 60000");
+    await sees("failed throttled 60000");
     expect(asked).toEqual(["list", "watch @1 for 270", "watch @1 for 270"]);
     await end();
   });
@@ -163,9 +163,9 @@ describe("an endless watch", () => {
     ["not-found", "list"],
     ["invalid", "list"],
   ];
-  test.each(pauses)("pauses after the fault %s, then goes on with a %s", async (fault, next) => {
+  test.each(pauses)("pauses after the fault %s, then continues with a %s", async (fault, next) => {
     const { sees, clock, asked, end } = given({ watches: [{ ends: failed(fault) }, { ends: "never" }] });
-    await sees(`trouble ${fault} 2000`);
+    await sees(`failed ${fault} 2000`);
     await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
     expect(asked).toHaveLength(2);
     clock.advance(2_000);
@@ -173,36 +173,36 @@ describe("an endless watch", () => {
     await end();
   });
 
-  test("pauses longer each time, up to half a minute, and starts small again after an event", async () => {
+  test("backs off up to 30 seconds, and resets the backoff after an event", async () => {
     const down: WatchScript = { ends: failed("unreachable", { network: "refused" }) };
     const { seen, clock, sees, end } = given({
       watches: [...Array.from({ length: 9 }, () => down), { events: [added("b", "2")] }, down],
     });
     const pausesMs = () =>
-      seen.filter((event) => event.startsWith("trouble")).map((event) => Number(event.split(" ")[2]));
+      seen.filter((event) => event.startsWith("failed")).map((event) => Number(event.split(" ")[2]));
     for (let pause = 1; pause <= 9; pause++) {
       await vi.waitFor(() => expect([pausesMs().length, clock.waits.length]).toEqual([pause, 1]));
       clock.advance(30_000);
     }
-    await sees("changed b", "trouble unreachable 2000");
+    await sees("changed b", "failed unreachable 2000");
     expect(pausesMs().slice(0, 9)).toEqual([2000, 3500, 5750, 9125, 14188, 21782, 30000, 30000, 30000]);
     await end();
   });
 
-  test("starts small again when a watch fails after it had told something", async () => {
+  test("resets the backoff when a watch fails after it has reported an event", async () => {
     const { clock, sees, end } = given({
       watches: [{ ends: failed("forbidden") }, { events: [added("b", "2")], ends: failed("forbidden") }],
     });
-    await sees("trouble forbidden 2000");
+    await sees("failed forbidden 2000");
     await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
     clock.advance(2_000);
-    await sees("changed b", "trouble forbidden 2000");
+    await sees("changed b", "failed forbidden 2000");
     await end();
   });
 
-  test("keeps trying to list", async () => {
+  test("retries a list that fails", async () => {
     const { sees, clock, asked, end } = given({ lists: [failed("not-found"), "4"], watches: [] });
-    await sees("trouble not-found 2000");
+    await sees("failed not-found 2000");
     await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
     clock.advance(2_000);
     await sees("listed a @4");
@@ -210,9 +210,9 @@ describe("an endless watch", () => {
     await end();
   });
 
-  test("does not spin when the server ends each watch at once", async () => {
+  test("backs off when the server ends each watch at once", async () => {
     const { sees, clock, asked, end } = given({ watches: [{}, {}, { ends: "never" }] });
-    await sees("trouble unreachable 2000");
+    await sees("failed unreachable 2000");
     expect(asked).toHaveLength(3);
     await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
     clock.advance(2_000);
@@ -220,7 +220,7 @@ describe("an endless watch", () => {
     await end();
   });
 
-  test("lists again now and then when it is told to", async () => {
+  test("lists again every relistSeconds", async () => {
     const { sees, clock, end } = given({ lists: ["1", "2"], watches: [] }, { relistSeconds: 600 });
     await sees("listed a @1");
     await vi.waitFor(() => expect(clock.waits).toEqual([600_000]));
@@ -230,14 +230,14 @@ describe("an endless watch", () => {
     expect(clock.waits).toEqual([]);
   });
 
-  test("lists again on demand, out of a watch and out of a pause", async () => {
+  test("lists again on demand, during a watch and during a pause", async () => {
     const { sees, asked, watch, clock, end } = given({
       lists: ["1", failed("not-found"), "3"],
       watches: [{ ends: "never" }],
     });
     await vi.waitFor(() => expect(asked).toHaveLength(2));
     watch.relist();
-    await sees("listed a @1", "trouble not-found 2000");
+    await sees("listed a @1", "failed not-found 2000");
     await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
     watch.relist();
     await sees("listed a @3");
@@ -246,13 +246,13 @@ describe("an endless watch", () => {
 
   test("ends with its signal during a pause, and leaves no timer", async () => {
     const { sees, clock, end } = given({ watches: [{ ends: failed("forbidden") }] });
-    await sees("trouble forbidden 2000");
+    await sees("failed forbidden 2000");
     await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
     await end();
     expect(clock.waits).toEqual([]);
   });
 
-  test("does not hide a mistake of ours behind a pause", async () => {
+  test("throws an error that is not an ApiError instead of retrying", async () => {
     const client = { listAll: () => Promise.reject(new TypeError("bug")) } as unknown as KubeClient;
     const watch = watchForever(client, pods, { signal: new AbortController().signal });
     await expect(watch[Symbol.asyncIterator]().next()).rejects.toThrow("bug");
@@ -299,7 +299,7 @@ describe.each(transports)("an endless watch over %s", (_, createTransport) => {
       .filter(({ url }) => url.includes("watch="))
       .map(({ url }) => new URL(url, server.url).searchParams.get("resourceVersion") ?? undefined);
 
-  test("resumes after a cut, an end and an error, and tells what was listed anew", async () => {
+  test("resumes after a cut, an end and an error, and reports each new list", async () => {
     serve(
       (_request, response, socket) => {
         response.write(line({ type: "ADDED", object: aPod("a", "2") }), () => socket.destroy());
@@ -323,15 +323,15 @@ describe.each(transports)("an endless watch over %s", (_, createTransport) => {
       "changed a",
       "bookmark @5",
       "changed a",
-      "trouble expired 0",
+      "failed expired 0",
       "listed  @1",
       // The second time in a row without an event: it would go on without an end.
-      "trouble expired 1000",
+      "failed expired 1000",
     ]);
     expect(versions()).toEqual(["1", "2", "5", "1"]);
   });
 
-  test("keeps a slow consumer's events on the server's side", async () => {
+  test("does not read ahead of a slow consumer", async () => {
     let sent = 0;
     const stuck = Promise.withResolvers<void>();
     serve((_request, response) => {

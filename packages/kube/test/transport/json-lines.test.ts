@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createLineSplitter } from "../src/json-lines.ts";
+import { createLineSplitter } from "../../src/transport/json-lines.ts";
 
 /** Cuts a whole at the given places. */
 function cutAt<T extends Uint8Array | string>(whole: T, cuts: readonly number[]): (Uint8Array | string)[] {
@@ -17,7 +17,7 @@ const lines = fc.array(
 const cuts = fc.array(fc.nat(), { maxLength: 40 });
 
 describe("a line splitter", () => {
-  test("gives the same lines however their bytes are cut, in the middle of a character too", () => {
+  test("returns the same lines for any chunks of their bytes, also in the middle of a character", () => {
     fc.assert(
       fc.property(lines, cuts, (expected, places) => {
         const splitter = createLineSplitter();
@@ -28,7 +28,7 @@ describe("a line splitter", () => {
     );
   });
 
-  test("gives the same lines however their text is cut", () => {
+  test("returns the same lines for any chunks of their text", () => {
     fc.assert(
       fc.property(lines, cuts, (expected, places) => {
         const splitter = createLineSplitter();
@@ -40,25 +40,25 @@ describe("a line splitter", () => {
     );
   });
 
-  test("joins text and bytes to one line", () => {
+  test("joins text and bytes into one line", () => {
     const splitter = createLineSplitter();
     expect(["a", Buffer.from("ü"), "b\nc"].flatMap((chunk) => splitter.push(chunk))).toEqual(["aüb"]);
   });
 
-  test("leaves out empty lines, and keeps back a line that has not ended", () => {
+  test("omits empty lines, and keeps an incomplete line", () => {
     const splitter = createLineSplitter();
     expect(splitter.push("\n\r\n{}\n{")).toEqual(["{}"]);
     expect(splitter.push("}\n")).toEqual(["{}"]);
   });
 
-  test("puts a giant line together from many chunks", () => {
+  test("joins a very long line from many chunks", () => {
     const splitter = createLineSplitter();
     const chunk = Buffer.alloc(64 * 1024, "x");
     for (let index = 0; index < 256; index++) expect(splitter.push(chunk)).toEqual([]);
     expect(splitter.push(Buffer.from("\n"))[0]?.length).toBe(16 * 1024 * 1024);
   });
 
-  test("refuses a line without an end before it takes all memory", () => {
+  test("rejects a line without an end before it takes all memory", () => {
     const splitter = createLineSplitter(100);
     splitter.push("x".repeat(90));
     expect(() => splitter.push("x".repeat(11))).toThrow("longer than 100 bytes");

@@ -2,26 +2,26 @@ import { randomUUID } from "node:crypto";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { dump } from "js-yaml";
-import type { Endpoint } from "./transport.ts";
+import type { Endpoint } from "../transport/transport.ts";
 
-/** One context to be written, with a cluster and a user of its own. */
-export type WrittenContext = Readonly<{
+/** One context to write, with its own cluster and user entry. */
+export type KubeconfigContext = Readonly<{
   name: string;
   endpoint: Pick<Endpoint, "server" | "ca" | "certificate" | "key" | "serverName">;
   token?: string | undefined;
   namespace?: string | undefined;
 }>;
 
-export type WrittenKubeconfig = Readonly<{
-  contexts: readonly WrittenContext[];
+export type KubeconfigContent = Readonly<{
+  contexts: readonly KubeconfigContext[];
   /** @default the first one */
   currentContext?: string | undefined;
 }>;
 
 const base64 = (pem: string): string => Buffer.from(pem).toString("base64");
 
-/** Gives a kubeconfig's YAML, with all certificates and tokens in it: it works wherever it is copied. */
-export function formatKubeconfig({ contexts, currentContext }: WrittenKubeconfig): string {
+/** Formats a kubeconfig as YAML. Certificates and tokens are embedded, so that the file can be copied. */
+export function formatKubeconfig({ contexts, currentContext }: KubeconfigContent): string {
   return dump(
     {
       apiVersion: "v1",
@@ -52,8 +52,8 @@ export function formatKubeconfig({ contexts, currentContext }: WrittenKubeconfig
   );
 }
 
-/** Writes a kubeconfig that only its owner can read; whoever reads the path meanwhile gets the old one or the new one. */
-export async function writeKubeconfig(path: string, kubeconfig: WrittenKubeconfig): Promise<void> {
+/** Writes a kubeconfig that only its owner can read. The file is replaced atomically. */
+export async function writeKubeconfig(path: string, kubeconfig: KubeconfigContent): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const half = `${path}.${randomUUID()}.part`;
   try {

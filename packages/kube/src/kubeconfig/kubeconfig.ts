@@ -2,34 +2,34 @@ import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { load, YAMLException } from "js-yaml";
-import { type Clock, systemClock } from "./clock.ts";
-import { ControllerError } from "./fault.ts";
-import { isRecord } from "./json-record.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { ControllerError } from "../fault.ts";
+import { isRecord } from "../json.ts";
+import type { Endpoint } from "../transport/transport.ts";
 import { parseServerAddress } from "./server-address.ts";
-import type { Endpoint } from "./transport.ts";
 
 export type KubeconfigOptions = Readonly<{
   /** @default the file's current-context */
   context?: string | undefined;
   /**
-   * `data-only` for a kubeconfig that somebody else wrote: all it needs is in it, and it may neither read files nor lower
-   * the guard. `files` for one's own.
+   * `data-only` for a kubeconfig from another party: it may neither refer to files nor disable the TLS check. `files` for
+   * the user's own.
    */
   allow: "data-only" | "files";
-  /** Where relative paths start: the folder of the kubeconfig. @default the working directory */
+  /** The base of relative paths: the folder of the kubeconfig. @default the working directory */
   directory?: string | undefined;
   clock?: Clock | undefined;
 }>;
 
-/** What a kubeconfig says about one of its contexts. */
+/** One context of a kubeconfig, resolved. */
 export type ResolvedContext = Readonly<{ context: string; namespace: string | undefined; endpoint: Endpoint }>;
 
 type Entry = Readonly<Record<string, unknown>>;
 
-/** A token file is rotated by others: it is read again after this long. */
+/** Token files are rotated: they are read again after this time. */
 const tokenFileAgeMs = 10_000;
 
-/** Fields of a user that lead outside the kubeconfig or that are not understood, and why each is refused. */
+/** Fields of a user that lead outside the kubeconfig or are not supported, and why each is rejected. */
 const refusedUserFields: Readonly<Record<string, string>> = {
   exec: "runs a program",
   "auth-provider": "runs a login of its own",
@@ -43,8 +43,8 @@ const userFileFields = ["client-certificate", "client-key", "tokenFile"] as cons
 /**
  * Reads one context of a kubeconfig, in YAML or JSON.
  *
- * Everything that is refused is named in one error, with its reason and never with its value. Programs (exec) and login
- * helpers are refused in both modes; `packages/kube/src/cli-kubeconfig.ts` can run them.
+ * One error names all rejected fields with the reasons, never with their values. Exec plugins and auth providers are
+ * rejected in both modes; `loadCliKubeconfig` can run them.
  */
 export function parseKubeconfig(text: string, options: KubeconfigOptions): ResolvedContext {
   const file = parseDocument(text);
@@ -95,7 +95,7 @@ function parseDocument(text: string): Entry {
   try {
     document = load(text);
   } catch (error) {
-    // The exception quotes the lines around the mistake, and they may hold a token: only the place is told.
+    // The exception quotes the lines around the error, which may contain a token: the message has the line number only.
     const line = error instanceof YAMLException && error.mark ? ` in line ${error.mark.line + 1}` : "";
     throw invalid(`is not yaml${line}`);
   }
@@ -157,7 +157,7 @@ function refusalsOfUser(user: Entry, allow: KubeconfigOptions["allow"]): string[
   return [...refusals, ...userFileFields.filter((field) => isSet(user[field])).map((field) => `${field} names a file`)];
 }
 
-/** PEM from the field that holds it or, after that, from the file that the other names: kubectl's order. */
+/** PEM from the `-data` field or else from the file that the other field names: kubectl's order. */
 function pemOf(entry: Entry, field: string, { directory }: KubeconfigOptions): string | undefined {
   const data = stringOf(entry, `${field}-data`);
   const path = stringOf(entry, field);
@@ -184,7 +184,7 @@ function readPem(field: string, path: string): string {
 function tokenOf(user: Entry, { directory, clock = systemClock }: KubeconfigOptions): Endpoint["token"] {
   const path = stringOf(user, "tokenFile");
   const token = stringOf(user, "token");
-  // As in client-go, the file wins: it is the one that is rotated.
+  // As in client-go, the file takes precedence: it is the one that is rotated.
   if (path === undefined) return token === undefined ? undefined : async () => token;
   const file = resolve(directory ?? ".", path);
   let read: Readonly<{ token: string; atMs: number }> | undefined;

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
-import { createManualClock } from "../../../test/support/manual-clock.ts";
-import { ApiError } from "../src/errors.ts";
-import { createKubeClient } from "../src/rest-client.ts";
-import type { Transport } from "../src/transport.ts";
+import { ApiError } from "../../src/errors.ts";
+import { createManualClock } from "../../src/manual-clock.ts";
+import { createKubeClient } from "../../src/rest-client.ts";
+import type { Transport } from "../../src/transport/transport.ts";
 
 const pods = { type: { group: "", version: "v1", plural: "pods" } };
 
@@ -31,7 +31,7 @@ function aSilentWatch(timeoutSeconds: number | undefined) {
 }
 
 describe("one watch", () => {
-  test("is taken for dead half a minute after the end that the server promised, and not before", async () => {
+  test("fails 30 seconds after its timeoutSeconds, and not earlier", async () => {
     const { clock, events } = aSilentWatch(240);
     await events.next();
     const failed = Promise.resolve(events.next()).catch((error: unknown) => error);
@@ -42,7 +42,7 @@ describe("one watch", () => {
     expect(clock.waits).toEqual([]);
   });
 
-  test("without a promised end stays open once it was answered", async () => {
+  test("without timeoutSeconds stays open after the server has accepted it", async () => {
     const { clock, events, onOpen } = aSilentWatch(undefined);
     await events.next();
     expect(clock.waits).toEqual([]);

@@ -1,31 +1,31 @@
 import type { LookupFunction } from "node:net";
 import type { Dispatcher } from "undici";
-// Not the package's index: it also loads fetch, web sockets, caches and mocks, 14 MB of memory and 70 ms for nothing.
+// Not the package's index, which also loads fetch, web sockets, caches and mocks: 14 MB of memory and 70 ms.
 import request from "undici/lib/api/api-request.js";
 import Pool from "undici/lib/dispatcher/pool.js";
-import { parseServerAddress } from "./server-address.ts";
+import { parseServerAddress } from "../kubeconfig/server-address.ts";
 import type { Endpoint, Transport, TransportRequest, TransportResponse } from "./transport.ts";
 import { connectTimeoutMs, idleTimeoutMs, largestBodyBytes, requestConnections } from "./transport-limits.ts";
 
 export type UndiciTransportOptions = Readonly<{
   /** @default 16 */
   connections?: number | undefined;
-  /** How many more are opened when requests queue up; they are closed soon after they were needed. @default 0 */
+  /** How many more connections are opened while requests queue up; they are closed soon after. @default 0 */
   spareConnections?: number | undefined;
   /** @default 5 seconds */
   connectTimeoutMs?: number | undefined;
   /** @default 256 MiB */
   largestBodyBytes?: number | undefined;
-  /** Resolves the server's name, for callers that check where they connect to. @default the system's */
+  /** Resolves the server's name, for callers that check the address before they connect. @default the system's */
   lookup?: LookupFunction | undefined;
 }>;
 
-/** So many requests a connection has before spare ones are worth their handshakes. */
-const fewRequests = 3;
-/** A rush has pauses; beyond that a spare connection only takes memory. */
+/** Spare connections are worth their handshakes from this many requests per connection. */
+const requestsPerConnection = 3;
+/** A burst of requests has pauses; after this time an idle spare connection only takes memory. */
 const spareIdleMs = 2_000;
 
-/** Creates the transport for processes that live long: the fastest one, and the slowest to load. */
+/** Creates the transport for long-lived processes: the fastest one, and the slowest to load. */
 export function createUndiciTransport(endpoint: Endpoint, options: UndiciTransportOptions = {}): Transport {
   const { origin } = parseServerAddress(endpoint.server);
   const shared: Pool.Options = {
@@ -49,24 +49,24 @@ export function createUndiciTransport(endpoint: Endpoint, options: UndiciTranspo
     spareConnections === 0
       ? undefined
       : new Pool(origin, { ...limited, connections: spareConnections, keepAliveTimeout: spareIdleMs });
-  // As many connections as there are watches: a watch never waits for another one, nor a request for a watch.
+  // One connection per watch: no watch waits for another one, and no request waits for a watch.
   const streams = new Pool(origin, { ...shared, connections: null });
 
   let closing: Promise<void> | undefined;
-  /** Requests that the connections which are kept have, or that wait for them. */
-  let kept = 0;
+  /** Requests that use a regular connection, or wait for one. */
+  let activeRequests = 0;
 
   return {
-    send: async (wanted) => {
-      if (wanted.stream === true) return responseOf(await request.call(streams, optionsOf(wanted)));
-      if (spare !== undefined && kept >= connections * fewRequests) {
-        return responseOf(await request.call(spare, optionsOf(wanted)));
+    send: async (outgoing) => {
+      if (outgoing.stream === true) return responseOf(await request.call(streams, optionsOf(outgoing)));
+      if (spare !== undefined && activeRequests >= connections * requestsPerConnection) {
+        return responseOf(await request.call(spare, optionsOf(outgoing)));
       }
-      kept += 1;
+      activeRequests += 1;
       try {
-        return responseOf(await request.call(requests, optionsOf(wanted)));
+        return responseOf(await request.call(requests, optionsOf(outgoing)));
       } finally {
-        kept -= 1;
+        activeRequests -= 1;
       }
     },
     close: () => {
@@ -94,7 +94,7 @@ function mutable(headers: Readonly<Record<string, readonly string[]>>): Record<s
 }
 
 function responseOf({ statusCode, headers, body }: Dispatcher.ResponseData): TransportResponse {
-  // Whoever reads the body meets its error there; one that is dropped must not bring the process down.
+  // The reader of the body gets its error. The error of a dropped body must not end the process.
   body.on("error", () => {});
   const flat: Record<string, string | undefined> = {};
   for (const [name, value] of Object.entries(headers)) flat[name] = Array.isArray(value) ? value.join(", ") : value;

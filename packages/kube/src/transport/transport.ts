@@ -1,14 +1,14 @@
 /**
- * How bytes reach an API server. Three implementations: undici for processes that live long, `node:https` for functions
- * (their cold start), and one that calls an embedded server inside the process without a socket.
+ * Sends HTTP requests to an API server. Three implementations: undici for long-lived processes, `node:https` for functions
+ * (cold start), and one that calls an embedded server in the same process without a socket.
  */
 export interface Transport {
   /**
-   * Answers as soon as the headers are there. Fails with a network error only; every HTTP status is an answer, redirects
-   * included. The error carries a `code` that packages/kube/src/fault-tables.ts knows: ECONNREFUSED, ECONNRESET, ETIMEDOUT …
+   * Resolves as soon as the headers have arrived. Rejects only with a network error; every HTTP status is a response,
+   * including redirects. The error has a `code` that `fault-tables.ts` knows: ECONNREFUSED, ECONNRESET, ETIMEDOUT …
    */
   send(request: TransportRequest): Promise<TransportResponse>;
-  /** Ends idle connections and refuses new requests. */
+  /** Closes idle connections and rejects new requests. */
   close(): Promise<void>;
 }
 
@@ -17,13 +17,13 @@ export type TransportRequest = Readonly<{
   /** Path and query, from the root of the server: `/clusters/root:demo/api/v1/namespaces?limit=500`. */
   path: string;
   headers: Readonly<Record<string, string>>;
-  /** Headers that are sent once per value (`impersonate-group`): a server does not take several from one line. */
+  /** Headers that are sent once per value (`impersonate-group`): servers do not accept several values in one line. */
   repeatedHeaders?: Readonly<Record<string, readonly string[]>> | undefined;
-  /** The body goes on for long (a watch): it gets a connection that no other request waits for, and no body time-out. */
+  /** The body is long-lived (a watch): it gets a connection that no other request waits for, and no body time-out. */
   stream?: boolean | undefined;
   body?: string | undefined;
   signal?: AbortSignal | undefined;
-  /** Limit for the headers to arrive. */
+  /** Limit until the headers arrive. */
   timeoutMs: number;
 }>;
 
@@ -31,14 +31,14 @@ export interface TransportResponse {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** The whole body. Either this or `chunks` is read, once; an unread body must be dropped with `cancel`. */
+  /** The complete body. Either this or `chunks` is read, once; an unread body must be dropped with `cancel`. */
   text(): Promise<string>;
-  /** The body as it arrives; leaving the loop ends the connection. */
+  /** The body as it arrives; leaving the loop closes the connection. */
   chunks(): AsyncIterable<Uint8Array | string>;
   cancel(): void;
 }
 
-/** Where a server is and who we are there; what a kubeconfig says, resolved. */
+/** The address of a server and our credentials for it: a resolved context of a kubeconfig. */
 export type Endpoint = Readonly<{
   /** Scheme, host, port and, for kcp, a path: `https://kcp.example.com:6443/clusters/root:demo`. No trailing slash. */
   server: string;
@@ -48,7 +48,7 @@ export type Endpoint = Readonly<{
   certificate?: string | undefined;
   /** PEM. */
   key?: string | undefined;
-  /** A fresh token for each request, so that rotation needs no restart. */
+  /** Called for each request, so that token rotation needs no restart. */
   token?: (() => Promise<string>) | undefined;
   insecureSkipTlsVerify?: boolean | undefined;
   serverName?: string | undefined;

@@ -1,9 +1,9 @@
-import { compareStrings } from "./compare.ts";
-import type { KubeObject } from "./kube-object.ts";
+import { compareStrings } from "../compare.ts";
+import type { KubeObject } from "../kube-object.ts";
 
 /**
- * Orders two resourceVersions of one resource. They are numbers that only grow, of any length, in every server that we
- * speak to; anything else cannot be ordered and counts as equal.
+ * Orders two resourceVersions of one resource. They are growing numbers of any length in every supported server; any
+ * other value cannot be ordered and counts as equal.
  */
 export function compareResourceVersions(one: string | undefined, other: string | undefined): number {
   if (one === undefined || other === undefined || !isNumber(one) || !isNumber(other)) return 0;
@@ -13,7 +13,7 @@ export function compareResourceVersions(one: string | undefined, other: string |
 
 const isNumber = (text: string): boolean => /^[1-9][0-9]*$/.test(text);
 
-/** Whether `object` may take the place of `present`: versions that cannot be ordered are taken as they come. */
+/** Returns whether `object` may replace `present`. Of versions that cannot be ordered the later one to arrive wins. */
 export function isNewer(object: KubeObject, present: KubeObject): boolean {
   const [next, last] = [object.metadata.resourceVersion, present.metadata.resourceVersion];
   return next !== last && compareResourceVersions(next, last) >= 0;

@@ -1,18 +1,18 @@
-import type { WatchEvent, WatchOptions } from "./client.ts";
-import { createDeadline } from "./deadline.ts";
-import { errorOfStatus, errorOfStrangeAnswer, statusOf } from "./errors.ts";
+import type { WatchEvent, WatchOptions } from "../client.ts";
+import { createDeadline } from "../deadline.ts";
+import { errorOfInvalidResponse, errorOfStatus, statusOf } from "../errors.ts";
+import { isRecord } from "../json.ts";
 import { type Call, defaultTimeoutMs, failureOf, formatCall, openStream, type Session } from "./exchange.ts";
 import { createLineSplitter } from "./json-lines.ts";
-import { isRecord } from "./json-record.ts";
 
-/** How long after the end that the server promised a watch is taken for dead. */
+/** A watch counts as dead this long after `timeoutSeconds`, when the server should have ended it. */
 const graceMs = 30_000;
 
 /**
  * Runs one watch request as an async iterator.
  *
- * The next chunk is asked for when the caller asks for the next event, so a slow caller slows the server and fills no
- * memory. Half a line at the end is dropped: the stream was cut, and the event comes again to whoever resumes.
+ * It reads the next chunk when the caller asks for the next event, so a slow caller slows the server down and fills no
+ * memory. An incomplete last line is dropped: the stream was cut, and the resumed watch gets the event again.
  */
 export async function* watchOnce<T>(
   session: Session,
@@ -26,7 +26,7 @@ export async function* watchOnce<T>(
   try {
     const response = await openStream(session, call, deadline);
     onOpen?.();
-    // A connection whose other side vanished without a word looks like a quiet one; only the time tells.
+    // A connection whose other side disappeared cannot be distinguished from a quiet one, except by time.
     deadline.rearm(timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000 + graceMs);
     const splitter = createLineSplitter();
     try {
@@ -51,15 +51,15 @@ function parseEvent<T>(what: string, line: string): WatchEvent<T> | undefined {
   try {
     event = JSON.parse(line);
   } catch {
-    throw errorOfStrangeAnswer(what, 200, "watch event is not json");
+    throw errorOfInvalidResponse(what, 200, "watch event is not json");
   }
-  if (!isRecord(event) || !isRecord(event.object)) throw errorOfStrangeAnswer(what, 200, "watch event has no object");
+  if (!isRecord(event) || !isRecord(event.object)) throw errorOfInvalidResponse(what, 200, "watch event has no object");
   const { type, object } = event;
   switch (type) {
     case "ADDED":
     case "MODIFIED":
     case "DELETED":
-      // What a server sends as JSON is taken for the type the caller names: only the schema could say more.
+      // The object is returned as the caller's type without validation: only the schema could validate it.
       return { type, object: object as T };
     case "BOOKMARK": {
       const version = isRecord(object.metadata) ? object.metadata.resourceVersion : undefined;
@@ -68,6 +68,6 @@ function parseEvent<T>(what: string, line: string): WatchEvent<T> | undefined {
     case "ERROR":
       throw errorOfStatus(what, statusOf({ kind: "Status", ...object }) ?? { message: "error of an unknown form" });
     default:
-      return undefined; // a kind of event that is newer than this client
+      return undefined; // an event type that this client does not know
   }
 }

@@ -1,11 +1,11 @@
-// The two files of undici that are used, typed as the package types them.
+// Types for the two files of undici that are imported directly.
 declare module "undici/lib/dispatcher/pool.js" {
   export { Pool as default } from "undici";
 }
 declare module "undici/lib/api/api-request.js" {
   import type { Dispatcher } from "undici";
 
-  /** What the package's index makes `dispatcher.request` of. */
+  /** The implementation of `dispatcher.request`. */
   export default function request(
     this: Dispatcher,
     options: Dispatcher.RequestOptions,

@@ -1,8 +1,8 @@
 import type { RequestOptions } from "node:https";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
-import { oneLine } from "./errors.ts";
-import { ControllerError } from "./fault.ts";
+import { oneLine } from "../errors.ts";
+import { ControllerError } from "../fault.ts";
 import type { ResolvedContext } from "./kubeconfig.ts";
 import { parseServerAddress } from "./server-address.ts";
 
@@ -14,10 +14,10 @@ export type CliKubeconfigOptions = Readonly<{
 }>;
 
 /**
- * Loads a person's own kubeconfig the way kubectl does: several files merged, programs (exec) and OIDC run.
+ * Loads the user's own kubeconfig as kubectl does: it merges several files and runs exec plugins and OIDC logins.
  *
- * Only for commands that a person started. The library behind it is loaded here and not before, for it takes a fifth of
- * a second.
+ * Only for commands that a user started. `@kubernetes/client-node` is imported here and not earlier, because its import
+ * takes a fifth of a second.
  */
 export async function loadCliKubeconfig({ paths, context }: CliKubeconfigOptions = {}): Promise<ResolvedContext> {
   const { bufferFromFileOrString, KubeConfig } = await import("@kubernetes/client-node");
@@ -28,7 +28,7 @@ export async function loadCliKubeconfig({ paths, context }: CliKubeconfigOptions
       if (index === 0) config.loadFromFile(path);
       else config.mergeConfig(loaded(KubeConfig, path));
     } catch (error) {
-      // Its words may quote the file, and that holds secrets.
+      // The library's message may quote the file, which contains secrets.
       const why = error instanceof Error && "code" in error ? String(error.code) : "is not a kubeconfig";
       throw new ControllerError("invalid", `kubeconfig "${path}": ${why}`);
     }
@@ -62,11 +62,11 @@ export async function loadCliKubeconfig({ paths, context }: CliKubeconfigOptions
     namespace: config.getContextObject(name)?.namespace,
     endpoint: {
       server: origin + basePath,
-      // From the cluster itself: the library leaves it out for a context without a user.
+      // Read from the cluster entry: the library omits the CA for a context without a user.
       ca: bufferFromFileOrString(cluster.caFile, cluster.caData)?.toString("utf8"),
       certificate: pemOf(first.cert),
       key: pemOf(first.key),
-      // Asked for each time: the library keeps it until it expires, and then runs the login again.
+      // Called for each request: the library caches the token until it expires, and then runs the login again.
       token: bearerOf(first) === undefined ? undefined : async () => bearerOf(await credentials()) ?? "",
       insecureSkipTlsVerify: cluster.skipTLSVerify === true ? true : undefined,
       serverName: cluster.tlsServerName,
@@ -78,7 +78,7 @@ export async function loadCliKubeconfig({ paths, context }: CliKubeconfigOptions
 type Loader = new () => { loadFromFile(path: string): void };
 
 function loaded<T extends Loader>(KubeConfig: T, path: string): InstanceType<T> {
-  const config = new KubeConfig() as InstanceType<T>; // what `new` gives, which TypeScript does not follow
+  const config = new KubeConfig() as InstanceType<T>; // TypeScript does not infer the instance type of a generic constructor
   config.loadFromFile(path);
   return config;
 }

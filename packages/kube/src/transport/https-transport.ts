@@ -7,8 +7,8 @@ import {
 } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { LookupFunction, Socket } from "node:net";
-import { type Clock, systemClock } from "./clock.ts";
-import { parseServerAddress } from "./server-address.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { parseServerAddress } from "../kubeconfig/server-address.ts";
 import type { Endpoint, Transport, TransportRequest, TransportResponse } from "./transport.ts";
 import { connectTimeoutMs, idleTimeoutMs, largestBodyBytes, requestConnections } from "./transport-limits.ts";
 
@@ -19,12 +19,12 @@ export type HttpsTransportOptions = Readonly<{
   connectTimeoutMs?: number | undefined;
   /** @default 256 MiB */
   largestBodyBytes?: number | undefined;
-  /** Resolves the server's name, for callers that check where they connect to. @default the system's */
+  /** Resolves the server's name, for callers that check the address before they connect. @default the system's */
   lookup?: LookupFunction | undefined;
   clock?: Clock | undefined;
 }>;
 
-/** Creates the transport for functions: it needs nothing but Node, which keeps their cold start short. */
+/** Creates the transport for functions. It uses only Node's modules, which keeps their cold start short. */
 export function createHttpsTransport(endpoint: Endpoint, options: HttpsTransportOptions = {}): Transport {
   const address = parseServerAddress(endpoint.server);
   const clock = options.clock ?? systemClock;
@@ -32,7 +32,7 @@ export function createHttpsTransport(endpoint: Endpoint, options: HttpsTransport
   const bodyLimit = options.largestBodyBytes ?? largestBodyBytes;
   const secure = address.protocol === "https:";
   const createAgent = (maxSockets: number): HttpAgent => {
-    // The agent's time-out ends idle sockets; on a socket in use it only makes an event that nobody listens to.
+    // The agent's time-out closes idle sockets; on a socket in use it only emits an event without a listener.
     const pooling = {
       keepAlive: true,
       maxSockets,
@@ -80,7 +80,7 @@ export function createHttpsTransport(endpoint: Endpoint, options: HttpsTransport
         cancelHeaderTimer();
         resolve(responseOf(incoming, bodyLimit));
       });
-      // `on`, not `once`: a request may fail a second time when its socket is torn down after the answer.
+      // `on`, not `once`: a request may fail a second time when its socket is closed after the response.
       outgoing.on("error", (error) => {
         cancelHeaderTimer();
         reject(error);
@@ -100,7 +100,7 @@ export function createHttpsTransport(endpoint: Endpoint, options: HttpsTransport
 
 function headersOf({ headers, repeatedHeaders, body }: TransportRequest): OutgoingHttpHeaders {
   const all: OutgoingHttpHeaders = { ...headers };
-  // Node leaves it out of a DELETE, and the server would not see the body.
+  // Node omits it for a DELETE, and the server would ignore the body.
   if (body !== undefined) all["content-length"] = Buffer.byteLength(body);
   for (const [name, values] of Object.entries(repeatedHeaders ?? {})) all[name] = [...values];
   return all;
@@ -114,7 +114,7 @@ function limitConnecting(
   socket: Socket,
   { secure, clock, limitMs }: Readonly<{ secure: boolean; clock: Clock; limitMs: number }>,
 ): void {
-  if (!socket.connecting) return; // a connection that was kept
+  if (!socket.connecting) return; // a keep-alive connection
   const cancel = clock.after(limitMs, () => {
     socket.destroy(failure("ETIMEDOUT", "connect timed out"));
   });
@@ -123,7 +123,7 @@ function limitConnecting(
 }
 
 function responseOf(incoming: IncomingMessage, bodyLimit: number): TransportResponse {
-  // Whoever reads the body meets its error there; one that is dropped must not bring the process down.
+  // The reader of the body gets its error. The error of a dropped body must not end the process.
   incoming.on("error", () => {});
   const headers: Record<string, string | undefined> = {};
   for (const [name, value] of Object.entries(incoming.headers)) {

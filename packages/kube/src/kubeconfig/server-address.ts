@@ -1,6 +1,6 @@
-import { ControllerError } from "./fault.ts";
+import { ControllerError } from "../fault.ts";
 
-/** An API server's URL in the parts that transports and clients need. */
+/** The parts of an API server's URL. */
 export type ServerAddress = Readonly<{
   /** Scheme, host and port: `https://kcp.example.com:6443`. */
   origin: string;
@@ -12,13 +12,13 @@ export type ServerAddress = Readonly<{
   basePath: string;
 }>;
 
-/** Tells whether a host is this machine, by its name or address alone. */
+/** Returns whether a host is this machine, by its name or address alone. */
 export function isLoopbackHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, "").toLowerCase();
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/** Brings a path to the form that others can be put behind: a leading slash, no trailing one, nothing for the root. */
+/** Normalizes a path so that others can be appended: a leading slash, no trailing one, empty for the root. */
 export function normalizeBasePath(path: string): string {
   const trimmed = path.replace(/^\/+|\/+$/g, "");
   if (/[?#\s]/.test(trimmed)) throw new ControllerError("invalid", `server path "${path}": has a query or a space`);
@@ -29,16 +29,16 @@ export function normalizeBasePath(path: string): string {
 }
 
 /**
- * Reads an API server's URL.
+ * Parses an API server's URL.
  *
- * Only https is taken, and http to this machine: a token must not cross a network in the clear. The message of the error
- * never repeats a URL that carries credentials.
+ * Only https is accepted, and http for this machine: a token must not cross a network unencrypted. Error messages never
+ * repeat a URL that contains credentials.
  */
 export function parseServerAddress(server: string): ServerAddress {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   if (url === undefined) throw new ControllerError("invalid", "server: is not a URL");
   if (url.username !== "" || url.password !== "") {
-    throw new ControllerError("invalid", `server ${url.host}: carries credentials in its URL`);
+    throw new ControllerError("invalid", `server ${url.host}: has credentials in its URL`);
   }
   if (url.search !== "" || url.hash !== "") throw new ControllerError("invalid", `server ${url.host}: has a query`);
 
@@ -47,7 +47,7 @@ export function parseServerAddress(server: string): ServerAddress {
     throw new ControllerError("invalid", `server ${url.host}: scheme is ${protocol.slice(0, -1)}, not https`);
   }
   if (protocol === "http:" && !isLoopbackHost(url.hostname)) {
-    throw new ControllerError("invalid", `server ${url.host}: plain http is taken for this machine only`);
+    throw new ControllerError("invalid", `server ${url.host}: plain http is accepted for this machine only`);
   }
   return {
     origin: url.origin,

@@ -1,13 +1,13 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { createCertificateAuthority } from "@tmc/embedded/tls/certificates.ts";
 import { dump } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createManualClock } from "../../../test/support/manual-clock.ts";
-import { loadCliKubeconfig } from "../src/cli-kubeconfig.ts";
-import { parseKubeconfig } from "../src/kubeconfig.ts";
-import { formatKubeconfig, writeKubeconfig } from "../src/kubeconfig-file.ts";
+import { loadCliKubeconfig } from "../../src/kubeconfig/cli-kubeconfig.ts";
+import { parseKubeconfig } from "../../src/kubeconfig/kubeconfig.ts";
+import { formatKubeconfig, writeKubeconfig } from "../../src/kubeconfig/kubeconfig-file.ts";
+import { createManualClock } from "../../src/manual-clock.ts";
 
 const authority = createCertificateAuthority();
 const mine = authority.issueClient({ name: "me" });
@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 describe("a kubeconfig", () => {
-  test("gives the endpoint of its current context, from the data in it alone", async () => {
+  test("is resolved to the endpoint of its current context from its data alone", async () => {
     const text = aKubeconfig({
       cluster: { "certificate-authority-data": base64(authority.certificate), "tls-server-name": "api" },
       user: {
@@ -68,7 +68,7 @@ describe("a kubeconfig", () => {
     });
   });
 
-  test("is read as json too", () => {
+  test("can be JSON", () => {
     const json = JSON.stringify({
       contexts: [{ name: "c", context: { cluster: "k" } }],
       clusters: [{ name: "k", cluster: { server: "https://a.example" } }],
@@ -77,7 +77,7 @@ describe("a kubeconfig", () => {
     expect(endpoint).toEqual({ server: "https://a.example" });
   });
 
-  test("reads files beside it when that is allowed, a token again after it was rotated", async () => {
+  test("may refer to files if that is allowed, and a rotated token file is read again", async () => {
     const clock = createManualClock();
     const text = aKubeconfig({ cluster: { "certificate-authority": "ca.pem" }, user: { tokenFile: "token" } });
     const { endpoint } = parseKubeconfig(text, { allow: "files", directory: folder, clock });
@@ -104,13 +104,13 @@ describe("a kubeconfig", () => {
     ["a proxy", { cluster: { "proxy-url": "http://p" } }, "proxy-url is not supported"],
     ["plain http", { cluster: { server: "http://127.0.0.1:1" } }, "server is not https"],
   ];
-  test.each(refused)("of somebody else is refused for %s", (_, parts, why) => {
+  test.each(refused)("from another party is rejected for %s", (_, parts, why) => {
     const message = messageOf(aKubeconfig(parts));
     expect(message).toContain(why);
     expect(message).not.toMatch(/s3cret|hunter2/);
   });
 
-  test("names all that is refused at once", () => {
+  test("with several rejected fields gets one error that names them all", () => {
     const text = aKubeconfig({ cluster: { "insecure-skip-tls-verify": true }, user: { exec: {}, tokenFile: "x" } });
     expect(messageOf(text)).toBe(
       'kubeconfig: context "demo": insecure-skip-tls-verify turns off the check of the server; exec runs a program; tokenFile names a file',
@@ -133,10 +133,10 @@ describe("a kubeconfig", () => {
       aKubeconfig({ cluster: { "certificate-authority-data": "AAAA" } }),
       "certificate-authority-data: is not pem",
     ],
-    ["has credentials in its url", aKubeconfig({ cluster: { server: "https://a:s3cret@b" } }), "carries credentials"],
+    ["has credentials in its url", aKubeconfig({ cluster: { server: "https://a:s3cret@b" } }), "has credentials"],
     ["has a number for a token", aKubeconfig({ user: { token: 5 } }), "token: is not text"],
   ];
-  test.each(wrong)("that %s is refused, without a secret in the message", (_, text, why) => {
+  test.each(wrong)("that %s is rejected without a secret in the message", (_, text, why) => {
     const message = messageOf(text, { allow: "files" });
     expect(message).toContain(why);
     expect(message).not.toContain("s3cret");
@@ -157,7 +157,7 @@ describe("a written kubeconfig", () => {
     },
   ];
 
-  test("is read back as it was given", async () => {
+  test("has the same content when it is read back", async () => {
     const text = formatKubeconfig({ contexts });
     const demo = parseKubeconfig(text, { allow: "data-only" });
     expect([demo.context, demo.namespace, demo.endpoint.ca, await demo.endpoint.token?.()]).toEqual([
@@ -170,7 +170,7 @@ describe("a written kubeconfig", () => {
     expect(root.endpoint).toMatchObject(contexts[1]?.endpoint ?? {});
   });
 
-  test("can be read by its owner only, and leaves nothing else behind", async () => {
+  test("can be read by its owner only, and leaves no temporary file", async () => {
     const path = join(folder, "deep", "kcp.kubeconfig");
     await writeKubeconfig(path, { contexts, currentContext: "root" });
     await writeKubeconfig(path, { contexts, currentContext: "root" });
@@ -179,8 +179,8 @@ describe("a written kubeconfig", () => {
   });
 });
 
-describe("a person's kubeconfig", () => {
-  test("is merged from several files, and its programs are run for a token", async () => {
+describe("the kubeconfig of a user", () => {
+  test("is merged from several files, and its exec plugin is run for a token", async () => {
     const first = join(folder, "first");
     const second = join(folder, "second");
     await writeFile(
@@ -219,7 +219,7 @@ describe("a person's kubeconfig", () => {
     await expect(loadCliKubeconfig({ paths, context: "x" })).rejects.toThrow('context "x": not found');
   });
 
-  test("that is not there is named", async () => {
+  test("that does not exist is named in the error", async () => {
     await expect(loadCliKubeconfig({ paths: join(folder, "none") })).rejects.toThrow(/none": ENOENT$/);
   });
 });

@@ -1,4 +1,0 @@
-/** Tells a JSON object from everything else that JSON can hold. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
