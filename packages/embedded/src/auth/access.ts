@@ -1,13 +1,13 @@
-import type { Attributes } from "../frontend.ts";
-import type { User } from "../http.ts";
-import type { Decision, PolicyRule } from "./rbac.ts";
+import type { Attributes } from "../server/frontend.ts";
+import type { User } from "../server/http.ts";
+import type { AccessDecision, RbacRule } from "./rbac.ts";
 import type { ServiceAccountTokens } from "./service-account-tokens.ts";
 
-/** What reviews and token requests need to know about who may do what; each embedded server gives it. */
+/** Authorization as access reviews and token requests need it. Each embedded server provides one. */
 export interface Access {
-  decide(cluster: string, user: User, attributes: Attributes): Decision;
-  /** Every rule that applies to the user in a namespace. */
-  rules(cluster: string, user: User, namespace: string): readonly PolicyRule[];
+  decide(logicalCluster: string, user: User, attributes: Attributes): AccessDecision;
+  /** Lists every rule that applies to the user in a namespace. */
+  rules(logicalCluster: string, user: User, namespace: string): readonly RbacRule[];
   authenticateToken(token: string): User | undefined;
   readonly serviceAccountTokens: ServiceAccountTokens;
 }

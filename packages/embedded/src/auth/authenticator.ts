@@ -1,7 +1,7 @@
-import { ApiFailure } from "../api-failure.ts";
-import type { Attributes } from "../frontend.ts";
-import type { ApiRequest, User } from "../http.ts";
-import { type Decision, forbidden } from "./rbac.ts";
+import { ApiFailure } from "../machinery/api-errors.ts";
+import type { Attributes } from "../server/frontend.ts";
+import type { ApiRequest, User } from "../server/http.ts";
+import { type AccessDecision, forbiddenRequest } from "./rbac.ts";
 import {
   type ServiceAccountIdentity,
   type ServiceAccountTokens,
@@ -14,20 +14,25 @@ const authenticated = "system:authenticated";
 
 export type AuthenticatorOptions = Readonly<{
   now: () => number;
-  /** Bearer tokens that never change, and whose they are. */
+  /** Static bearer tokens and their users. */
   tokens?: ReadonlyMap<string, User> | undefined;
   serviceAccountTokens?: ServiceAccountTokens | undefined;
-  /** The uid a service account has now; undefined when it is gone. A token of an earlier one of that name is refused. */
+  /**
+   * Returns the current uid of a service account, or undefined if it is gone. Tokens of an earlier account with the
+   * same name are rejected.
+   */
   findServiceAccount?: ((account: ServiceAccountIdentity) => string | undefined) | undefined;
-  /** Whether a user may act as another, at the place that the request names. */
-  mayImpersonate: (user: User, attributes: Attributes, request: ApiRequest) => Decision;
+  /** Decides whether a user may impersonate another in the logical cluster that the request names. */
+  mayImpersonate: (user: User, attributes: Attributes, request: ApiRequest) => AccessDecision;
 }>;
 
-/** Tells who sent a request. */
+/** Identifies the sender of a request. */
 export interface Authenticator {
-  /** Throws 401 where credentials are shown and not believed; anonymous where none are. Follows impersonation headers. */
+  /**
+   * Throws 401 for invalid credentials; returns the anonymous user if there are none. Follows impersonation headers.
+   */
   authenticate(request: ApiRequest): User;
-  /** Whose a bearer token is; undefined when nobody's. */
+  /** Returns the owner of a bearer token, or undefined for an unknown or expired token. */
   authenticateToken(token: string): User | undefined;
 }
 
@@ -60,27 +65,27 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     authenticateToken,
     authenticate: (request) => {
       const user = identify(request);
-      const wanted = impersonated(request);
-      if (wanted === undefined) return user;
-      for (const attributes of wanted.needs) {
+      const impersonation = parseImpersonation(request);
+      if (impersonation === undefined) return user;
+      for (const attributes of impersonation.requiredAccess) {
         const { allowed, reason } = options.mayImpersonate(user, attributes, request);
-        if (!allowed) throw forbidden(user, attributes, reason);
+        if (!allowed) throw forbiddenRequest(user, attributes, reason);
       }
-      return wanted.user;
+      return impersonation.user;
     },
   };
 }
 
-/** The answer to whoever shows credentials that are not believed. */
+/** The 401 for invalid credentials. */
 export function unauthorized(): ApiFailure {
   return new ApiFailure(401, "Unauthorized", "Unauthorized");
 }
 
-type Impersonation = Readonly<{ user: User; needs: readonly Attributes[] }>;
+type Impersonation = Readonly<{ user: User; requiredAccess: readonly Attributes[] }>;
 
 const extraPrefix = "impersonate-extra-";
 
-function impersonated({ headers, path }: ApiRequest): Impersonation | undefined {
+function parseImpersonation({ headers, path }: ApiRequest): Impersonation | undefined {
   const name = headers["impersonate-user"];
   // Repeated headers arrive as one, joined by commas.
   const groups = (headers["impersonate-group"] ?? "").split(/,\s*/).filter((group) => group !== "");
@@ -100,14 +105,17 @@ function impersonated({ headers, path }: ApiRequest): Impersonation | undefined 
 
   const account = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(name);
   const [, namespace = "", accountName = ""] = account ?? [];
-  const needs = [
+  const requiredAccess = [
     account === null
-      ? impersonating("", "users", name)
-      : { ...impersonating("", "serviceaccounts", accountName), namespace },
-    ...groups.map((group) => impersonating("", "groups", group)),
-    ...(uid === undefined ? [] : [impersonating("authentication.k8s.io", "uids", uid)]),
+      ? impersonateAttributes("", "users", name)
+      : { ...impersonateAttributes("", "serviceaccounts", accountName), namespace },
+    ...groups.map((group) => impersonateAttributes("", "groups", group)),
+    ...(uid === undefined ? [] : [impersonateAttributes("authentication.k8s.io", "uids", uid)]),
     ...Object.entries(extra).flatMap(([key, values]) =>
-      values.map((value) => ({ ...impersonating("authentication.k8s.io", "userextras", value), subresource: key })),
+      values.map((value) => ({
+        ...impersonateAttributes("authentication.k8s.io", "userextras", value),
+        subresource: key,
+      })),
     ),
   ];
   const ownGroups = groups.length === 0 && account !== null ? serviceAccountGroups(namespace) : groups;
@@ -117,10 +125,10 @@ function impersonated({ headers, path }: ApiRequest): Impersonation | undefined 
     groups: ownGroups,
     ...(Object.keys(extra).length === 0 ? {} : { extra }),
   };
-  return { user: withGroup(user, name === anonymous.name ? "system:unauthenticated" : authenticated), needs };
+  return { user: withGroup(user, name === anonymous.name ? "system:unauthenticated" : authenticated), requiredAccess };
 }
 
-function impersonating(group: string, resource: string, name: string): Attributes {
+function impersonateAttributes(group: string, resource: string, name: string): Attributes {
   return { verb: "impersonate", group, version: "v1", resource, subresource: "", namespace: "", name, path: "" };
 }
 

@@ -7,8 +7,8 @@ export type BootstrapRoles = Readonly<{
 }>;
 
 /**
- * The roles and bindings that a new cluster has before anyone writes one: cluster-admin, admin, edit, view, discovery and
- * what they are made of. The objects are copies; a server stores them as its own.
+ * Returns the roles and bindings of a new cluster: cluster-admin, admin, edit, view, discovery and the roles they
+ * aggregate. The objects are copies; the server stores them as its own.
  */
 export function bootstrapRoles(): BootstrapRoles {
   const all = Object.entries(structuredClone(generated));

@@ -1,12 +1,13 @@
+import { isRecord, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { matchesLabels, selectorFromObject } from "@tmc/kube/selector.ts";
-import { ApiFailure } from "../api-failure.ts";
-import { type Fields, isFields, objectsAt, textAt, textsAt, valueAt } from "../fields.ts";
-import type { Attributes } from "../frontend.ts";
-import type { User } from "../http.ts";
-import type { Store } from "../store.ts";
+import { ApiFailure } from "../machinery/api-errors.ts";
+import { type MutableFields, recordsAt, textsAt } from "../machinery/fields.ts";
+import type { Attributes } from "../server/frontend.ts";
+import type { User } from "../server/http.ts";
+import type { Store } from "../storage/store.ts";
 
-export type PolicyRule = Readonly<{
+export type RbacRule = Readonly<{
   verbs: readonly string[];
   apiGroups: readonly string[];
   resources: readonly string[];
@@ -14,7 +15,7 @@ export type PolicyRule = Readonly<{
   nonResourceURLs: readonly string[];
 }>;
 
-/** Where the roles of one logical cluster (or of a plain cluster) are looked up. */
+/** The roles and bindings of one logical cluster, or of a Kubernetes cluster. */
 export interface RbacSource {
   clusterRoles(): readonly KubeObject[];
   clusterRoleBindings(): readonly KubeObject[];
@@ -22,25 +23,25 @@ export interface RbacSource {
   roleBindings(namespace: string): readonly KubeObject[];
 }
 
-export type Decision = Readonly<{ allowed: boolean; reason: string }>;
+export type AccessDecision = Readonly<{ allowed: boolean; reason: string }>;
 
-/** Whoever is in this group may do everything, whatever the roles say. */
+/** Members of this group are allowed everything; RBAC is not consulted. */
 export const privilegedGroup = "system:masters";
 
-/** Decides by the roles that are bound to a user, with the reason a real server gives. */
-export function isAllowed(source: RbacSource, user: User, attributes: Attributes): Decision {
+/** Decides by the roles that are bound to a user. The reason is the one that a real server gives. */
+export function isAllowed(source: RbacSource, user: User, attributes: Attributes): AccessDecision {
   if (user.groups.includes(privilegedGroup)) return { allowed: true, reason: "" };
-  const problems: string[] = [];
-  for (const grant of grantsOf(source, user, attributes.namespace, problems)) {
+  const errors: string[] = [];
+  for (const grant of grantsOf(source, user, attributes.namespace, errors)) {
     const rule = grant.rules.find((candidate) => ruleAllows(candidate, attributes));
     if (rule !== undefined) return { allowed: true, reason: `RBAC: allowed by ${grant.origin}` };
   }
-  return { allowed: false, reason: problems.length === 0 ? "" : `RBAC: ${joinProblems(problems)}` };
+  return { allowed: false, reason: errors.length === 0 ? "" : `RBAC: ${joinErrors(errors)}` };
 }
 
-/** Every rule that applies to a user in a namespace (empty: only what holds everywhere). */
-export function rulesOf(source: RbacSource, user: User, namespace: string): PolicyRule[] {
-  const all: PolicyRule = {
+/** Lists every rule that applies to a user in a namespace; with an empty namespace, only cluster-wide rules. */
+export function rulesOf(source: RbacSource, user: User, namespace: string): RbacRule[] {
+  const all: RbacRule = {
     verbs: ["*"],
     apiGroups: ["*"],
     resources: ["*"],
@@ -53,9 +54,9 @@ export function rulesOf(source: RbacSource, user: User, namespace: string): Poli
   return [...everything, ...grantsOf(source, user, namespace, []).flatMap(({ rules }) => rules)];
 }
 
-/** The answer to a request that was refused, in the words of a real server. */
-export function forbidden(user: User, attributes: Attributes, reason = ""): ApiFailure {
-  const why = `${describeRefusal(user, attributes)}${reason === "" ? "" : `: ${reason}`}`;
+/** The 403 for a denied request, with the message of a real server. */
+export function forbiddenRequest(user: User, attributes: Attributes, reason = ""): ApiFailure {
+  const why = `${describeDenial(user, attributes)}${reason === "" ? "" : `: ${reason}`}`;
   if (attributes.resource === "") return new ApiFailure(403, "Forbidden", `forbidden: ${why}`, {});
   const { group, resource, name } = attributes;
   const qualified = group === "" ? resource : `${resource}.${group}`;
@@ -67,26 +68,26 @@ export function forbidden(user: User, attributes: Attributes, reason = ""): ApiF
   );
 }
 
-function describeRefusal(user: User, { verb, group, resource, subresource, namespace, path }: Attributes): string {
-  const who = `User ${JSON.stringify(user.name)} cannot ${verb}`;
-  if (resource === "") return `${who} path ${JSON.stringify(path)}`;
+function describeDenial(user: User, { verb, group, resource, subresource, namespace, path }: Attributes): string {
+  const subject = `User ${JSON.stringify(user.name)} cannot ${verb}`;
+  if (resource === "") return `${subject} path ${JSON.stringify(path)}`;
   const what = JSON.stringify(subresource === "" ? resource : `${resource}/${subresource}`);
   const where = namespace === "" ? "at the cluster scope" : `in the namespace ${JSON.stringify(namespace)}`;
-  return `${who} resource ${what} in API group ${JSON.stringify(group)} ${where}`;
+  return `${subject} resource ${what} in API group ${JSON.stringify(group)} ${where}`;
 }
 
-/** Reads the roles of one logical cluster from an embedded server's store. */
-export function storedRbac(store: Pick<Store, "list">, cluster: string): RbacSource {
+/** Reads the roles of one logical cluster from the store. */
+export function storedRbac(store: Pick<Store, "list">, logicalCluster: string): RbacSource {
   const group = "rbac.authorization.k8s.io";
   return {
-    clusterRoles: () => store.list(`clusterroles.${group}`, { cluster }),
-    clusterRoleBindings: () => store.list(`clusterrolebindings.${group}`, { cluster }),
-    roles: (namespace) => store.list(`roles.${group}`, { cluster, namespace }),
-    roleBindings: (namespace) => store.list(`rolebindings.${group}`, { cluster, namespace }),
+    clusterRoles: () => store.list(`clusterroles.${group}`, { logicalCluster }),
+    clusterRoleBindings: () => store.list(`clusterrolebindings.${group}`, { logicalCluster }),
+    roles: (namespace) => store.list(`roles.${group}`, { logicalCluster, namespace }),
+    roleBindings: (namespace) => store.list(`rolebindings.${group}`, { logicalCluster, namespace }),
   };
 }
 
-/** Several sources as one: roles that every workspace has beside its own. */
+/** Combines several sources: kcp adds common roles to those of each workspace. */
 export function combinedRbac(...sources: readonly RbacSource[]): RbacSource {
   return {
     clusterRoles: () => sources.flatMap((source) => source.clusterRoles()),
@@ -96,16 +97,16 @@ export function combinedRbac(...sources: readonly RbacSource[]): RbacSource {
   };
 }
 
-type Grant = Readonly<{ origin: string; rules: readonly PolicyRule[] }>;
+type Grant = Readonly<{ origin: string; rules: readonly RbacRule[] }>;
 
-function grantsOf(source: RbacSource, user: User, namespace: string, problems: string[]): Grant[] {
+function grantsOf(source: RbacSource, user: User, namespace: string, errors: string[]): Grant[] {
   const scopes = [
     { bindings: source.clusterRoleBindings(), scope: "" },
     ...(namespace === "" ? [] : [{ bindings: source.roleBindings(namespace), scope: namespace }]),
   ];
   return scopes.flatMap(({ bindings, scope }) =>
     bindings.flatMap((binding) => {
-      const subject = objectsAt(binding, "subjects").find((candidate) => isSubject(candidate, user, scope));
+      const subject = recordsAt(binding, "subjects").find((candidate) => isSubject(candidate, user, scope));
       if (subject === undefined) return [];
       const kind = textAt(binding, "roleRef", "kind");
       const name = textAt(binding, "roleRef", "name");
@@ -113,7 +114,7 @@ function grantsOf(source: RbacSource, user: User, namespace: string, problems: s
         (candidate) => candidate.metadata.name === name,
       );
       if (role === undefined) {
-        problems.push(`${kind.toLowerCase()}.rbac.authorization.k8s.io ${JSON.stringify(name)} not found`);
+        errors.push(`${kind.toLowerCase()}.rbac.authorization.k8s.io ${JSON.stringify(name)} not found`);
         return [];
       }
       const bindingName = scope === "" ? binding.metadata.name : `${binding.metadata.name}/${scope}`;
@@ -123,18 +124,18 @@ function grantsOf(source: RbacSource, user: User, namespace: string, problems: s
   );
 }
 
-function joinProblems(problems: readonly string[]): string {
-  const distinct = [...new Set(problems)];
+function joinErrors(errors: readonly string[]): string {
+  const distinct = [...new Set(errors)];
   return distinct.length === 1 ? distinct.join("") : `[${distinct.join(", ")}]`;
 }
 
-function describeSubject(subject: Fields, scope: string): string {
+function describeSubject(subject: MutableFields, scope: string): string {
   const name = textAt(subject, "name");
   const full = subject.kind === "ServiceAccount" ? `${name}/${textAt(subject, "namespace") || scope}` : name;
   return `${textAt(subject, "kind")} ${JSON.stringify(full)}`;
 }
 
-function isSubject(subject: Fields, user: User, scope: string): boolean {
+function isSubject(subject: MutableFields, user: User, scope: string): boolean {
   const name = textAt(subject, "name");
   switch (subject.kind) {
     case "User":
@@ -150,8 +151,8 @@ function isSubject(subject: Fields, user: User, scope: string): boolean {
   }
 }
 
-function ownRules(role: KubeObject): PolicyRule[] {
-  return objectsAt(role, "rules").map((rule) => ({
+function ownRules(role: KubeObject): RbacRule[] {
+  return recordsAt(role, "rules").map((rule) => ({
     verbs: textsAt(rule, "verbs"),
     apiGroups: textsAt(rule, "apiGroups"),
     resources: textsAt(rule, "resources"),
@@ -160,13 +161,11 @@ function ownRules(role: KubeObject): PolicyRule[] {
   }));
 }
 
-/** An aggregated role has the rules of all that its selectors find; no controller is needed to copy them into it. */
-function rulesOfClusterRole(
-  source: RbacSource,
-  role: KubeObject,
-  seen: ReadonlySet<unknown> = new Set(),
-): PolicyRule[] {
-  const selectors = objectsAt(role, "aggregationRule", "clusterRoleSelectors");
+/**
+ * Resolves an aggregated role at the time of the check. A real cluster has a controller that copies the rules into it.
+ */
+function rulesOfClusterRole(source: RbacSource, role: KubeObject, seen: ReadonlySet<unknown> = new Set()): RbacRule[] {
+  const selectors = recordsAt(role, "aggregationRule", "clusterRoleSelectors");
   if (selectors.length === 0) return ownRules(role);
   const within = new Set([...seen, role.metadata.name]);
   return source
@@ -176,12 +175,12 @@ function rulesOfClusterRole(
     .flatMap((candidate) => rulesOfClusterRole(source, candidate, within));
 }
 
-function selects(selector: Fields, role: KubeObject): boolean {
+function selects(selector: MutableFields, role: KubeObject): boolean {
   const labels = valueAt(selector, "matchLabels");
   return matchesLabels(
     selectorFromObject({
-      matchLabels: isFields(labels) ? Object.fromEntries(Object.entries(labels).map(([k, v]) => [k, String(v)])) : {},
-      matchExpressions: objectsAt(selector, "matchExpressions").map((expression) => ({
+      matchLabels: isRecord(labels) ? Object.fromEntries(Object.entries(labels).map(([k, v]) => [k, String(v)])) : {},
+      matchExpressions: recordsAt(selector, "matchExpressions").map((expression) => ({
         key: textAt(expression, "key"),
         operator: textAt(expression, "operator"),
         values: textsAt(expression, "values"),
@@ -191,7 +190,7 @@ function selects(selector: Fields, role: KubeObject): boolean {
   );
 }
 
-function ruleAllows(rule: PolicyRule, { verb, group, resource, subresource, name, path }: Attributes): boolean {
+function ruleAllows(rule: RbacRule, { verb, group, resource, subresource, name, path }: Attributes): boolean {
   if (!includes(rule.verbs, verb)) return false;
   if (resource === "") return rule.nonResourceURLs.some((pattern) => matchesPath(pattern, path));
   return (
@@ -201,8 +200,8 @@ function ruleAllows(rule: PolicyRule, { verb, group, resource, subresource, name
   );
 }
 
-function includes(allowed: readonly string[], wanted: string): boolean {
-  return allowed.includes("*") || allowed.includes(wanted);
+function includes(allowed: readonly string[], value: string): boolean {
+  return allowed.includes("*") || allowed.includes(value);
 }
 
 function matchesResource(pattern: string, resource: string, subresource: string): boolean {

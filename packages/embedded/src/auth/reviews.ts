@@ -1,35 +1,41 @@
+import { isRecord, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { invalidObject } from "../api-errors.ts";
-import type { HookContext } from "../definition.ts";
-import { isFields, objectAt, textAt, textsAt, valueAt } from "../fields.ts";
-import type { Attributes } from "../frontend.ts";
-import type { User } from "../http.ts";
+import type { HookContext } from "../definitions/definition.ts";
+import { invalidObject } from "../machinery/api-errors.ts";
 import { invalid } from "../machinery/field-error.ts";
+import { recordAt, textsAt } from "../machinery/fields.ts";
+import type { Attributes } from "../server/frontend.ts";
+import type { User } from "../server/http.ts";
 import type { Access } from "./access.ts";
 
 type Review = (object: KubeObject, context: HookContext) => KubeObject;
 
-/** The questions that Kubernetes answers about users and their rights, by the plural under which they are asked. */
+/** The review types of Kubernetes (access reviews, token reviews, …), by plural. */
 export function createReviews(access: Access): Readonly<Record<string, Review>> {
-  const decided = (object: KubeObject, { cluster }: HookContext, user: User, forceNamespace?: string): KubeObject => {
-    const { allowed, reason } = access.decide(cluster, user, readAttributes(object, forceNamespace));
-    return answered(object, { allowed, ...(reason === "" ? {} : { reason }) });
+  const reviewAccess = (
+    object: KubeObject,
+    { logicalCluster }: HookContext,
+    user: User,
+    forceNamespace?: string,
+  ): KubeObject => {
+    const { allowed, reason } = access.decide(logicalCluster, user, readAttributes(object, forceNamespace));
+    return withReviewStatus(object, { allowed, ...(reason === "" ? {} : { reason }) });
   };
   return {
-    selfsubjectaccessreviews: (object, context) => decided(object, context, context.user),
-    subjectaccessreviews: (object, context) => decided(object, context, readUser(object)),
+    selfsubjectaccessreviews: (object, context) => reviewAccess(object, context, context.user),
+    subjectaccessreviews: (object, context) => reviewAccess(object, context, readUser(object)),
     localsubjectaccessreviews: (object, context) => {
       const namespace = object.metadata.namespace ?? "";
-      const asked = textAt(object, "spec", "resourceAttributes", "namespace");
-      if (asked !== namespace) {
+      const requestedNamespace = textAt(object, "spec", "resourceAttributes", "namespace");
+      if (requestedNamespace !== namespace) {
         const why = "must match metadata.namespace";
-        throw refused(object, "spec.resourceAttributes.namespace", asked, why);
+        throw invalidReview(object, "spec.resourceAttributes.namespace", requestedNamespace, why);
       }
-      return decided(object, context, readUser(object), namespace);
+      return reviewAccess(object, context, readUser(object), namespace);
     },
-    selfsubjectrulesreviews: (object, { cluster, user }) => {
-      const rules = access.rules(cluster, user, textAt(object, "spec", "namespace"));
-      return answered(object, {
+    selfsubjectrulesreviews: (object, { logicalCluster, user }) => {
+      const rules = access.rules(logicalCluster, user, textAt(object, "spec", "namespace"));
+      return withReviewStatus(object, {
         resourceRules: rules
           .filter(({ nonResourceURLs }) => nonResourceURLs.length === 0)
           .map(({ verbs, apiGroups, resources, resourceNames }) => ({
@@ -44,12 +50,12 @@ export function createReviews(access: Access): Readonly<Record<string, Review>> 
         incomplete: false,
       });
     },
-    selfsubjectreviews: (object, { user }) => answered(object, { userInfo: describeUser(user) }),
+    selfsubjectreviews: (object, { user }) => withReviewStatus(object, { userInfo: describeUser(user) }),
     tokenreviews: (object) => {
       const user = access.authenticateToken(textAt(object, "spec", "token"));
-      if (user === undefined) return answered(object, { user: {}, error: "invalid bearer token" });
+      if (user === undefined) return withReviewStatus(object, { user: {}, error: "invalid bearer token" });
       const audiences = textsAt(object, "spec", "audiences");
-      return answered(object, {
+      return withReviewStatus(object, {
         authenticated: true,
         user: describeUser(user),
         audiences: audiences.length === 0 ? [access.serviceAccountTokens.issuer] : audiences,
@@ -58,8 +64,7 @@ export function createReviews(access: Access): Readonly<Record<string, Review>> 
   };
 }
 
-/** A user as reviews show it. */
-export function describeUser({ name, uid, groups, extra }: User): { [field: string]: unknown } {
+function describeUser({ name, uid, groups, extra }: User): { [field: string]: unknown } {
   return {
     username: name,
     ...(uid === undefined ? {} : { uid }),
@@ -70,7 +75,7 @@ export function describeUser({ name, uid, groups, extra }: User): { [field: stri
   };
 }
 
-function answered(object: KubeObject, status: { [field: string]: unknown }): KubeObject {
+function withReviewStatus(object: KubeObject, status: { [field: string]: unknown }): KubeObject {
   const { apiVersion, kind, metadata, spec } = object;
   return { apiVersion, kind, metadata, ...(spec === undefined ? {} : { spec }), status };
 }
@@ -78,9 +83,9 @@ function answered(object: KubeObject, status: { [field: string]: unknown }): Kub
 function readAttributes(object: KubeObject, forceNamespace?: string): Attributes {
   const resource = valueAt(object, "spec", "resourceAttributes");
   const path = valueAt(object, "spec", "nonResourceAttributes");
-  if (isFields(resource) === isFields(path)) {
+  if (isRecord(resource) === isRecord(path)) {
     const why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-    throw refused(object, "spec.resourceAttributes", resource ?? null, why);
+    throw invalidReview(object, "spec.resourceAttributes", resource ?? null, why);
   }
   return {
     verb: textAt(resource ?? path, "verb"),
@@ -98,10 +103,10 @@ function readUser(object: KubeObject): User {
   const name = textAt(object, "spec", "user");
   const groups = textsAt(object, "spec", "groups");
   if (name === "" && groups.length === 0) {
-    throw refused(object, "spec.user", "", "at least one of user or group must be specified");
+    throw invalidReview(object, "spec.user", "", "at least one of user or group must be specified");
   }
   const uid = textAt(object, "spec", "uid");
-  const extra = objectAt(object, "spec", "extra");
+  const extra = recordAt(object, "spec", "extra");
   return {
     name,
     groups,
@@ -110,7 +115,7 @@ function readUser(object: KubeObject): User {
   };
 }
 
-function refused(object: KubeObject, at: string, value: unknown, why: string) {
+function invalidReview(object: KubeObject, at: string, value: unknown, why: string) {
   const group = object.apiVersion.split("/")[0] ?? "";
   return invalidObject({ group, kind: object.kind }, object.metadata.name ?? "", [invalid(at, value, why)]);
 }

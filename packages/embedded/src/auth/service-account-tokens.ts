@@ -1,14 +1,15 @@
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
-import { textAt, textsAt, valueAt } from "../fields.ts";
-import type { User } from "../http.ts";
+import { textAt, valueAt } from "@tmc/kube/json.ts";
+import { textsAt } from "../machinery/fields.ts";
+import type { User } from "../server/http.ts";
 
-export type ServiceAccountIdentity = Readonly<{ cluster: string; namespace: string; name: string; uid: string }>;
+export type ServiceAccountIdentity = Readonly<{ logicalCluster: string; namespace: string; name: string; uid: string }>;
 
-/** Issues and reads the bearer tokens of service accounts. Only the server that issued a token believes it. */
+/** Issues and verifies bearer tokens of service accounts. A token is valid only on the server that issued it. */
 export interface ServiceAccountTokens {
   readonly issuer: string;
   issue(account: ServiceAccountIdentity, options: IssueOptions): string;
-  /** Whom a token names; undefined when it is not ours, has been changed, or has expired. */
+  /** Returns the identity in a token, or undefined if the signature is wrong or the token has expired. */
   read(
     token: string,
     now: number,
@@ -17,18 +18,18 @@ export interface ServiceAccountTokens {
 
 export type IssueOptions = Readonly<{
   now: number;
-  /** Without it the token is good for as long as the account is. */
+  /** If unset, the token is valid as long as the account exists. */
   expirationSeconds?: number | undefined;
   audiences?: readonly string[] | undefined;
 }>;
 
-/** Creates an issuer with a key of its own. The key lives in memory, so tokens end with the server. */
+/** Creates an issuer with its own key. The key is kept in memory only, so tokens end with the server. */
 export function createServiceAccountTokens(issuer = "https://kubernetes.default.svc"): ServiceAccountTokens {
   const key = randomBytes(32);
   const sign = (content: string) => createHmac("sha256", key).update(content).digest();
   return {
     issuer,
-    issue: ({ cluster, namespace, name, uid }, { now, expirationSeconds, audiences }) => {
+    issue: ({ logicalCluster, namespace, name, uid }, { now, expirationSeconds, audiences }) => {
       const seconds = Math.trunc(now / 1000);
       const claims = {
         aud: audiences === undefined || audiences.length === 0 ? [issuer] : audiences,
@@ -37,7 +38,7 @@ export function createServiceAccountTokens(issuer = "https://kubernetes.default.
         iss: issuer,
         jti: randomUUID(),
         "kubernetes.io": {
-          ...(cluster === "" ? {} : { clusterName: cluster }),
+          ...(logicalCluster === "" ? {} : { clusterName: logicalCluster }),
           namespace,
           serviceaccount: { name, uid },
         },
@@ -50,15 +51,15 @@ export function createServiceAccountTokens(issuer = "https://kubernetes.default.
     read: (token, now) => {
       const end = token.lastIndexOf(".");
       const content = token.slice(0, Math.max(end, 0));
-      const given = Buffer.from(token.slice(end + 1), "base64url");
+      const signature = Buffer.from(token.slice(end + 1), "base64url");
       const expected = sign(content);
-      if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+      if (signature.length !== expected.length || !timingSafeEqual(signature, expected)) return undefined;
       const claims: unknown = JSON.parse(Buffer.from(content.split(".")[1] ?? "", "base64url").toString());
       const expires = valueAt(claims, "exp");
       if (typeof expires === "number" && now / 1000 >= expires) return undefined;
       const kubernetes = valueAt(claims, "kubernetes.io");
       return {
-        cluster: textAt(kubernetes, "clusterName"),
+        logicalCluster: textAt(kubernetes, "clusterName"),
         namespace: textAt(kubernetes, "namespace"),
         name: textAt(kubernetes, "serviceaccount", "name"),
         uid: textAt(kubernetes, "serviceaccount", "uid"),
@@ -69,7 +70,6 @@ export function createServiceAccountTokens(issuer = "https://kubernetes.default.
   };
 }
 
-/** The user that a service account is. */
 export function serviceAccountUser(
   { namespace, name, uid }: Pick<ServiceAccountIdentity, "namespace" | "name" | "uid">,
   tokenId?: string,

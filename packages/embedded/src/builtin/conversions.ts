@@ -1,10 +1,11 @@
+import { isRecord, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import type { ResourceDefinition } from "../definition.ts";
-import { isFields, objectAt, objectsAt, valueAt } from "../fields.ts";
+import type { ResourceDefinition } from "../definitions/definition.ts";
+import { recordAt, recordsAt } from "../machinery/fields.ts";
 
 type Conversion = NonNullable<ResourceDefinition["conversion"]>;
 
-/** The names that events.k8s.io has for the fields of core events, which are the stored form. */
+/** Field names of core events (the stored form) and of events.k8s.io. */
 const namesOfEvents: readonly (readonly [stored: string, served: string])[] = [
   ["involvedObject", "regarding"],
   ["message", "note"],
@@ -15,13 +16,14 @@ const namesOfEvents: readonly (readonly [stored: string, served: string])[] = [
   ["reportingComponent", "reportingController"],
 ];
 
-/** events.k8s.io/v1 shows the events of the core group under other field names. */
+/** events.k8s.io/v1 serves core events with other field names. */
 export const eventConversion: Conversion = {
-  toStored: (event) => renamed(event, "v1", new Map(namesOfEvents.map(([stored, served]) => [served, stored]))),
-  fromStored: (event) => renamed(event, "events.k8s.io/v1", new Map(namesOfEvents)),
+  toStored: (event) =>
+    withRenamedFields(event, "v1", new Map(namesOfEvents.map(([stored, served]) => [served, stored]))),
+  fromStored: (event) => withRenamedFields(event, "events.k8s.io/v1", new Map(namesOfEvents)),
 };
 
-function renamed(object: KubeObject, apiVersion: string, names: ReadonlyMap<string, string>): KubeObject {
+function withRenamedFields(object: KubeObject, apiVersion: string, names: ReadonlyMap<string, string>): KubeObject {
   const { kind, metadata, ...fields } = object;
   const others = Object.entries(fields).map(([name, value]) => [names.get(name) ?? name, value]);
   return { ...Object.fromEntries(others), apiVersion, kind, metadata };
@@ -30,11 +32,11 @@ function renamed(object: KubeObject, apiVersion: string, names: ReadonlyMap<stri
 const metricsAnnotation = "autoscaling.alpha.kubernetes.io/metrics";
 const behaviorAnnotation = "autoscaling.alpha.kubernetes.io/behavior";
 
-/** autoscaling/v1 knows one metric, the use of processors; what else there is travels in annotations. */
+/** autoscaling/v1 has one metric, CPU utilization; all other metrics are kept in annotations. */
 export const autoscalerConversion: Conversion = {
   toStored: (object) => {
-    const { targetCPUUtilizationPercentage: percentage, ...spec } = objectAt(object, "spec");
-    const { currentCPUUtilizationPercentage: current, ...status } = objectAt(object, "status");
+    const { targetCPUUtilizationPercentage: percentage, ...spec } = recordAt(object, "spec");
+    const { currentCPUUtilizationPercentage: current, ...status } = recordAt(object, "status");
     const {
       [metricsAnnotation]: metrics,
       [behaviorAnnotation]: behavior,
@@ -62,15 +64,15 @@ export const autoscalerConversion: Conversion = {
     };
   },
   fromStored: (object) => {
-    const { metrics: _metrics, behavior, ...spec } = objectAt(object, "spec");
-    const { currentMetrics: _current, conditions: _conditions, ...status } = objectAt(object, "status");
+    const { metrics: _metrics, behavior, ...spec } = recordAt(object, "spec");
+    const { currentMetrics: _current, conditions: _conditions, ...status } = recordAt(object, "status");
     const isCpu = (metric: unknown) => valueAt(metric, "resource", "name") === "cpu";
-    const metrics = objectsAt(object, "spec", "metrics");
+    const metrics = recordsAt(object, "spec", "metrics");
     const target = metrics.find(
       (metric) => isCpu(metric) && typeof valueAt(metric, "resource", "target", "averageUtilization") === "number",
     );
     const others = metrics.filter((metric) => metric !== target);
-    const current = objectsAt(object, "status", "currentMetrics").find(isCpu);
+    const current = recordsAt(object, "status", "currentMetrics").find(isCpu);
     const used = valueAt(current, "resource", "current", "averageUtilization");
     return {
       ...object,
@@ -78,7 +80,7 @@ export const autoscalerConversion: Conversion = {
       metadata: withAnnotations(object, {
         ...object.metadata.annotations,
         ...(others.length === 0 ? {} : { [metricsAnnotation]: JSON.stringify(others) }),
-        ...(isFields(behavior) ? { [behaviorAnnotation]: JSON.stringify(behavior) } : {}),
+        ...(isRecord(behavior) ? { [behaviorAnnotation]: JSON.stringify(behavior) } : {}),
       }),
       spec: {
         ...spec,

@@ -2,12 +2,18 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { Access } from "../auth/access.ts";
 import { createReviews } from "../auth/reviews.ts";
 
-import { allVerbs, type PrinterColumn, type ResourceDefinition, type Subresource, type Verb } from "../definition.ts";
+import {
+  allVerbs,
+  type PrinterColumn,
+  type ResourceDefinition,
+  type Subresource,
+  type Verb,
+} from "../definitions/definition.ts";
 import type { Cells } from "./columns/cells.ts";
-import described from "./resources.generated.json" with { type: "json" };
+import generatedResources from "./resources.generated.json" with { type: "json" };
 import { customResourceDefinitionRules } from "./rules/custom-resource-definitions.ts";
 import { type AssignAddresses, serviceRules } from "./rules/network.ts";
-import { hooksOf, type TypeRules } from "./rules/rules.ts";
+import { type BuiltinRules, hooksOf } from "./rules/rules.ts";
 import { builtinSchema } from "./schemas.ts";
 import { clusterTypes, commonTypes, type ServedType } from "./served-types.ts";
 import {
@@ -20,14 +26,17 @@ import {
 } from "./subresources.ts";
 import { typeTraits } from "./types.ts";
 
-export type ClusterOptions = Readonly<{
-  /** Gives services their addresses. @default they get none */
+export type ClusterDefinitionOptions = Readonly<{
+  /** Assigns addresses to services. @default services get none */
   assignAddresses?: AssignAddresses | undefined;
-  /** What `kubectl logs` shows. @default nothing */
+  /** Returns the output of `kubectl logs`. @default nothing */
   readLog?: ((pod: KubeObject) => string) | undefined;
 }>;
 
-/** What kcp and clusters both serve: namespaces, configuration, rights, events, custom resource definitions, reviews. */
+/**
+ * Types that kcp and clusters both serve: namespaces, configuration, RBAC, events, custom resource definitions,
+ * reviews.
+ */
 export function commonDefinitions(access: Access): ResourceDefinition[] {
   const reviews = createReviews(access);
   const extras: Extras = {
@@ -47,8 +56,8 @@ export function commonDefinitions(access: Access): ResourceDefinition[] {
   return commonTypes.map((type) => define(type, extras[type]));
 }
 
-/** What a cluster serves besides: nodes, pods, everything that runs, and how it is reached. */
-export function clusterDefinitions(options: ClusterOptions = {}): ResourceDefinition[] {
+/** Types that only clusters serve: nodes, pods, workloads, services and storage. */
+export function clusterDefinitions(options: ClusterDefinitionOptions = {}): ResourceDefinition[] {
   const { assignAddresses = () => {}, readLog = () => "" } = options;
   const extras: Extras = {
     "/v1/pods": {
@@ -64,14 +73,14 @@ export function clusterDefinitions(options: ClusterOptions = {}): ResourceDefini
 }
 
 type Extra = Readonly<{
-  rules?: TypeRules;
+  rules?: BuiltinRules;
   review?: NonNullable<ResourceDefinition["review"]>;
-  /** Made with the definition they belong to, which is not finished yet at that time. */
+  /** Called while the definition is still under construction, hence the function. */
   subresources?: (self: () => ResourceDefinition) => Readonly<Record<string, Subresource>>;
 }>;
 type Extras = Readonly<Partial<Record<ServedType, Extra>>>;
 
-type Described = Readonly<{
+type GeneratedResource = Readonly<{
   kind: string;
   singular: string;
   namespaced: boolean;
@@ -88,12 +97,12 @@ type Described = Readonly<{
   }>[];
 }>;
 
-const descriptions: ReadonlyMap<string, Described> = new Map(Object.entries(described));
+const descriptions: ReadonlyMap<string, GeneratedResource> = new Map(Object.entries(generatedResources));
 
 function define(type: ServedType, extra: Extra = {}): ResourceDefinition {
   const [group = "", version = "", plural = ""] = type.split("/");
   const description = descriptions.get(type);
-  if (description === undefined) throw new Error(`definitions: nothing is known of ${type}`);
+  if (description === undefined) throw new Error(`definitions: ${type} is not a generated built-in type`);
   const { kind } = description;
   const traits = typeTraits[type] ?? {};
   const schema = () => builtinSchema(group, version, kind);
@@ -110,11 +119,11 @@ function define(type: ServedType, extra: Extra = {}): ResourceDefinition {
     categories: description.categories,
     namespaced: description.namespaced,
     verbs: allVerbs.filter((verb: Verb) => description.verbs.includes(verb)),
-    // Linked when first looked at: most types of a server are never touched.
+    // Linked on first use: most types of a server are never touched.
     get schema() {
       return schema();
     },
-    flavour: "builtin",
+    flavor: "builtin",
     status: description.subresources.includes("status"),
     columns: columnsOf(description, traits.cells ?? {}),
     storage: traits.storage ?? (group === "" ? plural : `${plural}.${group}`),
@@ -130,7 +139,7 @@ function define(type: ServedType, extra: Extra = {}): ResourceDefinition {
 
 const columnTypes: readonly PrinterColumn["type"][] = ["string", "integer", "number", "boolean", "date"];
 
-function columnsOf({ columns }: Described, cells: Cells): PrinterColumn[] {
+function columnsOf({ columns }: GeneratedResource, cells: Cells): PrinterColumn[] {
   return columns.map(({ name, type, ...rest }) => ({
     ...rest,
     name,
@@ -141,7 +150,7 @@ function columnsOf({ columns }: Described, cells: Cells): PrinterColumn[] {
 
 let columnsByType: ReadonlyMap<string, readonly PrinterColumn[]> | undefined;
 
-/** How Kubernetes prints one of its own types; undefined for any other. */
+/** Returns the printer columns of a built-in type, or undefined for other types. */
 export function builtinColumns(group: string, version: string, plural: string): readonly PrinterColumn[] | undefined {
   columnsByType ??= new Map(
     clusterDefinitions().map((type) => [`${type.group}/${type.version}/${type.plural}`, type.columns]),

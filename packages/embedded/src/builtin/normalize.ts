@@ -1,25 +1,26 @@
+import { isRecord } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { ApiFailure } from "../api-failure.ts";
-import { type Fields, isFields } from "../fields.ts";
+import { ApiFailure } from "../machinery/api-errors.ts";
+import type { MutableFields } from "../machinery/fields.ts";
 import type { Schema } from "../machinery/schema.ts";
 import { canonicalQuantity } from "./quantity.ts";
 
 /**
- * Brings an object of a built-in type into the form in which a real server would hand it back, in place: a null is the same
- * as an absent field, and quantities have one way to be written.
+ * Normalizes an object of a built-in type in place, as a real server does: null fields are removed, and quantities get
+ * their canonical form.
  */
 export function normalize(schema: Schema, object: KubeObject): void {
-  // Metadata is the server's own business.
+  // The server handles metadata separately.
   for (const [name, child] of Object.entries(schema.properties ?? {})) {
     if (name !== "metadata") normalizeField(object, name, child, object);
   }
 }
 
-function normalizeField(parent: Fields, name: string, schema: Schema, root: KubeObject): void {
+function normalizeField(parent: MutableFields, name: string, schema: Schema, root: KubeObject): void {
   const value = parent[name];
   if (value === undefined) return;
   if (value === null) {
-    // Where anything may stand, null is a value: the default of a custom type's field, say.
+    // Where the schema allows any value, null is a value, for example as the default of a custom type's field.
     if (schema["x-kubernetes-preserve-unknown-fields"] !== true) delete parent[name];
     return;
   }
@@ -35,9 +36,9 @@ function normalizeValue(schema: Schema, value: unknown, root: KubeObject): void 
     if (schema.items !== undefined) for (const item of value) normalizeValue(schema.items, item, root);
     return;
   }
-  if (!isFields(value)) return;
+  if (!isRecord(value)) return;
   if (schema.properties !== undefined) {
-    // The object's fields are fewer than the schema's.
+    // Iterates over the object because it has fewer fields than the schema.
     for (const name of Object.keys(value)) {
       const child = schema.properties[name];
       if (child !== undefined) normalizeField(value, name, child, root);

@@ -1,17 +1,18 @@
+import { isRecord } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { type Fields, isFields } from "../fields.ts";
+import type { MutableFields } from "../machinery/fields.ts";
 import messages from "./messages.generated.json" with { type: "json" };
 import { componentName } from "./schemas.ts";
 
-/** How clients of Go send built-in types, unless they are told otherwise. */
-export const protobufType = "application/vnd.kubernetes.protobuf";
+/** Go clients send built-in types as protobuf unless configured otherwise. */
+const protobufType = "application/vnd.kubernetes.protobuf";
 
-/** Every body in this form begins with these four bytes. */
+/** Magic bytes at the start of every protobuf body. */
 const magic = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
 
 const beginsWithMagic = (body: Uint8Array): boolean => magic.every((byte, index) => body[index] === byte);
 
-/** Reads a built-in object from protobuf; throws where it is none, or of a kind that is not known. */
+/** Decodes a built-in object. Throws if the body is not protobuf or the kind is unknown. */
 export function decodeProtobuf(body: Uint8Array): KubeObject {
   if (!beginsWithMagic(body)) {
     throw new Error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
@@ -21,16 +22,16 @@ export function decodeProtobuf(body: Uint8Array): KubeObject {
   const apiVersion = decodeText(bytesAt(typeMeta, 1));
   const kind = decodeText(bytesAt(typeMeta, 2));
   const content = decodeMessage(messageName(apiVersion, kind), bytesAt(envelope, 2));
-  const object = isFields(content) ? content : {};
+  const object = isRecord(content) ? content : {};
   return { apiVersion, kind, metadata: {}, ...object };
 }
 
 /**
- * Turns a request's body into JSON where it is protobuf, so that nobody behind the listener has to know of it. Undefined for
- * every other content type, and for what cannot be read: the server then says which types it takes.
+ * Converts a protobuf body to JSON, so that only the listener handles protobuf. Returns undefined for other content
+ * types and for bodies that cannot be decoded; the server then answers with the media types it accepts.
  */
 export function jsonFromProtobuf(body: Uint8Array, contentType: string | undefined): string | undefined {
-  // Some of kubectl's writes come without a content type: then the first bytes tell.
+  // Some of kubectl's writes have no content type; the magic bytes identify them.
   const isNamed = contentType?.split(";")[0]?.trim().toLowerCase() === protobufType;
   if (!isNamed && !(contentType === undefined && beginsWithMagic(body))) return undefined;
   try {
@@ -41,7 +42,7 @@ export function jsonFromProtobuf(body: Uint8Array, contentType: string | undefin
 }
 
 function messageName(apiVersion: string, kind: string): string {
-  // Options are sent under the version of the type they are about.
+  // Options are sent with the apiVersion of the type they belong to.
   if (kind.endsWith("Options")) return `k8s.io.apimachinery.pkg.apis.meta.v1.${kind}`;
   const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
   return componentName(group ?? "", version ?? "", kind)
@@ -53,11 +54,11 @@ type FieldType = Readonly<{
   name: string;
   type: string;
   shape: "single" | "list" | "map";
-  /** Absence and zero are two things: what is there is meant. */
+  /** Absent and zero differ: a zero that was sent is kept. */
   isPointer: boolean;
-  /** In JSON even when it is zero. */
+  /** Written to JSON even if zero. */
   isKept: boolean;
-  /** Its fields stand beside its siblings in JSON. */
+  /** In JSON its fields are merged into the parent. */
   isInline: boolean;
 }>;
 
@@ -70,7 +71,7 @@ function fieldsOf(message: string): ReadonlyMap<number, FieldType> {
   const text = textOf.get(message);
   if (text === undefined) throw new Error(`no kind is registered for the type ${message}`);
   const folder = message.slice(0, message.lastIndexOf("."));
-  const made = new Map(
+  const parsed = new Map(
     text
       .split(",")
       .filter((field) => field !== "")
@@ -90,14 +91,14 @@ function fieldsOf(message: string): ReadonlyMap<number, FieldType> {
         ];
       }),
   );
-  fieldTypes.set(message, made);
-  return made;
+  fieldTypes.set(message, parsed);
+  return parsed;
 }
 
 const scalars: ReadonlySet<string> = new Set(["string", "bytes", "bool", "int32", "int64", "double"]);
 
-/** Types whose JSON is no object of their fields. */
-const special: Readonly<Record<string, (fields: readonly RawField[], message: string) => unknown>> = {
+/** Types whose JSON is not an object of their fields. */
+const specialDecoders: Readonly<Record<string, (fields: readonly RawField[], message: string) => unknown>> = {
   "meta.v1.Time": (fields) => decodeTime(fields, 0),
   "meta.v1.MicroTime": (fields) => decodeTime(fields, 6),
   "resource.Quantity": (fields) => decodeText(bytesAt(fields, 1)),
@@ -113,27 +114,28 @@ const special: Readonly<Record<string, (fields: readonly RawField[], message: st
 
 function decodeMessage(message: string, bytes: Uint8Array): unknown {
   const raw = readFields(bytes);
-  const decode = special[message.split(".").slice(-3).join(".")] ?? special[message.split(".").slice(-2).join(".")];
+  const decode =
+    specialDecoders[message.split(".").slice(-3).join(".")] ?? specialDecoders[message.split(".").slice(-2).join(".")];
   return decode === undefined ? decodeFields(message, raw) : decode(raw, message);
 }
 
-/** Of a type that is one of several, the one that is there. */
+/** Returns the set member of a union type. */
 function firstOf(raw: readonly RawField[], message: string, numbers: readonly number[]): unknown {
   const object = decodeFields(message, raw, true);
   const names = numbers.map((number) => fieldsOf(message).get(number)?.name ?? "");
   return names.map((name) => object[name]).find((value) => value !== undefined && value !== null);
 }
 
-function decodeFields(message: string, raw: readonly RawField[], keepZero = false): Fields {
+function decodeFields(message: string, raw: readonly RawField[], keepZero = false): MutableFields {
   const types = fieldsOf(message);
-  const result: Fields = {};
+  const result: MutableFields = {};
   for (const { number, value } of raw) {
     const field = types.get(number);
-    // Fields that came with a newer Kubernetes are unknown, as they would be in JSON.
+    // Unknown fields come from a newer Kubernetes and are dropped, as in JSON.
     if (field === undefined) continue;
     if (field.shape === "map") {
       const entry = readFields(asBytes(value));
-      const entries = isFields(result[field.name]) ? (result[field.name] as Fields) : {};
+      const entries = isRecord(result[field.name]) ? (result[field.name] as MutableFields) : {};
       entries[decodeText(bytesAt(entry, 1))] = decodeValue(
         field.type,
         entry.find((part) => part.number === 2)?.value ?? empty,
@@ -144,7 +146,7 @@ function decodeFields(message: string, raw: readonly RawField[], keepZero = fals
       result[field.name] = [...(Array.isArray(before) ? before : []), decodeValue(field.type, value)];
     } else {
       const decoded = decodeValue(field.type, value);
-      if (field.isInline && isFields(decoded)) Object.assign(result, decoded);
+      if (field.isInline && isRecord(decoded)) Object.assign(result, decoded);
       else if (decoded !== null && (keepZero || field.isPointer || field.isKept || !isZero(decoded))) {
         result[field.name] = decoded;
       }
@@ -153,7 +155,7 @@ function decodeFields(message: string, raw: readonly RawField[], keepZero = fals
   return result;
 }
 
-/** Go sends zeros of fields that cannot be absent; in JSON they would have been left out. */
+/** Go sends zeros for required fields; JSON omits them. */
 function isZero(value: unknown): boolean {
   return value === "" || value === 0 || value === false;
 }
@@ -197,7 +199,7 @@ const decoder = new TextDecoder();
 const decodeText = (bytes: Uint8Array): string => decoder.decode(bytes);
 const empty = new Uint8Array();
 
-/** Numbers for varints, bytes for everything else. */
+/** The value is a number for varints and bytes for all other wire types. */
 type RawField = Readonly<{ number: number; value: number | Uint8Array }>;
 
 function bytesAt(fields: readonly RawField[], number: number): Uint8Array {
@@ -218,7 +220,7 @@ function asNumber(value: RawField["value"]): number {
   return value;
 }
 
-/** Takes a message apart into its fields, in the order in which they were sent. */
+/** Splits a message into its fields, in wire order. */
 function readFields(bytes: Uint8Array): RawField[] {
   const fields: RawField[] = [];
   let at = 0;
@@ -232,7 +234,7 @@ function readFields(bytes: Uint8Array): RawField[] {
       if (byte < 0x80) return value;
     }
   };
-  const take = (length: number): Uint8Array => {
+  const readBytes = (length: number): Uint8Array => {
     if (at + length > bytes.length) throw new Error("unexpected EOF");
     const part = bytes.subarray(at, at + length);
     at += length;
@@ -246,13 +248,13 @@ function readFields(bytes: Uint8Array): RawField[] {
         fields.push({ number, value: Number(BigInt.asIntN(64, varint())) });
         break;
       case 1:
-        fields.push({ number, value: take(8) });
+        fields.push({ number, value: readBytes(8) });
         break;
       case 2:
-        fields.push({ number, value: take(Number(varint())) });
+        fields.push({ number, value: readBytes(Number(varint())) });
         break;
       case 5:
-        fields.push({ number, value: take(4) });
+        fields.push({ number, value: readBytes(4) });
         break;
       default:
         throw new Error(`protobuf: illegal wire type ${tag & 7}`);

@@ -1,7 +1,7 @@
-/** A type the embedded servers know without being told, as `group/version/plural`; the core group has an empty name. */
+/** A built-in type as `group/version/plural`; the core group has an empty name. */
 export type ServedType = `${string}/${string}/${string}`;
 
-/** What kcp and clusters both serve. */
+/** Types that kcp and clusters both serve. */
 export const commonTypes: readonly ServedType[] = [
   "/v1/configmaps",
   "/v1/events",
@@ -28,7 +28,7 @@ export const commonTypes: readonly ServedType[] = [
   "rbac.authorization.k8s.io/v1/roles",
 ];
 
-/** What only clusters serve: kcp runs no workloads and has no nodes. */
+/** Types that only clusters serve: kcp runs no workloads and has no nodes. */
 export const clusterTypes: readonly ServedType[] = [
   "/v1/endpoints",
   "/v1/nodes",
@@ -56,7 +56,7 @@ export const clusterTypes: readonly ServedType[] = [
   "storage.k8s.io/v1/storageclasses",
 ];
 
-/** Kinds that appear only below other types: bodies and answers of subresources. */
+/** Kinds that occur only as bodies and responses of subresources. */
 export const subresourceKinds: readonly string[] = [
   "authentication.k8s.io/v1/TokenRequest",
   "autoscaling/v1/Scale",

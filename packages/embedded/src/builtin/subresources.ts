@@ -1,20 +1,21 @@
+import { isRecord, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { invalidObject } from "../api-errors.ts";
 import type { Access } from "../auth/access.ts";
-import type { HookContext, ResourceDefinition, Subresource } from "../definition.ts";
-import { isFields, numberAt, objectsAt, textAt, textsAt, valueAt } from "../fields.ts";
+import type { HookContext, ResourceDefinition, Subresource } from "../definitions/definition.ts";
+import { invalidObject } from "../machinery/api-errors.ts";
 import { invalid } from "../machinery/field-error.ts";
-import type { ObjectTarget } from "../operations.ts";
+import { numberOrZeroAt, recordsAt, textsAt } from "../machinery/fields.ts";
+import type { ObjectTarget } from "../storage/operations.ts";
 
-/** The server's own identity, for what a subresource does on behalf of a user who may. */
+/** The server's own identity, for writes that a subresource does on behalf of an authorized user. */
 export const serverUser = { name: "system:apiserver", groups: ["system:masters"] } as const;
 
 type DefinitionOf = () => ResourceDefinition;
 
-function targetOf(definition: DefinitionOf, parent: KubeObject, { cluster }: HookContext): ObjectTarget {
+function targetOf(definition: DefinitionOf, parent: KubeObject, { logicalCluster }: HookContext): ObjectTarget {
   return {
     definition: definition(),
-    cluster,
+    logicalCluster,
     namespace: parent.metadata.namespace,
     name: parent.metadata.name ?? "",
   };
@@ -22,39 +23,39 @@ function targetOf(definition: DefinitionOf, parent: KubeObject, { cluster }: Hoo
 
 const timestamp = (now: number): string => new Date(now).toISOString().replace(/\.\d+Z$/, "Z");
 
-/** A request for a service account's token is answered at once. */
+/** `serviceaccounts/token`: issues a token immediately. */
 export function tokenSubresource(access: Access): Subresource {
   return {
     kind: "TokenRequest",
     group: "authentication.k8s.io",
     version: "v1",
     verbs: ["create"],
-    handle: ({ parent, body }, { cluster, now }) => {
+    handle: ({ parent, body }, { logicalCluster, now }) => {
       const tokens = access.serviceAccountTokens;
       const { name = "", namespace = "", uid = "" } = parent.metadata;
-      const asked = numberAt(body, "spec", "expirationSeconds");
-      const expirationSeconds = asked === 0 ? 3600 : asked;
+      const requestedSeconds = numberOrZeroAt(body, "spec", "expirationSeconds");
+      const expirationSeconds = requestedSeconds === 0 ? 3600 : requestedSeconds;
       if (expirationSeconds < 600) {
         const why = "may not specify a duration less than 10 minutes";
         const errors = [invalid("spec.expirationSeconds", expirationSeconds, why)];
         throw invalidObject({ group: "authentication.k8s.io", kind: "TokenRequest" }, "", errors);
       }
-      const given = textsAt(body, "spec", "audiences");
-      const audiences = given.length === 0 ? [tokens.issuer] : given;
+      const requestedAudiences = textsAt(body, "spec", "audiences");
+      const audiences = requestedAudiences.length === 0 ? [tokens.issuer] : requestedAudiences;
       const bound = valueAt(body, "spec", "boundObjectRef");
-      const token = tokens.issue({ cluster, namespace, name, uid }, { now, expirationSeconds, audiences });
+      const token = tokens.issue({ logicalCluster, namespace, name, uid }, { now, expirationSeconds, audiences });
       return {
         kind: "TokenRequest",
         apiVersion: "authentication.k8s.io/v1",
         metadata: { name, namespace, creationTimestamp: timestamp(now) },
-        spec: { audiences, expirationSeconds, boundObjectRef: isFields(bound) ? bound : null },
+        spec: { audiences, expirationSeconds, boundObjectRef: isRecord(bound) ? bound : null },
         status: { token, expirationTimestamp: timestamp(now + expirationSeconds * 1000) },
       };
     },
   };
 }
 
-/** The last word on a namespace's finalizers. */
+/** `namespaces/finalize`: replaces the finalizers in a namespace's spec. */
 export function finalizeSubresource(definition: DefinitionOf): Subresource {
   return {
     kind: "Namespace",
@@ -62,13 +63,13 @@ export function finalizeSubresource(definition: DefinitionOf): Subresource {
     handle: ({ parent, body }, context) =>
       context.operations.update(
         targetOf(definition, parent, context),
-        { ...parent, spec: { ...(isFields(body?.spec) ? body.spec : {}) } },
+        { ...parent, spec: { ...(isRecord(body?.spec) ? body.spec : {}) } },
         { user: serverUser, subresource: "finalize" },
       ),
   };
 }
 
-/** A certificate request is approved or denied by its conditions alone. */
+/** `certificatesigningrequests/approval`: replaces the conditions. */
 export function approvalSubresource(definition: DefinitionOf): Subresource {
   return {
     kind: "CertificateSigningRequest",
@@ -76,8 +77,8 @@ export function approvalSubresource(definition: DefinitionOf): Subresource {
     handle: ({ verb, parent, body }, context) => {
       if (verb === "get" || body === undefined) return parent;
       const status = {
-        ...(isFields(parent.status) ? parent.status : {}),
-        conditions: objectsAt(body, "status", "conditions"),
+        ...(isRecord(parent.status) ? parent.status : {}),
+        conditions: recordsAt(body, "status", "conditions"),
       };
       return context.operations.update(
         targetOf(definition, parent, context),
@@ -88,7 +89,7 @@ export function approvalSubresource(definition: DefinitionOf): Subresource {
   };
 }
 
-/** An eviction is a deletion: no disruption budget stands in its way here. */
+/** `pods/eviction`: deletes the pod. Disruption budgets are not enforced. */
 export function evictionSubresource(definition: DefinitionOf): Subresource {
   return {
     kind: "Eviction",
@@ -107,25 +108,25 @@ export function evictionSubresource(definition: DefinitionOf): Subresource {
   };
 }
 
-/** A scheduler's decision: the pod goes to the node. */
+/** `pods/binding`: assigns a pod to a node. */
 export function bindingSubresource(definition: DefinitionOf): Subresource {
   return {
     kind: "Binding",
     verbs: ["create"],
     handle: ({ parent, body }, context) => {
       const target = targetOf(definition, parent, context);
-      const spec = { ...(isFields(parent.spec) ? parent.spec : {}), nodeName: textAt(body, "target", "name") };
+      const spec = { ...(isRecord(parent.spec) ? parent.spec : {}), nodeName: textAt(body, "target", "name") };
       const bound = context.operations.update(target, { ...parent, spec }, { user: serverUser });
       const scheduled = { type: "PodScheduled", status: "True", lastTransitionTime: timestamp(context.now) };
-      const others = objectsAt(bound, "status", "conditions").filter(({ type }) => type !== "PodScheduled");
-      const status = { ...(isFields(bound.status) ? bound.status : {}), conditions: [...others, scheduled] };
+      const others = recordsAt(bound, "status", "conditions").filter(({ type }) => type !== "PodScheduled");
+      const status = { ...(isRecord(bound.status) ? bound.status : {}), conditions: [...others, scheduled] };
       context.operations.update(target, { ...bound, status }, { user: serverUser, subresource: "status" });
       return success(201);
     },
   };
 }
 
-/** What a pod has written; the cluster's workload engine knows. */
+/** `pods/log`. */
 export function logSubresource(readLog: (pod: KubeObject) => string): Subresource {
   return { kind: "Pod", verbs: ["get"], handle: ({ parent }) => readLog(parent) };
 }

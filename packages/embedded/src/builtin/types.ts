@@ -1,6 +1,6 @@
+import { textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import type { ResourceDefinition } from "../definition.ts";
-import { textAt, valueAt } from "../fields.ts";
+import type { ResourceDefinition } from "../definitions/definition.ts";
 import type { Cells } from "./columns/cells.ts";
 import * as core from "./columns/core.ts";
 import * as network from "./columns/network.ts";
@@ -11,19 +11,19 @@ import * as coreRules from "./rules/core.ts";
 import * as networkRules from "./rules/network.ts";
 import * as otherRules from "./rules/others.ts";
 import { podRules } from "./rules/pods.ts";
-import type { TypeRules } from "./rules/rules.ts";
+import type { BuiltinRules } from "./rules/rules.ts";
 import * as workloadRules from "./rules/workloads.ts";
 import type { ServedType } from "./served-types.ts";
 
-/** What discovery and the schemas do not say about a built-in type. */
+/** Facts about a built-in type that are in neither discovery nor its schema. */
 export type TypeTraits = Readonly<{
   cells?: Cells;
-  rules?: TypeRules;
-  /** Objects count generations: most built-in types do not. */
+  rules?: BuiltinRules;
+  /** Whether objects have metadata.generation; most built-in types do not. */
   generation?: boolean;
   scale?: ResourceDefinition["scale"];
   selectableFields?: ResourceDefinition["selectableFields"];
-  /** Where the objects are kept, when not under the type's own name. */
+  /** The storage name, if it is not the type's own name. */
   storage?: string;
   conversion?: NonNullable<ResourceDefinition["conversion"]>;
 }>;
@@ -41,7 +41,7 @@ const readText =
     return value === undefined || value === null ? "" : String(value);
   };
 
-/** Fields of events under both of their names: a selector may see an event in either form. */
+/** Selectable fields of events under both field names, because a selector may see an event in either form. */
 function eventFields(prefix: string): NonNullable<ResourceDefinition["selectableFields"]> {
   const names = ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"];
   const regarding = names.map((name) => [
@@ -59,7 +59,7 @@ function eventFields(prefix: string): NonNullable<ResourceDefinition["selectable
   };
 }
 
-/** Every built-in type that has something to say beyond its schema; those that differ from server to server are made elsewhere. */
+/** All built-in types with such facts. Facts that differ between servers are in definitions.ts. */
 export const typeTraits: Readonly<Partial<Record<ServedType, TypeTraits>>> = {
   "/v1/configmaps": { cells: core.configMapCells, rules: coreRules.configMapRules },
   "/v1/events": {

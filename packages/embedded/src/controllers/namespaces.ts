@@ -1,66 +1,67 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { byKey, compareStrings } from "@tmc/kube/compare.ts";
+import { isFields } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import type { Catalog, ResourceDefinition } from "../definition.ts";
-import { cloneJson } from "../frozen-json.ts";
-import type { User } from "../http.ts";
-import { isEqual, isList, isObject } from "../machinery/json-value.ts";
-import type { Operations } from "../operations.ts";
-import { timestamp } from "../operations-core.ts";
-import type { Store } from "../store.ts";
-import { createDirtyKeys } from "./dirty-keys.ts";
+import type { Catalog, ResourceDefinition } from "../definitions/definition.ts";
+import { isEqual, isList } from "../machinery/json-value.ts";
+import type { User } from "../server/http.ts";
+import { cloneJson } from "../storage/frozen-json.ts";
+import type { Operations } from "../storage/operations.ts";
+import { timestamp } from "../storage/operations-core.ts";
+import type { Store } from "../storage/store.ts";
+import { createKeyQueue } from "./key-queue.ts";
 
-/** Who the server's own controllers act as. */
-export const systemUser: User = { name: "system:apiserver", groups: ["system:masters"] };
+/** The identity of the server's own controllers. */
+export const controllerUser: User = { name: "system:apiserver", groups: ["system:masters"] };
 const manager = "kube-controller-manager";
 
-export type ControllerOptions = Readonly<{
+export type ServerControllerOptions = Readonly<{
   store: Store;
   operations: Operations;
   clock: Clock;
-  catalogOf: (cluster: string) => Catalog;
+  catalogOf: (logicalCluster: string) => Catalog;
 }>;
 
-/** A controller of the server itself; it runs until it is stopped. */
+/** A controller of the server itself; runs until stopped. */
 export type RunningController = Readonly<{ stop: () => void }>;
 
 const finalizer = "kubernetes";
 
-/** Empties namespaces that are being deleted, and lets them go when nothing is left in them. */
-export function startNamespaceController(options: ControllerOptions): RunningController {
+/** Deletes the content of terminating namespaces and removes their finalizer when they are empty. */
+export function startNamespaceController(options: ServerControllerOptions): RunningController {
   const { store, operations, clock, catalogOf } = options;
-  /** Namespaces that are going, as `cluster/name`. */
+  /** Terminating namespaces, as `<logical cluster>/<name>`. */
   const terminating = new Set<string>();
 
-  const keys = createDirtyKeys(clock, (key) => {
-    const [cluster = "", name = ""] = splitKey(key);
-    const definition = catalogOf(cluster).find("", "v1", "namespaces");
+  const keys = createKeyQueue(clock, (key) => {
+    const [logicalCluster = "", name = ""] = splitKey(key);
+    const definition = catalogOf(logicalCluster).find("", "v1", "namespaces");
     if (definition === undefined) return;
-    const namespace = store.get({ storage: definition.storage, cluster, namespace: "", name });
+    const namespace = store.get({ storage: definition.storage, logicalCluster, namespace: "", name });
     if (namespace === undefined || namespace.metadata.deletionTimestamp === undefined) {
       terminating.delete(key);
       return;
     }
     terminating.add(key);
     if (!finalizersOf(namespace).includes(finalizer)) return;
-    const remaining = emptyNamespace({ store, operations }, catalogOf(cluster), cluster, name);
-    const target = { definition, cluster, name };
-    const context = { user: systemUser, fieldManager: manager };
+    const remaining = emptyNamespace({ store, operations }, catalogOf(logicalCluster), logicalCluster, name);
+    const target = { definition, logicalCluster, name };
+    const context = { user: controllerUser, fieldManager: manager };
     if (remaining.length === 0) {
-      const freed = cloneJson(namespace);
-      freed.spec = { finalizers: finalizersOf(namespace).filter((one) => one !== finalizer) };
-      operations.update(target, freed, { ...context, subresource: "finalize" });
+      const finalized = cloneJson(namespace);
+      finalized.spec = { finalizers: finalizersOf(namespace).filter((one) => one !== finalizer) };
+      operations.update(target, finalized, { ...context, subresource: "finalize" });
       return;
     }
-    const told = cloneJson(namespace);
-    told.status = statusOf(namespace, remaining, timestamp(clock.now()));
-    operations.update(target, told, { ...context, subresource: "status" });
+    const updated = cloneJson(namespace);
+    updated.status = statusOf(namespace, remaining, timestamp(clock.now()));
+    operations.update(target, updated, { ...context, subresource: "status" });
   });
 
   const unsubscribe = store.subscribe(({ type, key }) => {
-    const home = `${key.cluster}/${key.namespace}`;
-    if (key.storage === "namespaces") keys.add(`${key.cluster}/${key.name}`);
-    else if (type !== "ADDED" && terminating.has(home)) keys.add(home);
+    const namespaceKey = `${key.logicalCluster}/${key.namespace}`;
+    if (key.storage === "namespaces") keys.add(`${key.logicalCluster}/${key.name}`);
+    else if (type !== "ADDED" && terminating.has(namespaceKey)) keys.add(namespaceKey);
   });
   return {
     stop: () => {
@@ -70,71 +71,44 @@ export function startNamespaceController(options: ControllerOptions): RunningCon
   };
 }
 
-/** The cluster has no slash in it, and neither has a namespace. */
+/** Neither a logical cluster's name nor a namespace contains a slash. */
 const splitKey = (key: string): string[] => key.split("/");
 
 function finalizersOf({ spec }: KubeObject): readonly string[] {
-  const finalizers = isObject(spec) && isList(spec.finalizers) ? spec.finalizers : [];
+  const finalizers = isFields(spec) && isList(spec.finalizers) ? spec.finalizers : [];
   return finalizers.filter((name) => typeof name === "string");
 }
 
 type Remaining = Readonly<{ definition: ResourceDefinition; objects: readonly KubeObject[] }>;
 
 function emptyNamespace(
-  { store, operations }: Pick<ControllerOptions, "store" | "operations">,
+  { store, operations }: Pick<ServerControllerOptions, "store" | "operations">,
   catalog: Catalog,
-  cluster: string,
+  logicalCluster: string,
   namespace: string,
 ): Remaining[] {
   const remaining: Remaining[] = [];
   for (const definition of storedDefinitions(catalog)) {
     if (!definition.namespaced) continue;
-    for (const object of store.list(definition.storage, { cluster, namespace })) {
+    for (const object of store.list(definition.storage, { logicalCluster, namespace })) {
       if (object.metadata.deletionTimestamp !== undefined) continue;
-      const target = { definition, cluster, namespace, name: object.metadata.name ?? "" };
-      operations.delete(target, { propagationPolicy: "Background" }, { user: systemUser });
+      const target = { definition, logicalCluster, namespace, name: object.metadata.name ?? "" };
+      operations.delete(target, { propagationPolicy: "Background" }, { user: controllerUser });
     }
-    const objects = store.list(definition.storage, { cluster, namespace });
+    const objects = store.list(definition.storage, { logicalCluster, namespace });
     if (objects.length > 0) remaining.push({ definition, objects });
   }
   return remaining;
 }
 
-/** One definition for each storage, of those whose objects can be deleted. */
-export function storedDefinitions(catalog: Catalog): ResourceDefinition[] {
+/** One definition per storage, without types whose objects cannot be deleted. */
+function storedDefinitions(catalog: Catalog): ResourceDefinition[] {
   const byStorage = new Map<string, ResourceDefinition>();
   for (const definition of catalog.definitions()) {
     if (definition.review !== undefined || !definition.verbs.includes("delete")) continue;
     if (!byStorage.has(definition.storage)) byStorage.set(definition.storage, definition);
   }
   return [...byStorage.values()];
-}
-
-/**
- * Deletes everything in a logical cluster but what `keep` names; answers how many objects are still there, because they
- * have finalizers or time to end.
- */
-export function deleteAllIn(
-  { store, operations, catalogOf }: Omit<ControllerOptions, "clock">,
-  cluster: string,
-  keep: (definition: ResourceDefinition, object: KubeObject) => boolean = () => false,
-): number {
-  let remaining = 0;
-  for (const definition of storedDefinitions(catalogOf(cluster))) {
-    const present = (): readonly KubeObject[] =>
-      store.list(definition.storage, { cluster }).filter((object) => !keep(definition, object));
-    for (const { metadata } of present()) {
-      if (metadata.deletionTimestamp !== undefined) continue;
-      const target = { definition, cluster, namespace: metadata.namespace, name: metadata.name ?? "" };
-      try {
-        operations.delete(target, { propagationPolicy: "Background" }, { user: systemUser });
-      } catch {
-        // Some namespaces may not be deleted; they stay and are counted.
-      }
-    }
-    remaining += present().length;
-  }
-  return remaining;
 }
 
 type Condition = Readonly<Record<string, unknown>>;
@@ -153,8 +127,10 @@ function statusOf(namespace: KubeObject, remaining: readonly Remaining[], now: s
       for (const name of metadata.finalizers ?? []) finalizers.set(name, (finalizers.get(name) ?? 0) + 1);
     }
   }
-  const held = [...finalizers].toSorted(byKey).map(([name, count]) => `${name} in ${count} resource instances`);
-  const wanted: readonly Condition[] = [
+  const remainingFinalizers = [...finalizers]
+    .toSorted(byKey)
+    .map(([name, count]) => `${name} in ${count} resource instances`);
+  const desired: readonly Condition[] = [
     condition(
       "NamespaceDeletionDiscoveryFailure",
       false,
@@ -179,7 +155,7 @@ function statusOf(namespace: KubeObject, remaining: readonly Remaining[], now: s
       "SomeResourcesRemain",
       `Some resources are remaining: ${counted.join(", ")}`,
     ),
-    held.length === 0
+    remainingFinalizers.length === 0
       ? condition(
           "NamespaceFinalizersRemaining",
           false,
@@ -190,12 +166,12 @@ function statusOf(namespace: KubeObject, remaining: readonly Remaining[], now: s
           "NamespaceFinalizersRemaining",
           true,
           "SomeFinalizersRemain",
-          `Some content in the namespace has finalizers remaining: ${held.join(", ")}`,
+          `Some content in the namespace has finalizers remaining: ${remainingFinalizers.join(", ")}`,
         ),
   ];
-  const status = isObject(namespace.status) ? namespace.status : {};
-  const before = isList(status.conditions) ? status.conditions.filter(isObject) : [];
-  const conditions = wanted.map((one) => {
+  const status = isFields(namespace.status) ? namespace.status : {};
+  const before = isList(status.conditions) ? status.conditions.filter(isFields) : [];
+  const conditions = desired.map((one) => {
     const old = before.find(({ type }) => type === one.type);
     const { lastTransitionTime, ...rest } = old ?? {};
     return {

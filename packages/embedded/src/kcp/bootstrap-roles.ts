@@ -6,7 +6,6 @@ type Rule = Readonly<{
   verbs: readonly string[];
 }>;
 
-/** A role and the binding of it that kcp starts with; one without the other where the other is empty. */
 export type BootstrapRole = Readonly<{ name: string; rules: readonly Rule[] }>;
 export type BootstrapBinding = Readonly<{
   name: string;
@@ -17,7 +16,7 @@ export type BootstrapBinding = Readonly<{
 const read = ["get", "list", "watch"];
 const tenancy = "tenancy.kcp.io";
 
-/** The roles that hold in every workspace; nobody sees them there. */
+/** Roles that apply in every workspace; they are not visible there. */
 export const commonRoles: readonly BootstrapRole[] = [
   {
     name: "cluster-admin",
@@ -95,7 +94,7 @@ const bindRole = (name: string): BootstrapRole => ({
   ],
 });
 
-/** The roles of the root workspace, as its users see them. */
+/** Roles of the root workspace, visible to its users. */
 export const rootRoles: readonly BootstrapRole[] = [
   {
     name: "system:kcp:apiexport:kcp-admin:maximal-permission-policy",

@@ -1,8 +1,8 @@
 import type { KubeObject, ObjectMeta, ResourceType } from "@tmc/kube/kube-object.ts";
-import { cloneJson } from "../frozen-json.ts";
 import { withDefaults } from "../machinery/defaults.ts";
-import { generatedUid } from "../object-names.ts";
-import { timestamp } from "../operations-core.ts";
+import { cloneJson } from "../storage/frozen-json.ts";
+import { generatedUid } from "../storage/object-names.ts";
+import { timestamp } from "../storage/operations-core.ts";
 import { adminCluster } from "./authorization.ts";
 import {
   type BootstrapBinding,
@@ -15,7 +15,7 @@ import {
 import { createLogicalCluster } from "./controllers/workspaces.ts";
 import type { ControllerWorld } from "./controllers/world.ts";
 import { rootExports, rootSchemas } from "./kcp-types.ts";
-import { clusterAnnotation, pathAnnotation } from "./names.ts";
+import { kcpClusterAnnotation, pathAnnotation } from "./names.ts";
 import { systemTypes } from "./system-client.ts";
 
 const universal = { name: "universal", path: "root" };
@@ -73,13 +73,15 @@ const workspaceTypes = [
   },
 ];
 
-/** Fills a new kcp with what a real one starts with: the root workspace, its exports and types, roles, the shard. */
+/**
+ * Creates the initial objects of a real kcp: the root workspace with its exports and workspace types, roles, the shard.
+ */
 export function bootstrap(world: ControllerWorld): void {
   const { client, address, loop } = world;
-  const root = { cluster: "root" };
+  const root = { logicalCluster: "root" };
   createRoles(world, adminCluster, commonRoles, commonBindings);
   createLogicalCluster(world, {
-    cluster: "root",
+    name: "root",
     path: "root",
     type: "root:root",
     owner: JSON.stringify({ username: "system:kcp-bootstrapper" }),
@@ -116,13 +118,14 @@ export function bootstrap(world: ControllerWorld): void {
 
 function createRoles(
   world: ControllerWorld,
-  cluster: string,
+  logicalCluster: string,
   roles: readonly BootstrapRole[],
   bindings: readonly BootstrapBinding[],
 ): void {
-  for (const { name, rules } of roles) seed(world, systemTypes.clusterRoles, cluster, { metadata: { name }, rules });
+  for (const { name, rules } of roles)
+    seed(world, systemTypes.clusterRoles, logicalCluster, { metadata: { name }, rules });
   for (const { name, role, subject } of bindings) {
-    seed(world, systemTypes.clusterRoleBindings, cluster, {
+    seed(world, systemTypes.clusterRoleBindings, logicalCluster, {
       metadata: { name },
       subjects: [{ ...subject, apiGroup: "rbac.authorization.k8s.io" }],
       roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
@@ -130,21 +133,21 @@ function createRoles(
   }
 }
 
-/** Puts an object of our own making into the store: nothing is asked and checked, so that a start costs little. */
+/** Stores a known-valid object without admission and validation, which keeps the start fast. */
 function seed(
   { client, store, random, clock }: ControllerWorld,
   type: ResourceType,
-  cluster: string,
+  logicalCluster: string,
   object: Readonly<{ metadata: ObjectMeta & Readonly<{ name: string }> } & Record<string, unknown>>,
 ): void {
-  const definition = client.definition(type, cluster);
+  const definition = client.definition(type, logicalCluster);
   const { group, version } = type;
   const metadata: ObjectMeta = {
     ...object.metadata,
     uid: generatedUid(random),
     creationTimestamp: timestamp(clock.now()),
     ...(definition.withoutGeneration === true ? {} : { generation: 1 }),
-    annotations: { ...object.metadata.annotations, [clusterAnnotation]: cluster },
+    annotations: { ...object.metadata.annotations, [kcpClusterAnnotation]: logicalCluster },
   };
   const whole: KubeObject = {
     ...object,
@@ -152,6 +155,6 @@ function seed(
     kind: definition.kind,
     metadata,
   };
-  const key = { storage: definition.storage, cluster, namespace: "", name: object.metadata.name };
+  const key = { storage: definition.storage, logicalCluster, namespace: "", name: object.metadata.name };
   store.put(key, cloneJson(withDefaults(definition.schema, whole)));
 }

@@ -1,13 +1,14 @@
+import { textAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { crdStorage } from "../custom-definitions.ts";
-import type { Catalog, ResourceDefinition, ResourceHooks } from "../definition.ts";
-import { listAt, textAt } from "../fields.ts";
-import type { Store } from "../store.ts";
+import { crdStorage } from "../definitions/custom-definitions.ts";
+import type { Catalog, ResourceDefinition, ResourceHooks } from "../definitions/definition.ts";
+import { listAt } from "../machinery/fields.ts";
+import type { Store } from "../storage/store.ts";
 import type { ExportOfType } from "./authorization.ts";
 import { type Directory, storages } from "./directory.ts";
-import { definitionsOf, type TypeSpec } from "./kcp-types.ts";
+import { definitionsOfType, type TypeSpec } from "./kcp-types.ts";
 
-/** A fixed set of types. */
+/** Creates a catalog of fixed types. */
 export function createCatalog(definitions: readonly ResourceDefinition[]): Catalog {
   const byName = new Map(definitions.map((item) => [`${item.group}/${item.version}/${item.plural}`, item]));
   return {
@@ -17,14 +18,17 @@ export function createCatalog(definitions: readonly ResourceDefinition[]): Catal
   };
 }
 
-/** Where the objects of an exported type are kept: two exports' types of one name never meet. */
-export const boundStorage = (group: string, plural: string, identity: string): string =>
+/**
+ * Storage name of an exported type. It contains the identity, so that two exports with the same type do not share
+ * objects.
+ */
+const boundStorage = (group: string, plural: string, identity: string): string =>
   `${group === "" ? plural : `${plural}.${group}`}:${identity}`;
 
-/** What every workspace serves, and the types that exports bring into some. */
+/** The catalogs of all workspaces, and the types of exports. */
 export interface Catalogs {
-  of(cluster: string): Catalog;
-  /** The types that an APIResourceSchema describes, under an export's identity; the same objects each time. */
+  of(logicalCluster: string): Catalog;
+  /** Returns the types of an APIResourceSchema under an export's identity. Results are cached. */
   exported(schema: KubeObject, identity: string): readonly ResourceDefinition[];
   readonly exportOfType: ExportOfType;
   stop(): void;
@@ -33,11 +37,11 @@ export interface Catalogs {
 export type CatalogsOptions = Readonly<{
   store: Store;
   directory: Directory;
-  /** Served everywhere. */
+  /** Served in every workspace. */
   common: readonly ResourceDefinition[];
-  /** The types of a custom resource definition that are served now. */
+  /** Returns the served types of a custom resource definition. */
   custom: (crd: KubeObject) => readonly ResourceDefinition[];
-  /** The rules of an exported type that is kcp's own. */
+  /** Hooks for kcp's own exported types. */
   hooksOf: (group: string, plural: string) => ResourceHooks | undefined;
   decorate: (definition: ResourceDefinition) => ResourceDefinition;
 }>;
@@ -48,27 +52,27 @@ export function createCatalogs(options: CatalogsOptions): Catalogs {
   const everywhere = createCatalog(common);
   const commonKeys = new Set(common.map(({ group, plural }) => `${group}/${plural}`));
   const catalogs = new Map<string, Catalog>();
-  // Types outlive their schemas: a bound type is served for as long as its binding names it.
+  // Kept after the schema is deleted: a bound type is served as long as its binding lists it.
   const byIdentity = new Map<string, readonly ResourceDefinition[]>();
 
-  const unsubscribe = store.subscribe(({ key: { storage, cluster } }) => {
-    if (storage === storages.bindings || storage === crdStorage) catalogs.delete(cluster);
+  const unsubscribe = store.subscribe(({ key: { storage, logicalCluster } }) => {
+    if (storage === storages.bindings || storage === crdStorage) catalogs.delete(logicalCluster);
   });
 
   const exported = (schema: KubeObject, identity: string): readonly ResourceDefinition[] => {
     const key = `${schema.metadata.uid ?? ""}:${identity}`;
     const known = byIdentity.get(key);
     if (known !== undefined) return known;
-    // Its shape was checked when the schema was created, and it cannot change.
+    // Validated when the schema was created; it is immutable.
     const spec = schema.spec as TypeSpec;
     const { group, names } = spec;
-    const made = definitionsOf(
+    const definitions = definitionsOfType(
       spec,
       boundStorage(group, names.plural, identity),
       options.hooksOf(group, names.plural),
     ).map(decorate);
-    byIdentity.set(key, made);
-    return made;
+    byIdentity.set(key, definitions);
+    return definitions;
   };
 
   const bound = (binding: KubeObject): readonly ResourceDefinition[] =>
@@ -84,11 +88,11 @@ export function createCatalogs(options: CatalogsOptions): Catalogs {
       return schema === undefined || schema.metadata.uid !== uid ? [] : exported(schema, identity);
     });
 
-  const made = (cluster: string): Catalog => {
-    const fromBindings = directory.bindings(cluster).flatMap(bound);
+  const buildCatalog = (logicalCluster: string): Catalog => {
+    const fromBindings = directory.bindings(logicalCluster).flatMap(bound);
     const taken = new Set([...commonKeys, ...fromBindings.map(({ group, plural }) => `${group}/${plural}`)]);
     const fromCrds = store
-      .list(crdStorage, { cluster })
+      .list(crdStorage, { logicalCluster })
       .flatMap((crd) => options.custom(crd))
       .filter(({ group, plural }) => !taken.has(`${group}/${plural}`))
       .map(decorate);
@@ -97,21 +101,21 @@ export function createCatalogs(options: CatalogsOptions): Catalogs {
   };
 
   return {
-    of: (cluster) => {
-      if (directory.logicalCluster(cluster) === undefined) return everywhere;
-      const known = catalogs.get(cluster) ?? made(cluster);
-      catalogs.set(cluster, known);
+    of: (logicalCluster) => {
+      if (directory.logicalCluster(logicalCluster) === undefined) return everywhere;
+      const known = catalogs.get(logicalCluster) ?? buildCatalog(logicalCluster);
+      catalogs.set(logicalCluster, known);
       return known;
     },
     exported,
-    exportOfType: (cluster, group, plural) => {
-      for (const binding of directory.bindings(cluster)) {
+    exportOfType: (logicalCluster, group, plural) => {
+      for (const binding of directory.bindings(logicalCluster)) {
         const isBound = listAt(binding, "status", "boundResources").some(
           (resource) => textAt(resource, "resource") === plural && textAt(resource, "group") === group,
         );
         if (isBound) {
           return {
-            cluster: textAt(binding, "status", "apiExportClusterName"),
+            logicalCluster: textAt(binding, "status", "apiExportClusterName"),
             name: textAt(binding, "spec", "reference", "export", "name"),
           };
         }

@@ -1,4 +1,4 @@
-/** The built-in types that an export may claim, by group and plural. */
+/** Built-in types that an export may claim, as `group/plural`. */
 const claimable: ReadonlySet<string> = new Set([
   "/namespaces",
   "/configmaps",
@@ -25,9 +25,9 @@ const claimable: ReadonlySet<string> = new Set([
   "authorization.k8s.io/localsubjectaccessreviews",
 ]);
 
-/** Tells whether a type is one that kcp itself serves in every workspace and lets exports claim. */
+/** Whether kcp serves the type in every workspace and lets exports claim it. */
 export const isBuiltinClaim = (group: string, resource: string): boolean => claimable.has(`${group}/${resource}`);
 
-/** Types that are only asked and never stored: no object of theirs can carry a claim's label. */
+/** Review types are never stored, so no object can carry a claim label. */
 export const isNeverStored = (group: string): boolean =>
   group === "authorization.k8s.io" || group === "authentication.k8s.io";

@@ -1,8 +1,8 @@
-import { textAt } from "../fields.ts";
-import { isList, isObject } from "../machinery/json-value.ts";
+import { isFields, textAt } from "@tmc/kube/json.ts";
+import { isList } from "../machinery/json-value.ts";
 
-/** A condition as kcp's own kinds have it: with a severity, without an observed generation. */
-export type KcpCondition = {
+/** A condition of kcp's kinds: with a severity, without an observed generation. */
+export type StoredKcpCondition = {
   type: string;
   status: "True" | "False" | "Unknown";
   severity?: "Error" | "Warning" | "Info";
@@ -11,31 +11,31 @@ export type KcpCondition = {
   message?: string;
 };
 
-export type Unmet = Readonly<{ reason: string; severity: "Error" | "Warning" | "Info"; message: string }>;
+export type FalseCondition = Readonly<{ reason: string; severity: "Error" | "Warning" | "Info"; message: string }>;
 
-/** The conditions of one object while a controller works on it; in the order that kcp writes them. */
-export interface Conditions {
+/** The conditions of one object during a reconcile, in kcp's order. */
+export interface KcpConditions {
   markTrue(type: string): void;
-  markFalse(type: string, why: Unmet): void;
-  /** Makes `Ready` say what the named condition says. */
+  markFalse(type: string, why: FalseCondition): void;
+  /** Copies the named condition to `Ready`. */
   summarize(type: string): void;
   isTrue(type: string): boolean;
   isFalse(type: string): boolean;
-  list(): KcpCondition[];
+  list(): StoredKcpCondition[];
 }
 
-/** Takes up the conditions of an object's status; `now` stamps those that change. */
-export function conditionsOf(existing: unknown, now: number): Conditions {
-  const known = new Map<string, KcpCondition>();
+/** Reads the conditions from a status; changed ones get the transition time `now`. */
+export function kcpConditionsOf(existing: unknown, now: number): KcpConditions {
+  const known = new Map<string, StoredKcpCondition>();
   for (const item of isList(existing) ? existing : []) {
-    if (!isObject(item)) continue;
-    // Written by this server only, and checked by the schema on the way.
-    known.set(textAt(item, "type"), { ...item } as KcpCondition);
+    if (!isFields(item)) continue;
+    // Only this server writes them, and the schema has validated them.
+    known.set(textAt(item, "type"), { ...item } as StoredKcpCondition);
   }
-  // Times have whole seconds on the wire.
+  // Timestamps have whole seconds.
   const stamp = `${new Date(now).toISOString().slice(0, 19)}Z`;
 
-  const set = (condition: Omit<KcpCondition, "lastTransitionTime">): void => {
+  const set = (condition: Omit<StoredKcpCondition, "lastTransitionTime">): void => {
     const old = known.get(condition.type);
     const same =
       old !== undefined &&
@@ -52,8 +52,8 @@ export function conditionsOf(existing: unknown, now: number): Conditions {
     summarize: (type) => {
       const source = known.get(type);
       if (source === undefined) return;
-      const { lastTransitionTime: _, ...said } = source;
-      set({ ...said, type: "Ready" });
+      const { lastTransitionTime: _, ...content } = source;
+      set({ ...content, type: "Ready" });
     },
     isTrue: (type) => known.get(type)?.status === "True",
     isFalse: (type) => known.get(type)?.status === "False",

@@ -3,25 +3,25 @@ import type { Access } from "../auth/access.ts";
 import { createAuthenticator } from "../auth/authenticator.ts";
 import { createServiceAccountTokens } from "../auth/service-account-tokens.ts";
 import { commonDefinitions } from "../builtin/definitions.ts";
-import { startGarbageCollector } from "../controllers/garbage.ts";
+import { startGarbageCollector } from "../controllers/garbage-collector.ts";
 import { startNamespaceController } from "../controllers/namespaces.ts";
-import { definitionsOf, startCustomDefinitions } from "../custom-definitions.ts";
-import type { Catalog, ResourceHooks } from "../definition.ts";
-import type { Frontend } from "../frontend.ts";
-import type { ApiRequest, User } from "../http.ts";
-import type { Operations } from "../operations.ts";
-import type { Store } from "../store.ts";
+import { customDefinitionsOf, startCustomDefinitionController } from "../definitions/custom-definitions.ts";
+import type { Catalog, ResourceHooks } from "../definitions/definition.ts";
+import type { Frontend } from "../server/frontend.ts";
+import type { ApiRequest, User } from "../server/http.ts";
+import type { Operations } from "../storage/operations.ts";
+import type { Store } from "../storage/store.ts";
 import { apiBindingHooks } from "./admission/api-bindings.ts";
 import { apiExportHooks } from "./admission/api-exports.ts";
-import { createEveryObjectRules } from "./admission/every-object.ts";
+import { createCommonRules } from "./admission/common-rules.ts";
 import { logicalClusterHooks } from "./admission/logical-clusters.ts";
 import { resourceSchemaHooks } from "./admission/resource-schemas.ts";
 import { workspaceHooks } from "./admission/workspaces.ts";
-import { createAuthorizer, homeClusterKey, type KcpAuthorizer } from "./authorization.ts";
+import { createAuthorizer, type KcpAuthorizer, originClusterKey } from "./authorization.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { createCatalogs } from "./catalogs.ts";
-import { createTriggers, work } from "./controllers/controllers.ts";
-import type { ControllerWorld, Delays } from "./controllers/world.ts";
+import { createChangeHandler, reconcileKey } from "./controllers/controllers.ts";
+import type { ControllerWorld, KcpDelays } from "./controllers/world.ts";
 import { createDirectory, type Directory } from "./directory.ts";
 import { createKcpFrontend } from "./frontend.ts";
 import { systemDefinitions } from "./kcp-types.ts";
@@ -34,77 +34,32 @@ export type ControlPlaneOptions = Readonly<{
   store: Store;
   clock: Clock;
   random: Random;
-  /** Bearer tokens and whose they are. */
+  /** Static bearer tokens and their users. */
   tokens: ReadonlyMap<string, User>;
-  delays: Delays;
+  delays: KcpDelays;
   /** Scheme, host and port under which clients reach the server. */
   address: () => string;
-  /** The certificate authority of the server, PEM. */
+  /** The server's CA certificate, PEM. */
   ca: () => string;
 }>;
 
-/** All that makes an embedded server a kcp: what it serves where, who may do what, and the controllers that keep it so. */
+/** The parts that turn an embedded server into kcp: catalogs, authorization, virtual workspaces and controllers. */
 export interface ControlPlane {
   readonly frontend: Frontend;
   readonly directory: Directory;
-  catalogOf(cluster: string): Catalog;
-  /** Fills the empty store and sets the controllers going. */
+  catalogOf(logicalCluster: string): Catalog;
+  /** Creates the initial objects in the empty store and starts the controllers. */
   start(operations: Operations): SystemClient;
-  /** Lets the controllers do all that is waiting, now. */
+  /** Runs all queued reconciles now. */
   settle(): void;
   stop(): void;
 }
 
-/** What a real single kcp says of every decision. */
-const reasons = { true: "access granted", false: "access denied" } as const;
-
 export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
   const { store, clock, random } = options;
   const directory = createDirectory(store);
-  const tokens = createServiceAccountTokens("https://kcp.default.svc");
-
-  const authenticator = createAuthenticator({
-    now: () => clock.now(),
-    tokens: options.tokens,
-    serviceAccountTokens: tokens,
-    findServiceAccount: ({ cluster, namespace, name }) =>
-      store.get({ storage: "serviceaccounts", cluster, namespace, name })?.metadata.uid,
-    mayImpersonate: (user, attributes, { path }) => {
-      const [, given = ""] = /^\/clusters\/([^/]+)/.exec(path) ?? [];
-      const allowed = authorizer.decide(directory.clusterAt(given) ?? "", user, attributes);
-      return { allowed, reason: reasons[`${allowed}`] };
-    },
-  });
-  /** Where an account is at home counts in kcp; its token says it. */
-  const withHome = (user: User, token: string): User => {
-    const account = user.name.startsWith("system:serviceaccount:") ? tokens.read(token, clock.now()) : undefined;
-    if (account === undefined) return user;
-    const scopes = {
-      [homeClusterKey]: [account.cluster],
-      "authentication.kcp.io/scopes": [`cluster:${account.cluster}`],
-    };
-    return { ...user, extra: { ...scopes, ...user.extra } };
-  };
-  const authenticate = (request: ApiRequest): User => {
-    const token = /^bearer\s+(\S+)/i.exec(request.headers.authorization ?? "")?.[1];
-    const user = authenticator.authenticate(request);
-    return token === undefined ? user : withHome(user, token);
-  };
-
-  const access: Access = {
-    decide: (cluster, user, attributes) => {
-      const allowed = authorizer.decide(cluster, user, attributes);
-      return { allowed, reason: reasons[`${allowed}`] };
-    },
-    rules: (cluster, user, namespace) => authorizer.rules(cluster, user, namespace),
-    authenticateToken: (token) => {
-      const user = authenticator.authenticateToken(token);
-      return user === undefined ? undefined : withHome(user, token);
-    },
-    serviceAccountTokens: tokens,
-  };
-
   const authorizerOf = (): KcpAuthorizer => authorizer;
+  const { access, authenticate } = createKcpAccess({ store, clock, tokens: options.tokens, directory, authorizerOf });
   const systemHooks: Readonly<Record<string, ResourceHooks>> = {
     apiresourceschemas: resourceSchemaHooks,
     apiexports: apiExportHooks,
@@ -114,20 +69,20 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
   const catalogs = createCatalogs({
     store,
     directory,
-    // A workspace has no limit ranges, though a cluster does.
+    // kcp does not serve limit ranges.
     common: [
       ...commonDefinitions(access).filter(({ plural }) => plural !== "limitranges"),
       ...systemDefinitions((plural) => systemHooks[plural]),
     ],
-    custom: definitionsOf,
+    custom: customDefinitionsOf,
     hooksOf: (group, plural) =>
       group === "tenancy.kcp.io" && plural === "workspaces" ? workspaceHooks(directory, authorizerOf) : undefined,
-    decorate: createEveryObjectRules(directory),
+    decorate: createCommonRules(directory),
   });
   const authorizer = createAuthorizer({ store, directory, exportOfType: catalogs.exportOfType });
   const virtualWorkspaces = createVirtualWorkspaces({ directory, catalogs, authorizer });
 
-  let delays: Delays = {};
+  let delays: KcpDelays = {};
   let stop = (): void => {};
   let settle = (): void => {};
 
@@ -137,7 +92,7 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
     frontend: createKcpFrontend({ directory, catalogs, authorizer, virtualWorkspaces, authenticate }),
     start: (operations) => {
       const client = createSystemClient(operations, catalogs);
-      const loop = createWorkLoop(clock, (key) => work(world, virtualWorkspaces, key));
+      const loop = createWorkLoop(clock, (key) => reconcileKey(world, virtualWorkspaces, key));
       const world: ControllerWorld = {
         client,
         directory,
@@ -152,13 +107,13 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
       };
       const kubernetes = { store, operations, clock, catalogOf: catalogs.of };
       const running = [startGarbageCollector(kubernetes), startNamespaceController(kubernetes)];
-      const endCustomDefinitions = startCustomDefinitions({
+      const endCustomDefinitions = startCustomDefinitionController({
         store,
         operations,
         clock,
         definition: client.definition(systemTypes.customDefinitions, "root"),
       });
-      const unsubscribe = store.subscribe(createTriggers(world));
+      const unsubscribe = store.subscribe(createChangeHandler(world));
       bootstrap(world);
       delays = options.delays;
       settle = () => loop.drain();
@@ -174,5 +129,66 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
     },
     settle: () => settle(),
     stop: () => stop(),
+  };
+}
+
+type KcpAccessOptions = Readonly<{
+  store: Store;
+  clock: Clock;
+  tokens: ReadonlyMap<string, User>;
+  directory: Directory;
+  /** Called at the first request: the authorizer needs the catalogs, and the catalogs need access reviews. */
+  authorizerOf: () => KcpAuthorizer;
+}>;
+
+/** The reason that a kcp with one shard gives for every decision. */
+const reasons = { true: "access granted", false: "access denied" } as const;
+
+function createKcpAccess({ store, clock, tokens, directory, authorizerOf }: KcpAccessOptions): {
+  access: Access;
+  authenticate: (request: ApiRequest) => User;
+} {
+  const serviceAccountTokens = createServiceAccountTokens("https://kcp.default.svc");
+  const decide: Access["decide"] = (logicalCluster, user, attributes) => {
+    const allowed = authorizerOf().decide(logicalCluster, user, attributes);
+    return { allowed, reason: reasons[`${allowed}`] };
+  };
+  const authenticator = createAuthenticator({
+    now: () => clock.now(),
+    tokens,
+    serviceAccountTokens,
+    findServiceAccount: ({ logicalCluster, namespace, name }) =>
+      store.get({ storage: "serviceaccounts", logicalCluster, namespace, name })?.metadata.uid,
+    mayImpersonate: (user, attributes, { path }) => {
+      const [, workspacePath = ""] = /^\/clusters\/([^/]+)/.exec(path) ?? [];
+      return decide(directory.logicalClusterAt(workspacePath) ?? "", user, attributes);
+    },
+  });
+  /** Adds the logical cluster of a service account, which its token names: kcp's authorizers depend on it. */
+  const withOrigin = (user: User, token: string): User => {
+    const isServiceAccount = user.name.startsWith("system:serviceaccount:");
+    const account = isServiceAccount ? serviceAccountTokens.read(token, clock.now()) : undefined;
+    if (account === undefined) return user;
+    const scopes = {
+      [originClusterKey]: [account.logicalCluster],
+      "authentication.kcp.io/scopes": [`cluster:${account.logicalCluster}`],
+    };
+    return { ...user, extra: { ...scopes, ...user.extra } };
+  };
+  return {
+    authenticate: (request) => {
+      const token = /^bearer\s+(\S+)/i.exec(request.headers.authorization ?? "")?.[1];
+      const user = authenticator.authenticate(request);
+      return token === undefined ? user : withOrigin(user, token);
+    },
+    access: {
+      decide,
+      rules: (logicalCluster, user, namespace) => authorizerOf().rules(logicalCluster, user, namespace),
+      authenticateToken: (token) => {
+        const user = authenticator.authenticateToken(token);
+        return user === undefined ? undefined : withOrigin(user, token);
+      },
+      serviceAccountTokens,
+    },
   };
 }

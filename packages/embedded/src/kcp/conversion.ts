@@ -1,35 +1,36 @@
+import { type Fields, isFields, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { listAt, objectAt, textAt, textsAt, valueAt } from "../fields.ts";
-import { cloneJson } from "../frozen-json.ts";
-import { type Fields, isEqual, isList, isObject } from "../machinery/json-value.ts";
+import { listAt, recordAt, textsAt } from "../machinery/fields.ts";
+import { isEqual, isList } from "../machinery/json-value.ts";
+import { cloneJson } from "../storage/frozen-json.ts";
 
 type Mutable = Record<string, unknown>;
-type Side = Readonly<{ group: string; resource: string; identityHash: string }>;
+type ClaimKey = Readonly<{ group: string; resource: string; identityHash: string }>;
 
 const annotationPrefix = "apis.v1alpha2.kcp.io/";
 
-/** Writes an APIExport of v1alpha1 as v1alpha2, the version that is stored. */
+/** Converts an APIExport from v1alpha1 to v1alpha2, the stored version. */
 export function exportToStored(object: KubeObject): KubeObject {
   const result = upgraded(object);
-  const spec: Mutable = { ...objectAt(object, "spec") };
+  const spec: Mutable = { ...recordAt(object, "spec") };
   const annotations = { ...object.metadata.annotations };
   const claims = listAt(spec, "permissionClaims");
   const names = spec.latestResourceSchemas;
   delete spec.latestResourceSchemas;
 
-  const further = takeJson(annotations, "resource-schemas");
+  const further = removeJsonAnnotation(annotations, "resource-schemas");
   if (isList(names) || further.length > 0) {
     spec.resources = [...textsAt(object, "spec", "latestResourceSchemas").map(resourceOfSchema), ...further];
   }
-  const precise = takeJson(annotations, "permission-claims");
+  const precise = removeJsonAnnotation(annotations, "permission-claims");
   if (claims.length > 0) {
-    annotations[`${annotationPrefix}v1alpha1-permission-claims`] = JSON.stringify(claims.map(plainClaim));
+    annotations[`${annotationPrefix}v1alpha1-permission-claims`] = JSON.stringify(claims.map(v1alpha1Claim));
     spec.permissionClaims = claims.map((claim) => {
-      const known = precise.find((other) => isSame(sideOf(other), sideOf(claim)));
+      const known = precise.find((other) => isSameClaimKey(claimKeyOf(other), claimKeyOf(claim)));
       const verbs = textsAt(known, "verbs");
       const defaultSelector = valueAt(known, "defaultSelector");
       return {
-        ...sideOf(claim),
+        ...claimKeyOf(claim),
         verbs: verbs.length === 0 ? ["*"] : verbs,
         ...(defaultSelector === undefined ? {} : { defaultSelector }),
       };
@@ -39,10 +40,10 @@ export function exportToStored(object: KubeObject): KubeObject {
   return withAnnotations(result, annotations);
 }
 
-/** Writes a stored APIExport as v1alpha1; what that version cannot say goes into annotations. */
+/** Converts a stored APIExport to v1alpha1; fields without a counterpart become annotations. */
 export function exportFromStored(object: KubeObject): KubeObject {
   const result = downgraded(object);
-  const spec: Mutable = { ...objectAt(object, "spec") };
+  const spec: Mutable = { ...recordAt(object, "spec") };
   const annotations = { ...object.metadata.annotations };
   const resources = listAt(spec, "resources");
   delete spec.resources;
@@ -50,90 +51,96 @@ export function exportFromStored(object: KubeObject): KubeObject {
   const inCrds = resources.filter((resource) => valueAt(resource, "storage", "crd") !== undefined);
   const others = resources.filter((resource) => valueAt(resource, "storage", "crd") === undefined);
   if (inCrds.length > 0) spec.latestResourceSchemas = inCrds.map((resource) => textAt(resource, "schema"));
-  putJson(annotations, "resource-schemas", others);
+  setJsonAnnotation(annotations, "resource-schemas", others);
 
   const claims = listAt(spec, "permissionClaims");
-  putJson(annotations, "permission-claims", claims.filter(isPrecise).map(preciseClaim));
-  const original = takeJson(annotations, "v1alpha1-permission-claims");
-  if (claims.length > 0) spec.permissionClaims = claims.map((claim) => restored(plainSide(claim), original));
+  setJsonAnnotation(annotations, "permission-claims", claims.filter(needsV1alpha2).map(v1alpha2Claim));
+  const original = removeJsonAnnotation(annotations, "v1alpha1-permission-claims");
+  if (claims.length > 0)
+    spec.permissionClaims = claims.map((claim) => restoreV1alpha1Fields(v1alpha1ClaimKey(claim), original));
   result.spec = spec;
-  // Whatever went through the conversion has a status, if an empty one.
+  // Converted objects always have a status.
   result.status ??= {};
   return withAnnotations(result, annotations);
 }
 
-/** Writes an APIBinding of v1alpha1 as v1alpha2, the version that is stored. */
+/** Converts an APIBinding from v1alpha1 to v1alpha2, the stored version. */
 export function bindingToStored(object: KubeObject): KubeObject {
   const result = upgraded(object);
   const annotations = { ...object.metadata.annotations };
-  const spec: Mutable = { ...objectAt(object, "spec") };
+  const spec: Mutable = { ...recordAt(object, "spec") };
   const claims = listAt(spec, "permissionClaims");
-  putJson(annotations, "v1alpha1-permission-claims", claims.filter(hasResourceSelector).map(plainClaim));
-  const precise = takeJson(annotations, "acceptable-permission-claims");
+  setJsonAnnotation(annotations, "v1alpha1-permission-claims", claims.filter(hasResourceSelector).map(v1alpha1Claim));
+  const precise = removeJsonAnnotation(annotations, "acceptable-permission-claims");
   if (claims.length > 0) {
     spec.permissionClaims = claims.map((claim) => ({
-      ...scoped(claim, precise),
+      ...toScopedClaim(claim, precise),
       state: valueAt(claim, "state"),
     }));
   }
   result.spec = spec;
 
-  const preciseExport = takeJson(annotations, "status-export-permission-claims");
-  const preciseApplied = takeJson(annotations, "status-applied-permission-claims");
-  if (isObject(object.status)) {
+  const preciseExport = removeJsonAnnotation(annotations, "status-export-permission-claims");
+  const preciseApplied = removeJsonAnnotation(annotations, "status-applied-permission-claims");
+  if (isFields(object.status)) {
     const status: Mutable = { ...object.status };
     const exported = listAt(status, "exportPermissionClaims");
     if (exported.length > 0) {
       status.exportPermissionClaims = exported.map((claim) => {
-        const { selector: _, ...rest } = scoped(claim, preciseExport);
+        const { selector: _, ...rest } = toScopedClaim(claim, preciseExport);
         return rest;
       });
     }
     const applied = listAt(status, "appliedPermissionClaims");
-    if (applied.length > 0) status.appliedPermissionClaims = applied.map((claim) => scoped(claim, preciseApplied));
+    if (applied.length > 0)
+      status.appliedPermissionClaims = applied.map((claim) => toScopedClaim(claim, preciseApplied));
     result.status = status;
   }
   return withAnnotations(result, annotations);
 }
 
-/** Writes a stored APIBinding as v1alpha1; what that version cannot say goes into annotations. */
+/** Converts a stored APIBinding to v1alpha1; fields without a counterpart become annotations. */
 export function bindingFromStored(object: KubeObject): KubeObject {
   const result = downgraded(object);
   const annotations = { ...object.metadata.annotations };
-  const spec: Mutable = { ...objectAt(object, "spec") };
+  const spec: Mutable = { ...recordAt(object, "spec") };
   const claims = listAt(spec, "permissionClaims");
-  putJson(
+  setJsonAnnotation(
     annotations,
     "acceptable-permission-claims",
-    claims.filter(isPreciseScoped).map((claim) => ({
-      ...preciseClaim(claim),
+    claims.filter(scopeNeedsV1alpha2).map((claim) => ({
+      ...v1alpha2Claim(claim),
       selector: valueAt(claim, "selector"),
       state: valueAt(claim, "state"),
     })),
   );
-  const original = takeJson(annotations, "v1alpha1-permission-claims");
+  const original = removeJsonAnnotation(annotations, "v1alpha1-permission-claims");
   if (claims.length > 0) {
     spec.permissionClaims = claims.map((claim) => ({
-      ...restored(all(claim), original),
+      ...restoreV1alpha1Fields(withMatchAll(claim), original),
       state: valueAt(claim, "state"),
     }));
   }
   result.spec = spec;
 
-  if (isObject(object.status)) {
+  if (isFields(object.status)) {
     const status: Mutable = { ...object.status };
     const exported = listAt(status, "exportPermissionClaims");
     const applied = listAt(status, "appliedPermissionClaims");
-    putJson(annotations, "status-export-permission-claims", exported.filter(isPrecise).map(preciseClaim));
-    putJson(
+    setJsonAnnotation(
+      annotations,
+      "status-export-permission-claims",
+      exported.filter(needsV1alpha2).map(v1alpha2Claim),
+    );
+    setJsonAnnotation(
       annotations,
       "status-applied-permission-claims",
       applied
-        .filter(isPreciseScoped)
-        .map((claim) => ({ ...preciseClaim(claim), selector: valueAt(claim, "selector") })),
+        .filter(scopeNeedsV1alpha2)
+        .map((claim) => ({ ...v1alpha2Claim(claim), selector: valueAt(claim, "selector") })),
     );
-    if (exported.length > 0) status.exportPermissionClaims = exported.map(plainSide);
-    if (applied.length > 0) status.appliedPermissionClaims = applied.map(all);
+    if (exported.length > 0) status.exportPermissionClaims = exported.map(v1alpha1ClaimKey);
+    if (applied.length > 0) status.appliedPermissionClaims = applied.map(withMatchAll);
     result.status = status;
   } else result.status = {};
   return withAnnotations(result, annotations);
@@ -155,7 +162,7 @@ function withAnnotations(object: KubeObject, annotations: Record<string, string>
   };
 }
 
-function takeJson(annotations: Record<string, string>, name: string): readonly unknown[] {
+function removeJsonAnnotation(annotations: Record<string, string>, name: string): readonly unknown[] {
   const key = annotationPrefix + name;
   const text = annotations[key];
   delete annotations[key];
@@ -164,33 +171,35 @@ function takeJson(annotations: Record<string, string>, name: string): readonly u
     const parsed: unknown = JSON.parse(text);
     return isList(parsed) ? parsed : [];
   } catch {
-    // Admission refuses what cannot be read before it is stored; what is left is as good as absent.
+    // Admission rejects malformed annotations; anything else is treated as absent.
     return [];
   }
 }
 
-function putJson(annotations: Record<string, string>, name: string, values: readonly unknown[]): void {
+function setJsonAnnotation(annotations: Record<string, string>, name: string, values: readonly unknown[]): void {
   if (values.length > 0) annotations[annotationPrefix + name] = JSON.stringify(values);
 }
 
-/** `v1.deployments.apps` names the resource `deployments` of the group `apps`; `core` stands for no group. */
+/**
+ * The schema `v1.deployments.apps` describes the resource `deployments` of the group `apps`; `core` is the empty group.
+ */
 function resourceOfSchema(schema: string): Fields {
   const [, name = "", ...group] = schema.split(".");
   const joined = group.join(".");
   return { group: joined === "core" ? "" : joined, name, schema, storage: { crd: {} } };
 }
 
-const sideOf = (claim: unknown): Side => ({
+const claimKeyOf = (claim: unknown): ClaimKey => ({
   group: textAt(claim, "group"),
   resource: textAt(claim, "resource"),
   identityHash: textAt(claim, "identityHash"),
 });
 
-const isSame = (a: Side, b: Side): boolean => isEqual(a, b);
+const isSameClaimKey = (a: ClaimKey, b: ClaimKey): boolean => isEqual(a, b);
 
-/** A claim as v1alpha1 says it, without what is empty. */
-function plainSide(claim: unknown): Fields {
-  const { group, resource, identityHash } = sideOf(claim);
+/** The key fields of a v1alpha1 claim, without empty ones. */
+function v1alpha1ClaimKey(claim: unknown): Fields {
+  const { group, resource, identityHash } = claimKeyOf(claim);
   return {
     ...(group === "" ? {} : { group }),
     resource,
@@ -198,11 +207,11 @@ function plainSide(claim: unknown): Fields {
   };
 }
 
-const all = (claim: unknown): Fields =>
-  valueAt(claim, "selector", "matchAll") === true ? { all: true, ...plainSide(claim) } : plainSide(claim);
+const withMatchAll = (claim: unknown): Fields =>
+  valueAt(claim, "selector", "matchAll") === true ? { all: true, ...v1alpha1ClaimKey(claim) } : v1alpha1ClaimKey(claim);
 
-function plainClaim(claim: unknown): Fields {
-  const { group, resource, identityHash } = sideOf(claim);
+function v1alpha1Claim(claim: unknown): Fields {
+  const { group, resource, identityHash } = claimKeyOf(claim);
   const selector = listAt(claim, "resourceSelector");
   const state = valueAt(claim, "state");
   return {
@@ -215,8 +224,8 @@ function plainClaim(claim: unknown): Fields {
   };
 }
 
-function preciseClaim(claim: unknown): Fields {
-  const { group, resource, identityHash } = sideOf(claim);
+function v1alpha2Claim(claim: unknown): Fields {
+  const { group, resource, identityHash } = claimKeyOf(claim);
   const defaultSelector = valueAt(claim, "defaultSelector");
   return {
     ...(group === "" ? {} : { group }),
@@ -227,26 +236,26 @@ function preciseClaim(claim: unknown): Fields {
   };
 }
 
-/** v1alpha1 has no verbs: it means all of them, and cannot say anything else. */
-const isPrecise = (claim: unknown): boolean => !isEqual(textsAt(claim, "verbs"), ["*"]);
-const isPreciseScoped = (claim: unknown): boolean =>
-  isPrecise(claim) || valueAt(claim, "selector", "matchAll") !== true;
+/** v1alpha1 has no verbs; a claim there always means all of them. */
+const needsV1alpha2 = (claim: unknown): boolean => !isEqual(textsAt(claim, "verbs"), ["*"]);
+const scopeNeedsV1alpha2 = (claim: unknown): boolean =>
+  needsV1alpha2(claim) || valueAt(claim, "selector", "matchAll") !== true;
 const hasResourceSelector = (claim: unknown): boolean => listAt(claim, "resourceSelector").length > 0;
 
-function scoped(claim: unknown, precise: readonly unknown[]): Mutable {
-  const known = precise.find((other) => isSame(sideOf(other), sideOf(claim)));
+function toScopedClaim(claim: unknown, precise: readonly unknown[]): Mutable {
+  const known = precise.find((other) => isSameClaimKey(claimKeyOf(other), claimKeyOf(claim)));
   const verbs = textsAt(known, "verbs");
   const selector = valueAt(known, "selector");
   return {
-    ...sideOf(claim),
+    ...claimKeyOf(claim),
     verbs: verbs.length === 0 ? ["*"] : verbs,
-    selector: isObject(selector) ? selector : { matchAll: true },
+    selector: isFields(selector) ? selector : { matchAll: true },
   };
 }
 
-/** Gives a claim back its `all` and `resourceSelector` from when it was written in v1alpha1. */
-function restored(claim: Fields, original: readonly unknown[]): Fields {
-  const known = original.find((other) => isSame(sideOf(other), sideOf(claim)));
+/** Restores `all` and `resourceSelector` of a claim that was written as v1alpha1. */
+function restoreV1alpha1Fields(claim: Fields, original: readonly unknown[]): Fields {
+  const known = original.find((other) => isSameClaimKey(claimKeyOf(other), claimKeyOf(claim)));
   if (known === undefined) return claim;
   const { all: _, ...rest } = claim;
   const selector = listAt(known, "resourceSelector");

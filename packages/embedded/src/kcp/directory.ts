@@ -1,9 +1,9 @@
+import { textAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { textAt } from "../fields.ts";
-import type { Store } from "../store.ts";
-import { clusterAnnotation, exportHash, exportLabel, pathAnnotation } from "./names.ts";
+import type { Store } from "../storage/store.ts";
+import { exportHash, exportLabel, kcpClusterAnnotation, pathAnnotation } from "./names.ts";
 
-/** Where kcp's own kinds are kept; they are the same in every logical cluster. */
+/** Storage names of kcp's own kinds; they are the same in every logical cluster. */
 export const storages = {
   bindings: "apibindings.apis.kcp.io",
   exports: "apiexports.apis.kcp.io",
@@ -12,39 +12,38 @@ export const storages = {
   logicalClusters: "logicalclusters.core.kcp.io",
 } as const;
 
-/** A segment of a path is a DNS label; `system:…` clusters are names of their own. */
+/** Segments are DNS labels. Names like `system:admin` are handled separately. */
 const validPath = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)(:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;
 
-/** Tells whether a text can be a logical cluster's name or path. */
+/** Whether a string can be the name or path of a logical cluster. */
 export const isValidPath = (path: string): boolean => validPath.test(path);
 
-/** Finds kcp's own objects: by the name of a logical cluster, or by the path that leads to it. */
+/** Finds kcp's own objects by logical cluster or by workspace path. */
 export interface Directory {
-  /** The `LogicalCluster` object of a logical cluster. */
-  logicalCluster(cluster: string): KubeObject | undefined;
-  /** The name of the logical cluster at a path; a name alone stands for itself. */
-  clusterAt(path: string): string | undefined;
-  /** The canonical path of a logical cluster. */
-  pathOf(cluster: string): string;
-  apiExport(cluster: string, name: string): KubeObject | undefined;
+  /** Returns the `LogicalCluster` object of a logical cluster. */
+  logicalCluster(logicalCluster: string): KubeObject | undefined;
+  /** Resolves a workspace path to the name of its logical cluster; a name resolves to itself. */
+  logicalClusterAt(path: string): string | undefined;
+  pathOf(logicalCluster: string): string;
+  apiExport(logicalCluster: string, name: string): KubeObject | undefined;
   exportAt(path: string, name: string): KubeObject | undefined;
-  /** Every export with that identity. */
   exportsOfIdentity(identityHash: string): readonly KubeObject[];
-  schema(cluster: string, name: string): KubeObject | undefined;
+  schema(logicalCluster: string, name: string): KubeObject | undefined;
   workspaceTypeAt(path: string, name: string): KubeObject | undefined;
-  bindings(cluster: string): readonly KubeObject[];
-  /** Every binding to an export, wherever it is. */
+  bindings(logicalCluster: string): readonly KubeObject[];
+  /** Lists the bindings to an export in all logical clusters. */
   bindingsOf(exportCluster: string, exportName: string): readonly KubeObject[];
-  /** Where a kind of `tenancy.kcp.io` is kept; it depends on the identity of the root's export. */
+  /** Storage name of a kind of `tenancy.kcp.io`; depends on the identity of the export in root. */
   tenancyStorage(plural: "workspaces" | "workspacetypes"): string;
 }
 
-/** The logical cluster that an object is in. */
-export const clusterOf = (object: KubeObject): string => object.metadata.annotations?.[clusterAnnotation] ?? "";
+/** The logical cluster of an object. */
+export const logicalClusterOf = (object: KubeObject): string =>
+  object.metadata.annotations?.[kcpClusterAnnotation] ?? "";
 
 export function createDirectory(store: Store): Directory {
-  const one = (storage: string, cluster: string, name: string): KubeObject | undefined =>
-    store.get({ storage, cluster, namespace: "", name });
+  const one = (storage: string, logicalCluster: string, name: string): KubeObject | undefined =>
+    store.get({ storage, logicalCluster, namespace: "", name });
 
   let tenancyIdentity = "";
   const tenancyStorage: Directory["tenancyStorage"] = (plural) => {
@@ -55,35 +54,35 @@ export function createDirectory(store: Store): Directory {
   };
 
   const directory: Directory = {
-    logicalCluster: (cluster) => one(storages.logicalClusters, cluster, "cluster"),
-    clusterAt: (path) => {
+    logicalCluster: (logicalCluster) => one(storages.logicalClusters, logicalCluster, "cluster"),
+    logicalClusterAt: (path) => {
       const [first = "", ...names] = path.split(":");
-      let cluster = first;
+      let logicalCluster = first;
       for (const name of names) {
-        const workspace = one(tenancyStorage("workspaces"), cluster, name);
-        // Until it is scheduled a workspace leads nowhere.
+        const workspace = one(tenancyStorage("workspaces"), logicalCluster, name);
+        // A workspace cannot be reached before it is scheduled.
         if (workspace === undefined || textAt(workspace, "status", "phase") === "Scheduling") return undefined;
-        cluster = textAt(workspace, "spec", "cluster");
+        logicalCluster = textAt(workspace, "spec", "cluster");
       }
-      return cluster === "" ? undefined : cluster;
+      return logicalCluster === "" ? undefined : logicalCluster;
     },
-    pathOf: (cluster) => {
-      const path = directory.logicalCluster(cluster)?.metadata.annotations?.[pathAnnotation];
-      return path === undefined || path === "" ? cluster : path;
+    pathOf: (logicalCluster) => {
+      const path = directory.logicalCluster(logicalCluster)?.metadata.annotations?.[pathAnnotation];
+      return path === undefined || path === "" ? logicalCluster : path;
     },
-    apiExport: (cluster, name) => one(storages.exports, cluster, name),
+    apiExport: (logicalCluster, name) => one(storages.exports, logicalCluster, name),
     exportAt: (path, name) => {
-      const cluster = directory.clusterAt(path);
-      return cluster === undefined ? undefined : one(storages.exports, cluster, name);
+      const logicalCluster = directory.logicalClusterAt(path);
+      return logicalCluster === undefined ? undefined : one(storages.exports, logicalCluster, name);
     },
     exportsOfIdentity: (identityHash) =>
       store.list(storages.exports).filter((item) => textAt(item, "status", "identityHash") === identityHash),
-    schema: (cluster, name) => one(storages.schemas, cluster, name),
+    schema: (logicalCluster, name) => one(storages.schemas, logicalCluster, name),
     workspaceTypeAt: (path, name) => {
-      const cluster = directory.clusterAt(path);
-      return cluster === undefined ? undefined : one(tenancyStorage("workspacetypes"), cluster, name);
+      const logicalCluster = directory.logicalClusterAt(path);
+      return logicalCluster === undefined ? undefined : one(tenancyStorage("workspacetypes"), logicalCluster, name);
     },
-    bindings: (cluster) => store.list(storages.bindings, { cluster }),
+    bindings: (logicalCluster) => store.list(storages.bindings, { logicalCluster }),
     bindingsOf: (exportCluster, exportName) => {
       const hash = exportHash(exportCluster, exportName);
       return store.list(storages.bindings).filter((binding) => binding.metadata.labels?.[exportLabel] === hash);

@@ -1,47 +1,50 @@
 import type { Clock } from "@tmc/kube/clock.ts";
-import type { Endpoint, Transport } from "@tmc/kube/transport.ts";
-import { type EmbeddedServer, type ServerOptions, startServer } from "../embedded-server.ts";
-import { textAt } from "../fields.ts";
-import type { User } from "../http.ts";
-import { generatedUid } from "../object-names.ts";
-import { respondOpenApi } from "../openapi.ts";
+import { textAt } from "@tmc/kube/json.ts";
+import type { Endpoint, Transport } from "@tmc/kube/transport/transport.ts";
+import { respondOpenApi } from "../definitions/openapi.ts";
+import { type EmbeddedServer, type ServerOptions, startServer } from "../server/embedded-server.ts";
+import type { User } from "../server/http.ts";
+import { generatedUid } from "../storage/object-names.ts";
 import { type ControlPlane, createControlPlane } from "./control-plane.ts";
-import type { Delays } from "./controllers/world.ts";
+import type { KcpDelays } from "./controllers/world.ts";
 import { systemTypes } from "./system-client.ts";
 
-/** A user with a token that never changes, as kcp's `--token-auth-file` has them. */
+/** A user with a static token, as in kcp's `--token-auth-file`. */
 export type KcpUser = Readonly<{ token: string; name: string; uid?: string; groups?: readonly string[] }>;
 
 export type EmbeddedKcpOptions = Readonly<{
-  /** @default the machine's */
+  /** @default the system clock */
   clock?: Clock | undefined;
-  /** For names, uids and identities. @default Math.random */
+  /** For generated names, uids and identities. @default Math.random */
   random?: (() => number) | undefined;
-  /** Over TLS on loopback too, not only inside the process. @default true */
+  /** Whether to listen on loopback with TLS, in addition to the in-process transport. @default true */
   listen?: boolean | undefined;
-  /** @default a free one */
+  /** @default a free port */
   port?: number | undefined;
-  /** Besides the admin. */
+  /** Users in addition to the admin. */
   users?: readonly KcpUser[] | undefined;
-  /** @default none: everything is done at once */
-  delays?: Delays | undefined;
+  /** @default none: controllers act immediately */
+  delays?: KcpDelays | undefined;
   authority?: ServerOptions["authority"];
   history?: number | undefined;
 }>;
 
-/** A kcp in memory, with one shard and a root workspace. */
+/** An in-memory kcp with one shard and a root workspace. */
 export type EmbeddedKcp = Omit<EmbeddedServer, "endpoint" | "transport"> &
   Readonly<{
     name: "kcp";
-    /** The token of `kcp-admin`, who may do everything that is not kcp's alone. */
+    /** The token of `kcp-admin`. This user may do everything except writes that are reserved for kcp. */
     adminToken: string;
-    /** For clients over TLS, below a workspace's path: `endpoint("root:demo")`. The admin's unless a token is given. */
+    /**
+     * Endpoint of a workspace for clients over TLS: `endpoint("root:demo")`. @default the root workspace and the
+     * admin's token
+     */
     endpoint(path?: string, token?: string): Endpoint;
-    /** For clients inside the process. The admin's unless a token is given. */
+    /** Transport for clients in the same process. @default the admin's token */
     transport(token?: string): Transport;
-    /** Makes a workspace and all that are missing above it, of the type universal; answers its logical cluster's name. */
+    /** Creates a workspace of the type `universal`, and missing parents; returns the name of its logical cluster. */
     createWorkspace(path: string): string;
-    /** Lets kcp's controllers do all that is waiting and not delayed, now. */
+    /** Runs all queued reconciles of kcp's controllers now, except delayed ones. */
     settle(): void;
   }>;
 
@@ -61,7 +64,7 @@ const version = {
   platform: "linux/amd64",
 };
 
-/** Starts an embedded kcp: ready, with the root workspace filled, when the promise resolves. */
+/** Starts an embedded kcp. The root workspace is ready when the promise resolves. */
 export async function startEmbeddedKcp(options: EmbeddedKcpOptions = {}): Promise<EmbeddedKcp> {
   const { users = [], delays = {}, random = Math.random, ...server } = options;
   const adminToken = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16)).join("");
@@ -71,14 +74,14 @@ export async function startEmbeddedKcp(options: EmbeddedKcpOptions = {}): Promis
     tokens.set(token, { name, ...(uid === undefined ? {} : { uid }), groups });
   }
 
-  let made: ControlPlane | undefined;
+  let composed: ControlPlane | undefined;
   const running = await startServer({
     ...server,
     random,
     version,
-    countsFirstRewrite: true,
+    firstUpdateAlwaysWrites: true,
     compose: ({ store, clock, url, authority }) => {
-      made = createControlPlane({
+      composed = createControlPlane({
         store,
         clock,
         random,
@@ -88,21 +91,21 @@ export async function startEmbeddedKcp(options: EmbeddedKcpOptions = {}): Promis
         ca: () => authority.certificate,
       });
       return {
-        frontend: made.frontend,
-        catalogOf: made.catalogOf,
-        stop: made.stop,
+        frontend: composed.frontend,
+        catalogOf: composed.catalogOf,
+        stop: composed.stop,
         respondPath: ({ catalog, path }) => {
-          const answer = respondOpenApi(catalog, path);
-          if (answer === undefined) return undefined;
-          return { status: 200, headers: { "content-type": answer.contentType }, body: answer.body };
+          const document = respondOpenApi(catalog, path);
+          if (document === undefined) return undefined;
+          return { status: 200, headers: { "content-type": document.contentType }, body: document.body };
         },
       };
     },
   });
-  if (made === undefined) throw new Error("embedded kcp: the server was not composed");
-  const plane = made;
+  if (composed === undefined) throw new Error("embedded kcp: the server was not composed");
+  const plane = composed;
   const client = plane.start(running.operations);
-  // As on a kcp that has just bootstrapped itself: nobody can resume from before.
+  // As with a real kcp after its bootstrap: watches cannot resume from earlier revisions.
   running.store.compact();
 
   return {
@@ -116,11 +119,11 @@ export async function startEmbeddedKcp(options: EmbeddedKcpOptions = {}): Promis
       const [root = "root", ...names] = path.split(":");
       let parent = root;
       for (const name of names) {
-        if (client.find(systemTypes.workspaces, { cluster: parent }, name) === undefined) {
+        if (client.find(systemTypes.workspaces, { logicalCluster: parent }, name) === undefined) {
           const owner = JSON.stringify({ username: admin.name });
           client.create(
             systemTypes.workspaces,
-            { cluster: parent },
+            { logicalCluster: parent },
             {
               metadata: { name, annotations: { "experimental.tenancy.kcp.io/owner": owner } },
               spec: { type: { name: "universal", path: "root" } },
@@ -128,7 +131,7 @@ export async function startEmbeddedKcp(options: EmbeddedKcpOptions = {}): Promis
           );
           plane.settle();
         }
-        parent = textAt(client.find(systemTypes.workspaces, { cluster: parent }, name), "spec", "cluster");
+        parent = textAt(client.find(systemTypes.workspaces, { logicalCluster: parent }, name), "spec", "cluster");
       }
       return parent;
     },

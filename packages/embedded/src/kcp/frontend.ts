@@ -1,8 +1,8 @@
-import { badRequest, objectNotFound, unforeseen } from "../api-errors.ts";
-import { forbidden } from "../auth/rbac.ts";
-import type { Frontend, Place } from "../frontend.ts";
-import type { ApiRequest, User } from "../http.ts";
-import { homeClusterKey, type KcpAuthorizer } from "./authorization.ts";
+import { forbiddenRequest } from "../auth/rbac.ts";
+import { badRequest, objectNotFound, unexpectedError } from "../machinery/api-errors.ts";
+import type { ApiRoot, Frontend } from "../server/frontend.ts";
+import type { ApiRequest, User } from "../server/http.ts";
+import { type KcpAuthorizer, originClusterKey } from "./authorization.ts";
 import { type Catalogs, createCatalog } from "./catalogs.ts";
 import { type Directory, isValidPath } from "./directory.ts";
 import type { VirtualWorkspaces } from "./virtual-workspace.ts";
@@ -17,7 +17,10 @@ export type KcpFrontendOptions = Readonly<{
 
 const denied = "access denied";
 
-/** Tells apart the places of a kcp server: workspaces by path or name, exports' virtual workspaces, and nothing at its root. */
+/**
+ * Resolves request paths: workspaces by path or logical cluster name, and virtual workspaces of exports. The server's
+ * root path serves nothing.
+ */
 export function createKcpFrontend({
   directory,
   catalogs,
@@ -25,54 +28,57 @@ export function createKcpFrontend({
   virtualWorkspaces,
   authenticate,
 }: KcpFrontendOptions): Frontend {
-  const nothing = createCatalog([]);
+  const emptyCatalog = createCatalog([]);
 
-  const workspace = (cluster: string, path: string): Place => ({
-    cluster,
+  const workspace = (logicalCluster: string, path: string): ApiRoot => ({
+    logicalCluster,
     path,
-    catalog: catalogs.of(cluster),
+    catalog: catalogs.of(logicalCluster),
     authorize: (user, attributes) => {
-      if (!authorizer.decide(cluster, user, attributes)) throw forbidden(user, attributes, denied);
+      if (!authorizer.decide(logicalCluster, user, attributes)) throw forbiddenRequest(user, attributes, denied);
     },
   });
 
-  const service = (path: string): Place => {
-    const [, exportCluster = "", exportName = "", cluster, rest = ""] =
+  const virtualWorkspace = (path: string): ApiRoot => {
+    const [, exportCluster = "", exportName = "", logicalCluster, rest = ""] =
       /^\/services\/apiexport\/([^/]+)\/([^/]+)\/clusters\/([^/]*)(\/.*)?$/.exec(path) ?? [];
-    if (cluster === "") {
+    if (logicalCluster === "") {
       const why = "error getting valid cluster from context: cluster path is empty in the request context";
-      throw unforeseen(`Internal Server Error: ${JSON.stringify(path)}: ${why}`);
+      throw unexpectedError(`Internal Server Error: ${JSON.stringify(path)}: ${why}`);
     }
-    // A consumer is named, never reached by a path.
-    if (cluster === undefined || (cluster.includes(":") && !cluster.startsWith("system:"))) {
+    // Virtual workspaces address a consumer by the name of its logical cluster, not by path.
+    if (logicalCluster === undefined || (logicalCluster.includes(":") && !logicalCluster.startsWith("system:"))) {
       return {
-        cluster: "",
+        logicalCluster: "",
         path,
-        catalog: nothing,
+        catalog: emptyCatalog,
         authorize: (user, attributes) => {
-          throw forbidden(user, attributes, "Path not resolved to a valid virtual workspace");
+          throw forbiddenRequest(user, attributes, "Path not resolved to a valid virtual workspace");
         },
       };
     }
-    return virtualWorkspaces.place({ exportCluster, exportName, cluster, path: rest === "" ? "/" : rest });
+    return virtualWorkspaces.resolve({ exportCluster, exportName, logicalCluster, path: rest === "" ? "/" : rest });
   };
 
   return {
     authenticate,
     resolve: (path, user) => {
-      if (path.startsWith("/services/")) return service(path);
-      const [, given = "", rest = ""] = /^\/clusters\/([^/]*)(\/.*)?$/.exec(path) ?? [];
-      if (given === "") {
-        // Service accounts are at home where no workspace is named; nobody else is anywhere.
-        const home = user.extra?.[homeClusterKey]?.[0];
-        return workspace(home ?? "", path.startsWith("/clusters/") ? "/" : path);
+      if (path.startsWith("/services/")) return virtualWorkspace(path);
+      const [, workspacePath = "", rest = ""] = /^\/clusters\/([^/]*)(\/.*)?$/.exec(path) ?? [];
+      if (workspacePath === "") {
+        // Without a workspace in the path, a service account gets its own workspace and other users get none.
+        const origin = user.extra?.[originClusterKey]?.[0];
+        return workspace(origin ?? "", path.startsWith("/clusters/") ? "/" : path);
       }
       const below = rest === "" ? "/" : rest;
-      if (given === "*") return workspace("*", below);
-      if (!isValidPath(given)) throw badRequest(`invalid cluster: "${given}" does not match the regex`);
-      const cluster = given.startsWith("system:") ? given : directory.clusterAt(given);
-      if (cluster === undefined) throw objectNotFound({ group: "tenancy.kcp.io", plural: "workspaces" }, given);
-      return workspace(cluster, below);
+      if (workspacePath === "*") return workspace("*", below);
+      if (!isValidPath(workspacePath)) throw badRequest(`invalid cluster: "${workspacePath}" does not match the regex`);
+      const logicalCluster = workspacePath.startsWith("system:")
+        ? workspacePath
+        : directory.logicalClusterAt(workspacePath);
+      if (logicalCluster === undefined)
+        throw objectNotFound({ group: "tenancy.kcp.io", plural: "workspaces" }, workspacePath);
+      return workspace(logicalCluster, below);
     },
   };
 }

@@ -1,11 +1,16 @@
 import type { Json, KubeObject } from "@tmc/kube/kube-object.ts";
 import { builtinColumns } from "../builtin/definitions.ts";
-import { allVerbs, type PrinterColumn, type ResourceDefinition, type ResourceHooks } from "../definition.ts";
+import {
+  allVerbs,
+  type PrinterColumn,
+  type ResourceDefinition,
+  type ResourceHooks,
+} from "../definitions/definition.ts";
 import type { Schema } from "../machinery/schema.ts";
 import { bindingFromStored, bindingToStored, exportFromStored, exportToStored } from "./conversion.ts";
 import generated from "./kcp-types.generated.json" with { type: "json" };
 
-/** A type as custom resource definitions and APIResourceSchemas describe it. */
+/** A type as described by custom resource definitions and APIResourceSchemas. */
 export type TypeSpec = Readonly<{
   group: string;
   names: Readonly<{
@@ -40,14 +45,16 @@ type Generated = Readonly<{
   exports: readonly Readonly<{ name: string; spec: Readonly<Record<string, Json>> }>[];
 }>;
 
-// Made from kcp's own definitions by a generator; nothing else writes it.
+// Generated from kcp's own definitions.
 const { types, schemas, exports } = generated as unknown as Generated;
 
 /** The APIResourceSchemas and APIExports that the root workspace starts with. */
 export const rootSchemas: Generated["schemas"] = schemas;
 export const rootExports: Generated["exports"] = exports;
 
-/** The groups that client-go knows: kcp takes strategic merge patches for their types, whoever exports them. */
+/**
+ * Groups in client-go's scheme: kcp accepts strategic merge patches for their types, whichever export they come from.
+ */
 const knownGroups: ReadonlySet<string> = new Set([
   "",
   "admissionregistration.k8s.io",
@@ -71,8 +78,12 @@ const knownGroups: ReadonlySet<string> = new Set([
   "storage.k8s.io",
 ]);
 
-/** Turns the description of a type into what is served of it, one definition for each served version. */
-export function definitionsOf(spec: TypeSpec, storage: string, hooks?: ResourceHooks): readonly ResourceDefinition[] {
+/** Converts the description of a type to definitions, one per served version. */
+export function definitionsOfType(
+  spec: TypeSpec,
+  storage: string,
+  hooks?: ResourceHooks,
+): readonly ResourceDefinition[] {
   const { group, names } = spec;
   return spec.versions
     .filter(({ served }) => served)
@@ -88,10 +99,10 @@ export function definitionsOf(spec: TypeSpec, storage: string, hooks?: ResourceH
       namespaced: spec.scope === "Namespaced",
       verbs: allVerbs,
       schema: withOpenMetadata(version.schema),
-      flavour: knownGroups.has(group) ? "bound" : "custom",
+      flavor: knownGroups.has(group) ? "bound" : "custom",
       status: version.subresources?.status !== undefined,
       ...(version.subresources?.scale === undefined ? {} : { scale: version.subresources.scale }),
-      // Types that kcp knows by name it prints as Kubernetes does, whatever their schema says.
+      // kcp prints types of well-known groups as Kubernetes does and ignores their own columns.
       columns: builtinColumns(group, version.name, names.plural) ?? columnsOf(version),
       storage,
       ...deprecation(spec, version),
@@ -99,7 +110,7 @@ export function definitionsOf(spec: TypeSpec, storage: string, hooks?: ResourceH
     }));
 }
 
-/** A type may narrow an object's name; that it says nothing of labels does not take them away. */
+/** A schema that restricts metadata.name must not remove all other metadata fields. */
 function withOpenMetadata(schema: Schema): Schema {
   const metadata = schema.properties?.metadata;
   if (metadata?.properties === undefined) return schema;
@@ -109,7 +120,7 @@ function withOpenMetadata(schema: Schema): Schema {
   };
 }
 
-/** Without columns of its own a type shows its age. */
+/** A type without columns shows its age. */
 function columnsOf({ additionalPrinterColumns: columns = [] }: TypeVersion): readonly PrinterColumn[] {
   if (columns.length === 0) return [{ name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" }];
   return columns.map((column) => ({
@@ -134,14 +145,14 @@ const conversions: Readonly<
   apibindings: { toStored: bindingToStored, fromStored: bindingFromStored },
 };
 
-/** kcp's own types, served in every workspace; `hooksOf` gives the rules of those that have some. */
+/** kcp's own types, which every workspace serves. */
 export function systemDefinitions(
   hooksOf: (plural: string) => ResourceHooks | undefined,
 ): readonly ResourceDefinition[] {
   return types.flatMap((type) => {
     const { plural } = type.names;
     const conversion = conversions[plural];
-    return definitionsOf(type, `${plural}.${type.group}`, hooksOf(plural)).map((definition) =>
+    return definitionsOfType(type, `${plural}.${type.group}`, hooksOf(plural)).map((definition) =>
       conversion === undefined || definition.version !== "v1alpha1" ? definition : { ...definition, conversion },
     );
   });

@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import type { PermissionClaim } from "./claims.ts";
 
-/** A number from 0 up to but not including 1; handed in, so that a run can be repeated. */
+/** Returns a number in [0, 1), like Math.random. Injected, so that runs are reproducible. */
 export type Random = () => number;
 
-/** The annotation that says in which logical cluster an object is. */
-export const clusterAnnotation = "kcp.io/cluster";
-/** The annotation that says by which path an object's logical cluster is reached. */
+/** Annotation with the logical cluster of an object. */
+export const kcpClusterAnnotation = "kcp.io/cluster";
+/** Annotation with the path of an object's logical cluster. */
 export const pathAnnotation = "kcp.io/path";
-export const ownerAnnotation = "experimental.tenancy.kcp.io/owner";
+export const workspaceOwnerAnnotation = "experimental.tenancy.kcp.io/owner";
 export const typeAnnotation = "internal.tenancy.kcp.io/type";
 export const phaseLabel = "tenancy.kcp.io/phase";
 export const exportLabel = "internal.apis.kcp.io/export";
@@ -18,12 +18,12 @@ export const bindingFinalizer = "apis.kcp.io/apibinding-finalizer";
 export const workspaceFinalizer = "core.kcp.io/logicalcluster";
 export const logicalClusterFinalizer = "core.kcp.io/logicalcluster-deletion";
 export const skipSliceAnnotation = "apiexports.apis.kcp.io/skip-endpointslice";
-/** The hash of the name of the only shard, `root`, as workspaces carry it. */
+/** Hash of the name of the only shard, `root`, as in the annotations of workspaces. */
 export const shardHash = "1pfxsevk";
 export const identityNamespace = "kcp-system";
 
-/** A name for a new logical cluster: 16 characters of base 36. */
-export function clusterName(random: Random): string {
+/** Generates the name of a logical cluster: 16 characters of base 36. */
+export function generateLogicalClusterName(random: Random): string {
   return Array.from({ length: 16 }, () => Math.floor(random() * 36).toString(36)).join("");
 }
 
@@ -41,14 +41,14 @@ function base62(hex: string): string {
 
 const hashOf = (text: string): string => base62(createHash("sha224").update(text).digest("hex"));
 
-/** The name of a binding that kcp makes itself, for a workspace type's default export. */
-export function defaultBindingName(cluster: string, exportPath: string, exportName: string): string {
-  return `${exportName.slice(0, 247)}-${hashOf(`${cluster}|${exportPath}|${exportName}`).slice(0, 5).toLowerCase()}`;
+/** Name of the binding that kcp creates for a default export of a workspace type. */
+export function defaultBindingName(logicalCluster: string, exportPath: string, exportName: string): string {
+  return `${exportName.slice(0, 247)}-${hashOf(`${logicalCluster}|${exportPath}|${exportName}`).slice(0, 5).toLowerCase()}`;
 }
 
 const exportHashes = new Map<string, string>();
 
-/** What stands for an export in labels. */
+/** Hash that identifies an export in labels. */
 export function exportHash(exportCluster: string, exportName: string): string {
   const text = `${exportCluster}:${exportName}`;
   const known = exportHashes.get(text);
@@ -58,12 +58,12 @@ export function exportHash(exportCluster: string, exportName: string): string {
   return hash;
 }
 
-/** The value of a binding's own claim label, by which the export it binds finds it. */
+/** Claim label value on a binding, by which the bound export finds it. */
 export const reflexiveClaimValue = base62("00010203040506070809000102030405060708090001020304050607");
 
-/** The value of the claim label on objects that the claim lets the export see. */
+/** Claim label value on objects that a claim lets the export see. */
 export function claimValue({ group, resource, identityHash, defaultSelector }: PermissionClaim): string {
-  // The fields in the order, and with the omissions, that Go's encoder has for the claim; verbs never count.
+  // Encodes the claim as Go does, with the same field order and omissions. Verbs are not part of the hash.
   return hashOf(
     JSON.stringify({
       ...(group === "" ? {} : { group }),
@@ -75,10 +75,10 @@ export function claimValue({ group, resource, identityHash, defaultSelector }: P
   );
 }
 
-/** The secret key of an export's identity. */
+/** Generates the secret key of an export's identity. */
 export function identityKey(random: Random): string {
   return Buffer.from(Array.from({ length: 32 }, () => Math.floor(random() * 256))).toString("base64url");
 }
 
-/** The public name of an export's identity. */
+/** The public hash of an export's identity key. */
 export const identityHash = (key: string): string => createHash("sha256").update(key).digest("hex");

@@ -1,17 +1,16 @@
 import type { KubeObject, ObjectMeta, ResourceType } from "@tmc/kube/kube-object.ts";
-import { resourceNotFound } from "../api-errors.ts";
-import { ApiFailure } from "../api-failure.ts";
-import type { ResourceDefinition } from "../definition.ts";
-import type { User } from "../http.ts";
+import type { ResourceDefinition } from "../definitions/definition.ts";
+import { ApiFailure, resourceNotFound } from "../machinery/api-errors.ts";
 import { isEqual } from "../machinery/json-value.ts";
-import type { Operations, WriteContext } from "../operations.ts";
+import type { User } from "../server/http.ts";
+import type { Operations, WriteContext } from "../storage/operations.ts";
 import type { Catalogs } from "./catalogs.ts";
 
-/** kcp itself, as whom its controllers write. */
-export const systemUser: User = { name: "system:apiserver", groups: ["system:masters", "system:authenticated"] };
-const context: WriteContext = { user: systemUser, fieldManager: "kcp" };
+/** The identity of kcp's own controllers. */
+const kcpSystemUser: User = { name: "system:apiserver", groups: ["system:masters", "system:authenticated"] };
+const context: WriteContext = { user: kcpSystemUser, fieldManager: "kcp" };
 
-/** The types that kcp's controllers write. */
+/** Types that kcp's controllers write. */
 export const systemTypes = {
   bindings: { group: "apis.kcp.io", version: "v1alpha2", plural: "apibindings" },
   exports: { group: "apis.kcp.io", version: "v1alpha2", plural: "apiexports" },
@@ -30,73 +29,77 @@ export const systemTypes = {
   clusterRoleBindings: { group: "rbac.authorization.k8s.io", version: "v1", plural: "clusterrolebindings" },
 } as const satisfies Record<string, ResourceType>;
 
-export type Place = Readonly<{ cluster: string; namespace?: string | undefined }>;
+export type Location = Readonly<{ logicalCluster: string; namespace?: string | undefined }>;
 type NamedMeta = ObjectMeta & Readonly<{ name: string }>;
 
-/** Reads and writes in any logical cluster, with all rights; for kcp's own controllers. */
+/** Reads and writes in any logical cluster without authorization; for kcp's own controllers. */
 export interface SystemClient {
-  find(type: ResourceType, place: Place, name: string): KubeObject | undefined;
-  create(type: ResourceType, place: Place, object: Readonly<Record<string, unknown>>): KubeObject;
-  /** Creates it unless one of that name is there. */
-  ensure(type: ResourceType, place: Place, object: Readonly<{ metadata: NamedMeta } & Record<string, unknown>>): void;
-  /** A merge patch on all but the status. */
-  merge(type: ResourceType, place: Place, name: string, patch: object): KubeObject;
-  /** Writes the status as given, where it differs. */
+  find(type: ResourceType, location: Location, name: string): KubeObject | undefined;
+  create(type: ResourceType, location: Location, object: Readonly<Record<string, unknown>>): KubeObject;
+  /** Creates the object unless one with this name exists. */
+  ensure(
+    type: ResourceType,
+    location: Location,
+    object: Readonly<{ metadata: NamedMeta } & Record<string, unknown>>,
+  ): void;
+  /** Applies a merge patch to everything except the status. */
+  merge(type: ResourceType, location: Location, name: string, patch: object): KubeObject;
+  /** Replaces the status if it differs. */
   writeStatus(
     type: ResourceType,
-    place: Place,
+    location: Location,
     object: KubeObject,
     status: Readonly<Record<string, unknown>>,
   ): KubeObject;
-  remove(definition: ResourceDefinition, place: Place, name: string): void;
-  definition(type: ResourceType, cluster: string): ResourceDefinition;
+  remove(definition: ResourceDefinition, location: Location, name: string): void;
+  definition(type: ResourceType, logicalCluster: string): ResourceDefinition;
 }
 
 export function createSystemClient(operations: Operations, catalogs: Catalogs): SystemClient {
-  const definition = ({ group, version, plural }: ResourceType, cluster: string): ResourceDefinition => {
-    const found = catalogs.of(cluster).find(group, version, plural);
+  const definition = ({ group, version, plural }: ResourceType, logicalCluster: string): ResourceDefinition => {
+    const found = catalogs.of(logicalCluster).find(group, version, plural);
     if (found === undefined) throw resourceNotFound();
     return found;
   };
   const client: SystemClient = {
     definition,
-    find: (type, place, name) => {
+    find: (type, location, name) => {
       try {
-        return operations.get({ definition: definition(type, place.cluster), ...place, name });
+        return operations.get({ definition: definition(type, location.logicalCluster), ...location, name });
       } catch (error) {
         if (error instanceof ApiFailure && error.status.code === 404) return undefined;
         throw error;
       }
     },
-    create: (type, place, object) => {
-      const found = definition(type, place.cluster);
+    create: (type, location, object) => {
+      const found = definition(type, location.logicalCluster);
       const { group, version } = type;
       const metadata = typeof object.metadata === "object" ? { ...object.metadata } : {};
       return operations.create(
-        { definition: found, ...place },
+        { definition: found, ...location },
         { ...object, apiVersion: group === "" ? version : `${group}/${version}`, kind: found.kind, metadata },
         context,
       );
     },
-    ensure: (type, place, object) => {
-      if (client.find(type, place, object.metadata.name) === undefined) client.create(type, place, object);
+    ensure: (type, location, object) => {
+      if (client.find(type, location, object.metadata.name) === undefined) client.create(type, location, object);
     },
-    merge: (type, place, name, patch) =>
+    merge: (type, location, name, patch) =>
       operations.patch(
-        { definition: definition(type, place.cluster), ...place, name },
+        { definition: definition(type, location.logicalCluster), ...location, name },
         { kind: "merge", body: patch },
         context,
       ).object,
-    writeStatus: (type, place, object, status) => {
-      const wanted = Object.fromEntries(Object.entries(status).filter(([, value]) => value !== undefined));
-      if (isEqual(object.status ?? {}, wanted)) return object;
+    writeStatus: (type, location, object, status) => {
+      const desired = Object.fromEntries(Object.entries(status).filter(([, value]) => value !== undefined));
+      if (isEqual(object.status ?? {}, desired)) return object;
       const name = object.metadata.name ?? "";
-      const target = { definition: definition(type, place.cluster), ...place, name };
-      return operations.update(target, { ...object, status: wanted }, { ...context, subresource: "status" });
+      const target = { definition: definition(type, location.logicalCluster), ...location, name };
+      return operations.update(target, { ...object, status: desired }, { ...context, subresource: "status" });
     },
-    remove: (found, place, name) => {
+    remove: (found, location, name) => {
       try {
-        operations.delete({ definition: found, ...place, name }, { propagationPolicy: "Background" }, context);
+        operations.delete({ definition: found, ...location, name }, { propagationPolicy: "Background" }, context);
       } catch (error) {
         if (!(error instanceof ApiFailure) || error.status.code !== 404) throw error;
       }

@@ -1,59 +1,64 @@
+import { textAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { forbiddenObject, objectNotFound, resourceNotFound } from "../api-errors.ts";
-import { ApiFailure } from "../api-failure.ts";
-import { forbidden } from "../auth/rbac.ts";
-import type { Catalog, ResourceDefinition } from "../definition.ts";
-import { listAt, textAt, textsByName } from "../fields.ts";
-import type { Attributes, Place } from "../frontend.ts";
-import type { User } from "../http.ts";
-import type { ObjectTarget } from "../operations.ts";
-import { parseRequestInfo } from "../request-info.ts";
+import { forbiddenRequest } from "../auth/rbac.ts";
+import type { Catalog, ResourceDefinition } from "../definitions/definition.ts";
+import { ApiFailure, forbiddenObject, objectNotFound, resourceNotFound } from "../machinery/api-errors.ts";
+import { listAt, textsByName } from "../machinery/fields.ts";
+import type { ApiRoot, Attributes } from "../server/frontend.ts";
+import type { User } from "../server/http.ts";
+import { parseRequestInfo } from "../server/request-info.ts";
+import type { ObjectTarget } from "../storage/operations.ts";
 import type { KcpAuthorizer } from "./authorization.ts";
 import { type Catalogs, createCatalog } from "./catalogs.ts";
 import { isBuiltinClaim } from "./claimable-types.ts";
 import {
   bindingClaims,
   claimedGroup,
+  claimSelectorMatches,
   exportClaims,
   isSameClaim,
   type PermissionClaim,
-  selectorTakes,
 } from "./claims.ts";
-import { clusterOf, type Directory, storages } from "./directory.ts";
+import { type Directory, logicalClusterOf, storages } from "./directory.ts";
 import { claimLabelPrefix, claimValue, exportHash, exportLabel, reflexiveClaimValue } from "./names.ts";
 
-/** A type that an export's virtual workspace serves, and when it is torn down. */
-type ServedType = Readonly<{
+/** A type that an export's virtual workspace serves. */
+type ServedResource = Readonly<{
   definition: ResourceDefinition;
-  /** Where the type comes from; kcp keeps a type while this stays the same. */
+  /** Origin of the type. kcp keeps serving a type while its origin is unchanged. */
   source: string;
-  /** Claimed objects are seen only with the claim's label. */
+  /** Claimed objects are visible only with the claim's label. */
   label?: Readonly<{ key: string; values: readonly string[] }> | undefined;
   closing: AbortController;
 }>;
 
-type ServedSet = Readonly<{
-  types: readonly ServedType[];
+type ServedResources = Readonly<{
+  types: readonly ServedResource[];
   catalog: Catalog;
-  byDefinition: ReadonlyMap<string, ServedType>;
+  byDefinition: ReadonlyMap<string, ServedResource>;
 }>;
 
-/** The virtual workspaces of exports: each shows its providers what their consumers have, and nothing else. */
+/** The virtual workspaces of exports. Each shows a provider the objects of its consumers. */
 export interface VirtualWorkspaces {
-  /** A place in the virtual workspace of an export; `cluster` is a consumer's logical cluster or "*". */
-  place(request: PlaceRequest): Place;
-  /** Brings what is served into line with an export that has changed, or goes. */
+  /** Resolves a path in the virtual workspace of an export; the logical cluster is a consumer's, or "*". */
+  resolve(request: VirtualWorkspacePath): ApiRoot;
+  /** Updates the served types after an export changed or was deleted. */
   refresh(exportCluster: string, exportName: string): void;
 }
 
-export type PlaceRequest = Readonly<{ exportCluster: string; exportName: string; cluster: string; path: string }>;
+export type VirtualWorkspacePath = Readonly<{
+  exportCluster: string;
+  exportName: string;
+  logicalCluster: string;
+  path: string;
+}>;
 
 export function createVirtualWorkspaces({
   directory,
   catalogs,
   authorizer,
 }: Readonly<{ directory: Directory; catalogs: Catalogs; authorizer: KcpAuthorizer }>): VirtualWorkspaces {
-  const sets = new Map<string, ServedSet>();
+  const sets = new Map<string, ServedResources>();
 
   const refresh = (exportCluster: string, exportName: string): void => {
     const key = `${exportCluster}/${exportName}`;
@@ -61,7 +66,7 @@ export function createVirtualWorkspaces({
     const apiExport = directory.apiExport(exportCluster, exportName);
     if (apiExport === undefined || textAt(apiExport, "status", "identityHash") === "") {
       sets.delete(key);
-      for (const { closing } of old?.types ?? []) closing.abort(tornDown());
+      for (const { closing } of old?.types ?? []) closing.abort(typeRemoved());
       return;
     }
     const types = typesOf(directory, catalogs, apiExport, exportCluster).map((type) => {
@@ -73,42 +78,42 @@ export function createVirtualWorkspaces({
     const byDefinition = new Map(types.map((type) => [nameOf(type.definition), type]));
     sets.set(key, { types, byDefinition, catalog: createCatalog(types.map(({ definition }) => definition)) });
     for (const { definition, closing } of old?.types ?? []) {
-      if (byDefinition.get(nameOf(definition))?.closing !== closing) closing.abort(tornDown());
+      if (byDefinition.get(nameOf(definition))?.closing !== closing) closing.abort(typeRemoved());
     }
   };
 
   return {
     refresh,
-    place: ({ exportCluster, exportName, cluster, path }) => {
+    resolve: ({ exportCluster, exportName, logicalCluster, path }) => {
       const key = `${exportCluster}/${exportName}`;
       if (!sets.has(key)) refresh(exportCluster, exportName);
       const served = sets.get(key);
-      const typeOf = (definition: ResourceDefinition): ServedType | undefined =>
+      const typeOf = (definition: ResourceDefinition): ServedResource | undefined =>
         served?.byDefinition.get(nameOf(definition));
       const { group, version, resource } = parseRequestInfo("GET", path, new URLSearchParams());
       const isFiltered = served?.byDefinition.get(`${group}/${version}/${resource}`)?.label !== undefined;
       return {
-        cluster,
+        logicalCluster,
         path,
         catalog: served?.catalog ?? createCatalog([]),
         authorize: (user, attributes) =>
-          authorize({ directory, authorizer, exportCluster, exportName, cluster, user, attributes }),
-        // Without a filter a list can say how many are left.
+          authorize({ directory, authorizer, exportCluster, exportName, logicalCluster, user, attributes }),
+        // Only an unfiltered list can have a remainingItemCount.
         visible: isFiltered
           ? (definition, object) => {
               const label = typeOf(definition)?.label;
               return label === undefined || label.values.includes(object.metadata.labels?.[label.key] ?? "");
             }
           : undefined,
-        admit: (target, object) => admit(directory, { exportCluster, exportName, cluster }, target, object),
+        admit: (target, object) => admit(directory, { exportCluster, exportName, logicalCluster }, target, object),
         closed: (definition) => typeOf(definition)?.closing.signal ?? AbortSignal.abort(),
       };
     },
   };
 }
 
-/** What a real kcp tells the watchers of a type that it takes away, before it ends their streams. */
-const tornDown = (): ApiFailure => {
+/** The error that a real kcp sends to watchers of a removed type before it ends their streams. */
+const typeRemoved = (): ApiFailure => {
   const why = "unable to decode an event from the watch stream: context canceled";
   return new ApiFailure(
     500,
@@ -130,7 +135,7 @@ function typesOf(
   catalogs: Catalogs,
   apiExport: KubeObject,
   exportCluster: string,
-): readonly Omit<ServedType, "closing">[] {
+): readonly Omit<ServedResource, "closing">[] {
   const exportName = apiExport.metadata.name ?? "";
   const identity = textAt(apiExport, "status", "identityHash");
   const own = listAt(apiExport, "spec", "resources").flatMap((resource) => {
@@ -170,16 +175,16 @@ function typesOf(
   return [...own, ...claimed, ...bindings];
 }
 
-/** No virtual workspace serves `/scale`. */
+/** Virtual workspaces do not serve `/scale`. */
 function withoutScale(definition: ResourceDefinition): ResourceDefinition {
   const { scale: _, ...rest } = definition;
   return rest;
 }
 
-/** A built-in type, as a virtual workspace serves it: by its schema only, like a bound one. */
+/** A built-in type as a virtual workspace serves it: like a bound type, by its schema only. */
 const asClaimed = (definition: ResourceDefinition): ResourceDefinition => ({
   ...withoutScale(definition),
-  flavour: "bound",
+  flavor: "bound",
   shortNames: [],
   categories: [],
   columns: [],
@@ -202,33 +207,44 @@ function claimedDefinitions(
   for (const other of directory.exportsOfIdentity(identityHash)) {
     for (const item of listAt(other, "spec", "resources")) {
       if (textAt(item, "name") !== resource || textAt(item, "group") !== group) continue;
-      const schema = directory.schema(clusterOf(other), textAt(item, "schema"));
+      const schema = directory.schema(logicalClusterOf(other), textAt(item, "schema"));
       if (schema !== undefined) return catalogs.exported(schema, identityHash).map(withoutScale);
     }
   }
   return [];
 }
 
-type Question = Readonly<{
+type AuthorizationRequest = Readonly<{
   directory: Directory;
   authorizer: KcpAuthorizer;
   exportCluster: string;
   exportName: string;
-  cluster: string;
+  logicalCluster: string;
   user: User;
   attributes: Attributes;
 }>;
 
-/** Asks in the order in which kcp does: the export, the consumer's binding, then the provider's rights, then what the path allows. */
-function authorize({ directory, authorizer, exportCluster, exportName, cluster, user, attributes }: Question): void {
-  const refused = forbidden(user, attributes, "access denied");
-  const isWildcard = cluster === "*";
+/**
+ * Checks in kcp's order: the export exists, the consumer's binding grants the type, the provider has access to the
+ * content, the path is supported.
+ */
+function authorize({
+  directory,
+  authorizer,
+  exportCluster,
+  exportName,
+  logicalCluster,
+  user,
+  attributes,
+}: AuthorizationRequest): void {
+  const denied = forbiddenRequest(user, attributes, "access denied");
+  const isWildcard = logicalCluster === "*";
   const isResource = attributes.resource !== "";
   const apiExport = directory.apiExport(exportCluster, exportName);
   if (!isWildcard && isResource) {
     if (apiExport === undefined) throw exportNotFound(exportName);
-    const binding = findBinding(directory, { cluster, exportCluster, exportName });
-    if (binding === undefined || !isGranted(binding, apiExport, attributes)) throw refused;
+    const binding = findBinding(directory, { logicalCluster, exportCluster, exportName });
+    if (binding === undefined || !isGranted(binding, apiExport, attributes)) throw denied;
   }
   const content: Attributes = {
     verb: attributes.verb,
@@ -240,8 +256,10 @@ function authorize({ directory, authorizer, exportCluster, exportName, cluster, 
     name: exportName,
     path: "",
   };
-  const home = exportCluster.includes(":") ? (directory.clusterAt(exportCluster) ?? "") : exportCluster;
-  if (!authorizer.decide(home, user, content)) throw refused;
+  const providerCluster = exportCluster.includes(":")
+    ? (directory.logicalClusterAt(exportCluster) ?? "")
+    : exportCluster;
+  if (!authorizer.decide(providerCluster, user, content)) throw denied;
   if (apiExport === undefined) throw exportNotFound(exportName);
   if (isWildcard && isResource) checkWildcard(directory, { exportCluster, exportName, apiExport }, attributes);
   const { group, resource, subresource, name, path } = attributes;
@@ -261,12 +279,12 @@ function checkWildcard(
   }: Readonly<{ exportCluster: string; exportName: string; apiExport: KubeObject }>,
   { verb, group, resource, namespace, name }: Attributes,
 ): void {
-  // A patch first reads what it changes, and that is what is not found.
+  // A patch starts with a read, which fails with "not found".
   if (verb === "patch") throw objectNotFound({ group, plural: resource }, name);
-  if (verb !== "list" && verb !== "watch") throw unknownToAll();
+  if (verb !== "list" && verb !== "watch") throw wildcardNotFound();
   if (namespace !== "" && !(group === "" && resource === "namespaces")) {
-    const words = "cross-cluster LIST and WATCH are required to be cross-namespace, not scoped to namespace";
-    throw new ApiFailure(400, "", `${words} ${namespace}`);
+    const message = "cross-cluster LIST and WATCH are required to be cross-namespace, not scoped to namespace";
+    throw new ApiFailure(400, "", `${message} ${namespace}`);
   }
   const isOwn = listAt(apiExport, "spec", "resources").some(
     (item) => textAt(item, "name") === resource && textAt(item, "group") === group,
@@ -274,10 +292,10 @@ function checkWildcard(
   const isServed = directory
     .bindingsOf(exportCluster, exportName)
     .some((binding) => listAt(binding, "status", "boundResources").some((item) => isResourceOf(item, group, resource)));
-  if (isOwn && !isServed) throw unknownToAll();
+  if (isOwn && !isServed) throw wildcardNotFound();
 }
 
-const unknownToAll = (): ApiFailure => {
+const wildcardNotFound = (): ApiFailure => {
   const plain = resourceNotFound();
   const causes = [{ reason: "UnexpectedServerResponse", message: "404 page not found" }];
   return new ApiFailure(404, "NotFound", plain.message, { causes });
@@ -286,10 +304,13 @@ const unknownToAll = (): ApiFailure => {
 const isResourceOf = (item: unknown, group: string, resource: string): boolean =>
   textAt(item, "group") === group && textAt(item, "resource") === resource;
 
-type Consumer = Readonly<{ cluster: string; exportCluster: string; exportName: string }>;
+type Consumer = Readonly<{ logicalCluster: string; exportCluster: string; exportName: string }>;
 
-function findBinding(directory: Directory, { cluster, exportCluster, exportName }: Consumer): KubeObject | undefined {
-  return directory.bindings(cluster).find((binding) => {
+function findBinding(
+  directory: Directory,
+  { logicalCluster, exportCluster, exportName }: Consumer,
+): KubeObject | undefined {
+  return directory.bindings(logicalCluster).find((binding) => {
     if (textAt(binding, "spec", "reference", "export", "name") !== exportName) return false;
     const boundTo = textAt(binding, "status", "apiExportClusterName");
     return (
@@ -299,19 +320,22 @@ function findBinding(directory: Directory, { cluster, exportCluster, exportName 
   });
 }
 
-/** What a binding grants: its types, the claims that both sides agree on word for word, and to be looked at. */
+/**
+ * Whether a binding grants access: to its own types, to claims on which export and binding agree, and read access to
+ * bindings.
+ */
 function isGranted(binding: KubeObject, apiExport: KubeObject, { verb, group, resource }: Attributes): boolean {
   if (listAt(binding, "status", "boundResources").some((item) => isResourceOf(item, group, resource))) return true;
   for (const claim of bindingClaims(binding)) {
     if (!claim.accepted || claim.resource !== resource || claim.group !== claimedGroup(group, resource)) continue;
-    const asked = exportClaims(apiExport).find((other) => isSameClaim(other, claim));
-    const both = claim.verbs.filter((item) => asked?.verbs.includes(item) === true);
+    const exported = exportClaims(apiExport).find((other) => isSameClaim(other, claim));
+    const both = claim.verbs.filter((item) => exported?.verbs.includes(item) === true);
     if (both.includes(verb) || both.includes("*")) return true;
   }
   return group === "apis.kcp.io" && resource === "apibindings" && ["get", "list", "watch"].includes(verb);
 }
 
-/** A claim with a selector takes only what it selects: labels that are missing are added, others refused. */
+/** Enforces the selector of a claim on writes: missing labels are added, conflicting labels are rejected. */
 function admit(directory: Directory, consumer: Consumer, { definition }: ObjectTarget, object: KubeObject): void {
   const binding = findBinding(directory, consumer);
   const { group, plural } = definition;
@@ -330,7 +354,7 @@ function admit(directory: Directory, consumer: Consumer, { definition }: ObjectT
     }
   }
   object.metadata.labels = labels;
-  if (!selectorTakes(claim.selector, labels)) {
+  if (!claimSelectorMatches(claim.selector, labels)) {
     throw forbiddenObject(definition, name, "object does not match required labels");
   }
 }

@@ -1,23 +1,25 @@
 import type { Clock } from "@tmc/kube/clock.ts";
-import { ApiFailure } from "../api-failure.ts";
+import { ApiFailure } from "../machinery/api-errors.ts";
 
-/** Something that may have to be put right: one object of one kind of work. */
-export type WorkKey = Readonly<{ kind: string; cluster: string; name: string }>;
+/** Names one object and the reconciler that handles it. */
+export type KcpWorkKey = Readonly<{ kind: string; logicalCluster: string; name: string }>;
 
-/** Works through keys, each once however often it was added in between, never inside the caller's own call. */
+/** A work queue. A key that is added again before it runs is queued once; keys never run inside `add`. */
 export interface WorkLoop {
-  add(key: WorkKey): void;
-  addAfter(delayMs: number, key: WorkKey): void;
-  /** Works until nothing is left, now; for setting up, where nobody lets time pass. */
+  add(key: KcpWorkKey): void;
+  addAfter(delayMs: number, key: KcpWorkKey): void;
+  /** Runs until the queue is empty; for bootstrapping, when no time passes. */
   drain(): void;
   stop(): void;
 }
 
-/** More rounds than any chain of reactions needs; a controller that answers itself for ever is a fault of ours. */
-const mostRounds = 100_000;
+/**
+ * More rounds than any chain of reconciles needs. Beyond that, a controller triggers itself forever, which is a bug.
+ */
+const maxRounds = 100_000;
 
-export function createWorkLoop(clock: Clock, work: (key: WorkKey) => void): WorkLoop {
-  const waiting = new Map<string, WorkKey>();
+export function createWorkLoop(clock: Clock, reconcile: (key: KcpWorkKey) => void): WorkLoop {
+  const queued = new Map<string, KcpWorkKey>();
   const timers = new Set<() => void>();
   let scheduled: (() => void) | undefined;
   let stopped = false;
@@ -25,23 +27,23 @@ export function createWorkLoop(clock: Clock, work: (key: WorkKey) => void): Work
   const drain = (): void => {
     scheduled?.();
     scheduled = undefined;
-    for (let round = 0; waiting.size > 0 && !stopped; round++) {
-      if (round > mostRounds) throw new Error("embedded kcp: its controllers do not come to rest");
-      const [text, key] = waiting.entries().next().value ?? [];
+    for (let round = 0; queued.size > 0 && !stopped; round++) {
+      if (round > maxRounds) throw new Error("embedded kcp: the controllers did not settle");
+      const [text, key] = queued.entries().next().value ?? [];
       if (text === undefined || key === undefined) return;
-      waiting.delete(text);
+      queued.delete(text);
       try {
-        work(key);
+        reconcile(key);
       } catch (error) {
-        // What it needs is not there (yet): the change that brings it wakes the key again.
+        // A precondition is missing. The change that fixes it enqueues the key again.
         if (!(error instanceof ApiFailure)) throw error;
       }
     }
   };
 
-  const add = (key: WorkKey): void => {
+  const add = (key: KcpWorkKey): void => {
     if (stopped) return;
-    waiting.set(`${key.kind}|${key.cluster}|${key.name}`, key);
+    queued.set(`${key.kind}|${key.logicalCluster}|${key.name}`, key);
     scheduled ??= clock.after(0, () => {
       scheduled = undefined;
       drain();

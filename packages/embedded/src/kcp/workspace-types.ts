@@ -1,13 +1,14 @@
+import { textAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { listAt, textAt } from "../fields.ts";
+import { listAt } from "../machinery/fields.ts";
 import type { Directory } from "./directory.ts";
 import { pathAnnotation } from "./names.ts";
 
-/** A workspace type by its full name: `root:universal`. */
+/** The full name of a workspace type: `root:universal`. */
 export const fullNameOf = (type: KubeObject): string =>
   `${type.metadata.annotations?.[pathAnnotation] ?? ""}:${type.metadata.name ?? ""}`;
 
-/** Finds a workspace type; without a path, in the nearest workspace above that has one of this name. */
+/** Finds a workspace type by path, or without a path in the nearest ancestor workspace that has it. */
 export function findWorkspaceType(
   directory: Directory,
   from: string,
@@ -22,7 +23,7 @@ export function findWorkspaceType(
   return segments[0] === "root" ? undefined : directory.workspaceTypeAt("root", reference.name);
 }
 
-/** A type and all that it extends, the extended ones first, as kcp resolves them. */
+/** Returns a type and all types it extends, extended ones first, as kcp resolves them. */
 export function resolveWorkspaceType(directory: Directory, type: KubeObject): readonly KubeObject[] {
   const seen = new Set([fullNameOf(type)]);
   const bases = (extending: KubeObject): KubeObject[] =>
@@ -38,8 +39,8 @@ export function resolveWorkspaceType(directory: Directory, type: KubeObject): re
   return [...bases(type), type];
 }
 
-/** The type that a logical cluster's annotation names, `root:universal`. */
-export function typeNamed(directory: Directory, fullName: string): KubeObject | undefined {
+/** Finds a workspace type by its full name: `root:universal`. */
+export function workspaceTypeNamed(directory: Directory, fullName: string): KubeObject | undefined {
   const end = fullName.lastIndexOf(":");
   return end < 0 ? undefined : directory.workspaceTypeAt(fullName.slice(0, end), fullName.slice(end + 1));
 }

@@ -1,18 +1,19 @@
+import { textAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { ApiFailure } from "../api-failure.ts";
-import type { ResourceDefinition } from "../definition.ts";
-import { ensureObject, setDefault } from "../field-changes.ts";
-import { textAt } from "../fields.ts";
-import type { Store } from "../store.ts";
+import type { ResourceDefinition } from "../definitions/definition.ts";
+import { ApiFailure } from "../machinery/api-errors.ts";
+import { ensureObject, setDefault } from "../machinery/fields.ts";
+
+import type { Store } from "../storage/store.ts";
 
 type Admit = (object: KubeObject, store: Store) => void;
 
-/** The definition as a cluster admits its objects: with what only a cluster that runs workloads can say about new ones. */
-export function admitted(definition: ResourceDefinition, store: Store): ResourceDefinition {
+/** Adds the admission of a cluster that runs workloads to a definition. */
+export function withClusterAdmission(definition: ResourceDefinition, store: Store): ResourceDefinition {
   const { group, plural, hooks } = definition;
   const admit = admissions[`${group}/${plural}`];
   if (admit === undefined) return definition;
-  // Not spread: a definition's schema is linked when it is first looked at.
+  // Not spread, because `schema` is linked on first access.
   return Object.create(definition, {
     hooks: {
       enumerable: true,
@@ -27,7 +28,7 @@ export function admitted(definition: ResourceDefinition, store: Store): Resource
   });
 }
 
-/** What a real server writes into the status of a new object, because these fields are never left out. */
+/** Status fields that a real server always writes for a new object. */
 const withStatus =
   (first: Readonly<Record<string, number>>): Admit =>
   (object) => {
@@ -62,20 +63,20 @@ const isDefaultClass = "storageclass.kubernetes.io/is-default-class";
 function setStorageClass(claim: KubeObject, store: Store): void {
   const spec = ensureObject(claim, "spec");
   if (spec.storageClassName !== undefined || textAt(spec, "volumeName") !== "") return;
-  const standard = store
-    .list("storageclasses.storage.k8s.io", { cluster: "" })
+  const defaultClass = store
+    .list("storageclasses.storage.k8s.io", { logicalCluster: "" })
     .find(({ metadata }) => metadata.annotations?.[isDefaultClass] === "true");
-  if (standard?.metadata.name !== undefined) spec.storageClassName = standard.metadata.name;
+  if (defaultClass?.metadata.name !== undefined) spec.storageClassName = defaultClass.metadata.name;
 }
 
 function requireServiceAccount(pod: KubeObject, store: Store): void {
   const { namespace = "", name = "", generateName = "" } = pod.metadata;
   const account = textAt(pod, "spec", "serviceAccountName") || textAt(pod, "spec", "serviceAccount");
-  // The default account is made with its namespace; it may be a moment late.
+  // The default account is created after its namespace, so it may not exist yet.
   if (account === "" || account === "default") return;
-  if (store.get({ storage: "serviceaccounts", cluster: "", namespace, name: account }) !== undefined) return;
+  if (store.get({ storage: "serviceaccounts", logicalCluster: "", namespace, name: account }) !== undefined) return;
   const why = `error looking up service account ${namespace}/${account}: serviceaccount "${account}" not found`;
-  // A real server looks before it has made up the end of a name.
+  // A real server reports the name before it has appended the generated suffix.
   const isGenerated = generateName !== "" && name.length === generateName.length + suffixLength;
   const shown = isGenerated ? generateName : name;
   throw new ApiFailure(403, "Forbidden", `pods "${shown}" is forbidden: ${why}`, { name: shown, kind: "pods" });

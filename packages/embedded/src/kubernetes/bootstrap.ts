@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 
-/** What a new cluster holds besides its roles and nodes, in the order in which it is made. */
+/** The initial objects of a cluster besides roles and nodes, in the order of creation. */
 export function bootstrapObjects(serverPort: number): { plural: string; group: string; object: KubeObject }[] {
   const namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"].map((name) => ({
     group: "",

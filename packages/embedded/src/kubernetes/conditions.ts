@@ -1,32 +1,32 @@
-import type { Condition, IntOrString, Pod } from "./kinds.ts";
+import type { IntOrString, ObjectCondition, Pod } from "./kinds.ts";
 import { parseTime } from "./kinds.ts";
 
-/** The condition of a type, where there is one. */
-export const findCondition = (conditions: readonly Condition[] | undefined, type: string): Condition | undefined =>
-  conditions?.find((condition) => condition.type === type);
+export const conditionOfType = (
+  conditions: readonly ObjectCondition[] | undefined,
+  type: string,
+): ObjectCondition | undefined => conditions?.find((condition) => condition.type === type);
 
-export const isTrue = (conditions: readonly Condition[] | undefined, type: string): boolean =>
-  findCondition(conditions, type)?.status === "True";
+const isConditionTrue = (conditions: readonly ObjectCondition[] | undefined, type: string): boolean =>
+  conditionOfType(conditions, type)?.status === "True";
 
-/** Tells whether a pod serves. */
-export const isReady = (pod: Pod): boolean => isTrue(pod.status?.conditions, "Ready");
+export const isPodReady = (pod: Pod): boolean => isConditionTrue(pod.status?.conditions, "Ready");
 
-/** Tells whether a pod is neither finished nor on its way out. */
-export const isActive = (pod: Pod): boolean => pod.metadata.deletionTimestamp === undefined && !isFinished(pod);
+export const isPodActive = (pod: Pod): boolean => pod.metadata.deletionTimestamp === undefined && !isPodFinished(pod);
 
-export const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined && !isFinished(pod);
+export const isPodTerminating = (pod: Pod): boolean =>
+  pod.metadata.deletionTimestamp !== undefined && !isPodFinished(pod);
 
-export const isFinished = (pod: Pod): boolean => pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
+export const isPodFinished = (pod: Pod): boolean => pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
 
-/** After how many milliseconds a pod has been ready for long enough: 0 when it has, undefined when it is not ready. */
+/** Milliseconds until a pod has been ready for minReadySeconds: 0 if it has, undefined if it is not ready. */
 export function availableInMs(pod: Pod, minReadySeconds: number, now: number): number | undefined {
-  const ready = findCondition(pod.status?.conditions, "Ready");
+  const ready = conditionOfType(pod.status?.conditions, "Ready");
   if (ready?.status !== "True") return undefined;
   if (minReadySeconds === 0 || ready.lastTransitionTime === undefined) return 0;
   return Math.max(0, parseTime(ready.lastTransitionTime) + minReadySeconds * 1000 - now);
 }
 
-/** Counts the pods that are ready for long enough, and says when the next one will be. */
+/** Counts the pods that have been ready for minReadySeconds, and the time until the next one. */
 export function countAvailable(
   pods: readonly Pod[],
   minReadySeconds: number,
@@ -40,7 +40,7 @@ export function countAvailable(
   };
 }
 
-/** Reads "25%" of a total, or a plain number. */
+/** Resolves a percentage of a total, or returns a plain number. */
 export function resolveAmount(value: IntOrString, total: number, round: "up" | "down"): number {
   if (typeof value === "number") return value;
   if (!value.endsWith("%")) return Number.parseInt(value, 10) || 0;
@@ -48,17 +48,16 @@ export function resolveAmount(value: IntOrString, total: number, round: "up" | "
   return round === "up" ? Math.ceil(exact) : Math.floor(exact);
 }
 
-/** The earlier of two waits, where there are any. */
 export function sooner(a: number | undefined, b: number | undefined): number | undefined {
   if (a === undefined) return b;
   return b === undefined ? a : Math.min(a, b);
 }
 
-/** The object without the fields that are undefined or, where the API leaves them out, zero. */
+/** Removes undefined fields, and zeros of fields that the API omits when they are zero. */
 export function withoutZeros<T extends object>(object: T, keep: readonly (keyof T)[] = []): T {
   const entries = Object.entries(object).filter(
     ([key, value]) => value !== undefined && (value !== 0 || keep.some((kept) => kept === key)),
   );
-  // Only optional fields are left out: those that must stay are named in `keep`.
+  // Only optional fields are removed; required ones are listed in `keep`.
   return Object.fromEntries(entries) as T;
 }

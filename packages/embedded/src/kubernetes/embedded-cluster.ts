@@ -1,66 +1,66 @@
 import { randomBytes } from "node:crypto";
 import type { Clock } from "@tmc/kube/clock.ts";
+import { textAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import type { Endpoint, Transport } from "@tmc/kube/transport.ts";
+import type { Endpoint, Transport } from "@tmc/kube/transport/transport.ts";
 import { createAuthenticator } from "../auth/authenticator.ts";
 import { bootstrapRoles } from "../auth/bootstrap-roles.ts";
 import { isAllowed, rulesOf, storedRbac } from "../auth/rbac.ts";
 import { createServiceAccountTokens } from "../auth/service-account-tokens.ts";
 import { clusterDefinitions, commonDefinitions } from "../builtin/definitions.ts";
-import type { CertificateAuthority } from "../certificates.ts";
-import { startGarbageCollector } from "../controllers/garbage.ts";
+import { startGarbageCollector } from "../controllers/garbage-collector.ts";
 import { startNamespaceController } from "../controllers/namespaces.ts";
-import { startCustomDefinitions } from "../custom-definitions.ts";
-import type { Catalog } from "../definition.ts";
-import { type Composition, type EmbeddedServer, type ServerCore, startServer } from "../embedded-server.ts";
-import type { Injection } from "../faults.ts";
-import type { User } from "../http.ts";
-import { generatedUid } from "../object-names.ts";
-import { respondOpenApi } from "../openapi.ts";
-import { timestamp } from "../operations-core.ts";
-import { textResponse } from "../representations.ts";
-import { admitted } from "./admission.ts";
-import type { Behaviour } from "./behaviour.ts";
+import { startCustomDefinitionController } from "../definitions/custom-definitions.ts";
+import type { Catalog } from "../definitions/definition.ts";
+import { respondOpenApi } from "../definitions/openapi.ts";
+import { recordsAt } from "../machinery/fields.ts";
+import { type Composition, type EmbeddedServer, type ServerCore, startServer } from "../server/embedded-server.ts";
+import type { Injection } from "../server/faults.ts";
+import type { User } from "../server/http.ts";
+import { textResponse } from "../server/representations.ts";
+import { generatedUid } from "../storage/object-names.ts";
+import { timestamp } from "../storage/operations-core.ts";
+import type { CertificateAuthority } from "../tls/certificates.ts";
+import { withClusterAdmission } from "./admission.ts";
+import type { Behavior } from "./behavior.ts";
 import { bootstrapObjects } from "./bootstrap.ts";
-import { createClusterCatalog } from "./cluster-catalog.ts";
-import { createClusterFrontend } from "./cluster-frontend.ts";
+import { createClusterCatalog, createClusterFrontend } from "./cluster-frontend.ts";
 import { clusterControllers } from "./controllers/all.ts";
 import { createEngine, type Engine } from "./engine.ts";
 import type { Pod } from "./kinds.ts";
 import { kubernetesVersion, type NodeSpec, nodeObjects } from "./nodes.ts";
-import { podLog } from "./pod-log.ts";
-import type { Outcome } from "./scheduling/kubelet.ts";
+import type { PodOutcome } from "./scheduling/kubelet.ts";
 import { createServiceAddresses } from "./service-addresses.ts";
 import { clusterUser, createStoreWorld, type StoreWorld } from "./store-world.ts";
 
-export type ClusterOptions = Readonly<{
-  /** Names the cluster's nodes. */
+export type EmbeddedClusterOptions = Readonly<{
+  /** Prefix of the node names. */
   name: string;
-  /** @default the machine's */
+  /** @default the system clock */
   clock?: Clock | undefined;
   /** For generated names and uids. @default Math.random */
   random?: (() => number) | undefined;
-  /** Over TLS on loopback too, not only inside the process. @default true */
+  /** Whether to listen on loopback with TLS, in addition to the in-process transport. @default true */
   listen?: boolean | undefined;
-  /** @default a free one */
+  /** @default a free port */
   port?: number | undefined;
-  /** @default 3 */
+  /** Number of nodes, or their descriptions. @default 3 */
   nodes?: number | readonly NodeSpec[] | undefined;
-  /** Users besides the administrator, by their bearer token. */
+  /** Users in addition to the administrator, by bearer token. */
   users?: Readonly<Record<string, User>> | undefined;
   /** The administrator's token. @default a random one */
   adminToken?: string | undefined;
-  /** How long a pod takes to be ready and to end, and a load balancer to get its address. @default 50 */
+  /** How long a pod takes to become ready and to terminate, and a load balancer to get its address. @default 50 */
   podReadyMs?: number | undefined;
-  /** How long a job's pod works. @default as long as a pod takes to be ready */
+  /** How long the pods of a job run. @default podReadyMs */
   podRunMs?: number | undefined;
-  /** Says what becomes of a pod; where it says nothing the pod's annotation and its kind do. */
-  podOutcome?: ((pod: Pod) => Outcome | undefined) | undefined;
-  /** Servers that trust each other's clients share one. @default its own */
+  /** Decides the outcome of a pod. If it returns undefined, the pod's annotation and the kind of its owner decide. */
+  podOutcome?: ((pod: Pod) => PodOutcome | undefined) | undefined;
+  /** Servers that share an authority trust each other's client certificates. @default its own */
   authority?: CertificateAuthority | undefined;
-  /** How many changes of a type watches can resume over; each keeps an object in memory. @default 2000 */
+  /** How many changes per type watches can resume over; each keeps an object in memory. @default 2000 */
   history?: number | undefined;
-  /** Hears of a controller of the cluster that failed; it tries again anyway. */
+  /** Called when a controller of the cluster fails; the controller retries in any case. */
   onControllerError?: ((controller: string, key: string, error: unknown) => void) | undefined;
 }>;
 
@@ -69,19 +69,19 @@ export type EmbeddedCluster = Omit<EmbeddedServer, "endpoint" | "transport"> &
     name: string;
     adminToken: string;
     catalog: Catalog;
-    /** For clients over TLS; the administrator's unless another token is given. */
+    /** Endpoint for clients over TLS. @default the administrator's token */
     endpoint(token?: string): Endpoint;
-    /** For clients inside the process; the administrator's unless another token is given. */
+    /** Transport for clients in the same process. @default the administrator's token */
     transport(token?: string): Transport;
-    /** Answers everything so much later. */
-    beSlow(ms: number): void;
-    /** Takes no more pods: they stay pending. */
-    beFull(): void;
-    /** Cannot be reached: requests are refused or left hanging, and watches fall silent. */
-    beUnreachable(requests?: "hang" | "refuse"): void;
-    /** Says it is not ready; images cannot be pulled and running containers crash. */
-    beBroken(): void;
-    /** Takes back everything it was told to be. */
+    /** Delays every response. */
+    makeSlow(ms: number): void;
+    /** Stops scheduling: new pods stay pending. */
+    makeFull(): void;
+    /** Refuses requests or leaves them hanging, and stalls open watches. */
+    makeUnreachable(requests?: "hang" | "refuse"): void;
+    /** Makes `/readyz` fail; images cannot be pulled and running containers crash. */
+    makeBroken(): void;
+    /** Reverts all of the above. */
     recover(): void;
   }>;
 
@@ -90,10 +90,10 @@ const defaultReadyMs = 50;
 const defaultNodes = 3;
 const defaultHistory = 2000;
 
-/** Starts a Kubernetes cluster in memory, with nodes and controllers that run its workloads. */
-export async function startEmbeddedCluster(options: ClusterOptions): Promise<EmbeddedCluster> {
+/** Starts an in-memory Kubernetes cluster, with nodes and controllers that run its workloads. */
+export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Promise<EmbeddedCluster> {
   const { name, podReadyMs = defaultReadyMs, podRunMs = podReadyMs, adminToken = newToken() } = options;
-  const behaviour: Behaviour = {
+  const behavior: Behavior = {
     full: false,
     broken: false,
     readyMs: podReadyMs,
@@ -111,16 +111,16 @@ export async function startEmbeddedCluster(options: ClusterOptions): Promise<Emb
     authority: options.authority,
     history: options.history ?? defaultHistory,
     compose: (core) => {
-      parts = assemble(core, { options, behaviour, adminToken });
+      parts = assemble(core, { options, behavior, adminToken });
       return parts.composition;
     },
   });
   if (parts === undefined) throw new Error(`embedded cluster ${name}: not composed`);
   const { catalog, resync } = parts;
-  const settle = (): void => {
+  const recover = (): void => {
     for (const injection of injected.splice(0)) injection.remove();
-    behaviour.full = false;
-    behaviour.broken = false;
+    behavior.full = false;
+    behavior.broken = false;
     resync();
   };
   return {
@@ -130,21 +130,21 @@ export async function startEmbeddedCluster(options: ClusterOptions): Promise<Emb
     catalog,
     endpoint: (token = adminToken) => server.endpoint({ token }),
     transport: (token = adminToken) => server.transport({ token }),
-    beSlow: (ms) => {
+    makeSlow: (ms) => {
       injected.push(server.faults.inject({ effect: { kind: "delay", ms } }));
     },
-    beFull: () => {
-      behaviour.full = true;
+    makeFull: () => {
+      behavior.full = true;
       resync();
     },
-    beUnreachable: (requests = "refuse") => {
+    makeUnreachable: (requests = "refuse") => {
       injected.push(server.faults.inject({ effect: { kind: "partition", requests } }));
     },
-    beBroken: () => {
-      behaviour.broken = true;
+    makeBroken: () => {
+      behavior.broken = true;
       resync();
     },
-    recover: settle,
+    recover,
   };
 }
 
@@ -167,9 +167,9 @@ const versionInfo = {
 } as const;
 
 type Parts = Readonly<{ composition: Composition; catalog: Catalog; resync: () => void }>;
-type Settings = Readonly<{ options: ClusterOptions; behaviour: Behaviour; adminToken: string }>;
+type Settings = Readonly<{ options: EmbeddedClusterOptions; behavior: Behavior; adminToken: string }>;
 
-function assemble(core: ServerCore, { options, behaviour, adminToken }: Settings): Parts {
+function assemble(core: ServerCore, { options, behavior, adminToken }: Settings): Parts {
   const { store, operations, clock } = core;
   const rbac = storedRbac(store, "");
   const serviceAccountTokens = createServiceAccountTokens();
@@ -178,7 +178,7 @@ function assemble(core: ServerCore, { options, behaviour, adminToken }: Settings
     tokens: new Map([[adminToken, adminUser], ...Object.entries(options.users ?? {})]),
     serviceAccountTokens,
     findServiceAccount: ({ namespace, name }) =>
-      store.get({ storage: "serviceaccounts", cluster: "", namespace, name })?.metadata.uid,
+      store.get({ storage: "serviceaccounts", logicalCluster: "", namespace, name })?.metadata.uid,
     mayImpersonate: (user, attributes) => isAllowed(rbac, user, attributes),
   });
   const definitions = [
@@ -189,7 +189,7 @@ function assemble(core: ServerCore, { options, behaviour, adminToken }: Settings
       serviceAccountTokens,
     }),
     ...clusterDefinitions({ assignAddresses: createServiceAddresses(store), readLog: podLog }).map((definition) =>
-      admitted(definition, store),
+      withClusterAdmission(definition, store),
     ),
   ];
   const catalog = createClusterCatalog(definitions, store);
@@ -197,20 +197,20 @@ function assemble(core: ServerCore, { options, behaviour, adminToken }: Settings
   let running: { world: StoreWorld; engine: Engine; stop: () => void } | undefined;
 
   const start = (): void => {
-    const own = [startNamespaceController, startGarbageCollector].map((begin) =>
-      begin({ store, operations, clock, catalogOf }),
+    const own = [startNamespaceController, startGarbageCollector].map((startController) =>
+      startController({ store, operations, clock, catalogOf }),
     );
     const crds = catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     const stopCustom =
-      crds === undefined ? undefined : startCustomDefinitions({ store, operations, clock, definition: crds });
+      crds === undefined ? undefined : startCustomDefinitionController({ store, operations, clock, definition: crds });
     const world = createStoreWorld({ store, operations, catalog, clock, random: core.random });
-    fill(core, catalog, options);
+    createBootstrapObjects(core, catalog, options);
     const engine = createEngine({
       world,
       store,
       clock,
       storages: world.storages,
-      controllers: clusterControllers(behaviour, core.authority.certificate),
+      controllers: clusterControllers(behavior, core.authority.certificate),
       onError: options.onControllerError,
     });
     engine.settle();
@@ -231,13 +231,13 @@ function assemble(core: ServerCore, { options, behaviour, adminToken }: Settings
       catalogOf,
       health: () => [
         { name: "etcd", ok: true },
-        { name: "poststarthook/start-embedded-workloads", ok: !behaviour.broken },
+        { name: "poststarthook/start-embedded-workloads", ok: !behavior.broken },
       ],
       respondPath: ({ path }) => {
-        const answer = respondOpenApi(catalog, path);
-        return answer === undefined
+        const document = respondOpenApi(catalog, path);
+        return document === undefined
           ? undefined
-          : textResponse(200, answer.body, "application/json", { "content-type": answer.contentType });
+          : textResponse(200, document.body, "application/json", { "content-type": document.contentType });
       },
       start,
       stop: () => {
@@ -249,15 +249,18 @@ function assemble(core: ServerCore, { options, behaviour, adminToken }: Settings
   };
 }
 
-/** Creates what a cluster starts with. */
-function fill({ store, operations, clock, random, url }: ServerCore, catalog: Catalog, options: ClusterOptions): void {
+function createBootstrapObjects(
+  { store, operations, clock, random, url }: ServerCore,
+  catalog: Catalog,
+  options: EmbeddedClusterOptions,
+): void {
   const { clusterRoles, clusterRoleBindings } = bootstrapRoles();
   const now = clock.now();
   const group = "rbac.authorization.k8s.io";
-  // They come from a real server and need no checks; there are many, and a start should take no time.
+  // Known-valid objects from a real server. Validating all of them would slow down the start.
   const put = (plural: string, object: KubeObject): void => {
     const metadata = { ...object.metadata, uid: generatedUid(random), creationTimestamp: timestamp(now) };
-    const key = { storage: `${plural}.${group}`, cluster: "", namespace: "", name: object.metadata.name ?? "" };
+    const key = { storage: `${plural}.${group}`, logicalCluster: "", namespace: "", name: object.metadata.name ?? "" };
     store.put(key, { ...object, metadata });
   };
   for (const role of clusterRoles) put("clusterroles", role);
@@ -267,7 +270,7 @@ function fill({ store, operations, clock, random, url }: ServerCore, catalog: Ca
     const definition = catalog.find(ofGroup, "v1", plural);
     if (definition === undefined) return;
     const { namespace } = object.metadata;
-    operations.create({ definition, cluster: "", namespace }, object, {
+    operations.create({ definition, logicalCluster: "", namespace }, object, {
       user: clusterUser,
       fieldManager: "kube-apiserver",
     });
@@ -275,4 +278,19 @@ function fill({ store, operations, clock, random, url }: ServerCore, catalog: Ca
   const port = Number(URL.parse(url)?.port) || 6443;
   for (const each of bootstrapObjects(port)) create(each.group, each.plural, each.object);
   for (const node of nodeObjects(options.name, options.nodes ?? defaultNodes, now)) create("", "nodes", node);
+}
+
+/** The log of a pod: one line per started container. */
+function podLog(pod: KubeObject): string {
+  const started = recordsAt(pod, "status", "containerStatuses").filter(
+    (status) =>
+      textAt(status, "state", "running", "startedAt") !== "" ||
+      textAt(status, "state", "terminated", "finishedAt") !== "",
+  );
+  return started
+    .map(
+      (status) =>
+        `${textAt(status, "image")}: container ${textAt(status, "name")} of pod ${pod.metadata.name ?? ""} started\n`,
+    )
+    .join("");
 }

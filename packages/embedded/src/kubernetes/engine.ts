@@ -1,12 +1,12 @@
 import type { Clock } from "@tmc/kube/clock.ts";
-import type { Change, Store } from "../store.ts";
+import type { StorageChange, Store } from "../storage/store.ts";
 import type { Kinds, Resource } from "./kinds.ts";
-import { type Controller, parseKey, type World } from "./world.ts";
+import { type ClusterController, parseObjectName, type World } from "./world.ts";
 
 export interface Engine {
-  /** Looks at everything again, as after a change in how the cluster behaves. */
+  /** Enqueues every object, for example after the behavior of the cluster changed. */
   resync(): void;
-  /** Works until nothing is left that could be done now; for setting up, where nobody lets time pass. */
+  /** Runs until nothing is left to do now; for bootstrapping, when no time passes. */
   settle(): void;
   stop(): void;
 }
@@ -15,91 +15,91 @@ export type EngineOptions = Readonly<{
   world: World;
   store: Store;
   clock: Clock;
-  /** Told apart by where they are stored. */
+  /** Resources by storage name. */
   storages: ReadonlyMap<string, Resource>;
-  controllers: readonly Controller[];
+  controllers: readonly ClusterController[];
   onError?: ((controller: string, key: string, error: unknown) => void) | undefined;
 }>;
 
-// As client-go: a failing key is tried again with growing patience.
+// Retry backoff of a failing key.
 const firstRetryMs = 250;
-const longestRetryMs = 60_000;
-// More than any chain of reactions needs; a controller that answers itself for ever is a fault of ours.
-const mostRounds = 10_000;
+const maxRetryMs = 60_000;
+// More rounds than any chain of reconciles needs. Beyond that, a controller triggers itself forever, which is a bug.
+const maxRounds = 10_000;
 
 /**
- * Runs the cluster's own controllers on the store: every change marks keys, and a task of the clock works them off, never
- * the store's callback. With a virtual clock the order of everything is the same in every run.
+ * Runs the cluster's controllers on the store. Changes enqueue keys, and a task of the clock reconciles them, never the
+ * store's callback. With a manual clock every run has the same order.
  */
 export function createEngine({ world, store, clock, storages, controllers, onError }: EngineOptions): Engine {
-  let dirty = new Map<string, Task>();
+  let queued = new Map<string, Task>();
   let cancelDrain: (() => void) | undefined;
   const timers = new Map<string, () => void>();
   const failures = new Map<string, number>();
   let stopped = false;
 
-  const mark = (task: Task): void => {
-    dirty.set(task.id, task);
+  const enqueue = (task: Task): void => {
+    queued.set(task.id, task);
     if (cancelDrain === undefined && !stopped) cancelDrain = clock.after(0, drain);
   };
-  const tell = (resource: Resource, object: Kinds[Resource], type: Change["type"]): void => {
+  const enqueueFor = (resource: Resource, object: Kinds[Resource], type: StorageChange["type"]): void => {
     for (const controller of controllers) {
       for (const key of keysFor(controller, resource, object, world, type)) {
-        mark({ id: `${controller.name} ${key}`, controller, key });
+        enqueue({ id: `${controller.name} ${key}`, controller, key });
       }
     }
   };
 
   function drain(): void {
     cancelDrain = undefined;
-    const batch = dirty;
-    dirty = new Map();
+    const batch = queued;
+    queued = new Map();
     for (const task of batch.values()) {
       if (stopped) return;
-      work(task);
+      reconcile(task);
     }
   }
 
-  function work(task: Task): void {
+  function reconcile(task: Task): void {
     const { id, controller, key } = task;
     timers.get(id)?.();
     timers.delete(id);
-    let againMs: number | undefined;
+    let requeueMs: number | undefined;
     try {
-      againMs = controller.reconcile(parseKey(key), world);
+      requeueMs = controller.reconcile(parseObjectName(key), world);
       failures.delete(id);
     } catch (error) {
       const count = (failures.get(id) ?? 0) + 1;
       failures.set(id, count);
-      againMs = Math.min(longestRetryMs, firstRetryMs * 2 ** (count - 1));
+      requeueMs = Math.min(maxRetryMs, firstRetryMs * 2 ** (count - 1));
       onError?.(controller.name, key, error);
     }
-    if (againMs === undefined || stopped) return;
+    if (requeueMs === undefined || stopped) return;
     timers.set(
       id,
-      clock.after(Math.max(0, againMs), () => {
+      clock.after(Math.max(0, requeueMs), () => {
         timers.delete(id);
-        mark(task);
+        enqueue(task);
       }),
     );
   }
 
   const resync = (): void => {
     for (const [storage, resource] of storages) {
-      // What is stored there is what the resource's definition has let in.
-      for (const object of store.list(storage)) tell(resource, object as Kinds[Resource], "MODIFIED");
+      // The definition has validated the stored objects.
+      for (const object of store.list(storage)) enqueueFor(resource, object as Kinds[Resource], "MODIFIED");
     }
   };
   const unsubscribe = store.subscribe((change) => {
     const resource = storages.get(change.key.storage);
     if (resource === undefined || stopped) return;
-    tell(resource, change.object as Kinds[Resource], change.type);
-    // An object that changes hands concerns the one it leaves, too.
+    enqueueFor(resource, change.object as Kinds[Resource], change.type);
+    // The previous owner must reconcile as well.
     if (
       change.previous !== undefined &&
       change.previous.metadata.ownerReferences !== change.object.metadata.ownerReferences
     ) {
-      tell(resource, change.previous as Kinds[Resource], change.type);
+      enqueueFor(resource, change.previous as Kinds[Resource], change.type);
     }
   });
   resync();
@@ -107,8 +107,8 @@ export function createEngine({ world, store, clock, storages, controllers, onErr
   return {
     resync,
     settle: () => {
-      for (let round = 0; dirty.size > 0 && !stopped; round += 1) {
-        if (round > mostRounds) throw new Error("embedded cluster: its controllers do not come to rest");
+      for (let round = 0; queued.size > 0 && !stopped; round += 1) {
+        if (round > maxRounds) throw new Error("embedded cluster: the controllers did not settle");
         cancelDrain?.();
         drain();
       }
@@ -123,16 +123,16 @@ export function createEngine({ world, store, clock, storages, controllers, onErr
   };
 }
 
-type Task = Readonly<{ id: string; controller: Controller; key: string }>;
+type Task = Readonly<{ id: string; controller: ClusterController; key: string }>;
 
 function keysFor<R extends Resource>(
-  controller: Controller,
+  controller: ClusterController,
   resource: R,
   object: Kinds[R],
   world: World,
-  type: Change["type"],
+  type: StorageChange["type"],
 ): Iterable<string> {
-  const watch: ((object: Kinds[R], world: World, type: Change["type"]) => Iterable<string>) | undefined =
+  const watch: ((object: Kinds[R], world: World, type: StorageChange["type"]) => Iterable<string>) | undefined =
     controller.watches[resource];
   return watch?.(object, world, type) ?? [];
 }

@@ -1,27 +1,27 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { formatTime, type StoredMeta } from "./kinds.ts";
-import type { EventNote } from "./world.ts";
+import type { EventContent } from "./world.ts";
 
-/** What the recorder needs: somewhere to keep events. */
+/** Storage for events. */
 export type EventStore = Readonly<{
   now(): number;
   find(namespace: string, name: string): KubeObject | undefined;
-  /** Keeps a new or changed event, or drops it: an event is a courtesy, and nothing depends on it. */
+  /** Stores an event. May drop it: nothing depends on events. */
   put(event: KubeObject): void;
   remove(namespace: string, name: string): void;
 }>;
 
-// A real server forgets events after an hour; here the number is what keeps memory small.
-const mostEvents = 1000;
+// A real server deletes events after an hour; here the count bounds the memory.
+const maxEvents = 1000;
 
-/** Creates a recorder that writes events the way real components do; the same news twice is one event that counts. */
-export function createEventRecorder(store: EventStore): (regarding: Regarding, note: EventNote) => void {
+/** Creates a recorder that writes events as real components do. Repeated events increase a count. */
+export function createEmbeddedEventRecorder(store: EventStore): (regarding: Regarding, event: EventContent) => void {
   const known = new Map<string, { namespace: string; name: string }>();
   let sequence = 0;
 
-  return (regarding, note) => {
+  return (regarding, content) => {
     const namespace = regarding.metadata.namespace ?? "default";
-    const identity = [regarding.metadata.uid, note.type, note.reason, note.message, note.source].join("\n");
+    const identity = [regarding.metadata.uid, content.type, content.reason, content.message, content.source].join("\n");
     const now = store.now();
     const earlier = known.get(identity);
     const existing = earlier === undefined ? undefined : store.find(earlier.namespace, earlier.name);
@@ -31,14 +31,14 @@ export function createEventRecorder(store: EventStore): (regarding: Regarding, n
       return;
     }
     sequence += 1;
-    // Nanoseconds in hexadecimal, as real names have them; the sequence stands for those the clock does not know.
+    // Real names end in nanoseconds in hexadecimal; a sequence number replaces the digits below a millisecond.
     const name = `${regarding.metadata.name}.${(BigInt(Math.floor(now)) * 1_000_000n + BigInt(sequence)).toString(16)}`;
-    store.put(eventFor(regarding, note, { namespace, name, now }));
+    store.put(eventFor(regarding, content, { namespace, name, now }));
     known.set(identity, { namespace, name });
-    for (const [oldest, place] of known) {
-      if (known.size <= mostEvents) break;
+    for (const [oldest, location] of known) {
+      if (known.size <= maxEvents) break;
       known.delete(oldest);
-      store.remove(place.namespace, place.name);
+      store.remove(location.namespace, location.name);
     }
   };
 }
@@ -47,7 +47,7 @@ type Regarding = KubeObject & { metadata: StoredMeta };
 
 function eventFor(
   { apiVersion, kind, metadata }: Regarding,
-  { type, reason, message, source }: EventNote,
+  { type, reason, message, source }: EventContent,
   { namespace, name, now }: { namespace: string; name: string; now: number },
 ): KubeObject {
   return {

@@ -1,11 +1,11 @@
 import type { KubeObject, ObjectMeta, OwnerReference } from "@tmc/kube/kube-object.ts";
 import type { LabelSelectorObject } from "@tmc/kube/selector.ts";
 
-/** Metadata as every stored object has it. */
+/** Metadata of a stored object. */
 export type StoredMeta = ObjectMeta & { name: string; uid: string; creationTimestamp: string };
 type Stored<Spec, State> = KubeObject & { metadata: StoredMeta; spec: Spec; status?: State };
 
-export type Condition = {
+export type ObjectCondition = {
   type: string;
   status: "True" | "False" | "Unknown";
   reason?: string;
@@ -76,7 +76,7 @@ export type ContainerStatus = {
 };
 export type PodStatus = {
   phase?: "Pending" | "Running" | "Succeeded" | "Failed";
-  conditions?: Condition[];
+  conditions?: ObjectCondition[];
   containerStatuses?: ContainerStatus[];
   podIP?: string;
   podIPs?: { ip: string }[];
@@ -96,7 +96,7 @@ export type Node = Stored<
   {
     allocatable?: Record<string, string | number>;
     capacity?: Record<string, string | number>;
-    conditions?: Condition[];
+    conditions?: ObjectCondition[];
     addresses?: { type: string; address: string }[];
     [field: string]: unknown;
   }
@@ -111,7 +111,7 @@ export type DeploymentStatus = {
   availableReplicas?: number;
   unavailableReplicas?: number;
   terminatingReplicas?: number;
-  conditions?: Condition[];
+  conditions?: ObjectCondition[];
   collisionCount?: number;
 };
 export type Deployment = Stored<
@@ -134,7 +134,7 @@ export type ReplicaSetStatus = {
   availableReplicas?: number;
   terminatingReplicas?: number;
   observedGeneration?: number;
-  conditions?: Condition[];
+  conditions?: ObjectCondition[];
 };
 export type ReplicaSet = Stored<
   { replicas?: number; selector: LabelSelectorObject; template: PodTemplate; minReadySeconds?: number },
@@ -214,7 +214,7 @@ export type JobStatus = {
   completedIndexes?: string;
   startTime?: string;
   completionTime?: string;
-  conditions?: Condition[];
+  conditions?: ObjectCondition[];
   uncountedTerminatedPods?: Record<string, never>;
 };
 export type Job = Stored<JobSpec, JobStatus>;
@@ -251,7 +251,7 @@ export type ServicePort = {
 };
 export type LoadBalancerStatus = {
   loadBalancer?: { ingress?: { ip?: string; hostname?: string; ipMode?: string }[] };
-  conditions?: Condition[];
+  conditions?: ObjectCondition[];
 };
 export type Service = Stored<
   {
@@ -314,7 +314,7 @@ export type HorizontalPodAutoscaler = Stored<
     maxReplicas: number;
     metrics?: { type: string; resource?: { name: string } }[];
   },
-  { currentReplicas?: number; desiredReplicas: number; conditions?: Condition[]; observedGeneration?: number }
+  { currentReplicas?: number; desiredReplicas: number; conditions?: ObjectCondition[]; observedGeneration?: number }
 >;
 export type PodDisruptionBudget = Stored<
   { minAvailable?: IntOrString; maxUnavailable?: IntOrString; selector?: LabelSelectorObject },
@@ -324,13 +324,13 @@ export type PodDisruptionBudget = Stored<
     currentHealthy: number;
     desiredHealthy: number;
     expectedPods: number;
-    conditions?: Condition[];
+    conditions?: ObjectCondition[];
   }
 >;
 export type Namespace = Stored<{ finalizers?: string[] }, { phase?: string }>;
 type Plain = KubeObject & { metadata: StoredMeta };
 
-/** Every type the cluster's own controllers read or write, by the plural name that URLs use. */
+/** Every type that the cluster's controllers read or write, by plural. */
 export interface Kinds {
   pods: Pod;
   nodes: Node;
@@ -357,7 +357,6 @@ export interface Kinds {
 }
 export type Resource = keyof Kinds;
 
-/** Where each of them is served. */
 export const servedAt: Readonly<Record<Resource, Readonly<{ group: string; version: string }>>> = {
   pods: { group: "", version: "v1" },
   nodes: { group: "", version: "v1" },
@@ -383,7 +382,7 @@ export const servedAt: Readonly<Record<Resource, Readonly<{ group: string; versi
   storageclasses: { group: "storage.k8s.io", version: "v1" },
 };
 
-/** The reference by which a controller marks what it has made. */
+/** The owner reference that a controller sets on objects it creates. */
 export function controllerReference(owner: KubeObject & { metadata: StoredMeta }): OwnerReference {
   return {
     apiVersion: owner.apiVersion,
@@ -395,14 +394,13 @@ export function controllerReference(owner: KubeObject & { metadata: StoredMeta }
   };
 }
 
-/** The uid of the controller an object belongs to, where it belongs to one. */
+/** The uid of an object's controller, if any. */
 export function controllerOf(object: KubeObject): string | undefined {
   return object.metadata.ownerReferences?.find((reference) => reference.controller === true)?.uid;
 }
 
-/** A point in time the way objects carry it. */
+/** Formats a timestamp with whole seconds. */
 export const formatTime = (ms: number): string =>
   new Date(Math.floor(ms / 1000) * 1000).toISOString().replace(".000", "");
 
-/** The same, back in milliseconds. */
 export const parseTime = (text: string): number => Date.parse(text);

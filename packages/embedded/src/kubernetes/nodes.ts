@@ -1,7 +1,7 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { formatTime } from "./kinds.ts";
 
-/** What a node of the embedded cluster has to offer. */
+/** Capacity and labels of a node. */
 export type NodeSpec = Readonly<{
   /** @default `<cluster>-node-<number>` */
   name?: string;
@@ -9,17 +9,16 @@ export type NodeSpec = Readonly<{
   cpu?: string | number;
   /** @default "32Gi" */
   memory?: string;
-  /** How many pods it takes. @default 110 */
+  /** Maximum number of pods. @default 110 */
   pods?: number;
   labels?: Readonly<Record<string, string>>;
 }>;
 
 export const kubernetesVersion = "v1.36.3";
 
-/** The nodes of a cluster, ready to be created: as many as asked for, or as described. */
-export function nodeObjects(cluster: string, nodes: number | readonly NodeSpec[], now: number): KubeObject[] {
+export function nodeObjects(clusterName: string, nodes: number | readonly NodeSpec[], now: number): KubeObject[] {
   const specs = typeof nodes === "number" ? Array.from({ length: nodes }, (): NodeSpec => ({})) : nodes;
-  return specs.map((spec, index) => nodeObject(spec, spec.name ?? `${cluster}-node-${index + 1}`, index, now));
+  return specs.map((spec, index) => nodeObject(spec, spec.name ?? `${clusterName}-node-${index + 1}`, index, now));
 }
 
 function nodeObject(spec: NodeSpec, name: string, index: number, now: number): KubeObject {

@@ -1,16 +1,16 @@
 import { byKey } from "@tmc/kube/compare.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import type { Store, StoreKey } from "../store.ts";
+import type { Store, StoreKey } from "../storage/store.ts";
 import { controllerOf } from "./kinds.ts";
 
-/** Finds objects by the controller they belong to, without walking over all there are. */
+/** Index of objects by the uid of their controller. */
 export interface OwnerIndex {
   ownedBy(storage: string, uid: string): readonly KubeObject[];
   orphansIn(storage: string, namespace: string): readonly KubeObject[];
   stop(): void;
 }
 
-/** Creates an index over the given storages that follows the store. */
+/** Creates an index over the given storages and keeps it up to date. */
 export function createOwnerIndex(store: Store, storages: ReadonlySet<string>): OwnerIndex {
   const groups = new Map<string, Map<string, KubeObject>>();
   const groupOf = (storage: string, object: KubeObject): string => {

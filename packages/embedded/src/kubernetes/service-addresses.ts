@@ -1,15 +1,16 @@
+import { textAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { ApiFailure } from "../api-failure.ts";
-import { ensureObject, setDefault } from "../field-changes.ts";
-import { listAt, objectsAt, textAt, textsAt } from "../fields.ts";
-import type { Store } from "../store.ts";
+import { ApiFailure } from "../machinery/api-errors.ts";
+import { ensureObject, listAt, recordsAt, setDefault, textsAt } from "../machinery/fields.ts";
+
+import type { Store } from "../storage/store.ts";
 
 const firstNodePort = 30_000;
 const lastNodePort = 32_767;
 
 /**
- * Creates the function that gives services their cluster address (from 10.96.0.0/16) and node ports: the lowest that is free,
- * so that equal runs get equal addresses.
+ * Creates the allocator of cluster IPs (from 10.96.0.0/16) and node ports. It assigns the lowest free value, so that
+ * equal runs get equal addresses.
  */
 export function createServiceAddresses(store: Store): (service: KubeObject) => void {
   return (service) => {
@@ -20,20 +21,20 @@ export function createServiceAddresses(store: Store): (service: KubeObject) => v
       return;
     }
     const others = store
-      .list("services", { cluster: "" })
+      .list("services", { logicalCluster: "" })
       .filter(
         ({ metadata }) => metadata.name !== service.metadata.name || metadata.namespace !== service.metadata.namespace,
       );
-    const wanted = textAt(spec, "clusterIP");
+    const requested = textAt(spec, "clusterIP");
     const addresses = new Set(others.flatMap((other) => textsAt(other, "spec", "clusterIPs")));
-    if (wanted === "") {
+    if (requested === "") {
       spec.clusterIP = freeAddress(addresses);
-    } else if (wanted !== "None" && addresses.has(wanted)) {
-      throw taken(
+    } else if (requested !== "None" && addresses.has(requested)) {
+      throw allocationError(
         service,
         "spec.clusterIPs",
-        [wanted],
-        `failed to allocate IP ${wanted}: provided IP is already allocated`,
+        [requested],
+        `failed to allocate IP ${requested}: provided IP is already allocated`,
       );
     }
     if (listAt(spec, "clusterIPs").length === 0) spec.clusterIPs = [spec.clusterIP];
@@ -45,17 +46,17 @@ function assignNodePorts(service: KubeObject, others: readonly KubeObject[]): vo
   const spec = ensureObject(service, "spec");
   const exposed =
     spec.type === "NodePort" || (spec.type === "LoadBalancer" && spec.allocateLoadBalancerNodePorts !== false);
-  const used = new Set(others.flatMap((other) => objectsAt(other, "spec", "ports")).map((port) => port.nodePort));
-  for (const [index, port] of objectsAt(spec, "ports").entries()) {
+  const used = new Set(others.flatMap((other) => recordsAt(other, "spec", "ports")).map((port) => port.nodePort));
+  for (const [index, port] of recordsAt(spec, "ports").entries()) {
     if (!exposed && spec.type === "ClusterIP") delete port.nodePort;
     if (!exposed) continue;
     const { nodePort } = port;
     if (typeof nodePort === "number" && nodePort > 0) {
       const at = `spec.ports[${index}].nodePort`;
-      if (used.has(nodePort)) throw taken(service, at, nodePort, "provided port is already allocated");
+      if (used.has(nodePort)) throw allocationError(service, at, nodePort, "provided port is already allocated");
       if (nodePort < firstNodePort || nodePort > lastNodePort) {
         const range = `provided port is not in the valid range. The range of valid ports is ${firstNodePort}-${lastNodePort}`;
-        throw taken(service, at, nodePort, range);
+        throw allocationError(service, at, nodePort, range);
       }
     } else {
       delete port.nodePort;
@@ -75,7 +76,7 @@ function freeAddress(used: ReadonlySet<string>): string {
   throw new ApiFailure(500, "InternalError", "Internal error occurred: failed to allocate a serviceIP: range is full");
 }
 
-function taken({ metadata }: KubeObject, field: string, value: unknown, why: string): ApiFailure {
+function allocationError({ metadata }: KubeObject, field: string, value: unknown, why: string): ApiFailure {
   const message = `Invalid value: ${JSON.stringify(value)}: ${why}`;
   const name = metadata.name ?? "";
   return new ApiFailure(422, "Invalid", `Service "${name}" is invalid: ${field}: ${message}`, {

@@ -1,34 +1,35 @@
+import { type Fields, isFields } from "@tmc/kube/json.ts";
 import type { KubeObject, Status } from "@tmc/kube/kube-object.ts";
-import { ApiFailure } from "../api-failure.ts";
-import { applyProblem } from "./apply-problem.ts";
+import { ApiFailure } from "./api-errors.ts";
+import { applyErrorMessage } from "./apply-error.ts";
 import {
-  difference,
   type FieldPath,
   type FieldSet,
+  fieldDifference,
+  fieldIntersection,
+  fieldUnion,
   formatPath,
   hasPath,
-  intersection,
   isEmptySet,
   pathsOf,
-  union,
   unlessEqual,
 } from "./field-set.ts";
 import { goJson, goQuote } from "./go-text.ts";
-import { type Fields, fieldOf, isEqual, isObject } from "./json-value.ts";
+import { fieldOf, isEqual } from "./json-value.ts";
 import {
+  conflictingFields,
   decodeOwners,
   encodeOwners,
+  type FieldOwner,
+  type FieldOwners,
+  type FieldOwnership,
   filteredComparison,
-  type Owner,
-  type Owners,
-  type Ownership,
   ownerId,
   resetFields,
-  takenFrom,
+  withoutChangedFields,
   withoutManagedFields,
   withoutReset,
-  withoutTaken,
-  withoutUnowned,
+  withoutServerOwnedFields,
 } from "./managed-fields.ts";
 import type { Schema } from "./schema.ts";
 import {
@@ -44,7 +45,7 @@ import {
 
 export type ApplyRequest = Readonly<{
   schema: Schema;
-  /** As it is stored; absent when the apply creates it. */
+  /** The stored object; absent if the apply creates it. */
   live?: KubeObject | undefined;
   applied: KubeObject;
   manager: string;
@@ -55,7 +56,7 @@ export type ApplyRequest = Readonly<{
   reset?: readonly (readonly string[])[] | undefined;
 }>;
 
-/** Why an apply was refused: other managers own fields that it would set to something else. */
+/** Conflicts with other managers that own fields with other values. */
 export type ApplyConflicts = Readonly<{
   message: string;
   causes: NonNullable<NonNullable<Status["details"]>["causes"]>;
@@ -66,10 +67,10 @@ export type ApplyResult =
   | Readonly<{ object?: undefined; conflicts: ApplyConflicts }>;
 
 /**
- * Merges an applied configuration into the live object: the manager then owns exactly what it applied, fields that it
- * applied before and no longer does go unless somebody else has them, and what others own is a conflict unless the values
- * are equal or the apply is forced. The answer has its managed fields, and no defaults yet. Fails (400, 500) with an
- * `ApiFailure` for what cannot be applied at all.
+ * Server-side apply: merges an applied configuration into the live object. The manager then owns exactly the applied
+ * fields. Fields that it applied before and omits now are removed unless another manager owns them. A field of another
+ * manager is a conflict unless the values are equal or the apply is forced. The result has managed fields but no
+ * defaults. Throws an `ApiFailure` (400, 500) for a configuration that cannot be applied.
  */
 export function serverSideApply(request: ApplyRequest): ApplyResult {
   const { schema, live, applied, manager } = request;
@@ -78,52 +79,52 @@ export function serverSideApply(request: ApplyRequest): ApplyResult {
   if (managedFields !== undefined && managedFields !== null) {
     throw new ApiFailure(400, "BadRequest", "metadata.managedFields must be nil");
   }
-  const problem = applyProblem(shape, applied);
-  if (problem !== undefined) throw new ApiFailure(500, "", problem);
+  const errorMessage = applyErrorMessage(shape, applied);
+  if (errorMessage !== undefined) throw new ApiFailure(500, "", errorMessage);
 
   const owners = ownersOf(request);
   const outcome = attempt(request, owners, request.force);
-  if (outcome.conflicts.length === 0) return finished(request, outcome);
+  if (outcome.conflicts.length === 0) return applyResultOf(request, outcome);
   const conflicts = manager === "kubectl" ? withoutLastApplied(shape, live, outcome.conflicts) : outcome.conflicts;
-  if (conflicts.length > 0) return { conflicts: described(conflicts) };
-  // All that conflicts was applied by kubectl itself, before it applied on the server's side.
-  return finished(request, attempt(request, owners, true));
+  if (conflicts.length > 0) return { conflicts: describeConflicts(conflicts) };
+  // kubectl itself set all conflicting fields with client-side apply.
+  return applyResultOf(request, attempt(request, owners, true));
 }
 
-/** The 409 that a conflicting apply is answered with. */
+/** The 409 for a conflicting apply. */
 export function conflictFailure({ message, causes }: ApplyConflicts): ApiFailure {
   return new ApiFailure(409, "Conflict", message, { causes });
 }
 
-/** What was there before anybody was kept track of belongs to one stand-in from the first apply on. */
-function ownersOf({ schema, live, applied, now, subresource, reset }: ApplyRequest): Owners {
+/** On the first apply, all existing fields of an untracked object get one placeholder owner. */
+function ownersOf({ schema, live, applied, now, subresource, reset }: ApplyRequest): FieldOwners {
   const owners = decodeOwners(live?.metadata.managedFields);
   if (owners === undefined) throw new ApiFailure(500, "", "failed to decode managed fields");
   if (owners.size > 0 || live === undefined) return owners;
-  const owner: Owner = {
+  const owner: FieldOwner = {
     manager: "before-first-apply",
     operation: "Update",
     apiVersion: applied.apiVersion,
     subresource,
   };
   const { added, modified } = compareValues(shapeOf(schema), emptyObject(schema), withoutManagedFields(live));
-  const fields = withoutUnowned(withoutReset(union(added, modified), reset ?? resetFields(subresource)));
+  const fields = withoutServerOwnedFields(withoutReset(fieldUnion(added, modified), reset ?? resetFields(subresource)));
   return isEmptySet(fields) ? owners : new Map([[ownerId(owner), { owner, fields, time: now }]]);
 }
 
-type Conflict = Readonly<{ owner: Owner; path: FieldPath }>;
+type Conflict = Readonly<{ owner: FieldOwner; path: FieldPath }>;
 type Outcome = Readonly<{
   object: Fields;
-  owners: ReadonlyMap<string, Ownership>;
+  owners: ReadonlyMap<string, FieldOwnership>;
   isChanged: boolean;
   conflicts: readonly Conflict[];
 }>;
 
-function attempt(request: ApplyRequest, before: Owners, force: boolean): Outcome {
+function attempt(request: ApplyRequest, before: FieldOwners, force: boolean): Outcome {
   const { schema, live, applied, manager, subresource } = request;
   const shape = shapeOf(schema);
   const reset = request.reset ?? resetFields(subresource);
-  const owner: Owner = { manager, operation: "Apply", apiVersion: applied.apiVersion, subresource };
+  const owner: FieldOwner = { manager, operation: "Apply", apiVersion: applied.apiVersion, subresource };
   const self = ownerId(owner);
   const last = before.get(self);
 
@@ -132,62 +133,62 @@ function attempt(request: ApplyRequest, before: Owners, force: boolean): Outcome
   const owners = new Map(before).set(self, { owner, fields, time: last?.time });
   const merged = mergeValues(shape, liveValue, applied);
   const object =
-    last === undefined ? merged : withoutDropped({ shape, merged, owners, last: last.fields, now: fields });
+    last === undefined ? merged : withoutAbandonedFields({ shape, merged, owners, last: last.fields, now: fields });
 
   const comparison = filteredComparison(compareValues(shape, liveValue, object), reset);
-  const taken = takenFrom(owners, comparison, self);
+  const conflicting = conflictingFields(owners, comparison, self);
   const conflicts = force
     ? []
-    : [...taken].flatMap(([id, set]) => {
+    : [...conflicting].flatMap(([id, set]) => {
         const other = owners.get(id)?.owner;
         return other === undefined ? [] : pathsOf(set).map((path) => ({ owner: other, path }));
       });
   return {
-    object: isObject(object) ? object : {},
-    owners: withStrippedSelf(withoutTaken(owners, comparison, self), self, last?.fields),
+    object: isFields(object) ? object : {},
+    owners: withOwnFieldsStripped(withoutChangedFields(owners, comparison, self), self, last?.fields),
     isChanged: !isEqual(object, liveValue),
     conflicts,
   };
 }
 
-function withStrippedSelf(
-  owners: Map<string, Ownership>,
+function withOwnFieldsStripped(
+  owners: Map<string, FieldOwnership>,
   self: string,
   last: FieldSet | undefined,
-): Map<string, Ownership> {
+): Map<string, FieldOwnership> {
   const own = owners.get(self);
   if (own === undefined) return owners;
-  const fields = unlessEqual(last, withoutUnowned(own.fields));
+  const fields = unlessEqual(last, withoutServerOwnedFields(own.fields));
   if (isEmptySet(fields)) owners.delete(self);
   else owners.set(self, { ...own, fields });
   return owners;
 }
 
-type Dropping = Readonly<{ shape: Shape; merged: unknown; owners: Owners; last: FieldSet; now: FieldSet }>;
+type AbandonedFields = Readonly<{ shape: Shape; merged: unknown; owners: FieldOwners; last: FieldSet; now: FieldSet }>;
 
-/** Removes what the manager applied last time and not this time, except where anybody owns it. */
-function withoutDropped({ shape, merged, owners, last, now }: Dropping): unknown {
-  if (isEmptySet(difference(last, now))) return merged;
+/** Removes fields that the manager applied last time but not this time, unless they have an owner. */
+function withoutAbandonedFields({ shape, merged, owners, last, now }: AbandonedFields): unknown {
+  if (isEmptySet(fieldDifference(last, now))) return merged;
   const lastSet = withNamedParents(shape, last);
   const without = removeFields(shape, merged, lastSet);
   const mergedSet = withNamedParents(shape, fieldSetOf(shape, merged));
   const withoutSet = withNamedParents(shape, fieldSetOf(shape, without));
   let owned: FieldSet = withoutSet;
-  for (const { fields } of owners.values()) owned = union(owned, withNamedParents(shape, fields));
-  const pruned = removeFields(shape, merged, difference(mergedSet, owned));
-  // What went only because something around it did, and was never the manager's, comes back.
+  for (const { fields } of owners.values()) owned = fieldUnion(owned, withNamedParents(shape, fields));
+  const pruned = removeFields(shape, merged, fieldDifference(mergedSet, owned));
+  // Restores fields that were removed only with their parent and never belonged to the manager.
   const prunedSet = withNamedParents(shape, fieldSetOf(shape, pruned));
-  return removeFields(shape, merged, intersection(difference(mergedSet, prunedSet), lastSet)) ?? {};
+  return removeFields(shape, merged, fieldIntersection(fieldDifference(mergedSet, prunedSet), lastSet)) ?? {};
 }
 
-function finished({ live, applied, manager, subresource, now }: ApplyRequest, outcome: Outcome): ApplyResult {
+function applyResultOf({ live, applied, manager, subresource, now }: ApplyRequest, outcome: Outcome): ApplyResult {
   const owners = new Map(outcome.owners);
   const self = ownerId({ manager, operation: "Apply", apiVersion: applied.apiVersion, subresource });
   const own = owners.get(self);
-  // An apply that changes nothing leaves no trace in time.
+  // An apply without changes keeps its timestamp.
   if (own !== undefined && outcome.isChanged) owners.set(self, { ...own, time: now });
   const object = outcome.isChanged ? outcome.object : withoutManagedFields(live);
-  const metadata = Object.entries(isObject(object.metadata) ? object.metadata : {}).filter(
+  const metadata = Object.entries(isFields(object.metadata) ? object.metadata : {}).filter(
     ([, value]) => value !== null,
   );
   const entries = encodeOwners(owners);
@@ -200,7 +201,7 @@ function finished({ live, applied, manager, subresource, now }: ApplyRequest, ou
   return { object: manager === "kubectl" ? withLastApplied(result, applied) : result };
 }
 
-function described(conflicts: readonly Conflict[]): ApplyConflicts {
+function describeConflicts(conflicts: readonly Conflict[]): ApplyConflicts {
   const causes = conflicts.map(({ owner, path }) => ({
     reason: "FieldManagerConflict",
     message: `conflict with ${formatOwner(owner)}`,
@@ -220,8 +221,8 @@ function described(conflicts: readonly Conflict[]): ApplyConflicts {
   return { message: `Apply failed with ${causes.length} conflicts: ${lines.join("\n")}`, causes };
 }
 
-/** The server sorts managers by their identity as JSON, whose fields come in this order. */
-const sortKey = (owner: Owner | undefined): string =>
+/** The server sorts managers by their JSON identity, with fields in this order. */
+const sortKey = (owner: FieldOwner | undefined): string =>
   owner === undefined
     ? ""
     : JSON.stringify({
@@ -231,7 +232,7 @@ const sortKey = (owner: Owner | undefined): string =>
         ...(owner.subresource === undefined ? {} : { subresource: owner.subresource }),
       });
 
-function formatOwner({ manager, operation, apiVersion, subresource }: Owner): string {
+function formatOwner({ manager, operation, apiVersion, subresource }: FieldOwner): string {
   const through = subresource === undefined || subresource === "" ? "" : ` with subresource ${goQuote(subresource)}`;
   return `${goQuote(manager)}${through}${operation === "Update" ? ` using ${apiVersion}` : ""}`;
 }
@@ -240,12 +241,12 @@ const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
 function lastAppliedOf(object: Fields): string | undefined {
   const metadata = fieldOf(object, "metadata");
-  const annotations = isObject(metadata) ? metadata.annotations : undefined;
-  const text = isObject(annotations) ? fieldOf(annotations, lastAppliedAnnotation) : undefined;
+  const annotations = isFields(metadata) ? metadata.annotations : undefined;
+  const text = isFields(annotations) ? fieldOf(annotations, lastAppliedAnnotation) : undefined;
   return typeof text === "string" && text !== "" ? text : undefined;
 }
 
-/** Leaves out conflicts over fields that kubectl applied on its own side and nobody has changed since. */
+/** Drops conflicts about fields that kubectl set with client-side apply and that have not changed since. */
 function withoutLastApplied(
   shape: Shape,
   live: KubeObject | undefined,
@@ -259,13 +260,13 @@ function withoutLastApplied(
   } catch {
     return conflicts;
   }
-  if (!isObject(last) || last.apiVersion !== live.apiVersion) return conflicts;
+  if (!isFields(last) || last.apiVersion !== live.apiVersion) return conflicts;
   const { added, modified, removed } = compareValues(shape, last, live);
-  const allowed = difference(fieldSetOf(shape, last), union(union(added, modified), removed));
+  const allowed = fieldDifference(fieldSetOf(shape, last), fieldUnion(fieldUnion(added, modified), removed));
   return conflicts.filter(({ path }) => !hasPath(allowed, path));
 }
 
-/** Keeps kubectl's own record in step, for people who go back and forth between the two ways to apply. */
+/** Updates kubectl's last-applied annotation, for users who alternate between client-side and server-side apply. */
 function withLastApplied(object: KubeObject, applied: KubeObject): KubeObject {
   if (lastAppliedOf(object) === undefined) return object;
   const { [lastAppliedAnnotation]: _, ...annotations } = applied.metadata.annotations ?? {};

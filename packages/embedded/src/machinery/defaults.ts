@@ -1,13 +1,14 @@
-import { type Fields, isList, isObject, setField } from "./json-value.ts";
+import { type Fields, isFields } from "@tmc/kube/json.ts";
+import { isList, setOwnField } from "./json-value.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * Fills in what the schema gives defaults for. Nulls where the schema allows none are dropped, as the server does with all
- * that it reads; with `keep` they stay for validation to refuse, as they do in what an apply has merged. Parts that need
- * nothing are shared with the input, and defaults with the schema: neither may be changed afterwards.
+ * Sets the defaults of the schema. Nulls that the schema does not allow are dropped, as the server does with every
+ * object it reads; with `keep` they remain and fail validation, as they do in the result of an apply. Unchanged parts
+ * are shared with the input, and defaults with the schema: neither may be changed afterwards.
  */
 export function withDefaults<T>(schema: Schema, object: T, nulls: "drop" | "keep" = "drop"): T {
-  // Every rule below answers an object for an object and a list for a list.
+  // Defaulting maps objects to objects and lists to lists.
   return defaulted(schema, object, nulls) as T;
 }
 
@@ -16,7 +17,7 @@ type Nulls = "drop" | "keep";
 function defaulted(schema: Schema | undefined, value: unknown, nulls: Nulls): unknown {
   if (schema === undefined) return value;
   if (isList(value)) return defaultedList(schema, value, nulls);
-  return isObject(value) ? defaultedObject(schema, value, nulls) : value;
+  return isFields(value) ? defaultedObject(schema, value, nulls) : value;
 }
 
 function defaultedList(schema: Schema, value: readonly unknown[], nulls: Nulls): unknown {
@@ -40,7 +41,7 @@ function defaultedObject(schema: Schema, value: Fields, nulls: Nulls): unknown {
     const property = Object.hasOwn(properties, name) ? properties[name] : further;
     let filled = inner;
     if (inner === null && property !== undefined && property.nullable !== true) {
-      // A null that is not allowed stands for nothing: the default takes its place, or the field goes.
+      // A null that is not allowed means absent: it is replaced by the default or removed.
       if (property.default === undefined && nulls === "drop") {
         changed = true;
         continue;
@@ -49,19 +50,19 @@ function defaultedObject(schema: Schema, value: Fields, nulls: Nulls): unknown {
     }
     filled = defaulted(property, filled, nulls);
     changed ||= filled !== inner;
-    setField(result, name, filled);
+    setOwnField(result, name, filled);
   }
   for (const [name, property] of defaultsOf(schema)) {
     if (Object.hasOwn(value, name)) continue;
     changed = true;
-    setField(result, name, defaulted(property, property.default, nulls));
+    setOwnField(result, name, defaulted(property, property.default, nulls));
   }
   return changed ? result : value;
 }
 
 const knownDefaults = new WeakMap<Schema, readonly (readonly [string, Schema])[]>();
 
-/** Large schemas have few defaults: each object type's are looked up once. */
+/** Cached: large schemas have few defaults. */
 function defaultsOf(schema: Schema): readonly (readonly [string, Schema])[] {
   const known = knownDefaults.get(schema);
   if (known !== undefined) return known;

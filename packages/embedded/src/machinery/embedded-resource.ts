@@ -1,8 +1,9 @@
+import { type Fields, isFields } from "@tmc/kube/json.ts";
 import { type FieldError, invalid, required } from "./field-error.ts";
-import { type Fields, fieldOf, isList, isObject } from "./json-value.ts";
+import { fieldOf, isList } from "./json-value.ts";
 import type { Schema } from "./schema.ts";
 
-/** Checks that what a schema calls a whole resource of its own says which one it is. */
+/** Checks that embedded resources have apiVersion and kind. */
 export function embeddedResourceErrors(schema: Schema, value: unknown, path = ""): FieldError[] {
   if (isList(value)) {
     const { items } = schema;
@@ -10,7 +11,7 @@ export function embeddedResourceErrors(schema: Schema, value: unknown, path = ""
       ? []
       : value.flatMap((item, index) => embeddedResourceErrors(items, item, `${path}[${index}]`));
   }
-  if (!isObject(value)) return [];
+  if (!isFields(value)) return [];
   const errors = schema["x-kubernetes-embedded-resource"] === true ? typeErrors(value, path) : [];
   for (const [name, inner] of Object.entries(value)) {
     if (typeof inner !== "object" || inner === null) continue;

@@ -1,7 +1,7 @@
 import type { Status } from "@tmc/kube/kube-object.ts";
 import { goJson, goQuote } from "./go-text.ts";
 
-/** What is wrong with a field: the ends of the reasons that a Status gives for it (`FieldValueRequired` …). */
+/** Suffixes of the cause reasons in a Status (`FieldValueRequired`, …). */
 export type FieldErrorType =
   | "Required"
   | "Invalid"
@@ -13,10 +13,10 @@ export type FieldErrorType =
   | "Forbidden"
   | "NotFound";
 
-/** One thing that is wrong with an object; `message` is what the server puts into `details.causes[].message`. */
+/** An invalid field; `message` becomes `details.causes[].message`. */
 export type FieldError = Readonly<{ type: FieldErrorType; field: string; message: string }>;
 
-const words: Readonly<Record<FieldErrorType, string>> = {
+const typeTexts: Readonly<Record<FieldErrorType, string>> = {
   Required: "Required value",
   Invalid: "Invalid value",
   TypeInvalid: "Invalid value",
@@ -28,19 +28,18 @@ const words: Readonly<Record<FieldErrorType, string>> = {
   NotFound: "Not found",
 };
 
-/** A field that must be there and is not. */
 export const required = (field: string, detail = ""): FieldError => withoutValue("Required", field, detail);
 /** A change or value that is not allowed here. */
 export const forbidden = (field: string, detail: string): FieldError => withoutValue("Forbidden", field, detail);
-/** A value that is malformed or out of bounds. */
+/** A malformed or out-of-range value. */
 export const invalid = (field: string, value: unknown, detail: string): FieldError =>
   withValue("Invalid", field, value, detail);
 /** A value of the wrong JSON type or format. */
 export const typeInvalid = (field: string, value: unknown, detail: string): FieldError =>
   withValue("TypeInvalid", field, value, detail);
-/** A value that must be unique and is not. */
+/** A value that must be unique. */
 export const duplicate = (field: string, value: unknown): FieldError => withValue("Duplicate", field, value, "");
-/** A value outside of the ones that are allowed. */
+/** A value outside of the supported ones. */
 export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError =>
   withValue(
     "NotSupported",
@@ -48,7 +47,7 @@ export const notSupported = (field: string, value: unknown, supported: readonly 
     value,
     supported.length === 0 ? "" : `supported values: ${supported.map(goQuote).join(", ")}`,
   );
-/** A text that is longer than `max`. */
+/** A string that is longer than `max`. */
 export const tooLong = (field: string, max: number): FieldError =>
   withoutValue("TooLong", field, `may not be more than ${max} ${max === 1 ? "byte" : "bytes"}`);
 /** A list or object with more than `max` items. */
@@ -56,15 +55,15 @@ export const tooMany = (field: string, actual: number, max: number): FieldError 
   withValue("TooMany", field, actual, `must have at most ${max} ${max === 1 ? "item" : "items"}`);
 
 function withoutValue(type: FieldErrorType, field: string, detail: string): FieldError {
-  return { type, field, message: detail === "" ? words[type] : `${words[type]}: ${detail}` };
+  return { type, field, message: detail === "" ? typeTexts[type] : `${typeTexts[type]}: ${detail}` };
 }
 
 function withValue(type: FieldErrorType, field: string, value: unknown, detail: string): FieldError {
   const shown = typeof value === "string" ? goQuote(value) : goJson(value);
-  return { type, field, message: `${words[type]}: ${shown}${detail === "" ? "" : `: ${detail}`}` };
+  return { type, field, message: `${typeTexts[type]}: ${shown}${detail === "" ? "" : `: ${detail}`}` };
 }
 
-/** The message of the 422 that refuses an object for these errors. */
+/** The message of the 422 for these errors. */
 export function formatInvalid(kind: string, group: string, name: string, errors: readonly FieldError[]): string {
   const texts = [...new Set(errors.map(({ field, message }) => `${field}: ${message}`))];
   const subject = `${group === "" ? kind : `${kind}.${group}`} ${goQuote(name)} is invalid`;
@@ -72,7 +71,7 @@ export function formatInvalid(kind: string, group: string, name: string, errors:
   return `${subject}: ${texts.length === 1 ? texts.join("") : `[${texts.join(", ")}]`}`;
 }
 
-/** The details of the 422 that refuses an object for these errors. */
+/** The details of the 422 for these errors. */
 export function invalidDetails(
   kind: string,
   group: string,

@@ -1,16 +1,16 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
+import { isFields } from "@tmc/kube/json.ts";
 import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import { goJson, goQuote } from "./go-text.ts";
-import { isObject } from "./json-value.ts";
 
 /**
- * One step of a path, in the words of FieldsV1: `f:name` is a field, `k:{"name":"x"}` a list's item by its keys, `v:"x"` a
- * set's item.
+ * One step of a path in FieldsV1 notation: `f:name` is a field, `k:{"name":"x"}` a list item by its keys, `v:"x"` an
+ * item of a set.
  */
 export type PathElement = string;
 export type FieldPath = readonly PathElement[];
 
-/** A set of paths as a tree; to have children does not make a path a member. Sets are not changed once they are built. */
+/** An immutable set of paths as a tree. A path with children is not necessarily a member. */
 export type FieldSet = Readonly<{
   members: ReadonlySet<PathElement>;
   children: ReadonlyMap<PathElement, FieldSet>;
@@ -20,17 +20,16 @@ export const emptySet: FieldSet = { members: new Set(), children: new Map() };
 
 export const fieldElement = (name: string): PathElement => `f:${name}`;
 export const valueElement = (value: unknown): PathElement => `v:${goJson(value)}`;
-/** Keys are written in order of their names, so that equal items have equal elements. */
+/** Keys are sorted by name, so that equal items have equal elements. */
 export const keyElement = (keys: Readonly<Record<string, unknown>>): PathElement => `k:${goJson(keys)}`;
 
-/** Collects paths into a set. */
 export class FieldSetBuilder {
   readonly #members = new Set<PathElement>();
   readonly #children = new Map<PathElement, FieldSetBuilder>();
 
   insert(path: FieldPath, depth = 0): void {
     const element = path[depth];
-    // The empty path is the whole object, which nobody owns.
+    // The empty path is the whole object, which has no owner.
     if (element === undefined) return;
     if (depth === path.length - 1) {
       this.#members.add(element);
@@ -51,7 +50,6 @@ export class FieldSetBuilder {
   }
 }
 
-/** A set of the given paths. */
 export function fieldSet(...paths: readonly FieldPath[]): FieldSet {
   const builder = new FieldSetBuilder();
   for (const path of paths) builder.insert(path);
@@ -78,41 +76,41 @@ function filtered(elements: ReadonlySet<PathElement>, keep: (element: PathElemen
   return result;
 }
 
-export function union(a: FieldSet, b: FieldSet): FieldSet {
+export function fieldUnion(a: FieldSet, b: FieldSet): FieldSet {
   if (b.members.size === 0 && b.children.size === 0) return a;
   if (a.members.size === 0 && a.children.size === 0) return b;
   const children = new Map(a.children);
   for (const [element, child] of b.children) {
     const other = children.get(element);
-    children.set(element, other === undefined ? child : union(other, child));
+    children.set(element, other === undefined ? child : fieldUnion(other, child));
   }
   return { members: new Set([...a.members, ...b.members]), children };
 }
 
-export function intersection(a: FieldSet, b: FieldSet): FieldSet {
+export function fieldIntersection(a: FieldSet, b: FieldSet): FieldSet {
   const children = new Map<PathElement, FieldSet>();
   for (const [element, child] of a.children) {
     const other = b.children.get(element);
     if (other === undefined) continue;
-    const common = intersection(child, other);
+    const common = fieldIntersection(child, other);
     if (!isEmptySet(common)) children.set(element, common);
   }
   return { members: filtered(a.members, (element) => b.members.has(element)), children };
 }
 
-/** The members of `a` that are no members of `b`; what is below a member of `b` stays. */
-export function difference(a: FieldSet, b: FieldSet): FieldSet {
+/** Members of `a` that are not members of `b`; paths below a member of `b` are kept. */
+export function fieldDifference(a: FieldSet, b: FieldSet): FieldSet {
   if (b.members.size === 0 && b.children.size === 0) return a;
   const children = new Map<PathElement, FieldSet>();
   for (const [element, child] of a.children) {
     const other = b.children.get(element);
-    const rest = other === undefined ? child : difference(child, other);
+    const rest = other === undefined ? child : fieldDifference(child, other);
     if (!isEmptySet(rest)) children.set(element, rest);
   }
   return { members: filtered(a.members, (element) => !b.members.has(element)), children };
 }
 
-/** Like `difference`, but everything below a member of `b` goes with it. */
+/** Like `difference`, but also removes everything below a member of `b`. */
 export function differenceWithChildren(a: FieldSet, b: FieldSet): FieldSet {
   if (b.members.size === 0 && b.children.size === 0) return a;
   const children = new Map<PathElement, FieldSet>();
@@ -135,12 +133,12 @@ export function isEqualSet(a: FieldSet, b: FieldSet): boolean {
   return true;
 }
 
-/** The set as it was where nothing is different, so that what is known of it holds. */
+/** Returns `before` if the sets are equal, so that caches keyed by identity stay valid. */
 export function unlessEqual(before: FieldSet | undefined, after: FieldSet): FieldSet {
   return before !== undefined && isEqualSet(before, after) ? before : after;
 }
 
-/** Every path of the set in the server's order: on each level first the members, then what is below. */
+/** All paths of the set in the server's order: on each level members first, then children. */
 export function pathsOf(set: FieldSet, prefix: FieldPath = []): FieldPath[] {
   const members = inOrder(set.members).map((element) => [...prefix, element]);
   const below = inOrder(set.children.keys()).flatMap((element) =>
@@ -149,7 +147,7 @@ export function pathsOf(set: FieldSet, prefix: FieldPath = []): FieldPath[] {
   return [...members, ...below];
 }
 
-/** Writes a path as conflicts show it: `.spec.containers[name="a"].image`. */
+/** Formats a path as in conflict messages: `.spec.containers[name="a"].image`. */
 export function formatPath(path: FieldPath): string {
   return path.map(formatElement).join("");
 }
@@ -159,7 +157,7 @@ function formatElement(element: PathElement): string {
   if (element.startsWith("i:")) return `[${element.slice(2)}]`;
   const value = contentOf(element);
   if (element.startsWith("v:")) return `[=${formatValue(value)}]`;
-  const keys = isObject(value) ? Object.entries(value) : [];
+  const keys = isFields(value) ? Object.entries(value) : [];
   return `[${keys.map(([name, key]) => `${name}=${formatValue(key)}`).join(",")}]`;
 }
 
@@ -173,7 +171,7 @@ const kinds = "fkvi";
 
 const isField = (element: PathElement): boolean => element.startsWith("f:");
 
-/** The elements of one level in the server's order: by their kind, fields by name, items by what they say. */
+/** Sorts the elements of one level in the server's order: by type, fields by name, items by content. */
 function inOrder(elements: Iterable<PathElement>): PathElement[] {
   const all = [...elements];
   if (all.every(isField)) return all.toSorted();
@@ -188,7 +186,7 @@ function inOrder(elements: Iterable<PathElement>): PathElement[] {
 }
 
 function compareContents(a: unknown, b: unknown): number {
-  if (!isObject(a) || !isObject(b)) return compareScalars(a, b);
+  if (!isFields(a) || !isFields(b)) return compareScalars(a, b);
   const others = Object.entries(b);
   for (const [index, [name, value]] of Object.entries(a).entries()) {
     const other = others[index];
@@ -207,7 +205,7 @@ function compareScalars(a: unknown, b: unknown): number {
   return scalarKinds.indexOf(typeof a) - scalarKinds.indexOf(typeof b);
 }
 
-/** Writes a set as `fieldsV1` of a managed-fields entry. */
+/** Encodes a set as the `fieldsV1` of a managed-fields entry. */
 export function encodeFields(set: FieldSet): JsonObject {
   const fields: JsonObject = {};
   for (const element of inOrder(new Set([...set.members, ...set.children.keys()]))) {
@@ -219,17 +217,17 @@ export function encodeFields(set: FieldSet): JsonObject {
   return fields;
 }
 
-/** Reads `fieldsV1`; answers undefined for what is no set of fields. */
+/** Decodes `fieldsV1`; returns undefined if it is malformed. */
 export function decodeFields(fields: unknown): FieldSet | undefined {
-  if (!isObject(fields)) return undefined;
+  if (!isFields(fields)) return undefined;
   const members = new Set<PathElement>();
   const children = new Map<PathElement, FieldSet>();
   for (const [name, below] of Object.entries(fields)) {
     if (name === ".") continue;
     const element = canonicalElement(name);
-    if (element === undefined || !isObject(below)) return undefined;
+    if (element === undefined || !isFields(below)) return undefined;
     const names = Object.keys(below);
-    // An entry without anything below it is a member; one with something is only when it says so by a dot.
+    // An entry without children is a member; one with children is a member only if it contains a dot.
     if (names.length === 0 || names.includes(".")) members.add(element);
     if (names.length > (names.includes(".") ? 1 : 0)) {
       const child = decodeFields(below);

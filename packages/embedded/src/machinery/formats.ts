@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
-import { subdomainProblems } from "@tmc/kube/selector.ts";
+import { subdomainErrors } from "@tmc/kube/selector.ts";
 
 const uuid = (version: string, variant: string): RegExp =>
   new RegExp(`^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}[0-9a-f]{3}-?${variant}[0-9a-f]{3}-?[0-9a-f]{12}$`, "i");
@@ -38,7 +38,7 @@ const goDuration = /^[+-]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$/;
 const looseDuration =
   /\d+\s*(ns|nano[a-z]*|us|µs|micro[a-z]*|ms|milli[a-z]*|s|sec[a-z]*|m|min[a-z]*|h|hr|hour[a-z]*|d|day[a-z]*|w|wk|week[a-z]*)(?![a-zµ])/i;
 
-/** The string formats that the server checks, by name without dashes; every other format is only a hint to people. */
+/** String formats that the server validates, by name without dashes. All other formats are ignored. */
 const checks: Readonly<Record<string, (text: string) => boolean>> = {
   byte: matches(/^(?:[A-Za-z0-9+\\/]{4})*(?:[A-Za-z0-9+\\/]{2}==|[A-Za-z0-9+\\/]{3}=|[A-Za-z0-9+\\/]{4})$/),
   cidr: isCidr,
@@ -59,7 +59,7 @@ const checks: Readonly<Record<string, (text: string) => boolean>> = {
   ipv4: isIPv4,
   ipv6: isIPv6,
   k8sshortname: matches(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/),
-  k8slongname: (text) => subdomainProblems(text).length === 0,
+  k8slongname: (text) => subdomainErrors(text).length === 0,
   mac: matches(/^([0-9a-f]{2}([:-][0-9a-f]{2}){5}|[0-9a-f]{2}([:-][0-9a-f]{2}){7}|[0-9a-f]{4}(\.[0-9a-f]{4}){2,3})$/i),
   uri: isUri,
   uuid: matches(uuid("[0-9a-f]", "[0-9a-f]")),
@@ -68,12 +68,12 @@ const checks: Readonly<Record<string, (text: string) => boolean>> = {
   uuid5: matches(uuid("5", "[89ab]")),
 };
 
-/** Tells whether a text has the format that its schema asks for; formats that the server does not know always hold. */
+/** Whether a string has the format that its schema requires; unknown formats always match. */
 export function hasFormat(format: string, text: string): boolean {
   const name = format.replaceAll("-", "");
   const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
   return check === undefined || check(text);
 }
 
-/** Tells whether the server checks a string format at all; without that, a string's type is not looked at either. */
+/** Whether the server validates a string format. If not, it does not check the type of the value either. */
 export const isCheckedFormat = (format: string): boolean => Object.hasOwn(checks, format.replaceAll("-", ""));

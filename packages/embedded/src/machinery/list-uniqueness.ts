@@ -1,12 +1,13 @@
+import { type Fields, isFields } from "@tmc/kube/json.ts";
 import { duplicate, type FieldError, invalid } from "./field-error.ts";
 import { goJson } from "./go-text.ts";
-import { type Fields, fieldOf, isList, isObject } from "./json-value.ts";
+import { fieldOf, isList } from "./json-value.ts";
 import type { Schema } from "./schema.ts";
 
-/** Finds items that occur twice in lists whose schema calls them a set, or a map by some keys. */
+/** Finds duplicate items in lists of type set or map. */
 export function duplicateErrors(schema: Schema, value: unknown, path = ""): FieldError[] {
   if (isList(value)) return errorsOfList(schema, value, path);
-  return isObject(value) ? errorsOfObject(schema, value, path) : [];
+  return isFields(value) ? errorsOfObject(schema, value, path) : [];
 }
 
 function errorsOfObject(schema: Schema, value: Fields, path: string): FieldError[] {
@@ -31,7 +32,7 @@ function errorsOfList(schema: Schema, items: readonly unknown[], path: string): 
     errors.push(...repeated(items).map((index) => duplicate(`${path}[${index}]`, items[index])));
   }
   if (schema["x-kubernetes-list-type"] === "map") {
-    const wrong = items.findIndex((item) => item !== null && !isObject(item));
+    const wrong = items.findIndex((item) => item !== null && !isFields(item));
     if (wrong >= 0) {
       errors.push(invalid(`${path}[${wrong}]`, items[wrong], "must be an object for an array of list-type map"));
     } else {
@@ -50,12 +51,12 @@ function errorsOfList(schema: Schema, items: readonly unknown[], path: string): 
 const none: FieldError[] = [];
 
 function keyOf(schema: Schema, item: unknown): Fields {
-  if (!isObject(item)) return {};
+  if (!isFields(item)) return {};
   const names = (schema["x-kubernetes-list-map-keys"] ?? []).filter((name) => Object.hasOwn(item, name));
   return Object.fromEntries(names.map((name) => [name, fieldOf(item, name)]));
 }
 
-/** The places at which a value is seen for the second time; a third time is no further error. */
+/** Indexes at which a value occurs for the second time; a third time is not reported. */
 function repeated(values: readonly unknown[]): number[] {
   if (values.length < 2) return [];
   const times = new Map<string, number>();

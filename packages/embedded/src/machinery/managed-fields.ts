@@ -1,72 +1,73 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
+import { isFields } from "@tmc/kube/json.ts";
 import type { JsonObject, KubeObject, ManagedFieldsEntry } from "@tmc/kube/kube-object.ts";
-import { freezeJson } from "../frozen-json.ts";
+import { freezeJson } from "../storage/frozen-json.ts";
 import {
   decodeFields,
-  difference,
   differenceWithChildren,
   emptySet,
   encodeFields,
   type FieldSet,
+  fieldDifference,
   fieldElement,
+  fieldIntersection,
   fieldSet,
-  intersection,
+  fieldUnion,
   isEmptySet,
-  union,
   unlessEqual,
 } from "./field-set.ts";
-import { isEqual, isObject } from "./json-value.ts";
+import { isEqual } from "./json-value.ts";
 import type { Schema } from "./schema.ts";
 import { type Comparison, compareValues, emptyObject, shapeOf } from "./typed-value.ts";
 
-/** Who owns fields: one manager with one operation, through one version and subresource. */
-export type Owner = Readonly<{
+/** Identity of an owner of fields: a manager with one operation, API version and subresource. */
+export type FieldOwner = Readonly<{
   manager: string;
   operation: "Apply" | "Update";
   apiVersion: string;
   subresource?: string | undefined;
 }>;
-export type Ownership = Readonly<{ owner: Owner; fields: FieldSet; time?: string | undefined }>;
-/** All owners of an object's fields, by their identity. */
-export type Owners = ReadonlyMap<string, Ownership>;
+export type FieldOwnership = Readonly<{ owner: FieldOwner; fields: FieldSet; time?: string | undefined }>;
+/** All owners of an object's fields, by identity. */
+export type FieldOwners = ReadonlyMap<string, FieldOwnership>;
 
-/** Whoever applies keeps one entry whatever version it applies in; updates have one per version. */
-export function ownerId({ manager, operation, apiVersion, subresource }: Owner): string {
+/** An applier has one entry for all versions; updates have one entry per version. */
+export function ownerId({ manager, operation, apiVersion, subresource }: FieldOwner): string {
   return JSON.stringify([manager, operation, operation === "Apply" ? "" : apiVersion, subresource ?? ""]);
 }
 
-/** Reads an object's managed fields; answers undefined when an entry cannot be understood. */
-export function decodeOwners(entries: readonly ManagedFieldsEntry[] | undefined): Owners | undefined {
-  const owners = new Map<string, Ownership>();
+/** Decodes an object's managed fields; returns undefined if an entry is malformed. */
+export function decodeOwners(entries: readonly ManagedFieldsEntry[] | undefined): FieldOwners | undefined {
+  const owners = new Map<string, FieldOwnership>();
   for (const entry of entries ?? []) {
     const { manager = "", operation, apiVersion = "", fieldsType, fieldsV1 = {}, subresource, time } = entry;
     const fields = decodedFields(fieldsV1);
     if (operation !== "Apply" && operation !== "Update") return undefined;
     if (apiVersion === "" || fieldsType !== "FieldsV1" || fields === undefined) return undefined;
-    const owner: Owner = { manager, operation, apiVersion, subresource };
+    const owner: FieldOwner = { manager, operation, apiVersion, subresource };
     owners.set(ownerId(owner), { owner, fields, time });
   }
   return owners;
 }
 
-/** Writes managed fields in the server's order: by operation, time, manager, version, subresource. */
-export function encodeOwners(owners: Owners): ManagedFieldsEntry[] {
+/** Encodes managed fields in the server's order: operation, time, manager, version, subresource. */
+export function encodeOwners(owners: FieldOwners): ManagedFieldsEntry[] {
   return [...owners.values()]
     .map(encodeOwnership)
     .toSorted(
       (a, b) =>
-        compareTexts(a.operation, b.operation) ||
+        compareOptionalStrings(a.operation, b.operation) ||
         secondsOf(a.time) - secondsOf(b.time) ||
-        compareTexts(a.manager, b.manager) ||
-        compareTexts(a.apiVersion, b.apiVersion) ||
-        compareTexts(a.subresource, b.subresource),
+        compareOptionalStrings(a.manager, b.manager) ||
+        compareOptionalStrings(a.apiVersion, b.apiVersion) ||
+        compareOptionalStrings(a.subresource, b.subresource),
     );
 }
 
-const compareTexts = (a = "", b = ""): number => compareStrings(a, b);
+const compareOptionalStrings = (a = "", b = ""): number => compareStrings(a, b);
 const secondsOf = (time: string | undefined): number => (time === undefined ? 0 : Math.floor(Date.parse(time) / 1000));
 
-function encodeOwnership({ owner, fields, time }: Ownership): ManagedFieldsEntry {
+function encodeOwnership({ owner, fields, time }: FieldOwnership): ManagedFieldsEntry {
   const { manager, operation, apiVersion, subresource } = owner;
   return {
     ...(manager === "" ? {} : { manager }),
@@ -83,8 +84,8 @@ const encodings = new WeakMap<FieldSet, JsonObject>();
 const decodings = new WeakMap<JsonObject, FieldSet>();
 
 /**
- * Most entries stay as they are from one write to the next: what was read or written once is not done again. Whoever has it
- * shares it, so it is frozen.
+ * Encodings are cached by identity, because most entries stay the same from one write to the next. They are shared and
+ * therefore frozen.
  */
 function encodedFields(fields: FieldSet): JsonObject {
   const known = encodings.get(fields);
@@ -96,7 +97,7 @@ function encodedFields(fields: FieldSet): JsonObject {
 }
 
 function decodedFields(encoded: JsonObject): FieldSet | undefined {
-  // Only what cannot change any more may be remembered by its identity.
+  // Only frozen values may be cached by identity.
   const isKept = Object.isFrozen(encoded);
   const known = isKept ? decodings.get(encoded) : undefined;
   if (known !== undefined) return known;
@@ -110,8 +111,8 @@ function decodedFields(encoded: JsonObject): FieldSet | undefined {
 
 const path = (...names: readonly string[]): string[] => names.map(fieldElement);
 
-/** What nobody is said to own: what the server sets, and what makes the object this object. */
-const unowned = fieldSet(
+/** Fields without an owner: those that the server sets, and those that identify the object. */
+const serverFields = fieldSet(
   path("apiVersion"),
   path("kind"),
   path("metadata"),
@@ -127,15 +128,17 @@ const unowned = fieldSet(
   ].map((name) => path("metadata", name)),
 );
 
-export const withoutUnowned = (fields: FieldSet): FieldSet => difference(fields, unowned);
+export const withoutServerOwnedFields = (fields: FieldSet): FieldSet => fieldDifference(fields, serverFields);
 
-/** Fields that a request cannot set, whatever it says: status through the object itself, all else through status. */
+/**
+ * Fields that a request cannot set: status through the object itself, everything else through the status subresource.
+ */
 export function resetFields(subresource: string | undefined): readonly (readonly string[])[] {
   if (subresource === undefined || subresource === "") return [["status"]];
   return subresource === "status" ? [["spec"], ["metadata"]] : [];
 }
 
-/** Leaves the fields that a request cannot set out of what it changed. */
+/** Removes the fields that a request cannot set. */
 export function withoutReset(fields: FieldSet, reset: readonly (readonly string[])[]): FieldSet {
   return reset.length === 0
     ? fields
@@ -149,28 +152,32 @@ export function withoutManagedFields(object: KubeObject | undefined): Readonly<R
   return { ...object, metadata };
 }
 
-/** What a change takes from the owners other than `self`: fields that it set anew or removed. Owners of nothing go. */
-export function withoutTaken(owners: Owners, comparison: Comparison, self?: string): Map<string, Ownership> {
-  const touched = union(union(comparison.modified, comparison.added), comparison.removed);
-  const result = new Map<string, Ownership>();
+/** Removes changed and removed fields from all owners except `self`; drops owners without fields. */
+export function withoutChangedFields(
+  owners: FieldOwners,
+  comparison: Comparison,
+  self?: string,
+): Map<string, FieldOwnership> {
+  const touched = fieldUnion(fieldUnion(comparison.modified, comparison.added), comparison.removed);
+  const result = new Map<string, FieldOwnership>();
   for (const [id, ownership] of owners) {
-    const isUntouched = id === self || isEmptySet(intersection(ownership.fields, touched));
-    const kept = isUntouched ? ownership : { ...ownership, fields: difference(ownership.fields, touched) };
+    const isUntouched = id === self || isEmptySet(fieldIntersection(ownership.fields, touched));
+    const kept = isUntouched ? ownership : { ...ownership, fields: fieldDifference(ownership.fields, touched) };
     if (!isEmptySet(kept.fields)) result.set(id, kept);
   }
   return result;
 }
 
-/** Which owners other than `self` have fields that a change sets to something else. */
-export function takenFrom(owners: Owners, comparison: Comparison, self: string): Map<string, FieldSet> {
-  const changed = union(comparison.modified, comparison.added);
-  const taken = new Map<string, FieldSet>();
+/** Returns the fields of other owners that a change sets to another value. */
+export function conflictingFields(owners: FieldOwners, comparison: Comparison, self: string): Map<string, FieldSet> {
+  const changed = fieldUnion(comparison.modified, comparison.added);
+  const conflicts = new Map<string, FieldSet>();
   for (const [id, { fields }] of owners) {
     if (id === self) continue;
-    const common = intersection(fields, changed);
-    if (!isEmptySet(common)) taken.set(id, common);
+    const common = fieldIntersection(fields, changed);
+    if (!isEmptySet(common)) conflicts.set(id, common);
   }
-  return taken;
+  return conflicts;
 }
 
 export function filteredComparison(comparison: Comparison, reset: readonly (readonly string[])[]): Comparison {
@@ -181,14 +188,14 @@ export function filteredComparison(comparison: Comparison, reset: readonly (read
   };
 }
 
-/** As many update managers as an object keeps apart. */
+/** Update managers that an object keeps apart at most. */
 const maxUpdateManagers = 10;
 
 export type TrackedUpdate = Readonly<{
   schema: Schema;
-  /** As it was; absent for a creation. */
+  /** The previous object; absent for a create. */
   old?: KubeObject | undefined;
-  /** As it will be stored. Its own managed fields count, so that a client may edit or (with an empty entry) drop them. */
+  /** The object to store. Its managed fields count: a client may edit them, or clear them with an empty entry. */
   object: KubeObject;
   manager: string;
   subresource?: string | undefined;
@@ -198,11 +205,14 @@ export type TrackedUpdate = Readonly<{
   reset?: readonly (readonly string[])[] | undefined;
 }>;
 
-/** Tells who owns which field after a create, an update or a patch other than an apply: the writer has what it changed. */
+/**
+ * Computes the managed fields after a create, an update, or a patch other than apply: the writer owns the fields it
+ * changed.
+ */
 export function trackUpdate(update: TrackedUpdate): ManagedFieldsEntry[] {
   const { schema, old, object, manager, subresource, apiVersion, now } = update;
   const owners = ownersBefore(update);
-  // Nobody has been kept track of: that only begins with a creation or an apply.
+  // The object is not tracked; tracking starts with a create or an apply.
   if (owners.size === 0 && old !== undefined) return [];
 
   const reset = update.reset ?? resetFields(subresource);
@@ -212,27 +222,27 @@ export function trackUpdate(update: TrackedUpdate): ManagedFieldsEntry[] {
     withoutManagedFields(object),
   );
   const comparison = filteredComparison(whole, reset);
-  const result = withoutTaken(owners, comparison);
-  const changed = withoutUnowned(union(comparison.modified, comparison.added));
+  const result = withoutChangedFields(owners, comparison);
+  const changed = withoutServerOwnedFields(fieldUnion(comparison.modified, comparison.added));
   if (!isEmptySet(changed)) {
-    const owner: Owner = {
+    const owner: FieldOwner = {
       manager: manager === "" ? "unknown" : manager,
       operation: "Update",
       apiVersion,
       subresource,
     };
     const id = ownerId(owner);
-    const fields = union(changed, result.get(id)?.fields ?? emptySet);
+    const fields = fieldUnion(changed, result.get(id)?.fields ?? emptySet);
     result.set(id, { owner, fields: unlessEqual(owners.get(id)?.fields, fields), time: now });
   }
-  return encodeOwners(withoutAncient(result));
+  return encodeOwners(withMergedOldUpdaters(result));
 }
 
-function ownersBefore({ old, object, subresource }: TrackedUpdate): Owners {
+function ownersBefore({ old, object, subresource }: TrackedUpdate): FieldOwners {
   const isSubresource = subresource !== undefined && subresource !== "";
   const entries = object.metadata.managedFields;
   if (!isSubresource && entries !== undefined && entries !== null) {
-    // Most clients hand back what they were given.
+    // Most clients send back the managed fields they read.
     if (isEqual(entries, old?.metadata.managedFields)) return decodeOwners(old?.metadata.managedFields) ?? new Map();
     if (entries.length === 0 || (entries.length === 1 && isEmptyEntry(entries[0]))) return new Map();
     const own = decodeOwners(entries);
@@ -242,17 +252,17 @@ function ownersBefore({ old, object, subresource }: TrackedUpdate): Owners {
 }
 
 const isEmptyEntry = (entry: ManagedFieldsEntry | undefined): boolean =>
-  isObject(entry) && Object.keys(entry).length === 0;
+  isFields(entry) && Object.keys(entry).length === 0;
 
-/** Beyond ten updaters the oldest ones of a version become one, called `ancient-changes`. */
-function withoutAncient(owners: ReadonlyMap<string, Ownership>): Owners {
+/** Merges the oldest update entries of a version into `ancient-changes` when there are more than ten. */
+function withMergedOldUpdaters(owners: ReadonlyMap<string, FieldOwnership>): FieldOwners {
   const updaters = [...owners].filter(([, { owner }]) => owner.operation === "Update");
   if (updaters.length <= maxUpdateManagers) return owners;
   const result = new Map(owners);
   const firstOf = new Map<string, string>();
   let count = updaters.length;
   for (const [id, ownership] of updaters.toSorted(
-    ([a, { time: ta }], [b, { time: tb }]) => secondsOf(ta) - secondsOf(tb) || compareTexts(a, b),
+    ([a, { time: ta }], [b, { time: tb }]) => secondsOf(ta) - secondsOf(tb) || compareOptionalStrings(a, b),
   )) {
     if (count <= maxUpdateManagers) break;
     const { apiVersion } = ownership.owner;
@@ -261,12 +271,12 @@ function withoutAncient(owners: ReadonlyMap<string, Ownership>): Owners {
       firstOf.set(apiVersion, id);
       continue;
     }
-    const owner: Owner = { manager: "ancient-changes", operation: "Update", apiVersion };
+    const owner: FieldOwner = { manager: "ancient-changes", operation: "Update", apiVersion };
     const bucket = ownerId(owner);
     const before = result.get(bucket) ?? result.get(first);
     if (!result.has(bucket)) result.delete(first);
     result.delete(id);
-    const fields = union(ownership.fields, before?.fields ?? emptySet);
+    const fields = fieldUnion(ownership.fields, before?.fields ?? emptySet);
     result.set(bucket, { owner, fields, time: ownership.time });
     count -= 1;
   }

@@ -4,7 +4,7 @@ const text: Schema = { type: "string" };
 const texts: Schema = { type: "object", additionalProperties: text };
 const time: Schema = { type: "string", format: "date-time" };
 
-/** The schema of `metadata`, for types whose own schema only says that there is one. */
+/** The schema of `metadata`, for types whose own schema does not describe it. */
 export const objectMetaSchema: Schema = {
   type: "object",
   properties: {

@@ -2,17 +2,17 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { objectMetaSchema } from "./object-meta-schema.ts";
 import type { Schema } from "./schema.ts";
 
-/** How a strategic merge patch treats one field, and where to look for the fields below it. */
+/** How a strategic merge patch handles one field, and the lookup for the fields below it. */
 export type PatchMeta = Readonly<{ strategy: string; mergeKey: string; below: PatchLookup }>;
 
-/** What a schema tells a strategic merge patch; it is asked only where both sides have a map, or both a list. */
+/** Patch strategies of a schema. Called only if both sides have a map, or both a list. */
 export interface PatchLookup {
   map(field: string): PatchMeta;
-  /** `below` is for the list's items. */
+  /** `below` applies to the items of the list. */
   list(field: string): PatchMeta;
 }
 
-/** Reads the patch strategies of a built-in type's schema; where it knows nothing, maps merge and lists are replaced. */
+/** Reads the patch strategies of a built-in type. By default maps are merged and lists are replaced. */
 export function builtinLookup(schema: Schema | undefined, isRoot = true): PatchLookup {
   const find = (field: string): Schema | undefined => {
     const property =
@@ -30,29 +30,29 @@ export function builtinLookup(schema: Schema | undefined, isRoot = true): PatchL
 const furtherProperties = (schema: Schema | undefined): Schema | undefined =>
   typeof schema?.additionalProperties === "object" ? schema.additionalProperties : undefined;
 
-/** A custom type's schema only says that there is metadata; the server then takes what every object has. */
+/** If a schema does not describe metadata, the server uses ObjectMeta. */
 export const describedMetadata = (schema: Schema | undefined): Schema =>
   schema?.properties === undefined ? objectMetaSchema : schema;
 
 function metaOf(schema: Schema | undefined, below: (schema: Schema | undefined) => PatchLookup): PatchMeta {
   const strategies = (schema?.["x-kubernetes-patch-strategy"] ?? "").split(",");
   return {
-    // retainKeys is the client's business; the server acts on the directive alone.
+    // Only the $retainKeys directive matters on the server; the strategy is for clients.
     strategy: strategies.find((strategy) => strategy !== "retainKeys") ?? "",
     mergeKey: schema?.["x-kubernetes-patch-merge-key"] ?? "",
     below: below(schema),
   };
 }
 
-/** Nothing is known from here on: maps merge, lists are replaced, nothing fails. */
+/** For undescribed values: maps are merged, lists are replaced, nothing fails. */
 const unknownBelow: PatchLookup = {
   map: () => ({ strategy: "", mergeKey: "", below: unknownBelow }),
   list: () => ({ strategy: "", mergeKey: "", below: unknownBelow }),
 };
 
 /**
- * Reads an exported type's schema the way kcp does. It says nothing of how to merge lists, not even those of metadata, so
- * they are replaced; and a map or list that it does not describe makes the patch fail.
+ * Reads an exported type's schema as kcp does. Such schemas have no patch strategies, so lists are replaced, even those
+ * of metadata; a map or list that the schema does not describe makes the patch fail.
  */
 export function boundLookup(schema: Schema, object: Readonly<Pick<KubeObject, "apiVersion" | "kind">>): PatchLookup {
   return describedLookup(schema, modelName(object.apiVersion, object.kind), true);
@@ -63,10 +63,10 @@ function describedLookup(schema: Schema | undefined, path: string, isRoot = fals
   const isMetadata = (field: string): boolean =>
     field === "metadata" && (isRoot || schema["x-kubernetes-embedded-resource"] === true);
 
-  const find = (field: string, wanted: "kind" | "slice"): Schema | undefined => {
+  const find = (field: string, expected: "kind" | "slice"): Schema | undefined => {
     const kind = kindOf(schema, isRoot);
     if (kind === "arbitrary") return undefined;
-    if (kind !== "kind") throw new Error(`expected ${wanted}, but got ${kind}`);
+    if (kind !== "kind") throw new Error(`expected ${expected}, but got ${kind}`);
     if (isMetadata(field)) return objectMetaSchema;
     const properties = schema.properties ?? {};
     if (!Object.hasOwn(properties, field)) throw new Error(`unable to find api field "${field}" in ${path}`);
@@ -81,7 +81,7 @@ function describedLookup(schema: Schema | undefined, path: string, isRoot = fals
       const property = find(field, "slice");
       const kind = property === undefined ? "arbitrary" : kindOf(property, false);
       if (kind === "map" || kind === "primitive") throw new Error(`expected slice, but got ${kind}`);
-      // The server looks for the same field once more inside of what it found to be no list.
+      // For a field that is not a list, the server searches for the same field once more inside it.
       if (kind === "kind") return below(field, property).list(field);
       return { strategy: "", mergeKey: "", below: kind === "slice" ? below(field, property?.items) : unknownBelow };
     },
@@ -108,7 +108,7 @@ function kindOf(schema: Schema, isRoot: boolean): "kind" | "map" | "slice" | "pr
 
 const dotlessGroups = new Set(["", "apps", "batch", "extensions", "policy", "autoscaling"]);
 
-/** The name of a type's model in kcp's OpenAPI, which error messages show. */
+/** Name of a type's model in kcp's OpenAPI, as in error messages. */
 function modelName(apiVersion: string, kind: string): string {
   const [version = "", group = ""] = apiVersion.split("/").toReversed();
   const packageName = dotlessGroups.has(group) ? `k8s.io/api/${group === "" ? "core" : group}` : group;

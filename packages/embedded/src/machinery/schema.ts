@@ -1,9 +1,9 @@
 import type { Json } from "@tmc/kube/kube-object.ts";
 
 /**
- * A structural OpenAPI v3 schema as Kubernetes reads it. Built-in types use the same form (generated from a real API
- * server), with the two patch extensions that custom types cannot have. Nodes may be shared and, for recursive types,
- * cyclic: never walk a schema without a value to walk along, and never change one.
+ * A structural OpenAPI v3 schema. Built-in types use the same form (generated from a real API server), plus the two
+ * patch extensions that custom types cannot have. Nodes may be shared and, for recursive types, cyclic: walk a schema
+ * only along a value, and never change one.
  */
 export type Schema = Readonly<{
   type?: "object" | "array" | "string" | "integer" | "number" | "boolean";
@@ -41,7 +41,7 @@ export type Schema = Readonly<{
   "x-kubernetes-list-map-keys"?: readonly string[];
   "x-kubernetes-map-type"?: "atomic" | "granular";
   "x-kubernetes-validations"?: readonly Readonly<{ rule: string; message?: string }>[];
-  /** Built-in types only: how a strategic merge patch treats the list. */
+  /** Built-in types only: merge key of a list in strategic merge patches. */
   "x-kubernetes-patch-merge-key"?: string;
   /** Built-in types only: `merge`, `replace`, `retainKeys`, or two of them joined by a comma. */
   "x-kubernetes-patch-strategy"?: string;

@@ -1,14 +1,15 @@
+import { type Fields, isFields } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { ApiFailure } from "../api-failure.ts";
-import { goValue, typeOfGo } from "./go-text.ts";
-import { type Fields, fieldOf, isEqual, isList, isObject, setField, withoutNulls } from "./json-value.ts";
+import { ApiFailure } from "./api-errors.ts";
+import { goJsonType, goValue } from "./go-text.ts";
+import { fieldOf, isEqual, isList, setOwnField, withoutNulls } from "./json-value.ts";
 import { boundLookup, builtinLookup, type PatchLookup } from "./patch-meta.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * Applies a strategic merge patch and answers the new object, which shares with the old one what the patch leaves alone.
- * `builtin` merges lists as the type's schema says; `bound` is kcp's way with exported types, where lists are replaced and
- * undescribed maps and lists make the patch fail. Fails with the codes and words of an API server.
+ * Applies a strategic merge patch; unchanged parts are shared with the old object. With `builtin`, lists are merged as
+ * the schema says. With `bound`, as in kcp for exported types, lists are replaced and undescribed maps and lists make
+ * the patch fail. Errors have the codes and messages of an API server.
  */
 export function strategicMerge<T extends KubeObject>(
   schema: Schema,
@@ -17,13 +18,13 @@ export function strategicMerge<T extends KubeObject>(
   mode: "builtin" | "bound",
 ): T {
   if (patch === null) return original;
-  if (!isObject(patch)) {
-    const message = `json: cannot unmarshal ${typeOfGo(patch)} into Go value of type map[string]interface {}`;
+  if (!isFields(patch)) {
+    const message = `json: cannot unmarshal ${goJsonType(patch)} into Go value of type map[string]interface {}`;
     throw new ApiFailure(400, "BadRequest", message);
   }
   const lookup = mode === "builtin" ? builtinLookup(schema) : boundLookup(schema, original);
   try {
-    // The caller checks the result as it checks any object that comes from outside.
+    // The caller validates the result like any object from a client.
     return mergeMap(original, patch, lookup) as T;
   } catch (error) {
     if (error instanceof ApiFailure || !(error instanceof Error)) throw error;
@@ -65,14 +66,14 @@ function mergeMap(original: Fields, patch: Fields, lookup: PatchLookup): Fields 
       delete result[field];
     } else if (isList(current) && isList(value)) {
       const { strategy, mergeKey, below } = lookup.list(field);
-      setField(result, field, mergedList(current, value, { strategy, mergeKey, below, isDeletion }));
-    } else if (isObject(current) && isObject(value)) {
+      setOwnField(result, field, mergedList(current, value, { strategy, mergeKey, below, isDeletion }));
+    } else if (isFields(current) && isFields(value)) {
       const { strategy, below } = lookup.map(field);
-      setField(result, field, strategy === "replace" ? value : mergeMap(current, value, below));
+      setOwnField(result, field, strategy === "replace" ? value : mergeMap(current, value, below));
     } else if (!isDeletion) {
       const plain = typeof value === "object" ? withoutDirectives(withoutNulls(value)) : value;
       if (plain === undefined) delete result[field];
-      else setField(result, field, plain);
+      else setOwnField(result, field, plain);
     }
   }
   return result;
@@ -100,12 +101,12 @@ function retained(original: Fields, patch: Fields): Fields {
   return Object.fromEntries(Object.entries(original).filter(([name]) => kept.has(name)));
 }
 
-function directiveTarget(name: string, prefix: string, problem: string): string {
-  if (!name.startsWith(`${prefix}/`)) throw new Error(problem);
+function directiveTarget(name: string, prefix: string, message: string): string {
+  if (!name.startsWith(`${prefix}/`)) throw new Error(message);
   return name.slice(prefix.length + 1);
 }
 
-/** Merges the lists whose order the patch gives, together with that order; answers the fields that are then done. */
+/** Merges the lists for which the patch has an order directive; returns the fields that are done. */
 function mergeOrderedLists(result: Record<string, unknown>, patch: Fields, lookup: PatchLookup): Set<string> {
   const done = new Set<string>();
   for (const [name, order] of Object.entries(patch)) {
@@ -128,7 +129,11 @@ function mergeOrderedLists(result: Record<string, unknown>, patch: Fields, looku
     } else continue;
 
     const isMap = elementsAreMaps(current ?? [], changes ?? [], "no elements in any of the given slices");
-    setField(result, field, inOrder(merged, { order, serverOrder: current ?? [], key: keyReader(mergeKey, isMap) }));
+    setOwnField(
+      result,
+      field,
+      inPatchOrder(merged, { order, serverOrder: current ?? [], key: keyReader(mergeKey, isMap) }),
+    );
     done.add(field);
   }
   return done;
@@ -148,19 +153,19 @@ function goType(value: unknown): string {
   if (isList(value)) return "[]interface {}";
   if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
   if (typeof value === "boolean") return "bool";
-  return isObject(value) ? "map[string]interface {}" : "string";
+  return isFields(value) ? "map[string]interface {}" : "string";
 }
 
-/** The items that a patch brings must stand in its order list, and in the same order. */
+/** Checks that the items of a patch are in its order list, in the same order. */
 function checkOrder(changes: readonly unknown[], order: readonly unknown[], mergeKey: string): void {
   if (changes.length === 0 || order.length === 0) return;
   const key = keyReader(mergeKey, mergeKey !== "");
-  const brought = changes.filter((item) => !(isObject(item) && Object.hasOwn(item, directiveField)));
+  const patchItems = changes.filter((item) => !(isFields(item) && Object.hasOwn(item, directiveField)));
   let next = 0;
-  for (const wanted of order) {
-    if (next < brought.length && isEqual(key(brought[next]), key(wanted))) next += 1;
+  for (const ordered of order) {
+    if (next < patchItems.length && isEqual(key(patchItems[next]), key(ordered))) next += 1;
   }
-  if (next < brought.length) {
+  if (next < patchItems.length) {
     throw new Error(
       `The order in patch list:\n${goValue(changes)}\n doesn't match ${orderPrefix} list:\n${goValue(order)}\n`,
     );
@@ -177,28 +182,28 @@ function mergedList(original: readonly unknown[], patch: readonly unknown[], rul
   if (!isMap) {
     if (isDeletion) return original.filter((item) => !patch.includes(item));
     const merged = [...new Set([...original, ...patch])];
-    return inOrder(merged, { order: patch, serverOrder: original, key: keyReader("", false) });
+    return inPatchOrder(merged, { order: patch, serverOrder: original, key: keyReader("", false) });
   }
   if (mergeKey === "") throw new Error("cannot merge lists without merge key for map");
 
   const { kept, changes } = withSpecialItems(original, patch, mergeKey);
   const key = keyReader(mergeKey, true);
-  const places = new Map(kept.map((item, index) => [textOf(key(item)), index]));
+  const indexes = new Map(kept.map((item, index) => [textOf(key(item)), index]));
   const merged: unknown[] = [...kept];
   for (const change of changes) {
-    const place = places.get(textOf(key(change)));
-    const current = place === undefined ? undefined : merged[place];
-    if (place !== undefined && isObject(current)) {
-      merged[place] = mergeMap(current, change, below);
+    const index = indexes.get(textOf(key(change)));
+    const current = index === undefined ? undefined : merged[index];
+    if (index !== undefined && isFields(current)) {
+      merged[index] = mergeMap(current, change, below);
     } else {
-      places.set(textOf(key(change)), merged.length);
+      indexes.set(textOf(key(change)), merged.length);
       merged.push(change);
     }
   }
-  return inOrder(merged, { order: changes, serverOrder: kept, key });
+  return inPatchOrder(merged, { order: changes, serverOrder: kept, key });
 }
 
-/** Items that carry a directive delete their like from the list, or have it replaced by the patch as a whole. */
+/** Handles list items with a directive: they delete the matching item, or replace the whole list. */
 function withSpecialItems(
   original: readonly unknown[],
   patch: readonly unknown[],
@@ -208,7 +213,7 @@ function withSpecialItems(
   const deleted = new Set<string>();
   let replace = false;
   for (const item of patch) {
-    if (!isObject(item)) continue;
+    if (!isFields(item)) continue;
     if (!Object.hasOwn(item, directiveField)) {
       changes.push(item);
       continue;
@@ -227,29 +232,29 @@ function withSpecialItems(
     }
   }
   if (replace) return { kept: changes, changes: [] };
-  const kept = original.filter((item) => !isObject(item) || !deleted.has(textOf(fieldOf(item, mergeKey))));
+  const kept = original.filter((item) => !isFields(item) || !deleted.has(textOf(fieldOf(item, mergeKey))));
   return { kept, changes };
 }
 
 const textOf = (key: unknown): string => JSON.stringify(key) ?? "";
 
-function elementsAreMaps(left: readonly unknown[], right: readonly unknown[], emptyProblem?: string): boolean {
+function elementsAreMaps(left: readonly unknown[], right: readonly unknown[], emptyMessage?: string): boolean {
   const [first, ...others] = [...left, ...right].map(goType);
   if (first === undefined) {
-    if (emptyProblem !== undefined) throw new Error(emptyProblem);
+    if (emptyMessage !== undefined) throw new Error(emptyMessage);
     return false;
   }
   if (first === "[]interface {}") throw new Error(listOfLists);
   if (others.some((type) => type !== first)) {
     throw new Error(`list element types are not identical: ${goValue([left, right])}`);
   }
-  return isObject(left[0] ?? right[0]);
+  return isFields(left[0] ?? right[0]);
 }
 
 function keyReader(mergeKey: string, isMap: boolean): (item: unknown) => unknown {
   if (!isMap) return (item) => item;
   return (item) => {
-    if (!isObject(item)) throw badArgument("map[string]interface {}", item);
+    if (!isFields(item)) throw badArgument("map[string]interface {}", item);
     if (!Object.hasOwn(item, mergeKey)) {
       throw new Error(`map: ${goValue(item)} does not contain declared merge key: ${mergeKey}`);
     }
@@ -264,10 +269,10 @@ type Ordering = Readonly<{
 }>;
 
 /**
- * Puts items that the patch orders into that order, and the others, which only the server has, between them as near to
- * where they were as that allows.
+ * Sorts items in the order of the patch. Items that only the server has stay as close to their old position as
+ * possible.
  */
-function inOrder(items: readonly unknown[], { order, serverOrder, key }: Ordering): readonly unknown[] {
+function inPatchOrder(items: readonly unknown[], { order, serverOrder, key }: Ordering): readonly unknown[] {
   const rank = (list: readonly unknown[]): Map<string, number> => {
     const ranks = new Map<string, number>();
     for (const [index, item] of list.entries()) {
@@ -276,27 +281,27 @@ function inOrder(items: readonly unknown[], { order, serverOrder, key }: Orderin
     }
     return ranks;
   };
-  const wanted = rank(order);
-  const before = rank(serverOrder);
-  const placeIn = (ranks: Map<string, number>, item: unknown): number => ranks.get(textOf(key(item))) ?? -1;
+  const patchRanks = rank(order);
+  const serverRanks = rank(serverOrder);
+  const rankOf = (ranks: Map<string, number>, item: unknown): number => ranks.get(textOf(key(item))) ?? -1;
   const sorted = (list: readonly unknown[], ranks: Map<string, number>): unknown[] =>
-    list.toSorted((a, b) => placeIn(ranks, a) - placeIn(ranks, b));
+    list.toSorted((a, b) => rankOf(ranks, a) - rankOf(ranks, b));
 
   const patched = sorted(
-    items.filter((item) => placeIn(wanted, item) >= 0),
-    wanted,
+    items.filter((item) => rankOf(patchRanks, item) >= 0),
+    patchRanks,
   );
   const serverOnly = sorted(
-    items.filter((item) => placeIn(wanted, item) < 0),
-    before,
+    items.filter((item) => rankOf(patchRanks, item) < 0),
+    serverRanks,
   );
   const result: unknown[] = [];
   let next = 0;
   for (const item of patched) {
-    const place = placeIn(before, item);
-    while (next < serverOnly.length && place >= 0) {
-      const other = placeIn(before, serverOnly[next]);
-      if (other < 0 || other >= place) break;
+    const checked = rankOf(serverRanks, item);
+    while (next < serverOnly.length && checked >= 0) {
+      const other = rankOf(serverRanks, serverOnly[next]);
+      if (other < 0 || other >= checked) break;
       result.push(serverOnly[next]);
       next += 1;
     }
@@ -305,15 +310,15 @@ function inOrder(items: readonly unknown[], { order, serverOrder, key }: Orderin
   return [...result, ...serverOnly.slice(next)];
 }
 
-/** Takes a part of the patch that meets nothing in the object; what carries a directive is not kept at all. */
+/** Removes values with directives from a part of the patch that has no counterpart in the object. */
 function withoutDirectives(value: unknown): unknown {
   if (isList(value)) return listWithoutDirectives(value);
-  if (!isObject(value)) return value;
+  if (!isFields(value)) return value;
   if (Object.hasOwn(value, directiveField)) return undefined;
   const result: Record<string, unknown> = {};
   for (const [name, inner] of Object.entries(value)) {
     const plain = withoutDirectives(inner);
-    if (plain !== undefined) setField(result, name, plain);
+    if (plain !== undefined) setOwnField(result, name, plain);
   }
   return result;
 }

@@ -1,3 +1,4 @@
+import { type Fields, isFields } from "@tmc/kube/json.ts";
 import {
   type FieldPath,
   type FieldSet,
@@ -7,28 +8,27 @@ import {
   keyElement,
   valueElement,
 } from "./field-set.ts";
-import { type Fields, fieldOf, isEqual, isList, isObject, setField } from "./json-value.ts";
+import { fieldOf, isEqual, isList, setOwnField } from "./json-value.ts";
 import { describedMetadata } from "./patch-meta.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * Values seen through a schema, as far as ownership of fields goes: which of them are one whole (scalars, atomic lists and
- * maps) and which are made of parts that can have different owners.
+ * A schema as field ownership sees it: scalars and atomic lists and maps have one owner; other values consist of parts
+ * with different owners.
  */
 export type Shape = Readonly<{
-  /** Undefined where nothing is described: maps are made of parts there, lists are one whole. */
+  /** Undefined for undescribed values: their maps are granular, their lists atomic. */
   schema: Schema | undefined;
   isRoot?: boolean;
 }>;
 
-/** The shape of a whole object of a type. */
 export const shapeOf = (schema: Schema): Shape => ({ schema, isRoot: true });
 
-export function isAtomicMap({ schema }: Shape): boolean {
+function isAtomicMap({ schema }: Shape): boolean {
   return schema?.["x-kubernetes-map-type"] === "atomic";
 }
 
-/** The field of a map, and whether the schema names it (and does not only allow any). */
+/** The shape of a field, and whether the schema names it instead of only allowing it. */
 export function fieldShape({ schema, isRoot }: Shape, name: string): { shape: Shape; isNamed: boolean } {
   const property =
     schema?.properties !== undefined && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined;
@@ -44,7 +44,7 @@ export const itemShape = ({ schema }: Shape): Shape =>
 
 const undescribed: Shape = { schema: undefined };
 
-/** How a list's items are told apart; undefined for lists that are one whole. */
+/** Returns a function that identifies list items, or undefined for an atomic list. */
 export function itemElement({ schema }: Shape): ((item: unknown) => string) | undefined {
   if (schema === undefined) return undefined;
   const keys = listKeys(schema);
@@ -53,9 +53,9 @@ export function itemElement({ schema }: Shape): ((item: unknown) => string) | un
   const defaults = keys.map((key) => schema.items?.properties?.[key]?.default);
   return (item) => {
     const values: Record<string, unknown> = {};
-    if (isObject(item)) {
+    if (isFields(item)) {
       for (const [index, key] of keys.entries()) {
-        // A key that is left out counts with its default (a port's protocol).
+        // A missing key counts with its default, for example a port's protocol.
         const value = fieldOf(item, key) ?? defaults[index];
         if (value !== undefined) values[key] = value;
       }
@@ -64,7 +64,7 @@ export function itemElement({ schema }: Shape): ((item: unknown) => string) | un
   };
 }
 
-/** No keys: a set. */
+/** Keys of a list's items; an empty list for a set, undefined for an atomic list. */
 function listKeys(schema: Schema): readonly string[] | undefined {
   switch (schema["x-kubernetes-list-type"]) {
     case "set":
@@ -82,11 +82,11 @@ function listKeys(schema: Schema): readonly string[] | undefined {
   }
 }
 
-const isEmptyMap = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;
-const isFilledMap = (value: unknown): value is Fields => isObject(value) && Object.keys(value).length > 0;
+const isEmptyMap = (value: unknown): boolean => isFields(value) && Object.keys(value).length === 0;
+const isFilledMap = (value: unknown): value is Fields => isFields(value) && Object.keys(value).length > 0;
 const isFilledList = (value: unknown): value is readonly unknown[] => isList(value) && value.length > 0;
 
-/** All fields of a value, as their owner has them who applied it. */
+/** All fields of a value, as an applier owns them. */
 export function fieldSetOf(shape: Shape, value: unknown): FieldSet {
   const builder = new FieldSetBuilder();
   collect(shape, value, [], builder);
@@ -102,11 +102,11 @@ function collect(shape: Shape, value: unknown, path: FieldPath, into: FieldSetBu
     for (const [index, item] of value.entries()) {
       const each = elements[index] ?? "";
       const itemPath = [...path, each];
-      // Items that cannot be told apart are owned as one.
+      // Items with equal keys are owned as a unit.
       if (times.get(each) === 1) collect(itemShape(shape), item, itemPath, into);
       into.insert(itemPath);
     }
-  } else if (isObject(value) && !isAtomicMap(shape)) {
+  } else if (isFields(value) && !isAtomicMap(shape)) {
     for (const [name, inner] of Object.entries(value)) {
       const { shape: inside, isNamed } = fieldShape(shape, name);
       const innerPath = [...path, fieldElement(name)];
@@ -118,7 +118,7 @@ function collect(shape: Shape, value: unknown, path: FieldPath, into: FieldSetBu
 
 export type Comparison = Readonly<{ added: FieldSet; modified: FieldSet; removed: FieldSet }>;
 
-/** What differs between two values, each path in one of the three sets only. */
+/** Compares two values; each path is in at most one of the three sets. */
 export function compareValues(shape: Shape, before: unknown, after: unknown): Comparison {
   const builders = { added: new FieldSetBuilder(), modified: new FieldSetBuilder(), removed: new FieldSetBuilder() };
   compare(shape, before, after, [], builders);
@@ -140,15 +140,15 @@ function compare(shape: Shape, before: unknown, after: unknown, path: FieldPath,
 }
 
 function compareMaps(shape: Shape, before: unknown, after: unknown, path: FieldPath, into: Builders): void {
-  const old = isObject(before) ? before : {};
-  const young = isObject(after) ? after : {};
+  const beforeMap = isFields(before) ? before : {};
+  const afterMap = isFields(after) ? after : {};
   const step = (name: string): void => {
-    const a = fieldOf(old, name);
-    const b = fieldOf(young, name);
+    const a = fieldOf(beforeMap, name);
+    const b = fieldOf(afterMap, name);
     if (a !== b) compare(fieldShape(shape, name).shape, a, b, [...path, fieldElement(name)], into);
   };
-  for (const name of Object.keys(old)) step(name);
-  for (const name of Object.keys(young)) if (!Object.hasOwn(old, name)) step(name);
+  for (const name of Object.keys(beforeMap)) step(name);
+  for (const name of Object.keys(afterMap)) if (!Object.hasOwn(beforeMap, name)) step(name);
 }
 
 type ListComparison = Readonly<{ before: unknown; after: unknown; path: FieldPath; into: Builders }>;
@@ -158,11 +158,11 @@ function compareLists(
   element: (item: unknown) => string,
   { before, after, path, into }: ListComparison,
 ): void {
-  const old = grouped(isList(before) ? before : [], element);
-  const young = grouped(isList(after) ? after : [], element);
+  const beforeItems = grouped(isList(before) ? before : [], element);
+  const afterItems = grouped(isList(after) ? after : [], element);
   const inside = itemShape(shape);
-  for (const each of new Set([...old.keys(), ...young.keys()])) {
-    const [a, b] = [old.get(each) ?? [], young.get(each) ?? []];
+  for (const each of new Set([...beforeItems.keys(), ...afterItems.keys()])) {
+    const [a, b] = [beforeItems.get(each) ?? [], afterItems.get(each) ?? []];
     const itemPath = [...path, each];
     if (a.length <= 1 && b.length <= 1) {
       compare(inside, a[0], b[0], itemPath, into);
@@ -189,7 +189,7 @@ function grouped(items: readonly unknown[], element: (item: unknown) => string):
   return groups;
 }
 
-/** Lays an applied value over the live one; the parts that are not applied stay. */
+/** Merges an applied value into the live one; live parts that are not applied are kept. */
 export function mergeValues(shape: Shape, live: unknown, applied: unknown): unknown {
   if (applied === undefined || live === applied) return live;
   if (live === undefined) return applied;
@@ -198,9 +198,9 @@ export function mergeValues(shape: Shape, live: unknown, applied: unknown): unkn
     return mergeLists(shape, element, isList(live) ? live : [], isList(applied) ? applied : []);
   }
   if (!isList(live) && !isList(applied) && (isFilledMap(live) || isFilledMap(applied)) && !isAtomicMap(shape)) {
-    // A scalar in place of a map (or the other way round) is replaced as a whole.
-    if (applied !== null && !isObject(applied)) return applied;
-    return mergeMaps(shape, isObject(live) ? live : {}, isObject(applied) ? applied : {});
+    // A change between map and scalar replaces the whole value.
+    if (applied !== null && !isFields(applied)) return applied;
+    return mergeMaps(shape, isFields(live) ? live : {}, isFields(applied) ? applied : {});
   }
   return applied;
 }
@@ -209,12 +209,12 @@ function mergeMaps(shape: Shape, live: Fields, applied: Fields): Fields {
   const result: Record<string, unknown> = { ...live };
   for (const [name, value] of Object.entries(applied)) {
     const merged = mergeValues(fieldShape(shape, name).shape, fieldOf(live, name), value);
-    if (merged !== undefined) setField(result, name, merged);
+    if (merged !== undefined) setOwnField(result, name, merged);
   }
   return result;
 }
 
-/** Keeps the applied order among the applied items, and lets the others stay where they were between them. */
+/** Applied items keep their order; other live items keep their position between them. */
 function mergeLists(
   shape: Shape,
   element: (item: unknown) => string,
@@ -227,49 +227,49 @@ function mergeLists(
   const liveItems = grouped(live, element);
   const appliedItems = new Map(applied.map((item, index) => [appliedElements[index] ?? "", item]));
   const shared = appliedElements.filter((each) => liveItems.has(each));
-  const taken = new Set<string>();
+  const mergedElements = new Set<string>();
   const result: unknown[] = [];
   let nextShared = 0;
-  const take = (each: string): void => {
-    taken.add(each);
+  const mergeApplied = (each: string): void => {
+    mergedElements.add(each);
     const items = liveItems.get(each) ?? [];
-    // Live items that cannot be told apart are not merged with.
+    // Live items with equal keys are not merged.
     result.push(mergeValues(inside, items.length === 1 ? items[0] : undefined, appliedItems.get(each)));
     if (shared[nextShared] === each) nextShared += 1;
   };
   let [l, r] = [0, 0];
   while (l < live.length || r < applied.length) {
-    const mine = appliedElements[r];
-    const theirs = liveElements[l];
-    if (theirs !== undefined && mine !== undefined) {
-      if (theirs === mine) {
-        take(mine);
+    const appliedElement = appliedElements[r];
+    const liveElement = liveElements[l];
+    if (liveElement !== undefined && appliedElement !== undefined) {
+      if (liveElement === appliedElement) {
+        mergeApplied(appliedElement);
         l += 1;
         r += 1;
         continue;
       }
-      if (appliedItems.has(theirs) && shared[nextShared] !== undefined && shared[nextShared] !== theirs) {
+      if (appliedItems.has(liveElement) && shared[nextShared] !== undefined && shared[nextShared] !== liveElement) {
         l += 1;
         continue;
       }
     }
-    if (theirs !== undefined) {
-      if (!appliedItems.has(theirs)) {
+    if (liveElement !== undefined) {
+      if (!appliedItems.has(liveElement)) {
         result.push(live[l]);
         l += 1;
         continue;
       }
-      if (taken.has(theirs)) l += 1;
+      if (mergedElements.has(liveElement)) l += 1;
     }
-    if (mine !== undefined) {
-      take(mine);
+    if (appliedElement !== undefined) {
+      mergeApplied(appliedElement);
       r += 1;
     }
   }
   return result;
 }
 
-/** Takes the members of a set out of a value; of a value of which nothing is left there remains a null, as on the server. */
+/** Removes the members of a set from a value. A value without remaining fields becomes null, as on the server. */
 export function removeFields(shape: Shape, value: unknown, set: FieldSet): unknown {
   if (isList(value)) {
     const element = itemElement(shape);
@@ -283,7 +283,7 @@ export function removeFields(shape: Shape, value: unknown, set: FieldSet): unkno
     });
     return kept.length === 0 ? null : kept;
   }
-  if (!isObject(value)) return value;
+  if (!isFields(value)) return value;
   if (isAtomicMap(shape)) return null;
   const result: Record<string, unknown> = {};
   let isEmpty = true;
@@ -292,13 +292,13 @@ export function removeFields(shape: Shape, value: unknown, set: FieldSet): unkno
     if (set.members.has(each)) continue;
     const below = set.children.get(each);
     const isTouched = below !== undefined && !isEmptySet(below);
-    setField(result, name, isTouched ? removeFields(fieldShape(shape, name).shape, inner, below) : inner);
+    setOwnField(result, name, isTouched ? removeFields(fieldShape(shape, name).shape, inner, below) : inner);
     isEmpty = false;
   }
   return isEmpty ? null : result;
 }
 
-/** Makes named fields members wherever something below them is, so that they can go when all of that goes. */
+/** Adds the named parents of all members, so that a parent is removed with its last field. */
 export function withNamedParents(shape: Shape, set: FieldSet): FieldSet {
   const members = new Set(set.members);
   const children = new Map<string, FieldSet>();
@@ -317,11 +317,11 @@ export function withNamedParents(shape: Shape, set: FieldSet): FieldSet {
 const zeros = new WeakMap<Schema, Fields>();
 
 /**
- * What an object of a type is before anything is set. Built-in types are structures whose parts are always there; it
- * shows in who owns them. A custom type starts from nothing.
+ * The zero value of a type. Built-in types are Go structs, whose parts always exist, which affects ownership; a custom
+ * type starts empty.
  */
 export function emptyObject(schema: Schema): Fields {
-  // Only the schemas of built-in types have a default for metadata.
+  // Only schemas of built-in types have a default for metadata.
   return schema.properties?.metadata?.default === undefined ? {} : zeroOf(schema);
 }
 
@@ -331,8 +331,8 @@ function zeroOf(schema: Schema): Fields {
   const required = new Set(schema.required);
   const zero: Record<string, unknown> = {};
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    if (isEmptyMap(property.default)) setField(zero, name, zeroOf(property));
-    else if (required.has(name)) setField(zero, name, zeroOfType(property));
+    if (isEmptyMap(property.default)) setOwnField(zero, name, zeroOf(property));
+    else if (required.has(name)) setOwnField(zero, name, zeroOfType(property));
   }
   zeros.set(schema, zero);
   return zero;

@@ -1,16 +1,17 @@
+import { type Fields, isFields } from "@tmc/kube/json.ts";
 import { embeddedResourceErrors } from "./embedded-resource.ts";
 import { type FieldError, invalid, notSupported, required, tooLong, tooMany, typeInvalid } from "./field-error.ts";
 import { hasFormat, isCheckedFormat } from "./formats.ts";
 import { goQuote } from "./go-text.ts";
-import { type Fields, fieldOf, isEqual, isList, isObject } from "./json-value.ts";
+import { fieldOf, isEqual, isList } from "./json-value.ts";
 import { duplicateErrors } from "./list-uniqueness.ts";
 import type { Schema } from "./schema.ts";
 
 export { type FieldError, formatInvalid, invalidDetails } from "./field-error.ts";
 
 /**
- * Checks an object against its type's schema and gives every error in the server's words. With `old`, errors in values
- * that the write leaves as they are do not count (a schema may have become stricter since).
+ * Validates an object against its schema with the server's messages. With `old`, errors in unchanged values are
+ * ignored, because a schema may have become stricter (validation ratcheting).
  */
 export function validateObject(schema: Schema, object: unknown, old?: unknown): FieldError[] {
   const outcome = check({ schema, path: "", prefix: "", value: object, old });
@@ -20,7 +21,7 @@ export function validateObject(schema: Schema, object: unknown, old?: unknown): 
   );
 }
 
-/** Checks what a write to the status subresource changes: only `status`, named from its own root as the server does. */
+/** Validates a status write: only `status`, with paths relative to it, as the server does. */
 export function validateStatus(schema: Schema, object: Fields, old?: Fields): FieldError[] {
   const status = schema.properties?.status;
   const value = fieldOf(object, "status");
@@ -36,21 +37,21 @@ function newDuplicates(schema: Schema, object: unknown, old: unknown): FieldErro
   return errors.length > 0 && old !== undefined && duplicateErrors(schema, old).length > 0 ? [] : errors;
 }
 
-type Place = Readonly<{
+type CheckedValue = Readonly<{
   schema: Schema;
-  /** Where the value is, as messages name it. */
+  /** Path of the value as in messages. */
   path: string;
-  /** What stands before the path in the error's field. */
+  /** Prefix of the path in the error's field. */
   prefix: string;
   value: unknown;
   old?: unknown;
 }>;
 
-/** `matches` counts what held; among alternatives that all fail, the one with most tells what is wrong. */
+/** `matches` counts successful checks. If all alternatives fail, the server reports the one with the most matches. */
 type Outcome = { errors: FieldError[]; matches: number };
 
 const failed = (error: FieldError): Outcome => ({ errors: [error], matches: 0 });
-const held = (matches: number): Outcome => ({ errors: [], matches });
+const passed = (matches: number): Outcome => ({ errors: [], matches });
 
 function add(target: Outcome, outcome: Outcome): void {
   target.matches += outcome.matches;
@@ -62,30 +63,30 @@ function addError(target: Outcome, error: FieldError): void {
   target.errors.push(error);
 }
 
-function check(place: Place): Outcome {
-  const outcome = checkValue(place);
-  if (outcome.errors.length > 0 && place.old !== undefined && isEqual(place.value, place.old)) {
-    return held(outcome.matches);
+function check(checked: CheckedValue): Outcome {
+  const outcome = checkValue(checked);
+  if (outcome.errors.length > 0 && checked.old !== undefined && isEqual(checked.value, checked.old)) {
+    return passed(outcome.matches);
   }
   return outcome;
 }
 
-function checkValue(place: Place): Outcome {
-  const { schema, value } = place;
-  const outcome = held(0);
+function checkValue(checked: CheckedValue): Outcome {
+  const { schema, value } = checked;
+  const outcome = passed(0);
   if (value === null) {
-    add(outcome, checkType(place));
-    add(outcome, checkEnum(place));
+    add(outcome, checkType(checked));
+    add(outcome, checkEnum(checked));
     return outcome;
   }
   const parts: Outcome[] = [];
-  if (typeNames(schema).length > 0 || schema.format !== undefined) parts.push(checkType(place));
-  parts.push(checkCombinations(place));
-  if (typeof value === "string") parts.push(checkString(place, value));
-  if (typeof value === "number") parts.push(checkNumber(place, value));
-  if (isList(value)) parts.push(checkList(place, value));
-  parts.push(checkEnum(place));
-  if (isObject(value)) parts.push(checkProperties(place, value));
+  if (typeNames(schema).length > 0 || schema.format !== undefined) parts.push(checkType(checked));
+  parts.push(checkCombinations(checked));
+  if (typeof value === "string") parts.push(checkString(checked, value));
+  if (typeof value === "number") parts.push(checkNumber(checked, value));
+  if (isList(value)) parts.push(checkList(checked, value));
+  parts.push(checkEnum(checked));
+  if (isFields(value)) parts.push(checkProperties(checked, value));
   for (const part of parts) {
     add(outcome, part);
     outcome.matches += 1;
@@ -94,14 +95,14 @@ function checkValue(place: Place): Outcome {
   return outcome;
 }
 
-function fieldName({ path, prefix }: Pick<Place, "path" | "prefix">): string {
+function fieldName({ path, prefix }: Pick<CheckedValue, "path" | "prefix">): string {
   const name = path.replace(/^\./, "");
-  if (name === "") return prefix === "" ? nowhere : prefix;
+  if (name === "") return prefix === "" ? noField : prefix;
   return prefix === "" ? name : `${prefix}.${name}`;
 }
 
-/** How the server prints the path of an error that has none. */
-const nowhere = "<nil>";
+/** How the server prints the field of an error without one. */
+const noField = "<nil>";
 
 const inBody = (path: string, message: string): string => `${path} in body ${message}`;
 
@@ -121,25 +122,25 @@ function typeName(value: unknown): string {
   return typeof value;
 }
 
-function checkType(place: Place): Outcome {
-  const { schema, value, path } = place;
+function checkType(checked: CheckedValue): Outcome {
+  const { schema, value, path } = checked;
   const types = typeNames(schema);
   const actual = typeName(value);
-  if (value === null ? types.length === 0 || schema.nullable === true : types.includes(actual)) return held(1);
-  if (actual === "integer" && types.includes("number")) return held(1);
+  if (value === null ? types.length === 0 || schema.nullable === true : types.includes(actual)) return passed(1);
+  if (actual === "integer" && types.includes("number")) return passed(1);
   const format = value === null ? undefined : checkedFormat(schema);
   if (format !== undefined) {
-    // Where there is a format, the server speaks of formats; a string or list in place of a text is not looked at.
+    // For a schema with a format, the server reports the format; it does not check strings and lists here.
     const isText = typeof value === "string" || isList(value);
-    if (isText && schema.type !== "number" && schema.type !== "integer") return held(1);
+    if (isText && schema.type !== "number" && schema.type !== "integer") return passed(1);
     if (!isText) {
       const inferred = actual === "integer" ? "int64" : actual === "number" ? "float64" : "";
       const text = inBody(path, `must be of type ${format}: ${goQuote(inferred)}`);
-      return failed(typeInvalid(fieldName(place), inferred, text));
+      return failed(typeInvalid(fieldName(checked), inferred, text));
     }
   }
   const message = inBody(path, `must be of type ${types.join(",")}: ${goQuote(actual)}`);
-  return failed(typeInvalid(fieldName(place), actual, message));
+  return failed(typeInvalid(fieldName(checked), actual, message));
 }
 
 const numberFormats: Readonly<Record<string, readonly string[]>> = {
@@ -147,7 +148,7 @@ const numberFormats: Readonly<Record<string, readonly string[]>> = {
   number: ["float", "double"],
 };
 
-/** Formats that do not belong to the type, or that the server does not know, are as if they were not there. */
+/** Ignores formats that do not belong to the type or that the server does not know. */
 function checkedFormat(schema: Schema): string | undefined {
   const { format, type } = schema;
   if (format === undefined || isIntOrString(schema)) return undefined;
@@ -156,23 +157,23 @@ function checkedFormat(schema: Schema): string | undefined {
   return known ? format : undefined;
 }
 
-function checkEnum(place: Place): Outcome {
-  const { schema, value } = place;
-  if (schema.enum === undefined || schema.enum.length === 0) return held(0);
-  if (value !== null && schema.enum.some((allowed) => isEqual(allowed, value))) return held(0);
+function checkEnum(checked: CheckedValue): Outcome {
+  const { schema, value } = checked;
+  if (schema.enum === undefined || schema.enum.length === 0) return passed(0);
+  if (value !== null && schema.enum.some((allowed) => isEqual(allowed, value))) return passed(0);
   const supported = schema.enum.map((allowed) => (typeof allowed === "string" ? allowed : JSON.stringify(allowed)));
-  return failed(notSupported(fieldName(place), value, supported));
+  return failed(notSupported(fieldName(checked), value, supported));
 }
 
-function checkString(place: Place, value: string): Outcome {
-  const { schema, path } = place;
-  const field = fieldName(place);
+function checkString(checked: CheckedValue, value: string): Outcome {
+  const { schema, path } = checked;
+  const field = fieldName(checked);
   const length = schema.maxLength === undefined && schema.minLength === undefined ? 0 : lengthOf(value);
   if (schema.maxLength !== undefined && length > schema.maxLength) return failed(tooLong(field, schema.maxLength));
   if (schema.minLength !== undefined && length < schema.minLength) {
     return failed(invalid(field, value, inBody(path, `should be at least ${schema.minLength} chars long`)));
   }
-  const outcome = held(0);
+  const outcome = passed(0);
   if (schema.pattern !== undefined && schema.pattern !== "" && !patternOf(schema.pattern).test(value)) {
     outcome.errors.push(invalid(field, value, inBody(path, `should match '${schema.pattern}'`)));
   }
@@ -190,7 +191,7 @@ function lengthOf(text: string): number {
 
 const patterns = new Map<string, RegExp>();
 
-/** Patterns are Go's; the one thing in common use that JavaScript writes differently is the flag at the front. */
+/** Patterns have Go syntax. The only common difference from JavaScript is flags at the start. */
 function patternOf(source: string): RegExp {
   const known = patterns.get(source);
   if (known !== undefined) return known;
@@ -203,7 +204,7 @@ function patternOf(source: string): RegExp {
   try {
     pattern = new RegExp(body, `${flags?.[1] ?? ""}u`);
   } catch {
-    // Go allows escapes of ordinary characters, which JavaScript refuses only in Unicode mode.
+    // Go allows escaped ordinary characters, which JavaScript rejects only in Unicode mode.
     pattern = new RegExp(body, flags?.[1] ?? "");
   }
   patterns.set(source, pattern);
@@ -218,16 +219,16 @@ function isInRange(type: Schema["type"], format: string | undefined, value: numb
   return limit === undefined || (value >= -limit && (format === "int32" ? value < limit : value <= limit));
 }
 
-function checkNumber(place: Place, value: number): Outcome {
-  const { schema, path } = place;
-  const field = fieldName(place);
-  const outcome = held(1);
+function checkNumber(checked: CheckedValue, value: number): Outcome {
+  const { schema, path } = checked;
+  const field = fieldName(checked);
+  const outcome = passed(1);
   const report = (message: string): number => outcome.errors.push(invalid(field, value, inBody(path, message)));
 
   const format = checkedFormat(schema);
   if (!isInRange(schema.type, format, value)) {
-    const wanted = format === undefined ? "(default format)" : `with format ${format}`;
-    outcome.errors.push(invalid(nowhere, "", `Checked value must be of type ${schema.type} ${wanted} in ${path}`));
+    const expected = format === undefined ? "(default format)" : `with format ${format}`;
+    outcome.errors.push(invalid(noField, "", `Checked value must be of type ${schema.type} ${expected} in ${path}`));
   }
   const { multipleOf, minimum, maximum } = schema;
   if (multipleOf !== undefined) {
@@ -247,15 +248,15 @@ function checkNumber(place: Place, value: number): Outcome {
   return outcome;
 }
 
-function checkList(place: Place, value: readonly unknown[]): Outcome {
-  const { schema, path } = place;
-  const field = fieldName(place);
-  const outcome = held(1);
+function checkList(checked: CheckedValue, value: readonly unknown[]): Outcome {
+  const { schema, path } = checked;
+  const field = fieldName(checked);
+  const outcome = passed(1);
   if (schema.items !== undefined) {
-    const oldItems = oldItemsByKey(place);
+    const oldItems = oldItemsByKey(checked);
     for (const [index, item] of value.entries()) {
       const old = oldItems?.(item);
-      add(outcome, check({ ...place, schema: schema.items, path: `${path}[${index}]`, value: item, old }));
+      add(outcome, check({ ...checked, schema: schema.items, path: `${path}[${index}]`, value: item, old }));
     }
   }
   if (schema.minItems !== undefined && value.length < schema.minItems) {
@@ -271,23 +272,23 @@ function checkList(place: Place, value: readonly unknown[]): Outcome {
   return outcome;
 }
 
-/** Only the items of a list with keys can be told apart from one write to the next. */
-function oldItemsByKey({ schema, old }: Place): ((item: unknown) => unknown) | undefined {
+/** Only items of a list with keys can be compared with their previous value. */
+function oldItemsByKey({ schema, old }: CheckedValue): ((item: unknown) => unknown) | undefined {
   const keys = schema["x-kubernetes-list-map-keys"];
   if (schema["x-kubernetes-list-type"] !== "map" || keys === undefined || !isList(old)) return undefined;
   const keyOf = (item: unknown): string =>
-    JSON.stringify(isObject(item) ? keys.map((key) => fieldOf(item, key) ?? null) : item);
+    JSON.stringify(isFields(item) ? keys.map((key) => fieldOf(item, key) ?? null) : item);
   const byKey = new Map(old.map((item) => [keyOf(item), item]));
   return (item) => byKey.get(keyOf(item));
 }
 
-function checkProperties(place: Place, value: Fields): Outcome {
-  const { schema, path, old } = place;
-  const field = fieldName(place);
-  const outcome = held(0);
+function checkProperties(checked: CheckedValue, value: Fields): Outcome {
+  const { schema, path, old } = checked;
+  const field = fieldName(checked);
+  const outcome = passed(0);
   const properties = schema.properties ?? {};
   const names = Object.keys(value);
-  const oldField = (name: string): unknown => (isObject(old) ? fieldOf(old, name) : undefined);
+  const oldField = (name: string): unknown => (isFields(old) ? fieldOf(old, name) : undefined);
   if (schema.minProperties !== undefined && names.length < schema.minProperties) {
     const message = inBody(path, `should have at least ${schema.minProperties} properties`);
     addError(outcome, invalid(field, names.length, message));
@@ -297,7 +298,7 @@ function checkProperties(place: Place, value: Fields): Outcome {
   }
   for (const name of names) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    const further = { ...place, value: value[name], old: oldField(name) };
+    const further = { ...checked, value: value[name], old: oldField(name) };
     if (property !== undefined) {
       add(outcome, check({ ...further, schema: property, path: path === "" ? name : `${path}.${name}` }));
     } else if (schema.additionalProperties === false) {
@@ -307,20 +308,20 @@ function checkProperties(place: Place, value: Fields): Outcome {
     }
   }
   for (const name of schema.required ?? []) {
-    if (!Object.hasOwn(value, name)) addError(outcome, required(fieldName({ ...place, path: `${path}.${name}` })));
+    if (!Object.hasOwn(value, name)) addError(outcome, required(fieldName({ ...checked, path: `${path}.${name}` })));
   }
   return outcome;
 }
 
-function checkCombinations(place: Place): Outcome {
-  const { schema, path } = place;
+function checkCombinations(checked: CheckedValue): Outcome {
+  const { schema, path } = checked;
   const { anyOf, oneOf, allOf, not } = schema;
-  if (anyOf === undefined && oneOf === undefined && allOf === undefined && not === undefined) return held(1);
-  const outcome = held(0);
-  // Errors of this kind have no field of their own; the path is in the text.
-  const report = (message: string): void => addError(outcome, invalid(nowhere, "", `${goQuote(path)} ${message}`));
-  // An alternative as a whole counts even for a value that stays as it was; the fields below it are compared again.
-  const against = (alternative: Schema): Outcome => checkValue({ ...place, schema: alternative });
+  if (anyOf === undefined && oneOf === undefined && allOf === undefined && not === undefined) return passed(1);
+  const outcome = passed(0);
+  // These errors have no field; the path is in the message.
+  const report = (message: string): void => addError(outcome, invalid(noField, "", `${goQuote(path)} ${message}`));
+  // Alternatives are checked as a whole, even for an unchanged value.
+  const against = (alternative: Schema): Outcome => checkValue({ ...checked, schema: alternative });
 
   if (anyOf !== undefined && anyOf.length > 0) {
     const results = anyOf.map(against);
@@ -331,7 +332,7 @@ function checkCombinations(place: Place): Outcome {
   if (oneOf !== undefined && oneOf.length > 0) {
     const results = oneOf.map(against);
     const successes = results.filter(({ errors }) => errors.length === 0);
-    if (successes.length === 1) add(outcome, successes[0] ?? held(0));
+    if (successes.length === 1) add(outcome, successes[0] ?? passed(0));
     else {
       const found = successes.length === 0 ? "Found none valid" : `Found ${successes.length} valid alternatives`;
       report(`must validate one and only one schema (oneOf). ${found}`);
@@ -359,12 +360,12 @@ function best(results: readonly Outcome[]): Outcome {
 
 const blocking = new Set(["NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid"]);
 
-/** Where a type has validation rules, the server says that an object with basic errors was not checked against them. */
+/** Adds the server's note that CEL rules were not evaluated because of other errors. */
 function withRules(schema: Schema, errors: FieldError[]): FieldError[] {
   if (!errors.some(({ type }) => blocking.has(type)) || !hasRules(schema)) return errors;
   const message =
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
-  return [...errors, invalid(nowhere, null, message)];
+  return [...errors, invalid(noField, null, message)];
 }
 
 const schemasWithRules = new WeakMap<Schema, boolean>();
@@ -378,7 +379,7 @@ function hasRules(schema: Schema, seen: Set<Schema> = new Set()): boolean {
   if (schema.items !== undefined) below.push(schema.items);
   if (typeof schema.additionalProperties === "object") below.push(schema.additionalProperties);
   const found = (schema["x-kubernetes-validations"]?.length ?? 0) > 0 || below.some((inner) => hasRules(inner, seen));
-  // Inside a cycle the answer is not final before the walk has come back to its root.
+  // Inside a cycle, the result is final only when the walk has returned to its root.
   if (found || seen.values().next().value === schema) schemasWithRules.set(schema, found);
   return found;
 }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { anonymous, createAuthenticator } from "../../src/auth/authenticator.ts";
 import { createServiceAccountTokens } from "../../src/auth/service-account-tokens.ts";
-import type { Attributes } from "../../src/frontend.ts";
-import type { ApiRequest, User } from "../../src/http.ts";
+import type { Attributes } from "../../src/server/frontend.ts";
+import type { ApiRequest, User } from "../../src/server/http.ts";
 
 const start = Date.parse("2026-11-16T12:00:00Z");
-const builder = { cluster: "c1", namespace: "default", name: "builder", uid: "u1" };
+const builder = { logicalCluster: "c1", namespace: "default", name: "builder", uid: "u1" };
 
 function aRequest(headers: Record<string, string> = {}, certificate?: ApiRequest["certificate"]): ApiRequest {
   const { signal } = new AbortController();
@@ -40,7 +40,7 @@ function aWorld() {
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 describe("an authenticator", () => {
-  it("knows users by their tokens", () => {
+  it("authenticates users by their tokens", () => {
     const { authenticate } = aWorld();
     expect(authenticate(aRequest(bearer("bob-token")))).toEqual({
       name: "bob",
@@ -48,24 +48,24 @@ describe("an authenticator", () => {
     });
   });
 
-  it("knows users by their certificates", () => {
+  it("authenticates users by their certificates", () => {
     const { authenticate } = aWorld();
     const request = aRequest({}, { user: "carol", groups: ["ops"] });
     expect(authenticate(request)).toEqual({ name: "carol", groups: ["ops", "system:authenticated"] });
   });
 
-  it("takes whoever shows nothing for anonymous", () => {
+  it("treats a request without credentials as anonymous", () => {
     expect(aWorld().authenticate(aRequest())).toEqual(anonymous);
   });
 
-  it("refuses a token that is nobody's, even to the anonymous", () => {
+  it("rejects an unknown token instead of treating the request as anonymous", () => {
     const { authenticate } = aWorld();
     expect(() => authenticate(aRequest(bearer("guess")))).toThrow(
       expect.objectContaining({ message: "Unauthorized", status: expect.objectContaining({ code: 401 }) }),
     );
   });
 
-  it("knows a service account by a token that was issued for it", () => {
+  it("authenticates a service account by a token that was issued for it", () => {
     const { world, authenticate } = aWorld();
     const token = world.serviceAccountTokens.issue(builder, { now: start, expirationSeconds: 600 });
     expect(authenticate(aRequest(bearer(token)))).toMatchObject({
@@ -82,14 +82,14 @@ describe("an authenticator", () => {
       "is of an earlier account of that name",
       (world: ReturnType<typeof aWorld>["world"]) => world.uids.set("default/builder", "u2"),
     ],
-  ])("refuses a service account's token that %s", (_name, change) => {
+  ])("rejects a service account token that %s", (_name, change) => {
     const { world, authenticate } = aWorld();
     const token = world.serviceAccountTokens.issue(builder, { now: start, expirationSeconds: 600 });
     change(world);
     expect(() => authenticate(aRequest(bearer(token)))).toThrow("Unauthorized");
   });
 
-  it("refuses a token that was changed, or comes from another server", () => {
+  it("rejects a token that was modified or issued by another server", () => {
     const { world, authenticate } = aWorld();
     const [head, , signature] = world.serviceAccountTokens.issue(builder, { now: start }).split(".");
     const claims = Buffer.from(JSON.stringify({ "kubernetes.io": { namespace: "default" } })).toString("base64url");
@@ -98,7 +98,7 @@ describe("an authenticator", () => {
     expect(() => authenticate(aRequest(bearer(foreign)))).toThrow("Unauthorized");
   });
 
-  it("lets those who may act as others, and asks for each thing they take on", () => {
+  it("authorizes the impersonated user and each impersonated group separately", () => {
     const { world, authenticate } = aWorld();
     const request = aRequest({
       ...bearer("root-token"),
@@ -119,21 +119,21 @@ describe("an authenticator", () => {
     ]);
   });
 
-  it("gives an impersonated service account its groups", () => {
+  it("adds the groups of an impersonated service account", () => {
     const { world, authenticate } = aWorld();
     const request = aRequest({ ...bearer("root-token"), "impersonate-user": "system:serviceaccount:default:builder" });
     expect(authenticate(request).groups).toContain("system:serviceaccounts:default");
     expect(world.asked).toMatchObject([{ resource: "serviceaccounts", namespace: "default", name: "builder" }]);
   });
 
-  it("refuses to let others act as someone else", () => {
+  it("rejects impersonation by users without the permission", () => {
     const { authenticate } = aWorld();
     expect(() => authenticate(aRequest({ ...bearer("bob-token"), "impersonate-user": "root" }))).toThrow(
       'users "root" is forbidden: User "bob" cannot impersonate resource "users" in API group "" at the cluster scope',
     );
   });
 
-  it("refuses groups without a user", () => {
+  it("rejects impersonated groups without a user", () => {
     const { authenticate } = aWorld();
     expect(() => authenticate(aRequest({ ...bearer("root-token"), "impersonate-group": "devs" }))).toThrow(
       "without impersonating a user",

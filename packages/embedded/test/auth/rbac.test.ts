@@ -1,9 +1,9 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import { bootstrapRoles } from "../../src/auth/bootstrap-roles.ts";
-import { combinedRbac, forbidden, isAllowed, type RbacSource, rulesOf } from "../../src/auth/rbac.ts";
-import type { Attributes } from "../../src/frontend.ts";
-import type { User } from "../../src/http.ts";
+import { combinedRbac, forbiddenRequest, isAllowed, type RbacSource, rulesOf } from "../../src/auth/rbac.ts";
+import type { Attributes } from "../../src/server/frontend.ts";
+import type { User } from "../../src/server/http.ts";
 
 const bob: User = { name: "bob", groups: ["devs", "system:authenticated"] };
 
@@ -122,7 +122,7 @@ describe("isAllowed", () => {
 
   const readPods = { verbs: ["get"], apiGroups: [""], resources: ["pods"] };
 
-  it("says which binding allowed it", () => {
+  it("names the binding that allowed a request", () => {
     const asked = wants({ resource: "pods", namespace: "default" });
     expect(isAllowed(everywhere([readPods]), bob, asked).reason).toBe(
       'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "r" to User "bob"',
@@ -138,7 +138,7 @@ describe("isAllowed", () => {
     });
   });
 
-  it("keeps what a namespace grants inside of it", () => {
+  it("limits the grants of a RoleBinding to its namespace", () => {
     const local = aSource({
       clusterRoles: [role("r", [readPods])],
       roleBindings: [binding("b", "ClusterRole", "r", toBob)],
@@ -148,7 +148,7 @@ describe("isAllowed", () => {
     expect(isAllowed(local, bob, wants({ resource: "pods" })).allowed).toBe(false);
   });
 
-  it("grants to groups", () => {
+  it("grants permissions to groups", () => {
     const source = aSource({
       clusterRoles: [role("r", [readPods])],
       clusterRoleBindings: [binding("b", "ClusterRole", "r", { kind: "Group", name: "devs" })],
@@ -157,7 +157,7 @@ describe("isAllowed", () => {
     expect(isAllowed(source, { name: "eve", groups: [] }, wants({ resource: "pods" })).allowed).toBe(false);
   });
 
-  it("says which role is missing", () => {
+  it("names a role that is missing", () => {
     const source = aSource({ clusterRoleBindings: [binding("b", "ClusterRole", "gone", toBob)] });
     expect(isAllowed(source, bob, wants({ resource: "pods" }))).toEqual({
       allowed: false,
@@ -165,7 +165,7 @@ describe("isAllowed", () => {
     });
   });
 
-  it("gives an aggregated role the rules of those it selects, without going round in circles", () => {
+  it("gives an aggregated role the rules of the roles it selects, also if they select each other", () => {
     const selectors = { clusterRoleSelectors: [{ matchLabels: { into: "all" } }] };
     const part = { ...role("part", [readPods]), metadata: { name: "part", labels: { into: "all" } } };
     const whole = {
@@ -179,7 +179,7 @@ describe("isAllowed", () => {
     expect(isAllowed(source, bob, wants({ resource: "pods" })).allowed).toBe(true);
   });
 
-  it("allows the masters everything, whatever the roles say", () => {
+  it("allows system:masters everything without a role", () => {
     const master = { name: "root", groups: ["system:masters"] };
     expect(isAllowed(aSource({}), master, wants({ verb: "delete", resource: "nodes" })).allowed).toBe(true);
     expect(rulesOf(aSource({}), master, "")).toHaveLength(2);
@@ -202,12 +202,12 @@ describe("forbidden", () => {
     ],
     [{ path: "/metrics" }, 'forbidden: User "bob" cannot get path "/metrics"'],
   ];
-  it.each(cases)("words the refusal of %o", (asked, message) => {
-    expect(forbidden(bob, wants(asked))).toMatchObject({ message, status: { code: 403, reason: "Forbidden" } });
+  it.each(cases)("formats the message for %o", (asked, message) => {
+    expect(forbiddenRequest(bob, wants(asked))).toMatchObject({ message, status: { code: 403, reason: "Forbidden" } });
   });
 });
 
-describe("the roles that a cluster starts with", () => {
+describe("the bootstrap roles of a cluster", () => {
   const { clusterRoles, clusterRoleBindings } = bootstrapRoles();
   const grantedTo = (name: string) =>
     combinedRbac(
@@ -226,7 +226,7 @@ describe("the roles that a cluster starts with", () => {
     ["view", { path: "/metrics" }, false],
     ["view", { verb: "create", group: "authorization.k8s.io", resource: "selfsubjectaccessreviews" }, true],
   ];
-  it.each(cases)("let someone with %s do %o: %s", (name, asked, allowed) => {
+  it.each(cases)("a user with %s and the request %o: %s", (name, asked, allowed) => {
     expect(isAllowed(grantedTo(name), bob, wants(asked)).allowed).toBe(allowed);
   });
 });

@@ -5,7 +5,7 @@ import { createReviews } from "../../src/auth/reviews.ts";
 import { createServiceAccountTokens } from "../../src/auth/service-account-tokens.ts";
 import { aContext } from "../builtin/fixed-access.ts";
 
-/** Alice may read pods, in all logical clusters but the one called "closed". */
+/** Alice may read pods in all logical clusters except "closed". */
 const access: Access = {
   decide: (cluster, user, { verb, resource, path }) => ({
     allowed:
@@ -34,24 +34,24 @@ function ask(plural: string, kind: string, spec?: object, context = aContext(), 
 const readPods = { resourceAttributes: { verb: "get", resource: "pods" } };
 
 describe("reviews", () => {
-  it("tell a user what they may do", () => {
+  it("answer what the user may do", () => {
     const answer = ask("selfsubjectaccessreviews", "SelfSubjectAccessReview", readPods);
     expect(answer).toMatchObject({ spec: readPods, status: { allowed: true, reason: "because" } });
   });
 
-  it("ask about the logical cluster they were sent to", () => {
-    const context = aContext({ cluster: "closed" });
+  it("evaluate the permissions of the logical cluster they were sent to", () => {
+    const context = aContext({ logicalCluster: "closed" });
     expect(ask("selfsubjectaccessreviews", "SelfSubjectAccessReview", readPods, context).status).toMatchObject({
       allowed: false,
     });
   });
 
-  it("know of paths", () => {
+  it("evaluate non-resource paths", () => {
     const spec = { nonResourceAttributes: { verb: "get", path: "/healthz" } };
     expect(ask("selfsubjectaccessreviews", "SelfSubjectAccessReview", spec).status).toEqual({ allowed: true });
   });
 
-  it("tell of somebody else", () => {
+  it("answer for another user", () => {
     const spec = { ...readPods, user: "bob" };
     expect(ask("subjectaccessreviews", "SubjectAccessReview", spec).status).toMatchObject({ allowed: false });
   });
@@ -70,7 +70,7 @@ describe("reviews", () => {
       { ...readPods, user: "bob" },
       "must match metadata.namespace",
     ],
-  ])("refuse a question that cannot be answered: %s", (plural, kind, spec, why) => {
+  ])("are rejected if they are invalid: %s", (plural, kind, spec, why) => {
     expect(() => ask(plural, kind, spec, aContext(), "default")).toThrow(why);
   });
 
@@ -82,14 +82,14 @@ describe("reviews", () => {
     });
   });
 
-  it("tell users who they are", () => {
+  it("return the identity of the user", () => {
     const context = aContext({ user: { name: "alice", uid: "7", groups: ["devs"], extra: { scopes: ["a"] } } });
     expect(ask("selfsubjectreviews", "SelfSubjectReview", undefined, context).status).toEqual({
       userInfo: { username: "alice", uid: "7", groups: ["devs"], extra: { scopes: ["a"] } },
     });
   });
 
-  it("tell whose a token is", () => {
+  it("return the user of a token", () => {
     expect(ask("tokenreviews", "TokenReview", { token: "good" }).status).toEqual({
       authenticated: true,
       user: { username: "bob", groups: ["devs"] },

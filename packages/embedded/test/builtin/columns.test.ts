@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { toTable } from "../../src/table.ts";
+import { toTable } from "../../src/definitions/table.ts";
 import { builtinDefinitions, definitionOf } from "./fixed-access.ts";
 
 const now = Date.parse("2026-11-16T12:00:00Z");
 const ago = (minutes: number) => new Date(now - minutes * 60_000).toISOString();
 
-/** A row as `kubectl get -o wide` shows it, by column; of the narrow columns only where `wide` is not asked for. */
+/** A row of `kubectl get -o wide`, by column. */
 function row(kind: string, fields: object): Record<string, unknown> {
   const definition = definitionOf(kind);
   const metadata = { name: "x", namespace: "default", creationTimestamp: ago(5) };
@@ -279,7 +279,7 @@ describe("the tables of built-in types", () => {
     expect(row(kind, fields)).toMatchObject(shows);
   });
 
-  it("have something in every cell, even of an object with nothing in it", () => {
+  it("have a value in every cell, even for an empty object", () => {
     const empty = builtinDefinitions
       .filter(({ verbs }) => verbs.includes("list"))
       .flatMap((definition) => {

@@ -36,15 +36,15 @@ const autoscaler: KubeObject = {
 };
 
 describe("conversions", () => {
-  it("lose nothing of an event on the way out and back", () => {
+  it("keep all fields of an event in both directions", () => {
     expect(eventConversion.toStored(eventConversion.fromStored(event))).toEqual(event);
   });
 
-  it("lose nothing of an autoscaler on the way out and back", () => {
+  it("keep all fields of an autoscaler in both directions", () => {
     expect(autoscalerConversion.toStored(autoscalerConversion.fromStored(autoscaler))).toEqual(autoscaler);
   });
 
-  it("show the use of processors where the first version has it", () => {
+  it("show the CPU utilization in the field of autoscaling/v1", () => {
     expect(autoscalerConversion.fromStored(autoscaler)).toMatchObject({
       apiVersion: "autoscaling/v1",
       spec: { maxReplicas: 3, targetCPUUtilizationPercentage: 50 },

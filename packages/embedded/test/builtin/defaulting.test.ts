@@ -5,7 +5,10 @@ import { validateObject } from "../../src/machinery/validate.ts";
 import recorded from "./defaulting.generated.json" with { type: "json" };
 import { aContext, builtinDefinitions } from "./fixed-access.ts";
 
-/** What the cluster's other parts set (addresses, taints, token volumes), and nulls that Go writes for absent values. */
+/**
+ * Fields that other parts of a cluster set (addresses, taints, token volumes), and nulls that Go writes for absent
+ * values.
+ */
 const ours: readonly string[] = [
   ".spec.clusterIP",
   ".spec.clusterIPs",
@@ -33,7 +36,7 @@ describe("a built-in object is stored as a real kube-apiserver stores it", () =>
     const filled = structuredClone(withDefaults(definition.schema, object));
     definition.hooks?.setDefaults?.(filled);
     if (definition.status) filled.status = {};
-    // A namespace's beginning belongs to the server, not to its type.
+    // The server sets a namespace's initial spec and status, not its type.
     if (filled.kind === "Namespace") Object.assign(filled, { spec: expected.spec, status: expected.status });
     if (filled.kind === "Namespace") filled.metadata = expected.metadata;
     definition.hooks?.prepareCreate?.(filled, aContext());
@@ -46,7 +49,7 @@ describe("a built-in object is stored as a real kube-apiserver stores it", () =>
   });
 });
 
-/** Paths at which two values differ; null, absent and an empty list are the same. */
+/** Paths at which two values differ; null, absent and an empty list are equal. */
 function differences(a: unknown, b: unknown, path: string): string[] {
   if (isNothing(a) && isNothing(b)) return [];
   if (typeof a === "object" && a !== null && typeof b === "object" && b !== null) {

@@ -1,10 +1,10 @@
 import type { Access } from "../../src/auth/access.ts";
 import { createServiceAccountTokens } from "../../src/auth/service-account-tokens.ts";
 import { clusterDefinitions, commonDefinitions } from "../../src/builtin/definitions.ts";
-import type { Catalog, HookContext, ResourceDefinition } from "../../src/definition.ts";
-import type { Operations } from "../../src/operations.ts";
+import type { Catalog, HookContext, ResourceDefinition } from "../../src/definitions/definition.ts";
+import type { Operations } from "../../src/storage/operations.ts";
 
-/** Everyone may do everything, and nobody has a token. */
+/** Allows everything; no token is valid. */
 export const openAccess: Access = {
   decide: () => ({ allowed: true, reason: "" }),
   rules: () => [],
@@ -12,25 +12,24 @@ export const openAccess: Access = {
   serviceAccountTokens: createServiceAccountTokens(),
 };
 
-/** Every built-in type of a cluster. */
 export const builtinDefinitions: readonly ResourceDefinition[] = [
   ...commonDefinitions(openAccess),
   ...clusterDefinitions(),
 ];
 
-/** The one built-in type of that kind, in its first version; throws where there is none. */
+/** The first version of the built-in type of a kind; throws if there is none. */
 export function definitionOf(kind: string, group?: string): ResourceDefinition {
   const found = builtinDefinitions.find((item) => item.kind === kind && (group === undefined || item.group === group));
   if (found === undefined) throw new Error(`no built-in kind ${kind}`);
   return found;
 }
 
-/** A catalog that shows these types, to those who ask for all of them. */
+/** A catalog whose `find` is not used. */
 export function aCatalog(definitions: readonly ResourceDefinition[]): Catalog {
   return { definitions: () => definitions, find: () => undefined };
 }
 
-/** For hooks that do not look further than their object. */
+/** A context for hooks that only need their object. */
 export function aContext(overrides: Partial<HookContext> = {}): HookContext {
   const nothing = (): never => {
     throw new Error("this hook was not expected to use operations");
@@ -46,7 +45,7 @@ export function aContext(overrides: Partial<HookContext> = {}): HookContext {
     watch: nothing,
   };
   return {
-    cluster: "",
+    logicalCluster: "",
     user: { name: "alice", groups: [] },
     operations,
     now: Date.parse("2026-11-16T12:00:00Z"),

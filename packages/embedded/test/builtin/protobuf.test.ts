@@ -7,7 +7,7 @@ describe("decodeProtobuf", () => {
     expect(withoutNulls(decodeProtobuf(Buffer.from(bytes, "base64")))).toEqual(json);
   });
 
-  it("keeps a zero that is meant and drops one that only stands for nothing", () => {
+  it("keeps an explicit zero and drops a zero that means unset", () => {
     // DeploymentSpec: replicas (a pointer) 0, minReadySeconds (none) 0.
     const spec = Uint8Array.of(0x08, 0, 0x28, 0);
     const deployment = Uint8Array.of(0x12, spec.length, ...spec);
@@ -24,18 +24,18 @@ describe("decodeProtobuf", () => {
     ["that begins otherwise", Buffer.from("{}")],
     ["of a kind that is not known", Buffer.from(envelope("example.com/v1", "Gadget", Uint8Array.of()))],
     ["that ends too early", Buffer.from(envelope("v1", "Pod", Uint8Array.of(0x12, 9)))],
-  ])("refuses a body %s", (_name, body) => {
+  ])("rejects a body %s", (_name, body) => {
     expect(() => decodeProtobuf(body)).toThrow(Error);
     expect(jsonFromProtobuf(body, "application/vnd.kubernetes.protobuf")).toBeUndefined();
   });
 });
 
 describe("jsonFromProtobuf", () => {
-  it("leaves other content types alone", () => {
+  it("does not change other content types", () => {
     expect(jsonFromProtobuf(envelope("v1", "Pod", Uint8Array.of()), "application/json")).toBeUndefined();
   });
 
-  it("gives JSON for protobuf", () => {
+  it("converts protobuf to JSON", () => {
     const body = envelope("v1", "Pod", Uint8Array.of());
     expect(jsonFromProtobuf(body, "application/vnd.kubernetes.protobuf;charset=x")).toBe(
       '{"apiVersion":"v1","kind":"Pod","metadata":{}}',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { canonicalQuantity, compareQuantities } from "../../src/builtin/quantity.ts";
+import { canonicalQuantity, compareQuantityTexts } from "../../src/builtin/quantity.ts";
 
 describe("canonicalQuantity", () => {
   const cases: [string | number, string | undefined][] = [
@@ -24,7 +24,7 @@ describe("canonicalQuantity", () => {
     ["", undefined],
     ["1e999", undefined],
   ];
-  it.each(cases)("writes %s as %s", (given, canonical) => {
+  it.each(cases)("formats %s as %s", (given, canonical) => {
     expect(canonicalQuantity(given)).toBe(canonical);
   });
 });
@@ -36,6 +36,6 @@ describe("compareQuantities", () => {
     ["1Gi", "1G", 1],
     ["x", "1", undefined],
   ])("compares %s with %s", (a, b, order) => {
-    expect(compareQuantities(a, b)).toBe(order);
+    expect(compareQuantityTexts(a, b)).toBe(order);
   });
 });

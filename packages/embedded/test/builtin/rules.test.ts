@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
-import { ApiFailure } from "../../src/api-failure.ts";
+import { ApiFailure } from "../../src/machinery/api-errors.ts";
 import { withDefaults } from "../../src/machinery/defaults.ts";
 import { aContext, definitionOf } from "./fixed-access.ts";
 
@@ -34,7 +34,7 @@ function filled(object: KubeObject): KubeObject {
   return result;
 }
 
-/** Creates an object, or changes it from what it was; answers the errors, one per line, without their subject. */
+/** Creates or updates an object; returns the field errors, one per entry, without the subject. */
 function refusal(object: KubeObject, old?: KubeObject): string[] {
   const { hooks } = definitionOf(object.kind);
   try {
@@ -255,7 +255,7 @@ describe("the rules of built-in types", () => {
     expect(refusal(object, old)).toEqual(errors);
   });
 
-  it("gives a job a selector that finds its own pods alone", () => {
+  it("gives a job a selector that matches only its own pods", () => {
     const job = filled(
       anObject("Job", { spec: { template: { spec: { restartPolicy: "Never", containers: [container] } } } }),
     );
@@ -276,7 +276,7 @@ describe("the rules of built-in types", () => {
     expect(second.metadata.annotations).toEqual({ "deprecated.daemonset.template.generation": "2" });
   });
 
-  it("keeps a pod's placement from everyone but the server", () => {
+  it("lets only the server set the node of a pod", () => {
     const pod = (spec: object) => anObject("Pod", { spec: { containers: [container], ...spec } });
     expect(refusal(pod({ nodeName: "n" }), pod({}))[0]).toMatch(/^spec: Forbidden: pod updates may not change fields/);
     const { hooks } = definitionOf("Pod");

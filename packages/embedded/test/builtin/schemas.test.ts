@@ -4,12 +4,12 @@ import { builtinSchema } from "../../src/builtin/schemas.ts";
 import { builtinDefinitions } from "./fixed-access.ts";
 
 describe("builtinSchema", () => {
-  it("knows every type that is served", () => {
+  it("has a schema for every served type", () => {
     const unknown = builtinDefinitions.filter(({ schema }) => schema.type !== "object").map(({ kind }) => kind);
     expect(unknown).toEqual([]);
   });
 
-  it("puts in place of a reference what it names, under the description of the place", () => {
+  it("replaces a reference by its schema and keeps the description of the field", () => {
     const template = builtinSchema("apps", "v1", "Deployment").properties?.spec?.properties?.template;
     expect(template?.description).toMatch(/^Template describes the pods that will be created/);
     expect(template?.properties?.spec?.properties?.containers).toMatchObject({
@@ -21,13 +21,13 @@ describe("builtinSchema", () => {
     });
   });
 
-  it("shares one type's fields among all that use it", () => {
+  it("shares the schema of a type between all types that use it", () => {
     const podSpec = (kind: string) =>
       builtinSchema("apps", "v1", kind).properties?.spec?.properties?.template?.properties?.spec;
     expect(podSpec("Deployment")?.properties).toBe(podSpec("DaemonSet")?.properties);
   });
 
-  it("follows a recursive type as deep as it is asked to", () => {
+  it("resolves a recursive type to any depth", () => {
     const crd = builtinSchema("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
     const version = crd.properties?.spec?.properties?.versions?.items;
     let schema = version?.properties?.schema?.properties?.openAPIV3Schema;
@@ -35,7 +35,7 @@ describe("builtinSchema", () => {
     expect(schema?.properties?.description?.type).toBe("string");
   });
 
-  it("asks for what people must say, and fills the zeros of what only servers say", () => {
+  it("requires the fields that users must set, and defaults the fields that only servers set", () => {
     const service = builtinSchema("", "v1", "Service").properties?.spec?.properties?.ports?.items;
     expect(service?.required).toContain("port");
     expect(service?.properties?.port?.default).toBeUndefined();
@@ -43,7 +43,7 @@ describe("builtinSchema", () => {
     expect(status?.properties?.replicas?.default).toBe(0);
   });
 
-  it("keeps the types' defaults that server-side apply needs to tell list items apart", () => {
+  it("keeps the defaults that server-side apply needs to identify list items", () => {
     const pod = builtinSchema("", "v1", "Pod").properties?.spec;
     const port = pod?.properties?.containers?.items?.properties?.ports?.items;
     expect(port?.properties?.protocol?.default).toBe("TCP");
@@ -51,7 +51,7 @@ describe("builtinSchema", () => {
 });
 
 describe("normalize", () => {
-  it("drops nulls and writes quantities in their one way", () => {
+  it("drops nulls and writes quantities in canonical form", () => {
     const pod = {
       apiVersion: "v1",
       kind: "Pod",
@@ -62,7 +62,7 @@ describe("normalize", () => {
     expect(pod.spec).toEqual({ containers: [{ name: "a", resources: { limits: { cpu: "500m" } } }] });
   });
 
-  it("keeps nulls where anything may stand", () => {
+  it("keeps nulls in fields of any type", () => {
     const revision = { apiVersion: "apps/v1", kind: "ControllerRevision", metadata: {}, data: { spec: null } };
     normalize(builtinSchema("apps", "v1", "ControllerRevision"), revision);
     expect(revision.data).toEqual({ spec: null });

@@ -1,7 +1,7 @@
 import { systemClock } from "@tmc/kube/clock.ts";
 import { describe, expect, it } from "vitest";
-import { createMemoryStore } from "../../src/memory-store.ts";
-import { createOperations } from "../../src/object-operations.ts";
+import { createMemoryStore } from "../../src/storage/memory-store.ts";
+import { createOperations } from "../../src/storage/object-operations.ts";
 import { aContext, builtinDefinitions, definitionOf, openAccess } from "./fixed-access.ts";
 
 const alice = { user: { name: "alice", groups: [] } };
@@ -14,12 +14,12 @@ function aCluster() {
   const operations = createOperations({ store, clock: systemClock, catalogOf: () => catalog });
   const create = (kind: string, fields: object, namespace?: string) =>
     operations.create(
-      { definition: definitionOf(kind), cluster: "", namespace },
+      { definition: definitionOf(kind), logicalCluster: "", namespace },
       { apiVersion: "v1", kind, metadata: { name: "x", ...(namespace === undefined ? {} : { namespace }) }, ...fields },
       alice,
     );
   operations.create(
-    { definition: definitionOf("Namespace"), cluster: "" },
+    { definition: definitionOf("Namespace"), logicalCluster: "" },
     { apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } },
     alice,
   );
@@ -29,7 +29,7 @@ function aCluster() {
 const pod = { spec: { containers: [{ name: "a", image: "x" }] } };
 
 describe("subresources", () => {
-  it("token gives a service account a token that its server believes", () => {
+  it("token issues a service account token that the server accepts", () => {
     const { create, context } = aCluster();
     const parent = create("ServiceAccount", {}, "default");
     const token = definitionOf("ServiceAccount").extraSubresources?.token;
@@ -51,7 +51,7 @@ describe("subresources", () => {
     });
   });
 
-  it("token is given for ten minutes at least", () => {
+  it("token is valid for at least ten minutes", () => {
     const { create, context } = aCluster();
     const parent = create("ServiceAccount", {}, "default");
     const body = { apiVersion: "", kind: "", metadata: {}, spec: { expirationSeconds: 60 } };
@@ -60,12 +60,17 @@ describe("subresources", () => {
     ).toThrow("spec.expirationSeconds: Invalid value: 60: may not specify a duration less than 10 minutes");
   });
 
-  it("binding puts a pod on a node", () => {
+  it("binding sets the node of a pod", () => {
     const { operations, create, context } = aCluster();
     const parent = create("Pod", pod, "default");
     const body = { apiVersion: "v1", kind: "Binding", metadata: {}, target: { name: "n1" } };
     definitionOf("Pod").extraSubresources?.binding?.handle({ verb: "create", parent, body }, context);
-    const bound = operations.get({ definition: definitionOf("Pod"), cluster: "", namespace: "default", name: "x" });
+    const bound = operations.get({
+      definition: definitionOf("Pod"),
+      logicalCluster: "",
+      namespace: "default",
+      name: "x",
+    });
     expect(bound).toMatchObject({
       spec: { nodeName: "n1" },
       status: { conditions: [{ type: "PodScheduled", status: "True" }] },
@@ -77,10 +82,10 @@ describe("subresources", () => {
     const parent = create("Pod", pod, "default");
     const body = { apiVersion: "policy/v1", kind: "Eviction", metadata: {}, deleteOptions: { gracePeriodSeconds: 0 } };
     definitionOf("Pod").extraSubresources?.eviction?.handle({ verb: "create", parent, body }, context);
-    expect(operations.list({ definition: definitionOf("Pod"), cluster: "" }).items).toEqual([]);
+    expect(operations.list({ definition: definitionOf("Pod"), logicalCluster: "" }).items).toEqual([]);
   });
 
-  it("approval changes the conditions of a certificate request and nothing else", () => {
+  it("approval changes only the conditions of a certificate request", () => {
     const { create, context } = aCluster();
     const parent = create("CertificateSigningRequest", { spec: { request: "eA==", signerName: "a/b" } });
     const body = { ...parent, spec: {}, status: { conditions: [{ type: "Approved", status: "True" }] } };
@@ -94,14 +99,14 @@ describe("subresources", () => {
     });
   });
 
-  it("events of both groups are the same events", () => {
+  it("events are the same objects in both groups", () => {
     const { operations, create } = aCluster();
     create(
       "Event",
       { involvedObject: { kind: "Pod", name: "a", namespace: "default" }, message: "hello", type: "Normal" },
       "default",
     );
-    const [event] = operations.list({ definition: definitionOf("Event", "events.k8s.io"), cluster: "" }).items;
+    const [event] = operations.list({ definition: definitionOf("Event", "events.k8s.io"), logicalCluster: "" }).items;
     expect(event).toMatchObject({ apiVersion: "events.k8s.io/v1", regarding: { name: "a" }, note: "hello" });
     expect(event).not.toHaveProperty("message");
   });

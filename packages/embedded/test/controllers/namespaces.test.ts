@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { startNamespaceController } from "../../src/controllers/namespaces.ts";
 import {
   aConfigMap,
   aNamespace,
@@ -9,11 +10,10 @@ import {
   namespaces,
   type TestCore,
   widgets,
-} from "../../../../test/support/embedded-core.ts";
-import { deleteAllIn, startNamespaceController } from "../../src/controllers/namespaces.ts";
+} from "../support/test-core.ts";
 
-const team = { definition: namespaces, cluster: "", name: "team" };
-const inTeam = { cluster: "", namespace: "team" };
+const team = { definition: namespaces, logicalCluster: "", name: "team" };
+const inTeam = { logicalCluster: "", namespace: "team" };
 
 function started(): TestCore {
   const core = createTestCore();
@@ -23,11 +23,11 @@ function started(): TestCore {
 }
 
 describe("a namespace that is deleted", () => {
-  it("goes with everything in it", () => {
+  it("is removed after all its objects", () => {
     const { operations, store, clock } = started();
     operations.create({ definition: configMaps, ...inTeam }, aConfigMap("a"), asAdmin);
     operations.create({ definition: widgets, ...inTeam }, aWidget("b"), asAdmin);
-    operations.create({ definition: configMaps, cluster: "", namespace: "default" }, aConfigMap("c"), asAdmin);
+    operations.create({ definition: configMaps, logicalCluster: "", namespace: "default" }, aConfigMap("c"), asAdmin);
     operations.delete(team, {}, asAdmin);
     expect(store.list("configmaps")).toHaveLength(2);
     clock.advance(0);
@@ -36,7 +36,7 @@ describe("a namespace that is deleted", () => {
     expect(store.list("namespaces").map(({ metadata }) => metadata.name)).toEqual(["default"]);
   });
 
-  it("waits for what has finalizers, and says for what", () => {
+  it("waits for objects with finalizers, and names them in a condition", () => {
     const { operations, store, clock } = started();
     const target = { definition: widgets, ...inTeam, name: "b" };
     operations.create(target, aWidget("b", { metadata: { finalizers: ["a/b"] } }), asAdmin);
@@ -66,7 +66,7 @@ describe("a namespace that is deleted", () => {
     expect(() => operations.get(team)).toThrow('namespaces "team" not found');
   });
 
-  it("waits for finalizers of its own", () => {
+  it("waits for its own finalizers", () => {
     const { operations, clock } = started();
     operations.patch(team, { kind: "merge", body: { metadata: { finalizers: ["a/b"] } } }, asAdmin);
     operations.delete(team, {}, asAdmin);
@@ -75,20 +75,4 @@ describe("a namespace that is deleted", () => {
     operations.patch(team, { kind: "merge", body: { metadata: { finalizers: null } } }, asAdmin);
     expect(() => operations.get(team)).toThrow();
   });
-});
-
-it("empties a logical cluster and counts what stays", () => {
-  const core = createTestCore();
-  const options = { ...core, catalogOf: () => core.catalog };
-  const place = { cluster: "one", namespace: "n" };
-  core.operations.create({ definition: namespaces, cluster: "one" }, aNamespace("n"), asAdmin);
-  core.operations.create({ definition: configMaps, ...place }, aConfigMap("a"), asAdmin);
-  core.operations.create(
-    { definition: widgets, ...place },
-    aWidget("b", { metadata: { finalizers: ["a/b"] } }),
-    asAdmin,
-  );
-  expect(deleteAllIn(options, "one", ({ kind }) => kind === "Namespace")).toBe(1);
-  expect(core.store.list("configmaps", { cluster: "one" })).toEqual([]);
-  expect(core.store.list("namespaces", { cluster: "" })).toHaveLength(1);
 });

@@ -1,5 +1,5 @@
+import { textAt } from "@tmc/kube/json.ts";
 import { beforeEach, describe, expect, it } from "vitest";
-import { textAt } from "../../src/fields.ts";
 import { aBinding, bindingsPath, exportedWidgets, exportsPath, kcpForEachTest, merge, workspaces } from "./support.ts";
 
 const test = kcpForEachTest();
@@ -22,7 +22,7 @@ const aRoleBinding = (name: string, role: string, subject: object) => ({
 const alice = { kind: "User", name: "alice" };
 const asAlice = { token: "alice-token" };
 
-describe("places of a kcp server", () => {
+describe("paths of a kcp server", () => {
   const places: Record<string, { path: string; status: number; says: string }> = {
     "a path that leads nowhere is not found": {
       path: "/clusters/root:nope/api",
@@ -61,14 +61,14 @@ describe("places of a kcp server", () => {
     });
   }
 
-  it("tell everyone that they are ready, and nobody with a wrong token", async () => {
+  it("report readiness to everyone except requests with an invalid token", async () => {
     expect(await test.call("GET", "/readyz", undefined, { token: "" })).toMatchObject({ status: 200, body: "ok" });
     expect((await test.call("GET", "/readyz", undefined, { token: "wrong" })).status).toBe(401);
   });
 });
 
 describe("users", () => {
-  it("read the root's workspaces and types, and enter only where they are let in", async () => {
+  it("read the root's workspaces and types, and enter only workspaces that they have access to", async () => {
     expect((await test.call("GET", `/clusters/root${workspaces}/a`, undefined, asAlice)).status).toBe(200);
     expect(await test.call("GET", "/clusters/root:a/api", undefined, asAlice)).toMatchObject({
       status: 403,
@@ -89,7 +89,7 @@ describe("users", () => {
     expect((await test.call("GET", "/clusters/root:a/api/v1/namespaces", undefined, asAlice)).status).toBe(200);
   });
 
-  it("own the workspaces that they make", async () => {
+  it("own the workspaces that they create", async () => {
     await test.call(
       "POST",
       `/clusters/root${roles}/clusterroles`,
@@ -101,7 +101,7 @@ describe("users", () => {
     expect((await test.call("GET", "/clusters/root:own/api/v1/secrets", undefined, asAlice)).status).toBe(200);
   });
 
-  it("bind an export where they have the verb bind on it", async () => {
+  it("bind an export if they have the verb bind on it", async () => {
     await exportedWidgets(test);
     await test.call(
       "POST",
@@ -122,7 +122,7 @@ describe("users", () => {
     expect((await bind()).status).toBe(201);
   });
 
-  it("are kept within an export's maximal permission policy, the admin included", async () => {
+  it("are limited by an export's maximal permission policy, including the admin", async () => {
     await exportedWidgets(test);
     const policy = { spec: { maximalPermissionPolicy: { local: {} } } };
     await test.call("PATCH", `/clusters/root:provider${exportsPath}/example.dev`, policy, { type: merge });
@@ -139,7 +139,7 @@ describe("users", () => {
     expect((await list()).status).toBe(200);
   });
 
-  it("see a virtual workspace with the verbs that they have on the export's content", async () => {
+  it("access a virtual workspace with the verbs that they have on the export's content", async () => {
     const { everywhere, inConsumer } = await exportedWidgets(test);
     const widgets = "/apis/example.dev/v1/widgets";
     const created = await test.call("POST", "/clusters/root:provider/api/v1/namespaces/default/serviceaccounts", {

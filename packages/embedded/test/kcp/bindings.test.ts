@@ -1,5 +1,5 @@
+import { valueAt } from "@tmc/kube/json.ts";
 import { beforeEach, describe, expect, it } from "vitest";
-import { valueAt } from "../../src/fields.ts";
 import {
   aBinding,
   anExport,
@@ -47,7 +47,7 @@ describe("APIResourceSchemas", () => {
     },
   };
   for (const [rule, { schema, says }] of Object.entries(refused)) {
-    it(`are refused with ${rule}`, async () => {
+    it(`are rejected with ${rule}`, async () => {
       const name = valueAt(schema, "metadata", "name");
       expect(await test.call("POST", provider + schemasPath, schema)).toMatchObject({
         status: 403,
@@ -56,7 +56,7 @@ describe("APIResourceSchemas", () => {
     });
   }
 
-  it("never change", async () => {
+  it("are immutable", async () => {
     await test.call("POST", provider + schemasPath, aSchema("v1.widgets.example.dev"));
     const path = `${provider}${schemasPath}/v1.widgets.example.dev`;
     const { status, message } = await test.call("PATCH", path, { spec: { scope: "Cluster" } }, { type: merge });
@@ -87,14 +87,14 @@ describe("APIExports", () => {
     expect(await test.read(`${provider}${slicesPath}/example.dev`, "status", "endpoints")).toBeUndefined();
   });
 
-  it("get no endpoint slice where they ask for none", async () => {
+  it("get no endpoint slice if they opt out of it", async () => {
     const given = anExport("example.dev", {});
     const annotations = { "apiexports.apis.kcp.io/skip-endpointslice": "true" };
     await test.call("POST", provider + exportsPath, { ...given, metadata: { ...given.metadata, annotations } });
     expect((await test.call("GET", `${provider}${slicesPath}/example.dev`)).status).toBe(404);
   });
 
-  it("are refused when they claim others' types without their identity", async () => {
+  it("are rejected if they claim types of another export without its identity", async () => {
     const claims = [{ group: "other.dev", resource: "things", verbs: ["*"] }];
     expect(await test.call("POST", provider + exportsPath, anExport("x", { permissionClaims: claims }))).toMatchObject({
       status: 403,
@@ -103,7 +103,7 @@ describe("APIExports", () => {
     });
   });
 
-  it("do not let anyone but kcp write their status", async () => {
+  it("let only kcp write their status", async () => {
     await test.call("POST", provider + exportsPath, anExport("x", {}));
     const path = `${provider}${exportsPath}/x/status`;
     expect((await test.call("PATCH", path, { status: { identityHash: "y" } }, { type: merge })).status).toBe(403);
@@ -111,7 +111,7 @@ describe("APIExports", () => {
 });
 
 describe("APIBindings", () => {
-  it("bring the export's types into the workspace, with defaults and pruning", async () => {
+  it("serve the export's types in the workspace, with defaults and pruning", async () => {
     await exportedWidgets(test);
     const created = await test.call("POST", widgets, aWidget("a", { size: 1, junk: true }));
     expect(created).toMatchObject({ status: 201, body: { spec: { size: 1, color: "red" } } });
@@ -119,7 +119,7 @@ describe("APIBindings", () => {
     expect((await test.call("GET", `${provider}/apis/example.dev/v1/widgets`)).status).toBe(404);
   });
 
-  it("say what they are bound to", async () => {
+  it("report the bound resources", async () => {
     const { provider: cluster } = await exportedWidgets(test);
     const identityHash = await test.read(`${provider}${exportsPath}/example.dev`, "status", "identityHash");
     expect(await test.read(`${consumer}${bindingsPath}/widgets`)).toMatchObject({
@@ -147,7 +147,7 @@ describe("APIBindings", () => {
     });
   });
 
-  it("publish the export's virtual workspace for as long as one of them is there", async () => {
+  it("keep the export's virtual workspace published until the last of them is deleted", async () => {
     const { service } = await exportedWidgets(test);
     const endpoints = () => test.read(`${provider}${slicesPath}/example.dev`, "status", "endpoints");
     expect(await endpoints()).toEqual([{ url: test.kcp.url + service }]);
@@ -155,7 +155,7 @@ describe("APIBindings", () => {
     expect(await endpoints()).toBeUndefined();
   });
 
-  it("work as v1alpha1 writes them", async () => {
+  it("work in their v1alpha1 form", async () => {
     await exportedWidgets(test);
     test.kcp.createWorkspace("root:old");
     const created = await test.call("POST", "/clusters/root:old/apis/apis.kcp.io/v1alpha1/apibindings", {
@@ -168,7 +168,7 @@ describe("APIBindings", () => {
     expect(await test.read(`/clusters/root:old${bindingsPath}/old`, "status", "phase")).toBe("Bound");
   });
 
-  it("are refused in the same words whether the export is missing or not theirs to bind", async () => {
+  it("are rejected with the same message for a missing and for a forbidden export", async () => {
     test.kcp.createWorkspace("root:provider");
     test.kcp.createWorkspace("root:consumer");
     const says = (path: string, name: string) =>
@@ -181,7 +181,7 @@ describe("APIBindings", () => {
     }
   });
 
-  it("to a missing export of the root wait, and say for what", async () => {
+  it("to a missing export of the root wait, and name it in a condition", async () => {
     test.kcp.createWorkspace("root:consumer");
     expect((await test.call("POST", consumer + bindingsPath, aBinding("x", "root", "later.dev"))).status).toBe(201);
     expect(await test.read(`${consumer}${bindingsPath}/x`, "status")).toMatchObject({
@@ -202,7 +202,7 @@ describe("APIBindings", () => {
     expect(await test.read(`${consumer}${bindingsPath}/x`, "status", "phase")).toBe("Bound");
   });
 
-  it("of a type that another has got wait until it is free", async () => {
+  it("of a type that another binding has wait until it is free", async () => {
     await exportedWidgets(test);
     await test.call("POST", consumer + bindingsPath, aBinding("second", "root:provider", "example.dev"));
     expect(await test.read(`${consumer}${bindingsPath}/second`, "status")).toMatchObject({
@@ -220,7 +220,7 @@ describe("APIBindings", () => {
     expect(await test.read(`${consumer}${bindingsPath}/second`, "status", "phase")).toBe("Bound");
   });
 
-  it("keep two exports' types of one name apart by identity", async () => {
+  it("separate two exports' types of the same name by identity", async () => {
     await exportedWidgets(test);
     await test.call("POST", widgets, aWidget("a"));
     await test.call(
@@ -246,7 +246,7 @@ describe("APIBindings", () => {
     expect(bound).toMatchObject([{ schema: { name: "v2.widgets.example.dev" } }]);
   });
 
-  it("take the objects of their types with them, once those are free to go", async () => {
+  it("are deleted with the objects of their types, after the finalizers of these", async () => {
     await exportedWidgets(test);
     const held = aWidget("a");
     await test.call("POST", widgets, { ...held, metadata: { ...held.metadata, finalizers: ["example.dev/hold"] } });
@@ -274,7 +274,7 @@ describe("APIBindings", () => {
     },
   };
   for (const [rule, { claim, says }] of Object.entries(claims)) {
-    it(`are refused with a claim of ${rule}`, async () => {
+    it(`are rejected with a claim of ${rule}`, async () => {
       await exportedWidgets(test);
       const binding = aBinding("x", "root:provider", "example.dev", [claim]);
       expect(await test.call("POST", consumer + bindingsPath, binding)).toMatchObject({
@@ -284,7 +284,7 @@ describe("APIBindings", () => {
     });
   }
 
-  it("cannot be turned to another export", async () => {
+  it("cannot be changed to another export", async () => {
     await exportedWidgets(test);
     const spec = { reference: { export: { path: "root", name: "tenancy.kcp.io" } } };
     expect(await test.call("PATCH", `${consumer}${bindingsPath}/widgets`, { spec }, { type: merge })).toMatchObject({
@@ -296,7 +296,7 @@ describe("APIBindings", () => {
 });
 
 describe("exported types of groups that client-go knows", () => {
-  it("take strategic merge patches, and others do not", async () => {
+  it("accept strategic merge patches, and types of other groups do not", async () => {
     test.kcp.createWorkspace("root:provider");
     test.kcp.createWorkspace("root:consumer");
     const schema = aSchema("v1.deployments.apps", { group: "apps", plural: "deployments", kind: "Deployment" });

@@ -1,5 +1,5 @@
+import { valueAt } from "@tmc/kube/json.ts";
 import { describe, expect, it } from "vitest";
-import { valueAt } from "../../src/fields.ts";
 import { bindingFromStored, bindingToStored, exportFromStored, exportToStored } from "../../src/kcp/conversion.ts";
 
 const stored = (kind: string, spec: object, extra: object = {}) => ({
@@ -14,7 +14,7 @@ const resource = { group: "example.dev", name: "widgets", schema: "v1.widgets.ex
 const claim = { group: "", identityHash: "", resource: "configmaps", verbs: ["get", "list"] };
 
 describe("conversion between v1alpha1 and the stored v1alpha2", () => {
-  it("reads the resources of an export out of the names of its schemas", () => {
+  it("derives the resources of an export from the names of its schemas", () => {
     const converted = exportToStored({
       apiVersion: "apis.kcp.io/v1alpha1",
       kind: "APIExport",
@@ -27,7 +27,7 @@ describe("conversion between v1alpha1 and the stored v1alpha2", () => {
     ]);
   });
 
-  it("keeps in annotations what v1alpha1 cannot say of an export, and finds it there again", () => {
+  it("keeps the fields of an export that v1alpha1 lacks in annotations, and restores them", () => {
     const original = stored("APIExport", { resources: [resource], permissionClaims: [claim] });
     const old = exportFromStored(original);
     expect(valueAt(old, "spec")).toEqual({
@@ -41,7 +41,7 @@ describe("conversion between v1alpha1 and the stored v1alpha2", () => {
     expect(spec).toEqual(original.spec);
   });
 
-  it("takes claims without verbs for all of them", () => {
+  it("converts claims without verbs to claims of all verbs", () => {
     const binding = bindingToStored({
       apiVersion: "apis.kcp.io/v1alpha1",
       kind: "APIBinding",
@@ -63,7 +63,7 @@ describe("conversion between v1alpha1 and the stored v1alpha2", () => {
     ]);
   });
 
-  it("brings a binding back unchanged through v1alpha1", () => {
+  it("keeps a binding unchanged through v1alpha1 and back", () => {
     const scoped = { ...claim, selector: { matchLabels: { a: "b" } } };
     const original = stored(
       "APIBinding",
@@ -74,7 +74,7 @@ describe("conversion between v1alpha1 and the stored v1alpha2", () => {
     expect(back).toEqual(original);
   });
 
-  it("leaves its input alone", () => {
+  it("does not change its input", () => {
     const original = stored("APIExport", { resources: [resource], permissionClaims: [claim] });
     const before = structuredClone(original);
     exportToStored(exportFromStored(original));

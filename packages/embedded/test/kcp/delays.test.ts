@@ -14,7 +14,7 @@ import {
   workspaces,
 } from "./support.ts";
 
-/** A clock that stands still until it is told to go on. */
+/** A manual clock. */
 function stoppedClock(): Clock & { pass: (ms: number) => void } {
   let now = Date.parse("2026-01-01T00:00:00Z");
   let tasks: { at: number; task: () => void }[] = [];
@@ -45,7 +45,7 @@ let test: KcpUnderTest;
 afterEach(() => test.kcp.stop());
 
 describe("an embedded kcp with delays", () => {
-  it("lets a binding wait for its types to be established, as the clock has it", async () => {
+  it("delays the establishing of a binding's types by the clock", async () => {
     const clock = stoppedClock();
     test = await kcpUnderTest({ clock, delays: { bindingMs: 6_000 } });
     test.kcp.createWorkspace("root:provider");
@@ -66,7 +66,7 @@ describe("an embedded kcp with delays", () => {
     expect((await test.call("GET", "/clusters/root:provider/apis/example.dev/v1/widgets")).status).toBe(200);
   });
 
-  it("lets a workspace take its time to become ready", async () => {
+  it("delays the readiness of a workspace", async () => {
     const clock = stoppedClock();
     test = await kcpUnderTest({ clock, delays: { workspaceMs: 500 } });
     const path = `/clusters/root${workspaces}`;
@@ -76,7 +76,7 @@ describe("an embedded kcp with delays", () => {
     expect(await test.read(`${path}/a`, "status", "phase")).toBe("Ready");
   });
 
-  it("makes the same names and identities from the same randomness", async () => {
+  it("generates the same names and identities from the same random numbers", async () => {
     const draw = async () => {
       let seed = 1;
       const random = () => {

@@ -1,5 +1,5 @@
+import { valueAt } from "@tmc/kube/json.ts";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
-import { valueAt } from "../../src/fields.ts";
 import { type EmbeddedKcp, type EmbeddedKcpOptions, startEmbeddedKcp } from "../../src/kcp/embedded-kcp.ts";
 
 export type Answer = Readonly<{ status: number; body: unknown; message: string }>;
@@ -7,11 +7,11 @@ export type CallOptions = Readonly<{ token?: string; type?: string }>;
 
 export const merge = "application/merge-patch+json";
 
-/** An embedded kcp and short ways to ask it: every call lets kcp's controllers finish before it answers. */
+/** An embedded kcp with helpers. Every call settles kcp's controllers before it returns. */
 export type KcpUnderTest = Readonly<{
   kcp: EmbeddedKcp;
   call: (method: string, path: string, body?: unknown, options?: CallOptions) => Promise<Answer>;
-  /** What is at a path, and below it in the object. */
+  /** Reads the object at an API path, or a field of it. */
   read: (path: string, ...fields: string[]) => Promise<unknown>;
 }>;
 
@@ -45,7 +45,7 @@ export async function kcpUnderTest(options: EmbeddedKcpOptions = {}): Promise<Kc
   };
 }
 
-/** A kcp of its own for each test of a file, stopped at its end; in a hook or a test it is the one of the moment. */
+/** A new kcp for each test of a file; in a hook or test, the current one. */
 export const kcpForEachTest = (): KcpUnderTest => kcpWithin(beforeEach, afterEach);
 
 /** One kcp for all tests of a file. */
@@ -103,7 +103,7 @@ export type SchemaOptions = Readonly<{
   properties?: Readonly<Record<string, unknown>>;
 }>;
 
-/** A schema of widgets, unless told otherwise. */
+/** An APIResourceSchema of widgets by default. */
 export function aSchema(
   name: string,
   { group = "example.dev", plural = "widgets", kind = "Widget", properties = {} }: SchemaOptions = {},
@@ -174,7 +174,7 @@ export const aWidget = (name: string, spec: object = {}) => ({
 
 export const configMapClaim = { group: "", resource: "configmaps", verbs: ["get", "list", "watch", "create"] };
 
-/** A provider that exports widgets and a consumer that has bound them; answers their logical clusters and paths. */
+/** Creates a provider that exports widgets and a consumer that binds them; returns their logical clusters and paths. */
 export async function exportedWidgets({ kcp, call }: KcpUnderTest, claims: readonly object[] = []) {
   const provider = kcp.createWorkspace("root:provider");
   const consumer = kcp.createWorkspace("root:consumer");

@@ -1,5 +1,5 @@
+import { valueAt } from "@tmc/kube/json.ts";
 import { describe, expect, it } from "vitest";
-import { valueAt } from "../../src/fields.ts";
 import {
   aResource,
   aSchema,
@@ -39,7 +39,7 @@ describe("an export's virtual workspace", () => {
     expect(body).toMatchObject({ items: [{ metadata: { annotations: { "kcp.io/cluster": consumer } } }] });
   });
 
-  it("reads and writes in one consumer, status included", async () => {
+  it("reads and writes in one consumer, including status", async () => {
     const { inConsumer } = await exportedWidgets(test);
     await test.call("POST", inConsumer + inDefault, aWidget("a", { size: 1 }));
     await test.call("PATCH", `${inConsumer}${inDefault}/a`, { spec: { size: 2 } }, { type: merge });
@@ -50,7 +50,7 @@ describe("an export's virtual workspace", () => {
     });
   });
 
-  it("has no scale, though the workspace has", async () => {
+  it("has no scale subresource, unlike the workspace", async () => {
     const { inConsumer } = await exportedWidgets(test);
     await test.call("POST", inConsumer + inDefault, aWidget("a", { size: 1 }));
     expect((await test.call("GET", `/clusters/root:consumer${inDefault}/a/scale`)).status).toBe(200);
@@ -60,7 +60,7 @@ describe("an export's virtual workspace", () => {
     });
   });
 
-  it("names consumers, and does not know paths", async () => {
+  it("addresses consumers by logical cluster name and not by path", async () => {
     const { service } = await exportedWidgets(test);
     for (const path of ["", "/api", "/clusters", `/clusters/root:consumer${widgets}`]) {
       expect(await test.call("GET", service + path)).toMatchObject({
@@ -70,7 +70,7 @@ describe("an export's virtual workspace", () => {
     }
   });
 
-  it("is only to be listed and watched across consumers, and across namespaces", async () => {
+  it("allows only list and watch across consumers and across namespaces", async () => {
     const { everywhere } = await exportedWidgets(test);
     const missing = "the server could not find the requested resource";
     expect(await test.call("GET", `${everywhere}${inDefault}/a`)).toMatchObject({ status: 404, message: missing });
@@ -84,14 +84,14 @@ describe("an export's virtual workspace", () => {
     });
   });
 
-  it("serves a type across consumers only once someone has bound it", async () => {
+  it("serves a type across consumers only after the first binding", async () => {
     const { everywhere } = await exportedWidgets(test);
     expect((await test.call("GET", everywhere + widgets)).status).toBe(200);
     await test.call("DELETE", `/clusters/root:consumer${bindingsPath}/widgets`);
     expect((await test.call("GET", everywhere + widgets)).status).toBe(404);
   });
 
-  it("refuses consumers without a binding, and those that do not exist, in the same words", async () => {
+  it("rejects consumers without a binding and missing consumers with the same message", async () => {
     const { service } = await exportedWidgets(test);
     const other = test.kcp.createWorkspace("root:unbound");
     for (const cluster of [other, "nonexistent"]) {
@@ -103,7 +103,7 @@ describe("an export's virtual workspace", () => {
     }
   });
 
-  it("lists its own bindings and no others: the tenants", async () => {
+  it("lists only the bindings of its own export", async () => {
     const { everywhere, consumer, inConsumer } = await exportedWidgets(test);
     const { body } = await test.call("GET", everywhere + bindingsPath);
     expect(names(body)).toEqual(["widgets"]);
@@ -111,7 +111,7 @@ describe("an export's virtual workspace", () => {
     expect((await test.call("DELETE", `${inConsumer}${bindingsPath}/widgets`)).status).toBe(403);
   });
 
-  it("shows what an accepted claim gives, and only the verbs that both sides name", async () => {
+  it("serves an accepted claim, with the verbs that both sides name", async () => {
     const { inConsumer } = await exportedWidgets(test, [all]);
     expect((await test.call("POST", inConsumer + configMaps, aConfigMap("a"))).status).toBe(201);
     expect(names((await test.call("GET", inConsumer + configMaps)).body)).toEqual(["a", "kube-root-ca.crt"]);
@@ -119,12 +119,12 @@ describe("an export's virtual workspace", () => {
     expect((await test.call("GET", `${inConsumer}/api/v1/secrets`)).status).toBe(403);
   });
 
-  it("does not take a star for the verbs that it stands for", async () => {
+  it("does not expand * in the verbs of a claim", async () => {
     const { inConsumer } = await exportedWidgets(test, [{ ...all, verbs: ["*"] }]);
     expect((await test.call("GET", inConsumer + configMaps)).status).toBe(403);
   });
 
-  it("shows only what a claim's selector takes, and adds its labels to what it creates", async () => {
+  it("shows only objects that match a claim's selector, and adds its labels to created objects", async () => {
     const { inConsumer, everywhere } = await exportedWidgets(test, [some]);
     await test.call("POST", `/clusters/root:consumer${configMaps}`, aConfigMap("hidden"));
     await test.call("POST", inConsumer + configMaps, aConfigMap("made"));
@@ -137,7 +137,7 @@ describe("an export's virtual workspace", () => {
     });
   });
 
-  it("shows existing objects once their claim is accepted, and hides them once it is not", async () => {
+  it("shows existing objects after their claim is accepted, and hides them after it is rejected", async () => {
     const { inConsumer, everywhere } = await exportedWidgets(test, [{ ...all, state: "Rejected" }]);
     const seen = async () => names((await test.call("GET", `${everywhere}/api/v1/configmaps`)).body);
     const answer = (state: string) =>
@@ -155,7 +155,7 @@ describe("an export's virtual workspace", () => {
     expect((await test.call("GET", inConsumer + configMaps)).status).toBe(403);
   });
 
-  it("discovers what it serves, for consumers that do not exist too", async () => {
+  it("serves discovery, also for consumers that do not exist", async () => {
     const { everywhere, service } = await exportedWidgets(test, [all]);
     for (const place of [everywhere, `${service}/clusters/nonexistent`]) {
       const { body } = await test.call("GET", `${place}/apis/example.dev/v1`);
@@ -166,7 +166,7 @@ describe("an export's virtual workspace", () => {
     });
   });
 
-  it("ends the watches of a type whose schema is swapped, and no others", async () => {
+  it("ends only the watches of a type whose schema is replaced", async () => {
     const { everywhere } = await exportedWidgets(test, [all]);
     const watch = async (path: string) => {
       const response = await test.kcp

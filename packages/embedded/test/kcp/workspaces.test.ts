@@ -15,7 +15,7 @@ const test = kcpForAllTests();
 const root = `/clusters/root${workspaces}`;
 
 describe("workspaces", () => {
-  it("get a logical cluster, its address and, at the end, Ready", async () => {
+  it("get a logical cluster, its URL and finally the phase Ready", async () => {
     const created = await test.call("POST", root, aWorkspace("a", { name: "universal", path: "root" }));
     expect(created.status).toBe(201);
     expect(created.body).toMatchObject({ status: { phase: "Scheduling" } });
@@ -36,7 +36,7 @@ describe("workspaces", () => {
     });
   });
 
-  it("start with namespaces, their accounts and the bindings of their type", async () => {
+  it("start with namespaces, service accounts and the bindings of their type", async () => {
     test.kcp.createWorkspace("root:filled");
     const names = async (path: string) => {
       const items = await test.read(`/clusters/root:filled${path}`, "items");
@@ -51,7 +51,7 @@ describe("workspaces", () => {
     ]);
   });
 
-  it("are reached by path from the root, by path from any logical cluster, and by name", async () => {
+  it("are reachable by path from the root, by path from any logical cluster, and by name", async () => {
     const inner = test.kcp.createWorkspace("root:outer:inner");
     const outer = test.kcp.createWorkspace("root:outer");
     for (const place of ["root:outer:inner", `${outer}:inner`, inner]) {
@@ -61,7 +61,7 @@ describe("workspaces", () => {
     }
   });
 
-  it("take the type that their parent's type names for its children", async () => {
+  it("get the default child type of their parent's type", async () => {
     await test.call("POST", root, aWorkspace("org"));
     expect(await test.read(`${root}/org`, "spec", "type")).toEqual({ name: "organization", path: "root" });
     const below = `/clusters/root:org${workspaces}`;
@@ -100,13 +100,13 @@ describe("workspaces", () => {
     });
   }
 
-  it("are refused with a name that no path can have", async () => {
+  it("are rejected with a name that is invalid in a path", async () => {
     const { status, message } = await test.call("POST", root, aWorkspace("x.y", { name: "universal", path: "root" }));
     expect(status).toBe(422);
     expect(message).toContain("metadata.name in body should match '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'");
   });
 
-  it("keep their type and their logical cluster for ever", async () => {
+  it("cannot change their type and their logical cluster", async () => {
     test.kcp.createWorkspace("root:fixed");
     const change = (spec: object) => test.call("PATCH", `${root}/fixed`, { spec }, { type: merge });
     expect(await change({ type: { name: "team" } })).toMatchObject({
@@ -119,7 +119,7 @@ describe("workspaces", () => {
     });
   });
 
-  it("go with all that is in them, and wait for finalizers inside", async () => {
+  it("are deleted with their content, and wait for its finalizers", async () => {
     const cluster = test.kcp.createWorkspace("root:going");
     test.kcp.createWorkspace("root:going:below");
     const held = `/clusters/${cluster}/api/v1/namespaces/default/configmaps`;
@@ -135,10 +135,10 @@ describe("workspaces", () => {
     expect((await test.call("GET", "/clusters/root:going/api/v1/namespaces")).message).toBe(
       'workspaces.tenancy.kcp.io "root:going" not found',
     );
-    expect(test.kcp.store.list("configmaps", { cluster })).toEqual([]);
+    expect(test.kcp.store.list("configmaps", { logicalCluster: cluster })).toEqual([]);
   });
 
-  it("of a type with default bindings are bound at once, with all that the export claims", async () => {
+  it("of a type with default bindings are bound at once, with all claims of the export accepted", async () => {
     test.kcp.createWorkspace("root:types");
     await test.call(
       "POST",

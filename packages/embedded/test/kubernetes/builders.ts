@@ -12,7 +12,6 @@ import type {
 } from "../../src/kubernetes/kinds.ts";
 import { formatTime } from "../../src/kubernetes/kinds.ts";
 
-/** Noon of an ordinary day. */
 export const noon = Date.parse("2026-03-02T12:00:00Z");
 
 const meta = (name: string, own: Partial<StoredMeta> = {}): StoredMeta => ({
@@ -64,7 +63,7 @@ export function aReplicaSet(name: string, { metadata, spec, status }: Parts<Repl
   };
 }
 
-/** A pod; ready on node n1 unless told otherwise. */
+/** A pod; by default ready on node n1. */
 export function aPod(name: string, { metadata, spec, status }: Parts<Pod> = {}): Pod {
   const since = formatTime(noon - 60_000);
   return {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { outcomeAnnotation } from "../../src/kubernetes/behaviour.ts";
-import type { Condition, Pod } from "../../src/kubernetes/kinds.ts";
+import { outcomeAnnotation } from "../../src/kubernetes/behavior.ts";
+import type { ObjectCondition, Pod } from "../../src/kubernetes/kinds.ts";
 import { noon } from "./builders.ts";
 import { aWebApp, startTestCluster, type TestCluster } from "./test-cluster.ts";
 
 const names = (objects: readonly { metadata: { name: string } }[]): string[] =>
   objects.map((each) => each.metadata.name);
-const reasonOf = (conditions: readonly Condition[] | undefined, type: string) =>
+const reasonOf = (conditions: readonly ObjectCondition[] | undefined, type: string) =>
   conditions?.find((condition) => condition.type === type)?.reason;
 const isReady = (pod: Pod): boolean =>
   pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true;
@@ -26,7 +26,7 @@ const aDatabase = (more: object = {}) => ({
 });
 
 describe("a new cluster", () => {
-  test("has what every cluster has", async () => {
+  test("has the initial objects of every cluster", async () => {
     const { list, failures } = await startTestCluster({
       nodes: [{ cpu: 4, labels: { "topology.kubernetes.io/zone": "a" } }, {}],
     });
@@ -45,7 +45,7 @@ describe("a new cluster", () => {
     });
     expect(failures).toEqual([]);
   });
-  test("furnishes a new namespace, and empties one that goes", async () => {
+  test("creates the initial objects of a namespace, and empties a deleted one", async () => {
     const { create, list, remove, clock, failures } = await startTestCluster();
     create("namespaces", { metadata: { name: "team" } });
     clock.advance(0);
@@ -59,7 +59,7 @@ describe("a new cluster", () => {
     expect(list("pods", "team")).toEqual([]);
     expect(failures).toEqual([]);
   });
-  test("believes its users, and lets them do what their roles say", async () => {
+  test("authenticates its users and authorizes them by their roles", async () => {
     const { call } = await startTestCluster({ users: { secret: { name: "bob", groups: [] } } });
     const pods = "/api/v1/namespaces/default/pods";
     expect((await call("GET", pods)).status).toBe(200);
@@ -74,7 +74,7 @@ describe("a new cluster", () => {
     expect((await call("GET", pods, { token: "secret" })).status).toBe(200);
     expect((await call("POST", pods, { token: "secret", body: {} })).status).toBe(403);
   });
-  test("serves what a custom resource definition brings", async () => {
+  test("serves the types of a custom resource definition", async () => {
     const { call, clock } = await startTestCluster();
     const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
     const body = {
@@ -93,7 +93,7 @@ describe("a new cluster", () => {
 });
 
 describe("a deployment", () => {
-  test("gets pods that turn ready, and then nothing is written any more", async () => {
+  test("gets pods that become ready, and then causes no further write", async () => {
     const { create, get, list, clock, cluster, failures } = await startTestCluster();
     create("deployments", aWebApp(3));
     clock.advance(50);
@@ -116,7 +116,7 @@ describe("a deployment", () => {
     expect(cluster.store.revision).toBe(revision);
     expect(failures).toEqual([]);
   });
-  test("rolls out a change without falling below what must serve, and rolls it back", async () => {
+  test("rolls out a change without falling below the minimum of available pods, and rolls it back", async () => {
     const { create, get, list, patch, clock, cluster } = await startTestCluster();
     create("deployments", aWebApp(4));
     clock.advance(1000);
@@ -155,7 +155,7 @@ describe("a deployment", () => {
     clock.advance(5000);
     expect(seen).toEqual(new Set(["web:1", "", "web:2"]));
   });
-  test("replaces a pod that was deleted, with time to end for the old one", async () => {
+  test("replaces a deleted pod, which gets its grace period", async () => {
     const { create, list, remove, clock } = await startTestCluster();
     create("deployments", aWebApp(1));
     clock.advance(1000);
@@ -167,7 +167,7 @@ describe("a deployment", () => {
     expect(list("pods")).toHaveLength(1);
     expect(names(list("pods"))).not.toContain(old);
   });
-  test("takes everything along when it goes", async () => {
+  test("is deleted with its replica sets and pods", async () => {
     const { create, list, remove, clock } = await startTestCluster();
     create("deployments", aWebApp(2));
     clock.advance(1000);
@@ -175,7 +175,7 @@ describe("a deployment", () => {
     clock.advance(1000);
     expect([list("replicasets"), list("pods")]).toEqual([[], []]);
   });
-  test("says that it is stuck when its image cannot be pulled, and goes on when it can", async () => {
+  test("reports a stuck rollout when its image cannot be pulled, and continues when it can", async () => {
     const { create, get, patch, list, clock } = await startTestCluster();
     const own = {
       progressDeadlineSeconds: 30,
@@ -236,7 +236,7 @@ describe("other workloads", () => {
     expect(status?.currentRevision).toBe(status?.updateRevision);
     expect(list("controllerrevisions")).toHaveLength(2);
   });
-  test("what was left behind on purpose is taken over by the next owner that selects it", async () => {
+  test("an orphaned object is adopted by the next owner that selects it", async () => {
     const { create, list, remove, clock, failures } = await startTestCluster();
     create("statefulsets", aDatabase());
     create("deployments", aWebApp(2));
@@ -255,7 +255,7 @@ describe("other workloads", () => {
     expect(new Set(made.map(({ metadata }) => metadata.ownerReferences?.[0]?.uid))).toEqual(new Set(owners));
     expect(failures).toEqual([]);
   });
-  test("a daemon set runs on every node, also on one that comes later", async () => {
+  test("a daemon set runs on every node, also on one that is added later", async () => {
     const { create, get, list, clock, cluster } = await startTestCluster({ nodes: 2 });
     create("daemonsets", {
       metadata: { name: "agent" },
@@ -274,7 +274,7 @@ describe("other workloads", () => {
     ).toEqual(["east-node-1", "east-node-2", "late"]);
     cluster.recover();
   });
-  test("a job runs to its end, and keeps its count when its pods are deleted", async () => {
+  test("a job completes, and keeps its count when its pods are deleted", async () => {
     const { create, get, list, remove, clock } = await startTestCluster();
     create("jobs", {
       metadata: { name: "job" },
@@ -293,7 +293,7 @@ describe("other workloads", () => {
     expect(status?.conditions?.map(({ type }) => type)).toEqual(["SuccessCriteriaMet", "Complete"]);
     expect(list("pods").every((pod) => pod.metadata.finalizers === undefined)).toBe(true);
   });
-  test("a job whose pods fail gives up after as many as it bears", async () => {
+  test("a job fails when more pods have failed than its backoffLimit", async () => {
     const { create, get, clock } = await startTestCluster({ podOutcome: () => "fails" });
     create("jobs", {
       metadata: { name: "job" },
@@ -307,7 +307,7 @@ describe("other workloads", () => {
     clock.advance(60_000);
     expect(reasonOf(get("jobs", "job").status?.conditions, "Failed")).toBe("BackoffLimitExceeded");
   });
-  test("a cron job starts jobs on time and forgets the oldest", async () => {
+  test("a cron job starts jobs on time and deletes the oldest", async () => {
     const { create, get, list, clock } = await startTestCluster();
     const jobTemplate = {
       spec: { template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "job:1" }] } } },
@@ -328,7 +328,7 @@ describe("other workloads", () => {
 });
 
 describe("services", () => {
-  test("get an address of their own, and the addresses of pods that serve", async () => {
+  test("get their own address, and endpoints of the ready pods", async () => {
     const { create, get, list, patch, clock } = await startTestCluster();
     create("services", {
       metadata: { name: "web" },
@@ -350,7 +350,7 @@ describe("services", () => {
     clock.advance(1000);
     expect(get("endpoints", "web").subsets).toBeUndefined();
   });
-  test("of type LoadBalancer get an address from outside after a moment, and lose it with the type", async () => {
+  test("of type LoadBalancer get an external address after a delay, and lose it with the type", async () => {
     const { create, get, patch, clock } = await startTestCluster();
     create("services", {
       metadata: { name: "lb" },
@@ -365,14 +365,14 @@ describe("services", () => {
     clock.advance(100);
     expect(get("services", "lb").status?.loadBalancer).toEqual({});
   });
-  test("cannot have an address that another has", async () => {
+  test("cannot have the address of another service", async () => {
     const { create } = await startTestCluster();
     const spec = { clusterIP: "10.96.0.1", ports: [{ port: 80 }] };
     expect(() => create("services", { metadata: { name: "thief" }, spec })).toThrow(/provided IP is already allocated/);
   });
 });
 
-describe("what the cluster can be told to be", () => {
+describe("a cluster in a simulated failure", () => {
   const started = async (): Promise<TestCluster> => {
     const test = await startTestCluster();
     test.create("deployments", aWebApp(1));
@@ -381,7 +381,7 @@ describe("what the cluster can be told to be", () => {
   };
   test("full: new pods stay pending until it recovers", async () => {
     const { cluster, patch, list, get, clock } = await started();
-    cluster.beFull();
+    cluster.makeFull();
     patch("deployments", "web", { spec: { replicas: 2 } });
     clock.advance(5000);
     const pending = list("pods").find((pod) => pod.status?.phase === "Pending");
@@ -393,7 +393,7 @@ describe("what the cluster can be told to be", () => {
   });
   test("broken: not ready, and containers crash, until it recovers", async () => {
     const { cluster, call, list, get, clock } = await started();
-    cluster.beBroken();
+    cluster.makeBroken();
     clock.advance(1000);
     expect((await call("GET", "/readyz")).status).toBe(500);
     expect(list("pods")[0]?.status?.containerStatuses?.[0]).toMatchObject({
@@ -406,9 +406,9 @@ describe("what the cluster can be told to be", () => {
     expect((await call("GET", "/readyz")).status).toBe(200);
     expect(get("deployments", "web").status?.availableReplicas).toBe(1);
   });
-  test("slow: answers come later", async () => {
+  test("slow: responses are delayed", async () => {
     const { cluster, call, clock } = await started();
-    cluster.beSlow(500);
+    cluster.makeSlow(500);
     let answered = false;
     const answer = call("GET", "/version").then(() => {
       answered = true;
@@ -420,9 +420,9 @@ describe("what the cluster can be told to be", () => {
     await answer;
     expect(answered).toBe(true);
   });
-  test("unreachable: every request fails until it recovers, while its workloads run on", async () => {
+  test("unreachable: every request fails until it recovers, while its workloads continue to run", async () => {
     const { cluster, call, get, patch, clock } = await started();
-    cluster.beUnreachable();
+    cluster.makeUnreachable();
     await expect(call("GET", "/version")).rejects.toThrow(/ECONN/);
     patch("deployments", "web", { spec: { replicas: 3 } });
     clock.advance(1000);
@@ -432,7 +432,7 @@ describe("what the cluster can be told to be", () => {
   });
 });
 
-test("equal runs are equal, to the last byte", async () => {
+test("two runs with the same random numbers have equal objects", async () => {
   const run = async (): Promise<string> => {
     const { create, patch, clock, cluster, list } = await startTestCluster({ nodes: 3, adminToken: "admin" });
     create("deployments", aWebApp(5));
@@ -450,15 +450,15 @@ test("equal runs are equal, to the last byte", async () => {
   expect(await run()).toBe(await run());
 });
 
-describe("what a cluster says about new objects", () => {
-  test("a claim without a class gets the default one", async () => {
+describe("admission of a cluster", () => {
+  test("a volume claim without a class gets the default class", async () => {
     const { create } = await startTestCluster();
     const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
     expect(create("persistentvolumeclaims", { metadata: { name: "data" }, spec }).spec.storageClassName).toBe(
       "standard",
     );
   });
-  test("a pod whose service account is missing is refused, and a replica set says so until it is there", async () => {
+  test("a pod with a missing service account is rejected, and the replica set reports it until the account exists", async () => {
     const { create, get, clock } = await startTestCluster();
     const app = aWebApp(1);
     const { template: podTemplate } = app.spec;
@@ -483,7 +483,7 @@ describe("what a cluster says about new objects", () => {
         .toSorted(),
     ).toEqual(["Available", "Progressing"]);
   });
-  test("a disruption budget and an autoscaler report on what they are for", async () => {
+  test("a disruption budget and an autoscaler report on their workloads", async () => {
     const { create, get, clock } = await startTestCluster();
     create("deployments", aWebApp(3));
     create("poddisruptionbudgets", {

@@ -1,9 +1,9 @@
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { describe, expect, test } from "vitest";
-import { createManualClock } from "../../../../test/support/manual-clock.ts";
 import { createEngine } from "../../src/kubernetes/engine.ts";
-import type { Controller, World } from "../../src/kubernetes/world.ts";
+import type { ClusterController, World } from "../../src/kubernetes/world.ts";
 import { keyOf } from "../../src/kubernetes/world.ts";
-import { createMemoryStore } from "../../src/memory-store.ts";
+import { createMemoryStore } from "../../src/storage/memory-store.ts";
 import { aPod } from "./builders.ts";
 
 function setUp(reconcile: (name: string) => number | undefined) {
@@ -11,7 +11,7 @@ function setUp(reconcile: (name: string) => number | undefined) {
   const store = createMemoryStore();
   const seen: string[] = [];
   const errors: unknown[] = [];
-  const controller: Controller = {
+  const controller: ClusterController = {
     name: "test",
     watches: { pods: (pod) => [keyOf(pod)] },
     reconcile: ({ name }) => {
@@ -20,9 +20,9 @@ function setUp(reconcile: (name: string) => number | undefined) {
     },
   };
   const put = (name: string) =>
-    store.put({ storage: "pods", cluster: "", namespace: "default", name }, structuredClone(aPod(name)));
+    store.put({ storage: "pods", logicalCluster: "", namespace: "default", name }, structuredClone(aPod(name)));
   put("early");
-  // The controller under test asks nothing of its world.
+  // The controller under test uses nothing else.
   const world = { now: () => clock.now() } as World;
   const engine = createEngine({
     world,
@@ -36,7 +36,7 @@ function setUp(reconcile: (name: string) => number | undefined) {
 }
 
 describe("the engine", () => {
-  test("looks at what was there before it, and at every change, never inside the change itself", () => {
+  test("reconciles existing objects and every change, never synchronously within the change", () => {
     const { clock, put, seen } = setUp(() => undefined);
     expect(seen).toEqual([]);
     clock.advance(0);
@@ -45,13 +45,13 @@ describe("the engine", () => {
     clock.advance(0);
     expect(seen).toEqual(["early", "late"]);
   });
-  test("looks once at what has changed often", () => {
+  test("reconciles an object once after several changes", () => {
     const { clock, put, seen } = setUp(() => undefined);
     for (const name of ["a", "b", "a", "a"]) put(name);
     clock.advance(0);
     expect(seen).toEqual(["early", "a", "b"]);
   });
-  test("looks again when it was asked to, and only once where a change came first", () => {
+  test("requeues after the requested time, and reconciles only once if a change came first", () => {
     const { clock, put, seen } = setUp(() => (seen.length === 1 ? 1000 : undefined));
     clock.advance(999);
     expect(seen).toEqual(["early"]);
@@ -59,7 +59,7 @@ describe("the engine", () => {
     clock.advance(5000);
     expect(seen).toEqual(["early", "early"]);
   });
-  test("tries again with growing patience what has failed, and forgets that when it works", () => {
+  test("retries failures with a growing backoff, and resets it after a success", () => {
     let fails = 3;
     const { clock, seen, errors, engine } = setUp(() => {
       fails -= 1;
@@ -81,12 +81,12 @@ describe("the engine", () => {
     clock.advance(0);
     expect(seen).toHaveLength(5);
   });
-  test("settles at once where nobody lets time pass", () => {
+  test("settles immediately without advancing the clock", () => {
     const { seen, engine } = setUp(() => undefined);
     engine.settle();
     expect(seen).toEqual(["early"]);
   });
-  test("does nothing more when it is stopped, and leaves no timer", () => {
+  test("reconciles nothing after it was stopped, and leaves no timer", () => {
     const { clock, put, seen, engine } = setUp(() => 10);
     clock.advance(0);
     engine.stop();

@@ -1,12 +1,12 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, test } from "vitest";
-import { createEventRecorder } from "../../src/kubernetes/event-recorder.ts";
+import { createEmbeddedEventRecorder } from "../../src/kubernetes/event-recorder.ts";
 import { aPod, noon } from "./builders.ts";
 
 function setUp() {
   const events = new Map<string, KubeObject>();
   let now = noon;
-  const record = createEventRecorder({
+  const record = createEmbeddedEventRecorder({
     now: () => now,
     find: (_, name) => events.get(name),
     put: (event) => void events.set(event.metadata.name ?? "", event),
@@ -17,7 +17,7 @@ function setUp() {
   return { events, note, pass: (ms: number) => (now += ms) };
 }
 
-test("an event looks like one of a real component", () => {
+test("an event has the form of a real component's event", () => {
   const { events, note } = setUp();
   note("web-1");
   expect([...events.values()]).toMatchObject([
@@ -35,7 +35,7 @@ test("an event looks like one of a real component", () => {
   ]);
 });
 
-test("the same news again counts; other news is another event", () => {
+test("a repeated event increases the count, and a different one is a new event", () => {
   const { events, note, pass } = setUp();
   note("web-1");
   pass(5000);
@@ -49,7 +49,7 @@ test("the same news again counts; other news is another event", () => {
   ]);
 });
 
-test("the oldest are forgotten when there are too many", () => {
+test("the oldest events are deleted when there are too many", () => {
   const { events, note } = setUp();
   for (let number = 0; number < 1100; number += 1) note(`web-${number}`);
   expect(events.size).toBe(1000);

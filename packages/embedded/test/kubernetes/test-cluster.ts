@@ -1,24 +1,24 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { createRandom } from "../../../../test/support/embedded-core.ts";
-import { createManualClock, type ManualClock } from "../../../../test/support/manual-clock.ts";
+import { createManualClock, type ManualClock } from "@tmc/kube/manual-clock.ts";
 import {
-  type ClusterOptions,
   type EmbeddedCluster,
+  type EmbeddedClusterOptions,
   startEmbeddedCluster,
 } from "../../src/kubernetes/embedded-cluster.ts";
 import { type Kinds, type Resource, servedAt } from "../../src/kubernetes/kinds.ts";
 import { clusterUser } from "../../src/kubernetes/store-world.ts";
-import type { DeleteRequest } from "../../src/operations.ts";
+import type { DeleteRequest } from "../../src/storage/operations.ts";
+import { createRandom } from "../support/test-core.ts";
 import { noon } from "./builders.ts";
 
-/** A cluster inside the process whose time a test moves. */
+/** An in-process cluster with a manual clock. */
 export interface TestCluster {
   cluster: EmbeddedCluster;
   clock: ManualClock;
-  /** What its controllers failed at. */
+  /** Errors of its controllers. */
   failures: string[];
   create<R extends Resource>(resource: R, object: Partial<KubeObject> & { metadata: KubeObject["metadata"] }): Kinds[R];
-  /** Changes an object the way a merge patch does. */
+  /** Applies a merge patch. */
   patch<R extends Resource>(resource: R, name: string, body: object, namespace?: string): Kinds[R];
   get<R extends Resource>(resource: R, name: string, namespace?: string): Kinds[R];
   list<R extends Resource>(resource: R, namespace?: string): readonly Kinds[R][];
@@ -31,8 +31,8 @@ export interface TestCluster {
   ): Promise<{ status: number; body: string }>;
 }
 
-/** Starts a cluster with one node, a clock that stands at noon and the same random numbers in every run. */
-export async function startTestCluster(options: Partial<ClusterOptions> = {}): Promise<TestCluster> {
+/** Starts a cluster with one node, a manual clock at noon and reproducible random numbers. */
+export async function startTestCluster(options: Partial<EmbeddedClusterOptions> = {}): Promise<TestCluster> {
   const clock = createManualClock(noon);
   const failures: string[] = [];
   const cluster = await startEmbeddedCluster({
@@ -49,7 +49,7 @@ export async function startTestCluster(options: Partial<ClusterOptions> = {}): P
     const { group, version } = servedAt[resource];
     const definition = cluster.catalog.find(group, version, resource);
     if (definition === undefined) throw new Error(`test cluster: no ${resource}`);
-    return { definition, cluster: "", namespace: definition.namespaced ? namespace : undefined };
+    return { definition, logicalCluster: "", namespace: definition.namespaced ? namespace : undefined };
   };
   const context = { user: clusterUser, fieldManager: "test" };
   const typed = <R extends Resource>(_: R, object: unknown): Kinds[R] => object as Kinds[R];
@@ -89,7 +89,6 @@ export async function startTestCluster(options: Partial<ClusterOptions> = {}): P
   };
 }
 
-/** A deployment as a user writes it. */
 export const aWebApp = (replicas: number, image = "web:1", own: object = {}) => ({
   metadata: { name: "web" },
   spec: {

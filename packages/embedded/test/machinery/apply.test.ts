@@ -1,7 +1,7 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ApiFailure } from "../../src/api-failure.ts";
+import { ApiFailure } from "../../src/machinery/api-errors.ts";
 import { type ApplyRequest, conflictFailure, serverSideApply } from "../../src/machinery/apply.ts";
 import { trackUpdate } from "../../src/machinery/managed-fields.ts";
 import { deploymentSchema, thingSchema } from "./sample-schemas.ts";
@@ -59,7 +59,7 @@ const owned = (object: KubeObject, manager: string): unknown =>
 const specOf = (object: KubeObject): Record<string, unknown> => Object(object.spec);
 
 describe("server-side apply", () => {
-  test("creates what is applied, owned by who applied it", () => {
+  test("creates the applied object with fields owned by its applier", () => {
     const config = deployment(
       { replicas: 2, ...pod([{ name: "a", image: "a", ports: [{ containerPort: 80 }] }]) },
       { labels: { app: "x" } },
@@ -99,7 +99,7 @@ describe("server-side apply", () => {
     });
   });
 
-  test("fields that are no longer applied go", () => {
+  test("fields that are no longer applied are removed", () => {
     const live = apply(
       undefined,
       thing({ location: "a", tier: "x", map: [{ type: "a" }, { type: "b" }], set: ["x", "y"] }),
@@ -111,7 +111,7 @@ describe("server-side apply", () => {
     });
   });
 
-  test("fields that another applier has too stay", () => {
+  test("fields that another applier also owns are kept", () => {
     const first = apply(undefined, thing({ location: "a", tier: "x" }));
     const both = apply(first, thing({ tier: "x" }), { manager: "m2" });
     const after = apply(both, thing({ location: "a" }));
@@ -119,13 +119,13 @@ describe("server-side apply", () => {
     expect(owned(after, "m2")).toEqual({ "f:spec": { "f:tier": {} } });
   });
 
-  test("fields of which the applier never knew stay", () => {
+  test("fields that the applier never owned are kept", () => {
     const first = apply(undefined, thing({ location: "a", any: { mine: 1 } }));
     const live = updated(first, thing({ location: "a", any: { mine: 1, theirs: 2 } }), { manager: "up" });
     expect(specOf(apply(live, thing({ location: "a" })))).toEqual({ location: "a", any: { theirs: 2 } });
   });
 
-  test("the items of a list with keys have their own owners, and keep the applied order", () => {
+  test("the items of an associative list have their own owners, and keep the applied order", () => {
     const live = apply(
       undefined,
       deployment(
@@ -147,7 +147,7 @@ describe("server-side apply", () => {
     expect(after.spec).toEqual(pod([{ name: "b", image: "b" }, { name: "side", image: "s" }, { name: "a" }]));
   });
 
-  test("a key that is left out counts with its default", () => {
+  test("an omitted list key has its default value", () => {
     const live = apply(undefined, deployment(pod([{ name: "a", ports: [{ containerPort: 80, protocol: "TCP" }] }])));
     const after = apply(live, deployment(pod([{ name: "a", ports: [{ containerPort: 80, name: "http" }] }])), {
       manager: "m2",
@@ -155,7 +155,7 @@ describe("server-side apply", () => {
     expect(after.spec).toEqual(pod([{ name: "a", ports: [{ containerPort: 80, protocol: "TCP", name: "http" }] }]));
   });
 
-  test("atomic lists and maps are replaced as one", () => {
+  test("atomic lists and maps are replaced as a whole", () => {
     const live = apply(
       undefined,
       deployment({ selector: { matchLabels: { a: "b" } }, ...pod([{ name: "a", args: ["x"] }]) }),
@@ -169,7 +169,7 @@ describe("server-side apply", () => {
   });
 
   describe("conflicts", () => {
-    test("are refused with their owner and path", () => {
+    test("are reported with their owner and path", () => {
       const live = updated(apply(undefined, deployment({ replicas: 1 })), deployment({ replicas: 2 }), {
         manager: "kubectl",
       });
@@ -197,7 +197,7 @@ describe("server-side apply", () => {
       });
     });
 
-    test("name the subresource through which the other wrote", () => {
+    test("name the subresource of the other manager", () => {
       const live = apply(apply(undefined, thing({ location: "a" })), thing({}, { status: { n: 1 } }), {
         manager: "st",
         subresource: "status",
@@ -207,7 +207,7 @@ describe("server-side apply", () => {
       ).toEqual([409, 'Apply failed with 1 conflict: conflict with "st" with subresource "status": .status.n']);
     });
 
-    test("are none where both want the same, who then share the field", () => {
+    test("do not occur for equal values, which both managers then own", () => {
       const live = apply(undefined, deployment({ replicas: 1 }));
       const both = apply(live, deployment({ replicas: 1 }), { manager: "m2" });
       expect([owned(both, "m1"), owned(both, "m2")]).toEqual([
@@ -216,7 +216,7 @@ describe("server-side apply", () => {
       ]);
     });
 
-    test("are won by force, and the field changes hands", () => {
+    test("are resolved by force, which moves the ownership", () => {
       const live = apply(undefined, deployment({ replicas: 1, paused: true }));
       const after = apply(live, deployment({ replicas: 2 }), { manager: "m2", force: true });
       expect(after.spec).toEqual({ replicas: 2, paused: true });
@@ -226,7 +226,7 @@ describe("server-side apply", () => {
       ]);
     });
 
-    test("are none for kubectl over what it applied on its own side", () => {
+    test("do not occur for kubectl over fields of its client-side apply", () => {
       const annotation = "kubectl.kubernetes.io/last-applied-configuration";
       const config = deployment({ replicas: 1 });
       const written = deployment({ replicas: 1 }, { annotations: { [annotation]: JSON.stringify(config) } });
@@ -254,7 +254,7 @@ describe("server-side apply", () => {
     });
   });
 
-  test("what was there before anybody was kept track of has a stand-in for its owner", () => {
+  test("fields from before managed fields are owned by before-first-apply", () => {
     const live: KubeObject = thing({ location: "a", tier: "x" });
     const after = apply(live, thing({ location: "a" }));
     expect(owned(after, "before-first-apply")).toEqual({ "f:spec": { ".": {}, "f:location": {}, "f:tier": {} } });
@@ -264,7 +264,7 @@ describe("server-side apply", () => {
     ]);
   });
 
-  test("status is applied through its own subresource, and owned there only", () => {
+  test("status is applied through its subresource, and owned there only", () => {
     const live = apply(undefined, thing({ location: "a" }));
     const conditions = [{ type: "Ready", status: "True" }];
     const after = apply(live, thing({ location: "z" }, { status: { conditions } }), {
@@ -306,8 +306,8 @@ describe("server-side apply", () => {
 
   describe("laws", () => {
     const name = fc.constantFrom("a", "b", "c", "d");
-    // Empty lists and maps are left out: the server does not count the first as owned, and leaves a null of the second
-    // when what others had in it goes.
+    // No empty lists and maps: the server does not own an empty list, and leaves null for a map when the fields of
+    // others in it are removed.
     const filled = { minKeys: 1 };
     const spec = fc.record(
       {
@@ -325,7 +325,7 @@ describe("server-side apply", () => {
       { requiredKeys: ["location"] },
     );
 
-    test("applied twice, a configuration changes nothing, not even a time", () => {
+    test("applying a configuration twice changes nothing, not even a timestamp", () => {
       fc.assert(
         fc.property(fc.array(spec, { minLength: 1 }), spec, (before, last) => {
           let live: KubeObject | undefined;
@@ -338,7 +338,7 @@ describe("server-side apply", () => {
       );
     });
 
-    test("what is applied is there afterwards, and belongs to who applied it", () => {
+    test("applied fields are present afterwards and owned by their applier", () => {
       fc.assert(
         fc.property(spec, spec, (theirs, mine) => {
           const live = apply(undefined, thing(theirs), { manager: "other" });
@@ -352,7 +352,7 @@ describe("server-side apply", () => {
       );
     });
 
-    test("what one manager applied alone and drops is gone", () => {
+    test("a field that its only manager no longer applies is removed", () => {
       fc.assert(
         fc.property(spec, (config) => {
           const live = apply(undefined, thing({ location: "a" }), { manager: "other" });
@@ -364,7 +364,7 @@ describe("server-side apply", () => {
       );
     });
 
-    test("the live object and the configuration are left as they were", () => {
+    test("the live object and the configuration are not changed", () => {
       fc.assert(
         fc.property(spec, spec, (first, second) => {
           const live = apply(undefined, thing(first));

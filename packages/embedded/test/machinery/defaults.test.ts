@@ -22,17 +22,17 @@ describe("defaults", () => {
     expect(spec).toEqual(given);
   });
 
-  test("nulls stay for validation where an apply left them", () => {
+  test("nulls of an apply are kept for validation", () => {
     const { spec } = withDefaults(thingSchema, { spec: { strategy: null, tier: null } }, "keep");
     expect(spec).toEqual({ ...always, strategy: null });
   });
 
-  test("an object that needs none is given back as it is", () => {
+  test("an object that needs no defaults is returned unchanged", () => {
     const object = { spec: { ...always, list: [{ d: 1 }] } };
     expect(withDefaults(thingSchema, object)).toBe(object);
   });
 
-  test("filling in twice changes nothing more", () => {
+  test("defaulting twice changes nothing more", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (spec) => {
         const once = withDefaults(thingSchema, { spec });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ApiFailure } from "../../src/api-failure.ts";
+import { ApiFailure } from "../../src/machinery/api-errors.ts";
 import { jsonPatch } from "../../src/machinery/json-patch.ts";
 
 const failure = (act: () => unknown): unknown => {
@@ -72,14 +72,14 @@ describe("JSON patches", () => {
     { op: "frobnicate", path: "/a", value: 1 },
     { op: "add", path: "", value: 1 },
     { op: "add" },
-  ])("what does not fit is refused: %o", (operation) => {
+  ])("a JSON patch that does not apply is rejected: %o", (operation) => {
     expect(failure(() => jsonPatch(document, [operation]))).toEqual([
       422,
       "the server rejected our request due to an error in our request",
     ]);
   });
 
-  test("what is no patch is refused", () => {
+  test("an invalid JSON patch is rejected", () => {
     expect(failure(() => jsonPatch(document, { a: 1 }))).toEqual([
       400,
       "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",

@@ -35,8 +35,8 @@ const changed = (object: KubeObject, change: object): KubeObject => ({ ...object
 const byManager = (entries: readonly ManagedFieldsEntry[]): object =>
   Object.fromEntries(entries.map(({ manager, fieldsV1 }) => [manager, fieldsV1]));
 
-describe("who owns fields after a write", () => {
-  test("a creator owns all that it set, but not what makes the object this object", () => {
+describe("the managed fields after a write", () => {
+  test("a creator owns all fields that it set, except the identity of the object", () => {
     expect(
       track({
         object: deployment(
@@ -75,7 +75,7 @@ describe("who owns fields after a write", () => {
     ]);
   });
 
-  test("a custom type starts from nothing, so that its creator owns the whole of it", () => {
+  test("a creator of a custom type owns all of its fields", () => {
     expect(byManager(track({ object: thing({ location: "a", any: { x: { y: [1] } }, list: [{ k: "1" }] }) }))).toEqual({
       m1: {
         "f:spec": {
@@ -88,7 +88,7 @@ describe("who owns fields after a write", () => {
     });
   });
 
-  test("a field changes hands with its value, and the time with it", () => {
+  test("a changed field gets a new owner and a new time", () => {
     const old = managed(thing({ location: "a", tier: "x" }));
     const object = changed(old, { spec: { location: "b", tier: "x" } });
     expect(track({ old, object, manager: "m2", now: "2024-01-02T00:00:00Z" })).toEqual([
@@ -105,7 +105,7 @@ describe("who owns fields after a write", () => {
     ]);
   });
 
-  test("a removed field belongs to nobody, and its removal changes no time", () => {
+  test("a removed field has no owner, and its removal changes no time", () => {
     const old = managed(thing({ location: "a", tier: "x" }));
     const entries = track({ old, object: changed(old, { spec: { location: "a" } }), now: "2024-01-02T00:00:00Z" });
     expect(entries).toEqual([
@@ -113,14 +113,14 @@ describe("who owns fields after a write", () => {
     ]);
   });
 
-  test("a write that changes nothing leaves the entries as they are", () => {
+  test("a write without a change keeps the entries", () => {
     const old = managed(thing({ location: "a" }));
     expect(track({ old, object: structuredClone(old), manager: "m2", now: "2024-01-02T00:00:00Z" })).toEqual(
       old.metadata.managedFields,
     );
   });
 
-  test("one manager has one entry, whose fields add up", () => {
+  test("a manager has one entry with all its fields", () => {
     const old = managed(thing({ location: "a" }));
     const object = changed(old, { spec: { location: "a", tier: "x" } });
     expect(track({ old, object, now: "2024-01-02T00:00:00Z" })).toEqual([
@@ -131,7 +131,7 @@ describe("who owns fields after a write", () => {
     ]);
   });
 
-  test("status is owned through its own subresource only", () => {
+  test("status is owned through its subresource only", () => {
     const old = managed(thing({ location: "a" }));
     const object = changed(old, { status: { n: 1, conditions: [{ type: "Ready", status: "True" }] } });
     expect(track({ old, object, manager: "m2" })).toEqual(old.metadata.managedFields);
@@ -152,13 +152,13 @@ describe("who owns fields after a write", () => {
     });
   });
 
-  test("a status write owns nothing else that it brings", () => {
+  test("a status write owns no other fields of its object", () => {
     const old = managed(thing({ location: "a" }));
     const object = changed(old, { metadata: { ...old.metadata, labels: { a: "b" } }, spec: { location: "b" } });
     expect(track({ old, object, manager: "m2", subresource: "status" })).toEqual(old.metadata.managedFields);
   });
 
-  test.each([[[]], [[{}]]])("entries set to %o are dropped, and not begun again", (managedFields) => {
+  test.each([[[]], [[{}]]])("entries that are set to %o are removed and stay empty", (managedFields) => {
     const old = managed(thing({ location: "a" }));
     const object = changed(old, { metadata: { ...old.metadata, managedFields } });
     expect(track({ old, object })).toEqual([]);
@@ -166,20 +166,20 @@ describe("who owns fields after a write", () => {
     expect(track({ old: later, object: changed(later, { spec: { location: "b" } }) })).toEqual([]);
   });
 
-  test("a client that leaves them out does not lose them", () => {
+  test("a client that omits managed fields does not remove them", () => {
     const old = managed(thing({ location: "a" }));
     const object = { ...old, metadata: { name: "t" } };
     expect(track({ old, object })).toEqual(old.metadata.managedFields);
   });
 
-  test("a client may edit them", () => {
+  test("a client may edit managed fields", () => {
     const old = managed(thing({ location: "a" }));
     const entries = (old.metadata.managedFields ?? []).map((entry) => ({ ...entry, manager: "renamed" }));
     const object = { ...old, metadata: { ...old.metadata, managedFields: entries } };
     expect(track({ old, object })).toEqual(entries);
   });
 
-  test("the oldest of more than ten updaters become one", () => {
+  test("the oldest of more than ten update entries are merged", () => {
     let object = managed(thing({ location: "a" }), { manager: "m0" });
     for (let day = 1; day <= 12; day += 1) {
       const next = changed(object, { spec: { location: "a", any: { ...Object(object.spec).any, [`f${day}`]: day } } });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ApiFailure } from "../../src/api-failure.ts";
+import { ApiFailure } from "../../src/machinery/api-errors.ts";
 import { mergePatch } from "../../src/machinery/merge-patch.ts";
 
 const failure = (act: () => unknown): unknown => {
@@ -32,17 +32,17 @@ describe("merge patches", () => {
   test.each([
     [null, "Invalid JSON Patch"],
     [[1], "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"],
-  ])("what is no patch is refused: %o", (patch, message) => {
+  ])("an invalid merge patch is rejected: %o", (patch, message) => {
     expect(failure(() => mergePatch({}, patch))).toEqual([400, message]);
   });
 
-  // A list that takes an object's place keeps the nulls in it (the server's library has it so): no lists here.
+  // No lists: a list that replaces an object keeps its nulls, as in the server's library.
   const { object } = fc.letrec((tie) => ({
     object: fc.dictionary(fc.string(), tie("value")),
     value: fc.oneof({ maxDepth: 3 }, fc.constant(null), fc.integer(), fc.string(), tie("object")),
   }));
 
-  test("applied twice, a patch changes nothing more", () => {
+  test("applying a merge patch twice changes nothing more", () => {
     fc.assert(
       fc.property(object, object, (document, patch) => {
         const once = mergePatch(document, patch);
@@ -51,7 +51,7 @@ describe("merge patches", () => {
     );
   });
 
-  test("an object merged into nothing is itself without its nulls", () => {
+  test("a merge patch on nothing results in the patch without its nulls", () => {
     fc.assert(
       fc.property(object, (patch) => {
         const merged = mergePatch({}, patch);

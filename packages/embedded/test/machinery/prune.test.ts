@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { formatStrictDecoding, prune } from "../../src/machinery/prune.ts";
+import { formatUnknownField, prune } from "../../src/machinery/prune.ts";
 import { validateObject } from "../../src/machinery/validate.ts";
 import { thingSchema } from "./sample-schemas.ts";
 
@@ -59,12 +59,12 @@ describe("pruning", () => {
     expect(object).toEqual(given);
   });
 
-  test("an object without strangers is given back as it is", () => {
+  test("an object without unknown fields is returned unchanged", () => {
     const object = { spec: { location: "a", list: [{ k: "x" }] } };
     expect(prune(thingSchema, object).object).toBe(object);
   });
 
-  test("what was pruned has no unknown fields, and validation says the same of it as before", () => {
+  test("a pruned object has no unknown fields and the same validation errors as before", () => {
     const anything = fc.oneof(
       fc.jsonValue(),
       fc.record({
@@ -84,9 +84,7 @@ describe("pruning", () => {
     );
   });
 
-  test("the refusal lists the fields", () => {
-    expect(formatStrictDecoding(["spec.a", "spec.b"])).toBe(
-      'strict decoding error: unknown field "spec.a", unknown field "spec.b"',
-    );
+  test("the warning names the path of the unknown field", () => {
+    expect(formatUnknownField("spec.a")).toBe('unknown field "spec.a"');
   });
 });

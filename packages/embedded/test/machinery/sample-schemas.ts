@@ -53,7 +53,7 @@ const container = fields(
   { required: ["name"] },
 );
 
-/** As much of a Deployment as patches and ownership need, in the form of a built-in type's schema. */
+/** The part of a Deployment's schema that patches and ownership need. */
 export const deploymentSchema: Schema = fields({
   apiVersion: text,
   kind: text,
@@ -100,7 +100,7 @@ export const deploymentSchema: Schema = fields({
   ),
 });
 
-/** A custom type with every construct that a structural schema has. */
+/** A custom type with every construct of a structural schema. */
 export const thingSchema: Schema = fields(
   {
     apiVersion: text,

@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, test } from "vitest";
-import { ApiFailure } from "../../src/api-failure.ts";
+import { ApiFailure } from "../../src/machinery/api-errors.ts";
 import type { Schema } from "../../src/machinery/schema.ts";
 import { strategicMerge } from "../../src/machinery/strategic-patch.ts";
 import { deploymentSchema } from "./sample-schemas.ts";
@@ -121,13 +121,13 @@ describe("strategic merge patches of built-in types", () => {
     expect([live, patch]).toEqual(given);
   });
 
-  test("a removed map leaves nothing behind", () => {
+  test("a removed map leaves no empty object", () => {
     expect(strategicMerge(deploymentSchema, live, { spec: { strategy: null } }, "builtin").spec).not.toHaveProperty(
       "strategy",
     );
   });
 
-  // Codes and texts as a real server gives them.
+  // Codes and messages of a real server.
   const refused: Record<string, { patch: unknown; code: number; message: string }> = {
     "a list": {
       patch: [1],
@@ -169,7 +169,7 @@ describe("strategic merge patches of built-in types", () => {
     expect(failure(() => strategicMerge(deploymentSchema, live, patch, "builtin"))).toEqual([code, message]);
   });
 
-  test("null is a patch that changes nothing", () => {
+  test("a null patch changes nothing", () => {
     expect(strategicMerge(deploymentSchema, live, null, "builtin")).toBe(live);
   });
 });
@@ -238,7 +238,7 @@ describe("strategic merge patches of types bound from an export", () => {
     expect(strategicMerge(schema, bound, patch, "bound")).toEqual({ ...bound, ...expected });
   });
 
-  // Texts as a real kcp gives them.
+  // Messages of a real kcp.
   const refused: Record<string, { patch: object; message: string }> = {
     "a map that is not described": {
       patch: { spec: { template: { spec: {} } } },
@@ -261,7 +261,7 @@ describe("strategic merge patches of types bound from an export", () => {
     expect(failure(() => strategicMerge(schema, bound, patch, "bound"))).toEqual([500, message]);
   });
 
-  test("a group with dots is named from its end", () => {
+  test("the definition name of a group with dots is reversed", () => {
     const ingress = { ...bound, apiVersion: "networking.k8s.io/v1", kind: "Ingress" };
     expect(failure(() => strategicMerge(schema, ingress, { spec: { template: {} } }, "bound"))).toEqual([
       500,

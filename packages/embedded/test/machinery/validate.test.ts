@@ -14,7 +14,7 @@ const texts = (object: unknown, old?: unknown): string[] =>
   validateObject(thingSchema, object, old).map(({ field, message }) => `${field}: ${message}`);
 
 describe("validation", () => {
-  // The texts are those that a real API server gave for a schema of the same constructs (its fields had other names).
+  // The messages come from a real API server, for a schema with the same constructs and other field names.
   const cases: Record<string, { spec: unknown; errors: string[] }> = {
     "nothing is wrong": {
       spec: located({ replicas: 1, port: "5", map: [{ type: "a" }], any: { x: [1] } }),
@@ -170,7 +170,7 @@ describe("validation", () => {
     expect(texts(thing(spec))).toEqual(errors);
   });
 
-  test("an error in what a write leaves alone does not count", () => {
+  test("an error in an unchanged field is ignored", () => {
     const old = thing(located({ location: "A", map: [{ type: "a", v: 1 }] }));
     expect(
       texts(thing(located({ location: "A", replicas: 2, map: [{ type: "b" }, { type: "a", v: 1 }] })), old),
@@ -178,12 +178,12 @@ describe("validation", () => {
     expect(texts(thing(located({ location: "B" })), old)).toHaveLength(1);
   });
 
-  test("duplicates that were there before do not count", () => {
+  test("existing duplicates are ignored", () => {
     const old = thing(located({ set: ["a", "a"] }));
     expect(texts(thing(located({ set: ["a", "a", "b"] })), old)).toEqual([]);
   });
 
-  test("a status is named from its own root", () => {
+  test("the path of an error in a status starts at its root", () => {
     const object = { ...thing({}), status: { n: "x", conditions: [{ status: "True" }] } };
     expect(validateStatus(thingSchema, object)).toEqual([
       {
@@ -195,7 +195,7 @@ describe("validation", () => {
     ]);
   });
 
-  test("a type with rules says that they were not checked", () => {
+  test("a type with validation rules warns that they are not evaluated", () => {
     const schema: Schema = {
       type: "object",
       required: ["a"],
@@ -210,20 +210,20 @@ describe("validation", () => {
   });
 });
 
-describe("the answer to an invalid object", () => {
+describe("the response to an invalid object", () => {
   const one = [{ type: "Required", field: "spec.location", message: "Required value" }] as const;
   const two = [...one, { type: "Invalid", field: "spec.x", message: 'Invalid value: "a": no' }] as const;
-  test("names one error plainly", () => {
+  test("contains a single error without brackets", () => {
     expect(formatInvalid("ClusterRegistration", "tmc.kcp.io", "east", one)).toBe(
       'ClusterRegistration.tmc.kcp.io "east" is invalid: spec.location: Required value',
     );
   });
-  test("lists several, each once", () => {
+  test("lists several errors without duplicates", () => {
     expect(formatInvalid("Service", "", "web", [...two, ...one])).toBe(
       'Service "web" is invalid: [spec.location: Required value, spec.x: Invalid value: "a": no]',
     );
   });
-  test("gives every cause its reason", () => {
+  test("has a reason for every cause", () => {
     expect(invalidDetails("Service", "", "web", one)).toEqual({
       name: "web",
       kind: "Service",

@@ -1,28 +1,29 @@
 import { byKey } from "@tmc/kube/compare.ts";
+import { isRecord, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { isFields, objectAt, objectsAt, textAt, valueAt } from "../../fields.ts";
-import { type Cell, formatAge } from "../../table.ts";
+import { type Cell, formatTimestampAge } from "../../definitions/table.ts";
+import { recordAt, recordsAt } from "../../machinery/fields.ts";
 
-/** How the cells of a type's table come about, by the column's name. */
+/** Functions that compute the cells of a type's table, by column name. */
 export type Cells = Readonly<Record<string, (object: KubeObject, now: number) => Cell>>;
 
 export const none = "<none>";
 
-export const age: Cells[string] = (object, now) => formatAge(object.metadata.creationTimestamp, now);
+export const age: Cells[string] = (object, now) => formatTimestampAge(object.metadata.creationTimestamp, now);
 
-/** Labels as a table shows them: `app=web,tier=front`. */
+/** Formats labels as a table shows them: `app=web,tier=front`. */
 export function formatLabels(labels: unknown): string {
-  const entries = Object.entries(isFields(labels) ? labels : {}).toSorted(byKey);
+  const entries = Object.entries(isRecord(labels) ? labels : {}).toSorted(byKey);
   return entries.length === 0 ? none : entries.map(([key, value]) => `${key}=${String(value)}`).join(",");
 }
 
-/** A label selector of an object's spec as a table shows it. */
+/** Formats a label selector as a table shows it. */
 export function formatSelector(selector: unknown): string {
   if (selector === undefined || selector === null) return none;
-  const equal = Object.entries(objectAt(selector, "matchLabels"))
+  const equal = Object.entries(recordAt(selector, "matchLabels"))
     .toSorted(byKey)
     .map(([key, value]) => `${key}=${String(value)}`);
-  const expressions = objectsAt(selector, "matchExpressions").map((expression) => {
+  const expressions = recordsAt(selector, "matchExpressions").map((expression) => {
     const key = textAt(expression, "key");
     const values = Array.isArray(expression.values) ? expression.values.map(String).toSorted().join(",") : "";
     switch (expression.operator) {
@@ -40,9 +41,9 @@ export function formatSelector(selector: unknown): string {
   return all.length === 0 ? none : all.join(",");
 }
 
-/** The columns `-o wide` adds for whatever runs containers. */
+/** The columns that `-o wide` adds for types with a pod template. */
 export function containerCells(podSpecPath: readonly string[]): Cells {
-  const containers = (object: KubeObject) => objectsAt(valueAt(object, ...podSpecPath), "containers");
+  const containers = (object: KubeObject) => recordsAt(valueAt(object, ...podSpecPath), "containers");
   return {
     Containers: (object) =>
       containers(object)
@@ -55,7 +56,6 @@ export function containerCells(podSpecPath: readonly string[]): Cells {
   };
 }
 
-/** Text where there is some, `<none>` where there is not. */
 export function orNone(value: string): string {
   return value === "" ? none : value;
 }

@@ -1,17 +1,18 @@
 import { byKey } from "@tmc/kube/compare.ts";
+import { textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { listAt, numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from "../../fields.ts";
-import { formatAge } from "../../table.ts";
+import { formatTimestampAge } from "../../definitions/table.ts";
+import { listAt, numberOrZeroAt, recordAt, recordsAt, textsAt } from "../../machinery/fields.ts";
 import { age, type Cells, formatLabels, none, orNone } from "./cells.ts";
 
 export const configMapCells: Cells = {
-  Data: (object) => Object.keys(objectAt(object, "data")).length + Object.keys(objectAt(object, "binaryData")).length,
+  Data: (object) => Object.keys(recordAt(object, "data")).length + Object.keys(recordAt(object, "binaryData")).length,
   Age: age,
 };
 
 export const secretCells: Cells = {
   Type: (object) => textAt(object, "type"),
-  Data: (object) => Object.keys(objectAt(object, "data")).length,
+  Data: (object) => Object.keys(recordAt(object, "data")).length,
   Age: age,
 };
 
@@ -27,21 +28,21 @@ export const quotaCells: Cells = {
   Age: age,
 };
 
-function formatQuota(quota: KubeObject, wanted: (name: string) => boolean): string {
-  const used = objectAt(quota, "status", "used");
-  return Object.entries(objectAt(quota, "status", "hard"))
-    .filter(([name]) => wanted(name))
+function formatQuota(quota: KubeObject, isShown: (name: string) => boolean): string {
+  const used = recordAt(quota, "status", "used");
+  return Object.entries(recordAt(quota, "status", "hard"))
+    .filter(([name]) => isShown(name))
     .toSorted(byKey)
     .map(([name, hard]) => `${name}: ${String(used[name] ?? "0")}/${String(hard)}`)
     .join(", ");
 }
 
-/** Core events; those of events.k8s.io are the same objects under other field names. */
+/** Cells of core events. Events of events.k8s.io are the same objects with other field names. */
 export const eventCells: Cells = {
   "Last Seen": (event, now) => {
     const observed = textAt(event, "series", "lastObservedTime");
-    if (observed !== "") return formatAge(observed, now);
-    return formatAge(
+    if (observed !== "") return formatTimestampAge(observed, now);
+    return formatTimestampAge(
       textAt(event, "lastTimestamp") || textAt(event, "deprecatedLastTimestamp") || firstSeen(event),
       now,
     );
@@ -62,9 +63,12 @@ export const eventCells: Cells = {
     return host === "" ? component : `${component}, ${host}`;
   },
   Message: (event) => (textAt(event, "message") || textAt(event, "note")).trim(),
-  "First Seen": (event, now) => formatAge(firstSeen(event), now),
+  "First Seen": (event, now) => formatTimestampAge(firstSeen(event), now),
   Count: (event) =>
-    numberAt(event, "series", "count") || numberAt(event, "count") || numberAt(event, "deprecatedCount") || 1,
+    numberOrZeroAt(event, "series", "count") ||
+    numberOrZeroAt(event, "count") ||
+    numberOrZeroAt(event, "deprecatedCount") ||
+    1,
 };
 
 function firstSeen(event: KubeObject): string {
@@ -77,7 +81,7 @@ function regarding(event: KubeObject): unknown {
 
 export const nodeCells: Cells = {
   Status: (node) => {
-    const ready = objectsAt(node, "status", "conditions").find(({ type }) => type === "Ready");
+    const ready = recordsAt(node, "status", "conditions").find(({ type }) => type === "Ready");
     const state = ready === undefined ? "Unknown" : ready.status === "True" ? "Ready" : "NotReady";
     return valueAt(node, "spec", "unschedulable") === true ? `${state},SchedulingDisabled` : state;
   },
@@ -95,8 +99,8 @@ export const nodeCells: Cells = {
   },
   Age: age,
   Version: (node) => textAt(node, "status", "nodeInfo", "kubeletVersion"),
-  "Internal-IP": (node) => address(node, "InternalIP"),
-  "External-IP": (node) => address(node, "ExternalIP"),
+  "Internal-IP": (node) => addressOfType(node, "InternalIP"),
+  "External-IP": (node) => addressOfType(node, "ExternalIP"),
   "OS-Image": (node) => textAt(node, "status", "nodeInfo", "osImage") || "<unknown>",
   "Kernel-Version": (node) => {
     const kernel = textAt(node, "status", "nodeInfo", "kernelVersion");
@@ -107,10 +111,10 @@ export const nodeCells: Cells = {
   "Container-Runtime": (node) => textAt(node, "status", "nodeInfo", "containerRuntimeVersion") || "<unknown>",
 };
 
-function address(node: KubeObject, wanted: string): string {
+function addressOfType(node: KubeObject, addressType: string): string {
   return orNone(
     textAt(
-      objectsAt(node, "status", "addresses").find(({ type }) => type === wanted),
+      recordsAt(node, "status", "addresses").find(({ type }) => type === addressType),
       "address",
     ),
   );
@@ -169,7 +173,7 @@ export const storageClassCells: Cells = {
 };
 
 export const priorityClassCells: Cells = {
-  Value: (object) => numberAt(object, "value"),
+  Value: (object) => numberOrZeroAt(object, "value"),
   "Global-Default": (object) => valueAt(object, "globalDefault") === true,
   Age: age,
   PreemptionPolicy: (object) => textAt(object, "preemptionPolicy"),
@@ -185,15 +189,15 @@ export const bindingCells: Cells = {
   Users: (object) => subjectNames(object, "User"),
   Groups: (object) => subjectNames(object, "Group"),
   ServiceAccounts: (object) =>
-    objectsAt(object, "subjects")
+    recordsAt(object, "subjects")
       .filter(({ kind }) => kind === "ServiceAccount")
       .map((subject) => `${textAt(subject, "namespace")}/${textAt(subject, "name")}`)
       .join(", "),
 };
 
-function subjectNames(binding: KubeObject, wanted: string): string {
-  return objectsAt(binding, "subjects")
-    .filter(({ kind }) => kind === wanted)
+function subjectNames(binding: KubeObject, subjectKind: string): string {
+  return recordsAt(binding, "subjects")
+    .filter(({ kind }) => kind === subjectKind)
     .map((subject) => textAt(subject, "name"))
     .join(", ");
 }
@@ -204,10 +208,10 @@ export const signingRequestCells: Cells = {
   Requestor: (object) => textAt(object, "spec", "username"),
   RequestedDuration: (object) => {
     const seconds = valueAt(object, "spec", "expirationSeconds");
-    return typeof seconds === "number" ? formatAge(new Date(0).toISOString(), seconds * 1000) : none;
+    return typeof seconds === "number" ? formatTimestampAge(new Date(0).toISOString(), seconds * 1000) : none;
   },
   Condition: (object) => {
-    const types = objectsAt(object, "status", "conditions").map(({ type }) => String(type));
+    const types = recordsAt(object, "status", "conditions").map(({ type }) => String(type));
     const state = ["Denied", "Approved"].find((type) => types.includes(type)) ?? "Pending";
     return [
       state,

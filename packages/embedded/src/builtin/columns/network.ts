@@ -1,22 +1,23 @@
+import { textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { numberAt, objectsAt, textAt, textsAt, valueAt } from "../../fields.ts";
+import { numberOrZeroAt, recordsAt, textsAt } from "../../machinery/fields.ts";
 import { age, type Cells, formatLabels, none, orNone } from "./cells.ts";
 
-/** A load balancer's addresses are cut to this many characters. */
+/** Load balancer addresses are truncated to this many characters. */
 const addressWidth = 16;
 
 export const serviceCells: Cells = {
   Type: (service) => textAt(service, "spec", "type"),
   "Cluster-IP": (service) => orNone(textsAt(service, "spec", "clusterIPs")[0] ?? textAt(service, "spec", "clusterIP")),
   "External-IP": (service) => externalAddress(service),
-  "Port(s)": (service) => orNone(objectsAt(service, "spec", "ports").map(formatServicePort).join(",")),
+  "Port(s)": (service) => orNone(recordsAt(service, "spec", "ports").map(formatServicePort).join(",")),
   Age: age,
   Selector: (service) => formatLabels(valueAt(service, "spec", "selector")),
 };
 
 function formatServicePort(port: unknown): string {
-  const nodePort = numberAt(port, "nodePort");
-  return `${numberAt(port, "port")}${nodePort > 0 ? `:${nodePort}` : ""}/${textAt(port, "protocol")}`;
+  const nodePort = numberOrZeroAt(port, "nodePort");
+  return `${numberOrZeroAt(port, "port")}${nodePort > 0 ? `:${nodePort}` : ""}/${textAt(port, "protocol")}`;
 }
 
 function externalAddress(service: KubeObject): string {
@@ -38,7 +39,7 @@ function externalAddress(service: KubeObject): string {
 }
 
 function loadBalancerAddresses(object: KubeObject): string {
-  const all = objectsAt(object, "status", "loadBalancer", "ingress")
+  const all = recordsAt(object, "status", "loadBalancer", "ingress")
     .map((ingress) => textAt(ingress, "ip") || textAt(ingress, "hostname"))
     .filter((address) => address !== "");
   const shown = [...new Set(all)].toSorted().join(",");
@@ -48,14 +49,14 @@ function loadBalancerAddresses(object: KubeObject): string {
 export const ingressCells: Cells = {
   Class: (ingress) => orNone(textAt(ingress, "spec", "ingressClassName")),
   Hosts: (ingress) => {
-    const hosts = objectsAt(ingress, "spec", "rules")
+    const hosts = recordsAt(ingress, "spec", "rules")
       .map((rule) => textAt(rule, "host"))
       .map((host) => (host === "" ? "*" : host));
     if (hosts.length === 0) return "*";
     return hosts.length > 3 ? `${hosts.slice(0, 3).join(",")} + ${hosts.length - 3} more...` : hosts.join(",");
   },
   Address: (ingress) => loadBalancerAddresses(ingress),
-  Ports: (ingress) => (objectsAt(ingress, "spec", "tls").length > 0 ? "80, 443" : "80"),
+  Ports: (ingress) => (recordsAt(ingress, "spec", "tls").length > 0 ? "80, 443" : "80"),
   Age: age,
 };
 
@@ -72,11 +73,11 @@ export const ingressClassCells: Cells = {
 
 export const endpointsCells: Cells = {
   Endpoints: (object) => {
-    const all = objectsAt(object, "subsets").flatMap((subset) => {
-      const addresses = objectsAt(subset, "addresses").map((address) => textAt(address, "ip"));
-      const ports = objectsAt(subset, "ports");
+    const all = recordsAt(object, "subsets").flatMap((subset) => {
+      const addresses = recordsAt(subset, "addresses").map((address) => textAt(address, "ip"));
+      const ports = recordsAt(subset, "ports");
       if (ports.length === 0) return addresses;
-      return ports.flatMap((port) => addresses.map((address) => `${address}:${numberAt(port, "port")}`));
+      return ports.flatMap((port) => addresses.map((address) => `${address}:${numberOrZeroAt(port, "port")}`));
     });
     return listOrNone(all);
   },
@@ -86,11 +87,11 @@ export const endpointsCells: Cells = {
 export const endpointSliceCells: Cells = {
   AddressType: (object) => textAt(object, "addressType"),
   Ports: (object) => {
-    const ports = objectsAt(object, "ports");
+    const ports = recordsAt(object, "ports");
     return ports.length === 0 ? "<unset>" : cut(ports.map((port) => String(port.port ?? "*")));
   },
   Endpoints: (object) => {
-    const addresses = objectsAt(object, "endpoints").flatMap((endpoint) => textsAt(endpoint, "addresses"));
+    const addresses = recordsAt(object, "endpoints").flatMap((endpoint) => textsAt(endpoint, "addresses"));
     return addresses.length === 0 ? "<unset>" : cut(addresses);
   },
   Age: age,
@@ -100,7 +101,7 @@ function listOrNone(values: readonly string[]): string {
   return values.length === 0 ? none : cut(values);
 }
 
-/** No more than three are shown. */
+/** Shows at most three values. */
 function cut(values: readonly string[]): string {
   return values.length > 3 ? `${values.slice(0, 3).join(",")} + ${values.length - 3} more...` : values.join(",");
 }

@@ -1,11 +1,11 @@
+import { isRecord, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { type Fields, isFields, numberAt, objectsAt, textAt, valueAt } from "../../fields.ts";
-import { formatAge } from "../../table.ts";
+import { formatTimestampAge } from "../../definitions/table.ts";
+import { type MutableFields, numberOrZeroAt, recordsAt } from "../../machinery/fields.ts";
 import { age, type Cells, none, orNone } from "./cells.ts";
 
 type PodSummary = Readonly<{ ready: number; total: number; reason: string; restarts: number; lastRestart: string }>;
 
-/** Pods: the one table whose status is put together from many places. */
 export const podCells: Cells = {
   Ready: (pod) => {
     const { ready, total } = summarize(pod);
@@ -14,14 +14,16 @@ export const podCells: Cells = {
   Status: (pod) => summarize(pod).reason,
   Restarts: (pod, now) => {
     const { restarts, lastRestart } = summarize(pod);
-    return restarts === 0 || lastRestart === "" ? String(restarts) : `${restarts} (${formatAge(lastRestart, now)} ago)`;
+    return restarts === 0 || lastRestart === ""
+      ? String(restarts)
+      : `${restarts} (${formatTimestampAge(lastRestart, now)} ago)`;
   },
   Age: age,
-  IP: (pod) => orNone(textAt(objectsAt(pod, "status", "podIPs")[0], "ip") || textAt(pod, "status", "podIP")),
+  IP: (pod) => orNone(textAt(recordsAt(pod, "status", "podIPs")[0], "ip") || textAt(pod, "status", "podIP")),
   Node: (pod) => orNone(textAt(pod, "spec", "nodeName")),
   "Nominated Node": (pod) => orNone(textAt(pod, "status", "nominatedNodeName")),
   "Readiness Gates": (pod) => {
-    const gates = objectsAt(pod, "spec", "readinessGates");
+    const gates = recordsAt(pod, "spec", "readinessGates");
     if (gates.length === 0) return none;
     const met = gates.filter((gate) => conditionStatus(pod, textAt(gate, "conditionType")) === "True");
     return `${met.length}/${gates.length}`;
@@ -31,18 +33,18 @@ export const podCells: Cells = {
 function summarize(pod: KubeObject): PodSummary {
   const phase = textAt(pod, "status", "phase");
   let reason = textAt(pod, "status", "reason") || phase;
-  const gated = objectsAt(pod, "status", "conditions").some(
+  const gated = recordsAt(pod, "status", "conditions").some(
     (condition) => condition.type === "PodScheduled" && condition.reason === "SchedulingGated",
   );
   if (gated) reason = "SchedulingGated";
 
   const sidecars = new Set(
-    objectsAt(pod, "spec", "initContainers")
+    recordsAt(pod, "spec", "initContainers")
       .filter((container) => container.restartPolicy === "Always")
       .map((container) => textAt(container, "name")),
   );
   const init = summarizeInit(pod, sidecars);
-  const total = objectsAt(pod, "spec", "containers").length + sidecars.size;
+  const total = recordsAt(pod, "spec", "containers").length + sidecars.size;
   let { ready, restarts, lastRestart } = init;
   if (init.reason !== undefined) reason = init.reason;
 
@@ -50,14 +52,14 @@ function summarize(pod: KubeObject): PodSummary {
     restarts = init.sidecarRestarts;
     lastRestart = init.sidecarLastRestart;
     let hasRunning = false;
-    for (const status of objectsAt(pod, "status", "containerStatuses").toReversed()) {
-      restarts += numberAt(status, "restartCount");
+    for (const status of recordsAt(pod, "status", "containerStatuses").toReversed()) {
+      restarts += numberOrZeroAt(status, "restartCount");
       lastRestart = later(lastRestart, textAt(status, "lastState", "terminated", "finishedAt"));
       const waiting = textAt(status, "state", "waiting", "reason");
       const terminated = valueAt(status, "state", "terminated");
       if (waiting !== "") reason = waiting;
-      else if (isFields(terminated)) reason = textAt(terminated, "reason") || exitReason(terminated);
-      else if (status.ready === true && isFields(valueAt(status, "state", "running"))) {
+      else if (isRecord(terminated)) reason = textAt(terminated, "reason") || exitReason(terminated);
+      else if (status.ready === true && isRecord(valueAt(status, "state", "running"))) {
         hasRunning = true;
         ready += 1;
       }
@@ -91,24 +93,24 @@ function summarizeInit(pod: KubeObject, sidecars: ReadonlySet<string>): InitSumm
     sidecarRestarts: 0,
     sidecarLastRestart: "",
   };
-  const total = objectsAt(pod, "spec", "initContainers").length;
-  for (const [index, status] of objectsAt(pod, "status", "initContainerStatuses").entries()) {
+  const total = recordsAt(pod, "spec", "initContainers").length;
+  for (const [index, status] of recordsAt(pod, "status", "initContainerStatuses").entries()) {
     const isSidecar = sidecars.has(textAt(status, "name"));
     const finishedAt = textAt(status, "lastState", "terminated", "finishedAt");
-    summary.restarts += numberAt(status, "restartCount");
+    summary.restarts += numberOrZeroAt(status, "restartCount");
     summary.lastRestart = later(summary.lastRestart, finishedAt);
     if (isSidecar) {
-      summary.sidecarRestarts += numberAt(status, "restartCount");
+      summary.sidecarRestarts += numberOrZeroAt(status, "restartCount");
       summary.sidecarLastRestart = later(summary.sidecarLastRestart, finishedAt);
     }
     const terminated = valueAt(status, "state", "terminated");
-    if (isFields(terminated) && numberAt(terminated, "exitCode") === 0) continue;
+    if (isRecord(terminated) && numberOrZeroAt(terminated, "exitCode") === 0) continue;
     if (isSidecar && status.started === true) {
       if (status.ready === true) summary.ready += 1;
       continue;
     }
     const waiting = textAt(status, "state", "waiting", "reason");
-    if (isFields(terminated)) summary.reason = `Init:${textAt(terminated, "reason") || exitReason(terminated)}`;
+    if (isRecord(terminated)) summary.reason = `Init:${textAt(terminated, "reason") || exitReason(terminated)}`;
     else if (waiting !== "" && waiting !== "PodInitializing") summary.reason = `Init:${waiting}`;
     else summary.reason = `Init:${index}/${total}`;
     break;
@@ -116,14 +118,14 @@ function summarizeInit(pod: KubeObject, sidecars: ReadonlySet<string>): InitSumm
   return summary;
 }
 
-function exitReason(terminated: Fields): string {
-  const signal = numberAt(terminated, "signal");
-  return signal === 0 ? `ExitCode:${numberAt(terminated, "exitCode")}` : `Signal:${signal}`;
+function exitReason(terminated: MutableFields): string {
+  const signal = numberOrZeroAt(terminated, "signal");
+  return signal === 0 ? `ExitCode:${numberOrZeroAt(terminated, "exitCode")}` : `Signal:${signal}`;
 }
 
 function conditionStatus(pod: KubeObject, type: string): string {
   return textAt(
-    objectsAt(pod, "status", "conditions").find((condition) => condition.type === type),
+    recordsAt(pod, "status", "conditions").find((condition) => condition.type === type),
     "status",
   );
 }

@@ -1,24 +1,26 @@
+import { isRecord, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { isFields, numberAt, objectsAt, textAt, valueAt } from "../../fields.ts";
-import { formatAge, formatDuration } from "../../table.ts";
+import { formatDuration, formatTimestampAge } from "../../definitions/table.ts";
+import { numberOrZeroAt, recordsAt } from "../../machinery/fields.ts";
 import { autoscalerConversion } from "../conversions.ts";
 import { age, type Cells, containerCells, formatLabels, formatSelector, none, orNone } from "./cells.ts";
 
 const template = containerCells(["spec", "template", "spec"]);
 
 export const deploymentCells: Cells = {
-  Ready: (object) => `${numberAt(object, "status", "readyReplicas")}/${numberAt(object, "spec", "replicas")}`,
-  "Up-to-date": (object) => numberAt(object, "status", "updatedReplicas"),
-  Available: (object) => numberAt(object, "status", "availableReplicas"),
+  Ready: (object) =>
+    `${numberOrZeroAt(object, "status", "readyReplicas")}/${numberOrZeroAt(object, "spec", "replicas")}`,
+  "Up-to-date": (object) => numberOrZeroAt(object, "status", "updatedReplicas"),
+  Available: (object) => numberOrZeroAt(object, "status", "availableReplicas"),
   Age: age,
   ...template,
   Selector: (object) => formatSelector(valueAt(object, "spec", "selector")),
 };
 
 export const replicaSetCells: Cells = {
-  Desired: (object) => numberAt(object, "spec", "replicas"),
-  Current: (object) => numberAt(object, "status", "replicas"),
-  Ready: (object) => numberAt(object, "status", "readyReplicas"),
+  Desired: (object) => numberOrZeroAt(object, "spec", "replicas"),
+  Current: (object) => numberOrZeroAt(object, "status", "replicas"),
+  Ready: (object) => numberOrZeroAt(object, "status", "readyReplicas"),
   Age: age,
   ...template,
   Selector: (object) => formatSelector(valueAt(object, "spec", "selector")),
@@ -30,17 +32,18 @@ export const replicationControllerCells: Cells = {
 };
 
 export const statefulSetCells: Cells = {
-  Ready: (object) => `${numberAt(object, "status", "readyReplicas")}/${numberAt(object, "spec", "replicas")}`,
+  Ready: (object) =>
+    `${numberOrZeroAt(object, "status", "readyReplicas")}/${numberOrZeroAt(object, "spec", "replicas")}`,
   Age: age,
   ...template,
 };
 
 export const daemonSetCells: Cells = {
-  Desired: (object) => numberAt(object, "status", "desiredNumberScheduled"),
-  Current: (object) => numberAt(object, "status", "currentNumberScheduled"),
-  Ready: (object) => numberAt(object, "status", "numberReady"),
-  "Up-to-date": (object) => numberAt(object, "status", "updatedNumberScheduled"),
-  Available: (object) => numberAt(object, "status", "numberAvailable"),
+  Desired: (object) => numberOrZeroAt(object, "status", "desiredNumberScheduled"),
+  Current: (object) => numberOrZeroAt(object, "status", "currentNumberScheduled"),
+  Ready: (object) => numberOrZeroAt(object, "status", "numberReady"),
+  "Up-to-date": (object) => numberOrZeroAt(object, "status", "updatedNumberScheduled"),
+  Available: (object) => numberOrZeroAt(object, "status", "numberAvailable"),
   "Node Selector": (object) => formatLabels(valueAt(object, "spec", "template", "spec", "nodeSelector")),
   Age: age,
   ...template,
@@ -50,10 +53,10 @@ export const daemonSetCells: Cells = {
 export const jobCells: Cells = {
   Status: jobStatus,
   Completions: (job) => {
-    const succeeded = numberAt(job, "status", "succeeded");
+    const succeeded = numberOrZeroAt(job, "status", "succeeded");
     const completions = valueAt(job, "spec", "completions");
     if (typeof completions === "number") return `${succeeded}/${completions}`;
-    const parallelism = numberAt(job, "spec", "parallelism");
+    const parallelism = numberOrZeroAt(job, "spec", "parallelism");
     return parallelism > 1 ? `${succeeded}/1 of ${parallelism}` : `${succeeded}/1`;
   },
   Duration: (job, now) => {
@@ -69,7 +72,7 @@ export const jobCells: Cells = {
 
 function jobStatus(job: KubeObject): string {
   const has = (type: string) =>
-    objectsAt(job, "status", "conditions").some((condition) => condition.type === type && condition.status === "True");
+    recordsAt(job, "status", "conditions").some((condition) => condition.type === type && condition.status === "True");
   if (has("Complete")) return "Complete";
   if (has("Failed")) return "Failed";
   if (job.metadata.deletionTimestamp !== undefined) return "Terminating";
@@ -84,10 +87,10 @@ export const cronJobCells: Cells = {
     if (typeof suspend !== "boolean") return "<unset>";
     return suspend ? "True" : "False";
   },
-  Active: (object) => objectsAt(object, "status", "active").length,
+  Active: (object) => recordsAt(object, "status", "active").length,
   "Last Schedule": (object, now) => {
     const last = textAt(object, "status", "lastScheduleTime");
-    return last === "" ? none : formatAge(last, now);
+    return last === "" ? none : formatTimestampAge(last, now);
   },
   Age: age,
   ...containerCells(["spec", "jobTemplate", "spec", "template", "spec"]),
@@ -106,14 +109,14 @@ export const controllerRevisionCells: Cells = {
     const group = owner.apiVersion.includes("/") ? `.${owner.apiVersion.split("/")[0]}` : "";
     return `${owner.kind.toLowerCase()}${group}/${owner.name}`;
   },
-  Revision: (object) => numberAt(object, "revision"),
+  Revision: (object) => numberOrZeroAt(object, "revision"),
   Age: age,
 };
 
 export const disruptionBudgetCells: Cells = {
   "Min Available": (object) => intOrString(valueAt(object, "spec", "minAvailable")),
   "Max Unavailable": (object) => intOrString(valueAt(object, "spec", "maxUnavailable")),
-  "Allowed Disruptions": (object) => numberAt(object, "status", "disruptionsAllowed"),
+  "Allowed Disruptions": (object) => numberOrZeroAt(object, "status", "disruptionsAllowed"),
   Age: age,
 };
 
@@ -129,22 +132,22 @@ export const autoscalerCells: Cells = {
     const minimum = valueAt(object, "spec", "minReplicas");
     return typeof minimum === "number" ? String(minimum) : "<unset>";
   },
-  MaxPods: (object) => numberAt(object, "spec", "maxReplicas"),
-  Replicas: (object) => numberAt(object, "status", "currentReplicas"),
+  MaxPods: (object) => numberOrZeroAt(object, "spec", "maxReplicas"),
+  Replicas: (object) => numberOrZeroAt(object, "status", "currentReplicas"),
   Age: age,
 };
 
-/** The first version knows its one metric under another name. */
+/** autoscaling/v1 has other field names for its single metric. */
 export const oldAutoscalerCells: Cells = {
   ...autoscalerCells,
   Targets: (object) => formatTargets(autoscalerConversion.toStored(object)),
 };
 
-/** At most two metrics are shown, each as current/target. */
+/** Shows at most two metrics, each as current/target. */
 function formatTargets(autoscaler: KubeObject): string {
-  const metrics = objectsAt(autoscaler, "spec", "metrics");
+  const metrics = recordsAt(autoscaler, "spec", "metrics");
   if (metrics.length === 0) return none;
-  const current = objectsAt(autoscaler, "status", "currentMetrics");
+  const current = recordsAt(autoscaler, "status", "currentMetrics");
   const shown = metrics.slice(0, 2).map((metric, index) => formatTarget(metric, current[index]));
   return metrics.length > 2 ? `${shown.join(", ")} + ${metrics.length - 2} more...` : shown.join(", ");
 }
@@ -163,7 +166,7 @@ function formatTarget(metric: unknown, current: unknown): string {
   if (source === undefined) return "<unknown type>";
   const target = valueAt(metric, source, "target");
   const now = valueAt(current, source, "current");
-  const isAverage = type !== "Object" || isFields(valueAt(target, "averageValue"));
+  const isAverage = type !== "Object" || isRecord(valueAt(target, "averageValue"));
   const prefix = type === "Resource" || type === "ContainerResource" ? `${textAt(metric, source, "name")}: ` : "";
   const utilization = valueAt(target, "averageUtilization");
   if (typeof utilization === "number") {

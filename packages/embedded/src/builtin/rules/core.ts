@@ -1,55 +1,55 @@
 import { isDeepStrictEqual } from "node:util";
+import { isRecord, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { ApiFailure } from "../../api-failure.ts";
-import { ensureObject, setDefault } from "../../field-changes.ts";
-import { isFields, listAt, objectAt, objectsAt, textAt, textsAt, valueAt } from "../../fields.ts";
+import { ApiFailure } from "../../machinery/api-errors.ts";
 import type { FieldError } from "../../machinery/field-error.ts";
 import { forbidden, invalid, required } from "../../machinery/field-error.ts";
-import { choice } from "./pod-template.ts";
-import type { TypeRules } from "./rules.ts";
+import { ensureObject, listAt, recordAt, recordsAt, setDefault, textsAt } from "../../machinery/fields.ts";
+import { supportedValueErrors } from "./pod-template.ts";
+import type { BuiltinRules } from "./rules.ts";
 
-const keyProblem =
+const keyMessage =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
 function keyErrors(object: KubeObject, name: string): FieldError[] {
-  return Object.keys(objectAt(object, name))
+  return Object.keys(recordAt(object, name))
     .filter((key) => !/^[-._a-zA-Z0-9]+$/.test(key))
-    .map((key) => invalid(`${name}[${key}]`, key, keyProblem));
+    .map((key) => invalid(`${name}[${key}]`, key, keyMessage));
 }
 
-/** An object that was declared immutable stays as it is, and stays immutable. */
+/** An object with `immutable: true` cannot change and cannot become mutable again. */
 function immutableErrors(object: KubeObject, old: KubeObject, names: readonly string[]): FieldError[] {
   if (old.immutable !== true) return [];
   const why = "field is immutable when `immutable` is set";
   if (object.immutable !== true) return [forbidden("immutable", why)];
   return names
-    .filter((name) => !isDeepStrictEqual(objectAt(object, name), objectAt(old, name)))
+    .filter((name) => !isDeepStrictEqual(recordAt(object, name), recordAt(old, name)))
     .map((name) => forbidden(name, why));
 }
 
-export const configMapRules: TypeRules = {
+export const configMapRules: BuiltinRules = {
   validate: (object) => [...keyErrors(object, "data"), ...keyErrors(object, "binaryData")],
   validateChange: (object, old) => immutableErrors(object, old, ["data", "binaryData"]),
 };
 
-/** Keys without which a secret of a type is of no use. */
+/** Data keys that a secret of a type requires. */
 const keysOfSecretType: Readonly<Record<string, readonly string[]>> = {
   "kubernetes.io/tls": ["tls.crt", "tls.key"],
   "kubernetes.io/dockercfg": [".dockercfg"],
   "kubernetes.io/dockerconfigjson": [".dockerconfigjson"],
 };
 
-export const secretRules: TypeRules = {
+export const secretRules: BuiltinRules = {
   setDefaults: (secret) => {
     setDefault(secret, "type", "Opaque");
     const plain = secret.stringData;
-    if (isFields(plain)) {
+    if (isRecord(plain)) {
       const data = ensureObject(secret, "data");
       for (const [key, value] of Object.entries(plain)) data[key] = Buffer.from(String(value)).toString("base64");
     }
-    // Only ever a way in.
+    // stringData is write-only.
     delete secret.stringData;
-    for (const value of Object.values(objectAt(secret, "data"))) checkBase64(value);
+    for (const value of Object.values(recordAt(secret, "data"))) checkBase64(value);
   },
   validate: (secret) => [
     ...keyErrors(secret, "data"),
@@ -72,9 +72,9 @@ function checkBase64(value: unknown): void {
   throw new ApiFailure(400, "BadRequest", message);
 }
 
-export const claimRules: TypeRules = {
+export const claimRules: BuiltinRules = {
   setDefaults: (claim) => setDefault(ensureObject(claim, "spec"), "volumeMode", "Filesystem"),
-  begin: (claim) => {
+  initialize: (claim) => {
     claim.metadata.finalizers = [...new Set([...(claim.metadata.finalizers ?? []), "kubernetes.io/pvc-protection"])];
     setDefault(ensureObject(claim, "status"), "phase", "Pending");
   },
@@ -88,14 +88,14 @@ export const claimRules: TypeRules = {
   ],
 };
 
-export const volumeRules: TypeRules = {
+export const volumeRules: BuiltinRules = {
   setDefaults: (volume) => {
     const spec = ensureObject(volume, "spec");
     setDefault(spec, "persistentVolumeReclaimPolicy", "Retain");
     setDefault(spec, "volumeMode", "Filesystem");
-    if (isFields(spec.hostPath)) setDefault(spec.hostPath, "type", "");
+    if (isRecord(spec.hostPath)) setDefault(spec.hostPath, "type", "");
   },
-  begin: (volume, { now }) => {
+  initialize: (volume, { now }) => {
     volume.metadata.finalizers = [...new Set([...(volume.metadata.finalizers ?? []), "kubernetes.io/pv-protection"])];
     const status = ensureObject(volume, "status");
     setDefault(status, "phase", "Pending");
@@ -103,16 +103,16 @@ export const volumeRules: TypeRules = {
   },
 };
 
-export const limitRangeRules: TypeRules = {
+export const limitRangeRules: BuiltinRules = {
   setDefaults: (range) => {
-    for (const limit of objectsAt(range, "spec", "limits")) {
+    for (const limit of recordsAt(range, "spec", "limits")) {
       if (limit.type !== "Container") continue;
-      const maximum = objectAt(limit, "max");
+      const maximum = recordAt(limit, "max");
       if (Object.keys(maximum).length > 0) {
         const defaults = ensureObject(limit, "default");
         for (const [resource, amount] of Object.entries(maximum)) setDefault(defaults, resource, amount);
       }
-      const sources = { ...objectAt(limit, "default"), ...objectAt(limit, "min") };
+      const sources = { ...recordAt(limit, "default"), ...recordAt(limit, "min") };
       if (Object.keys(sources).length === 0) continue;
       const requests = ensureObject(limit, "defaultRequest");
       for (const [resource, amount] of Object.entries(sources)) setDefault(requests, resource, amount);
@@ -120,18 +120,18 @@ export const limitRangeRules: TypeRules = {
   },
 };
 
-export const eventRules: TypeRules = {
+export const eventRules: BuiltinRules = {
   validate: (event) => {
     const regarding = textAt(event, "involvedObject", "namespace");
     const own = event.metadata.namespace ?? "";
-    // Events about things outside of namespaces live in the default one.
+    // Events about cluster-scoped objects are in the namespace "default".
     const expected = regarding === "" ? "default" : regarding;
     if (own === expected || (regarding === "" && own === "kube-system")) return [];
     return [invalid("involvedObject.namespace", regarding, "does not match event.namespace")];
   },
 };
 
-export const newEventRules: TypeRules = {
+export const newEventRules: BuiltinRules = {
   validate: (event) => [
     ...(textAt(event, "eventTime") === "" ? [required("eventTime")] : []),
     ...(["Normal", "Warning"].includes(textAt(event, "type"))
@@ -142,14 +142,14 @@ export const newEventRules: TypeRules = {
 
 const rbacGroup = "rbac.authorization.k8s.io";
 
-/** Roles of a namespace and of the cluster; `isNamespaced` where rules about other paths make no sense. */
-export function roleRules(isNamespaced: boolean): TypeRules {
+/** Rules of Role and ClusterRole. A namespaced role cannot have non-resource URLs. */
+export function roleRules(isNamespaced: boolean): BuiltinRules {
   return {
     setDefaults: (role) => {
       if (role.rules === undefined) role.rules = [];
     },
     validate: (role) =>
-      objectsAt(role, "rules").flatMap((rule, index) => {
+      recordsAt(role, "rules").flatMap((rule, index) => {
         const at = `rules[${index}]`;
         const errors: FieldError[] = [];
         if (listAt(rule, "verbs").length === 0) {
@@ -173,21 +173,25 @@ export function roleRules(isNamespaced: boolean): TypeRules {
   };
 }
 
-/** Role bindings of a namespace and of the cluster: what they bind can never change. */
-export function roleBindingRules(kinds: readonly string[]): TypeRules {
+/** Rules of RoleBinding and ClusterRoleBinding. roleRef is immutable. */
+export function roleBindingRules(kinds: readonly string[]): BuiltinRules {
   return {
     setDefaults: (binding) => {
       setDefault(ensureObject(binding, "roleRef"), "apiGroup", rbacGroup);
-      for (const subject of objectsAt(binding, "subjects")) {
+      for (const subject of recordsAt(binding, "subjects")) {
         if (subject.kind === "User" || subject.kind === "Group") setDefault(subject, "apiGroup", rbacGroup);
       }
     },
     validate: (binding) => [
-      ...choice("roleRef.kind", textAt(binding, "roleRef", "kind"), kinds),
+      ...supportedValueErrors("roleRef.kind", textAt(binding, "roleRef", "kind"), kinds),
       ...(textAt(binding, "roleRef", "name") === "" ? [required("roleRef.name")] : []),
-      ...objectsAt(binding, "subjects").flatMap((subject, index) => [
+      ...recordsAt(binding, "subjects").flatMap((subject, index) => [
         ...(textAt(subject, "name") === "" ? [required(`subjects[${index}].name`)] : []),
-        ...choice(`subjects[${index}].kind`, textAt(subject, "kind"), ["ServiceAccount", "User", "Group"]),
+        ...supportedValueErrors(`subjects[${index}].kind`, textAt(subject, "kind"), [
+          "ServiceAccount",
+          "User",
+          "Group",
+        ]),
         ...(subject.kind === "ServiceAccount" && textAt(subject, "namespace") === ""
           ? [required(`subjects[${index}].namespace`)]
           : []),
@@ -195,7 +199,7 @@ export function roleBindingRules(kinds: readonly string[]): TypeRules {
     ],
     validateChange: (binding, old) => {
       if (isDeepStrictEqual(binding.roleRef, old.roleRef)) return [];
-      const { apiGroup, kind, name } = objectAt(binding, "roleRef");
+      const { apiGroup, kind, name } = recordAt(binding, "roleRef");
       return [invalid("roleRef", { APIGroup: apiGroup, Kind: kind, Name: name }, "cannot change roleRef")];
     },
   };

@@ -1,16 +1,16 @@
+import { isRecord, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { ensureObject, setDefault } from "../../field-changes.ts";
-import { type Fields, isFields, objectAt, objectsAt, textAt, textsAt, valueAt } from "../../fields.ts";
+import { isJsonPath } from "../../definitions/table.ts";
 import { type FieldError, invalid, required } from "../../machinery/field-error.ts";
-import { isJsonPath } from "../../table.ts";
-import { choice } from "./pod-template.ts";
-import type { TypeRules } from "./rules.ts";
+import { ensureObject, type MutableFields, recordAt, recordsAt, setDefault, textsAt } from "../../machinery/fields.ts";
+import { supportedValueErrors } from "./pod-template.ts";
+import type { BuiltinRules } from "./rules.ts";
 import { structuralErrors } from "./structural-schema.ts";
 
-/** Keeps a definition until the last of its objects is gone. */
+/** Keeps a custom resource definition until its last instance is deleted. */
 export const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
 
-export const customResourceDefinitionRules: TypeRules = {
+export const customResourceDefinitionRules: BuiltinRules = {
   setDefaults: (crd) => {
     const spec = ensureObject(crd, "spec");
     const names = ensureObject(spec, "names");
@@ -22,7 +22,7 @@ export const customResourceDefinitionRules: TypeRules = {
     setDefault(ensureObject(spec, "conversion"), "strategy", "None");
     if (spec.preserveUnknownFields === false) delete spec.preserveUnknownFields;
   },
-  begin: (crd) => {
+  initialize: (crd) => {
     const stored = storageVersion(crd);
     crd.status = {
       acceptedNames: { kind: "", plural: "" },
@@ -30,7 +30,7 @@ export const customResourceDefinitionRules: TypeRules = {
       storedVersions: stored === undefined ? [] : [stored],
     };
   },
-  carryOver: (crd) => {
+  preserve: (crd) => {
     const stored = storageVersion(crd);
     const status = ensureObject(crd, "status");
     if (stored !== undefined && !textsAt(status, "storedVersions").includes(stored)) {
@@ -40,7 +40,7 @@ export const customResourceDefinitionRules: TypeRules = {
   validate: (crd) => [...nameErrors(crd), ...versionsErrors(crd)],
   validateChange: (crd, old) => {
     const lost = textsAt(crd, "status", "storedVersions").flatMap((name, index) =>
-      objectsAt(crd, "spec", "versions").some((version) => version.name === name)
+      recordsAt(crd, "spec", "versions").some((version) => version.name === name)
         ? []
         : [
             invalid(
@@ -69,23 +69,22 @@ export const customResourceDefinitionRules: TypeRules = {
   },
 };
 
-/** Tells whether a definition's types are served. */
 export function isEstablished(crd: KubeObject): boolean {
-  return objectsAt(crd, "status", "conditions").some(({ type, status }) => type === "Established" && status === "True");
+  return recordsAt(crd, "status", "conditions").some(({ type, status }) => type === "Established" && status === "True");
 }
 
 function storageVersion(crd: KubeObject): string | undefined {
-  const version = objectsAt(crd, "spec", "versions").find(({ storage }) => storage === true);
+  const version = recordsAt(crd, "spec", "versions").find(({ storage }) => storage === true);
   return version === undefined ? undefined : textAt(version, "name");
 }
 
 const label1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
-const label1035Problem =
+const label1035Message =
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
 function nameErrors(crd: KubeObject): FieldError[] {
   const errors: FieldError[] = [];
-  const spec = objectAt(crd, "spec");
+  const spec = recordAt(crd, "spec");
   const group = textAt(spec, "group");
   const plural = textAt(spec, "names", "plural");
   const name = crd.metadata.name ?? "";
@@ -104,20 +103,20 @@ function nameErrors(crd: KubeObject): FieldError[] {
     );
   }
   if (textAt(spec, "scope") === "") errors.push(required("spec.scope"));
-  else errors.push(...choice("spec.scope", spec.scope, ["Cluster", "Namespaced"]));
+  else errors.push(...supportedValueErrors("spec.scope", spec.scope, ["Cluster", "Namespaced"]));
   for (const part of ["plural", "singular", "kind", "listKind"]) {
     const value = textAt(spec, "names", part);
     if (value === "") errors.push(required(`spec.names.${part}`));
-    // Kinds are written in capitals, and held to the same form without them.
+    // Kinds are CamelCase; in lower case they must match the same pattern.
     else if (!label1035.test(part.endsWith("ind") ? value.toLowerCase() : value)) {
-      errors.push(invalid(`spec.names.${part}`, value, label1035Problem));
+      errors.push(invalid(`spec.names.${part}`, value, label1035Message));
     }
   }
   return errors;
 }
 
 function versionsErrors(crd: KubeObject): FieldError[] {
-  const versions = objectsAt(crd, "spec", "versions");
+  const versions = recordsAt(crd, "spec", "versions");
   const errors: FieldError[] = [];
   const stored = versions.filter(({ storage }) => storage === true);
   if (stored.length !== 1) {
@@ -140,11 +139,11 @@ function versionsErrors(crd: KubeObject): FieldError[] {
 
 const columnTypes = ["boolean", "date", "integer", "number", "string"];
 
-function versionErrors(version: Fields, path: string): FieldError[] {
+function versionErrors(version: MutableFields, path: string): FieldError[] {
   const errors = structuralErrors(valueAt(version, "schema", "openAPIV3Schema"), `${path}.schema.openAPIV3Schema`);
   const name = textAt(version, "name");
-  if (!label1035.test(name)) errors.push(invalid(`${path}.name`, name, label1035Problem));
-  for (const [index, column] of objectsAt(version, "additionalPrinterColumns").entries()) {
+  if (!label1035.test(name)) errors.push(invalid(`${path}.name`, name, label1035Message));
+  for (const [index, column] of recordsAt(version, "additionalPrinterColumns").entries()) {
     const at = `${path}.additionalPrinterColumns[${index}]`;
     const { type, jsonPath } = column;
     if (textAt(column, "name") === "") errors.push(required(`${at}.name`));
@@ -159,7 +158,7 @@ function versionErrors(version: Fields, path: string): FieldError[] {
     }
   }
   const scale = valueAt(version, "subresources", "scale");
-  if (isFields(scale)) {
+  if (isRecord(scale)) {
     for (const [part, root] of [
       ["specReplicasPath", ".spec."],
       ["statusReplicasPath", ".status."],

@@ -1,24 +1,32 @@
+import { isRecord, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import type { HookContext } from "../../definition.ts";
-import { ensureObject, setDefault } from "../../field-changes.ts";
-import { isFields, listAt, numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from "../../fields.ts";
+import type { HookContext } from "../../definitions/definition.ts";
 import type { FieldError } from "../../machinery/field-error.ts";
 import { duplicate, invalid, required } from "../../machinery/field-error.ts";
-import { choice, portErrors } from "./pod-template.ts";
-import type { TypeRules } from "./rules.ts";
+import {
+  ensureObject,
+  listAt,
+  numberOrZeroAt,
+  recordAt,
+  recordsAt,
+  setDefault,
+  textsAt,
+} from "../../machinery/fields.ts";
+import { portErrors, supportedValueErrors } from "./pod-template.ts";
+import type { BuiltinRules } from "./rules.ts";
 
-/** Gives a service its cluster address and node ports; called for new services and for those whose type has changed. */
+/** Assigns the cluster IP and the node ports; called for new and changed services. */
 export type AssignAddresses = (service: KubeObject, context: HookContext) => void;
 
-/** A service's rules; addresses come from whoever runs the cluster. */
-export function serviceRules(assignAddresses: AssignAddresses): TypeRules {
+/** Rules of Service; the caller provides the address allocation. */
+export function serviceRules(assignAddresses: AssignAddresses): BuiltinRules {
   return {
     setDefaults: setServiceDefaults,
-    begin: (service, context) => {
+    initialize: (service, context) => {
       ensureObject(ensureObject(service, "status"), "loadBalancer");
       assignAddresses(service, context);
     },
-    carryOver: (service, old, context) => {
+    preserve: (service, old, context) => {
       const spec = ensureObject(service, "spec");
       if (spec.type !== "ExternalName") {
         for (const name of ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort"]) {
@@ -41,8 +49,8 @@ export function serviceRules(assignAddresses: AssignAddresses): TypeRules {
 }
 
 function keepNodePorts(service: KubeObject, old: KubeObject): void {
-  const before = objectsAt(old, "spec", "ports");
-  for (const port of objectsAt(service, "spec", "ports")) {
+  const before = recordsAt(old, "spec", "ports");
+  for (const port of recordsAt(service, "spec", "ports")) {
     const same = before.find((other) => other.port === port.port && other.protocol === port.protocol);
     if (same?.nodePort !== undefined) setDefault(port, "nodePort", same.nodePort);
   }
@@ -57,10 +65,10 @@ function setServiceDefaults(service: KubeObject): void {
     const client = ensureObject(ensureObject(spec, "sessionAffinityConfig"), "clientIP");
     setDefault(client, "timeoutSeconds", 10_800);
   }
-  for (const port of objectsAt(spec, "ports")) {
+  for (const port of recordsAt(spec, "ports")) {
     setDefault(port, "protocol", "TCP");
     if (spec.type === "ExternalName" && port.targetPort === undefined) continue;
-    setDefault(port, "targetPort", numberAt(port, "port"));
+    setDefault(port, "targetPort", numberOrZeroAt(port, "port"));
   }
   const address = textAt(spec, "clusterIP");
   const addresses = textsAt(spec, "clusterIPs");
@@ -77,8 +85,8 @@ function setServiceDefaults(service: KubeObject): void {
 }
 
 function serviceErrors(service: KubeObject): FieldError[] {
-  const spec = objectAt(service, "spec");
-  const ports = objectsAt(spec, "ports");
+  const spec = recordAt(service, "spec");
+  const ports = recordsAt(spec, "ports");
   const errors: FieldError[] = [];
   const isHeadless = spec.clusterIP === "None";
   if (ports.length === 0 && !isHeadless && spec.type !== "ExternalName") errors.push(required("spec.ports"));
@@ -91,15 +99,17 @@ function serviceErrors(service: KubeObject): FieldError[] {
     if (ports.length > 1 && name === "") errors.push(required(`${at}.name`));
     else if (name !== "" && names.has(name)) errors.push(duplicate(`${at}.name`, name));
     names.add(name);
-    errors.push(...portErrors(`${at}.port`, numberAt(port, "port")));
+    errors.push(...portErrors(`${at}.port`, numberOrZeroAt(port, "port")));
     if (typeof port.targetPort === "number") errors.push(...portErrors(`${at}.targetPort`, port.targetPort));
-    errors.push(...choice(`${at}.protocol`, port.protocol, ["SCTP", "TCP", "UDP"]));
-    const number = `${numberAt(port, "port")}/${textAt(port, "protocol")}`;
+    errors.push(...supportedValueErrors(`${at}.protocol`, port.protocol, ["SCTP", "TCP", "UDP"]));
+    const number = `${numberOrZeroAt(port, "port")}/${textAt(port, "protocol")}`;
     if (numbers.has(number)) errors.push(duplicatePort(at, port));
     numbers.add(number);
   }
-  errors.push(...choice("spec.type", spec.type, ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]));
-  errors.push(...choice("spec.sessionAffinity", spec.sessionAffinity, ["ClientIP", "None"]));
+  errors.push(
+    ...supportedValueErrors("spec.type", spec.type, ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]),
+  );
+  errors.push(...supportedValueErrors("spec.sessionAffinity", spec.sessionAffinity, ["ClientIP", "None"]));
   return errors;
 }
 
@@ -108,47 +118,47 @@ function duplicatePort(at: string, port: { [field: string]: unknown }): FieldErr
   return { type: "Duplicate", field: at, message: `Duplicate value: ${JSON.stringify(shown)}` };
 }
 
-export const ingressRules: TypeRules = {
-  begin: (ingress) => void ensureObject(ensureObject(ingress, "status"), "loadBalancer"),
+export const ingressRules: BuiltinRules = {
+  initialize: (ingress) => void ensureObject(ensureObject(ingress, "status"), "loadBalancer"),
   validate: (ingress) => {
     const errors: FieldError[] = [];
-    const rules = objectsAt(ingress, "spec", "rules");
-    if (rules.length === 0 && !isFields(valueAt(ingress, "spec", "defaultBackend"))) {
+    const rules = recordsAt(ingress, "spec", "rules");
+    if (rules.length === 0 && !isRecord(valueAt(ingress, "spec", "defaultBackend"))) {
       errors.push(invalid("spec", null, "either `defaultBackend` or `rules` must be specified"));
     }
     for (const [index, rule] of rules.entries()) {
-      for (const [at, path] of objectsAt(rule, "http", "paths").entries()) {
+      for (const [at, path] of recordsAt(rule, "http", "paths").entries()) {
         const where = `spec.rules[${index}].http.paths[${at}].pathType`;
         if (path.pathType === undefined) errors.push(required(where, "pathType must be specified"));
-        else errors.push(...choice(where, path.pathType, ["Exact", "ImplementationSpecific", "Prefix"]));
+        else errors.push(...supportedValueErrors(where, path.pathType, ["Exact", "ImplementationSpecific", "Prefix"]));
       }
     }
     return errors;
   },
 };
 
-export const networkPolicyRules: TypeRules = {
+export const networkPolicyRules: BuiltinRules = {
   setDefaults: (policy) => {
     const spec = ensureObject(policy, "spec");
     const egress = spec.egress !== undefined && listAt(spec, "egress").length > 0;
     setDefault(spec, "policyTypes", egress ? ["Ingress", "Egress"] : ["Ingress"]);
-    for (const rule of [...objectsAt(spec, "ingress"), ...objectsAt(spec, "egress")]) {
-      for (const port of objectsAt(rule, "ports")) setDefault(port, "protocol", "TCP");
+    for (const rule of [...recordsAt(spec, "ingress"), ...recordsAt(spec, "egress")]) {
+      for (const port of recordsAt(rule, "ports")) setDefault(port, "protocol", "TCP");
     }
   },
 };
 
-export const endpointsRules: TypeRules = {
+export const endpointsRules: BuiltinRules = {
   setDefaults: (endpoints) => {
-    for (const subset of objectsAt(endpoints, "subsets")) {
-      for (const port of objectsAt(subset, "ports")) setDefault(port, "protocol", "TCP");
+    for (const subset of recordsAt(endpoints, "subsets")) {
+      for (const port of recordsAt(subset, "ports")) setDefault(port, "protocol", "TCP");
     }
   },
 };
 
-export const endpointSliceRules: TypeRules = {
+export const endpointSliceRules: BuiltinRules = {
   setDefaults: (slice) => {
-    for (const port of objectsAt(slice, "ports")) {
+    for (const port of recordsAt(slice, "ports")) {
       setDefault(port, "name", "");
       setDefault(port, "protocol", "TCP");
     }

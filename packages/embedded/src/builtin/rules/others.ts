@@ -1,20 +1,20 @@
+import { isRecord, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { ensureObject, setDefault } from "../../field-changes.ts";
-import { type Fields, isFields, numberAt, objectsAt, textAt, valueAt } from "../../fields.ts";
 import type { FieldError } from "../../machinery/field-error.ts";
 import { invalid, required } from "../../machinery/field-error.ts";
-import type { TypeRules } from "./rules.ts";
+import { ensureObject, type MutableFields, numberOrZeroAt, recordsAt, setDefault } from "../../machinery/fields.ts";
+import type { BuiltinRules } from "./rules.ts";
 
-export const autoscalerRules: TypeRules = {
+export const autoscalerRules: BuiltinRules = {
   setDefaults: (autoscaler) => {
     const spec = ensureObject(autoscaler, "spec");
     setDefault(spec, "minReplicas", 1);
-    if (objectsAt(spec, "metrics").length === 0) {
+    if (recordsAt(spec, "metrics").length === 0) {
       const target = { type: "Utilization", averageUtilization: 80 };
       spec.metrics = [{ type: "Resource", resource: { name: "cpu", target } }];
     }
     const behavior = spec.behavior;
-    if (!isFields(behavior)) return;
+    if (!isRecord(behavior)) return;
     setScalingDefaults(ensureObject(behavior, "scaleUp"), 0, [
       { type: "Pods", value: 4, periodSeconds: 15 },
       { type: "Percent", value: 100, periodSeconds: 15 },
@@ -26,24 +26,28 @@ export const autoscalerRules: TypeRules = {
   validate: autoscalerErrors,
 };
 
-export const oldAutoscalerRules: TypeRules = {
+export const oldAutoscalerRules: BuiltinRules = {
   setDefaults: (autoscaler) => setDefault(ensureObject(autoscaler, "spec"), "minReplicas", 1),
   validate: autoscalerErrors,
 };
 
-function setScalingDefaults(rules: Fields, windowSeconds: number | undefined, policies: readonly Fields[]): void {
+function setScalingDefaults(
+  rules: MutableFields,
+  windowSeconds: number | undefined,
+  policies: readonly MutableFields[],
+): void {
   setDefault(rules, "selectPolicy", "Max");
   setDefault(rules, "policies", policies);
   if (windowSeconds !== undefined) setDefault(rules, "stabilizationWindowSeconds", windowSeconds);
 }
 
 function autoscalerErrors(autoscaler: KubeObject): FieldError[] {
-  const maximum = numberAt(autoscaler, "spec", "maxReplicas");
+  const maximum = numberOrZeroAt(autoscaler, "spec", "maxReplicas");
   const target = valueAt(autoscaler, "spec", "scaleTargetRef");
   const isCore = textAt(target, "apiVersion") === "v1" && textAt(target, "kind") === "ReplicationController";
   return [
     ...(maximum < 1 ? [required("spec.maxReplicas", "must be set and greater than 0")] : []),
-    ...(maximum < numberAt(autoscaler, "spec", "minReplicas")
+    ...(maximum < numberOrZeroAt(autoscaler, "spec", "minReplicas")
       ? [invalid("spec.maxReplicas", maximum, "must be greater than or equal to `minReplicas`")]
       : []),
     ...(textAt(target, "kind") === "" ? [required("spec.scaleTargetRef.kind")] : []),
@@ -54,36 +58,36 @@ function autoscalerErrors(autoscaler: KubeObject): FieldError[] {
   ];
 }
 
-export const storageClassRules: TypeRules = {
+export const storageClassRules: BuiltinRules = {
   setDefaults: (object) => {
     setDefault(object, "reclaimPolicy", "Delete");
     setDefault(object, "volumeBindingMode", "Immediate");
   },
 };
 
-export const priorityClassRules: TypeRules = {
+export const priorityClassRules: BuiltinRules = {
   setDefaults: (object) => setDefault(object, "preemptionPolicy", "PreemptLowerPriority"),
 };
 
-/** Webhooks are kept for whoever reads them; the embedded servers call none. */
-export const webhookRules: TypeRules = {
+/** Webhook configurations are stored and defaulted, but the embedded servers call no webhooks. */
+export const webhookRules: BuiltinRules = {
   setDefaults: (object) => {
-    for (const webhook of objectsAt(object, "webhooks")) {
+    for (const webhook of recordsAt(object, "webhooks")) {
       setDefault(webhook, "failurePolicy", "Fail");
       setDefault(webhook, "matchPolicy", "Equivalent");
       setDefault(webhook, "namespaceSelector", {});
       setDefault(webhook, "objectSelector", {});
       setDefault(webhook, "timeoutSeconds", 10);
       if (object.kind === "MutatingWebhookConfiguration") setDefault(webhook, "reinvocationPolicy", "Never");
-      for (const rule of objectsAt(webhook, "rules")) setDefault(rule, "scope", "*");
+      for (const rule of recordsAt(webhook, "rules")) setDefault(rule, "scope", "*");
       const service = valueAt(webhook, "clientConfig", "service");
-      if (isFields(service)) setDefault(service, "port", 443);
+      if (isRecord(service)) setDefault(service, "port", 443);
     }
   },
 };
 
-export const signingRequestRules: TypeRules = {
-  begin: (request, { user }) => {
+export const signingRequestRules: BuiltinRules = {
+  initialize: (request, { user }) => {
     const spec = ensureObject(request, "spec");
     setDefault(spec, "usages", ["digital signature", "key encipherment"]);
     spec.username = user.name;
@@ -93,8 +97,8 @@ export const signingRequestRules: TypeRules = {
     if (user.extra === undefined) delete spec.extra;
     else spec.extra = Object.fromEntries(Object.entries(user.extra).map(([key, values]) => [key, [...values]]));
   },
-  // What was asked for cannot be changed any more.
-  carryOver: (request, old) => {
+  // The spec of a signing request is immutable.
+  preserve: (request, old) => {
     request.spec = structuredClone(old.spec);
   },
 };

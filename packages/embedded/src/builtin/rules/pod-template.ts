@@ -1,73 +1,80 @@
-import { ensureObject, setDefault } from "../../field-changes.ts";
-import { type Fields, isFields, numberAt, objectAt, objectsAt, textAt, valueAt } from "../../fields.ts";
+import { isRecord, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { FieldError } from "../../machinery/field-error.ts";
 import { duplicate, invalid, notSupported, required } from "../../machinery/field-error.ts";
-import { compareQuantities } from "../quantity.ts";
+import {
+  ensureObject,
+  type MutableFields,
+  numberOrZeroAt,
+  recordAt,
+  recordsAt,
+  setDefault,
+} from "../../machinery/fields.ts";
+import { compareQuantityTexts } from "../quantity.ts";
 
-/** Fills in what a pod's spec leaves out, be it a pod's own or a template's. */
-export function setPodSpecDefaults(spec: Fields): void {
+/** Sets the defaults of a pod spec, in a pod or in a template. */
+export function setPodSpecDefaults(spec: MutableFields): void {
   setDefault(spec, "restartPolicy", "Always");
   setDefault(spec, "dnsPolicy", "ClusterFirst");
   setDefault(spec, "schedulerName", "default-scheduler");
   setDefault(spec, "terminationGracePeriodSeconds", 30);
   setDefault(spec, "securityContext", {});
-  // The old name of the same field, kept in step for old readers.
+  // serviceAccount is the deprecated alias of serviceAccountName; both are always set.
   const account = textAt(spec, "serviceAccountName") || textAt(spec, "serviceAccount");
   if (account !== "") {
     spec.serviceAccountName = account;
     spec.serviceAccount = account;
   }
-  for (const container of [...objectsAt(spec, "initContainers"), ...objectsAt(spec, "containers")]) {
+  for (const container of [...recordsAt(spec, "initContainers"), ...recordsAt(spec, "containers")]) {
     setContainerDefaults(container);
   }
-  for (const volume of objectsAt(spec, "volumes")) setVolumeDefaults(volume);
+  for (const volume of recordsAt(spec, "volumes")) setVolumeDefaults(volume);
 }
 
-function setContainerDefaults(container: Fields): void {
+function setContainerDefaults(container: MutableFields): void {
   setDefault(container, "terminationMessagePath", "/dev/termination-log");
   setDefault(container, "terminationMessagePolicy", "File");
   setDefault(container, "imagePullPolicy", isLatest(textAt(container, "image")) ? "Always" : "IfNotPresent");
   ensureObject(container, "resources");
-  for (const port of objectsAt(container, "ports")) setDefault(port, "protocol", "TCP");
+  for (const port of recordsAt(container, "ports")) setDefault(port, "protocol", "TCP");
   for (const name of ["livenessProbe", "readinessProbe", "startupProbe"]) {
     const probe = container[name];
-    if (isFields(probe)) setProbeDefaults(probe);
+    if (isRecord(probe)) setProbeDefaults(probe);
   }
-  for (const hook of ["postStart", "preStop"]) setHttpDefaults(objectAt(container, "lifecycle", hook));
-  for (const variable of objectsAt(container, "env")) {
+  for (const hook of ["postStart", "preStop"]) setHttpDefaults(recordAt(container, "lifecycle", hook));
+  for (const variable of recordsAt(container, "env")) {
     const reference = valueAt(variable, "valueFrom", "fieldRef");
-    if (isFields(reference)) setDefault(reference, "apiVersion", "v1");
+    if (isRecord(reference)) setDefault(reference, "apiVersion", "v1");
   }
 }
 
-function setProbeDefaults(probe: Fields): void {
+function setProbeDefaults(probe: MutableFields): void {
   setDefault(probe, "timeoutSeconds", 1);
   setDefault(probe, "periodSeconds", 10);
   setDefault(probe, "successThreshold", 1);
   setDefault(probe, "failureThreshold", 3);
   setHttpDefaults(probe);
-  if (isFields(probe.grpc)) setDefault(probe.grpc, "service", "");
+  if (isRecord(probe.grpc)) setDefault(probe.grpc, "service", "");
 }
 
-function setHttpDefaults(handler: Fields): void {
-  if (!isFields(handler.httpGet)) return;
+function setHttpDefaults(handler: MutableFields): void {
+  if (!isRecord(handler.httpGet)) return;
   setDefault(handler.httpGet, "path", "/");
   setDefault(handler.httpGet, "scheme", "HTTP");
 }
 
-function setVolumeDefaults(volume: Fields): void {
+function setVolumeDefaults(volume: MutableFields): void {
   const { configMap, secret, projected, downwardAPI, hostPath } = volume;
   for (const source of [configMap, secret, projected, downwardAPI]) {
-    // 0644, as Kubernetes writes it.
-    if (isFields(source)) setDefault(source, "defaultMode", 420);
+    // 0644 in decimal.
+    if (isRecord(source)) setDefault(source, "defaultMode", 420);
   }
-  if (isFields(hostPath)) setDefault(hostPath, "type", "");
-  const items = [...objectsAt(downwardAPI, "items")];
-  for (const source of objectsAt(projected, "sources")) {
-    if (isFields(source.serviceAccountToken)) setDefault(source.serviceAccountToken, "expirationSeconds", 3600);
-    items.push(...objectsAt(source, "downwardAPI", "items"));
+  if (isRecord(hostPath)) setDefault(hostPath, "type", "");
+  const items = [...recordsAt(downwardAPI, "items")];
+  for (const source of recordsAt(projected, "sources")) {
+    if (isRecord(source.serviceAccountToken)) setDefault(source.serviceAccountToken, "expirationSeconds", 3600);
+    items.push(...recordsAt(source, "downwardAPI", "items"));
   }
-  for (const item of items) if (isFields(item.fieldRef)) setDefault(item.fieldRef, "apiVersion", "v1");
+  for (const item of items) if (isRecord(item.fieldRef)) setDefault(item.fieldRef, "apiVersion", "v1");
 }
 
 function isLatest(image: string): boolean {
@@ -77,33 +84,38 @@ function isLatest(image: string): boolean {
 }
 
 const labelPattern = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-const labelProblem =
+const labelMessage =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 
-/** What is wrong with a pod's spec, as far as people meet it: containers, ports, volumes, policies. */
+/** Validates a pod spec. Covers the errors that users usually run into: containers, ports, volumes, policies. */
 export function podSpecErrors(spec: unknown, path: string, claims: readonly string[] = []): FieldError[] {
   const errors: FieldError[] = [];
-  if (!isFields(spec) || objectsAt(spec, "containers").length === 0) {
+  if (!isRecord(spec) || recordsAt(spec, "containers").length === 0) {
     errors.push(required(`${path}.containers`));
-    if (!isFields(spec)) return errors;
+    if (!isRecord(spec)) return errors;
   }
-  const volumes = new Set([...claims, ...objectsAt(spec, "volumes").map((volume) => textAt(volume, "name"))]);
+  const volumes = new Set([...claims, ...recordsAt(spec, "volumes").map((volume) => textAt(volume, "name"))]);
   const names = new Set<string>();
   for (const list of ["initContainers", "containers"]) {
-    for (const [index, container] of objectsAt(spec, list).entries()) {
+    for (const [index, container] of recordsAt(spec, list).entries()) {
       errors.push(...containerErrors(container, `${path}.${list}[${index}]`, volumes, names));
     }
   }
   const { restartPolicy, dnsPolicy } = spec;
-  errors.push(...choice(`${path}.restartPolicy`, restartPolicy, ["Always", "OnFailure", "Never"]));
+  errors.push(...supportedValueErrors(`${path}.restartPolicy`, restartPolicy, ["Always", "OnFailure", "Never"]));
   errors.push(
-    ...choice(`${path}.dnsPolicy`, dnsPolicy, ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"]),
+    ...supportedValueErrors(`${path}.dnsPolicy`, dnsPolicy, [
+      "ClusterFirstWithHostNet",
+      "ClusterFirst",
+      "Default",
+      "None",
+    ]),
   );
   return errors;
 }
 
 function containerErrors(
-  container: Fields,
+  container: MutableFields,
   path: string,
   volumes: ReadonlySet<string>,
   names: Set<string>,
@@ -111,31 +123,33 @@ function containerErrors(
   const errors: FieldError[] = [];
   const name = textAt(container, "name");
   if (name === "") errors.push(required(`${path}.name`));
-  else if (!labelPattern.test(name)) errors.push(invalid(`${path}.name`, name, labelProblem));
+  else if (!labelPattern.test(name)) errors.push(invalid(`${path}.name`, name, labelMessage));
   else if (names.has(name)) errors.push(duplicate(`${path}.name`, name));
   names.add(name);
   if (textAt(container, "image") === "") errors.push(required(`${path}.image`));
-  for (const [index, port] of objectsAt(container, "ports").entries()) {
+  for (const [index, port] of recordsAt(container, "ports").entries()) {
     const at = `${path}.ports[${index}]`;
-    const number = numberAt(port, "containerPort");
+    const number = numberOrZeroAt(port, "containerPort");
     if (number === 0) errors.push(required(`${at}.containerPort`));
     else errors.push(...portErrors(`${at}.containerPort`, number));
-    errors.push(...choice(`${at}.protocol`, port.protocol, ["SCTP", "TCP", "UDP"]));
+    errors.push(...supportedValueErrors(`${at}.protocol`, port.protocol, ["SCTP", "TCP", "UDP"]));
   }
-  for (const [index, mount] of objectsAt(container, "volumeMounts").entries()) {
+  for (const [index, mount] of recordsAt(container, "volumeMounts").entries()) {
     const volume = textAt(mount, "name");
     const at = `${path}.volumeMounts[${index}]`;
     if (volume === "") errors.push(required(`${at}.name`));
     else if (!volumes.has(volume))
       errors.push({ type: "NotFound", field: `${at}.name`, message: `Not found: "${volume}"` });
   }
-  errors.push(...choice(`${path}.imagePullPolicy`, container.imagePullPolicy, ["Always", "IfNotPresent", "Never"]));
-  for (const [resource, wanted] of Object.entries(objectAt(container, "resources", "requests"))) {
+  errors.push(
+    ...supportedValueErrors(`${path}.imagePullPolicy`, container.imagePullPolicy, ["Always", "IfNotPresent", "Never"]),
+  );
+  for (const [resource, request] of Object.entries(recordAt(container, "resources", "requests"))) {
     const limit = valueAt(container, "resources", "limits", resource);
-    if (typeof wanted !== "string" || typeof limit !== "string") continue;
-    if ((compareQuantities(wanted, limit) ?? 0) > 0) {
+    if (typeof request !== "string" || typeof limit !== "string") continue;
+    if ((compareQuantityTexts(request, limit) ?? 0) > 0) {
       const detail = `must be less than or equal to ${resource} limit of ${limit}`;
-      errors.push(invalid(`${path}.resources.requests`, wanted, detail));
+      errors.push(invalid(`${path}.resources.requests`, request, detail));
     }
   }
   return errors;
@@ -145,8 +159,8 @@ export function portErrors(path: string, port: number): FieldError[] {
   return port >= 1 && port <= 65535 ? [] : [invalid(path, port, "must be between 1 and 65535, inclusive")];
 }
 
-/** An error where a value is there and is none of those that are allowed. */
-export function choice(path: string, value: unknown, supported: readonly string[]): FieldError[] {
+/** Returns an error if the value is set and not among the supported values. */
+export function supportedValueErrors(path: string, value: unknown, supported: readonly string[]): FieldError[] {
   if (value === undefined || (typeof value === "string" && supported.includes(value))) return [];
   return [notSupported(path, value, supported)];
 }

@@ -1,27 +1,27 @@
 import { isDeepStrictEqual } from "node:util";
+import { isRecord, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { ensureObject, setDefault } from "../../field-changes.ts";
-import { type Fields, isFields, listAt, objectAt, objectsAt, valueAt } from "../../fields.ts";
 import { forbidden } from "../../machinery/field-error.ts";
+import { ensureObject, listAt, type MutableFields, recordAt, recordsAt, setDefault } from "../../machinery/fields.ts";
 import { podSpecErrors, setPodSpecDefaults } from "./pod-template.ts";
-import { isServer, type TypeRules } from "./rules.ts";
+import { type BuiltinRules, isServerWrite } from "./rules.ts";
 
-/** How long a pod stays on a node that is not ready, where it does not say. */
+/** Default tolerationSeconds of the not-ready and unreachable taints. */
 const evictionSeconds = 300;
 
-export const podRules: TypeRules = {
+export const podRules: BuiltinRules = {
   setDefaults: (pod) => {
     const spec = ensureObject(pod, "spec");
     setPodSpecDefaults(spec);
     setDefault(spec, "enableServiceLinks", true);
-    for (const container of [...objectsAt(spec, "initContainers"), ...objectsAt(spec, "containers")]) {
-      const limits = objectAt(container, "resources", "limits");
+    for (const container of [...recordsAt(spec, "initContainers"), ...recordsAt(spec, "containers")]) {
+      const limits = recordAt(container, "resources", "limits");
       if (Object.keys(limits).length === 0) continue;
       const requests = ensureObject(ensureObject(container, "resources"), "requests");
       for (const [resource, limit] of Object.entries(limits)) setDefault(requests, resource, limit);
     }
   },
-  begin: (pod) => {
+  initialize: (pod) => {
     const spec = ensureObject(pod, "spec");
     setDefault(spec, "serviceAccountName", "default");
     spec.serviceAccount = spec.serviceAccountName;
@@ -32,8 +32,8 @@ export const podRules: TypeRules = {
     setDefault(status, "phase", "Pending");
     status.qosClass = qualityOfService(pod);
   },
-  carryOver: (pod, old) => {
-    // Filled in by admission once and for all: a change that leaves them out does not mean to take them away.
+  preserve: (pod, old) => {
+    // Admission sets these once. An update without them does not remove them.
     const spec = ensureObject(pod, "spec");
     for (const name of ["priority", "preemptionPolicy", "serviceAccountName", "serviceAccount", "tolerations"]) {
       const before = valueAt(old, "spec", name);
@@ -42,7 +42,7 @@ export const podRules: TypeRules = {
   },
   validate: (pod) => podSpecErrors(pod.spec, "spec"),
   validateChange: (pod, old, context) => {
-    if (isServer(context) || isDeepStrictEqual(fixedPart(pod), fixedPart(old))) return [];
+    if (isServerWrite(context) || isDeepStrictEqual(fixedPart(pod), fixedPart(old))) return [];
     return [
       forbidden(
         "spec",
@@ -52,13 +52,13 @@ export const podRules: TypeRules = {
   },
 };
 
-function fixedPart(pod: KubeObject): Fields {
-  const withoutImages = (containers: readonly Fields[]) => containers.map(({ image: _image, ...rest }) => rest);
-  const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, ...spec } = objectAt(pod, "spec");
+function fixedPart(pod: KubeObject): MutableFields {
+  const withoutImages = (containers: readonly MutableFields[]) => containers.map(({ image: _image, ...rest }) => rest);
+  const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, ...spec } = recordAt(pod, "spec");
   return {
     ...spec,
-    containers: withoutImages(objectsAt(spec, "containers")),
-    initContainers: withoutImages(objectsAt(spec, "initContainers")),
+    containers: withoutImages(recordsAt(spec, "containers")),
+    initContainers: withoutImages(recordsAt(spec, "initContainers")),
     terminationGracePeriodSeconds: 0,
   };
 }
@@ -68,7 +68,7 @@ function withDefaultTolerations(tolerations: readonly unknown[]): unknown[] {
     (key) =>
       !tolerations.some(
         (toleration) =>
-          isFields(toleration) &&
+          isRecord(toleration) &&
           (toleration.key === key || toleration.key === undefined) &&
           (toleration.effect === "NoExecute" || toleration.effect === undefined),
       ),
@@ -85,10 +85,10 @@ function withDefaultTolerations(tolerations: readonly unknown[]): unknown[] {
 }
 
 function qualityOfService(pod: KubeObject): string {
-  const containers = [...objectsAt(pod, "spec", "initContainers"), ...objectsAt(pod, "spec", "containers")];
+  const containers = [...recordsAt(pod, "spec", "initContainers"), ...recordsAt(pod, "spec", "containers")];
   const amounts = containers.map((container) => ({
-    requests: objectAt(container, "resources", "requests"),
-    limits: objectAt(container, "resources", "limits"),
+    requests: recordAt(container, "resources", "requests"),
+    limits: recordAt(container, "resources", "limits"),
   }));
   const counted = ["cpu", "memory"];
   const asksNothing = amounts.every(({ requests, limits }) =>

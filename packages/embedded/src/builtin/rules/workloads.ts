@@ -1,18 +1,26 @@
 import { isDeepStrictEqual } from "node:util";
+import { isRecord, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { matchesLabels, selectorFromObject } from "@tmc/kube/selector.ts";
-import { ensureObject, setDefault } from "../../field-changes.ts";
-import { type Fields, isFields, numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from "../../fields.ts";
 import type { FieldError } from "../../machinery/field-error.ts";
 import { forbidden, invalid, notSupported, required } from "../../machinery/field-error.ts";
-import { choice, podSpecErrors, setPodSpecDefaults } from "./pod-template.ts";
-import type { TypeRules } from "./rules.ts";
+import {
+  ensureObject,
+  type MutableFields,
+  numberOrZeroAt,
+  recordAt,
+  recordsAt,
+  setDefault,
+  textsAt,
+} from "../../machinery/fields.ts";
+import { podSpecErrors, setPodSpecDefaults, supportedValueErrors } from "./pod-template.ts";
+import type { BuiltinRules } from "./rules.ts";
 
-/** A selector as the functions on selectors want it, out of what an object really holds. */
+/** Parses a label selector from unchecked JSON. */
 function readSelector(selector: unknown) {
   return selectorFromObject({
-    matchLabels: stringMap(objectAt(selector, "matchLabels")),
-    matchExpressions: objectsAt(selector, "matchExpressions").map((expression) => ({
+    matchLabels: stringMap(recordAt(selector, "matchLabels")),
+    matchExpressions: recordsAt(selector, "matchExpressions").map((expression) => ({
       key: textAt(expression, "key"),
       operator: textAt(expression, "operator"),
       values: textsAt(expression, "values"),
@@ -20,11 +28,11 @@ function readSelector(selector: unknown) {
   });
 }
 
-function stringMap(fields: Fields): Record<string, string> {
+function stringMap(fields: MutableFields): Record<string, string> {
   return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, String(value)]));
 }
 
-function setTemplateDefaults(parent: Fields): Fields {
+function setTemplateDefaults(parent: MutableFields): MutableFields {
   const template = ensureObject(parent, "template");
   ensureObject(template, "metadata");
   const podSpec = ensureObject(template, "spec");
@@ -32,32 +40,35 @@ function setTemplateDefaults(parent: Fields): Fields {
   return template;
 }
 
-function setRollingDefaults(strategy: Fields, defaults: Fields): void {
+function setRollingDefaults(strategy: MutableFields, defaults: MutableFields): void {
   setDefault(strategy, "type", "RollingUpdate");
   if (strategy.type !== "RollingUpdate") return;
   const rolling = ensureObject(strategy, "rollingUpdate");
   for (const [name, value] of Object.entries(defaults)) setDefault(rolling, name, value);
 }
 
-/** The rules that all workloads with a selector and a template share; `word` is how the server calls the type. */
-function selectorErrors(object: KubeObject, word: string): FieldError[] {
+/**
+ * Errors in the selector and template labels of a workload; `typeName` is the server's name of the type in messages.
+ */
+function selectorErrors(object: KubeObject, typeName: string): FieldError[] {
   const selector = valueAt(object, "spec", "selector");
   const labels = valueAt(object, "spec", "template", "metadata", "labels");
   const mismatch = () =>
     invalid("spec.template.metadata.labels", labels ?? null, "`selector` does not match template `labels`");
-  if (!isFields(selector)) return [required("spec.selector"), mismatch()];
+  if (!isRecord(selector)) return [required("spec.selector"), mismatch()];
   try {
     const requirements = readSelector(selector);
-    if (requirements.length === 0) return [invalid("spec.selector", selector, `empty selector is invalid for ${word}`)];
-    return matchesLabels(requirements, stringMap(isFields(labels) ? labels : {})) ? [] : [mismatch()];
+    if (requirements.length === 0)
+      return [invalid("spec.selector", selector, `empty selector is invalid for ${typeName}`)];
+    return matchesLabels(requirements, stringMap(isRecord(labels) ? labels : {})) ? [] : [mismatch()];
   } catch (error) {
     return [invalid("spec.selector", selector, error instanceof Error ? error.message : String(error))];
   }
 }
 
 function templateErrors(object: KubeObject): FieldError[] {
-  // A stateful set's claims become volumes of its pods.
-  const claims = objectsAt(object, "spec", "volumeClaimTemplates").map((claim) => textAt(claim, "metadata", "name"));
+  // The claim templates of a stateful set become volumes of its pods.
+  const claims = recordsAt(object, "spec", "volumeClaimTemplates").map((claim) => textAt(claim, "metadata", "name"));
   const errors = podSpecErrors(valueAt(object, "spec", "template", "spec"), "spec.template.spec", claims);
   const policy = valueAt(object, "spec", "template", "spec", "restartPolicy");
   if (policy === "Always") return errors;
@@ -66,8 +77,8 @@ function templateErrors(object: KubeObject): FieldError[] {
 
 function atLeastZero(object: KubeObject, ...names: readonly string[]): FieldError[] {
   return names
-    .filter((name) => numberAt(object, "spec", name) < 0)
-    .map((name) => invalid(`spec.${name}`, numberAt(object, "spec", name), "must be greater than or equal to 0"));
+    .filter((name) => numberOrZeroAt(object, "spec", name) < 0)
+    .map((name) => invalid(`spec.${name}`, numberOrZeroAt(object, "spec", name), "must be greater than or equal to 0"));
 }
 
 function immutable(object: KubeObject, old: KubeObject, ...path: readonly string[]): FieldError[] {
@@ -77,7 +88,7 @@ function immutable(object: KubeObject, old: KubeObject, ...path: readonly string
     : [invalid(path.join("."), value ?? null, "field is immutable")];
 }
 
-export const deploymentRules: TypeRules = {
+export const deploymentRules: BuiltinRules = {
   setDefaults: (object) => {
     const spec = ensureObject(object, "spec");
     setDefault(spec, "replicas", 1);
@@ -96,14 +107,14 @@ export const deploymentRules: TypeRules = {
 };
 
 function strategyErrors(object: KubeObject): FieldError[] {
-  const strategy = objectAt(object, "spec", "strategy");
+  const strategy = recordAt(object, "spec", "strategy");
   if (strategy.type === "Recreate") {
     if (strategy.rollingUpdate === undefined) return [];
     const why = "may not be specified when strategy `type` is 'Recreate'";
     return [forbidden("spec.strategy.rollingUpdate", why)];
   }
   if (strategy.type === "RollingUpdate") return [];
-  // The server prints its own structure here.
+  // The server prints its Go struct here.
   const shown = { Type: strategy.type, RollingUpdate: strategy.rollingUpdate ?? null };
   return [
     {
@@ -114,7 +125,7 @@ function strategyErrors(object: KubeObject): FieldError[] {
   ];
 }
 
-export const replicaSetRules: TypeRules = {
+export const replicaSetRules: BuiltinRules = {
   setDefaults: (object) => {
     const spec = ensureObject(object, "spec");
     setDefault(spec, "replicas", 1);
@@ -128,28 +139,28 @@ export const replicaSetRules: TypeRules = {
   validateChange: (object, old) => immutable(object, old, "spec", "selector"),
 };
 
-export const replicationControllerRules: TypeRules = {
+export const replicationControllerRules: BuiltinRules = {
   setDefaults: (object) => {
     replicaSetRules.setDefaults?.(object);
     const spec = ensureObject(object, "spec");
-    const labels = objectAt(spec, "template", "metadata", "labels");
+    const labels = recordAt(spec, "template", "metadata", "labels");
     if (Object.keys(labels).length === 0) return;
     setDefault(spec, "selector", { ...labels });
-    // Its labels follow from the template's, where it has none of its own.
+    // Without labels of its own, a replication controller gets those of its template.
     if (Object.keys(object.metadata.labels ?? {}).length === 0) object.metadata.labels = stringMap(labels);
   },
   validate: (object) => [...templateErrors(object), ...atLeastZero(object, "replicas", "minReadySeconds")],
 };
 
-export const daemonSetRules: TypeRules = {
+export const daemonSetRules: BuiltinRules = {
   setDefaults: (object) => {
     const spec = ensureObject(object, "spec");
     setDefault(spec, "revisionHistoryLimit", 10);
     setRollingDefaults(ensureObject(spec, "updateStrategy"), { maxUnavailable: 1, maxSurge: 0 });
     setTemplateDefaults(spec);
   },
-  begin: (object) => setTemplateGeneration(object, "1"),
-  carryOver: (object, old) => {
+  initialize: (object) => setTemplateGeneration(object, "1"),
+  preserve: (object, old) => {
     const before = Number(old.metadata.annotations?.[templateGeneration] ?? "1");
     const isSame = isDeepStrictEqual(valueAt(object, "spec", "template"), valueAt(old, "spec", "template"));
     setTemplateGeneration(object, String(isSame ? before : before + 1));
@@ -174,7 +185,7 @@ const changeableOfStatefulSet = [
   "minReadySeconds",
 ];
 
-export const statefulSetRules: TypeRules = {
+export const statefulSetRules: BuiltinRules = {
   setDefaults: (object) => {
     const spec = ensureObject(object, "spec");
     setDefault(spec, "replicas", 1);
@@ -185,25 +196,25 @@ export const statefulSetRules: TypeRules = {
     setDefault(retention, "whenScaled", "Retain");
     setRollingDefaults(ensureObject(spec, "updateStrategy"), { partition: 0 });
     setTemplateDefaults(spec);
-    for (const claim of objectsAt(spec, "volumeClaimTemplates")) {
+    for (const claim of recordsAt(spec, "volumeClaimTemplates")) {
       claim.apiVersion = "v1";
       claim.kind = "PersistentVolumeClaim";
       setDefault(ensureObject(claim, "spec"), "volumeMode", "Filesystem");
       setDefault(ensureObject(claim, "status"), "phase", "Pending");
     }
   },
-  begin: (object) => setDefault(ensureObject(object, "status"), "availableReplicas", 0),
+  initialize: (object) => setDefault(ensureObject(object, "status"), "availableReplicas", 0),
   validate: (object) => [
     ...selectorErrors(object, "statefulset"),
     ...templateErrors(object),
     ...atLeastZero(object, "replicas", "minReadySeconds"),
   ],
   validateChange: (object, old) => {
-    const rest = (spec: Fields) => ({
+    const rest = (spec: MutableFields) => ({
       ...spec,
       ...Object.fromEntries(changeableOfStatefulSet.map((name) => [name, 0])),
     });
-    if (isDeepStrictEqual(rest(objectAt(object, "spec")), rest(objectAt(old, "spec")))) return [];
+    if (isDeepStrictEqual(rest(recordAt(object, "spec")), rest(recordAt(old, "spec")))) return [];
     return [
       forbidden(
         "spec",
@@ -213,7 +224,7 @@ export const statefulSetRules: TypeRules = {
   },
 };
 
-function setJobSpecDefaults(spec: Fields): void {
+function setJobSpecDefaults(spec: MutableFields): void {
   if (spec.completions === undefined && spec.parallelism === undefined) spec.completions = 1;
   setDefault(spec, "parallelism", 1);
   setDefault(spec, "backoffLimit", 6);
@@ -223,13 +234,13 @@ function setJobSpecDefaults(spec: Fields): void {
   setDefault(spec, "manualSelector", false);
 }
 
-export const jobRules: TypeRules = {
+export const jobRules: BuiltinRules = {
   setDefaults: (object) => {
     const spec = ensureObject(object, "spec");
     setJobSpecDefaults(spec);
     setTemplateDefaults(spec);
   },
-  begin: (object) => {
+  initialize: (object) => {
     const spec = ensureObject(object, "spec");
     if (spec.manualSelector === true) return;
     const uid = object.metadata.uid ?? "";
@@ -241,9 +252,9 @@ export const jobRules: TypeRules = {
       "job-name": name,
     };
     const templateMetadata = ensureObject(ensureObject(spec, "template"), "metadata");
-    templateMetadata.labels = { ...objectAt(templateMetadata, "labels"), ...labels };
-    // A job that brings no labels gets its template's.
-    if (object.metadata.labels === undefined) object.metadata.labels = stringMap(objectAt(templateMetadata, "labels"));
+    templateMetadata.labels = { ...recordAt(templateMetadata, "labels"), ...labels };
+    // Without labels of its own, a job gets those of its template.
+    if (object.metadata.labels === undefined) object.metadata.labels = stringMap(recordAt(templateMetadata, "labels"));
     spec.selector = { matchLabels: { "batch.kubernetes.io/controller-uid": uid } };
   },
   validate: (object) => jobTemplateErrors(object, "spec"),
@@ -254,21 +265,21 @@ export const jobRules: TypeRules = {
   ],
 };
 
-/** While a job is suspended, where its pods may run can still change; what runs in them never does. */
+/** While a job is suspended, its scheduling constraints may change; the rest of the template is immutable. */
 function jobTemplateChanges(object: KubeObject, old: KubeObject): FieldError[] {
   if (valueAt(old, "spec", "suspend") !== true) return immutable(object, old, "spec", "template");
-  const lasting = (job: KubeObject): Fields => {
+  const lasting = (job: KubeObject): MutableFields => {
     const {
       nodeSelector: _,
       affinity: __,
       tolerations: ___,
       schedulingGates: ____,
       ...pod
-    } = objectAt(job, "spec", "template", "spec");
+    } = recordAt(job, "spec", "template", "spec");
     return pod;
   };
   if (isDeepStrictEqual(lasting(object), lasting(old))) return [];
-  return [invalid("spec.template", objectAt(object, "spec", "template"), "field is immutable")];
+  return [invalid("spec.template", recordAt(object, "spec", "template"), "field is immutable")];
 }
 
 function jobTemplateErrors(object: KubeObject, ...path: readonly string[]): FieldError[] {
@@ -280,7 +291,7 @@ function jobTemplateErrors(object: KubeObject, ...path: readonly string[]): Fiel
   return [...errors, required(`${at}.restartPolicy`, 'valid values: "OnFailure", "Never"')];
 }
 
-export const cronJobRules: TypeRules = {
+export const cronJobRules: BuiltinRules = {
   setDefaults: (object) => {
     const spec = ensureObject(object, "spec");
     setDefault(spec, "concurrencyPolicy", "Allow");
@@ -289,13 +300,17 @@ export const cronJobRules: TypeRules = {
     setDefault(spec, "failedJobsHistoryLimit", 1);
     const template = ensureObject(spec, "jobTemplate");
     ensureObject(template, "metadata");
-    // The job's own defaults come when a job is made of it.
+    // The defaults of the job spec are set when a job is created from the template.
     setTemplateDefaults(ensureObject(template, "spec"));
   },
   validate: (object) => [
     ...scheduleErrors(textAt(object, "spec", "schedule")),
     ...jobTemplateErrors(object, "spec", "jobTemplate", "spec"),
-    ...choice("spec.concurrencyPolicy", valueAt(object, "spec", "concurrencyPolicy"), ["Allow", "Forbid", "Replace"]),
+    ...supportedValueErrors("spec.concurrencyPolicy", valueAt(object, "spec", "concurrencyPolicy"), [
+      "Allow",
+      "Forbid",
+      "Replace",
+    ]),
   ],
 };
 
@@ -308,4 +323,4 @@ function scheduleErrors(schedule: string): FieldError[] {
   return [invalid("spec.schedule", schedule, detail)];
 }
 
-export const podTemplateRules: TypeRules = { setDefaults: (object) => void setTemplateDefaults(object) };
+export const podTemplateRules: BuiltinRules = { setDefaults: (object) => void setTemplateDefaults(object) };

@@ -1,31 +1,32 @@
 import { byKey } from "@tmc/kube/compare.ts";
+import { isFields, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { subdomainProblems } from "@tmc/kube/selector.ts";
-import type { ResourceHooks } from "../../definition.ts";
-import { listAt, textAt, valueAt } from "../../fields.ts";
+import { subdomainErrors } from "@tmc/kube/selector.ts";
+import type { ResourceHooks } from "../../definitions/definition.ts";
 import { type FieldError, invalid, required } from "../../machinery/field-error.ts";
-import { isEqual, isList, isObject } from "../../machinery/json-value.ts";
-import { refusalOf } from "./refusal.ts";
+import { listAt } from "../../machinery/fields.ts";
+import { isEqual, isList } from "../../machinery/json-value.ts";
+import { fieldRejection } from "./rejection.ts";
 
 const type = { group: "apis.kcp.io", plural: "apiresourceschemas" };
 const approval = "api-approved.kubernetes.io";
 
-/** Group names of one word that Kubernetes has had from its beginning. */
-const oneWordGroups: ReadonlySet<string> = new Set(["apps", "batch", "extensions", "policy", "autoscaling"]);
+/** Kubernetes' own groups without a dot. */
+const dotlessGroups: ReadonlySet<string> = new Set(["apps", "batch", "extensions", "policy", "autoscaling"]);
 
-/** The rules of APIResourceSchemas: names that end in the type they describe, groups, approval, and that nothing changes. */
+/** Admission of APIResourceSchemas: name, group and approval annotation are checked, and the spec is immutable. */
 export const resourceSchemaHooks: ResourceHooks = {
   prepareCreate: (object) => {
-    if (subdomainProblems(object.metadata.name ?? "").length > 0 || lacksFields(object)) return;
+    if (subdomainErrors(object.metadata.name ?? "").length > 0 || lacksFields(object)) return;
     const errors = errorsOf(object);
-    if (errors.length > 0) throw refusalOf(type, object, errors);
+    if (errors.length > 0) throw fieldRejection(type, object, errors);
   },
   prepareUpdate: (object, old) => {
     if (lacksFields(object)) return;
     const errors = errorsOf(object);
     const { spec } = object;
     if (!isEqual(spec, old.spec)) errors.push({ type: "Invalid", field: "spec", message: immutable(spec) });
-    if (errors.length > 0) throw refusalOf(type, object, errors);
+    if (errors.length > 0) throw fieldRejection(type, object, errors);
   },
 };
 
@@ -47,14 +48,14 @@ function nameErrors(object: KubeObject): FieldError[] {
 function approvalErrors(object: KubeObject): FieldError[] {
   if (!/(^|\.)(k8s|kubernetes)\.io$/.test(textAt(object, "spec", "group"))) return [];
   const field = `metadata.annotations[${approval}]`;
-  const given = object.metadata.annotations?.[approval];
-  if (given === undefined || given === "") {
+  const value = object.metadata.annotations?.[approval];
+  if (value === undefined || value === "") {
     const why = `protected groups must have approval annotation "${approval}", see https://github.com/kubernetes/enhancements/pull/1111`;
     return [required(field, why)];
   }
-  if (given.startsWith("unapproved") || /^https?:\/\/[^/]+\/./.test(given)) return [];
+  if (value.startsWith("unapproved") || /^https?:\/\/[^/]+\/./.test(value)) return [];
   const why = `protected groups must have approval annotation "${approval}" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111`;
-  return [invalid(field, given, why)];
+  return [invalid(field, value, why)];
 }
 
 function specErrors(object: KubeObject): FieldError[] {
@@ -62,9 +63,9 @@ function specErrors(object: KubeObject): FieldError[] {
   const group = textAt(object, "spec", "group");
   if (group === "core") errors.push(invalid("spec.group", group, "must be empty string for the core group"));
   else if (group !== "") {
-    const problems = subdomainProblems(group);
-    if (problems.length > 0) errors.push(invalid("spec.group", group, problems.join(",")));
-    else if (!group.includes(".") && !oneWordGroups.has(group)) {
+    const messages = subdomainErrors(group);
+    if (messages.length > 0) errors.push(invalid("spec.group", group, messages.join(",")));
+    else if (!group.includes(".") && !dotlessGroups.has(group)) {
       errors.push(invalid("spec.group", group, "should be a domain with at least one dot"));
     }
   }
@@ -86,12 +87,14 @@ function specErrors(object: KubeObject): FieldError[] {
   return errors;
 }
 
-/** What the schema requires comes before what kcp's own rules say. */
+/** If required fields are missing, schema validation reports that first. */
 const lacksFields = (object: KubeObject): boolean =>
   ["group", "names", "scope", "versions"].some((field) => valueAt(object, "spec", field) === undefined) ||
   ["plural", "kind"].some((field) => valueAt(object, "spec", "names", field) === undefined);
 
-/** Go prints the fields of what it knows in the order of their declaration, and those of a schema by name. */
+/**
+ * Prints a spec as Go does: struct fields in the order of their declaration, fields of a JSON schema sorted by name.
+ */
 function immutable(spec: unknown): string {
   const shown = {
     ...picked(spec, ["group"]),
@@ -118,7 +121,7 @@ function picked(value: unknown, names: readonly string[]): Record<string, unknow
 
 function sorted(value: unknown): unknown {
   if (isList(value)) return value.map(sorted);
-  if (!isObject(value)) return value;
+  if (!isFields(value)) return value;
   return Object.fromEntries(
     Object.entries(value)
       .toSorted(byKey)

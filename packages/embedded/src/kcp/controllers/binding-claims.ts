@@ -1,35 +1,36 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
+import { textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { listAt, textAt, valueAt } from "../../fields.ts";
+import { listAt } from "../../machinery/fields.ts";
 import { isEqual } from "../../machinery/json-value.ts";
 import { isNeverStored } from "../claimable-types.ts";
 import {
-  type AnsweredClaim,
+  type BindingClaim,
   bindingClaims,
   claimedGroup,
   exportClaims,
   isSameClaim,
   type PermissionClaim,
 } from "../claims.ts";
-import type { Conditions } from "../conditions.ts";
-import { clusterOf } from "../directory.ts";
+import type { KcpConditions } from "../conditions.ts";
+import { logicalClusterOf } from "../directory.ts";
 import type { ControllerWorld } from "./world.ts";
 
-/** Brings the accepted claims of a binding into force: labels what they let the export see, and says so in the status. */
+/** Applies the accepted claims of a binding: labels the objects that the export may see and updates the status. */
 export function applyClaims(
   world: ControllerWorld,
   binding: KubeObject,
   status: Record<string, unknown>,
-  conditions: Conditions,
+  conditions: KcpConditions,
 ): void {
-  const path = textAt(binding, "spec", "reference", "export", "path") || clusterOf(binding);
+  const path = textAt(binding, "spec", "reference", "export", "path") || logicalClusterOf(binding);
   const apiExport = world.directory.exportAt(path, textAt(binding, "spec", "reference", "export", "name"));
   if (apiExport === undefined) return;
-  const asked = exportClaims(apiExport);
+  const exported = exportClaims(apiExport);
   const accepted = bindingClaims(binding).filter((claim) => claim.accepted);
   const applied = listAt(status, "appliedPermissionClaims");
-  const expected = accepted.filter((claim) => asked.some((other) => isSameClaim(other, claim)));
-  const inForce = inKeyOrder(expected).map(shown);
+  const expected = accepted.filter((claim) => exported.some((other) => isSameClaim(other, claim)));
+  const inForce = inKeyOrder(expected).map(appliedClaim);
 
   const isChanged = (claim: unknown, among: readonly unknown[]): boolean =>
     !among.some((other) => isSameType(other, claim) && isEqual(valueAt(other, "selector"), valueAt(claim, "selector")));
@@ -37,10 +38,11 @@ export function applyClaims(
     ...inForce.filter((claim) => isChanged(claim, applied)),
     ...applied.filter((claim) => isChanged(claim, inForce)),
   ];
-  for (const claim of changed) relabel(world, clusterOf(binding), textAt(claim, "group"), textAt(claim, "resource"));
+  for (const claim of changed)
+    relabel(world, logicalClusterOf(binding), textAt(claim, "group"), textAt(claim, "resource"));
 
   status.appliedPermissionClaims = inForce.length === 0 ? undefined : inForce;
-  setValidity(conditions, asked, accepted, expected);
+  setClaimsValid(conditions, exported, accepted, expected);
   conditions.markTrue("PermissionClaimsApplied");
 }
 
@@ -49,7 +51,7 @@ const isSameType = (a: unknown, b: unknown): boolean =>
   textAt(a, "resource") === textAt(b, "resource") &&
   textAt(a, "identityHash") === textAt(b, "identityHash");
 
-const shown = ({ group, resource, identityHash, verbs, selector, defaultSelector }: AnsweredClaim) => ({
+const appliedClaim = ({ group, resource, identityHash, verbs, selector, defaultSelector }: BindingClaim) => ({
   group,
   identityHash,
   resource,
@@ -58,35 +60,40 @@ const shown = ({ group, resource, identityHash, verbs, selector, defaultSelector
   ...(defaultSelector === undefined ? {} : { defaultSelector }),
 });
 
-/** kcp works on claims as a set of texts, and writes them in their order. */
+/** Sorts claims by key, which is kcp's order. */
 function inKeyOrder<T extends PermissionClaim>(claims: readonly T[]): T[] {
   const key = ({ resource, group, identityHash }: PermissionClaim): string => `${resource}/${group}/${identityHash}`;
   return claims.toSorted((a, b) => compareStrings(key(a), key(b)));
 }
 
-/** Writes every object of a type anew; its labels follow from the claims that are in force. */
-function relabel({ catalogs, client, store }: ControllerWorld, cluster: string, group: string, resource: string): void {
+/** Rewrites every object of a type; admission sets the labels of the current claims. */
+function relabel(
+  { catalogs, client, store }: ControllerWorld,
+  logicalCluster: string,
+  group: string,
+  resource: string,
+): void {
   if (isNeverStored(group)) return;
   const definition = catalogs
-    .of(cluster)
+    .of(logicalCluster)
     .definitions()
     .find((item) => item.plural === resource && item.group === claimedGroup(group, resource));
   if (definition === undefined) return;
-  for (const { metadata } of store.list(definition.storage, { cluster })) {
-    client.merge(definition, { cluster, namespace: metadata.namespace }, metadata.name ?? "", {});
+  for (const { metadata } of store.list(definition.storage, { logicalCluster })) {
+    client.merge(definition, { logicalCluster, namespace: metadata.namespace }, metadata.name ?? "", {});
   }
 }
 
-function setValidity(
-  conditions: Conditions,
-  asked: readonly PermissionClaim[],
-  accepted: readonly AnsweredClaim[],
-  expected: readonly AnsweredClaim[],
+function setClaimsValid(
+  conditions: KcpConditions,
+  exported: readonly PermissionClaim[],
+  accepted: readonly BindingClaim[],
+  expected: readonly BindingClaim[],
 ): void {
   const unexpected = inKeyOrder(accepted.filter((claim) => !expected.includes(claim)));
   const mismatches = inKeyOrder(expected).flatMap((claim) => {
-    const wanted = asked.find((other) => isSameClaim(other, claim));
-    const parts = wanted === undefined ? [] : differences(claim, wanted);
+    const exportedClaim = exported.find((other) => isSameClaim(other, claim));
+    const parts = exportedClaim === undefined ? [] : differences(claim, exportedClaim);
     return parts.length === 0 ? [] : [`${claim.resource}.${claim.group} (${parts.join("; ")})`];
   });
   if (mismatches.length > 0) {
@@ -112,13 +119,13 @@ function setValidity(
   } else conditions.markTrue("PermissionClaimsValid");
 }
 
-function differences(claim: AnsweredClaim, wanted: PermissionClaim): string[] {
-  const isOpen = claim.verbs.includes("*") || wanted.verbs.includes("*");
-  const sameVerbs = isEqual([...new Set(claim.verbs)].toSorted(), [...new Set(wanted.verbs)].toSorted());
+function differences(claim: BindingClaim, exported: PermissionClaim): string[] {
+  const isOpen = claim.verbs.includes("*") || exported.verbs.includes("*");
+  const sameVerbs = isEqual([...new Set(claim.verbs)].toSorted(), [...new Set(exported.verbs)].toSorted());
   const list = (verbs: readonly string[]): string => `[${verbs.join(" ")}]`;
   return [
-    ...(isOpen || sameVerbs ? [] : [`verbs: accepted ${list(claim.verbs)}, exported ${list(wanted.verbs)}`]),
-    ...(wanted.defaultSelector === undefined || isEqual(wanted.defaultSelector, claim.selector)
+    ...(isOpen || sameVerbs ? [] : [`verbs: accepted ${list(claim.verbs)}, exported ${list(exported.verbs)}`]),
+    ...(exported.defaultSelector === undefined || isEqual(exported.defaultSelector, claim.selector)
       ? []
       : ["selector differs from defaultSelector"]),
   ];

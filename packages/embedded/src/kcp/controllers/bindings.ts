@@ -1,8 +1,9 @@
 import { byKey } from "@tmc/kube/compare.ts";
+import { textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { listAt, objectAt, textAt, textsAt, valueAt } from "../../fields.ts";
-import { type Conditions, conditionsOf, type Unmet } from "../conditions.ts";
-import { clusterOf } from "../directory.ts";
+import { listAt, recordAt, textsAt } from "../../machinery/fields.ts";
+import { type FalseCondition, type KcpConditions, kcpConditionsOf } from "../conditions.ts";
+import { logicalClusterOf } from "../directory.ts";
 import { bindingFinalizer, claimLabelPrefix, exportLabel } from "../names.ts";
 import { systemTypes } from "../system-client.ts";
 import { applyClaims } from "./binding-claims.ts";
@@ -10,21 +11,21 @@ import { namingConflict } from "./naming-conflicts.ts";
 import { lockResources, unlockResources } from "./resource-locks.ts";
 import type { ControllerWorld } from "./world.ts";
 
-/** Brings a binding forward: from new over `Binding` to `Bound`, with the export's types as they are now. */
-export function reconcileBinding(world: ControllerWorld, cluster: string, name: string): void {
+/** Reconciles an APIBinding: from new to `Binding` to `Bound`, with the current types of its export. */
+export function reconcileBinding(world: ControllerWorld, logicalCluster: string, name: string): void {
   const { client, directory, clock, delays, loop } = world;
-  const binding = client.find(systemTypes.bindings, { cluster }, name);
+  const binding = client.find(systemTypes.bindings, { logicalCluster }, name);
   if (binding === undefined) {
-    unlockResources(world, cluster, name);
+    unlockResources(world, logicalCluster, name);
     return;
   }
   if (binding.metadata.deletionTimestamp !== undefined) {
-    endBinding(world, binding);
+    deleteBinding(world, binding);
     return;
   }
 
-  const conditions = conditionsOf(valueAt(binding, "status", "conditions"), clock.now());
-  const status: Record<string, unknown> = { ...objectAt(binding, "status") };
+  const conditions = kcpConditionsOf(valueAt(binding, "status", "conditions"), clock.now());
+  const status: Record<string, unknown> = { ...recordAt(binding, "status") };
   if (textAt(status, "phase") === "") {
     status.phase = "Binding";
     const message = "Waiting for API(s) to be established";
@@ -33,18 +34,18 @@ export function reconcileBinding(world: ControllerWorld, cluster: string, name: 
     const waitMs = (delays().bindingMs ?? 0) - (clock.now() - Date.parse(binding.metadata.creationTimestamp ?? ""));
     const isWaiting = textAt(status, "phase") === "Binding" && waitMs > 0;
     bind(world, binding, status, conditions, isWaiting);
-    if (isWaiting) loop.addAfter(waitMs, { kind: "binding", cluster, name });
+    if (isWaiting) loop.addAfter(waitMs, { kind: "binding", logicalCluster, name });
     applyClaims(world, binding, status, conditions);
   }
   conditions.summarize("InitialBindingCompleted");
   status.conditions = conditions.list();
-  const written = client.writeStatus(systemTypes.bindings, { cluster }, binding, status);
+  const written = client.writeStatus(systemTypes.bindings, { logicalCluster }, binding, status);
 
-  // The label by which the export's virtual workspace finds its bindings comes with their next write.
-  const mark = written.metadata.labels?.[exportLabel];
+  // The label by which the virtual workspace finds bindings is set by the next write.
+  const hash = written.metadata.labels?.[exportLabel];
   const isFound = directory.apiExport(textAt(status, "apiExportClusterName"), exportNameOf(binding)) !== undefined;
-  if (mark !== undefined && isFound && written.metadata.labels?.[claimLabelPrefix + mark] === undefined) {
-    client.merge(systemTypes.bindings, { cluster }, name, {});
+  if (hash !== undefined && isFound && written.metadata.labels?.[claimLabelPrefix + hash] === undefined) {
+    client.merge(systemTypes.bindings, { logicalCluster }, name, {});
   }
 }
 
@@ -54,18 +55,18 @@ function bind(
   world: ControllerWorld,
   binding: KubeObject,
   status: Record<string, unknown>,
-  conditions: Conditions,
+  conditions: KcpConditions,
   isWaiting: boolean,
 ): void {
   const { directory } = world;
-  const cluster = clusterOf(binding);
-  const given = textAt(binding, "spec", "reference", "export", "path");
-  const path = given === "" ? cluster : given;
+  const logicalCluster = logicalClusterOf(binding);
+  const referencedPath = textAt(binding, "spec", "reference", "export", "path");
+  const path = referencedPath === "" ? logicalCluster : referencedPath;
   const name = exportNameOf(binding);
   const apiExport = directory.exportAt(path, name);
-  const invalidExport = (reason: string, message: string, severity: Unmet["severity"] = "Error"): void =>
+  const invalidExport = (reason: string, message: string, severity: FalseCondition["severity"] = "Error"): void =>
     conditions.markFalse("APIExportValid", { reason, severity, message });
-  const notUpToDate = (why: Unmet): void => {
+  const notUpToDate = (why: FalseCondition): void => {
     conditions.markFalse("BindingUpToDate", why);
     if (conditions.isFalse("InitialBindingCompleted")) conditions.markFalse("InitialBindingCompleted", why);
   };
@@ -81,7 +82,7 @@ function bind(
     invalidExport("MissingIdentityHash", `APIExport ${path}|${name} is missing status.identityHash`, "Warning");
     return;
   }
-  const exportCluster = clusterOf(apiExport);
+  const exportCluster = logicalClusterOf(apiExport);
   status.apiExportClusterName = exportCluster;
 
   const schemas: KubeObject[] = [];
@@ -89,8 +90,8 @@ function bind(
     const schemaName = textAt(resource, "schema");
     const schema = directory.schema(exportCluster, schemaName);
     if (schema === undefined) {
-      const words = "Invalid APIExport. Please contact the APIExport owner to resolve";
-      invalidExport("InternalError", `${words}: APIResourceSchema "${schemaName}" not found`);
+      const prefix = "Invalid APIExport. Please contact the APIExport owner to resolve";
+      invalidExport("InternalError", `${prefix}: APIResourceSchema "${schemaName}" not found`);
       return;
     }
     schemas.push(schema);
@@ -104,7 +105,7 @@ function bind(
   }
 
   const bindingName = binding.metadata.name ?? "";
-  const skipped = lockResources(world, cluster, bindingName, schemas.map(resourceOf));
+  const skipped = lockResources(world, logicalCluster, bindingName, schemas.map(resourceOf));
   const conflicts = "NamingConflicts";
   const bound = [...listAt(status, "boundResources")];
   for (const schema of schemas.filter((candidate) => !skipped.has(resourceOf(candidate)))) {
@@ -120,8 +121,8 @@ function bind(
   conditions.markTrue("APIExportValid");
   if (skipped.size > 0) {
     const shown = [...skipped].toSorted(byKey).map(([key, owner]) => `${key}:${owner}`);
-    const words = "Unable to bind APIs because they are bound by other APIBindings or CRDs";
-    notUpToDate({ reason: conflicts, severity: "Error", message: `${words}: map[${shown.join(" ")}]` });
+    const prefix = "Unable to bind APIs because they are bound by other APIBindings or CRDs";
+    notUpToDate({ reason: conflicts, severity: "Error", message: `${prefix}: map[${shown.join(" ")}]` });
     return;
   }
   conditions.markTrue("InitialBindingCompleted");
@@ -135,7 +136,7 @@ const resourceOf = (schema: KubeObject): string => {
   return group === "" ? plural : `${plural}.${group}`;
 };
 
-/** Types that the export no longer names stay bound: nobody can tell a removal from a move. */
+/** Types that the export no longer lists stay bound: a removal cannot be distinguished from a rename. */
 function setBound(bound: unknown[], schema: KubeObject, identity: string): void {
   const group = textAt(schema, "spec", "group");
   const resource = textAt(schema, "spec", "names", "plural");
@@ -154,9 +155,9 @@ function setBound(bound: unknown[], schema: KubeObject, identity: string): void 
   else bound[index] = entry;
 }
 
-/** A binding takes all objects of its types with it; until they are gone it stays. */
-function endBinding({ client, catalogs, store, clock, directory }: ControllerWorld, binding: KubeObject): void {
-  const cluster = clusterOf(binding);
+/** Deletes all instances of the bound types, then removes the finalizer of the binding. */
+function deleteBinding({ client, catalogs, store, clock, directory }: ControllerWorld, binding: KubeObject): void {
+  const logicalCluster = logicalClusterOf(binding);
   const name = binding.metadata.name ?? "";
   const finalizers = binding.metadata.finalizers ?? [];
   if (!finalizers.includes(bindingFinalizer)) return;
@@ -167,15 +168,15 @@ function endBinding({ client, catalogs, store, clock, directory }: ControllerWor
     const plural = textAt(resource, "resource");
     const identity = textAt(resource, "schema", "identityHash");
     const definition = catalogs
-      .of(cluster)
+      .of(logicalCluster)
       .definitions()
       .find((item) => item.group === group && item.plural === plural && item.storage.endsWith(`:${identity}`));
     if (definition === undefined) continue;
-    for (const object of store.list(definition.storage, { cluster })) {
+    for (const object of store.list(definition.storage, { logicalCluster })) {
       if (object.metadata.deletionTimestamp !== undefined) continue;
-      client.remove(definition, { cluster, namespace: object.metadata.namespace }, object.metadata.name ?? "");
+      client.remove(definition, { logicalCluster, namespace: object.metadata.namespace }, object.metadata.name ?? "");
     }
-    for (const object of store.list(definition.storage, { cluster })) {
+    for (const object of store.list(definition.storage, { logicalCluster })) {
       const shown = `${plural}.${group}`;
       remaining[shown] = (remaining[shown] ?? 0) + 1;
       for (const finalizer of object.metadata.finalizers ?? []) {
@@ -183,10 +184,10 @@ function endBinding({ client, catalogs, store, clock, directory }: ControllerWor
       }
     }
   }
-  const present = directory.bindings(cluster).find((item) => item.metadata.name === name);
+  const present = directory.bindings(logicalCluster).find((item) => item.metadata.name === name);
   if (present === undefined) return;
   if (Object.keys(remaining).length === 0) {
-    client.merge(systemTypes.bindings, { cluster }, name, {
+    client.merge(systemTypes.bindings, { logicalCluster }, name, {
       metadata: { finalizers: finalizers.filter((item) => item !== bindingFinalizer) },
     });
     return;
@@ -196,7 +197,7 @@ function endBinding({ client, catalogs, store, clock, directory }: ControllerWor
       .map(([key, number]) => `${key} ${between} ${number} resource instances`)
       .toSorted()
       .join(", ");
-  const why: Unmet =
+  const why: FalseCondition =
     Object.keys(withFinalizers).length > 0
       ? {
           reason: "SomeFinalizersRemain",
@@ -208,10 +209,10 @@ function endBinding({ client, catalogs, store, clock, directory }: ControllerWor
           severity: "Error",
           message: `Some resources are remaining: ${counted(remaining, "has")}`,
         };
-  const conditions = conditionsOf(valueAt(present, "status", "conditions"), clock.now());
+  const conditions = kcpConditionsOf(valueAt(present, "status", "conditions"), clock.now());
   conditions.markFalse("BindingResourceDeleteSuccess", why);
-  client.writeStatus(systemTypes.bindings, { cluster }, present, {
-    ...objectAt(present, "status"),
+  client.writeStatus(systemTypes.bindings, { logicalCluster }, present, {
+    ...recordAt(present, "status"),
     conditions: conditions.list(),
   });
 }

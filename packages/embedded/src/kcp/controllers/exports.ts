@@ -1,36 +1,36 @@
-import { textAt, valueAt } from "../../fields.ts";
-import { conditionsOf } from "../conditions.ts";
-import { clusterOf } from "../directory.ts";
+import { textAt, valueAt } from "@tmc/kube/json.ts";
+import { kcpConditionsOf } from "../conditions.ts";
+import { logicalClusterOf } from "../directory.ts";
 import { identityHash, identityKey, identityNamespace, pathAnnotation, skipSliceAnnotation } from "../names.ts";
 import { systemTypes } from "../system-client.ts";
 import type { ControllerWorld } from "./world.ts";
 
-/** Gives an export its identity and its endpoint slice. */
+/** Reconciles an APIExport: its identity secret, identity hash and endpoint slice. */
 export function reconcileExport(
   { client, directory, random, clock }: ControllerWorld,
-  cluster: string,
+  logicalCluster: string,
   name: string,
 ): void {
-  let apiExport = directory.apiExport(cluster, name);
+  let apiExport = directory.apiExport(logicalCluster, name);
   if (apiExport === undefined || apiExport.metadata.deletionTimestamp !== undefined) return;
-  const home = { cluster, namespace: identityNamespace };
+  const identityLocation = { logicalCluster, namespace: identityNamespace };
 
   if (valueAt(apiExport, "spec", "identity", "secretRef") === undefined) {
-    client.ensure(systemTypes.namespaces, { cluster }, { metadata: { name: identityNamespace } });
-    if (client.find(systemTypes.secrets, home, name) === undefined) {
+    client.ensure(systemTypes.namespaces, { logicalCluster }, { metadata: { name: identityNamespace } });
+    if (client.find(systemTypes.secrets, identityLocation, name) === undefined) {
       const data = { key: Buffer.from(identityKey(random)).toString("base64") };
-      client.create(systemTypes.secrets, home, { metadata: { name }, type: "Opaque", data });
+      client.create(systemTypes.secrets, identityLocation, { metadata: { name }, type: "Opaque", data });
     }
     const secretRef = { namespace: identityNamespace, name };
-    apiExport = client.merge(systemTypes.exports, { cluster }, name, { spec: { identity: { secretRef } } });
+    apiExport = client.merge(systemTypes.exports, { logicalCluster }, name, { spec: { identity: { secretRef } } });
   }
 
   const reference = {
     namespace: textAt(apiExport, "spec", "identity", "secretRef", "namespace"),
     name: textAt(apiExport, "spec", "identity", "secretRef", "name"),
   };
-  const secret = client.find(systemTypes.secrets, { cluster, namespace: reference.namespace }, reference.name);
-  const conditions = conditionsOf(valueAt(apiExport, "status", "conditions"), clock.now());
+  const secret = client.find(systemTypes.secrets, { logicalCluster, namespace: reference.namespace }, reference.name);
+  const conditions = kcpConditionsOf(valueAt(apiExport, "status", "conditions"), clock.now());
   const failed = (message: string): void =>
     conditions.markFalse("IdentityValid", { reason: "IdentityVerificationFailed", severity: "Error", message });
   const known = textAt(apiExport, "status", "identityHash");
@@ -41,7 +41,7 @@ export function reconcileExport(
   else if (known !== "" && known !== hash) {
     failed(`hash mismatch: identity secret hash "${hash}" must match status.identityHash "${known}"`);
   } else conditions.markTrue("IdentityValid");
-  apiExport = client.writeStatus(systemTypes.exports, { cluster }, apiExport, {
+  apiExport = client.writeStatus(systemTypes.exports, { logicalCluster }, apiExport, {
     identityHash: known !== "" ? known : hash === "" ? undefined : hash,
     conditions: conditions.list(),
   });
@@ -49,7 +49,7 @@ export function reconcileExport(
   if (apiExport.metadata.annotations?.[skipSliceAnnotation] !== undefined) return;
   client.ensure(
     systemTypes.slices,
-    { cluster },
+    { logicalCluster },
     {
       metadata: {
         name,
@@ -62,19 +62,19 @@ export function reconcileExport(
   );
 }
 
-/** Publishes where an export's virtual workspace is, for as long as someone is bound to it. */
+/** Publishes the URL of an export's virtual workspace while at least one binding exists. */
 export function reconcileSlice(
   { client, directory, clock, address }: ControllerWorld,
-  cluster: string,
+  logicalCluster: string,
   name: string,
 ): void {
-  const slice = client.find(systemTypes.slices, { cluster }, name);
+  const slice = client.find(systemTypes.slices, { logicalCluster }, name);
   if (slice === undefined || slice.metadata.deletionTimestamp !== undefined) return;
-  const given = textAt(slice, "spec", "export", "path");
-  const path = given === "" ? cluster : given;
+  const referencedPath = textAt(slice, "spec", "export", "path");
+  const path = referencedPath === "" ? logicalCluster : referencedPath;
   const exportName = textAt(slice, "spec", "export", "name");
   const apiExport = directory.exportAt(path, exportName);
-  const conditions = conditionsOf(valueAt(slice, "status", "conditions"), clock.now());
+  const conditions = kcpConditionsOf(valueAt(slice, "status", "conditions"), clock.now());
 
   let endpoints: { url: string }[] | undefined;
   if (apiExport === undefined) {
@@ -86,9 +86,9 @@ export function reconcileSlice(
   } else {
     conditions.markTrue("APIExportValid");
     conditions.markTrue("PartitionValid");
-    const exportCluster = clusterOf(apiExport);
+    const exportCluster = logicalClusterOf(apiExport);
     const isBound = directory.bindingsOf(exportCluster, exportName).length > 0;
     if (isBound) endpoints = [{ url: `${address()}/services/apiexport/${exportCluster}/${exportName}` }];
   }
-  client.writeStatus(systemTypes.slices, { cluster }, slice, { conditions: conditions.list(), endpoints });
+  client.writeStatus(systemTypes.slices, { logicalCluster }, slice, { conditions: conditions.list(), endpoints });
 }

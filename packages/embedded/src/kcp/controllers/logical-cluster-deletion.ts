@@ -1,47 +1,48 @@
-import type { ResourceDefinition } from "../../definition.ts";
-import { objectAt, textAt, valueAt } from "../../fields.ts";
-import { conditionsOf } from "../conditions.ts";
+import { textAt, valueAt } from "@tmc/kube/json.ts";
+import type { ResourceDefinition } from "../../definitions/definition.ts";
+import { recordAt } from "../../machinery/fields.ts";
+import { kcpConditionsOf } from "../conditions.ts";
 import { storages } from "../directory.ts";
 import { logicalClusterFinalizer, phaseLabel } from "../names.ts";
 import { systemTypes } from "../system-client.ts";
 import type { ControllerWorld } from "./world.ts";
 
-/** Empties a logical cluster that is being deleted; it goes once nothing is left in it. */
-export function endLogicalCluster(world: ControllerWorld, cluster: string): void {
+/** Deletes the content of a terminating logical cluster; removes the finalizer when it is empty. */
+export function deleteLogicalClusterContent(world: ControllerWorld, logicalCluster: string): void {
   const { client, directory, store, clock, loop } = world;
-  const own = directory.logicalCluster(cluster);
+  const own = directory.logicalCluster(logicalCluster);
   if (own === undefined || own.metadata.deletionTimestamp === undefined) return;
   if (own.metadata.labels?.[phaseLabel] !== "Deleting") {
-    client.merge(systemTypes.logicalClusters, { cluster }, "cluster", {
+    client.merge(systemTypes.logicalClusters, { logicalCluster }, "cluster", {
       metadata: { labels: { [phaseLabel]: "Deleting" } },
     });
   }
 
   const remaining: Record<string, number> = {};
   const withFinalizers: Record<string, number> = {};
-  for (const definition of contentTypes(world, cluster)) {
-    for (const { metadata } of store.list(definition.storage, { cluster })) {
+  for (const definition of contentTypes(world, logicalCluster)) {
+    for (const { metadata } of store.list(definition.storage, { logicalCluster })) {
       if (metadata.deletionTimestamp !== undefined) continue;
-      client.remove(definition, { cluster, namespace: metadata.namespace }, metadata.name ?? "");
+      client.remove(definition, { logicalCluster, namespace: metadata.namespace }, metadata.name ?? "");
     }
-    // What is left in a namespace is counted with it.
+    // Remaining namespaced objects are counted with their namespace.
     if (definition.namespaced) continue;
-    for (const { metadata } of store.list(definition.storage, { cluster })) {
+    for (const { metadata } of store.list(definition.storage, { logicalCluster })) {
       count(remaining, definition);
       for (const finalizer of metadata.finalizers ?? [])
         withFinalizers[finalizer] = (withFinalizers[finalizer] ?? 0) + 1;
     }
   }
-  endNamespaces(world, cluster);
-  const namespaces = client.definition(systemTypes.namespaces, cluster);
-  for (const _ of store.list(namespaces.storage, { cluster })) count(remaining, namespaces);
+  deleteEmptyNamespaces(world, logicalCluster);
+  const namespaces = client.definition(systemTypes.namespaces, logicalCluster);
+  for (const _ of store.list(namespaces.storage, { logicalCluster })) count(remaining, namespaces);
 
-  const present = directory.logicalCluster(cluster);
+  const present = directory.logicalCluster(logicalCluster);
   if (present === undefined) return;
 
   const counts = Object.entries(remaining);
   if (counts.length > 0) {
-    const conditions = conditionsOf(valueAt(present, "status", "conditions"), clock.now());
+    const conditions = kcpConditionsOf(valueAt(present, "status", "conditions"), clock.now());
     const finalizers = Object.entries(withFinalizers);
     const list = (items: readonly (readonly [string, number])[], between: string): string =>
       items
@@ -56,18 +57,18 @@ export function endLogicalCluster(world: ControllerWorld, cluster: string): void
           ? `Some content in the workspace has finalizers remaining: ${list(finalizers, "in")}`
           : `Some resources are remaining: ${list(counts, "has")}`,
     });
-    client.writeStatus(systemTypes.logicalClusters, { cluster }, present, {
-      ...objectAt(present, "status"),
+    client.writeStatus(systemTypes.logicalClusters, { logicalCluster }, present, {
+      ...recordAt(present, "status"),
       conditions: conditions.list(),
     });
     return;
   }
   const parent = textAt(present, "spec", "owner", "cluster");
   const name = textAt(present, "spec", "owner", "name");
-  client.merge(systemTypes.logicalClusters, { cluster }, "cluster", {
+  client.merge(systemTypes.logicalClusters, { logicalCluster }, "cluster", {
     metadata: { finalizers: (present.metadata.finalizers ?? []).filter((item) => item !== logicalClusterFinalizer) },
   });
-  if (parent !== "") loop.add({ kind: "workspace", cluster: parent, name });
+  if (parent !== "") loop.add({ kind: "workspace", logicalCluster: parent, name });
 }
 
 const count = (counts: Record<string, number>, { group, plural }: ResourceDefinition): void => {
@@ -75,31 +76,34 @@ const count = (counts: Record<string, number>, { group, plural }: ResourceDefini
   counts[shown] = (counts[shown] ?? 0) + 1;
 };
 
-/** Takes away the namespaces that are empty. Some of them nobody may delete, so this goes past the rules. */
-function endNamespaces(world: ControllerWorld, cluster: string): void {
+/** Removes empty namespaces directly from the store, because some namespaces are protected from deletion. */
+function deleteEmptyNamespaces(world: ControllerWorld, logicalCluster: string): void {
   const { client, store } = world;
-  const { storage } = client.definition(systemTypes.namespaces, cluster);
-  const namespaced = contentTypes(world, cluster).filter((definition) => definition.namespaced);
-  for (const { metadata } of store.list(storage, { cluster })) {
+  const { storage } = client.definition(systemTypes.namespaces, logicalCluster);
+  const namespaced = contentTypes(world, logicalCluster).filter((definition) => definition.namespaced);
+  for (const { metadata } of store.list(storage, { logicalCluster })) {
     const name = metadata.name ?? "";
     const isEmpty = namespaced.every(
-      (definition) => store.list(definition.storage, { cluster, namespace: name }).length === 0,
+      (definition) => store.list(definition.storage, { logicalCluster, namespace: name }).length === 0,
     );
-    if (isEmpty) store.delete({ storage, cluster, namespace: "", name });
+    if (isEmpty) store.delete({ storage, logicalCluster, namespace: "", name });
   }
 }
 
-const apart: ReadonlySet<string> = new Set([storages.logicalClusters, storages.bindings, "namespaces"]);
+const separateStorages: ReadonlySet<string> = new Set([storages.logicalClusters, storages.bindings, "namespaces"]);
 
-/** All that can be in a logical cluster besides namespaces, each kept once; bindings last, for the others go with them. */
-function contentTypes({ catalogs }: ControllerWorld, cluster: string): readonly ResourceDefinition[] {
+/**
+ * All types in a logical cluster except namespaces, one per storage. Bindings come last, because bound types disappear
+ * with them.
+ */
+function contentTypes({ catalogs }: ControllerWorld, logicalCluster: string): readonly ResourceDefinition[] {
   const byStorage = new Map<string, ResourceDefinition>();
-  for (const definition of catalogs.of(cluster).definitions()) {
-    if (definition.review === undefined && !apart.has(definition.storage))
+  for (const definition of catalogs.of(logicalCluster).definitions()) {
+    if (definition.review === undefined && !separateStorages.has(definition.storage))
       byStorage.set(definition.storage, definition);
   }
   const bindings = catalogs
-    .of(cluster)
+    .of(logicalCluster)
     .definitions()
     .find((item) => item.storage === storages.bindings && item.version === "v1alpha2");
   return [...byStorage.values(), ...(bindings === undefined ? [] : [bindings])];

@@ -1,16 +1,19 @@
+import { textAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { listAt, textAt, textsAt } from "../../fields.ts";
-import { clusterOf } from "../directory.ts";
+import { listAt, textsAt } from "../../machinery/fields.ts";
+import { logicalClusterOf } from "../directory.ts";
 import type { ControllerWorld } from "./world.ts";
 
-/** What stands against binding a type beside the others of its workspace: names that two types of a group cannot share. */
+/**
+ * Returns the conflict message if a type cannot be bound because its names collide with another type of the same group.
+ */
 export function namingConflict(
   { directory, store }: ControllerWorld,
   binding: KubeObject,
   schema: KubeObject,
 ): string | undefined {
-  const cluster = clusterOf(binding);
-  for (const other of directory.bindings(cluster)) {
+  const logicalCluster = logicalClusterOf(binding);
+  for (const other of directory.bindings(logicalCluster)) {
     if (other.metadata.name === binding.metadata.name) continue;
     for (const resource of listAt(other, "status", "boundResources")) {
       const bound = directory.schema(
@@ -25,7 +28,7 @@ export function namingConflict(
       return `naming conflict with APIBinding "${other.metadata.name ?? ""}" bound to ${boundTo}: ${details}`;
     }
   }
-  for (const crd of store.list("customresourcedefinitions.apiextensions.k8s.io", { cluster })) {
+  for (const crd of store.list("customresourcedefinitions.apiextensions.k8s.io", { logicalCluster })) {
     const details = sharedName(crd, schema);
     if (details !== undefined) {
       return `naming conflict with CustomResourceDefinition "${crd.metadata.name ?? ""}": ${details}`;

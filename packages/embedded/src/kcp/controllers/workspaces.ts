@@ -1,44 +1,47 @@
+import { isFields, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { listAt, objectAt, textAt, textsAt, valueAt } from "../../fields.ts";
-import { isObject } from "../../machinery/json-value.ts";
+import { listAt, recordAt, textsAt } from "../../machinery/fields.ts";
 import { bindingClaims, exportClaims } from "../claims.ts";
-import { conditionsOf } from "../conditions.ts";
-import { clusterOf } from "../directory.ts";
+import { kcpConditionsOf } from "../conditions.ts";
+import { logicalClusterOf } from "../directory.ts";
 import {
-  clusterName,
   defaultBindingName,
+  generateLogicalClusterName,
   logicalClusterFinalizer,
-  ownerAnnotation,
   pathAnnotation,
   phaseLabel,
   shardHash,
   typeAnnotation,
   workspaceFinalizer,
+  workspaceOwnerAnnotation,
 } from "../names.ts";
 import { systemTypes } from "../system-client.ts";
-import { fullNameOf, resolveWorkspaceType, typeNamed } from "../workspace-types.ts";
+import { fullNameOf, resolveWorkspaceType, workspaceTypeNamed } from "../workspace-types.ts";
 import type { ControllerWorld } from "./world.ts";
 
 const bindingsInitializer = "system:apibindings";
 const clusterKey = "internal.tenancy.kcp.io/cluster";
 const shardKey = "internal.tenancy.kcp.io/shard";
 
-/** Brings a workspace forward: from a request over a logical cluster of its own to `Ready`, and in the end away. */
+/**
+ * Reconciles a Workspace: schedules it to a new logical cluster, waits for initialization until `Ready`, and deletes
+ * it.
+ */
 export function reconcileWorkspace(world: ControllerWorld, parent: string, name: string): void {
   const { client, directory, clock, delays, loop } = world;
-  const workspace = client.find(systemTypes.workspaces, { cluster: parent }, name);
+  const workspace = client.find(systemTypes.workspaces, { logicalCluster: parent }, name);
   if (workspace === undefined || valueAt(workspace, "spec", "mount") !== undefined) return;
   if (workspace.metadata.deletionTimestamp !== undefined) {
-    endWorkspace(world, parent, workspace);
+    deleteWorkspace(world, parent, workspace);
     return;
   }
   if (textAt(workspace, "spec", "cluster") === "") {
     schedule(world, parent, workspace);
     return;
   }
-  const conditions = conditionsOf(valueAt(workspace, "status", "conditions"), clock.now());
+  const conditions = kcpConditionsOf(valueAt(workspace, "status", "conditions"), clock.now());
   const own = directory.logicalCluster(textAt(workspace, "spec", "cluster"));
-  const status: Record<string, unknown> = { ...objectAt(workspace, "status") };
+  const status: Record<string, unknown> = { ...recordAt(workspace, "status") };
   if (textAt(status, "phase") === "Scheduling") {
     status.phase = "Initializing";
     conditions.markTrue("WorkspaceScheduled");
@@ -46,7 +49,7 @@ export function reconcileWorkspace(world: ControllerWorld, parent: string, name:
   const initializers = textsAt(own, "status", "initializers");
   const waitMs = (delays().workspaceMs ?? 0) - (clock.now() - Date.parse(workspace.metadata.creationTimestamp ?? ""));
   if (textAt(status, "phase") === "Initializing") {
-    if (waitMs > 0) loop.addAfter(waitMs, { kind: "workspace", cluster: parent, name });
+    if (waitMs > 0) loop.addAfter(waitMs, { kind: "workspace", logicalCluster: parent, name });
     else if (initializers.length > 0 || own === undefined) {
       status.initializers = initializers;
       const message = `Initializers still exist: [${initializers.join(" ")}]`;
@@ -58,19 +61,24 @@ export function reconcileWorkspace(world: ControllerWorld, parent: string, name:
     }
   }
   status.conditions = conditions.list();
-  const written = client.writeStatus(systemTypes.workspaces, { cluster: parent }, workspace, status);
-  mark(world, parent, written, textAt(status, "phase"));
+  const written = client.writeStatus(systemTypes.workspaces, { logicalCluster: parent }, workspace, status);
+  setPhaseLabel(world, parent, written, textAt(status, "phase"));
 }
 
-/** Once it is ready a workspace only tells its owner's name. */
-function mark({ client }: ControllerWorld, cluster: string, workspace: KubeObject, phase: string): void {
-  const owner = workspace.metadata.annotations?.[ownerAnnotation];
-  const short = owner === undefined || phase !== "Ready" ? owner : ownerName(owner);
-  if (workspace.metadata.labels?.[phaseLabel] === phase && short === owner) return;
-  client.merge(systemTypes.workspaces, { cluster }, workspace.metadata.name ?? "", {
+/** Also reduces the owner annotation to the user name once the workspace is ready. */
+function setPhaseLabel(
+  { client }: ControllerWorld,
+  logicalCluster: string,
+  workspace: KubeObject,
+  phase: string,
+): void {
+  const owner = workspace.metadata.annotations?.[workspaceOwnerAnnotation];
+  const shortOwner = owner === undefined || phase !== "Ready" ? owner : ownerName(owner);
+  if (workspace.metadata.labels?.[phaseLabel] === phase && shortOwner === owner) return;
+  client.merge(systemTypes.workspaces, { logicalCluster }, workspace.metadata.name ?? "", {
     metadata: {
       labels: { [phaseLabel]: phase },
-      ...(short === undefined ? {} : { annotations: { [ownerAnnotation]: short } }),
+      ...(shortOwner === undefined ? {} : { annotations: { [workspaceOwnerAnnotation]: shortOwner } }),
     },
   });
 }
@@ -83,12 +91,12 @@ function ownerName(text: string): string {
 function schedule(world: ControllerWorld, parent: string, workspace: KubeObject): void {
   const { client, directory, random, address } = world;
   const name = workspace.metadata.name ?? "";
-  let cluster = clusterName(random);
-  while (directory.logicalCluster(cluster) !== undefined) cluster = clusterName(random);
+  let logicalCluster = generateLogicalClusterName(random);
+  while (directory.logicalCluster(logicalCluster) !== undefined) logicalCluster = generateLogicalClusterName(random);
   const path = `${directory.pathOf(parent)}:${name}`;
-  const marked = client.merge(systemTypes.workspaces, { cluster: parent }, name, {
+  const labeled = client.merge(systemTypes.workspaces, { logicalCluster: parent }, name, {
     metadata: {
-      annotations: { [clusterKey]: cluster, [shardKey]: shardHash },
+      annotations: { [clusterKey]: logicalCluster, [shardKey]: shardHash },
       labels: { [phaseLabel]: "Scheduling" },
       finalizers: [
         ...(workspace.metadata.finalizers ?? []).filter((item) => item !== workspaceFinalizer),
@@ -97,9 +105,9 @@ function schedule(world: ControllerWorld, parent: string, workspace: KubeObject)
     },
   });
   const type = `${textAt(workspace, "spec", "type", "path")}:${textAt(workspace, "spec", "type", "name")}`;
-  const owner = marked.metadata.annotations?.[ownerAnnotation];
+  const owner = labeled.metadata.annotations?.[workspaceOwnerAnnotation];
   createLogicalCluster(world, {
-    cluster,
+    name: logicalCluster,
     path,
     type,
     ...(owner === undefined ? {} : { owner }),
@@ -111,27 +119,27 @@ function schedule(world: ControllerWorld, parent: string, workspace: KubeObject)
       uid: workspace.metadata.uid ?? "",
     },
   });
-  client.merge(systemTypes.workspaces, { cluster: parent }, name, {
-    spec: { cluster, URL: `${address()}/clusters/${path}` },
+  client.merge(systemTypes.workspaces, { logicalCluster: parent }, name, {
+    spec: { cluster: logicalCluster, URL: `${address()}/clusters/${path}` },
   });
 }
 
 export type NewLogicalCluster = Readonly<{
-  cluster: string;
+  name: string;
   path: string;
-  /** The full name of its workspace type. */
+  /** The full name of the workspace type. */
   type: string;
-  /** The owner's user, as the workspace's annotation has it. */
+  /** The owner as JSON, from the workspace's annotation. */
   owner?: string;
   ownedBy?: Readonly<Record<string, string>>;
 }>;
 
-/** Makes a logical cluster: the object that stands for it, and what kcp puts into every new one. */
+/** Creates the LogicalCluster object of a new logical cluster. */
 export function createLogicalCluster(
   { client, directory, address }: ControllerWorld,
-  { cluster, path, type, owner, ownedBy }: NewLogicalCluster,
+  { name, path, type, owner, ownedBy }: NewLogicalCluster,
 ): void {
-  const workspaceType = typeNamed(directory, type);
+  const workspaceType = workspaceTypeNamed(directory, type);
   const types = workspaceType === undefined ? [] : resolveWorkspaceType(directory, workspaceType);
   const initializers = [
     ...types.filter((item) => valueAt(item, "spec", "initializer") === true).map(fullNameOf),
@@ -139,14 +147,14 @@ export function createLogicalCluster(
   ];
   const created = client.create(
     systemTypes.logicalClusters,
-    { cluster },
+    { logicalCluster: name },
     {
       metadata: {
         name: "cluster",
         annotations: {
           [typeAnnotation]: type,
           [pathAnnotation]: path,
-          ...(owner === undefined ? {} : { [ownerAnnotation]: owner }),
+          ...(owner === undefined ? {} : { [workspaceOwnerAnnotation]: owner }),
         },
         finalizers: [logicalClusterFinalizer],
         labels: { [phaseLabel]: "Initializing" },
@@ -158,27 +166,27 @@ export function createLogicalCluster(
       },
     },
   );
-  client.writeStatus(systemTypes.logicalClusters, { cluster }, created, {
-    URL: `${address()}/clusters/${cluster}`,
+  client.writeStatus(systemTypes.logicalClusters, { logicalCluster: name }, created, {
+    URL: `${address()}/clusters/${name}`,
     phase: "Initializing",
     ...(initializers.length === 0 ? {} : { initializers }),
   });
 }
 
-/** Initializes a logical cluster: namespaces, its owner's rights, the bindings of its type. */
-export function reconcileLogicalCluster(world: ControllerWorld, cluster: string): void {
+/** Initializes a logical cluster: namespaces, the owner's admin binding, the default APIBindings of its type. */
+export function reconcileLogicalCluster(world: ControllerWorld, logicalCluster: string): void {
   const { client, directory, clock } = world;
-  const own = directory.logicalCluster(cluster);
+  const own = directory.logicalCluster(logicalCluster);
   if (own === undefined || own.metadata.deletionTimestamp !== undefined) return;
   if (textAt(own, "status", "phase") !== "Initializing") return;
-  const type = typeNamed(directory, own.metadata.annotations?.[typeAnnotation] ?? "");
+  const type = workspaceTypeNamed(directory, own.metadata.annotations?.[typeAnnotation] ?? "");
   const types = type === undefined ? [] : resolveWorkspaceType(directory, type);
   const done = new Set<string>();
   if (textsAt(own, "status", "initializers").includes("root:universal")) {
     for (const name of ["default", "kube-system"]) {
       client.ensure(
         systemTypes.namespaces,
-        { cluster },
+        { logicalCluster },
         {
           metadata: { name, annotations: { "bootstrap.kcp.io/create-only": "true" } },
         },
@@ -186,43 +194,44 @@ export function reconcileLogicalCluster(world: ControllerWorld, cluster: string)
     }
     done.add("root:universal");
   }
-  const owner = own.metadata.annotations?.[ownerAnnotation];
-  if (owner !== undefined) makeOwnerAdmin(world, cluster, owner);
-  const waiting = types.flatMap((item) => bindDefaults(world, cluster, item));
+  const owner = own.metadata.annotations?.[workspaceOwnerAnnotation];
+  if (owner !== undefined) bindOwnerAsAdmin(world, logicalCluster, owner);
+  const waiting = types.flatMap((item) => bindDefaults(world, logicalCluster, item));
   if (waiting.length === 0) done.add(bindingsInitializer);
 
   const initializers = textsAt(own, "status", "initializers").filter((item) => !done.has(item));
-  const conditions = conditionsOf(valueAt(own, "status", "conditions"), clock.now());
+  const conditions = kcpConditionsOf(valueAt(own, "status", "conditions"), clock.now());
   const isReady = initializers.length === 0;
   if (isReady) conditions.markTrue("WorkspaceInitialized");
   else {
     const message = `Initializers still exist: [${initializers.join(" ")}]`;
     conditions.markFalse("WorkspaceInitialized", { reason: "InitializerExists", severity: "Info", message });
   }
-  const present = directory.logicalCluster(cluster) ?? own;
-  client.writeStatus(systemTypes.logicalClusters, { cluster }, present, {
-    ...objectAt(present, "status"),
+  const present = directory.logicalCluster(logicalCluster) ?? own;
+  client.writeStatus(systemTypes.logicalClusters, { logicalCluster }, present, {
+    ...recordAt(present, "status"),
     initializers: isReady ? undefined : initializers,
     phase: isReady ? "Ready" : "Initializing",
     conditions: conditions.list(),
   });
   if (!isReady) return;
-  client.merge(systemTypes.logicalClusters, { cluster }, "cluster", {
+  client.merge(systemTypes.logicalClusters, { logicalCluster }, "cluster", {
     metadata: {
       labels: { [phaseLabel]: "Ready" },
-      ...(owner === undefined ? {} : { annotations: { [ownerAnnotation]: ownerName(owner) } }),
+      ...(owner === undefined ? {} : { annotations: { [workspaceOwnerAnnotation]: ownerName(owner) } }),
     },
   });
   const parent = textAt(own, "spec", "owner", "cluster");
-  if (parent !== "") world.loop.add({ kind: "workspace", cluster: parent, name: textAt(own, "spec", "owner", "name") });
+  if (parent !== "")
+    world.loop.add({ kind: "workspace", logicalCluster: parent, name: textAt(own, "spec", "owner", "name") });
 }
 
-function makeOwnerAdmin({ client }: ControllerWorld, cluster: string, owner: string): void {
+function bindOwnerAsAdmin({ client }: ControllerWorld, logicalCluster: string, owner: string): void {
   const parsed: unknown = JSON.parse(owner);
-  if (!isObject(parsed)) return;
+  if (!isFields(parsed)) return;
   client.ensure(
     systemTypes.clusterRoleBindings,
-    { cluster },
+    { logicalCluster },
     {
       metadata: { name: "workspace-admin", annotations: { "internal.kcp.io/replicate": "apis.kcp.io,tenancy.kcp.io" } },
       subjects: [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: textAt(parsed, "username") }],
@@ -231,18 +240,18 @@ function makeOwnerAdmin({ client }: ControllerWorld, cluster: string, owner: str
   );
 }
 
-/** Binds the default exports of a type, with all that they claim; answers those that are not bound yet. */
-function bindDefaults({ client, directory }: ControllerWorld, cluster: string, type: KubeObject): string[] {
+/** Binds the default exports of a type and accepts all their claims; returns the exports that are not bound yet. */
+function bindDefaults({ client, directory }: ControllerWorld, logicalCluster: string, type: KubeObject): string[] {
   return listAt(type, "spec", "defaultAPIBindings").flatMap((reference) => {
-    const given = textAt(reference, "path");
-    const path = given === "" ? clusterOf(type) : given;
+    const referencedPath = textAt(reference, "path");
+    const path = referencedPath === "" ? logicalClusterOf(type) : referencedPath;
     const exportName = textAt(reference, "export");
     const apiExport = directory.exportAt(path, exportName);
     if (apiExport === undefined) return [exportName];
     const isSame = (binding: KubeObject): boolean =>
       textAt(binding, "spec", "reference", "export", "path") === path &&
       textAt(binding, "spec", "reference", "export", "name") === exportName;
-    const present = directory.bindings(cluster).find(isSame);
+    const present = directory.bindings(logicalCluster).find(isSame);
     if (present === undefined) {
       const claims = exportClaims(apiExport).map((claim) => ({
         ...claim,
@@ -251,9 +260,9 @@ function bindDefaults({ client, directory }: ControllerWorld, cluster: string, t
       }));
       client.create(
         systemTypes.bindings,
-        { cluster },
+        { logicalCluster },
         {
-          metadata: { name: defaultBindingName(cluster, path, exportName) },
+          metadata: { name: defaultBindingName(logicalCluster, path, exportName) },
           spec: {
             reference: { export: { path, name: exportName } },
             ...(claims.length === 0 ? {} : { permissionClaims: claims }),
@@ -262,31 +271,31 @@ function bindDefaults({ client, directory }: ControllerWorld, cluster: string, t
       );
       return [exportName];
     }
-    const conditions = conditionsOf(valueAt(present, "status", "conditions"), 0);
+    const conditions = kcpConditionsOf(valueAt(present, "status", "conditions"), 0);
     const isApplied =
       !bindingClaims(present).some(({ accepted }) => accepted) || conditions.isTrue("PermissionClaimsApplied");
     return conditions.isTrue("InitialBindingCompleted") && isApplied ? [] : [exportName];
   });
 }
 
-function endWorkspace(world: ControllerWorld, parent: string, workspace: KubeObject): void {
+function deleteWorkspace(world: ControllerWorld, parent: string, workspace: KubeObject): void {
   const { client, directory } = world;
   const name = workspace.metadata.name ?? "";
   const finalizers = workspace.metadata.finalizers ?? [];
   if (workspace.metadata.labels?.[phaseLabel] !== "Deleting") {
-    client.merge(systemTypes.workspaces, { cluster: parent }, name, {
+    client.merge(systemTypes.workspaces, { logicalCluster: parent }, name, {
       metadata: { labels: { [phaseLabel]: "Deleting" } },
     });
   }
-  // Others' finalizers come first: they may still need what is inside.
+  // Finalizers of other controllers go first: they may still need the content.
   if (!finalizers.includes(workspaceFinalizer) || finalizers.length > 1) return;
-  const cluster = textAt(workspace, "spec", "cluster") || (workspace.metadata.annotations?.[clusterKey] ?? "");
-  const own = cluster === "" ? undefined : directory.logicalCluster(cluster);
+  const logicalCluster = textAt(workspace, "spec", "cluster") || (workspace.metadata.annotations?.[clusterKey] ?? "");
+  const own = logicalCluster === "" ? undefined : directory.logicalCluster(logicalCluster);
   if (own === undefined) {
-    client.merge(systemTypes.workspaces, { cluster: parent }, name, { metadata: { finalizers: [] } });
+    client.merge(systemTypes.workspaces, { logicalCluster: parent }, name, { metadata: { finalizers: [] } });
     return;
   }
   if (own.metadata.deletionTimestamp === undefined) {
-    client.remove(client.definition(systemTypes.logicalClusters, cluster), { cluster }, "cluster");
+    client.remove(client.definition(systemTypes.logicalClusters, logicalCluster), { logicalCluster }, "cluster");
   }
 }

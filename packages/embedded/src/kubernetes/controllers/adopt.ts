@@ -8,8 +8,8 @@ type Adoptable = "pods" | "replicasets" | "controllerrevisions";
 type Owner = KubeObject & { metadata: StoredMeta; spec: { selector?: LabelSelectorObject } };
 
 /**
- * What a controller has made, together with what its selector finds and nobody owns: that it takes for its own, as it
- * does with pods that were left behind on purpose. What it owns but no longer selects it lets go.
+ * Returns the objects that a controller owns. Adopts unowned objects that match its selector, and releases owned
+ * objects that no longer match.
  */
 export function ownedOrAdopted<R extends Adoptable>(world: World, resource: R, owner: Owner): Kinds[R][] {
   const { selector } = owner.spec;
@@ -35,7 +35,7 @@ function release<R extends Adoptable>(world: World, resource: R, object: Kinds[R
   world.update(resource, { ...object, metadata: { ...object.metadata, ownerReferences } });
 }
 
-/** The keys of those owners whose selector finds an object that belongs to nobody. */
+/** Keys of the owners whose selector matches an unowned object. */
 export function possibleOwners<R extends "deployments" | "replicasets" | "statefulsets" | "daemonsets">(
   world: World,
   resource: R,

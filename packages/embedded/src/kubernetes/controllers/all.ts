@@ -1,10 +1,10 @@
-import type { Behaviour } from "../behaviour.ts";
-import type { Controller } from "../world.ts";
+import type { Behavior } from "../behavior.ts";
+import type { ClusterController } from "../world.ts";
 import { daemonSetController } from "./daemon-sets.ts";
 import { deploymentController } from "./deployments.ts";
 import { cronJobController, jobController } from "./jobs.ts";
 import { createKubelet } from "./kubelet.ts";
-import { createNamespaceFurnisher } from "./namespaces.ts";
+import { createNamespaceDefaultsController } from "./namespaces.ts";
 import { autoscalerController, disruptionController } from "./observers.ts";
 import { replicaSetController } from "./replica-sets.ts";
 import { createScheduler } from "./scheduler.ts";
@@ -12,10 +12,10 @@ import { createLoadBalancers, endpointController } from "./services.ts";
 import { statefulSetController } from "./stateful-sets.ts";
 import { volumeController } from "./volumes.ts";
 
-/** Creates every controller of a cluster; each cluster has its own, for some of them remember. */
-export function clusterControllers(behaviour: Behaviour, ca: string): readonly Controller[] {
+/** Creates the controllers of one cluster; some of them are stateful. */
+export function clusterControllers(behavior: Behavior, ca: string): readonly ClusterController[] {
   return [
-    createNamespaceFurnisher(ca),
+    createNamespaceDefaultsController(ca),
     deploymentController,
     replicaSetController,
     statefulSetController,
@@ -23,10 +23,10 @@ export function clusterControllers(behaviour: Behaviour, ca: string): readonly C
     cronJobController,
     jobController,
     volumeController,
-    createScheduler(behaviour),
-    createKubelet(behaviour),
+    createScheduler(behavior),
+    createKubelet(behavior),
     endpointController,
-    ...createLoadBalancers(behaviour),
+    ...createLoadBalancers(behavior),
     autoscalerController,
     disruptionController,
   ];

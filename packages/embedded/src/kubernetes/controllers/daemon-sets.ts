@@ -1,19 +1,19 @@
-import { decideDaemonSet, tiedToNode } from "../workloads/daemon-set.ts";
+import { decideDaemonSet, pinnedToNode } from "../workloads/daemon-set.ts";
 import { podFromTemplate } from "../workloads/pod-from-template.ts";
 import { revisionLabel } from "../workloads/stateful-set.ts";
-import { type Controller, type EventNote, keyOf, ownerKey } from "../world.ts";
+import { type ClusterController, type EventContent, keyOf, ownerKey } from "../world.ts";
 import { ownedOrAdopted, possibleOwners } from "./adopt.ts";
-import { hashOf, recordRevision } from "./revisions.ts";
+import { recordRevision, revisionHash } from "./revisions.ts";
 
-const note = (reason: string, message: string): EventNote => ({
+const normalEvent = (reason: string, message: string): EventContent => ({
   type: "Normal",
   reason,
   message,
   source: "daemonset-controller",
 });
 
-/** Keeps one pod of each daemon set on every node that takes it. */
-export const daemonSetController: Controller = {
+/** Keeps one pod of each daemon set on every eligible node. */
+export const daemonSetController: ClusterController = {
   name: "daemonset",
   watches: {
     daemonsets: (set) => [keyOf(set)],
@@ -26,7 +26,7 @@ export const daemonSetController: Controller = {
     const pods = ownedOrAdopted(world, "pods", set);
     const inUse = new Set(pods.map((pod) => `${name}-${pod.metadata.labels?.[revisionLabel] ?? ""}`));
     const { current } = recordRevision(world, set, revisionLabel, inUse);
-    const updateHash = hashOf(current, set);
+    const updateHash = revisionHash(current, set);
     const facts = { set, updateHash, nodes: world.list("nodes") };
     const plan = decideDaemonSet({ ...facts, pods, now: world.now() });
     for (const node of plan.create) {
@@ -34,14 +34,14 @@ export const daemonSetController: Controller = {
         "pods",
         podFromTemplate(set, set.spec.template, {
           labels: { [revisionLabel]: updateHash, "pod-template-generation": String(set.metadata.generation ?? 1) },
-          spec: tiedToNode(set.spec.template.spec, node),
+          spec: pinnedToNode(set.spec.template.spec, node),
         }),
       );
-      world.note(set, note("SuccessfulCreate", `Created pod: ${pod.metadata.name}`));
+      world.recordEvent(set, normalEvent("SuccessfulCreate", `Created pod: ${pod.metadata.name}`));
     }
     for (const pod of plan.remove) {
       world.remove("pods", pod);
-      world.note(set, note("SuccessfulDelete", `Deleted pod: ${pod.metadata.name}`));
+      world.recordEvent(set, normalEvent("SuccessfulDelete", `Deleted pod: ${pod.metadata.name}`));
     }
     const after = decideDaemonSet({ ...facts, pods: world.owned("pods", set.metadata.uid), now: world.now() });
     world.writeStatus("daemonsets", set, after.status);

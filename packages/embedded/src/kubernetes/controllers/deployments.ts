@@ -1,13 +1,13 @@
 import type { ReplicaSet } from "../kinds.ts";
 import { decideDeployment } from "../workloads/deployment.ts";
 import { sameTemplate } from "../workloads/template-hash.ts";
-import { type Controller, keyOf, ownerKey } from "../world.ts";
+import { type ClusterController, keyOf, ownerKey } from "../world.ts";
 import { ownedOrAdopted, possibleOwners } from "./adopt.ts";
 
 const revisionKey = "deployment.kubernetes.io/revision";
 
-/** Keeps each deployment's replica sets, and so its pods, as its template and strategy want them. */
-export const deploymentController: Controller = {
+/** Reconciles the replica sets of deployments. */
+export const deploymentController: ClusterController = {
   name: "deployment",
   watches: {
     deployments: (deployment) => [keyOf(deployment)],
@@ -26,7 +26,7 @@ export const deploymentController: Controller = {
     if (plan.create !== undefined) world.create("replicasets", plan.create);
     for (const set of plan.update) world.update("replicasets", set);
     for (const set of plan.remove) world.remove("replicasets", set);
-    for (const event of plan.events) world.note(deployment, event);
+    for (const event of plan.events) world.recordEvent(deployment, event);
     const revision = plan.revision === undefined ? {} : { [revisionKey]: plan.revision };
     world.writeStatus("deployments", deployment, plan.status, { ...deployment.metadata.annotations, ...revision });
     return plan.nextMs;

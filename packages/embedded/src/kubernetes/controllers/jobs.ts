@@ -1,19 +1,19 @@
 import type { Job, Pod } from "../kinds.ts";
 import { decideCronJob, referenceTo } from "../workloads/cron-job.ts";
-import { scheduleProblem } from "../workloads/cron-schedule.ts";
+import { scheduleError } from "../workloads/cron-schedule.ts";
 import { decideJob, indexAnnotation, trackingFinalizer } from "../workloads/job.ts";
 import { podFromTemplate } from "../workloads/pod-from-template.ts";
-import { type Controller, type Draft, type EventNote, keyOf, ownerKey, type World } from "../world.ts";
+import { type ClusterController, type Draft, type EventContent, keyOf, ownerKey, type World } from "../world.ts";
 
-const jobNote = (reason: string, message: string): EventNote => ({
+const jobEvent = (reason: string, message: string): EventContent => ({
   type: "Normal",
   reason,
   message,
   source: "job-controller",
 });
 
-/** Runs a job's pods until as many of them have succeeded as it asks for. */
-export const jobController: Controller = {
+/** Runs the pods of a job until enough of them have succeeded. */
+export const jobController: ClusterController = {
   name: "job",
   watches: { jobs: (job) => [keyOf(job)], pods: (pod) => ownerKey(pod, "Job") },
   reconcile({ namespace, name }, world) {
@@ -26,21 +26,21 @@ export const jobController: Controller = {
     const plan = decideJob({ job, pods: world.owned("pods", job.metadata.uid), now: world.now() });
     for (const { index } of plan.create) {
       const pod = world.create("pods", podOf(job, index));
-      world.note(job, jobNote("SuccessfulCreate", `Created pod: ${pod.metadata.name}`));
+      world.recordEvent(job, jobEvent("SuccessfulCreate", `Created pod: ${pod.metadata.name}`));
     }
     for (const pod of plan.remove) {
       world.remove("pods", pod);
-      world.note(job, jobNote("SuccessfulDelete", `Deleted pod: ${pod.metadata.name}`));
+      world.recordEvent(job, jobEvent("SuccessfulDelete", `Deleted pod: ${pod.metadata.name}`));
     }
     world.writeStatus("jobs", job, plan.status);
     for (const pod of plan.release) release(world, pod);
-    for (const event of plan.events) world.note(job, event);
+    for (const event of plan.events) world.recordEvent(job, event);
     if (plan.expired) world.remove("jobs", job);
     return plan.nextMs;
   },
 };
 
-/** Lets go of a pod that has been counted; it is read again, for it may have changed or gone since. */
+/** Removes the tracking finalizer of a counted pod. Reads the pod again, because it may have changed or be gone. */
 function release(world: World, { metadata }: Pod): void {
   const pod = world.get("pods", metadata.namespace ?? "", metadata.name);
   if (pod === undefined || pod.metadata.finalizers?.includes(trackingFinalizer) !== true) return;
@@ -68,27 +68,27 @@ function podOf(job: Job, index: number | undefined): Draft {
   });
 }
 
-// Timers cannot be set for longer than some weeks; an hour is often enough to look again.
+// setTimeout supports at most 24 days; requeueing every hour is enough.
 const longestWaitMs = 3_600_000;
 
-/** Starts jobs when a cron job's schedule says so. */
-export const cronJobController: Controller = {
+/** Creates jobs according to the schedules of cron jobs. */
+export const cronJobController: ClusterController = {
   name: "cronjob",
   watches: { cronjobs: (cronJob) => [keyOf(cronJob)], jobs: (job) => ownerKey(job, "CronJob") },
   reconcile({ namespace, name }, world) {
     const cronJob = world.get("cronjobs", namespace, name);
     if (cronJob === undefined) return undefined;
     const source = "cronjob-controller";
-    const problem = scheduleProblem(cronJob.spec.schedule);
-    if (problem !== undefined) {
-      const message = `unparseable schedule: "${cronJob.spec.schedule}" : ${problem}`;
-      world.note(cronJob, { type: "Warning", reason: "UnparseableSchedule", message, source });
+    const parseError = scheduleError(cronJob.spec.schedule);
+    if (parseError !== undefined) {
+      const message = `unparseable schedule: "${cronJob.spec.schedule}" : ${parseError}`;
+      world.recordEvent(cronJob, { type: "Warning", reason: "UnparseableSchedule", message, source });
       return undefined;
     }
     const plan = decideCronJob({ cronJob, jobs: world.owned("jobs", cronJob.metadata.uid), now: world.now() });
     for (const job of plan.remove) {
       world.remove("jobs", job);
-      world.note(cronJob, {
+      world.recordEvent(cronJob, {
         type: "Normal",
         reason: "SuccessfulDelete",
         message: `Deleted job ${job.metadata.name}`,
@@ -100,7 +100,7 @@ export const cronJobController: Controller = {
       const existing = world.get("jobs", namespace, plan.create.metadata.name ?? "");
       const job = existing ?? world.create("jobs", plan.create);
       if (existing === undefined) {
-        world.note(cronJob, {
+        world.recordEvent(cronJob, {
           type: "Normal",
           reason: "SuccessfulCreate",
           message: `Created job ${job.metadata.name}`,
@@ -110,7 +110,7 @@ export const cronJobController: Controller = {
       status = { ...status, active: [...(status.active ?? []), referenceTo(job)] };
     }
     world.writeStatus("cronjobs", cronJob, status);
-    for (const event of plan.events) world.note(cronJob, event);
+    for (const event of plan.events) world.recordEvent(cronJob, event);
     return plan.nextMs === undefined ? undefined : Math.min(plan.nextMs, longestWaitMs);
   },
 };

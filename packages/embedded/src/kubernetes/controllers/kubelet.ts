@@ -1,13 +1,13 @@
-import { type Behaviour, outcomeFor } from "../behaviour.ts";
-import { isFinished } from "../conditions.ts";
+import { type Behavior, outcomeFor } from "../behavior.ts";
+import { isPodFinished } from "../conditions.ts";
 import { decidePod } from "../scheduling/kubelet.ts";
-import { type Controller, keyOf } from "../world.ts";
-import { createDelays } from "./delays.ts";
+import { type ClusterController, keyOf } from "../world.ts";
+import { createFirstSeen } from "./first-seen.ts";
 
-/** Creates what runs on every node: it starts pods, reports on them, and lets them end. */
-export function createKubelet(behaviour: Behaviour): Controller {
-  const starts = createDelays();
-  const stops = createDelays();
+/** Creates the kubelet of all nodes: it starts pods, reports their status and terminates them. */
+export function createKubelet(behavior: Behavior): ClusterController {
+  const starts = createFirstSeen();
+  const stops = createFirstSeen();
   const addresses = createPodAddresses();
 
   return {
@@ -34,46 +34,46 @@ export function createKubelet(behaviour: Behaviour): Controller {
       if (pod?.spec.nodeName === undefined || pod.spec.nodeName === "") return undefined;
       const node = world.get("nodes", "", pod.spec.nodeName);
       if (node === undefined) {
-        // Nobody is left to run it or to say that it has ended.
+        // The node is gone, so no kubelet is left to run or terminate the pod.
         world.remove("pods", pod, { now: true });
         return undefined;
       }
       const now = world.now();
       const { uid, deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata;
       if (deletionTimestamp !== undefined && deletionGracePeriodSeconds > 0) {
-        const age = stops.age(uid, now);
-        const left = Math.min(behaviour.readyMs, deletionGracePeriodSeconds * 1000) - age;
-        if (age === 0 && !isFinished(pod)) {
+        const age = stops.ageMs(uid, now);
+        const remainingMs = Math.min(behavior.readyMs, deletionGracePeriodSeconds * 1000) - age;
+        if (age === 0 && !isPodFinished(pod)) {
           for (const container of pod.spec.containers) {
             const message = `Stopping container ${container.name}`;
-            world.note(pod, { type: "Normal", reason: "Killing", message, source: "kubelet" });
+            world.recordEvent(pod, { type: "Normal", reason: "Killing", message, source: "kubelet" });
           }
         }
-        if (left > 0) return left;
+        if (remainingMs > 0) return remainingMs;
         world.remove("pods", pod, { now: true });
         return undefined;
       }
-      if (deletionTimestamp !== undefined || isFinished(pod)) return undefined;
+      if (deletionTimestamp !== undefined || isPodFinished(pod)) return undefined;
 
       const hostIP = node.status?.addresses?.find((address) => address.type === "InternalIP")?.address ?? "127.0.0.1";
       const step = decidePod({
         pod,
-        outcome: outcomeFor(behaviour, pod),
-        ageMs: starts.age(uid, now),
-        readyMs: behaviour.readyMs,
-        runMs: behaviour.runMs,
+        outcome: outcomeFor(behavior, pod),
+        ageMs: starts.ageMs(uid, now),
+        readyMs: behavior.readyMs,
+        runMs: behavior.runMs,
         podIP: pod.status?.podIP ?? (pod.spec.hostNetwork === true ? hostIP : addresses.of(uid)),
         hostIP,
         now,
       });
       world.writeStatus("pods", pod, step.status);
-      for (const event of step.events) world.note(pod, event);
+      for (const event of step.events) world.recordEvent(pod, event);
       return step.nextMs;
     },
   };
 }
 
-/** Deals out the addresses of 10.244.0.0/16, the same ones in the same order in every run. */
+/** Allocates pod addresses from 10.244.0.0/16, in the same order in every run. */
 function createPodAddresses() {
   const used = new Map<string, string>();
   let next = 0;

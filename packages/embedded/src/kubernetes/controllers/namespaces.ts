@@ -1,7 +1,7 @@
-import { type Controller, keyOf } from "../world.ts";
+import { type ClusterController, keyOf } from "../world.ts";
 
-/** Creates what furnishes every namespace: its default service account and the bundle to verify this server with. */
-export function createNamespaceFurnisher(ca: string): Controller {
+/** Creates the default service account and the CA bundle in every namespace. */
+export function createNamespaceDefaultsController(ca: string): ClusterController {
   return {
     name: "namespace-furnisher",
     watches: {

@@ -1,11 +1,13 @@
 import { matchesLabels, selectorFromObject } from "@tmc/kube/selector.ts";
-import { findCondition, isActive, isReady, resolveAmount } from "../conditions.ts";
-import type { Condition, HorizontalPodAutoscaler, PodDisruptionBudget } from "../kinds.ts";
+import { conditionOfType, isPodActive, isPodReady, resolveAmount } from "../conditions.ts";
+import type { HorizontalPodAutoscaler, ObjectCondition, PodDisruptionBudget } from "../kinds.ts";
 import { formatTime } from "../kinds.ts";
-import { type Controller, keyOf, type World } from "../world.ts";
+import { type ClusterController, keyOf, type World } from "../world.ts";
 
-/** Reports how many replicas an autoscaler's target has; without a metrics server it never changes them, as on a bare cluster. */
-export const autoscalerController: Controller = {
+/**
+ * Reports the current replicas of autoscaler targets. It never scales them, like a cluster without a metrics server.
+ */
+export const autoscalerController: ClusterController = {
   name: "horizontal-pod-autoscaler",
   watches: {
     horizontalpodautoscalers: (autoscaler) => [keyOf(autoscaler)],
@@ -47,8 +49,13 @@ function autoscalerStatus(
 ): NonNullable<HorizontalPodAutoscaler["status"]> {
   const { kind, name, apiVersion } = autoscaler.spec.scaleTargetRef;
   const metric = autoscaler.spec.metrics?.[0]?.resource?.name ?? "cpu";
-  const condition = (type: string, status: Condition["status"], reason: string, message: string): Condition => {
-    const before = findCondition(autoscaler.status?.conditions, type);
+  const condition = (
+    type: string,
+    status: ObjectCondition["status"],
+    reason: string,
+    message: string,
+  ): ObjectCondition => {
+    const before = conditionOfType(autoscaler.status?.conditions, type);
     const since = before?.status === status ? before.lastTransitionTime : undefined;
     return { type, status, lastTransitionTime: since ?? formatTime(now), reason, message };
   };
@@ -76,8 +83,8 @@ function autoscalerStatus(
   };
 }
 
-/** Reports how many pods of a disruption budget may go at the moment. */
-export const disruptionController: Controller = {
+/** Reports how many disruptions a pod disruption budget allows. */
+export const disruptionController: ClusterController = {
   name: "disruption",
   watches: {
     poddisruptionbudgets: (budget) => [keyOf(budget)],
@@ -92,8 +99,8 @@ export const disruptionController: Controller = {
     if (budget === undefined) return undefined;
     const selector = selectorFromObject(budget.spec.selector ?? {});
     const pods = world.list("pods", namespace).filter((pod) => matchesLabels(selector, pod.metadata.labels));
-    const expected = pods.filter(isActive).length;
-    const healthy = pods.filter((pod) => isActive(pod) && isReady(pod)).length;
+    const expected = pods.filter(isPodActive).length;
+    const healthy = pods.filter((pod) => isPodActive(pod) && isPodReady(pod)).length;
     world.writeStatus("poddisruptionbudgets", budget, budgetStatus(budget, expected, healthy, world.now()));
     return undefined;
   },
@@ -111,7 +118,7 @@ function budgetStatus(
       : Math.max(0, expectedPods - resolveAmount(spec.maxUnavailable, expectedPods, "up"));
   const disruptionsAllowed = expectedPods === 0 ? 0 : Math.max(0, currentHealthy - desiredHealthy);
   const allowed = disruptionsAllowed > 0 ? "True" : "False";
-  const before = findCondition(status?.conditions, "DisruptionAllowed");
+  const before = conditionOfType(status?.conditions, "DisruptionAllowed");
   const since = before?.status === allowed ? before.lastTransitionTime : undefined;
   const observedGeneration = metadata.generation ?? 1;
   return {

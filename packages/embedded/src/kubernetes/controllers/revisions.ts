@@ -1,14 +1,13 @@
 import type { ControllerRevision, DaemonSet, PodTemplate, StatefulSet } from "../kinds.ts";
 import { controllerReference } from "../kinds.ts";
-import { templateOf } from "../workloads/stateful-set.ts";
+import { revisionTemplate } from "../workloads/stateful-set.ts";
 import { hashTemplate, sameTemplate } from "../workloads/template-hash.ts";
 import type { World } from "../world.ts";
 import { ownedOrAdopted } from "./adopt.ts";
 
 /**
- * Records the present template of a set as its newest revision and answers that revision and all others.
- *
- * A template that was there before gets its old revision back with a new number, so that a rollback is not a new revision.
+ * Records the current template of a set as its newest revision; returns that revision and all others. A template that
+ * was used before gets its old revision with a new number, so that a rollback does not create a revision.
  */
 export function recordRevision(
   world: World,
@@ -18,11 +17,11 @@ export function recordRevision(
 ): { current: ControllerRevision; all: readonly ControllerRevision[] } {
   const all = ownedOrAdopted(world, "controllerrevisions", set).toSorted((a, b) => a.revision - b.revision);
   const newest = all.at(-1)?.revision ?? 0;
-  const known = all.find((revision) => sameAs(templateOf(revision), set.spec.template));
+  const known = all.find((revision) => matchesTemplate(revisionTemplate(revision), set.spec.template));
   if (known !== undefined) {
     const current =
       known.revision === newest ? known : world.update("controllerrevisions", { ...known, revision: newest + 1 });
-    forget(world, set, all, new Set([...inUse, current.metadata.name]));
+    deleteOldRevisions(world, set, all, new Set([...inUse, current.metadata.name]));
     return { current, all };
   }
   const hash = hashTemplate(set.spec.template);
@@ -42,14 +41,14 @@ export function recordRevision(
   return { current, all: [...all, current] };
 }
 
-const sameAs = (recorded: PodTemplate | undefined, template: PodTemplate): boolean =>
+const matchesTemplate = (recorded: PodTemplate | undefined, template: PodTemplate): boolean =>
   recorded !== undefined && sameTemplate(recorded, template);
 
 /** The hash at the end of a revision's name. */
-export const hashOf = (revision: ControllerRevision, set: StatefulSet | DaemonSet): string =>
+export const revisionHash = (revision: ControllerRevision, set: StatefulSet | DaemonSet): string =>
   revision.metadata.name.slice(set.metadata.name.length + 1);
 
-function forget(
+function deleteOldRevisions(
   world: World,
   set: StatefulSet | DaemonSet,
   all: readonly ControllerRevision[],

@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Behaviour } from "../behaviour.ts";
-import { isFinished, isReady } from "../conditions.ts";
+import type { Behavior } from "../behavior.ts";
+import { isPodFinished, isPodReady } from "../conditions.ts";
 import type { Pod, Service, ServicePort } from "../kinds.ts";
 import { controllerReference } from "../kinds.ts";
-import { type Controller, keyOf, type World } from "../world.ts";
-import { createDelays } from "./delays.ts";
+import { type ClusterController, keyOf, type World } from "../world.ts";
+import { createFirstSeen } from "./first-seen.ts";
 
-/** As many endpoints as one slice may hold. */
+/** Endpoints per slice at most. */
 const sliceLimit = 1000;
 
-/** Keeps the endpoints of every service with a selector: its pods' addresses, in both forms that clients read. */
-export const endpointController: Controller = {
+/** Maintains EndpointSlices and Endpoints of services with a selector. */
+export const endpointController: ClusterController = {
   name: "endpoints",
   watches: {
     services: (service) => [keyOf(service)],
@@ -23,15 +23,15 @@ export const endpointController: Controller = {
   reconcile({ namespace, name }, world) {
     const service = world.get("services", namespace, name);
     if (service === undefined) {
-      const left = world.get("endpoints", namespace, name);
-      if (left?.metadata.labels?.[managedBy] !== undefined) world.remove("endpoints", left);
+      const remaining = world.get("endpoints", namespace, name);
+      if (remaining?.metadata.labels?.[managedBy] !== undefined) world.remove("endpoints", remaining);
       return undefined;
     }
     if (service.metadata.deletionTimestamp !== undefined || Object.keys(service.spec.selector ?? {}).length === 0)
       return undefined;
     const pods = world
       .list("pods", namespace)
-      .filter((pod) => selects(service, pod) && pod.status?.podIP !== undefined && !isFinished(pod));
+      .filter((pod) => selects(service, pod) && pod.status?.podIP !== undefined && !isPodFinished(pod));
     writeSlice(world, service, pods);
     writeEndpoints(world, service, pods);
     return undefined;
@@ -42,12 +42,12 @@ const managedBy = "endpoints.kubernetes.io/managed-by";
 const headless = "service.kubernetes.io/headless";
 
 function selects(service: Service, pod: Pod): boolean {
-  const wanted = Object.entries(service.spec.selector ?? {});
-  return wanted.length > 0 && wanted.every(([key, value]) => pod.metadata.labels?.[key] === value);
+  const requirements = Object.entries(service.spec.selector ?? {});
+  return requirements.length > 0 && requirements.every(([key, value]) => pod.metadata.labels?.[key] === value);
 }
 
 const serves = (service: Service, pod: Pod): boolean =>
-  service.spec.publishNotReadyAddresses === true || (isReady(pod) && pod.metadata.deletionTimestamp === undefined);
+  service.spec.publishNotReadyAddresses === true || (isPodReady(pod) && pod.metadata.deletionTimestamp === undefined);
 
 const targetRef = ({ metadata }: Pod) => ({
   kind: "Pod",
@@ -56,7 +56,7 @@ const targetRef = ({ metadata }: Pod) => ({
   uid: metadata.uid,
 });
 
-/** The port a service's traffic goes to; a named one is looked up on the pods. */
+/** Resolves a service's target port; a named port is resolved in the pods. */
 function resolvedPort({ targetPort, port }: ServicePort, pods: readonly Pod[]): number | undefined {
   if (typeof targetPort === "number") return targetPort;
   if (targetPort === undefined) return port;
@@ -75,7 +75,7 @@ function writeSlice(world: World, service: Service, pods: readonly Pod[]): void 
     addresses: [pod.status?.podIP],
     conditions: {
       ready: serves(service, pod),
-      serving: isReady(pod),
+      serving: isPodReady(pod),
       terminating: pod.metadata.deletionTimestamp !== undefined,
     },
     ...(pod.spec.hostname === undefined || pod.spec.subdomain !== service.metadata.name
@@ -134,9 +134,9 @@ function writeEndpoints(world: World, service: Service, pods: readonly Pod[]): v
     nodeName: pod.spec.nodeName,
     targetRef: targetRef(pod),
   });
-  const alive = pods.filter((pod) => pod.metadata.deletionTimestamp === undefined);
-  const addresses = alive.filter((pod) => serves(service, pod)).map(address);
-  const notReadyAddresses = alive.filter((pod) => !serves(service, pod)).map(address);
+  const serving = pods.filter((pod) => pod.metadata.deletionTimestamp === undefined);
+  const addresses = serving.filter((pod) => serves(service, pod)).map(address);
+  const notReadyAddresses = serving.filter((pod) => !serves(service, pod)).map(address);
   const ports = (service.spec.ports ?? []).flatMap((port) => {
     const number = resolvedPort(port, pods);
     return number === undefined
@@ -144,7 +144,7 @@ function writeEndpoints(world: World, service: Service, pods: readonly Pod[]): v
       : [{ ...(port.name === undefined ? {} : { name: port.name }), port: number, protocol: port.protocol ?? "TCP" }];
   });
   const subsets =
-    alive.length === 0
+    serving.length === 0
       ? []
       : [
           {
@@ -168,9 +168,9 @@ function writeEndpoints(world: World, service: Service, pods: readonly Pod[]): v
   });
 }
 
-/** Creates what gives load-balanced services and ingresses an address from outside, after a moment. */
-export function createLoadBalancers(behaviour: Behaviour): readonly Controller[] {
-  const delays = createDelays();
+/** Assigns external addresses to load balancer services and ingresses, after a delay. */
+export function createLoadBalancers(behavior: Behavior): readonly ClusterController[] {
+  const delays = createFirstSeen();
   const source = "service-controller";
   const freeAddress = (world: World): string => {
     const used = new Set(
@@ -185,53 +185,58 @@ export function createLoadBalancers(behaviour: Behaviour): readonly Controller[]
     return "172.20.255.254";
   };
 
-  const services: Controller = {
+  const services: ClusterController = {
     name: "service-load-balancer",
     watches: { services: (service) => [keyOf(service)] },
     reconcile({ namespace, name }, world) {
       const service = world.get("services", namespace, name);
       if (service === undefined) return undefined;
-      const has = (service.status?.loadBalancer?.ingress ?? []).length > 0;
-      const wanted =
+      const hasAddress = (service.status?.loadBalancer?.ingress ?? []).length > 0;
+      const needsAddress =
         service.spec.type === "LoadBalancer" &&
         service.spec.loadBalancerClass === undefined &&
         service.metadata.deletionTimestamp === undefined;
-      if (wanted === has) return undefined;
-      if (!wanted) {
+      if (needsAddress === hasAddress) return undefined;
+      if (!needsAddress) {
         delays.forget(service.metadata.uid);
         world.writeStatus("services", service, { ...service.status, loadBalancer: {} });
         return undefined;
       }
-      const age = delays.age(service.metadata.uid, world.now());
+      const age = delays.ageMs(service.metadata.uid, world.now());
       if (age === 0) {
-        world.note(service, {
+        world.recordEvent(service, {
           type: "Normal",
           reason: "EnsuringLoadBalancer",
           message: "Ensuring load balancer",
           source,
         });
       }
-      if (age < behaviour.readyMs) return behaviour.readyMs - age;
+      if (age < behavior.readyMs) return behavior.readyMs - age;
       const ip = service.spec.loadBalancerIP ?? freeAddress(world);
       world.writeStatus("services", service, { ...service.status, loadBalancer: { ingress: [{ ip, ipMode: "VIP" }] } });
-      world.note(service, { type: "Normal", reason: "EnsuredLoadBalancer", message: "Ensured load balancer", source });
+      world.recordEvent(service, {
+        type: "Normal",
+        reason: "EnsuredLoadBalancer",
+        message: "Ensured load balancer",
+        source,
+      });
       return undefined;
     },
   };
-  const ingresses: Controller = {
+  const ingresses: ClusterController = {
     name: "ingress",
     watches: { ingresses: (ingress) => [keyOf(ingress)] },
     reconcile({ namespace, name }, world) {
       const ingress = world.get("ingresses", namespace, name);
       if (ingress === undefined || ingress.metadata.deletionTimestamp !== undefined) return undefined;
       if ((ingress.status?.loadBalancer?.ingress ?? []).length > 0) return undefined;
-      const age = delays.age(ingress.metadata.uid, world.now());
-      if (age < behaviour.readyMs) return behaviour.readyMs - age;
+      const age = delays.ageMs(ingress.metadata.uid, world.now());
+      if (age < behavior.readyMs) return behavior.readyMs - age;
       world.writeStatus("ingresses", ingress, {
         ...ingress.status,
         loadBalancer: { ingress: [{ ip: freeAddress(world) }] },
       });
-      world.note(ingress, {
+      world.recordEvent(ingress, {
         type: "Normal",
         reason: "Sync",
         message: "Scheduled for sync",

@@ -1,19 +1,19 @@
 import type { ControllerRevision, StatefulSet } from "../kinds.ts";
 import { podFromTemplate } from "../workloads/pod-from-template.ts";
-import { claimName, decideStatefulSet, revisionLabel, templateOf } from "../workloads/stateful-set.ts";
-import { type Controller, type EventNote, keyOf, ownerKey, type World } from "../world.ts";
+import { claimName, decideStatefulSet, revisionLabel, revisionTemplate } from "../workloads/stateful-set.ts";
+import { type ClusterController, type EventContent, keyOf, ownerKey, type World } from "../world.ts";
 import { ownedOrAdopted, possibleOwners } from "./adopt.ts";
 import { recordRevision } from "./revisions.ts";
 
-const note = (reason: string, message: string): EventNote => ({
+const statefulSetEvent = (reason: string, message: string): EventContent => ({
   type: "Normal",
   reason,
   message,
   source: "statefulset-controller",
 });
 
-/** Keeps a stateful set's pods, each with its own name and volumes, in order. */
-export const statefulSetController: Controller = {
+/** Keeps the pods of stateful sets, each with its own name and volumes, in order. */
+export const statefulSetController: ClusterController = {
   name: "statefulset",
   watches: {
     statefulsets: (set) => [keyOf(set)],
@@ -33,9 +33,12 @@ export const statefulSetController: Controller = {
     for (const { ordinal, revision } of plan.create) createPod(world, set, ordinal, revision, all);
     for (const pod of plan.remove) {
       world.remove("pods", pod);
-      world.note(set, note("SuccessfulDelete", `Delete Pod ${pod.metadata.name} in StatefulSet ${name} successful`));
+      world.recordEvent(
+        set,
+        statefulSetEvent("SuccessfulDelete", `Delete Pod ${pod.metadata.name} in StatefulSet ${name} successful`),
+      );
     }
-    // Counted again: what was just made and removed is already part of the picture.
+    // Recounts the pods, so that the status includes those created and deleted above.
     const after = decideStatefulSet({ ...facts, pods: world.owned("pods", set.metadata.uid), now: world.now() });
     world.writeStatus("statefulsets", set, after.status);
     return plan.nextMs;
@@ -51,7 +54,7 @@ function createPod(
 ): void {
   const name = `${set.metadata.name}-${ordinal}`;
   const recorded = revisions.find((each) => each.metadata.name === revision);
-  const template = (recorded === undefined ? undefined : templateOf(recorded)) ?? set.spec.template;
+  const template = (recorded === undefined ? undefined : revisionTemplate(recorded)) ?? set.spec.template;
   const claims = set.spec.volumeClaimTemplates ?? [];
   for (const claim of claims) {
     const claimed = claimName(set, claim.metadata.name ?? "", ordinal);
@@ -67,9 +70,12 @@ function createPod(
       },
       spec: structuredClone(claim.spec),
     });
-    world.note(
+    world.recordEvent(
       set,
-      note("SuccessfulCreate", `Create Claim ${claimed} Pod ${name} in StatefulSet ${set.metadata.name} success`),
+      statefulSetEvent(
+        "SuccessfulCreate",
+        `Create Claim ${claimed} Pod ${name} in StatefulSet ${set.metadata.name} success`,
+      ),
     );
   }
   const claimed = new Set(claims.map((claim) => claim.metadata.name));
@@ -96,5 +102,8 @@ function createPod(
       },
     }),
   );
-  world.note(set, note("SuccessfulCreate", `Create Pod ${name} in StatefulSet ${set.metadata.name} successful`));
+  world.recordEvent(
+    set,
+    statefulSetEvent("SuccessfulCreate", `Create Pod ${name} in StatefulSet ${set.metadata.name} successful`),
+  );
 }

@@ -1,18 +1,18 @@
 import { compareQuantities, parseQuantity } from "@tmc/kube/quantity.ts";
 import type { PersistentVolume, PersistentVolumeClaim, StoredMeta } from "../kinds.ts";
-import { type Controller, keyOf, type World } from "../world.ts";
+import { type ClusterController, keyOf, type World } from "../world.ts";
 
 const claimProtection = "kubernetes.io/pvc-protection";
 const volumeProtection = "kubernetes.io/pv-protection";
 
-/** Gives every claim a volume of its storage class, and holds a claim back from going while a pod uses it. */
-export const volumeController: Controller = {
+/** Binds claims to volumes of their storage class, and keeps a claim while a pod uses it. */
+export const volumeController: ClusterController = {
   name: "volumes",
   watches: {
     persistentvolumeclaims: (claim) => [keyOf(claim)],
     persistentvolumes: (volume) => {
       const claim = volume.spec.claimRef;
-      // A key without a namespace is the volume's own.
+      // A key without a namespace is a volume's.
       return [keyOf(volume), ...(claim === undefined ? [] : [`${claim.namespace ?? ""}/${claim.name}`])];
     },
     pods: (pod) =>
@@ -29,7 +29,7 @@ export const volumeController: Controller = {
     }
     const claim = world.get("persistentvolumeclaims", namespace, name);
     if (claim === undefined) {
-      forsake(world, namespace, name);
+      releaseVolumesOf(world, namespace, name);
       return undefined;
     }
     if (claim.metadata.deletionTimestamp !== undefined) {
@@ -51,7 +51,7 @@ function unprotect(world: World, claim: PersistentVolumeClaim): void {
   world.update("persistentvolumeclaims", { ...claim, metadata });
 }
 
-/** A volume that is to go is held back as long as its claim is there. */
+/** Removes the protection finalizer of a terminating volume once its claim is gone. */
 function releaseVolume(world: World, name: string): void {
   const volume = world.get("persistentvolumes", "", name);
   if (volume?.metadata.deletionTimestamp === undefined) return;
@@ -69,8 +69,8 @@ function withoutFinalizer(metadata: StoredMeta, finalizer: string): StoredMeta {
   return kept.length === 0 ? others : { ...others, finalizers: kept };
 }
 
-/** The claim is gone: its volume goes with it, or stays for its data, as its policy says. */
-function forsake(world: World, namespace: string, name: string): void {
+/** Deletes or releases the volumes of a deleted claim, by reclaim policy. */
+function releaseVolumesOf(world: World, namespace: string, name: string): void {
   for (const volume of world.list("persistentvolumes")) {
     const claim = volume.spec.claimRef;
     if (claim?.name !== name || claim.namespace !== namespace || volume.metadata.deletionTimestamp !== undefined)
@@ -83,7 +83,7 @@ function forsake(world: World, namespace: string, name: string): void {
 function bindClaim(world: World, claim: PersistentVolumeClaim): void {
   const source = "persistentvolume-controller";
   const className = claim.spec.storageClassName ?? "";
-  const found = world.list("persistentvolumes").find((volume) => suits(volume, claim));
+  const found = world.list("persistentvolumes").find((volume) => matchesClaim(volume, claim));
   const storageClass = className === "" ? undefined : world.get("storageclasses", "", className);
   if (found === undefined && storageClass === undefined) {
     const message =
@@ -93,7 +93,7 @@ function bindClaim(world: World, claim: PersistentVolumeClaim): void {
     const type = className === "" ? "Normal" : "Warning";
     const reason = className === "" ? "FailedBinding" : "ProvisioningFailed";
     if (claim.status?.phase !== "Pending") world.writeStatus("persistentvolumeclaims", claim, { phase: "Pending" });
-    world.note(claim, { type, reason, message, source });
+    world.recordEvent(claim, { type, reason, message, source });
     return;
   }
   const capacity = claim.spec.resources?.requests ?? {};
@@ -143,11 +143,11 @@ function bindClaim(world: World, claim: PersistentVolumeClaim): void {
   });
   if (found === undefined) {
     const message = `Successfully provisioned volume ${volume.metadata.name}`;
-    world.note(claim, { type: "Normal", reason: "ProvisioningSucceeded", message, source });
+    world.recordEvent(claim, { type: "Normal", reason: "ProvisioningSucceeded", message, source });
   }
 }
 
-function suits(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
+function matchesClaim(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
   const { claimRef, storageClassName = "", capacity, accessModes } = volume.spec;
   if (claimRef !== undefined) {
     return (
@@ -159,10 +159,10 @@ function suits(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean 
   if (claim.spec.volumeName !== undefined && claim.spec.volumeName !== "")
     return claim.spec.volumeName === volume.metadata.name;
   const offered = capacity?.storage ?? "0";
-  const wanted = claim.spec.resources?.requests?.storage ?? "0";
+  const requested = claim.spec.resources?.requests?.storage ?? "0";
   return (
     storageClassName === (claim.spec.storageClassName ?? "") &&
     (claim.spec.accessModes ?? []).every((mode) => accessModes?.includes(mode) === true) &&
-    compareQuantities(parseQuantity(offered), parseQuantity(wanted)) >= 0
+    compareQuantities(parseQuantity(offered), parseQuantity(requested)) >= 0
   );
 }

@@ -3,10 +3,10 @@ import { addQuantities, compareQuantities, parseQuantity, zeroQuantity } from "@
 import { matchesLabels, selectorFromObject } from "@tmc/kube/selector.ts";
 import type { Node, NodeSelectorTerm, Pod, PodSpec, Taint, Toleration } from "../kinds.ts";
 
-/** Amounts by the name of what is counted: cpu, memory, pods … */
-export type Amounts = ReadonlyMap<string, Quantity>;
+/** Amounts by resource name: cpu, memory, pods, … */
+export type ResourceAmounts = ReadonlyMap<string, Quantity>;
 
-/** Tells whether a pod's node selector and required node affinity let it run on a node. */
+/** Whether a pod's node selector and required node affinity match a node. */
 export function matchesNode(spec: PodSpec, node: Node): boolean {
   const labels = node.metadata.labels ?? {};
   if (!Object.entries(spec.nodeSelector ?? {}).every(([key, value]) => labels[key] === value)) return false;
@@ -28,7 +28,7 @@ function matchesTerm({ matchExpressions = [], matchFields = [] }: NodeSelectorTe
   );
 }
 
-/** The first of a node's taints, of the given effects, that no toleration covers. */
+/** Returns the first taint with one of the given effects that no toleration covers. */
 export function untoleratedTaint(
   tolerations: readonly Toleration[],
   node: Node,
@@ -47,8 +47,8 @@ const covers = (toleration: Toleration, taint: Taint): boolean =>
   (toleration.key === undefined || toleration.key === "" || toleration.key === taint.key) &&
   (toleration.operator === "Exists" || (toleration.value ?? "") === (taint.value ?? ""));
 
-/** What a pod asks for: its containers together, or its largest init container where that is more. */
-export function requestsOf(spec: PodSpec): Amounts {
+/** Resource requests of a pod: the sum over its containers, or its largest init container if that is more. */
+export function requestsOf(spec: PodSpec): ResourceAmounts {
   const sum = new Map<string, Quantity>();
   for (const container of spec.containers) {
     for (const [name, amount] of Object.entries(container.resources?.requests ?? {})) {
@@ -64,8 +64,8 @@ export function requestsOf(spec: PodSpec): Amounts {
   return sum;
 }
 
-/** What the pods on a node have taken of it. */
-export function usedBy(pods: readonly Pod[]): Amounts {
+/** Resources used by the pods of a node. */
+export function usedBy(pods: readonly Pod[]): ResourceAmounts {
   const sum = new Map<string, Quantity>([["pods", parseQuantity(pods.length)]]);
   for (const pod of pods) {
     for (const [name, amount] of requestsOf(pod.spec)) {

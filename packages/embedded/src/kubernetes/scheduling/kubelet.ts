@@ -1,26 +1,26 @@
-import { findCondition } from "../conditions.ts";
-import type { Condition, Container, ContainerState, ContainerStatus, Pod, PodStatus } from "../kinds.ts";
+import { conditionOfType } from "../conditions.ts";
+import type { Container, ContainerState, ContainerStatus, ObjectCondition, Pod, PodStatus } from "../kinds.ts";
 import { formatTime } from "../kinds.ts";
-import type { EventNote } from "../world.ts";
+import type { EventContent } from "../world.ts";
 
-/** What becomes of a pod's containers once they start. */
-export type Outcome = "runs" | "completes" | "fails" | "image-missing" | "crashes";
+/** What happens to a pod's containers after they start. */
+export type PodOutcome = "runs" | "completes" | "fails" | "image-missing" | "crashes";
 
 export type PodFacts = Readonly<{
   pod: Pod;
-  outcome: Outcome;
-  /** Milliseconds since the node took the pod on. */
+  outcome: PodOutcome;
+  /** Milliseconds since the pod was bound to its node. */
   ageMs: number;
-  /** How long containers take to start, and those of a job to do their work. */
+  /** How long containers take to start, and how long those of a job run. */
   readyMs: number;
   runMs: number;
   podIP: string;
   hostIP: string;
   now: number;
 }>;
-export type PodStep = Readonly<{ status: PodStatus; events: readonly EventNote[]; nextMs: number | undefined }>;
+export type PodStep = Readonly<{ status: PodStatus; events: readonly EventContent[]; nextMs: number | undefined }>;
 
-/** Decides what a node reports of a pod it runs. */
+/** Decides the status that the kubelet reports for a pod. */
 export function decidePod(facts: PodFacts): PodStep {
   const { pod, outcome, ageMs, readyMs, runMs } = facts;
   const started =
@@ -31,13 +31,13 @@ export function decidePod(facts: PodFacts): PodStep {
   if (ageMs < readyMs && !started) return { ...waiting(facts, "creating"), nextMs: readyMs - ageMs };
   if (outcome === "crashes" || outcome === "image-missing") return crashing(facts);
   if (outcome === "completes" || outcome === "fails") {
-    const left = readyMs + runMs - ageMs;
-    return left > 0 ? { ...running(facts), nextMs: left } : finished(facts, outcome === "completes");
+    const remainingMs = readyMs + runMs - ageMs;
+    return remainingMs > 0 ? { ...running(facts), nextMs: remainingMs } : finished(facts, outcome === "completes");
   }
   return running(facts);
 }
 
-const kubelet = (type: EventNote["type"], reason: string, message: string): EventNote => ({
+const kubeletEvent = (type: EventContent["type"], reason: string, message: string): EventContent => ({
   type,
   reason,
   message,
@@ -56,13 +56,13 @@ function waiting(facts: PodFacts, why: "creating" | "image"): PodStep {
           },
         };
   const status = report(facts, "Pending", false, (container) => containerStatus(container, state(container)));
-  const news = pod.status?.containerStatuses?.[0]?.state.waiting?.reason !== "ErrImagePull";
+  const isFirstReport = pod.status?.containerStatuses?.[0]?.state.waiting?.reason !== "ErrImagePull";
   const events =
-    why === "image" && news
+    why === "image" && isFirstReport
       ? pod.spec.containers.flatMap((container) => [
-          kubelet("Normal", "Pulling", `Pulling image "${container.image ?? ""}"`),
-          kubelet("Warning", "Failed", `Failed to pull image "${container.image ?? ""}": not found`),
-          kubelet("Warning", "Failed", "Error: ErrImagePull"),
+          kubeletEvent("Normal", "Pulling", `Pulling image "${container.image ?? ""}"`),
+          kubeletEvent("Warning", "Failed", `Failed to pull image "${container.image ?? ""}": not found`),
+          kubeletEvent("Warning", "Failed", "Error: ErrImagePull"),
         ])
       : [];
   return { status, events, nextMs: undefined };
@@ -80,13 +80,13 @@ function running(facts: PodFacts): PodStep {
   const events = pod.spec.containers
     .filter((container) => before(container.name)?.state.running === undefined)
     .flatMap((container) => [
-      kubelet(
+      kubeletEvent(
         "Normal",
         "Pulled",
         `Container image "${container.image ?? ""}" already present on machine and can be accessed by the pod`,
       ),
-      kubelet("Normal", "Created", "Container created"),
-      kubelet("Normal", "Started", "Container started"),
+      kubeletEvent("Normal", "Created", "Container created"),
+      kubeletEvent("Normal", "Started", "Container started"),
     ]);
   return { status, events, nextMs: undefined };
 }
@@ -104,10 +104,10 @@ function crashing(facts: PodFacts): PodStep {
       lastState: { terminated: { exitCode: 1, reason: "Error", finishedAt: formatTime(now) } },
     };
   });
-  const news = pod.status?.containerStatuses?.[0]?.state.waiting?.reason !== "CrashLoopBackOff";
-  const events = news
+  const isFirstReport = pod.status?.containerStatuses?.[0]?.state.waiting?.reason !== "CrashLoopBackOff";
+  const events = isFirstReport
     ? pod.spec.containers.map((container) =>
-        kubelet(
+        kubeletEvent(
           "Warning",
           "BackOff",
           `Back-off restarting failed container ${container.name} in pod ${pod.metadata.name}_${pod.metadata.namespace ?? ""}(${pod.metadata.uid})`,
@@ -166,9 +166,13 @@ function report(
       : phase === "Failed"
         ? { reason: "PodFailed" }
         : { reason: "ContainersNotReady", message: unready };
-  const condition = (type: string, holds: boolean, why: { reason?: string; message?: string } = {}): Condition => {
+  const condition = (
+    type: string,
+    holds: boolean,
+    why: { reason?: string; message?: string } = {},
+  ): ObjectCondition => {
     const status = holds ? "True" : "False";
-    const old = findCondition(before, type);
+    const old = conditionOfType(before, type);
     const since = old?.status === status ? old.lastTransitionTime : undefined;
     return {
       type,
@@ -200,7 +204,7 @@ function report(
   };
 }
 
-/** Which class of service a pod's requests and limits give it. */
+/** The quality-of-service class that results from a pod's requests and limits. */
 export function qosClass(containers: readonly Container[]): string {
   const names = ["cpu", "memory"];
   const amounts = containers.flatMap(({ resources }) => [

@@ -1,16 +1,16 @@
 import { addQuantities, compareQuantities, parseQuantity, quantityToNumber, zeroQuantity } from "@tmc/kube/quantity.ts";
 import type { Node, Pod } from "../kinds.ts";
-import type { Amounts } from "./fit.ts";
+import type { ResourceAmounts } from "./fit.ts";
 import { matchesNode, requestsOf, toleratesTaints, untoleratedTaint } from "./fit.ts";
 
-export type Candidate = Readonly<{ node: Node; used: Amounts }>;
+export type CandidateNode = Readonly<{ node: Node; used: ResourceAmounts }>;
 export type SchedulingFacts = Readonly<{
   pod: Pod;
-  candidates: readonly Candidate[];
-  /** The cluster has been told to have no room left. */
+  candidates: readonly CandidateNode[];
+  /** Set by `makeFull`: no node accepts pods. */
   full: boolean;
-  /** A claim of the pod is not bound, or not there. */
-  claimProblem?: string | undefined;
+  /** A claim of the pod is missing or not bound. */
+  claimError?: string | undefined;
 }>;
 export type SchedulingDecision =
   | Readonly<{ kind: "bind"; nodeName: string }>
@@ -19,20 +19,20 @@ export type SchedulingDecision =
 const unhelpful = "Preemption is not helpful for scheduling";
 const noVictims = "No preemption victims found for incoming pod";
 
-/** Chooses the node a pod runs on: of those it fits, the one with the most room; or says, in the scheduler's words, why none. */
-export function schedule({ pod, candidates, full, claimProblem }: SchedulingFacts): SchedulingDecision {
+/** Chooses the least loaded node that fits a pod, or explains in the scheduler's words why none fits. */
+export function schedule({ pod, candidates, full, claimError }: SchedulingFacts): SchedulingDecision {
   const count = candidates.length;
   if (count === 0) return unschedulable("no nodes available to schedule pods");
-  if (claimProblem !== undefined) return unschedulable(`0/${count} nodes are available: ${claimProblem}. not found`);
+  if (claimError !== undefined) return unschedulable(`0/${count} nodes are available: ${claimError}. not found`);
 
   const reasons = new Map<string, number>();
   const preemption = new Map<string, number>();
-  const fitting: Candidate[] = [];
+  const fitting: CandidateNode[] = [];
   for (const candidate of candidates) {
-    const problems = problemsWith(pod, candidate, full);
-    if (problems.reasons.length === 0) fitting.push(candidate);
-    for (const reason of problems.reasons) tally(reasons, reason);
-    if (problems.reasons.length > 0) tally(preemption, problems.helpless ? unhelpful : noVictims);
+    const unfit = unfitReasons(pod, candidate, full);
+    if (unfit.reasons.length === 0) fitting.push(candidate);
+    for (const reason of unfit.reasons) increment(reasons, reason);
+    if (unfit.reasons.length > 0) increment(preemption, unfit.isPreemptionUseless ? unhelpful : noVictims);
   }
   const best = fitting
     .map(({ node, used }) => ({ name: node.metadata.name, load: load({ node, used }) }))
@@ -46,7 +46,7 @@ export function schedule({ pod, candidates, full, claimProblem }: SchedulingFact
 
 const unschedulable = (message: string): SchedulingDecision => ({ kind: "unschedulable", message });
 
-function tally(counts: Map<string, number>, reason: string): void {
+function increment(counts: Map<string, number>, reason: string): void {
   counts.set(reason, (counts.get(reason) ?? 0) + 1);
 }
 
@@ -56,7 +56,11 @@ const listed = (counts: ReadonlyMap<string, number>): string =>
     .toSorted()
     .join(", ");
 
-function problemsWith(pod: Pod, { node, used }: Candidate, full: boolean): { reasons: string[]; helpless: boolean } {
+function unfitReasons(
+  pod: Pod,
+  { node, used }: CandidateNode,
+  full: boolean,
+): { reasons: string[]; isPreemptionUseless: boolean } {
   const tolerations = pod.spec.tolerations ?? [];
   const cordoned =
     node.spec.unschedulable === true &&
@@ -65,32 +69,32 @@ function problemsWith(pod: Pod, { node, used }: Candidate, full: boolean): { rea
       { ...node, spec: { taints: [{ key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" }] } },
       ["NoSchedule"],
     );
-  if (cordoned) return { reasons: ["node(s) were unschedulable"], helpless: true };
+  if (cordoned) return { reasons: ["node(s) were unschedulable"], isPreemptionUseless: true };
   const taint = untoleratedTaint(tolerations, node, ["NoSchedule", "NoExecute"]);
   if (taint !== undefined) {
-    return { reasons: ["node(s) had untolerated taint(s)"], helpless: true };
+    return { reasons: ["node(s) had untolerated taint(s)"], isPreemptionUseless: true };
   }
   if (!matchesNode(pod.spec, node)) {
-    return { reasons: ["node(s) didn't match Pod's node affinity/selector"], helpless: true };
+    return { reasons: ["node(s) didn't match Pod's node affinity/selector"], isPreemptionUseless: true };
   }
-  if (full) return { reasons: ["Too many pods"], helpless: false };
+  if (full) return { reasons: ["Too many pods"], isPreemptionUseless: false };
 
   const reasons: string[] = [];
-  let helpless = false;
-  const wanted = new Map([["pods", parseQuantity(1)], ...requestsOf(pod.spec)]);
-  for (const [name, amount] of wanted) {
+  let isPreemptionUseless = false;
+  const requested = new Map([["pods", parseQuantity(1)], ...requestsOf(pod.spec)]);
+  for (const [name, amount] of requested) {
     const allocatable = parseQuantity(node.status?.allocatable?.[name] ?? 0);
     if (amount.nanos === 0n) continue;
     if (compareQuantities(addQuantities(used.get(name) ?? zeroQuantity, amount), allocatable) <= 0) continue;
     reasons.push(name === "pods" ? "Too many pods" : `Insufficient ${name}`);
-    // What is more than the whole node no eviction can make room for.
-    helpless ||= compareQuantities(amount, allocatable) > 0;
+    // Preemption cannot help a pod that requests more than a whole node.
+    isPreemptionUseless ||= compareQuantities(amount, allocatable) > 0;
   }
-  return { reasons, helpless };
+  return { reasons, isPreemptionUseless };
 }
 
-/** How full a node is, by the fullest of cpu, memory and pods; the emptier one is taken. */
-function load({ node, used }: Candidate): number {
+/** Sum of the used shares of cpu, memory and pods. */
+function load({ node, used }: CandidateNode): number {
   const shares = ["cpu", "memory", "pods"].map((name) => {
     const whole = quantityToNumber(parseQuantity(node.status?.allocatable?.[name] ?? 0));
     return whole === 0 ? 0 : quantityToNumber(used.get(name) ?? zeroQuantity) / whole;

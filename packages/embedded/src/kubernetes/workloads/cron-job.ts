@@ -1,40 +1,44 @@
 import type { CronJob, CronJobStatus, Job } from "../kinds.ts";
 import { controllerReference, formatTime, parseTime } from "../kinds.ts";
-import type { Draft, EventNote } from "../world.ts";
+import type { Draft, EventContent } from "../world.ts";
 import { nextTime, parseSchedule } from "./cron-schedule.ts";
-import { endOf } from "./job.ts";
+import { resultOf } from "./job.ts";
 
 export type CronJobFacts = Readonly<{ cronJob: CronJob; jobs: readonly Job[]; now: number }>;
 export type CronJobPlan = Readonly<{
   create: Draft | undefined;
   remove: readonly Job[];
-  /** Without the job in `create`: its reference is known once it is made. */
+  /** Without the job in `create`, whose reference is known only after its creation. */
   status: CronJobStatus;
-  events: readonly EventNote[];
+  events: readonly EventContent[];
   nextMs: number | undefined;
 }>;
 
-const note = (type: EventNote["type"], reason: string, message: string): EventNote => ({
+const cronJobEvent = (type: EventContent["type"], reason: string, message: string): EventContent => ({
   type,
   reason,
   message,
   source: "cronjob-controller",
 });
 
-/** Chooses whether a cron job has to start a job now, and which old ones it forgets. */
+/** Decides whether a cron job must create a job now, and which old jobs to delete. */
 export function decideCronJob({ cronJob, jobs, now }: CronJobFacts): CronJobPlan {
   const { spec } = cronJob;
   const before = cronJob.status ?? {};
-  const events: EventNote[] = [];
-  const running = jobs.filter((job) => endOf(job) === undefined && job.metadata.deletionTimestamp === undefined);
-  // A reference stays as it was first made: the job's own changes are not the cron job's news.
+  const events: EventContent[] = [];
+  const running = jobs.filter((job) => resultOf(job) === undefined && job.metadata.deletionTimestamp === undefined);
+  // References stay as they were first recorded; changes of a job must not change the cron job's status.
   const known = new Map(before.active?.map((reference) => [reference.uid, reference]));
-  for (const job of jobs.filter((each) => endOf(each) !== undefined && known.has(each.metadata.uid))) {
+  for (const job of jobs.filter((each) => resultOf(each) !== undefined && known.has(each.metadata.uid))) {
     events.push(
-      note("Normal", "SawCompletedJob", `Saw completed job: ${job.metadata.name}, condition: ${endOf(job) ?? ""}`),
+      cronJobEvent(
+        "Normal",
+        "SawCompletedJob",
+        `Saw completed job: ${job.metadata.name}, condition: ${resultOf(job) ?? ""}`,
+      ),
     );
   }
-  const successes = jobs.flatMap((job) => (endOf(job) === "Complete" ? (job.status?.completionTime ?? []) : []));
+  const successes = jobs.flatMap((job) => (resultOf(job) === "Complete" ? (job.status?.completionTime ?? []) : []));
   const lastSuccessfulTime = [before.lastSuccessfulTime ?? "", ...successes].toSorted().at(-1);
   const status: CronJobStatus = {
     ...(running.length === 0 ? {} : { active: running.map((job) => known.get(job.metadata.uid) ?? referenceTo(job)) }),
@@ -52,12 +56,12 @@ export function decideCronJob({ cronJob, jobs, now }: CronJobFacts): CronJobPlan
   const nextMs = next === undefined ? undefined : next - now;
   if (due === undefined) return { ...idle, nextMs };
   if (spec.startingDeadlineSeconds !== undefined && due + spec.startingDeadlineSeconds * 1000 < now) {
-    events.push(note("Warning", "MissSchedule", `Missed scheduled time to start a job: ${formatTime(due)}`));
+    events.push(cronJobEvent("Warning", "MissSchedule", `Missed scheduled time to start a job: ${formatTime(due)}`));
     return { ...idle, nextMs };
   }
   if (spec.concurrencyPolicy === "Forbid" && running.length > 0) {
     events.push(
-      note(
+      cronJobEvent(
         "Normal",
         "JobAlreadyActive",
         "Not starting job because prior execution is running and concurrency policy is Forbid",
@@ -87,10 +91,10 @@ export function referenceTo(job: Job): NonNullable<CronJobStatus["active"]>[numb
   };
 }
 
-/** The last moment the schedule named and nobody acted on; earlier ones are missed for good. */
+/** The latest scheduled time that has passed without a job; earlier ones are skipped. */
 function latestDue(schedule: ReturnType<typeof parseSchedule>, since: number, now: number): number | undefined {
   let due: number | undefined;
-  // A cron job that slept for long need not be told of every minute it missed.
+  // After a long pause, only the last two days are searched for missed times.
   const from = Math.max(since, now - 86_400_000 * 2);
   for (let at = nextTime(schedule, from); at !== undefined && at <= now; at = nextTime(schedule, at)) due = at;
   return due;
@@ -99,7 +103,7 @@ function latestDue(schedule: ReturnType<typeof parseSchedule>, since: number, no
 function outdated({ spec }: CronJob, jobs: readonly Job[]): readonly Job[] {
   const beyond = (end: "Complete" | "Failed", limit: number): Job[] =>
     jobs
-      .filter((job) => endOf(job) === end && job.metadata.deletionTimestamp === undefined)
+      .filter((job) => resultOf(job) === end && job.metadata.deletionTimestamp === undefined)
       .toSorted((a, b) => (b.status?.startTime ?? "").localeCompare(a.status?.startTime ?? ""))
       .slice(limit);
   return [

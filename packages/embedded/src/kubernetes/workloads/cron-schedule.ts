@@ -1,11 +1,11 @@
-/** A parsed schedule: which minutes, hours, days and months it names. */
+/** The minutes, hours, days and months of a parsed schedule. */
 export type CronSchedule = Readonly<{
   minutes: ReadonlySet<number>;
   hours: ReadonlySet<number>;
   days: ReadonlySet<number>;
   months: ReadonlySet<number>;
   weekdays: ReadonlySet<number>;
-  /** Cron's old rule: where both days are restricted, either will do. */
+  /** Cron's rule: if both day fields are restricted, one of them must match. */
   eitherDay: boolean;
 }>;
 
@@ -21,7 +21,7 @@ const macros: Readonly<Record<string, string>> = {
   "@hourly": "0 * * * *",
 };
 
-/** Reads a schedule of five fields (lists, ranges, steps, names) or one of the `@` words; throws where there is no sense in it. */
+/** Parses a schedule of five fields (lists, ranges, steps, names) or an `@` macro; throws if it is invalid. */
 export function parseSchedule(text: string): CronSchedule {
   const fields = (macros[text.trim()] ?? text).trim().split(/\s+/);
   if (fields.length !== 5) throw new Error(`expected exactly 5 fields, found ${fields.length}: [${text}]`);
@@ -37,8 +37,8 @@ export function parseSchedule(text: string): CronSchedule {
   };
 }
 
-/** What is wrong with a schedule; undefined when nothing is. */
-export function scheduleProblem(text: string): string | undefined {
+/** Returns the parse error of a schedule, or undefined if it is valid. */
+export function scheduleError(text: string): string | undefined {
   try {
     parseSchedule(text);
     return undefined;
@@ -47,7 +47,7 @@ export function scheduleProblem(text: string): string | undefined {
   }
 }
 
-/** The first moment after `afterMs` that the schedule names, in UTC; undefined where there is none within five years. */
+/** The first scheduled time after `afterMs`, in UTC; undefined if there is none within five years. */
 export function nextTime(schedule: CronSchedule, afterMs: number): number | undefined {
   const minuteMs = 60_000;
   const hourMs = 3_600_000;
@@ -56,7 +56,7 @@ export function nextTime(schedule: CronSchedule, afterMs: number): number | unde
   const limit = at + 5 * 366 * dayMs;
   while (at < limit) {
     const date = new Date(at);
-    if (!namesDay(schedule, date)) at = (Math.floor(at / dayMs) + 1) * dayMs;
+    if (!matchesDay(schedule, date)) at = (Math.floor(at / dayMs) + 1) * dayMs;
     else if (!schedule.hours.has(date.getUTCHours())) at = (Math.floor(at / hourMs) + 1) * hourMs;
     else if (!schedule.minutes.has(date.getUTCMinutes())) at += minuteMs;
     else return at;
@@ -64,7 +64,7 @@ export function nextTime(schedule: CronSchedule, afterMs: number): number | unde
   return undefined;
 }
 
-function namesDay({ days, months, weekdays, eitherDay }: CronSchedule, date: Date): boolean {
+function matchesDay({ days, months, weekdays, eitherDay }: CronSchedule, date: Date): boolean {
   if (!months.has(date.getUTCMonth() + 1)) return false;
   const byDay = days.has(date.getUTCDate());
   const byWeekday = weekdays.has(date.getUTCDay());

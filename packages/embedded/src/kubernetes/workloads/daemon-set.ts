@@ -1,4 +1,4 @@
-import { countAvailable, isFinished, isReady, resolveAmount, withoutZeros } from "../conditions.ts";
+import { countAvailable, isPodFinished, isPodReady, resolveAmount, withoutZeros } from "../conditions.ts";
 import type { DaemonSet, DaemonSetStatus, Node, Pod, PodSpec, Toleration } from "../kinds.ts";
 import { matchesNode, toleratesTaints } from "../scheduling/fit.ts";
 import { revisionLabel } from "./stateful-set.ts";
@@ -7,20 +7,20 @@ export type DaemonSetFacts = Readonly<{
   set: DaemonSet;
   pods: readonly Pod[];
   nodes: readonly Node[];
-  /** Hash of the present template. */
+  /** Hash of the current template. */
   updateHash: string;
   now: number;
 }>;
 export type DaemonSetPlan = Readonly<{
-  /** Names of the nodes that lack a pod. */
+  /** Names of the nodes that need a pod. */
   create: readonly string[];
   remove: readonly Pod[];
   status: DaemonSetStatus;
   nextMs: number | undefined;
 }>;
 
-/** What every daemon's pod puts up with, so that it also runs where others may not. */
-export const daemonTolerations: readonly Toleration[] = [
+/** Tolerations of every daemon pod. */
+const daemonTolerations: readonly Toleration[] = [
   { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute" },
   { key: "node.kubernetes.io/unreachable", operator: "Exists", effect: "NoExecute" },
   { key: "node.kubernetes.io/disk-pressure", operator: "Exists", effect: "NoSchedule" },
@@ -29,8 +29,8 @@ export const daemonTolerations: readonly Toleration[] = [
   { key: "node.kubernetes.io/unschedulable", operator: "Exists", effect: "NoSchedule" },
 ];
 
-/** The part of a daemon's pod that ties it to its node. */
-export function tiedToNode(spec: PodSpec, node: string): Partial<PodSpec> {
+/** The part of a daemon pod's spec that pins it to its node. */
+export function pinnedToNode(spec: PodSpec, node: string): Partial<PodSpec> {
   return {
     affinity: {
       ...spec.affinity,
@@ -45,16 +45,16 @@ export function tiedToNode(spec: PodSpec, node: string): Partial<PodSpec> {
   };
 }
 
-/** The node a daemon's pod is tied to, whether or not it has been placed yet. */
+/** The node that a daemon pod is pinned to, before and after scheduling. */
 export function targetNode(pod: Pod): string | undefined {
   const terms = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   return pod.spec.nodeName ?? terms?.[0]?.matchFields?.find((field) => field.key === "metadata.name")?.values?.[0];
 }
 
-/** Chooses which nodes still need a daemon's pod, and which pods have to go. */
+/** Decides which nodes need a daemon pod and which pods to delete. */
 export function decideDaemonSet({ set, pods, nodes, updateHash, now }: DaemonSetFacts): DaemonSetPlan {
   const eligible = nodes.filter((node) => runsOn(set.spec.template.spec, node)).map((node) => node.metadata.name);
-  const wanted = new Set(eligible);
+  const eligibleNames = new Set(eligible);
   const byNode = new Map<string, Pod[]>();
   for (const pod of pods) {
     const node = targetNode(pod);
@@ -67,10 +67,10 @@ export function decideDaemonSet({ set, pods, nodes, updateHash, now }: DaemonSet
   const remove: Pod[] = [];
   for (const [node, list] of byNode) {
     const alive = oldestFirst(list.filter((pod) => pod.metadata.deletionTimestamp === undefined));
-    const [first, ...others] = alive.filter((pod) => !isFinished(pod));
-    remove.push(...alive.filter(isFinished), ...others);
+    const [first, ...others] = alive.filter((pod) => !isPodFinished(pod));
+    remove.push(...alive.filter(isPodFinished), ...others);
     if (first === undefined) continue;
-    if (wanted.has(node)) kept.set(node, first);
+    if (eligibleNames.has(node)) kept.set(node, first);
     else remove.push(first);
   }
   const create = eligible.filter((node) => (byNode.get(node) ?? []).length === 0);
@@ -81,17 +81,17 @@ export function decideDaemonSet({ set, pods, nodes, updateHash, now }: DaemonSet
   if (set.spec.updateStrategy?.type !== "OnDelete") {
     const { maxUnavailable = 1 } = set.spec.updateStrategy?.rollingUpdate ?? {};
     const allowed = Math.max(1, resolveAmount(maxUnavailable, eligible.length, "up"));
-    const notReady = outdated.filter((pod) => !isReady(pod));
+    const notReady = outdated.filter((pod) => !isPodReady(pod));
     const budget = Math.max(0, allowed - (eligible.length - available));
-    remove.push(...notReady, ...outdated.filter(isReady).slice(0, budget));
+    remove.push(...notReady, ...outdated.filter(isPodReady).slice(0, budget));
   }
 
   const status: DaemonSetStatus = withoutZeros(
     {
       currentNumberScheduled: placed.length,
-      numberMisscheduled: [...byNode.keys()].filter((node) => !wanted.has(node)).length,
+      numberMisscheduled: [...byNode.keys()].filter((node) => !eligibleNames.has(node)).length,
       desiredNumberScheduled: eligible.length,
-      numberReady: placed.filter(isReady).length,
+      numberReady: placed.filter(isPodReady).length,
       observedGeneration: set.metadata.generation ?? 1,
       updatedNumberScheduled: placed.length - outdated.length,
       numberAvailable: available,

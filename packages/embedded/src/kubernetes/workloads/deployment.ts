@@ -1,29 +1,29 @@
-import { findCondition, resolveAmount, withoutZeros } from "../conditions.ts";
-import type { Condition, Deployment, DeploymentStatus, ReplicaSet } from "../kinds.ts";
+import { conditionOfType, resolveAmount, withoutZeros } from "../conditions.ts";
+import type { Deployment, DeploymentStatus, ObjectCondition, ReplicaSet } from "../kinds.ts";
 import { controllerReference, formatTime, parseTime } from "../kinds.ts";
-import type { Draft, EventNote } from "../world.ts";
-import type { Bounds, Scaling, SetSize } from "./rollout.ts";
+import type { Draft, EventContent } from "../world.ts";
+import type { RolloutBounds, Scaling, SetSize } from "./rollout.ts";
 import { planProportional, planRollingStep } from "./rollout.ts";
 import { hashTemplate, sameTemplate, templateHashLabel } from "./template-hash.ts";
 
 export type DeploymentFacts = Readonly<{
   deployment: Deployment;
-  /** Those it owns. */
+  /** Replica sets that the deployment owns. */
   replicaSets: readonly ReplicaSet[];
-  /** Whether pods of an old template are still there; Recreate waits for them. */
+  /** Whether pods of an old template remain; the Recreate strategy waits for them. */
   oldPodsRemain: boolean;
   now: number;
 }>;
 
 export type DeploymentPlan = Readonly<{
   create?: Draft;
-  /** Replica sets as they should be. */
+  /** Replica sets in their desired state. */
   update: readonly ReplicaSet[];
   remove: readonly ReplicaSet[];
-  /** The revision the deployment itself should be marked with. */
+  /** The revision annotation of the deployment. */
   revision: string | undefined;
   status: DeploymentStatus;
-  events: readonly EventNote[];
+  events: readonly EventContent[];
   nextMs: number | undefined;
 }>;
 
@@ -31,7 +31,7 @@ const revisionKey = "deployment.kubernetes.io/revision";
 const historyKey = "deployment.kubernetes.io/revision-history";
 const desiredKey = "deployment.kubernetes.io/desired-replicas";
 const maxKey = "deployment.kubernetes.io/max-replicas";
-// Annotations that belong to the deployment alone and are not handed on to its replica sets.
+// Annotations that are not copied to replica sets.
 const ownAnnotations = new Set([
   "kubectl.kubernetes.io/last-applied-configuration",
   revisionKey,
@@ -41,7 +41,7 @@ const ownAnnotations = new Set([
   "deprecated.deployment.rollback.to",
 ]);
 
-/** Chooses the next step of a deployment: which replica sets there should be, how large, and what its status says. */
+/** Decides the next step of a deployment: its replica sets, their sizes, and its status. */
 export function decideDeployment(facts: DeploymentFacts): DeploymentPlan {
   const { deployment, now } = facts;
   const byAge = facts.replicaSets.toSorted(
@@ -59,32 +59,32 @@ export function decideDeployment(facts: DeploymentFacts): DeploymentPlan {
   const context: Context = { ...facts, current, old, bounds, conditions };
 
   if (deployment.metadata.deletionTimestamp !== undefined) {
-    return { update: [], remove: [], revision: undefined, events: [], ...finish(context, byAge) };
+    return { update: [], remove: [], revision: undefined, events: [], ...statusOf(context, byAge) };
   }
   if (paused || isScalingEvent(deployment, byAge)) {
-    return outcome(context, planScale(context), current === undefined ? undefined : nextRevision);
+    return planOf(context, planScale(context), current === undefined ? undefined : nextRevision);
   }
 
   const recreate = deployment.spec.strategy?.type === "Recreate";
   if (recreate) {
     const down = new Map(old.filter((set) => sizeOf(set) > 0).map((set) => [set.metadata.name, 0]));
     if (down.size > 0 || facts.oldPodsRemain) {
-      return outcome(context, down, current === undefined ? undefined : nextRevision);
+      return planOf(context, down, current === undefined ? undefined : nextRevision);
     }
   }
   if (current === undefined) return createNew(context, nextRevision, recreate);
   const scaling = recreate
     ? new Map(sizeOf(current) === bounds.desired ? [] : [[current.metadata.name, bounds.desired]])
     : planRollingStep(bounds, asSize(current), old.map(asSize));
-  return outcome(context, scaling, nextRevision);
+  return planOf(context, scaling, nextRevision);
 }
 
 type Context = DeploymentFacts &
   Readonly<{
     current: ReplicaSet | undefined;
     old: readonly ReplicaSet[];
-    bounds: Bounds;
-    conditions: readonly Condition[];
+    bounds: RolloutBounds;
+    conditions: readonly ObjectCondition[];
   }>;
 
 const sizeOf = (set: ReplicaSet): number => set.spec.replicas ?? 1;
@@ -95,13 +95,13 @@ const asSize = (set: ReplicaSet): SetSize => ({
 });
 const revisionOf = (set: ReplicaSet): number => Number(set.metadata.annotations?.[revisionKey] ?? 0) || 0;
 
-function boundsOf({ spec }: Deployment): Bounds {
+function boundsOf({ spec }: Deployment): RolloutBounds {
   const desired = spec.replicas ?? 1;
   if (spec.strategy?.type === "Recreate") return { desired, maxSurge: 0, maxUnavailable: 0 };
   const { maxSurge = "25%", maxUnavailable = "25%" } = spec.strategy?.rollingUpdate ?? {};
   const surge = resolveAmount(maxSurge, desired, "up");
   const unavailable = resolveAmount(maxUnavailable, desired, "down");
-  // With neither, nothing could ever move.
+  // With both at 0, a rollout could not proceed.
   return {
     desired,
     maxSurge: surge,
@@ -111,8 +111,8 @@ function boundsOf({ spec }: Deployment): Bounds {
 
 const isScalingEvent = (deployment: Deployment, sets: readonly ReplicaSet[]): boolean =>
   sets.some((set) => {
-    const marked = set.metadata.annotations?.[desiredKey];
-    return sizeOf(set) > 0 && marked !== undefined && Number(marked) !== (deployment.spec.replicas ?? 1);
+    const recorded = set.metadata.annotations?.[desiredKey];
+    return sizeOf(set) > 0 && recorded !== undefined && Number(recorded) !== (deployment.spec.replicas ?? 1);
   });
 
 function planScale({ current, old, bounds }: Context): Scaling {
@@ -160,7 +160,7 @@ function createNew(context: Context, revision: string, recreate: boolean): Deplo
       name,
       ...namespaceOf(deployment),
       labels,
-      annotations: { ...handedOn(deployment), ...sizeMarks(bounds), [revisionKey]: revision },
+      annotations: { ...inheritedAnnotations(deployment), ...sizeAnnotations(bounds), [revisionKey]: revision },
       ownerReferences: [controllerReference(deployment)],
     },
     spec: {
@@ -175,20 +175,20 @@ function createNew(context: Context, revision: string, recreate: boolean): Deplo
   };
   return {
     create,
-    update: old.flatMap((set) => marked(set, sizeOf(set), bounds, undefined, undefined) ?? []),
+    update: old.flatMap((set) => resized(set, sizeOf(set), bounds, undefined, undefined) ?? []),
     remove: [],
     revision,
-    events: replicas === 0 ? [] : [scaled("up", name, 0, replicas)],
-    ...finish({ ...context, conditions }, context.replicaSets),
+    events: replicas === 0 ? [] : [scaledEvent("up", name, 0, replicas)],
+    ...statusOf({ ...context, conditions }, context.replicaSets),
   };
 }
 
-function outcome(context: Context, scaling: Scaling, revision: string | undefined): DeploymentPlan {
+function planOf(context: Context, scaling: Scaling, revision: string | undefined): DeploymentPlan {
   const { deployment, current, old, bounds } = context;
   const sets = current === undefined ? old : [...old, current];
   const update = sets.flatMap(
     (set) =>
-      marked(
+      resized(
         set,
         scaling.get(set.metadata.name) ?? sizeOf(set),
         bounds,
@@ -199,24 +199,27 @@ function outcome(context: Context, scaling: Scaling, revision: string | undefine
   const events = sets.flatMap((set) => {
     const to = scaling.get(set.metadata.name);
     if (to === undefined || to === sizeOf(set)) return [];
-    return [scaled(to > sizeOf(set) ? "up" : "down", set.metadata.name, sizeOf(set), to)];
+    return [scaledEvent(to > sizeOf(set) ? "up" : "down", set.metadata.name, sizeOf(set), to)];
   });
-  const result = finish(context, sets);
+  const result = statusOf(context, sets);
   return { update, remove: finished(context, result.status) ? outdated(context) : [], revision, events, ...result };
 }
 
-/** The replica set with its size and marks as they should be, or undefined when they are. */
-function marked(
+/** Returns the replica set with the desired size and annotations, or undefined if it is up to date. */
+function resized(
   set: ReplicaSet,
   replicas: number,
-  bounds: Bounds,
+  bounds: RolloutBounds,
   revision: string | undefined,
   template: Deployment | undefined,
 ): ReplicaSet | undefined {
   const before = set.metadata.annotations ?? {};
-  const annotations: Record<string, string> = { ...before, ...(template === undefined ? {} : handedOn(template)) };
-  // Old sets without pods keep the marks of the time when they had some.
-  if (replicas > 0 || sizeOf(set) > 0 || template !== undefined) Object.assign(annotations, sizeMarks(bounds));
+  const annotations: Record<string, string> = {
+    ...before,
+    ...(template === undefined ? {} : inheritedAnnotations(template)),
+  };
+  // Old replica sets without pods keep their size annotations.
+  if (replicas > 0 || sizeOf(set) > 0 || template !== undefined) Object.assign(annotations, sizeAnnotations(bounds));
   const earlier = before[revisionKey];
   if (revision !== undefined && Number(revision) > (Number(earlier) || 0)) {
     annotations[revisionKey] = revision;
@@ -235,25 +238,30 @@ function marked(
   };
 }
 
-const sizeMarks = ({ desired, maxSurge }: Bounds): Record<string, string> => ({
+const sizeAnnotations = ({ desired, maxSurge }: RolloutBounds): Record<string, string> => ({
   [desiredKey]: String(desired),
   [maxKey]: String(desired + maxSurge),
 });
 
-const handedOn = (deployment: Deployment): Record<string, string> =>
+const inheritedAnnotations = (deployment: Deployment): Record<string, string> =>
   Object.fromEntries(Object.entries(deployment.metadata.annotations ?? {}).filter(([key]) => !ownAnnotations.has(key)));
 
 const namespaceOf = (deployment: Deployment): { namespace?: string } =>
   deployment.metadata.namespace === undefined ? {} : { namespace: deployment.metadata.namespace };
 
-const scaled = (way: "up" | "down", name: string, from: number, to: number): EventNote => ({
+const scaledEvent = (direction: "up" | "down", name: string, from: number, to: number): EventContent => ({
   type: "Normal",
   reason: "ScalingReplicaSet",
-  message: `Scaled ${way} replica set ${name} from ${from} to ${to}`,
+  message: `Scaled ${direction} replica set ${name} from ${from} to ${to}`,
   source: "deployment-controller",
 });
 
-const newCondition = (type: string, status: Condition["status"], reason: string, now: number): Condition => ({
+const newCondition = (
+  type: string,
+  status: ObjectCondition["status"],
+  reason: string,
+  now: number,
+): ObjectCondition => ({
   type,
   status,
   reason,
@@ -262,9 +270,9 @@ const newCondition = (type: string, status: Condition["status"], reason: string,
   lastTransitionTime: formatTime(now),
 });
 
-/** Puts a condition last, as the deployment controller does, unless it says nothing new. */
-function setCondition(conditions: readonly Condition[], condition: Condition): readonly Condition[] {
-  const before = findCondition(conditions, condition.type);
+/** Appends a condition, as the deployment controller does, unless status and reason are unchanged. */
+function setCondition(conditions: readonly ObjectCondition[], condition: ObjectCondition): readonly ObjectCondition[] {
+  const before = conditionOfType(conditions, condition.type);
   if (before?.status === condition.status && before.reason === condition.reason) return conditions;
   const kept =
     before?.status === condition.status && before.lastTransitionTime !== undefined
@@ -273,10 +281,10 @@ function setCondition(conditions: readonly Condition[], condition: Condition): r
   return [...conditions.filter((each) => each.type !== condition.type), kept];
 }
 
-function pausedConditions(deployment: Deployment, now: number): readonly Condition[] {
+function pausedConditions(deployment: Deployment, now: number): readonly ObjectCondition[] {
   const conditions = deployment.status?.conditions ?? [];
   const { progressDeadlineSeconds, paused } = deployment.spec;
-  const reason = findCondition(conditions, "Progressing")?.reason;
+  const reason = conditionOfType(conditions, "Progressing")?.reason;
   if (progressDeadlineSeconds === undefined || reason === "ProgressDeadlineExceeded") return conditions;
   if (paused === true && reason !== "DeploymentPaused") {
     const condition = newCondition("Progressing", "Unknown", "DeploymentPaused", now);
@@ -289,7 +297,7 @@ function pausedConditions(deployment: Deployment, now: number): readonly Conditi
   return conditions;
 }
 
-function finish(
+function statusOf(
   context: Context,
   sets: readonly ReplicaSet[],
 ): { status: DeploymentStatus; nextMs: number | undefined } {
@@ -338,10 +346,10 @@ function finish(
 function progressConditions(
   { deployment, current, conditions: before, now }: Context,
   counts: DeploymentStatus,
-  conditions: readonly Condition[],
-): readonly Condition[] {
+  conditions: readonly ObjectCondition[],
+): readonly ObjectCondition[] {
   if (deployment.spec.progressDeadlineSeconds === undefined) return conditions;
-  const progressing = findCondition(before, "Progressing");
+  const progressing = conditionOfType(before, "Progressing");
   if (counts.replicas === counts.updatedReplicas && progressing?.reason === "NewReplicaSetAvailable") return conditions;
   const name = current?.metadata.name;
   const subject = name === undefined ? `Deployment "${deployment.metadata.name}"` : `ReplicaSet "${name}"`;
@@ -359,8 +367,8 @@ function progressConditions(
     };
     return [...conditions.filter((each) => each.type !== "Progressing"), condition];
   }
-  const left = deadlineIn(deployment, conditions, now);
-  if (left !== undefined && left <= 0) {
+  const remainingMs = deadlineIn(deployment, conditions, now);
+  if (remainingMs !== undefined && remainingMs <= 0) {
     const condition = newCondition("Progressing", "False", "ProgressDeadlineExceeded", now);
     return setCondition(conditions, { ...condition, message: `${subject} has timed out progressing.` });
   }
@@ -382,9 +390,9 @@ function hasProgressed(before: DeploymentStatus, after: DeploymentStatus): boole
   );
 }
 
-/** Milliseconds until a rollout counts as stuck; undefined while none is under way. */
-function deadlineIn(deployment: Deployment, conditions: readonly Condition[], now: number): number | undefined {
-  const progressing = findCondition(conditions, "Progressing");
+/** Milliseconds until the progress deadline; undefined if no rollout is in progress. */
+function deadlineIn(deployment: Deployment, conditions: readonly ObjectCondition[], now: number): number | undefined {
+  const progressing = conditionOfType(conditions, "Progressing");
   const seconds = deployment.spec.progressDeadlineSeconds;
   if (seconds === undefined || progressing?.lastUpdateTime === undefined || deployment.spec.paused === true)
     return undefined;
@@ -393,9 +401,11 @@ function deadlineIn(deployment: Deployment, conditions: readonly Condition[], no
   return parseTime(progressing.lastUpdateTime) + seconds * 1000 - now;
 }
 
-function replicaFailure({ current, old }: Context, conditions: readonly Condition[]): readonly Condition[] {
-  const failed = [current, ...old].flatMap((set) => findCondition(set?.status?.conditions, "ReplicaFailure") ?? [])[0];
-  const before = findCondition(conditions, "ReplicaFailure");
+function replicaFailure({ current, old }: Context, conditions: readonly ObjectCondition[]): readonly ObjectCondition[] {
+  const failed = [current, ...old].flatMap(
+    (set) => conditionOfType(set?.status?.conditions, "ReplicaFailure") ?? [],
+  )[0];
+  const before = conditionOfType(conditions, "ReplicaFailure");
   if (failed === undefined) return before === undefined ? conditions : conditions.filter((each) => each !== before);
   const lastUpdateTime = failed.lastTransitionTime;
   return setCondition(conditions, { ...failed, ...(lastUpdateTime === undefined ? {} : { lastUpdateTime }) });
@@ -403,7 +413,7 @@ function replicaFailure({ current, old }: Context, conditions: readonly Conditio
 
 const finished = ({ deployment }: Context, status: DeploymentStatus): boolean => isComplete(deployment, status);
 
-/** Old replica sets beyond what the history keeps: only those that are empty and were seen to be. */
+/** Old replica sets beyond the revision history limit that are observed to be empty. */
 function outdated({ deployment, old }: Context): readonly ReplicaSet[] {
   const limit = deployment.spec.revisionHistoryLimit ?? 10;
   const excess = old.length - limit;

@@ -1,60 +1,58 @@
-import { findCondition, isActive, isReady, isTerminating, sooner, withoutZeros } from "../conditions.ts";
-import type { Condition, Job, JobStatus, Pod } from "../kinds.ts";
-import { formatTime, parseTime } from "../kinds.ts";
-import type { EventNote } from "../world.ts";
-import { formatIndexes, parseIndexes } from "./job-indexes.ts";
+import { conditionOfType, isPodActive, isPodReady, isPodTerminating, sooner, withoutZeros } from "../conditions.ts";
+import { formatTime, type Job, type JobStatus, type ObjectCondition, type Pod, parseTime } from "../kinds.ts";
+import type { EventContent } from "../world.ts";
 
-/** Keeps a job's finished pod until the job has counted it. */
+/** Keeps a finished pod until the job has counted it. */
 export const trackingFinalizer = "batch.kubernetes.io/job-tracking";
 export const indexAnnotation = "batch.kubernetes.io/job-completion-index";
 
 export type JobFacts = Readonly<{ job: Job; pods: readonly Pod[]; now: number }>;
 export type JobPlan = Readonly<{
-  /** One pod each; the completion index where the job counts by index. */
+  /** One entry per pod; with its completion index for indexed jobs. */
   create: readonly Readonly<{ index?: number }>[];
   remove: readonly Pod[];
-  /** Pods that have been counted in `status` and may go. */
+  /** Pods that are counted in `status`, so that their finalizer can be removed. */
   release: readonly Pod[];
-  /** The job's time after its end is over. */
+  /** Whether ttlSecondsAfterFinished has passed. */
   expired: boolean;
   status: JobStatus;
-  events: readonly EventNote[];
+  events: readonly EventContent[];
   nextMs: number | undefined;
 }>;
 
 // A failed pod is replaced after ten seconds, then twenty, and so on, up to ten minutes.
 const firstBackoffMs = 10_000;
-const longestBackoffMs = 600_000;
+const maxBackoffMs = 600_000;
 
-/** Tells whether a job has come to its end, and how. */
-export function endOf(job: Job): "Complete" | "Failed" | undefined {
-  if (findCondition(job.status?.conditions, "Complete")?.status === "True") return "Complete";
-  return findCondition(job.status?.conditions, "Failed")?.status === "True" ? "Failed" : undefined;
+/** The result of a finished job, or undefined if it is not finished. */
+export function resultOf(job: Job): "Complete" | "Failed" | undefined {
+  if (conditionOfType(job.status?.conditions, "Complete")?.status === "True") return "Complete";
+  return conditionOfType(job.status?.conditions, "Failed")?.status === "True" ? "Failed" : undefined;
 }
 
-/** Chooses which pods a job needs now, counts those that have ended, and says how far it is. */
+/** Decides which pods a job needs, counts finished pods, and computes the status. */
 export function decideJob({ job, pods, now }: JobFacts): JobPlan {
   const uncounted = pods.filter((pod) => pod.metadata.finalizers?.includes(trackingFinalizer));
   const newlySucceeded = uncounted.filter((pod) => pod.status?.phase === "Succeeded");
-  const newlyFailed = uncounted.filter((pod) => pod.status?.phase === "Failed" || gone(pod));
+  const newlyFailed = uncounted.filter((pod) => pod.status?.phase === "Failed" || wasDeleted(pod));
   const release = [...newlySucceeded, ...newlyFailed];
   const counted = {
     succeeded: (job.status?.succeeded ?? 0) + newlySucceeded.length,
     failed: (job.status?.failed ?? 0) + newlyFailed.length,
   };
-  if (endOf(job) !== undefined) return afterEnd(job, pods, uncounted, now);
+  if (resultOf(job) !== undefined) return planAfterEnd(job, pods, uncounted, now);
 
   const { parallelism = 1, completions, backoffLimit = 6, suspend = false } = job.spec;
   const indexed = job.spec.completionMode === "Indexed";
-  const active = pods.filter(isActive);
+  const active = pods.filter(isPodActive);
   const startTime = suspend ? job.status?.startTime : (job.status?.startTime ?? formatTime(now));
   const done = indexed ? addIndexes(job, newlySucceeded) : [];
   const succeeded = indexed ? done.length : counted.succeeded;
   const base: JobStatus = {
-    ready: active.filter(isReady).length,
+    ready: active.filter(isPodReady).length,
     succeeded,
     failed: counted.failed,
-    terminating: pods.filter(isTerminating).length,
+    terminating: pods.filter(isPodTerminating).length,
     uncountedTerminatedPods: {},
     ...(startTime === undefined ? {} : { startTime }),
     ...(indexed && done.length > 0 ? { completedIndexes: formatIndexes(done) } : {}),
@@ -63,9 +61,9 @@ export function decideJob({ job, pods, now }: JobFacts): JobPlan {
 
   const deadlineMs = deadlineIn(job, startTime, now);
   const ended = endReason({ job, succeeded, failed: counted.failed, backoffLimit, active: active.length, deadlineMs });
-  if (ended !== undefined) return end(base, ended, { active, release, now });
+  if (ended !== undefined) return planEnd(base, ended, { active, release, now });
 
-  const events: EventNote[] = [];
+  const events: EventContent[] = [];
   const conditions = suspension(job, suspend, now, events);
   const plan = {
     release,
@@ -74,12 +72,20 @@ export function decideJob({ job, pods, now }: JobFacts): JobPlan {
   };
   if (suspend) {
     const { startTime: _, ...status } = plan.status;
-    return { ...plan, create: [], remove: active, status: tidy({ ...status, active: 0 }), events, nextMs: undefined };
+    return {
+      ...plan,
+      create: [],
+      remove: active,
+      status: withoutZeroCounts({ ...status, active: 0 }),
+      events,
+      nextMs: undefined,
+    };
   }
 
-  const left = completions === undefined ? (succeeded > 0 ? 0 : parallelism) : completions - succeeded;
-  const wanted = completions === undefined && succeeded > 0 ? active.length : Math.max(0, Math.min(parallelism, left));
-  const missing = wanted - active.length;
+  const remaining = completions === undefined ? (succeeded > 0 ? 0 : parallelism) : completions - succeeded;
+  const desiredActive =
+    completions === undefined && succeeded > 0 ? active.length : Math.max(0, Math.min(parallelism, remaining));
+  const missing = desiredActive - active.length;
   const waitMs = missing > 0 ? backoffIn(pods, counted.failed, now) : 0;
   const create = missing > 0 && waitMs === 0 ? newPods(job, active, done, missing) : [];
   const remove = missing < 0 ? active.toSorted(youngestFirst).slice(0, -missing) : [];
@@ -87,16 +93,17 @@ export function decideJob({ job, pods, now }: JobFacts): JobPlan {
     ...plan,
     create,
     remove,
-    status: tidy({ ...plan.status, active: active.length + create.length - remove.length }),
+    status: withoutZeroCounts({ ...plan.status, active: active.length + create.length - remove.length }),
     events,
     nextMs: sooner(waitMs > 0 ? waitMs : undefined, deadlineMs),
   };
 }
 
-const tidy = (status: JobStatus): JobStatus => withoutZeros(status, ["ready", "terminating"]);
+const withoutZeroCounts = (status: JobStatus): JobStatus => withoutZeros(status, ["ready", "terminating"]);
 
-/** A pod that was taken away before it ended counts as failed. */
-const gone = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined && pod.status?.phase !== "Succeeded";
+/** A pod that was deleted before it finished counts as failed. */
+const wasDeleted = (pod: Pod): boolean =>
+  pod.metadata.deletionTimestamp !== undefined && pod.status?.phase !== "Succeeded";
 
 const youngestFirst = (a: Pod, b: Pod): number =>
   b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp);
@@ -123,7 +130,7 @@ function backoffIn(pods: readonly Pod[], failures: number, now: number): number 
     .map((pod) => pod.status?.containerStatuses?.[0]?.state.terminated?.finishedAt)
     .flatMap((time) => (time === undefined ? [] : [parseTime(time)]));
   if (ends.length === 0 || failures === 0) return 0;
-  const backoff = Math.min(longestBackoffMs, firstBackoffMs * 2 ** (failures - 1));
+  const backoff = Math.min(maxBackoffMs, firstBackoffMs * 2 ** (failures - 1));
   return Math.max(0, Math.max(...ends) + backoff - now);
 }
 
@@ -161,13 +168,13 @@ function endReason(
   return { succeeded: true, reason: "CompletionsReached", message: "Reached expected number of succeeded pods" };
 }
 
-function end(
+function planEnd(
   base: JobStatus,
   ending: Ending,
   { active, release, now }: { active: readonly Pod[]; release: readonly Pod[]; now: number },
 ): JobPlan {
   const { reason, message } = ending;
-  const condition = (type: string): Condition => ({
+  const condition = (type: string): ObjectCondition => ({
     type,
     status: "True",
     reason,
@@ -182,7 +189,7 @@ function end(
     remove: active,
     release: [...release, ...active],
     expired: false,
-    status: tidy({
+    status: withoutZeroCounts({
       ...base,
       ready: 0,
       conditions,
@@ -198,31 +205,31 @@ function end(
   };
 }
 
-function afterEnd(job: Job, pods: readonly Pod[], uncounted: readonly Pod[], now: number): JobPlan {
+function planAfterEnd(job: Job, pods: readonly Pod[], uncounted: readonly Pod[], now: number): JobPlan {
   const ttl = job.spec.ttlSecondsAfterFinished;
-  const condition = findCondition(job.status?.conditions, endOf(job) ?? "");
+  const condition = conditionOfType(job.status?.conditions, resultOf(job) ?? "");
   const since = condition?.lastTransitionTime;
-  const left = ttl === undefined || since === undefined ? undefined : parseTime(since) + ttl * 1000 - now;
+  const remainingMs = ttl === undefined || since === undefined ? undefined : parseTime(since) + ttl * 1000 - now;
   return {
     create: [],
-    remove: pods.filter(isActive),
+    remove: pods.filter(isPodActive),
     release: uncounted,
-    expired: left !== undefined && left <= 0,
+    expired: remainingMs !== undefined && remainingMs <= 0,
     status: job.status ?? {},
     events: [],
-    nextMs: left !== undefined && left > 0 ? left : undefined,
+    nextMs: remainingMs !== undefined && remainingMs > 0 ? remainingMs : undefined,
   };
 }
 
-function suspension(job: Job, suspend: boolean, now: number, events: EventNote[]): Condition[] | undefined {
+function suspension(job: Job, suspend: boolean, now: number, events: EventContent[]): ObjectCondition[] | undefined {
   const conditions = job.status?.conditions ?? [];
-  const before = findCondition(conditions, "Suspended");
+  const before = conditionOfType(conditions, "Suspended");
   const isSuspended = before?.status === "True";
   if (suspend === isSuspended) return job.status?.conditions;
   const reason = suspend ? "JobSuspended" : "JobResumed";
   const message = suspend ? "Job suspended" : "Job resumed";
   events.push({ type: "Normal", reason: suspend ? "Suspended" : "Resumed", message, source: "job-controller" });
-  const condition: Condition = {
+  const condition: ObjectCondition = {
     type: "Suspended",
     status: suspend ? "True" : "False",
     reason,
@@ -231,4 +238,28 @@ function suspension(job: Job, suspend: boolean, now: number, events: EventNote[]
     lastTransitionTime: formatTime(now),
   };
   return [...conditions.filter((each) => each !== before), condition];
+}
+
+/** Parses the index list of a job's status: "0,2-4". */
+export function parseIndexes(text: string): number[] {
+  if (text === "") return [];
+  return text.split(",").flatMap((part) => {
+    const [first = "", last = first] = part.split("-");
+    return Array.from({ length: Number(last) - Number(first) + 1 }, (_, offset) => Number(first) + offset);
+  });
+}
+
+/** Formats sorted indexes as a job's status has them. */
+export function formatIndexes(indexes: readonly number[]): string {
+  const ranges: [first: number, last: number][] = [];
+  for (const index of indexes) {
+    const open = ranges.at(-1);
+    if (open !== undefined && open[1] === index - 1) open[1] = index;
+    else ranges.push([index, index]);
+  }
+  return ranges
+    .map(([first, last]) =>
+      first === last ? `${first}` : last === first + 1 ? `${first},${last}` : `${first}-${last}`,
+    )
+    .join(",");
 }

@@ -3,7 +3,7 @@ import type { PodTemplate, StoredMeta } from "../kinds.ts";
 import { controllerReference } from "../kinds.ts";
 import type { Draft } from "../world.ts";
 
-/** The pod a controller makes from a template; its own labels win over the template's. */
+/** Creates a controller's pod from a template; the controller's labels override those of the template. */
 export function podFromTemplate(
   owner: KubeObject & { metadata: StoredMeta },
   template: PodTemplate,

@@ -1,31 +1,30 @@
 import { matchesLabels, selectorFromObject } from "@tmc/kube/selector.ts";
-import { countAvailable, isActive, isReady, isTerminating, withoutZeros } from "../conditions.ts";
-import type { Condition, Pod, ReplicaSet, ReplicaSetStatus } from "../kinds.ts";
+import { countAvailable, isPodActive, isPodReady, isPodTerminating, withoutZeros } from "../conditions.ts";
+import type { ObjectCondition, Pod, ReplicaSet, ReplicaSetStatus } from "../kinds.ts";
 
 export type ReplicaSetFacts = Readonly<{ set: ReplicaSet; pods: readonly Pod[]; now: number }>;
 export type ReplicaSetPlan = Readonly<{
-  /** How many pods to make. */
+  /** Number of pods to create. */
   create: number;
   remove: readonly Pod[];
   nextMs: number | undefined;
 }>;
 
-/** Chooses how many pods a replica set has to make, or which it gives up. */
+/** Decides how many pods to create, or which to delete. */
 export function decideReplicaSet({ set, pods, now }: ReplicaSetFacts): ReplicaSetPlan {
-  const { nextMs } = countAvailable(pods.filter(isActive), set.spec.minReadySeconds ?? 0, now);
+  const { nextMs } = countAvailable(pods.filter(isPodActive), set.spec.minReadySeconds ?? 0, now);
   if (set.metadata.deletionTimestamp !== undefined) return { create: 0, remove: [], nextMs };
-  const active = pods.filter(isActive);
+  const active = pods.filter(isPodActive);
   const missing = (set.spec.replicas ?? 1) - active.length;
-  const remove = missing < 0 ? active.toSorted(byWorth).slice(0, -missing) : [];
+  const remove = missing < 0 ? active.toSorted(byDeletionPriority).slice(0, -missing) : [];
   return { create: Math.max(0, missing), remove, nextMs };
 }
 
-/** What a replica set's status says of the pods it has. */
 export function replicaSetStatus(
   { set, pods, now }: ReplicaSetFacts,
   failure: Readonly<{ reason: string; message: string; time: string }> | undefined,
 ): ReplicaSetStatus {
-  const active = pods.filter(isActive);
+  const active = pods.filter(isPodActive);
   const templateLabels = selectorFromObject({ matchLabels: set.spec.template.metadata?.labels ?? {} });
   const { available } = countAvailable(active, set.spec.minReadySeconds ?? 0, now);
   const before = set.status?.conditions?.find((condition) => condition.type === "ReplicaFailure");
@@ -34,9 +33,9 @@ export function replicaSetStatus(
     {
       replicas: active.length,
       fullyLabeledReplicas: active.filter((pod) => matchesLabels(templateLabels, pod.metadata.labels)).length,
-      readyReplicas: active.filter(isReady).length,
+      readyReplicas: active.filter(isPodReady).length,
       availableReplicas: available,
-      terminatingReplicas: pods.filter(isTerminating).length,
+      terminatingReplicas: pods.filter(isPodTerminating).length,
       observedGeneration: set.metadata.generation ?? 1,
       ...(condition === undefined ? {} : { conditions: [condition] }),
     },
@@ -44,19 +43,21 @@ export function replicaSetStatus(
   );
 }
 
-/** Keeps its words while its reason is the same: the next pod that fails is no news, and news would wake us again. */
+/**
+ * Keeps the old message while the reason is unchanged: a new message per failed pod would trigger another reconcile.
+ */
 function failureCondition(
   { reason, message, time }: Readonly<{ reason: string; message: string; time: string }>,
-  before: Condition | undefined,
-): Condition {
+  before: ObjectCondition | undefined,
+): ObjectCondition {
   if (before?.reason === reason) return before;
   return { type: "ReplicaFailure", status: "True", reason, message, lastTransitionTime: time };
 }
 
-/** The least worth keeping first: not placed, not ready, then the youngest. */
-function byWorth(a: Pod, b: Pod): number {
+/** Orders pods for deletion: unscheduled, then not running, then not ready, then the youngest. */
+function byDeletionPriority(a: Pod, b: Pod): number {
   const rank = (pod: Pod): number =>
-    pod.spec.nodeName === undefined ? 0 : pod.status?.phase !== "Running" ? 1 : isReady(pod) ? 3 : 2;
+    pod.spec.nodeName === undefined ? 0 : pod.status?.phase !== "Running" ? 1 : isPodReady(pod) ? 3 : 2;
   return (
     rank(a) - rank(b) ||
     b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp) ||

@@ -1,18 +1,17 @@
-/** One replica set's size, as the arithmetic of a rollout sees it. */
+/** Size of one replica set. */
 export type SetSize = Readonly<{ name: string; replicas: number; available: number }>;
-export type Bounds = Readonly<{ desired: number; maxSurge: number; maxUnavailable: number }>;
-/** The sizes that change, by name. */
+export type RolloutBounds = Readonly<{ desired: number; maxSurge: number; maxUnavailable: number }>;
+/** New sizes by name of the replica set. */
 export type Scaling = ReadonlyMap<string, number>;
 
 const total = (sets: readonly SetSize[], of: (set: SetSize) => number): number =>
   sets.reduce((sum, set) => sum + of(set), 0);
 
 /**
- * One step of a rolling update: either the new set grows (or shrinks to its size), or old ones shrink.
- *
- * `old` is ordered by age, the oldest first: they go first.
+ * Plans one step of a rolling update: the new replica set is scaled towards its size, or old ones are scaled down.
+ * `old` is ordered by age; the oldest is scaled down first.
  */
-export function planRollingStep(bounds: Bounds, current: SetSize, old: readonly SetSize[]): Scaling {
+export function planRollingStep(bounds: RolloutBounds, current: SetSize, old: readonly SetSize[]): Scaling {
   const { desired, maxSurge } = bounds;
   if (current.replicas > desired) return new Map([[current.name, desired]]);
   if (current.replicas < desired) {
@@ -23,7 +22,7 @@ export function planRollingStep(bounds: Bounds, current: SetSize, old: readonly 
   return planScaleDown(bounds, current, old);
 }
 
-function planScaleDown({ desired, maxUnavailable }: Bounds, current: SetSize, old: readonly SetSize[]): Scaling {
+function planScaleDown({ desired, maxUnavailable }: RolloutBounds, current: SetSize, old: readonly SetSize[]): Scaling {
   const plan = new Map<string, number>();
   if (total(old, (set) => set.replicas) === 0) return plan;
   const minAvailable = desired - maxUnavailable;
@@ -31,7 +30,7 @@ function planScaleDown({ desired, maxUnavailable }: Bounds, current: SetSize, ol
   const most = total([current, ...old], (set) => set.replicas) - minAvailable - newUnavailable;
   if (most <= 0) return plan;
 
-  // What does not serve goes first: it cannot be missed.
+  // Unavailable pods go first.
   let cleaned = 0;
   const afterCleaning = old.map((set) => {
     const count = Math.max(0, Math.min(most - cleaned, set.replicas - set.available));
@@ -51,16 +50,16 @@ function planScaleDown({ desired, maxUnavailable }: Bounds, current: SetSize, ol
 }
 
 /**
- * Spreads a changed number of replicas over several active sets in proportion to their sizes, so that a rollout under way
- * keeps its risk.
+ * Distributes a changed replica count over several active sets in proportion to their sizes, so that a rollout in
+ * progress keeps its ratio.
  */
 export function planProportional(
-  { desired, maxSurge }: Bounds,
+  { desired, maxSurge }: RolloutBounds,
   sets: readonly (SetSize & { maxReplicas: number })[],
 ): Scaling {
   const allowed = desired > 0 ? desired + maxSurge : 0;
   const toAdd = allowed - total(sets, (set) => set.replicas);
-  // Growing favours the newest, shrinking the oldest, where sizes are equal; `sets` come newest first.
+  // For equal sizes, scaling up favors the newest and scaling down the oldest; `sets` are newest first.
   const ordered = (toAdd > 0 ? sets : sets.toReversed()).toSorted((a, b) => b.replicas - a.replicas);
   let added = 0;
   const sizes = ordered.map((set) => {

@@ -1,4 +1,4 @@
-import { availableInMs, isFinished, isReady, sooner, withoutZeros } from "../conditions.ts";
+import { availableInMs, isPodFinished, isPodReady, sooner, withoutZeros } from "../conditions.ts";
 import type { ControllerRevision, Pod, PodTemplate, StatefulSet, StatefulSetStatus } from "../kinds.ts";
 
 export const revisionLabel = "controller-revision-hash";
@@ -6,20 +6,23 @@ export const revisionLabel = "controller-revision-hash";
 export type StatefulSetFacts = Readonly<{
   set: StatefulSet;
   pods: readonly Pod[];
-  /** Name of the revision of the present template. */
+  /** Name of the current template's revision. */
   updateRevision: string;
   now: number;
 }>;
 
 export type StatefulSetPlan = Readonly<{
-  /** Ordinals to make a pod for, and the revision each is made from. */
+  /** Ordinals that need a pod, with the revision to create it from. */
   create: readonly Readonly<{ ordinal: number; revision: string }>[];
   remove: readonly Pod[];
   status: StatefulSetStatus;
   nextMs: number | undefined;
 }>;
 
-/** Chooses the next step of a stateful set: one pod after the other, up in order and down in reverse, unless it asks for all at once. */
+/**
+ * Decides the next step of a stateful set: pods are created in order and deleted in reverse order, one at a time unless
+ * the policy is Parallel.
+ */
 export function decideStatefulSet(facts: StatefulSetFacts): StatefulSetPlan {
   const { set, updateRevision, now } = facts;
   const start = set.spec.ordinals?.start ?? 0;
@@ -27,13 +30,13 @@ export function decideStatefulSet(facts: StatefulSetFacts): StatefulSetPlan {
   const minReadySeconds = set.spec.minReadySeconds ?? 0;
   const ordered = set.spec.podManagementPolicy !== "Parallel";
   const byOrdinal = new Map(facts.pods.flatMap((pod) => ordinalEntry(set, pod)));
-  const wanted = Array.from({ length: replicas }, (_, index) => start + index);
+  const desiredOrdinals = Array.from({ length: replicas }, (_, index) => start + index);
   const condemned = [...byOrdinal]
     .filter(([ordinal]) => ordinal < start || ordinal >= start + replicas)
     .toSorted(([a], [b]) => b - a)
     .map(([, pod]) => pod);
 
-  const status = observe(facts, [...byOrdinal.values()]);
+  const status = observedStatus(facts, [...byOrdinal.values()]);
   const currentRevision = status.currentRevision ?? updateRevision;
   let nextMs: number | undefined;
   const isAvailable = (pod: Pod): boolean => {
@@ -58,12 +61,12 @@ export function decideStatefulSet(facts: StatefulSetFacts): StatefulSetPlan {
 
   const create: { ordinal: number; revision: string }[] = [];
   const replace: Pod[] = [];
-  for (const ordinal of wanted) {
+  for (const ordinal of desiredOrdinals) {
     const pod = byOrdinal.get(ordinal);
     if (pod === undefined) {
       create.push({ ordinal, revision: revisionFor(ordinal) });
       if (ordered) return plan(create, replace);
-    } else if (isFinished(pod) && pod.metadata.deletionTimestamp === undefined) {
+    } else if (isPodFinished(pod) && pod.metadata.deletionTimestamp === undefined) {
       replace.push(pod);
       if (ordered) return plan(create, replace);
     } else if (ordered && (pod.metadata.deletionTimestamp !== undefined || !isAvailable(pod))) {
@@ -72,13 +75,13 @@ export function decideStatefulSet(facts: StatefulSetFacts): StatefulSetPlan {
   }
   if (create.length > 0 || replace.length > 0) return plan(create, replace);
 
-  const leaving = condemned.filter((pod) => pod.metadata.deletionTimestamp === undefined);
-  if (ordered && leaving.length < condemned.length) return plan([], []);
-  if (leaving.length > 0) return plan([], ordered ? leaving.slice(0, 1) : leaving);
+  const toDelete = condemned.filter((pod) => pod.metadata.deletionTimestamp === undefined);
+  if (ordered && toDelete.length < condemned.length) return plan([], []);
+  if (toDelete.length > 0) return plan([], ordered ? toDelete.slice(0, 1) : toDelete);
   if (condemned.length > 0 || set.spec.updateStrategy?.type === "OnDelete") return plan([], []);
 
-  // One at a time from the last, and none while another is not there: a quorum must survive the update.
-  for (const ordinal of wanted.toReversed().filter((each) => each >= start + partition)) {
+  // Updates one pod at a time from the last ordinal, and none while another is unavailable, so that a quorum survives.
+  for (const ordinal of desiredOrdinals.toReversed().filter((each) => each >= start + partition)) {
     const pod = byOrdinal.get(ordinal);
     if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return plan([], []);
     if (pod.metadata.labels?.[revisionLabel] !== updateRevision) return plan([], [pod]);
@@ -87,25 +90,25 @@ export function decideStatefulSet(facts: StatefulSetFacts): StatefulSetPlan {
   return plan([], []);
 }
 
-/** Which of the claims that the set's template names belong to a pod of that ordinal, by volume. */
+/** Name of the claim of a pod, by claim template and ordinal. */
 export const claimName = (set: StatefulSet, template: string, ordinal: number): string =>
   `${template}-${set.metadata.name}-${ordinal}`;
 
-/** The ordinal at the end of a pod's name, where the pod belongs to the set. */
+/** The ordinal in a pod's name, if the pod belongs to the set. */
 function ordinalEntry(set: StatefulSet, pod: Pod): [number, Pod][] {
   const prefix = `${set.metadata.name}-`;
   const rest = pod.metadata.name.slice(prefix.length);
   return pod.metadata.name.startsWith(prefix) && /^[0-9]+$/.test(rest) ? [[Number(rest), pod]] : [];
 }
 
-function observe({ set, updateRevision, now }: StatefulSetFacts, pods: readonly Pod[]): StatefulSetStatus {
+function observedStatus({ set, updateRevision, now }: StatefulSetFacts, pods: readonly Pod[]): StatefulSetStatus {
   const before = set.status;
   const replicas = set.spec.replicas ?? 1;
   const currentRevision = before?.currentRevision ?? updateRevision;
-  const running = pods.filter((pod) => pod.metadata.deletionTimestamp === undefined && !isFinished(pod));
+  const running = pods.filter((pod) => pod.metadata.deletionTimestamp === undefined && !isPodFinished(pod));
   const of = (revision: string): number =>
     running.filter((pod) => pod.metadata.labels?.[revisionLabel] === revision).length;
-  const ready = pods.filter((pod) => pod.status?.phase === "Running" && isReady(pod)).length;
+  const ready = pods.filter((pod) => pod.status?.phase === "Running" && isPodReady(pod)).length;
   const available = pods.filter((pod) => availableInMs(pod, set.spec.minReadySeconds ?? 0, now) === 0).length;
   const updated = of(updateRevision);
   const complete =
@@ -129,8 +132,7 @@ function observe({ set, updateRevision, now }: StatefulSetFacts, pods: readonly 
   );
 }
 
-/** The template that a recorded revision holds. */
-export function templateOf(revision: ControllerRevision): PodTemplate | undefined {
+export function revisionTemplate(revision: ControllerRevision): PodTemplate | undefined {
   const template = revision.data?.spec?.template;
   if (template === undefined) return undefined;
   const { $patch: _, ...rest } = template;

@@ -3,10 +3,9 @@ import { byKey } from "@tmc/kube/compare.ts";
 import type { ObjectMeta } from "@tmc/kube/kube-object.ts";
 import type { PodTemplate } from "../kinds.ts";
 
-/** The label that tells the pods of one template from those of another. */
 export const templateHashLabel = "pod-template-hash";
 
-/** A short name for a template's content; the same content gives the same name, in the letters Kubernetes uses for it. */
+/** Hash of a template, in the characters that Kubernetes uses for generated names. */
 export function hashTemplate(template: unknown, collisions = 0): string {
   let hash = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(`${stableText(template)}${collisions === 0 ? "" : collisions}`)) {
@@ -15,12 +14,12 @@ export function hashTemplate(template: unknown, collisions = 0): string {
   return [...String(hash)].map((digit) => safeLetters[digit.charCodeAt(0) % safeLetters.length]).join("");
 }
 
-/** Tells whether two templates make the same pods, whatever hash their labels carry. */
+/** Whether two templates are equal except for the hash label. */
 export function sameTemplate(a: PodTemplate, b: PodTemplate): boolean {
   return isDeepStrictEqual(withoutHash(a), withoutHash(b));
 }
 
-// No vowels and nothing that reads like one: a name must not become a word.
+// Without vowels and similar characters, so that names do not form words.
 const safeLetters = "bcdfghjklmnpqrstvwxz2456789";
 
 function withoutHash(template: PodTemplate): PodTemplate {

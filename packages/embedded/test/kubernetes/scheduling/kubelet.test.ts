@@ -1,24 +1,24 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../src/kubernetes/kinds.ts";
-import { decidePod, type Outcome, qosClass } from "../../../src/kubernetes/scheduling/kubelet.ts";
+import { decidePod, type PodOutcome, qosClass } from "../../../src/kubernetes/scheduling/kubelet.ts";
 import { aPendingPod, noon } from "../builders.ts";
 
 const placed: Pod = { ...aPendingPod("web-1"), spec: { ...aPendingPod("web-1").spec, nodeName: "n1" } };
 const facts = { readyMs: 100, runMs: 50, podIP: "10.244.0.1", hostIP: "172.18.0.2", now: noon };
-const at = (ageMs: number, outcome: Outcome = "runs", pod = placed) => decidePod({ ...facts, pod, outcome, ageMs });
+const at = (ageMs: number, outcome: PodOutcome = "runs", pod = placed) => decidePod({ ...facts, pod, outcome, ageMs });
 const running: Pod = { ...placed, status: at(100).status };
 const conditions = (pod: ReturnType<typeof at>) =>
   Object.fromEntries((pod.status.conditions ?? []).map(({ type, status }) => [type, status]));
 
-describe("what a node reports of a pod", () => {
-  test("its containers are being created at first, and when to look again", () => {
+describe("the status that a node reports for a pod", () => {
+  test("reports ContainerCreating first, and the time of the next reconcile", () => {
     const step = at(40);
     expect(step.status.phase).toBe("Pending");
     expect(step.status.containerStatuses?.[0]?.state).toEqual({ waiting: { reason: "ContainerCreating" } });
     expect(conditions(step)).toMatchObject({ PodScheduled: "True", Initialized: "True", Ready: "False" });
     expect(step.nextMs).toBe(60);
   });
-  test("it runs, is ready and has an address after a while", () => {
+  test("reports a running and ready pod with an address after a delay", () => {
     const { status, events, nextMs } = at(100);
     expect(status).toMatchObject({
       phase: "Running",
@@ -30,11 +30,11 @@ describe("what a node reports of a pod", () => {
     expect(events.map((event) => event.reason)).toEqual(["Pulled", "Created", "Started"]);
     expect(nextMs).toBeUndefined();
   });
-  test("nothing new while it runs", () => {
+  test("reports nothing new while the pod runs", () => {
     const later = decidePod({ ...facts, pod: running, outcome: "runs", ageMs: 9000, now: noon + 9000 });
     expect(later).toEqual({ status: running.status, events: [], nextMs: undefined });
   });
-  test("a job's pod works for a while and ends well", () => {
+  test("reports success of a job's pod after its run time", () => {
     expect(at(120, "completes", running).nextMs).toBe(30);
     const done = at(150, "completes", running).status;
     expect(done.phase).toBe("Succeeded");
@@ -44,20 +44,20 @@ describe("what a node reports of a pod", () => {
       PodReadyToStartContainers: "False",
     });
   });
-  test("a pod that fails ends with an error", () => {
+  test("reports a failed pod with an error", () => {
     expect(at(150, "fails", running).status).toMatchObject({
       phase: "Failed",
       containerStatuses: [{ state: { terminated: { exitCode: 1, reason: "Error" } } }],
     });
   });
-  test("a missing image keeps it waiting, and is told once", () => {
+  test("reports a missing image once, and the pod stays pending", () => {
     const step = at(500, "image-missing");
     expect(step.status.phase).toBe("Pending");
     expect(step.status.containerStatuses?.[0]?.state.waiting?.reason).toBe("ErrImagePull");
     expect(step.events.map((event) => event.reason)).toEqual(["Pulling", "Failed", "Failed"]);
     expect(at(600, "image-missing", { ...placed, status: step.status }).events).toEqual([]);
   });
-  test("a crash takes readiness away, counts a restart once, and ends when the cause does", () => {
+  test("reports a crash as not ready with one restart, until its cause is removed", () => {
     const crashed = at(500, "crashes", running);
     expect(crashed.status.containerStatuses?.[0]).toMatchObject({
       ready: false,
@@ -76,6 +76,6 @@ test.each([
   ["Burstable", { limits: { cpu: "1" } }],
   ["Guaranteed", { limits: { cpu: "1", memory: "1Gi" } }],
   ["Burstable", { limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "500m" } }],
-] as const)("the class of service is %s for %j", (expected, resources) => {
+] as const)("computes the QoS class %s for %j", (expected, resources) => {
   expect(qosClass([{ name: "c", resources }])).toBe(expected);
 });

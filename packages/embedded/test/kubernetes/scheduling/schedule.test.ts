@@ -12,7 +12,7 @@ const busy = aPod("busy", { spec: { containers: [{ name: "c", resources: { reque
 const helpless = (count: number) =>
   `preemption: 0/${count} nodes are available: ${count} Preemption is not helpful for scheduling.`;
 
-describe("a pod goes to", () => {
+describe("a pod is scheduled to", () => {
   test.each<[string, Pod, ReturnType<typeof on>[], string]>([
     ["the only node it fits", asking({ cpu: "1" }), [on(aNode("n1"), busy), on(aNode("n2"))], "n2"],
     ["the emptier node", asking({ cpu: "100m" }), [on(aNode("n1"), aPod("a")), on(aNode("n2"))], "n2"],
@@ -54,7 +54,7 @@ describe("a pod goes to", () => {
   });
 });
 
-describe("a pod that fits nowhere says why, in the scheduler's words", () => {
+describe("a pod that fits on no node gets the scheduler's message", () => {
   test.each<[string, Pod, ReturnType<typeof on>[], string]>([
     ["no nodes", asking({}), [], "no nodes available to schedule pods"],
     [
@@ -85,20 +85,20 @@ describe("a pod that fits nowhere says why, in the scheduler's words", () => {
     expect(schedule({ pod, candidates, full: false })).toEqual({ kind: "unschedulable", message });
   });
 
-  test("a cluster that is told to be full takes nothing", () => {
+  test("a cluster that is made full schedules no pod", () => {
     const decision = schedule({ pod: asking({}), candidates: [on(aNode("n1"))], full: true });
     expect(decision).toMatchObject({ kind: "unschedulable", message: expect.stringContaining("1 Too many pods") });
   });
-  test("a claim without a volume holds its pod back", () => {
-    const claimProblem = "pod has unbound immediate PersistentVolumeClaims";
-    expect(schedule({ pod: asking({}), candidates: [on(aNode("n1"))], full: false, claimProblem })).toEqual({
+  test("an unbound volume claim keeps its pod pending", () => {
+    const claimError = "pod has unbound immediate PersistentVolumeClaims";
+    expect(schedule({ pod: asking({}), candidates: [on(aNode("n1"))], full: false, claimError })).toEqual({
       kind: "unschedulable",
       message: "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
     });
   });
 });
 
-test("what is taken on a node follows its pods one by one", () => {
+test("the usage of a node is updated with each of its pods", () => {
   const usage = createUsage();
   const other = aPod("other", {
     spec: { containers: [{ name: "c", resources: { requests: { cpu: "1", memory: "1Gi" } } }] },

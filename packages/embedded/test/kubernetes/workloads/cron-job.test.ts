@@ -16,7 +16,7 @@ const job = (name: string, end?: "Complete" | "Failed", start = 0): Job =>
   });
 const decide = (cronJob: CronJob, jobs: Job[], now: number) => decideCronJob({ cronJob, jobs, now });
 
-describe("when a cron job starts a job", () => {
+describe("a job that a cron job starts", () => {
   const spec = (own: Partial<CronJob["spec"]>) => aCronJob({ spec: own });
   const rows: Record<string, { cronJob: CronJob; jobs?: Job[]; now: number; starts: boolean }> = {
     "not before its time": { cronJob: aCronJob(), now: minutes(4), starts: false },
@@ -45,7 +45,7 @@ describe("when a cron job starts a job", () => {
     expect(decide(cronJob, jobs, now).create !== undefined).toBe(starts);
   });
 
-  test("it is named for its minute, owned, and marked with its time", () => {
+  test("is named after its scheduled minute, and has an owner and the scheduled time", () => {
     const { create, status } = decide(aCronJob(), [], minutes(5) + 7000);
     expect(create?.metadata).toMatchObject({
       name: `tick-${minutes(5) / 60_000}`,
@@ -54,27 +54,27 @@ describe("when a cron job starts a job", () => {
     });
     expect(status.lastScheduleTime).toBe(formatTime(minutes(5)));
   });
-  test("of several times that were missed only the last is made up for", () => {
+  test("is started only once for several missed times", () => {
     expect(decide(aCronJob(), [], minutes(17)).create?.metadata.name).toBe(`tick-${minutes(15) / 60_000}`);
   });
-  test("it replaces a running one where that is asked for", () => {
+  test("replaces a running one with concurrencyPolicy Replace", () => {
     const plan = decide(aCronJob({ spec: { concurrencyPolicy: "Replace" } }), [job("running")], minutes(5));
     expect(plan.remove.map((each) => each.metadata.name)).toEqual(["running"]);
     expect(plan.create).toBeDefined();
   });
-  test("it looks again at the next time", () => {
+  test("is followed by a reconcile at the next scheduled time", () => {
     expect(decide(aCronJob(), [], minutes(4)).nextMs).toBe(60_000);
   });
 });
 
-describe("what a cron job remembers", () => {
-  test("only as many ended jobs as its limits say", () => {
+describe("the status of a cron job", () => {
+  test("keeps as many finished jobs as its history limits", () => {
     const done = [1, 2, 3, 4, 5].map((number) => job(`done-${number}`, "Complete", number));
     const failed = [1, 2].map((number) => job(`failed-${number}`, "Failed", number));
     const { remove } = decide(aCronJob({ spec: { suspend: true } }), [...done, ...failed], minutes(9));
     expect(remove.map((each) => each.metadata.name)).toEqual(["done-2", "done-1", "failed-1"]);
   });
-  test("its running jobs as they were first seen, and its last success", () => {
+  test("has its running jobs and its last success", () => {
     const running = job("running");
     const first = { ...referenceTo(running), resourceVersion: "7" };
     const cronJob = aCronJob({ spec: { suspend: true }, status: { active: [first] } });

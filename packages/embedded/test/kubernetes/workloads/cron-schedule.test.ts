@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { nextTime, parseSchedule, scheduleProblem } from "../../../src/kubernetes/workloads/cron-schedule.ts";
+import { nextTime, parseSchedule, scheduleError } from "../../../src/kubernetes/workloads/cron-schedule.ts";
 
-describe("the next time of a schedule", () => {
+describe("the next time of a cron schedule", () => {
   test.each([
     ["* * * * *", "2026-03-02T12:00:00Z", "2026-03-02T12:01:00Z"],
     ["* * * * *", "2026-03-02T12:00:59Z", "2026-03-02T12:01:00Z"],
@@ -20,14 +20,14 @@ describe("the next time of a schedule", () => {
   ])("%s after %s is %s", (schedule, after, expected) => {
     expect(nextTime(parseSchedule(schedule), Date.parse(after))).toBe(Date.parse(expected));
   });
-  test("of a day that never comes is none", () => {
+  test("is undefined for a date that does not exist", () => {
     expect(nextTime(parseSchedule("0 0 30 2 *"), 0)).toBeUndefined();
   });
 });
 
 test.each(["", "* * * *", "60 * * * *", "* 24 * * *", "*/0 * * * *", "x * * * *", "5-1 * * * *", "* * 0 * *"])(
-  "what makes no sense is refused: %j",
+  "an invalid cron schedule is rejected: %j",
   (schedule) => {
-    expect(scheduleProblem(schedule)).toEqual(expect.any(String));
+    expect(scheduleError(schedule)).toEqual(expect.any(String));
   },
 );

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { DaemonSet, Node, Pod } from "../../../src/kubernetes/kinds.ts";
-import { decideDaemonSet, targetNode, tiedToNode } from "../../../src/kubernetes/workloads/daemon-set.ts";
+import { decideDaemonSet, pinnedToNode, targetNode } from "../../../src/kubernetes/workloads/daemon-set.ts";
 import { aDaemonSet, aNode, aPod, aTemplate, noon, notReady } from "../builders.ts";
 
 const pod = (name: string, node: string, hash = "new", parts: Parameters<typeof aPod>[1] = {}): Pod =>
@@ -54,7 +54,7 @@ describe("a daemon set", () => {
     expect([plan.create, plan.remove.map((each) => each.metadata.name)]).toEqual([create, remove]);
   });
 
-  test("reports like the real one", () => {
+  test("has the status of a real one", () => {
     const pods = [pod("a", "n1"), pod("b", "n2", "old")];
     expect(decideDaemonSet({ set: aDaemonSet(), pods, nodes, updateHash: "new", now: noon }).status).toEqual({
       currentNumberScheduled: 2,
@@ -68,8 +68,8 @@ describe("a daemon set", () => {
     });
   });
 
-  test("ties each pod to its node by name", () => {
-    const spec = { ...aTemplate().spec, ...tiedToNode(aTemplate().spec, "n2") };
+  test("binds each pod to its node by node affinity", () => {
+    const spec = { ...aTemplate().spec, ...pinnedToNode(aTemplate().spec, "n2") };
     const { nodeName: _, ...unplaced } = { ...aPod("a").spec, ...spec };
     expect(targetNode({ ...aPod("a"), spec: unplaced })).toBe("n2");
   });

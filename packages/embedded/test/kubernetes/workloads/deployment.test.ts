@@ -35,13 +35,13 @@ const progressing = (plan: DeploymentPlan) =>
 
 describe("a deployment without replica sets", () => {
   const plan = decide(aDeployment(), []);
-  test("gets one named for its template, with revision one and all replicas", () => {
+  test("gets one named after its template hash, with revision 1 and all replicas", () => {
     expect(plan.create?.metadata.name).toMatch(/^web-[bcdfghjklmnpqrstvwxz2456789]+$/);
     expect(plan.create?.metadata.annotations).toEqual(marks("1"));
     expect(plan.create?.spec).toMatchObject({ replicas: 3, template: { metadata: { labels: { app: "web" } } } });
     expect(plan.revision).toBe("1");
   });
-  test("owns it, and tells its pods apart by the template's hash", () => {
+  test("owns it, and distinguishes its pods by the template hash", () => {
     const hash = plan.create?.metadata.labels?.["pod-template-hash"];
     expect(plan.create?.metadata.name).toBe(`web-${hash}`);
     expect(plan.create?.spec).toMatchObject({ selector: { matchLabels: { app: "web", "pod-template-hash": hash } } });
@@ -56,13 +56,13 @@ describe("a deployment without replica sets", () => {
       },
     ]);
   });
-  test("says so", () => {
+  test("records an event and a condition for the new one", () => {
     expect(plan.events.map((event) => event.message)).toEqual([
       `Scaled up replica set ${plan.create?.metadata.name} from 0 to 3`,
     ]);
     expect(progressing(plan)).toMatchObject({ status: "True", reason: "NewReplicaSetCreated" });
   });
-  test("hands its own annotations on, but not kubectl's", () => {
+  test("copies its annotations, except kubectl's", () => {
     const annotations = { note: "mine", "kubectl.kubernetes.io/last-applied-configuration": "{}" };
     const made = decide(aDeployment({ metadata: { annotations } }), []).create;
     expect(made?.metadata.annotations).toEqual({ ...marks("1"), note: "mine" });
@@ -70,12 +70,12 @@ describe("a deployment without replica sets", () => {
 });
 
 describe("a changed template", () => {
-  test("makes a new replica set of the next revision, no larger than the surge", () => {
+  test("creates a new replica set with the next revision, no larger than the surge", () => {
     const plan = decide(aDeployment({ spec: { template: aTemplate("web:2") } }), [current()]);
     expect(plan.create?.metadata.annotations).toEqual(marks("3"));
     expect(plan.create?.spec).toMatchObject({ replicas: 1 });
   });
-  test("that was there before gets its old replica set back, as the newest revision", () => {
+  test("back to an earlier one reuses the old replica set with a new revision", () => {
     const plan = decide(aDeployment({ spec: { template: aTemplate("web:0") } }), [current(), old(0)]);
     expect(plan.create).toBeUndefined();
     expect(plan.revision).toBe("3");
@@ -86,7 +86,7 @@ describe("a changed template", () => {
     });
     expect(back?.spec.replicas).toBe(1);
   });
-  test("with Recreate first takes all old pods away", () => {
+  test("with Recreate first deletes all old pods", () => {
     const deployment = aDeployment({ spec: { strategy: { type: "Recreate" } } });
     expect(sizes(decide(deployment, [old(3)]))).toEqual({ "web-old": 0 });
     const waiting = decide(deployment, [old(0)], { oldPodsRemain: true });
@@ -95,7 +95,7 @@ describe("a changed template", () => {
   });
 });
 
-describe("a rollout under way", () => {
+describe("a rollout in progress", () => {
   test.each<[string, ReplicaSet[], Record<string, number>]>([
     ["shrinks the old set when a new pod serves", [current(1), old(3)], { "web-old": 2 }],
     ["grows the new set into the room that was made", [current(1), old(2)], { "web-new": 2 }],
@@ -104,20 +104,20 @@ describe("a rollout under way", () => {
   ])("%s", (_, sets, expected) => {
     expect(sizes(decide(aDeployment(), sets))).toEqual(expected);
   });
-  test("stands still while the deployment is paused, but its size still counts", () => {
+  test("stops while the deployment is paused, but can still be scaled", () => {
     const paused = decide(aDeployment({ spec: { paused: true } }), [current(1), old(3)]);
     expect(paused.create).toBeUndefined();
     expect(progressing(paused)).toMatchObject({ status: "Unknown", reason: "DeploymentPaused" });
     expect(sizes(decide(aDeployment({ spec: { paused: true, replicas: 5 } }), [current(3)]))).toEqual({ "web-new": 5 });
   });
-  test("takes a change of size to both sets in proportion", () => {
+  test("scales both replica sets in proportion", () => {
     const plan = decide(aDeployment({ spec: { replicas: 7 } }), [current(2), old(2)]);
     expect(Object.values(sizes(plan)).reduce((sum: number, size) => sum + (size ?? 0), 0)).toBe(8);
   });
 });
 
 describe("the status of a deployment", () => {
-  test("is that of the real one when all pods serve", () => {
+  test("equals that of a real one when all pods are available", () => {
     const time = formatTime(noon);
     expect(decide(aDeployment(), [current(3)]).status).toEqual({
       observedGeneration: 1,
@@ -146,19 +146,19 @@ describe("the status of a deployment", () => {
       ],
     });
   });
-  test("says what is missing while pods do not serve", () => {
+  test("reports missing replicas while pods are not available", () => {
     const { status } = decide(aDeployment(), [current(3, { replicas: 3 })]);
     expect(status).toMatchObject({ replicas: 3, unavailableReplicas: 3 });
     expect(status).not.toHaveProperty("readyReplicas");
     expect(status.conditions?.[0]).toMatchObject({ status: "False", reason: "MinimumReplicasUnavailable" });
   });
-  test("stays as it is when nothing happens", () => {
+  test("is unchanged without a change of the facts", () => {
     const first = decide(aDeployment(), [current(3)]);
     const later = decide(aDeployment({ status: first.status }), [current(3)], { now: noon + 3_600_000 });
     expect(later.status).toEqual(first.status);
     expect(later.nextMs).toBeUndefined();
   });
-  test("says that a rollout is stuck when its deadline has passed without progress", () => {
+  test("reports ProgressDeadlineExceeded when the deadline has passed without progress", () => {
     const stuck = current(3, { replicas: 3 });
     const first = decide(aDeployment(), [stuck]);
     expect(first.nextMs).toBe(600_000);
@@ -169,7 +169,7 @@ describe("the status of a deployment", () => {
       message: 'ReplicaSet "web-new" has timed out progressing.',
     });
   });
-  test("carries on what a replica set failed at", () => {
+  test("contains the ReplicaFailure condition of a replica set", () => {
     const failure = { type: "ReplicaFailure", status: "True", reason: "FailedCreate", message: "quota" } as const;
     const plan = decide(aDeployment(), [current(3, { replicas: 0, conditions: [failure] })]);
     expect(plan.status.conditions).toContainEqual(
@@ -179,7 +179,7 @@ describe("the status of a deployment", () => {
 });
 
 describe("old replica sets", () => {
-  test("beyond the history are forgotten once the rollout is over", () => {
+  test("beyond revisionHistoryLimit are deleted after the rollout", () => {
     const olds = [1, 2, 3].map((number) =>
       old(0, { ...full(0), observedGeneration: 1 }, `web-${number}`, String(number)),
     );
@@ -190,21 +190,21 @@ describe("old replica sets", () => {
   });
 });
 
-describe("laws", () => {
+describe("laws of deployments", () => {
   const rows = [
     [aDeployment(), []],
     [aDeployment(), [current(1), old(3)]],
     [aDeployment({ spec: { strategy: { type: "Recreate" } } }), [old(3)]],
     [aDeployment({ metadata: { deletionTimestamp: formatTime(noon) } }), [current(1)]],
   ] as const;
-  test("the same facts in any order give the same plan, and are not changed", () => {
+  test("the same facts in any order result in the same plan, and are not changed", () => {
     for (const [deployment, sets] of rows) {
       const before = structuredClone({ deployment, sets });
       expect(decide(deployment, [...sets])).toEqual(decide(deployment, sets.toReversed()));
       expect({ deployment, sets }).toEqual(before);
     }
   });
-  test("a deployment that is being deleted does nothing more", () => {
+  test("a deployment that is being deleted changes nothing", () => {
     const plan = decide(aDeployment({ metadata: { deletionTimestamp: formatTime(noon) } }), [current(1), old(3)]);
     expect([plan.create, plan.update, plan.remove]).toEqual([undefined, [], []]);
   });

@@ -1,8 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { Job, Pod } from "../../../src/kubernetes/kinds.ts";
 import { formatTime } from "../../../src/kubernetes/kinds.ts";
-import { decideJob, type JobPlan, trackingFinalizer } from "../../../src/kubernetes/workloads/job.ts";
-import { formatIndexes, parseIndexes } from "../../../src/kubernetes/workloads/job-indexes.ts";
+import {
+  decideJob,
+  formatIndexes,
+  type JobPlan,
+  parseIndexes,
+  trackingFinalizer,
+} from "../../../src/kubernetes/workloads/job.ts";
+
 import { aJob, aPod, noon } from "../builders.ts";
 
 const time = formatTime(noon);
@@ -32,7 +38,7 @@ const running = (name: string): Pod => aPod(name, { metadata: { finalizers: [tra
 const decide = (job: Job, pods: Pod[], now = noon): JobPlan => decideJob({ job, pods, now });
 const conditions = (plan: JobPlan) => plan.status.conditions?.map(({ type, status, reason }) => [type, status, reason]);
 
-describe("which pods a job makes", () => {
+describe("the pods that a job creates", () => {
   const rows: Record<string, { job: Job; pods: Pod[]; create: number }> = {
     "one at a time unless told otherwise": { job: aJob({ spec: { completions: 3 } }), pods: [], create: 1 },
     "as many at once as may run": { job: aJob({ spec: { completions: 5, parallelism: 2 } }), pods: [], create: 2 },
@@ -54,13 +60,13 @@ describe("which pods a job makes", () => {
     expect(decide(job, pods).create).toHaveLength(create);
   });
 
-  test("after a failure it waits ten seconds, then twice as long", () => {
+  test("wait ten seconds after a failure, then twice as long", () => {
     expect(decide(aJob(), [ended("a", "Failed")]).nextMs).toBe(10_000);
     expect(decide(aJob(), [ended("a", "Failed")], noon + 10_000).create).toHaveLength(1);
     const second = aJob({ status: { failed: 1, startTime: time } });
     expect(decide(second, [counted(ended("a", "Failed")), ended("b", "Failed")]).nextMs).toBe(20_000);
   });
-  test("with indexes, those that are neither done nor running", () => {
+  test("have the indexes that are neither finished nor running", () => {
     const job = aJob({
       spec: { completions: 4, parallelism: 4, completionMode: "Indexed" },
       status: { completedIndexes: "0", startTime: time },
@@ -71,8 +77,8 @@ describe("which pods a job makes", () => {
   });
 });
 
-describe("how a job ends", () => {
-  test("complete, when enough pods have succeeded, like the real one", () => {
+describe("the end of a job", () => {
+  test("is Complete when enough pods have succeeded, with the status of a real one", () => {
     const plan = decide(aJob({ status: { startTime: time } }), [ended("a", "Succeeded")], noon + 2000);
     const at = formatTime(noon + 2000);
     const condition = {
@@ -96,14 +102,14 @@ describe("how a job ends", () => {
     });
     expect(plan.release.map((pod) => pod.metadata.name)).toEqual(["a"]);
   });
-  test("failed, when more pods have failed than it bears", () => {
+  test("is Failed when more pods have failed than backoffLimit", () => {
     const plan = decide(aJob({ status: { failed: 2, startTime: time } }), [ended("c", "Failed")]);
     expect(conditions(plan)).toEqual([
       ["FailureTarget", "True", "BackoffLimitExceeded"],
       ["Failed", "True", "BackoffLimitExceeded"],
     ]);
   });
-  test("failed, with its pods taken away, when its deadline has passed", () => {
+  test("is Failed with its pods deleted when its deadline has passed", () => {
     const plan = decide(
       aJob({ spec: { activeDeadlineSeconds: 5 }, status: { startTime: time } }),
       [running("a")],
@@ -112,7 +118,7 @@ describe("how a job ends", () => {
     expect(conditions(plan)?.at(-1)).toEqual(["Failed", "True", "DeadlineExceeded"]);
     expect(plan.remove.map((pod) => pod.metadata.name)).toEqual(["a"]);
   });
-  test("and goes when its time after the end is over", () => {
+  test("is followed by its deletion after ttlSecondsAfterFinished", () => {
     const done = decide(aJob({ spec: { ttlSecondsAfterFinished: 10 } }), [ended("a", "Succeeded")]).status;
     const job = aJob({ spec: { ttlSecondsAfterFinished: 10 }, status: done });
     expect(decide(job, [])).toMatchObject({ expired: false, nextMs: 10_000 });
@@ -120,13 +126,13 @@ describe("how a job ends", () => {
   });
 });
 
-describe("counting", () => {
-  test("a pod counts once, also when it is still there or has been deleted since", () => {
+describe("counting the pods of a job", () => {
+  test("counts a pod once, whether it still exists or was deleted", () => {
     const job = aJob({ spec: { completions: 3 }, status: { succeeded: 1, startTime: time } });
     expect(decide(job, [counted(ended("a", "Succeeded"))]).status.succeeded).toBe(1);
     expect(decide(job, []).status.succeeded).toBe(1);
   });
-  test("suspending takes running pods away and says so", () => {
+  test("deletes running pods on suspension and sets the condition", () => {
     const plan = decide(aJob({ spec: { suspend: true } }), [running("a")]);
     expect(plan.remove).toHaveLength(1);
     expect(conditions(plan)).toEqual([["Suspended", "True", "JobSuspended"]]);
@@ -136,7 +142,7 @@ describe("counting", () => {
   });
 });
 
-describe("indexes are written as ranges", () => {
+describe("completed indexes are formatted as ranges", () => {
   test.each([
     ["", []],
     ["0", [0]],

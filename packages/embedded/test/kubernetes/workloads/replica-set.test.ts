@@ -49,21 +49,21 @@ describe("a replica set", () => {
     expect([plan.create, plan.remove.map((pod) => pod.metadata.name)]).toEqual([create, remove]);
   });
 
-  test("counts a pod as available once it has been ready for long enough, and looks again then", () => {
+  test("counts a pod as available after minReadySeconds, and requeues for that time", () => {
     const facts = { set: of(1, { minReadySeconds: 90 }), pods: [aPod("a")], now: noon };
     expect(decideReplicaSet(facts).nextMs).toBe(30_000);
     expect(replicaSetStatus(facts, undefined)).toMatchObject({ readyReplicas: 1 });
     expect(replicaSetStatus(facts, undefined)).not.toHaveProperty("availableReplicas");
     expect(replicaSetStatus({ ...facts, now: noon + 30_000 }, undefined)).toMatchObject({ availableReplicas: 1 });
   });
-  test("keeps its words about a failure while the reason is the same", () => {
+  test("keeps the message of a failure while the reason is the same", () => {
     const first = { reason: "FailedCreate", message: "no room for a", time: formatTime(noon) };
     const status = replicaSetStatus({ set: of(1), pods: [], now: noon }, first);
     const again = { set: { ...of(1), status }, pods: [], now: noon + 1000 };
     expect(replicaSetStatus(again, { ...first, message: "no room for b" })).toEqual(status);
     expect(replicaSetStatus(again, undefined)).not.toHaveProperty("conditions");
   });
-  test("reports like the real one", () => {
+  test("has the status of a real one", () => {
     expect(
       replicaSetStatus({ set: of(2), pods: [aPod("a"), aPendingPod("b"), leaving], now: noon }, undefined),
     ).toEqual({

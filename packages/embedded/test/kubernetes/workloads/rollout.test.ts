@@ -55,7 +55,7 @@ describe("one step of a rolling update", () => {
     expect(Object.fromEntries(planRollingStep({ desired, maxSurge, maxUnavailable }, current, old))).toEqual(plan);
   });
 
-  test("never goes beyond the surge nor below what must serve, and ends", () => {
+  test("never exceeds maxSurge or maxUnavailable, and finishes", () => {
     for (const [desired, maxSurge, maxUnavailable] of [
       [3, 1, 0],
       [10, 3, 2],
@@ -77,7 +77,7 @@ describe("one step of a rolling update", () => {
   });
 });
 
-describe("a change of size during a rollout", () => {
+describe("scaling during a rollout", () => {
   const sized = (name: string, replicas: number, maxReplicas: number) => ({ ...set(name, replicas), maxReplicas });
   test.each([
     ["grows in proportion", { desired: 20, maxSurge: 2, maxUnavailable: 0 }, [8, 4], 12, { new: 15, old: 7 }],

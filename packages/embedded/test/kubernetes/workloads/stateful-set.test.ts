@@ -89,7 +89,7 @@ describe("a stateful set", () => {
     expect(plan.remove.map((each) => each.metadata.name)).toEqual(remove);
   });
 
-  test("reports like the real one, and calls an update done when all pods have it", () => {
+  test("has the status of a real one, and completes an update when all pods have the revision", () => {
     const { status } = decideStatefulSet({
       set: updated(aStatefulSet()),
       pods: [pod(0), pod(1), pod(2)],
