@@ -4,9 +4,9 @@ import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { systemClock } from "@tmc/kube/clock.ts";
 import { untilInterrupted } from "../lib/cli/interrupt.ts";
 import { tmcVersion } from "../lib/model/version.ts";
-import { runRelay } from "../lib/relay/service-process.ts";
+import { runRelay } from "../lib/relay/service/run-relay.ts";
 
-/** What AWS does not answer by then, it never will; the relay has its own ways to try again. */
+/** A call that AWS has not answered by then is not going to be answered; the relay retries it. */
 const requestHandler = { connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true };
 
 process.exitCode = await runRelay({

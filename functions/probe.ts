@@ -4,11 +4,10 @@ import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { machineHost, requestHandler } from "../lib/lambda/host.ts";
-import { createProbe } from "../lib/lambda/probe.ts";
-
+import { createProbeFunction } from "../lib/lambda/probe.ts";
 import { tmcVersion } from "../lib/model/version.ts";
 
-export const handler = createProbe(machineHost(tmcVersion()), {
+export const handler = createProbeFunction(machineHost(tmcVersion()), {
   sqs: new SQSClient({ requestHandler }),
   secretsManager: new SecretsManagerClient({ requestHandler }),
   awsCredentials: defaultProvider(),

@@ -7,16 +7,16 @@ import { RelayStack } from "./stacks/relay-stack.ts";
 
 export type DeploymentOptions = Readonly<{
   settings: Settings;
-  /** Folder with a folder per function, as `npm run build` makes it. */
+  /** Folder with one folder per function, as `npm run build` creates it. */
   bundles: string;
   /** Folder with the relay's Dockerfile. */
   imageFolder: string;
 }>;
 
 /**
- * The three stacks of a stage. They know neither account nor region and look nothing up, so that they are made without
- * either. Only the work queue's ARN and URL go from one to another, by strong references (`cdk.json`): the queue cannot be
- * taken away from under the relay.
+ * Adds the three stacks of a stage. They are independent of account and region and use no lookups, so synth needs neither. Only
+ * the ARN and the URL of the work queue are shared between stacks, by strong references (`cdk.json`): CloudFormation does
+ * not delete the queue while the relay uses it.
  */
 export function addStacks(app: App, { settings, bundles, imageFolder }: DeploymentOptions) {
   const names = namesOf(settings.stage);

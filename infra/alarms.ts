@@ -1,4 +1,4 @@
-import { dirtyMetric } from "../lib/relay/dirty-keys-log.ts";
+import { dirtyMetric } from "../lib/relay/observe/dirty-keys-metric.ts";
 import { type FunctionName, functionNames, type QueueName, type StageNames } from "./names.ts";
 
 /** A section of the runbook. */
@@ -16,13 +16,13 @@ export type RunbookAnchor =
   | "relay-tasks"
   | "relay-dirty";
 
-/** One alarm: what is measured, from when on it is wrong, and where the runbook says what to do. */
+/** An alarm: its metric, its threshold, and the section of the runbook with the response. */
 export type AlarmDefinition = Readonly<{
-  /** Unique within the stage; the construct's id and the end of the alarm's name. */
+  /** Unique within the stage; the construct id and the suffix of the alarm name. */
   id: string;
   anchor: RunbookAnchor;
-  /** What is wrong when it goes off, in a sentence. */
-  says: string;
+  /** What is wrong when the alarm fires, in one sentence. */
+  description: string;
   namespace: string;
   metric: string;
   dimensions: Readonly<Record<string, string>>;
@@ -30,142 +30,159 @@ export type AlarmDefinition = Readonly<{
   periodSeconds: number;
   comparison: "at least" | "more than" | "less than";
   threshold: number;
-  /** How many periods are looked at, and how many of them have to be wrong. */
+  /** Evaluated periods, and how many of them must breach the threshold. */
   periods: number;
-  wrongPeriods: number;
-  /** Whether no data at all is wrong too. */
-  silenceIsWrong: boolean;
+  breachingPeriods: number;
+  /** Whether missing data counts as a breach. */
+  isMissingDataBreaching: boolean;
 }>;
 
-export type AlarmFacts = Readonly<{
+export type AlarmInput = Readonly<{
   names: StageNames;
   resyncMinutes: number;
-  /** How many relay tasks there should be; 0 when the relay runs elsewhere. */
+  /** Desired number of relay tasks; 0 if the relay runs elsewhere. */
   relayTasks: number;
 }>;
 
-/** Functions whose messages may come back to them. */
-const looping = ["reconcile", "forward", "probe"] as const satisfies readonly FunctionName[];
+/** Functions whose messages can return to them, as retries do. */
+const requeueingFunctions = ["reconcile", "forward", "probe"] as const satisfies readonly FunctionName[];
 
-/** Every alarm of a stage. */
-export function alarmsOf({ names, resyncMinutes, relayTasks }: AlarmFacts): readonly AlarmDefinition[] {
-  const queue = (name: QueueName) => ({ namespace: "AWS/SQS", dimensions: { QueueName: names.queues[name] } });
-  const lambda = (name: FunctionName) => ({
-    namespace: "AWS/Lambda",
-    dimensions: { FunctionName: names.functions[name] },
-  });
-  const minute = { periodSeconds: 60, silenceIsWrong: false };
-  const atOnce = { ...minute, periods: 1, wrongPeriods: 1 };
-  const lasting = { ...minute, periods: 5, wrongPeriods: 3 };
+const minute = { periodSeconds: 60, isMissingDataBreaching: false };
+const immediate = { ...minute, periods: 1, breachingPeriods: 1 };
+const sustained = { ...minute, periods: 5, breachingPeriods: 3 };
 
-  const setAside = (id: "dead-letters" | "delay-dead-letters", name: QueueName, says: string): AlarmDefinition => ({
+/** All alarms of a stage. */
+export function alarmsOf({ names, resyncMinutes, relayTasks }: AlarmInput): readonly AlarmDefinition[] {
+  return [
+    ...queueAlarms(names),
+    ...functionAlarms(names),
+    ...scheduleAlarms(names, resyncMinutes),
+    ...recursionAlarms(names),
+    ...(relayTasks === 0 ? [] : relayAlarms(names, relayTasks)),
+  ];
+}
+
+function queueAlarms({ queues }: StageNames): readonly AlarmDefinition[] {
+  const queue = (name: QueueName) => ({ namespace: "AWS/SQS", dimensions: { QueueName: queues[name] } });
+  const deadLetterAlarm = (
+    id: "dead-letters" | "delay-dead-letters",
+    name: QueueName,
+    description: string,
+  ): AlarmDefinition => ({
     id,
     anchor: id,
-    says,
+    description,
     ...queue(name),
-    ...atOnce,
+    ...immediate,
     metric: "ApproximateNumberOfMessagesVisible",
     statistic: "Maximum",
     comparison: "at least",
     threshold: 1,
   });
-  const late = (
+  const ageAlarm = (
     id: "work-late" | "delay-late" | "heartbeats-late",
     name: QueueName,
     seconds: number,
-    says: string,
+    description: string,
   ): AlarmDefinition => ({
     id,
     anchor: id,
-    says,
+    description,
     ...queue(name),
-    ...lasting,
+    ...sustained,
     metric: "ApproximateAgeOfOldestMessage",
     statistic: "Maximum",
     comparison: "more than",
     threshold: seconds,
   });
-  // CloudWatch looks back by a day at most, or by a week where periods are hours.
-  const resyncPeriodSeconds = 2 * resyncMinutes <= 24 * 60 ? 300 : 3_600;
-  const resyncPeriods = Math.ceil((2 * 60 * resyncMinutes) / resyncPeriodSeconds);
-
   return [
-    setAside("dead-letters", "deadLetters", "Keys were given up and wait for a person."),
-    setAside("delay-dead-letters", "delayDeadLetters", "Messages could not be forwarded and wait for a person."),
-    late("work-late", "work", 120, "Keys wait for more than two minutes to be reconciled."),
-    // 900 seconds is the longest that a message is delayed on purpose.
-    late("delay-late", "delay", 1_000, "Keys whose time has come are not forwarded."),
-    // After 120 seconds they are dropped.
-    late("heartbeats-late", "heartbeat", 90, "Probes do not keep up with the planner."),
+    deadLetterAlarm("dead-letters", "deadLetters", "Keys were dead-lettered and wait for an operator."),
+    deadLetterAlarm(
+      "delay-dead-letters",
+      "delayDeadLetters",
+      "Messages could not be forwarded and wait for an operator.",
+    ),
+    ageAlarm("work-late", "work", 120, "Keys have waited for a reconcile for more than two minutes."),
+    // The longest delay of SQS is 900 seconds.
+    ageAlarm("delay-late", "delay", 1_000, "Keys whose delay has expired are not forwarded."),
+    // Heartbeats expire after 120 seconds.
+    ageAlarm("heartbeats-late", "heartbeat", 90, "Probes do not keep up with the heartbeat planner."),
+  ];
+}
+
+function functionAlarms(names: StageNames): readonly AlarmDefinition[] {
+  const countAlarm = { ...sustained, statistic: "Sum", comparison: "at least", threshold: 1 } as const;
+  return [
     ...functionNames.map(
       (name): AlarmDefinition => ({
         id: `errors-${name}`,
         anchor: "function-errors",
-        says: `Runs of ${name} end in errors or time-outs.`,
-        ...lambda(name),
-        ...lasting,
+        description: `Invocations of ${name} end in errors or timeouts.`,
+        ...lambda(names, name),
+        ...countAlarm,
         metric: "Errors",
-        statistic: "Sum",
-        comparison: "at least",
-        threshold: 1,
       }),
     ),
     ...functionNames.map(
       (name): AlarmDefinition => ({
         id: `throttles-${name}`,
         anchor: "function-throttles",
-        says: `Runs of ${name} are refused for want of concurrency.`,
-        ...lambda(name),
-        ...lasting,
+        description: `Invocations of ${name} are throttled by the concurrency limit.`,
+        ...lambda(names, name),
+        ...countAlarm,
         metric: "Throttles",
-        statistic: "Sum",
-        comparison: "at least",
-        threshold: 1,
       }),
     ),
+  ];
+}
+
+function scheduleAlarms(names: StageNames, resyncMinutes: number): readonly AlarmDefinition[] {
+  // CloudWatch evaluates at most one day, or one week with periods of an hour.
+  const resyncPeriodSeconds = 2 * resyncMinutes <= 24 * 60 ? 300 : 3_600;
+  const resyncPeriods = Math.ceil((2 * 60 * resyncMinutes) / resyncPeriodSeconds);
+  const missingInvocations = {
+    metric: "Invocations",
+    statistic: "Sum",
+    comparison: "less than",
+    threshold: 1,
+    isMissingDataBreaching: true,
+  } as const;
+  return [
     {
       id: "planner-missed",
       anchor: "planner-missed",
-      says: "No probes have been planned for three minutes.",
-      ...lambda("heartbeat"),
-      metric: "Invocations",
-      statistic: "Sum",
+      description: "The heartbeat planner has not run for three minutes.",
+      ...lambda(names, "heartbeat"),
+      ...missingInvocations,
       periodSeconds: 60,
-      comparison: "less than",
-      threshold: 1,
       periods: 3,
-      wrongPeriods: 3,
-      silenceIsWrong: true,
+      breachingPeriods: 3,
     },
     {
       id: "resync-missed",
       anchor: "resync-missed",
-      says: "Two rounds of looking at everything anew were missed.",
-      ...lambda("resync"),
-      metric: "Invocations",
-      statistic: "Sum",
+      description: "Two resyncs were missed.",
+      ...lambda(names, "resync"),
+      ...missingInvocations,
       periodSeconds: resyncPeriodSeconds,
-      comparison: "less than",
-      threshold: 1,
       periods: resyncPeriods,
-      wrongPeriods: resyncPeriods,
-      silenceIsWrong: true,
+      breachingPeriods: resyncPeriods,
     },
-    ...looping.map(
-      (name): AlarmDefinition => ({
-        id: `recursion-dropped-${name}`,
-        anchor: "recursion-dropped",
-        says: `Lambda took retries of ${name} for a loop and dropped them.`,
-        ...lambda(name),
-        ...atOnce,
-        metric: "RecursiveInvocationsDropped",
-        statistic: "Sum",
-        comparison: "at least",
-        threshold: 1,
-      }),
-    ),
-    ...(relayTasks === 0 ? [] : relayAlarms(names, relayTasks)),
   ];
+}
+
+function recursionAlarms(names: StageNames): readonly AlarmDefinition[] {
+  return requeueingFunctions.map((name) => ({
+    id: `recursion-dropped-${name}`,
+    anchor: "recursion-dropped",
+    description: `Lambda took retries of ${name} for a recursive loop and dropped them.`,
+    ...lambda(names, name),
+    ...immediate,
+    metric: "RecursiveInvocationsDropped",
+    statistic: "Sum",
+    comparison: "at least",
+    threshold: 1,
+  }));
 }
 
 function relayAlarms(names: StageNames, relayTasks: number): readonly AlarmDefinition[] {
@@ -173,9 +190,9 @@ function relayAlarms(names: StageNames, relayTasks: number): readonly AlarmDefin
     {
       id: "relay-tasks",
       anchor: "relay-tasks",
-      says: "Fewer relays run than should.",
+      description: "Fewer relay tasks run than desired.",
       namespace: "AWS/ECS",
-      // Each task reports its use of the processor once a minute: so many samples, so many tasks.
+      // Each task reports its CPU utilization once a minute, so the number of samples is the number of tasks.
       metric: "CPUUtilization",
       dimensions: { ClusterName: names.relay, ServiceName: names.relay },
       statistic: "SampleCount",
@@ -183,13 +200,13 @@ function relayAlarms(names: StageNames, relayTasks: number): readonly AlarmDefin
       comparison: "less than",
       threshold: relayTasks,
       periods: 5,
-      wrongPeriods: 5,
-      silenceIsWrong: true,
+      breachingPeriods: 5,
+      isMissingDataBreaching: true,
     },
     {
       id: "relay-dirty",
       anchor: "relay-dirty",
-      says: "A relay holds changes that the queue does not take.",
+      description: "A relay keeps changes that the queue does not accept.",
       namespace: dirtyMetric.namespace,
       metric: dirtyMetric.name,
       dimensions: { [dirtyMetric.dimension]: names.stage },
@@ -198,8 +215,12 @@ function relayAlarms(names: StageNames, relayTasks: number): readonly AlarmDefin
       comparison: "more than",
       threshold: 60,
       periods: 3,
-      wrongPeriods: 3,
-      silenceIsWrong: false,
+      breachingPeriods: 3,
+      isMissingDataBreaching: false,
     },
   ];
+}
+
+function lambda({ functions }: StageNames, name: FunctionName) {
+  return { namespace: "AWS/Lambda", dimensions: { FunctionName: functions[name] } };
 }

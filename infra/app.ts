@@ -8,14 +8,14 @@ import { readSettings } from "./read-settings.ts";
 const root = dirname(import.meta.dirname);
 
 try {
-  // Only when all of it is there: by itself it would also put out what was made before an error.
+  // Synthesized explicitly: the automatic synth would also write stacks that were created before an error.
   const app = new App({ autoSynth: false });
   const settings = readSettings(join(root, "tmc.config.json"), app.node.getAllContext());
   addStacks(app, { settings, bundles: join(root, "dist", "functions"), imageFolder: root });
   addChecks(app);
   app.synth();
 } catch (error) {
-  // What the operator can mend is one line; anything else comes with its stack.
+  // Errors that the operator can fix are one line; all others have a stack trace.
   if (!(error instanceof ControllerError)) throw error;
   console.error(error.message);
   process.exitCode = 1;

@@ -2,7 +2,7 @@ import { Validations } from "aws-cdk-lib";
 import { AwsSolutionsChecks, ServerlessChecks } from "cdk-nag";
 import type { IConstruct } from "constructs";
 
-/** Has every synth checked against the rules of AWS Solutions and of Serverless; what they find and nobody answered fails it. */
+/** Checks every synth against the rules of AWS Solutions and Serverless; a finding that is not acknowledged fails it. */
 export function addChecks(app: IConstruct): void {
   Validations.of(app).addPlugins(
     new AwsSolutionsChecks(app, { verbose: true }),
@@ -10,11 +10,7 @@ export function addChecks(app: IConstruct): void {
   );
 }
 
-/**
- * Answers one finding about a construct with the reason why it stays.
- *
- * Never for a whole stack: a rule that is silenced there is silent for what comes later too.
- */
+/** Acknowledges a finding on one construct. Never on a stack: that would also hide findings on constructs added later. */
 export function acknowledge(construct: IConstruct, finding: string, reason: string): void {
   Validations.of(construct).acknowledge({ id: finding, reason });
 }

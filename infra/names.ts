@@ -1,15 +1,14 @@
-/** The functions, by the names of their bundles in `dist/functions`. */
+/** The functions; the names of their bundles in `dist/functions`. */
 export const functionNames = ["reconcile", "forward", "heartbeat", "probe", "resync", "health"] as const;
 export type FunctionName = (typeof functionNames)[number];
 
-/** The queues, by what is in them. */
 export type QueueName = "work" | "delay" | "deadLetters" | "delayDeadLetters" | "heartbeat";
 
 /**
- * Everything of a stage that has a name of its own.
+ * The resource names of a stage.
  *
- * Names follow from the stage, so that the runbook can say them, and so that alarms and dashboard find what they watch
- * without an export from another stack: an export that is in use stops its owner from being changed.
+ * Names are derived from the stage, so that the runbook can use them, and so that alarms and dashboard need no exports of
+ * other stacks: CloudFormation does not change a resource whose export is in use.
  */
 export type StageNames = Readonly<{
   stage: string;
@@ -20,7 +19,7 @@ export type StageNames = Readonly<{
   dashboard: string;
 }>;
 
-/** Names of a stage's resources; a FIFO queue's has to end in `.fifo`. */
+/** Derives the names. The name of a FIFO queue must end in `.fifo`. */
 export function namesOf(stage: string): StageNames {
   const own = (name: string): string => `tmc-${stage}-${name}`;
   return {
@@ -46,5 +45,4 @@ export function namesOf(stage: string): StageNames {
   };
 }
 
-/** Where a function or the relay of a stage writes its log. */
 export const logGroupName = (stage: string, part: FunctionName | "relay"): string => `/tmc/${stage}/${part}`;

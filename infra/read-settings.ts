@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { type GivenSettings, parseSettings, type Settings } from "./settings.ts";
 
-/** Reads the settings file, over which the context goes; a file that is not there says nothing. */
+/** Reads the settings file, if it exists, and overrides it with the CDK context. */
 export function readSettings(path: string, context: GivenSettings): Settings {
   return parseSettings(readFile(path), settingsOf(context));
 }
@@ -24,10 +24,10 @@ function readFile(path: string): GivenSettings {
       `settings: ${path} is not JSON: ${error instanceof Error ? error.message : error}`,
     );
   }
-  throw new ControllerError("invalid", `settings: ${path} has to be an object of settings`);
+  throw new ControllerError("invalid", `settings: ${path} must be a JSON object`);
 }
 
-/** What of the context is meant for us: CDK's own keys have a colon, an at or a hyphen in them, a setting never has. */
+/** The settings in the CDK context: keys of CDK itself contain a colon, an at sign or a hyphen, settings do not. */
 function settingsOf(context: GivenSettings): GivenSettings {
   return Object.fromEntries(Object.entries(context).filter(([key]) => /^[A-Za-z.]+$/.test(key)));
 }

@@ -1,9 +1,9 @@
-// Bundles what is published and deployed: the command line as dist/tmc.js, which package.json names as `tmc`, with the files
-// it loads when needed; the relay as dist/relay.js; each function as dist/functions/<name>/index.mjs.
+// Builds dist/: the command-line program as tmc.js (the `tmc` of package.json) with the files that it loads on demand, the relay
+// as relay.js, and each Lambda function as functions/<name>/index.mjs.
 import { chmod, glob, rename, rm, stat } from "node:fs/promises";
 import { bundleFunctions, bundlePrograms, bundleRelay } from "./bundles.ts";
 
-// Put in its place when all of it is there: a build that fails leaves the last one, and nobody deploys half of one.
+// Moved to dist/ when it is complete, so that a failed build keeps the previous result and no partial one is deployed.
 const next = "dist.next";
 await rm(next, { recursive: true, force: true });
 await bundlePrograms(next, { tmc: "bin/tmc.ts" });

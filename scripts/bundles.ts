@@ -2,13 +2,13 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, type BuildResult, build } from "esbuild";
 
-/** The functions of the deployed form, by the names of their folders. */
+/** The Lambda functions, named after their files in functions/. */
 export const functionNames = ["reconcile", "forward", "heartbeat", "probe", "resync", "health"] as const;
 export type FunctionName = (typeof functionNames)[number];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** What all bundles have in common. */
+/** Returns the options that all bundles share. */
 async function commonOptions(): Promise<BuildOptions> {
   const { version } = JSON.parse(await readFile(`${root}/package.json`, "utf8")) as { version: string };
   return {
@@ -18,27 +18,27 @@ async function commonOptions(): Promise<BuildOptions> {
     platform: "node",
     format: "esm",
     define: { "process.env.TMC_VERSION": JSON.stringify(version) },
-    // Some dependencies are CommonJS inside and call require for Node's own modules.
+    // Some dependencies contain CommonJS code that calls require for built-in modules.
     banner: {
       js: 'import { createRequire as tmcCreateRequire } from "node:module"; const require = tmcCreateRequire(import.meta.url);',
     },
   };
 }
 
-/** Bundles programs for people's machines: the command line, and the files it loads when needed. */
+/** Bundles the command-line program, with separate files for the parts that it loads on demand. */
 export async function bundlePrograms(folder: string, entryPoints: Readonly<Record<string, string>>): Promise<void> {
   await build({
     ...(await commonOptions()),
     entryPoints: { ...entryPoints },
     outdir: folder,
-    // What only some commands need (client-node's kubeconfig loading above all) stays in files of its own, unread by the rest.
+    // Modules that only some commands need are separate files, so that the other commands do not load them.
     splitting: true,
     target: "node22",
     sourcemap: true,
   });
 }
 
-/** Bundles the relay into one file, all that its image needs. It finds its credentials wherever it runs: the SDK's chain stays. */
+/** Bundles the relay into one file for its image. It keeps the credential chain of the AWS SDK, because it runs in many environments. */
 export async function bundleRelay(file: string): Promise<void> {
   await build({
     ...(await commonOptions()),
@@ -53,8 +53,8 @@ export async function bundleRelay(file: string): Promise<void> {
 }
 
 /**
- * Bundles functions, each into a folder that holds all it needs: `<folder>/<name>/index.mjs`, its handler `index.handler`.
- * The map beside it tells lines apart and holds no source.
+ * Bundles each function into its own folder: `<folder>/<name>/index.mjs` with the handler `index.handler`. The source map next
+ * to it maps lines and contains no sources.
  */
 export async function bundleFunctions(
   folder: string,
@@ -67,7 +67,7 @@ export async function bundleFunctions(
     outdir: folder,
     outExtension: { ".js": ".mjs" },
     target: "node24",
-    // The pinned SDK's own ES modules: smaller than what the runtime brings, and the same every day.
+    // The ES modules of the pinned SDK: smaller than the SDK of the Lambda runtime, and reproducible.
     mainFields: ["module", "main"],
     alias: { "@aws-sdk/credential-provider-node": `${root}/scripts/function-credentials.ts` },
     sourcemap: "linked",

@@ -1,9 +1,9 @@
-// Installs the dependencies when they are missing or not those of the lock file. Runs on any Node ≥ 20 and imports
-// nothing but Node itself, because it runs before anything is installed.
+// Installs the dependencies if they are missing or differ from the lock file. Runs on Node 20 and later and imports only
+// built-in modules, because it runs before anything is installed.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
-/** The packages a lock file names, by folder; those for other platforms are left out, as npm leaves them out. */
+/** Returns the packages in a lock file as folder and entry. Optional ones are skipped: npm does not install those for other platforms. */
 function packagesIn(file) {
   try {
     const { packages } = JSON.parse(readFileSync(file, "utf8"));
@@ -13,14 +13,14 @@ function packagesIn(file) {
   }
 }
 
-// What is compared are versions, not times: a checkout gives files any time it likes.
-const wanted = packagesIn("package-lock.json");
+// Compares versions and not modification times, which a checkout sets arbitrarily.
+const required = packagesIn("package-lock.json");
 const installed = new Map(packagesIn("node_modules/.package-lock.json"));
-if (wanted === undefined) {
-  console.error("tmc: package-lock.json is missing or unreadable; run this from the project's root");
+if (required === undefined) {
+  console.error("tmc: package-lock.json is missing or unreadable; run this in the root of the repository");
   process.exit(1);
 }
-if (wanted.some(([folder, { version }]) => installed.get(folder)?.version !== version)) {
+if (required.some(([folder, { version }]) => installed.get(folder)?.version !== version)) {
   console.log("tmc: installing dependencies (npm ci), about a minute …");
   const { status, error } = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
     stdio: "inherit",

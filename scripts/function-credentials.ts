@@ -1,5 +1,5 @@
-// Takes the place of @aws-sdk/credential-provider-node in the functions' bundles: Lambda gives credentials in the environment,
-// always, and what else the SDK could try (profiles, sign-on, programs) would only make every start slower.
+// Replaces @aws-sdk/credential-provider-node in the bundles of the functions. Lambda always provides credentials in environment
+// variables; the other providers of the SDK (profiles, SSO, processes) would only slow the cold start.
 import { fromEnv } from "@aws-sdk/credential-provider-env";
 
 export const defaultProvider = () => fromEnv();

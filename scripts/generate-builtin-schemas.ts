@@ -1,10 +1,11 @@
 /**
- * Writes what the embedded servers know of Kubernetes' own types, as a real kube-apiserver describes them:
+ * Generates the data about the built-in types of Kubernetes that the embedded servers use, from a real kube-apiserver:
  *
  *   node scripts/generate-builtin-schemas.ts --server https://127.0.0.1:6443 --ca ca.crt --cert admin.crt --key admin.key
  *
- * (or `--token` in place of a certificate). With `--go-modules ~/go/pkg/mod/k8s.io` and `--go-version v0.36.3` it also
- * writes how the same types travel as protobuf, out of the sources that clients are built from. Run it against a new Kubernetes version and commit the files it writes.
+ * or with `--token` instead of a certificate. With `--go-modules ~/go/pkg/mod/k8s.io` and `--go-version v0.36.3` it also generates
+ * the protobuf encoding of the same types, from the Go sources of the Kubernetes API. Run it for a new Kubernetes version and
+ * commit the generated files.
  */
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
@@ -36,7 +37,7 @@ const agent = new Agent({
 const resources = await readResources();
 const schemas = await readSchemas();
 writeGenerated("resources", resources);
-// Each schema is kept as text, so that starting up costs nothing for the types that nobody asks for.
+// Each schema is stored as text, so that starting a server does not parse schemas of types that are never requested.
 writeGenerated("schemas", Object.fromEntries([...schemas].map(([name, schema]) => [name, JSON.stringify(schema)])));
 const goModules = flags["go-modules"];
 if (goModules !== undefined) writeGenerated("messages", readMessages(goModules, flags["go-version"] ?? ""));
@@ -86,8 +87,8 @@ async function readResources(): Promise<JsonObject> {
 }
 
 /**
- * How every served kind travels as protobuf: for each message its fields as `number name flags type`. The flags: `*` may be
- * absent (a zero is then meant), `!` is always there, `^` has its fields beside its siblings in JSON, `[]` repeats, `{}` is a map.
+ * Returns the protobuf encoding of every served kind: for each message its fields as `number name flags type`. Flags: `*` is
+ * optional (absent means zero), `!` is always present, `^` is inlined in JSON, `[]` is repeated, `{}` is a map.
  */
 function readMessages(modules: string, version: string): JsonObject {
   const messages = new Map<string, string[]>();
@@ -137,7 +138,7 @@ function readProto(file: string, messages: Map<string, string[]>): void {
   }
 }
 
-/** What only the Go structures say of a field, by structure and number. */
+/** Returns the properties of fields that only the Go structs define, by struct and field number. */
 function readGoFields(folder: string): Map<string, Readonly<{ jsonName: string; flags: string }>> {
   const found = new Map<string, Readonly<{ jsonName: string; flags: string }>>();
   for (const file of globSync("*.go", { cwd: folder })) {
@@ -162,23 +163,23 @@ function readGoFields(folder: string): Map<string, Readonly<{ jsonName: string; 
   return found;
 }
 
-/** The roles and bindings that every cluster starts with, as far as they concern people: not those of Kubernetes' own parts. */
+/** Returns the default roles and bindings of a cluster for users, without those of Kubernetes components. */
 async function readBootstrapRoles(): Promise<JsonObject> {
-  const wanted =
+  const includedNames =
     /^(cluster-admin|admin|edit|view|system:aggregate-to-.*|system:(discovery|basic-user|public-info-viewer|monitoring))$/;
   const found: JsonObject = {};
   for (const plural of ["clusterroles", "clusterrolebindings"]) {
     const path = `/apis/rbac.authorization.k8s.io/v1/${plural}?labelSelector=kubernetes.io/bootstrapping%3Drbac-defaults`;
     for (const role of objects((await get(path, "application/json")).items)) {
       const { name, labels, annotations } = object(role.metadata);
-      if (typeof name !== "string" || !wanted.test(name)) continue;
+      if (typeof name !== "string" || !includedNames.test(name)) continue;
       found[`${plural}/${name}`] = { ...role, metadata: { name, labels, annotations } };
     }
   }
   return found;
 }
 
-/** The component schemas of all served kinds and everything they refer to, by their full names. */
+/** Returns the schemas of all served kinds and of the schemas that they reference, by their full names. */
 async function readSchemas(): Promise<Map<string, JsonObject>> {
   const all = new Map<string, JsonObject>();
   const documents = new Set([...commonTypes, ...clusterTypes, ...subresourceKinds].map((type) => documentOf(type)));
@@ -186,18 +187,18 @@ async function readSchemas(): Promise<Map<string, JsonObject>> {
     const components = object(object((await get(`/openapi/v3/${path}`, "application/json")).components).schemas);
     for (const [name, schema] of Object.entries(components)) all.set(name, object(schema));
   }
-  const wantedKinds = new Set([
+  const servedKinds = new Set([
     ...Object.entries(resources).map(
       ([type, resource]) => `${type.slice(0, type.lastIndexOf("/"))}/${String(object(resource).kind)}`,
     ),
     ...subresourceKinds,
   ]);
-  const wanted = [...all]
-    .filter(([, schema]) => gvks(schema).some((gvk) => wantedKinds.has(gvk)))
+  const roots = [...all]
+    .filter(([, schema]) => gvks(schema).some((gvk) => servedKinds.has(gvk)))
     .filter(([name]) => !name.includes(".pkg.apis.meta."))
     .map(([name]) => name);
   const kept = new Map<string, JsonObject>();
-  const queue = [...wanted];
+  const queue = [...roots];
   for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
     if (kept.has(name)) continue;
     const schema = all.get(name);
@@ -215,8 +216,8 @@ function documentOf(type: string): string {
 }
 
 /**
- * Makes a published schema fit for validation and defaulting. A published default that is only Go's zero value would hide
- * that a required field is missing; in statuses nothing is required of a writer, and there the zero value is what readers see.
+ * Converts a published schema for validation and defaulting. A published default that is only Go's zero value would hide a
+ * missing required field, so it is removed. It stays in statuses, where no field is required and readers see the zero value.
  */
 function fitSchema(schema: JsonObject, owner: string): JsonObject {
   const isReport =
@@ -249,7 +250,7 @@ function fitNode(node: JsonObject, isReport: boolean): JsonObject {
       );
     } else if (key === "items" || (key === "additionalProperties" && typeof value === "object")) {
       const child = fitNode(object(value), isReport);
-      // Zero values of elements never apply: an element is there or it is not.
+      // Zero values of list elements never apply: an element exists or it does not.
       delete child.default;
       result[key] = child;
     } else if (key === "required") {

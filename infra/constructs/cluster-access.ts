@@ -1,65 +1,65 @@
 import { Stack } from "aws-cdk-lib";
 import { type IRole, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { Construct, type IConstruct } from "constructs";
-import { type CredentialProvider, credentialProviders } from "../../lib/engine/environment.ts";
+import { type CredentialProvider, credentialProviderNames } from "../../lib/engine/environment.ts";
 import { deletionGuardDefaults, deletionGuardVariables } from "../../lib/sync/eviction/deletion-guard-settings.ts";
 import { acknowledge } from "../checks.ts";
 import { secretArn } from "./hub-access.ts";
 
 export interface ClusterAccessProps {
   /**
-   * Which ways registrations may choose.
-   * @default all of them
+   * Sources of credentials that registrations may use.
+   * @default all
    */
   readonly providers?: readonly CredentialProvider[];
   /**
-   * Ranges of addresses (CIDR) that tenants' servers may be in besides public ones.
+   * Address ranges (CIDR) in which clusters may be, besides public ones.
    * @default none
    */
   readonly allowedEndpoints?: readonly string[];
   /**
-   * How often each cluster is probed.
+   * Interval between probes of a cluster.
    * @default 60
    */
   readonly heartbeatSeconds?: number;
   /**
-   * Whether workloads are put on them.
+   * Whether workloads are synced to the clusters.
    * @default true
    */
   readonly sync?: boolean;
   /**
-   * How many copies of workloads may leave a tenant's clusters at once without anybody being asked.
+   * Deletion guard: copies of a tenant, or on a cluster, that may be deleted at once without confirmation.
    * @default 100
    */
   readonly maxDeletions?: number;
   /**
-   * The same as a share, in percent.
+   * Deletion guard: the same limit as a percentage.
    * @default 30
    */
   readonly maxDeletionsPercent?: number;
 }
 
-/** The way to tenants' clusters: how credentials are found, where servers may be, how often they are probed. */
+/** Access to clusters: sources of credentials, allowed endpoints, and settings of probes and sync. */
 export class ClusterAccess extends Construct {
-  /** What a function that talks to clusters is told. */
+  /** Environment of a function that reconciles or probes clusters. */
   readonly environment: Readonly<Record<string, string>>;
-  /** The part of it that is about the way to them. */
-  readonly way: Readonly<Record<string, string>>;
-  /** The interval alone, for those who plan probes and do not make them. */
+  /** The part of it that is needed to connect to clusters. */
+  readonly connectionEnvironment: Readonly<Record<string, string>>;
+  /** For the planner, which does not connect to clusters. */
   readonly heartbeatSeconds: number;
   readonly #providers: readonly CredentialProvider[];
 
   constructor(scope: Construct, id: string, props: ClusterAccessProps = {}) {
     super(scope, id);
-    this.#providers = props.providers ?? credentialProviders;
+    this.#providers = props.providers ?? credentialProviderNames;
     this.heartbeatSeconds = props.heartbeatSeconds ?? 60;
     const ranges = props.allowedEndpoints ?? [];
-    this.way = {
+    this.connectionEnvironment = {
       TMC_CREDENTIAL_PROVIDERS: this.#providers.join(","),
       ...(ranges.length > 0 ? { TMC_ALLOWED_ENDPOINTS: ranges.join(",") } : {}),
     };
     this.environment = {
-      ...this.way,
+      ...this.connectionEnvironment,
       TMC_HEARTBEAT_SECONDS: String(this.heartbeatSeconds),
       TMC_SYNC: String(props.sync ?? true),
       [deletionGuardVariables.maxDeletions]: String(props.maxDeletions ?? deletionGuardDefaults.maxDeletions),
@@ -70,15 +70,14 @@ export class ClusterAccess extends Construct {
   }
 
   /**
-   * Lets somebody find credentials for any tenant's cluster; which tenant it is the code itself tells apart, by
-   * names that it derives and by the tag of an EKS cluster.
+   * Allows a role to read the credentials of the clusters of all tenants. TMC itself separates the tenants, by derived secret
+   * names and by the tag of an EKS cluster.
    */
   grantCredentials(role: IRole): void {
     for (const statement of this.credentialStatements()) role.addToPrincipalPolicy(statement);
     this.acknowledgeCredentials(role);
   }
 
-  /** What it takes to find them. */
   credentialStatements(): readonly PolicyStatement[] {
     const { partition, account } = Stack.of(this);
     const allow = (action: string, resource: string): PolicyStatement =>
@@ -96,26 +95,26 @@ export class ClusterAccess extends Construct {
     ];
   }
 
-  /** Answers what the rules say about those on a role or a policy. */
+  /** Acknowledges the findings about these statements on a role or a policy. */
   acknowledgeCredentials(role: IConstruct): void {
     if (this.#providers.includes("secretsmanager")) {
-      const shown = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:tmc/*";
+      const secrets = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:tmc/*";
       acknowledge(
         role,
-        `AwsSolutions-IAM5[Resource::${shown}]`,
-        "one secret per registered cluster, made after the deploy",
+        `AwsSolutions-IAM5[Resource::${secrets}]`,
+        "one secret per registered cluster, created after the deployment",
       );
     }
     if (this.#providers.includes("eks")) {
       acknowledge(
         role,
         "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:eks:*:<AWS::AccountId>:cluster/*]",
-        "clusters are registered after the deploy, in any region; the tag on each says whose it is",
+        "clusters are registered after the deployment, in any region; a tag on each cluster names its tenant",
       );
       acknowledge(
         role,
         "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:iam::*:role/tmc/*]",
-        "clusters of other accounts: only roles under the path /tmc/, and those accounts decide whom they trust",
+        "clusters of other accounts: only roles with the path /tmc/, and those accounts decide which principals they trust",
       );
     }
   }

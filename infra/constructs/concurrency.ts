@@ -1,13 +1,13 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 
 /**
- * Refuses a reserve below what the queue may ask for: what is throttled counts as received, and after a few times it would
- * be set aside without ever having been tried.
+ * Throws if the reserved concurrency is below that of the event source. A throttled message counts as received and would be
+ * dead-lettered after a few attempts, without ever having been processed.
  */
-export function checkReserved(name: string, maxConcurrency: number, reserved: number | undefined): void {
+export function assertReservedConcurrency(name: string, maxConcurrency: number, reserved: number | undefined): void {
   if (reserved === undefined || reserved >= maxConcurrency) return;
   throw new ControllerError(
     "invalid",
-    `functions: ${name} reserves ${reserved} concurrent runs, its queue may ask for ${maxConcurrency}`,
+    `functions: ${name}: reserved concurrency ${reserved} is below the maximum concurrency ${maxConcurrency} of its queue`,
   );
 }

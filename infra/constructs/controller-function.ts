@@ -18,35 +18,34 @@ import { Construct } from "constructs";
 import { acknowledge } from "../checks.ts";
 import { type FunctionName, functionNames, logGroupName } from "../names.ts";
 
-/** What all functions of a stage have in common. */
+/** Settings that all functions of a stage share. */
 export interface FunctionSetup {
-  /** Name of the stage, for logs and names. */
+  /** Name of the stage, for logs and metrics. */
   readonly stage: string;
-  /** Folder with a folder per function, as `npm run build` makes it. */
+  /** Folder with one folder per function, as `npm run build` creates it. */
   readonly bundles: string;
   /**
-   * 0 errors only, 2 a line per reconcile, 4 and more steps.
+   * 0 errors only, 2 one line per reconcile, 4 and more: steps.
    * @default 2
    */
   readonly logLevel?: number;
   /**
-   * How long log lines are kept.
+   * Retention of logs.
    * @default 30 days
    */
   readonly logRetention?: RetentionDays;
   /**
-   * Time that a function may take.
+   * Timeout of a function.
    * @default 20 seconds
    */
   readonly timeout?: Duration;
   /**
-   * A network whose clusters have no public address; the functions then run in it.
-   * @default none, functions run outside of any VPC
+   * VPC that the functions run in, for clusters without a public address.
+   * @default none, functions run outside of a VPC
    */
   readonly network?: FunctionNetwork;
 }
 
-/** Where in a VPC functions run. */
 export interface FunctionNetwork {
   readonly vpc: IVpc;
   readonly subnets: SubnetSelection;
@@ -55,44 +54,42 @@ export interface FunctionNetwork {
 
 export interface ControllerFunctionProps {
   readonly setup: FunctionSetup;
-  /** Which bundle it runs. */
   readonly bundle: FunctionName;
-  /** Name of the function in the account. */
   readonly functionName: string;
-  /** What it is for, in a line. */
+  /** One line. */
   readonly description: string;
-  /** Who calls it, which says what becomes of a call that fails. */
-  readonly calledBy: keyof typeof failureEnds;
-  /** Variables of its environment besides those that all have. */
+  /** Source of its invocations, which determines how a failed invocation is handled. */
+  readonly invokedBy: keyof typeof failureHandling;
+  /** Environment variables, besides those that all functions have. */
   readonly environment: Readonly<Record<string, string>>;
   /**
-   * Whether what it sends may come back to it without end, as a retry does; else Lambda stops it after some 16 rounds.
+   * Whether its messages may return to it any number of times, as retries do. Otherwise Lambda stops the loop after about 16 invocations.
    * @default false
    */
-  readonly loops?: boolean;
+  readonly allowRecursion?: boolean;
   /**
-   * How often a failed call by a schedule is repeated; of no concern to functions that a queue feeds.
-   * @default 2, as Lambda has it
+   * Retries of a failed asynchronous invocation; irrelevant to functions that consume a queue.
+   * @default 2, the default of Lambda
    */
   readonly retryAttempts?: number;
   /**
-   * Concurrent runs that are set aside for it, and are its bound.
-   * @default none, it shares the account's
+   * Reserved concurrency, which is also its limit.
+   * @default none, it shares the account's concurrency
    */
   readonly reservedConcurrency?: number;
 }
 
-/** Time-out of a function that says nothing else; every visibility time-out follows from it. */
+/** Every visibility timeout is derived from it. */
 export const defaultTimeout = Duration.seconds(20);
 
-/** Why no function needs a place for failed calls: what becomes of them, by who calls. */
-const failureEnds = {
-  queue: "the queue hands a failed message out again and at last sets it aside, or lets it expire",
-  schedule: "the next call makes up for a failed one, and an alarm tells of missed ones",
-  person: "whoever calls waits for the answer and sees the failure",
+/** Why no function needs a failure destination: how failed invocations are handled, by source. */
+const failureHandling = {
+  queue: "the queue delivers a failed message again, then dead-letters it or lets it expire",
+  schedule: "the next invocation repairs a failed one, and an alarm reports missed ones",
+  operator: "the caller waits for the response and sees the failure",
 } as const;
 
-/** A function of the controller: its code, a role of its own that may only write its log, and the log. */
+/** A function of TMC with its log group and its own role, which may only write that log. */
 export class ControllerFunction extends Construct {
   readonly function: LambdaFunction;
   readonly role: Role;
@@ -110,26 +107,26 @@ export class ControllerFunction extends Construct {
     this.logGroup = new LogGroup(this, "Log", {
       logGroupName: logGroupName(setup.stage, bundle),
       retention: setup.logRetention ?? 30,
-      // Lines are kept by days; a log without its function would stand in the way of the next deploy under that name.
+      // A log group that outlives its stack would make the next deployment of that name fail.
       removalPolicy: RemovalPolicy.DESTROY,
     });
     this.logGroup.grantWrite(this.role);
     this.function = new LambdaFunction(this, "Function", {
       functionName: props.functionName,
       description: props.description,
-      // Maps are for people; a function would only load more slowly with them.
+      // Source maps would only slow down the load of the function.
       code: Code.fromAsset(bundleFolder(setup.bundles, bundle), { exclude: ["*.map"] }),
       handler: "index.handler",
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
       role: this.role,
       timeout: this.timeout,
-      // TLS to many servers is what these functions do; less memory is less processor, and no cheaper.
+      // The functions spend their CPU time on TLS. Less memory would mean less CPU and longer, not cheaper, invocations.
       memorySize: 512,
-      recursiveLoop: props.loops === true ? RecursiveLoop.ALLOW : RecursiveLoop.TERMINATE,
+      recursiveLoop: props.allowRecursion === true ? RecursiveLoop.ALLOW : RecursiveLoop.TERMINATE,
       logGroup: this.logGroup,
       loggingFormat: LoggingFormat.JSON,
-      // TMC_LOG_LEVEL alone decides what is written; Lambda's own filter would drop lines from debug down.
+      // TMC_LOG_LEVEL decides what is written; Lambda's own filter would drop debug and trace lines.
       applicationLogLevelV2: ApplicationLogLevel.TRACE,
       environment: {
         TMC_STAGE: setup.stage,
@@ -140,14 +137,16 @@ export class ControllerFunction extends Construct {
       ...(props.reservedConcurrency === undefined ? {} : { reservedConcurrentExecutions: props.reservedConcurrency }),
       ...this.#networkOf(setup.network),
     });
-    const ends = failureEnds[props.calledBy];
-    acknowledge(this.function, "Serverless-LambdaDLQ", ends);
-    if (props.calledBy === "queue") acknowledge(this.function, "Serverless-LambdaEventSourceMappingDestination", ends);
-    if (props.retryAttempts !== undefined) acknowledge(this.function, "Serverless-LambdaAsyncFailureDestination", ends);
+    const handling = failureHandling[props.invokedBy];
+    acknowledge(this.function, "Serverless-LambdaDLQ", handling);
+    if (props.invokedBy === "queue")
+      acknowledge(this.function, "Serverless-LambdaEventSourceMappingDestination", handling);
+    if (props.retryAttempts !== undefined)
+      acknowledge(this.function, "Serverless-LambdaAsyncFailureDestination", handling);
     acknowledge(
       this.function,
       "Serverless-LambdaTracing",
-      "its log has a line per reconcile with times; traces cost per call",
+      "the log has one line with durations per reconcile; traces are billed per invocation",
     );
   }
 
@@ -158,13 +157,13 @@ export class ControllerFunction extends Construct {
     acknowledge(
       this.role,
       `AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/${name}]`,
-      "network interfaces of a function have no names before they are made; AWS keeps the list of what it takes",
+      "network interfaces of a function have no ARNs before they exist; AWS maintains the permissions in this policy",
     );
     return { vpc: network.vpc, vpcSubnets: network.subnets, securityGroups: [network.securityGroup] };
   }
 }
 
-/** Folder of a function's bundle; names all that are missing at once. */
+/** The folder of a bundle; the error lists all missing bundles. */
 function bundleFolder(bundles: string, bundle: FunctionName): string {
   const isMissing = (name: FunctionName): boolean => !existsSync(join(bundles, name, "index.mjs"));
   if (isMissing(bundle)) {

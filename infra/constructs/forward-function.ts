@@ -1,6 +1,6 @@
 import { SqsEventSource } from "aws-cdk-lib/aws-lambda-event-sources";
 import type { Construct } from "constructs";
-import { checkReserved } from "./concurrency.ts";
+import { assertReservedConcurrency } from "./concurrency.ts";
 import { ControllerFunction, type FunctionSetup } from "./controller-function.ts";
 import type { WorkQueue } from "./work-queue.ts";
 
@@ -9,36 +9,36 @@ export interface ForwardFunctionProps {
   readonly functionName: string;
   readonly queue: WorkQueue;
   /**
-   * Batches that are forwarded at once, 2 to 1,000.
+   * Concurrent batches, 2 to 1,000.
    * @default 5
    */
   readonly maxConcurrency?: number;
   /**
-   * Concurrent runs that are set aside for it; at least `maxConcurrency`.
+   * Reserved concurrency; at least `maxConcurrency`.
    * @default none
    */
   readonly reservedConcurrency?: number;
 }
 
-/** Brings keys whose time has come from the delay queue to the work queue. */
+/** Forwards keys whose delay has expired from the delay queue to the work queue. */
 export class ForwardFunction extends ControllerFunction {
   constructor(scope: Construct, id: string, props: ForwardFunctionProps) {
     const { queue, maxConcurrency = 5, reservedConcurrency } = props;
-    checkReserved(props.functionName, maxConcurrency, reservedConcurrency);
+    assertReservedConcurrency(props.functionName, maxConcurrency, reservedConcurrency);
     super(scope, id, {
       setup: props.setup,
       bundle: "forward",
       functionName: props.functionName,
-      description: "Brings keys whose time has come from the delay queue to the work queue",
-      calledBy: "queue",
+      description: "Forwards keys whose delay has expired to the work queue",
+      invokedBy: "queue",
       environment: {
         TMC_WORK_QUEUE_URL: queue.work.queueUrl,
         TMC_DELAY_QUEUE_URL: queue.delay.queueUrl,
       },
-      loops: true,
+      allowRecursion: true,
       ...(reservedConcurrency === undefined ? {} : { reservedConcurrency }),
     });
-    // Ten go to the work queue in one call; more would only wait for each other.
+    // The function sends ten messages per call, so larger batches would not be faster.
     this.function.addEventSource(
       new SqsEventSource(queue.delay, { batchSize: 10, reportBatchItemFailures: true, maxConcurrency }),
     );

@@ -13,7 +13,7 @@ export interface HealthFunctionProps {
   readonly hub: HubAccess;
 }
 
-/** Answers how the whole is doing; it reads, and changes nothing. */
+/** Reports the state of the deployment; read-only. */
 export class HealthFunction extends ControllerFunction {
   constructor(scope: Construct, id: string, props: HealthFunctionProps) {
     const { work, delay, deadLetters } = props.queue;
@@ -21,8 +21,8 @@ export class HealthFunction extends ControllerFunction {
       setup: props.setup,
       bundle: "health",
       functionName: props.functionName,
-      description: "Answers how the hub, the clusters and the queues are doing",
-      calledBy: "person",
+      description: "Reports the state of the upstream, the clusters and the queues",
+      invokedBy: "operator",
       environment: {
         ...props.hub.environment,
         TMC_WORK_QUEUE_URL: work.queueUrl,
@@ -31,7 +31,7 @@ export class HealthFunction extends ControllerFunction {
         TMC_HEARTBEAT_QUEUE_URL: props.heartbeats.queueUrl,
       },
     });
-    props.hub.grantOpen(this.role);
+    props.hub.grantReadKubeconfig(this.role);
     for (const { queueArn } of [work, delay, deadLetters, props.heartbeats]) {
       Grant.addToPrincipal({
         grantee: this.role,

@@ -3,30 +3,30 @@ import { Grant, type IGrantable } from "aws-cdk-lib/aws-iam";
 import { Construct } from "constructs";
 
 export interface HubAccessProps {
-  /** Name or whole ARN of the secret that holds the kubeconfig for the hub; it exists already. */
+  /** Name or full ARN of an existing secret with the kubeconfig for the upstream. */
   readonly secret: string;
   /**
-   * `kcp`, or `kubernetes` for a plain cluster with our CRDs.
+   * `kcp`, or `kubernetes` for a plain cluster with the CRDs of TMC.
    * @default "kcp"
    */
   readonly hub?: "kcp" | "kubernetes";
   /**
-   * Paths of the workspaces that are looked after; a plain cluster has none.
+   * Paths of the workspaces to reconcile; a plain cluster has none.
    * @default none
    */
   readonly workspaces?: readonly string[];
   /**
-   * In place of workspaces: the export whose tenants are all looked after, as `root:tmc:tmc.kcp.io`.
+   * Instead of workspaces: the APIExport whose tenants are all reconciled, such as `root:tmc:tmc.kcp.io`.
    * @default none
    */
   readonly apiExport?: string | undefined;
 }
 
-/** The way to kcp: which secret opens it, and which workspaces are looked after, or the tenants of which export. */
+/** Access to the upstream: the secret with its kubeconfig, and the workspaces or the APIExport to reconcile. */
 export class HubAccess extends Construct {
-  /** What a function or the relay is told about the hub. */
+  /** Environment of a function or the relay. */
   readonly environment: Readonly<Record<string, string>>;
-  /** ARN of the kubeconfig's secret, as policies need it. */
+  /** ARN of the secret, for policies. */
   readonly secretArn: string;
 
   constructor(scope: Construct, id: string, props: HubAccessProps) {
@@ -38,12 +38,11 @@ export class HubAccess extends Construct {
       ...(workspaces.length > 0 ? { TMC_WORKSPACES: workspaces.join(",") } : {}),
       ...(props.apiExport === undefined ? {} : { TMC_API_EXPORT: props.apiExport }),
     };
-    // A secret's ARN ends in six random characters that its name does not have.
+    // The ARN of a secret ends in six random characters, which are not part of its name.
     this.secretArn = props.secret.startsWith("arn:") ? props.secret : secretArn(this, `${props.secret}-??????`);
   }
 
-  /** Lets somebody read the kubeconfig, and nothing else. */
-  grantOpen(grantee: IGrantable): Grant {
+  grantReadKubeconfig(grantee: IGrantable): Grant {
     return Grant.addToPrincipal({
       grantee,
       actions: ["secretsmanager:GetSecretValue"],
@@ -52,7 +51,7 @@ export class HubAccess extends Construct {
   }
 }
 
-/** ARN of secrets of this account and region, by name or pattern. */
+/** ARN of secrets in this account and region, by name or pattern. */
 export const secretArn = (scope: Construct, resourceName: string): string =>
   Stack.of(scope).formatArn({
     service: "secretsmanager",

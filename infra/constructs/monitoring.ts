@@ -15,22 +15,21 @@ import {
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import type { ITopic } from "aws-cdk-lib/aws-sns";
 import { Construct } from "constructs";
-import { type AlarmDefinition, type AlarmFacts, alarmsOf } from "../alarms.ts";
+import { type AlarmDefinition, type AlarmInput, alarmsOf } from "../alarms.ts";
 import { type FunctionName, functionNames, type QueueName, type StageNames } from "../names.ts";
 
 export interface MonitoringProps {
-  /** Names of what is watched. */
   readonly names: StageNames;
   /** @default 30 */
   readonly resyncMinutes?: number;
   /**
-   * How many relay tasks there should be; 0 when the relay runs elsewhere.
+   * Desired number of relay tasks; 0 if the relay runs elsewhere.
    * @default 2
    */
   readonly relayTasks?: number;
   /**
-   * Who is told of alarms.
-   * @default nobody, they are only shown
+   * Topic that is notified of alarms.
+   * @default none, alarms are only shown
    */
   readonly topic?: ITopic;
 }
@@ -41,7 +40,7 @@ const comparisons = {
   "less than": ComparisonOperator.LESS_THAN_THRESHOLD,
 } as const;
 
-/** Alarms that each name their section of the runbook, and a dashboard to look at them with. */
+/** The alarms, each with a link to its section of the runbook, and a dashboard. */
 export class Monitoring extends Construct {
   readonly alarms: readonly Alarm[];
   readonly dashboard: Dashboard;
@@ -49,7 +48,7 @@ export class Monitoring extends Construct {
   constructor(scope: Construct, id: string, props: MonitoringProps) {
     super(scope, id);
     const { names, topic, resyncMinutes = 30, relayTasks = 2 } = props;
-    const facts: AlarmFacts = { names, resyncMinutes, relayTasks };
+    const facts: AlarmInput = { names, resyncMinutes, relayTasks };
     this.alarms = alarmsOf(facts).map((definition) => this.#alarm(names, definition));
     for (const alarm of this.alarms) {
       if (topic === undefined) continue;
@@ -60,7 +59,7 @@ export class Monitoring extends Construct {
       dashboardName: names.dashboard,
       defaultInterval: Duration.hours(3),
       widgets: [
-        [new TextWidget({ markdown: `# TMC ${names.stage}\nWhat to do: docs/runbook.md`, width: 24, height: 2 })],
+        [new TextWidget({ markdown: `# TMC ${names.stage}\nSee docs/runbook.md`, width: 24, height: 2 })],
         [new AlarmStatusWidget({ title: "Alarms", alarms: [...this.alarms], width: 24, height: 5 })],
         controllerRow(names),
         ...queueRows(names),
@@ -73,7 +72,7 @@ export class Monitoring extends Construct {
   #alarm(names: StageNames, definition: AlarmDefinition): Alarm {
     return new Alarm(this, definition.id, {
       alarmName: `tmc-${names.stage}-${definition.id}`,
-      alarmDescription: `${definition.says} See docs/runbook.md#${definition.anchor}`,
+      alarmDescription: `${definition.description} See docs/runbook.md#${definition.anchor}`,
       metric: new Metric({
         namespace: definition.namespace,
         metricName: definition.metric,
@@ -84,8 +83,8 @@ export class Monitoring extends Construct {
       comparisonOperator: comparisons[definition.comparison],
       threshold: definition.threshold,
       evaluationPeriods: definition.periods,
-      datapointsToAlarm: definition.wrongPeriods,
-      treatMissingData: definition.silenceIsWrong ? TreatMissingData.BREACHING : TreatMissingData.NOT_BREACHING,
+      datapointsToAlarm: definition.breachingPeriods,
+      treatMissingData: definition.isMissingDataBreaching ? TreatMissingData.BREACHING : TreatMissingData.NOT_BREACHING,
     });
   }
 }
@@ -95,7 +94,7 @@ const minute = Duration.minutes(1);
 const graph = (title: string, left: readonly IMetric[]): IWidget =>
   new GraphWidget({ title, left: [...left], width: 8, height: 6 });
 
-/** What the functions say of themselves; under their names, however many outcomes and kinds there come to be. */
+/** Metrics of the functions. A search finds all combinations of labels, including future ones. */
 function controllerRow({ stage }: StageNames): IWidget[] {
   const found = (metric: string, statistic: string, ...labels: readonly string[]): IMetric =>
     new MathExpression({
@@ -122,26 +121,26 @@ function queueRows({ queues }: StageNames): IWidget[][] {
     });
   return [
     [
-      graph("Messages that wait", [
+      graph("Waiting messages", [
         of("work", "ApproximateNumberOfMessagesVisible", "work"),
         of("delay", "ApproximateNumberOfMessagesDelayed", "delayed"),
         of("heartbeat", "ApproximateNumberOfMessagesVisible", "heartbeats"),
       ]),
-      graph("Age of the oldest, seconds", [
+      graph("Age of oldest message, seconds", [
         of("work", "ApproximateAgeOfOldestMessage", "work"),
         of("delay", "ApproximateAgeOfOldestMessage", "delay"),
         of("heartbeat", "ApproximateAgeOfOldestMessage", "heartbeats"),
       ]),
-      graph("Set aside", [
-        of("deadLetters", "ApproximateNumberOfMessagesVisible", "dead letters"),
-        of("delayDeadLetters", "ApproximateNumberOfMessagesVisible", "not forwarded"),
+      graph("Dead letters", [
+        of("deadLetters", "ApproximateNumberOfMessagesVisible", "work"),
+        of("delayDeadLetters", "ApproximateNumberOfMessagesVisible", "delay"),
       ]),
     ],
   ];
 }
 
 function functionRows({ functions }: StageNames): IWidget[][] {
-  const each = (metricName: string, statistic: string): Metric[] =>
+  const perFunction = (metricName: string, statistic: string): Metric[] =>
     functionNames.map(
       (name: FunctionName) =>
         new Metric({
@@ -155,14 +154,14 @@ function functionRows({ functions }: StageNames): IWidget[][] {
     );
   return [
     [
-      graph("Runs", each("Invocations", "Sum")),
-      graph("Errors", each("Errors", "Sum")),
-      graph("Throttles", each("Throttles", "Sum")),
+      graph("Invocations", perFunction("Invocations", "Sum")),
+      graph("Errors", perFunction("Errors", "Sum")),
+      graph("Throttles", perFunction("Throttles", "Sum")),
     ],
     [
-      graph("Duration p50, ms", each("Duration", "p50")),
-      graph("Duration p99, ms", each("Duration", "p99")),
-      graph("At once", each("ConcurrentExecutions", "Maximum")),
+      graph("Duration p50, ms", perFunction("Duration", "p50")),
+      graph("Duration p99, ms", perFunction("Duration", "p99")),
+      graph("Concurrent invocations", perFunction("ConcurrentExecutions", "Maximum")),
     ],
   ];
 }
@@ -177,8 +176,8 @@ function relayRow({ relay }: StageNames): IWidget[] {
       period: minute,
     });
   return [
-    graph("Relays that run", [of("CPUUtilization", "SampleCount")]),
-    graph("Relays: processor, %", [of("CPUUtilization", "Maximum")]),
-    graph("Relays: memory, %", [of("MemoryUtilization", "Maximum")]),
+    graph("Relay: running tasks", [of("CPUUtilization", "SampleCount")]),
+    graph("Relay: CPU, %", [of("CPUUtilization", "Maximum")]),
+    graph("Relay: memory, %", [of("MemoryUtilization", "Maximum")]),
   ];
 }

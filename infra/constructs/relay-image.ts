@@ -7,8 +7,8 @@ import { Platform } from "aws-cdk-lib/aws-ecr-assets";
 import { ContainerImage } from "aws-cdk-lib/aws-ecs";
 import type { Construct } from "constructs";
 
-/** The relay's image from a registry; one in ECR is known as such, so that the tasks get the right to pull it. */
-export function relayImageOf(scope: Construct, image: string): ContainerImage {
+/** An image of a registry. An ECR image is imported as such, so that CDK grants the tasks permission to pull it. */
+export function registryRelayImage(scope: Construct, image: string): ContainerImage {
   const ecr =
     /^(?<account>\d{12})\.dkr\.ecr\.(?<region>[a-z0-9-]+)\.amazonaws\.com(?:\.cn)?\/(?<name>[^:@]+)[:@](?<version>.+)$/;
   const { account, region, name, version } = ecr.exec(image)?.groups ?? {};
@@ -21,19 +21,19 @@ export function relayImageOf(scope: Construct, image: string): ContainerImage {
   return ContainerImage.fromEcrRepository(repository, version);
 }
 
-/** The relay's image from a Dockerfile beside `dist/relay.js`; synth only reads them, deploy builds them with Docker. */
+/** An image built from the Dockerfile and `dist/relay.js`. Synth only hashes them; deploy builds the image with Docker. */
 export function builtRelayImage(folder: string): ContainerImage {
   const missing = ["Dockerfile", "dist/relay.js"].filter((file) => !existsSync(join(folder, file)));
   if (missing.length > 0) {
     const files = missing.join(" and ");
     throw new ControllerError(
       "invalid",
-      `relay: no ${files} in ${folder}: run npm run build first, or name an image with relay.image`,
+      `relay: no ${files} in ${folder}: run npm run build first, or set relay.image`,
     );
   }
   return ContainerImage.fromAsset(folder, {
     platform: Platform.LINUX_ARM64,
-    // Whatever else lies in the folder must neither be sent to Docker nor make a new image of the same relay.
+    // Other files must not be sent to Docker, and must not change the hash of the image.
     exclude: ["*", "!Dockerfile", "!dist", "dist/*", "!dist/relay.js"],
     ignoreMode: IgnoreMode.DOCKER,
   });

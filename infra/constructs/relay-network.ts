@@ -4,13 +4,13 @@ import { acknowledge } from "../checks.ts";
 
 export interface RelayNetworkProps {
   /**
-   * Its addresses.
+   * Address range.
    * @default "10.79.0.0/24"
    */
   readonly cidr?: string;
 }
 
-/** A network for tasks that only call out: two public subnets, and no NAT gateway, which would cost more than the tasks. */
+/** A VPC for tasks with outgoing connections only: two public subnets without a NAT gateway, which would cost more than the tasks. */
 export class RelayNetwork extends Construct {
   readonly vpc: IVpc;
 
@@ -20,13 +20,13 @@ export class RelayNetwork extends Construct {
       ipAddresses: IpAddresses.cidr(props.cidr ?? "10.79.0.0/24"),
       maxAzs: 2,
       natGateways: 0,
-      // A task asks for its address itself; nothing else that lands here gets one unasked.
+      // The tasks request public addresses themselves; nothing else gets one by default.
       subnetConfiguration: [{ name: "Public", subnetType: SubnetType.PUBLIC, mapPublicIpOnLaunch: false }],
-      // Emptying the default group takes a function of its own with wide rights, for a group that nothing here uses.
+      // CDK would add a function with broad permissions to empty the default security group, which nothing uses.
       restrictDefaultSecurityGroup: false,
     });
-    acknowledge(vpc, "AwsSolutions-VPC7", "nothing listens in it: its only security group lets nobody in");
-    // The class says "or undefined" where its interface says "or absent"; it is one and the same thing.
+    acknowledge(vpc, "AwsSolutions-VPC7", "nothing listens in it: its only security group has no ingress rules");
+    // The class declares optional properties as "or undefined", the interface as absent; they are compatible.
     this.vpc = vpc as IVpc;
   }
 }

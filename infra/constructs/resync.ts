@@ -1,6 +1,6 @@
 import { Construct } from "constructs";
 import { ControllerFunction, type FunctionSetup } from "./controller-function.ts";
-import { Every } from "./every.ts";
+import { FixedRateSchedule } from "./fixed-rate-schedule.ts";
 import type { HubAccess } from "./hub-access.ts";
 import type { WorkQueue } from "./work-queue.ts";
 
@@ -11,18 +11,18 @@ export interface ResyncProps {
   readonly queue: WorkQueue;
   readonly hub: HubAccess;
   /**
-   * Whole minutes between two rounds.
+   * Whole minutes between two resyncs.
    * @default 30
    */
   readonly minutes?: number;
   /**
-   * Whether that goes for workloads as well.
+   * Whether workloads are resynced too.
    * @default true
    */
   readonly sync?: boolean;
 }
 
-/** Puts every object's key on the delay queue from time to time, so that whatever was missed heals. */
+/** Enqueues every key periodically, which repairs missed changes. */
 export class Resync extends Construct {
   readonly resync: ControllerFunction;
 
@@ -33,21 +33,21 @@ export class Resync extends Construct {
       setup: props.setup,
       bundle: "resync",
       functionName: props.functionName,
-      description: "Puts every object's key on the delay queue",
-      calledBy: "schedule",
+      description: "Sends every key to the delay queue",
+      invokedBy: "schedule",
       environment: {
         ...props.hub.environment,
         TMC_DELAY_QUEUE_URL: props.queue.delay.queueUrl,
         TMC_RESYNC_SECONDS: String(60 * minutes),
         TMC_SYNC: String(props.sync ?? true),
       },
-      retryAttempts: 2, // the next round is half an hour away
+      retryAttempts: 2, // the next resync is half an hour away
     });
-    props.hub.grantOpen(this.resync.role);
+    props.hub.grantReadKubeconfig(this.resync.role);
     props.queue.delay.grantSendMessages(this.resync.role);
-    new Every(this, "Round", {
+    new FixedRateSchedule(this, "Round", {
       scheduleName: props.scheduleName,
-      description: "Has every object looked at anew",
+      description: "Starts a resync of all objects",
       minutes,
       target: this.resync.function,
     });

@@ -24,36 +24,34 @@ import type { ClusterAccess } from "./cluster-access.ts";
 import type { HubAccess } from "./hub-access.ts";
 
 export interface WatchRelayProps {
-  /** Name of the stage, for logs. */
+  /** Name of the stage, for logs and metrics. */
   readonly stage: string;
-  /** Name of the ECS cluster and of the service in it. */
+  /** Name of the ECS cluster and of its service. */
   readonly name: string;
-  /** Where keys are sent. */
   readonly workQueue: IQueue;
-  /** The way to kcp. */
   readonly hub: HubAccess;
   readonly image: ContainerImage;
   readonly vpc: IVpc;
   readonly subnets: SubnetSelection;
-  /** Whether tasks get public addresses, for subnets whose only way out is an internet gateway. */
+  /** Whether tasks get public addresses, for subnets that only have an internet gateway. */
   readonly publicAddresses: boolean;
   /**
-   * How many run at once; they need no leader, since the queue takes each change once.
+   * Number of tasks. They need no leader, because the queue deduplicates changes.
    * @default 2
    */
   readonly tasks?: number;
   /**
-   * Whether it watches workloads as well.
+   * Whether the relay watches workloads too.
    * @default true
    */
   readonly sync?: boolean;
   /**
-   * The way to tenants' clusters, for a relay that watches them too.
-   * @default none, it watches only the hub
+   * Access to clusters, for a relay that watches them too.
+   * @default none, the relay watches the upstream only
    */
   readonly clusters?: ClusterAccess | undefined;
   /**
-   * How many keys of one tenant it sends in a second, where there can be several tenants; 0 for any number.
+   * Keys of one tenant that the relay sends per second, if there can be several tenants; 0 for no limit.
    * @default 100
    */
   readonly tenantEventsPerSecond?: number;
@@ -63,11 +61,11 @@ export interface WatchRelayProps {
   readonly logRetention?: RetentionDays;
 }
 
-/** Asks the relay itself; the health check of an image counts for nothing in ECS. */
-const askLivez =
-  "fetch('http://127.0.0.1:8081/livez').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))";
+/** ECS ignores the health check of an image, so it is repeated here. */
+const checkLivez =
+  "fetch('http://127.0.0.1:8081/livez').then((response) => process.exit(response.ok ? 0 : 1), () => process.exit(1))";
 
-/** Watches kcp and sends the keys of what changed: two small tasks on Fargate, both at work. */
+/** The relay on Fargate: small, active-active tasks that watch kcp and send the keys of changed objects. */
 export class WatchRelay extends Construct {
   readonly service: FargateService;
 
@@ -86,7 +84,7 @@ export class WatchRelay extends Construct {
     acknowledge(
       cluster,
       "AwsSolutions-ECS4",
-      "the relay's own metrics and the count of its tasks say more, and cost nothing",
+      "the relay's own metrics and the number of its tasks are sufficient, and free",
     );
 
     const task = new FargateTaskDefinition(this, "Task", {
@@ -105,45 +103,43 @@ export class WatchRelay extends Construct {
         ...props.hub.environment,
         TMC_WORK_QUEUE_URL: props.workQueue.queueUrl,
         TMC_SYNC: String(props.sync ?? true),
-        ...(props.clusters === undefined ? {} : { TMC_WATCH_CLUSTERS: "true", ...props.clusters.way }),
+        ...(props.clusters === undefined
+          ? {}
+          : { TMC_WATCH_CLUSTERS: "true", ...props.clusters.connectionEnvironment }),
         TMC_TENANT_EVENTS_PER_SECOND: String(props.tenantEventsPerSecond ?? defaultTenantEventsPerSecond),
       },
-      // Without a line it never waits: a relay that cannot log must still relay.
+      // Non-blocking: a relay that cannot log must still work.
       logging: LogDrivers.awsLogs({ logGroup, streamPrefix: "relay", mode: AwsLogDriverMode.NON_BLOCKING }),
       user: "1000:1000",
       readonlyRootFilesystem: true,
       linuxParameters,
-      // It flushes for up to 25 seconds when it is told to stop.
+      // The relay flushes for up to 25 seconds after SIGTERM.
       stopTimeout: Duration.seconds(60),
       healthCheck: {
-        command: ["CMD", "node", "-e", askLivez],
+        command: ["CMD", "node", "-e", checkLivez],
         interval: Duration.seconds(30),
         timeout: Duration.seconds(5),
         retries: 3,
         startPeriod: Duration.seconds(60),
       },
     });
-    acknowledge(
-      task,
-      "AwsSolutions-ECS2",
-      "names and URLs only; the one secret is read by its name when the relay starts",
-    );
+    acknowledge(task, "AwsSolutions-ECS2", "names and URLs only; the relay reads its secret by name at start");
     acknowledge(
       task,
       "AwsSolutions-IAM5[Resource::*]",
-      "ecr:GetAuthorizationToken, without which no image of a registry of the account is pulled, knows no resource",
+      "ecr:GetAuthorizationToken, which is needed to pull an image from ECR, does not support resources",
     );
     props.workQueue.grantSendMessages(task.taskRole);
-    props.hub.grantOpen(task.taskRole);
+    props.hub.grantReadKubeconfig(task.taskRole);
     props.clusters?.grantCredentials(task.taskRole);
 
     this.service = new FargateService(this, "Service", {
       serviceName: props.name,
-      // The class says "or undefined" where its interface says "or absent"; it is one and the same thing.
+      // The class declares optional properties as "or undefined", the interface as absent; they are compatible.
       cluster: cluster as ICluster,
       taskDefinition: task,
       desiredCount: props.tasks ?? 2,
-      // A new relay watches before an old one goes.
+      // A new task watches before an old one stops.
       minHealthyPercent: 100,
       maxHealthyPercent: 200,
       circuitBreaker: { rollback: true },
@@ -152,7 +148,7 @@ export class WatchRelay extends Construct {
       securityGroups: [
         new SecurityGroup(this, "SecurityGroup", {
           vpc: props.vpc,
-          description: `${props.name}: calls kcp and AWS, nobody calls it`,
+          description: `${props.name}: outgoing connections only`,
         }),
       ],
     });

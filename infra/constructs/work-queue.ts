@@ -6,48 +6,47 @@ import { defaultTenantEventsPerSecond } from "../../lib/queue/tenant-rate-limit.
 import { acknowledge } from "../checks.ts";
 
 export interface WorkQueueProps {
-  /** Name of the queue that reconcilers work from; a FIFO queue's has to end in `.fifo`. */
+  /** Name of the work queue, a FIFO queue; must end in `.fifo`. */
   readonly workName: string;
-  /** Name of the queue for what has to wait. */
+  /** Name of the delay queue. */
   readonly delayName: string;
-  /** Name of the queue for what reconcilers gave up; ends in `.fifo`. */
+  /** Name of the work queue's dead-letter queue; must end in `.fifo`. */
   readonly deadLettersName: string;
-  /** Name of the queue for what could not be forwarded. */
+  /** Name of the delay queue's dead-letter queue. */
   readonly delayDeadLettersName: string;
   /**
-   * Time-out of the functions that work from the queues; what they took comes back after six of them, as Lambda advises.
+   * Timeout of the functions that consume the queues. The visibility timeout is six times as long, as Lambda recommends.
    * @default 20 seconds
    */
   readonly consumerTimeout?: Duration;
   /**
-   * How often a message is handed out before it is set aside.
+   * How often a message is received before it is dead-lettered.
    * @default 5
    */
   readonly maxReceives?: number;
   /**
-   * What becomes of dead letters when the stack goes; all else in the queues is found again by the next list of the relay.
+   * Removal policy of the dead-letter queues. The content of the other queues is restored by the next list of the relay.
    * @default RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
    */
   readonly deadLettersRemoval?: RemovalPolicy;
   /**
-   * How many keys of one tenant are queued in a second, where there can be several tenants; 0 for any number.
+   * Keys of one tenant that are enqueued per second, if there can be several tenants; 0 for no limit.
    * @default 100
    */
   readonly tenantEventsPerSecond?: number;
 }
 
 /**
- * The work queue in its three parts: FIFO for what is due (one message in flight per object), standard for what has to
- * wait (FIFO knows no delay per message), and for each of them a queue for what was given up.
+ * The queues of TMC: a FIFO queue for keys that are due (one message in flight per object), a standard queue for delayed keys
+ * (FIFO queues have no delay per message), and a dead-letter queue for each.
  */
 export class WorkQueue extends Construct {
-  /** Keys that are due; the group of a message is its object. */
+  /** Keys that are due; one message group per object. */
   readonly work: Queue;
-  /** Keys that wait up to 15 minutes. */
+  /** Delayed keys, up to 15 minutes. */
   readonly delay: Queue;
-  /** Keys that reconcilers gave up. */
   readonly deadLetters: Queue;
-  /** Messages that could not be forwarded; apart, since the dead-letter queue of a standard queue must be standard. */
+  /** Separate, because the dead-letter queue of a standard queue must be a standard queue. */
   readonly delayDeadLetters: Queue;
   readonly #tenantEventsPerSecond: number;
 
@@ -55,24 +54,24 @@ export class WorkQueue extends Construct {
     super(scope, id);
     this.#tenantEventsPerSecond = props.tenantEventsPerSecond ?? defaultTenantEventsPerSecond;
     const maxReceiveCount = props.maxReceives ?? 5;
-    const visibilityTimeout = visibilityFor(props.consumerTimeout ?? Duration.seconds(20));
-    // A first deploy that fails takes them with it: left behind empty, they would stand in the way of the second.
+    const visibilityTimeout = visibilityTimeoutFor(props.consumerTimeout ?? Duration.seconds(20));
+    // A failed first deployment deletes them: empty leftovers would make the second one fail.
     const removalPolicy = props.deadLettersRemoval ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
-    const sealed = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true };
-    // High throughput: both limits count per group, so that thousands of objects do not share one quota.
+    const encrypted = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true };
+    // High throughput: limits apply per message group, so that thousands of objects do not share one quota.
     const fifo = {
-      ...sealed,
+      ...encrypted,
       fifo: true,
       contentBasedDeduplication: false,
       deduplicationScope: DeduplicationScope.MESSAGE_GROUP,
       fifoThroughputLimit: FifoThroughputLimit.PER_MESSAGE_GROUP_ID,
     };
-    const longest = Duration.days(14);
+    const maxRetention = Duration.days(14);
 
     this.deadLetters = new Queue(this, "DeadLetters", {
       ...fifo,
       queueName: props.deadLettersName,
-      retentionPeriod: longest,
+      retentionPeriod: maxRetention,
       removalPolicy,
     });
     this.work = new Queue(this, "Work", {
@@ -82,28 +81,28 @@ export class WorkQueue extends Construct {
       deadLetterQueue: { queue: this.deadLetters, maxReceiveCount },
     });
     this.delayDeadLetters = new Queue(this, "DelayDeadLetters", {
-      ...sealed,
+      ...encrypted,
       queueName: props.delayDeadLettersName,
-      retentionPeriod: longest,
+      retentionPeriod: maxRetention,
       removalPolicy,
     });
     this.delay = new Queue(this, "Delay", {
-      ...sealed,
+      ...encrypted,
       queueName: props.delayName,
       visibilityTimeout,
       deadLetterQueue: { queue: this.delayDeadLetters, maxReceiveCount },
     });
 
-    for (const end of [this.deadLetters, this.delayDeadLetters]) {
+    for (const queue of [this.deadLetters, this.delayDeadLetters]) {
       acknowledge(
-        end,
+        queue,
         "Serverless-SQSRedrivePolicy",
-        "it is the end of the way: people look at it, an alarm calls them",
+        "it is a dead-letter queue itself: an alarm notifies operators, who inspect it",
       );
     }
   }
 
-  /** What a function that works on keys is told of the queues. */
+  /** Environment of a function that reconciles keys. */
   get environment(): Readonly<Record<string, string>> {
     return {
       TMC_WORK_QUEUE_URL: this.work.queueUrl,
@@ -113,11 +112,12 @@ export class WorkQueue extends Construct {
     };
   }
 
-  /** Lets a function that works on keys send more of them, put some off and give some up. */
+  /** Allows a function that reconciles keys to enqueue, delay and dead-letter them. */
   grantWork(grantee: IGrantable): void {
     for (const queue of [this.work, this.delay, this.deadLetters]) queue.grantSendMessages(grantee);
   }
 }
 
-/** Lambda may hand a message to a function several times over before it gives it back; six time-outs cover that. */
-export const visibilityFor = (consumerTimeout: Duration): Duration => Duration.seconds(6 * consumerTimeout.toSeconds());
+/** Lambda recommends six times the function timeout, because it may retry a throttled batch before it releases the messages. */
+export const visibilityTimeoutFor = (consumerTimeout: Duration): Duration =>
+  Duration.seconds(6 * consumerTimeout.toSeconds());

@@ -5,14 +5,14 @@ import { ClusterAccess } from "../constructs/cluster-access.ts";
 import type { FunctionNetwork, FunctionSetup } from "../constructs/controller-function.ts";
 import { ForwardFunction } from "../constructs/forward-function.ts";
 import { HealthFunction } from "../constructs/health-function.ts";
-import { HeartbeatFleet } from "../constructs/heartbeat-fleet.ts";
+import { HeartbeatPipeline } from "../constructs/heartbeat-pipeline.ts";
 import { HubAccess } from "../constructs/hub-access.ts";
 import { ReconcileFunction } from "../constructs/reconcile-function.ts";
 import { Resync } from "../constructs/resync.ts";
 import { WorkQueue } from "../constructs/work-queue.ts";
 import type { StageNames } from "../names.ts";
 import type { Settings } from "../settings.ts";
-import { givenNetwork } from "./given-network.ts";
+import { existingNetwork } from "./existing-network.ts";
 
 export interface CoreStackProps {
   readonly settings: Settings;
@@ -20,7 +20,7 @@ export interface CoreStackProps {
   readonly bundles: string;
 }
 
-/** Queues, functions and schedules: all that it takes once keys arrive. */
+/** Queues, functions and schedules: everything but the relay and the monitoring. */
 export class CoreStack extends Stack {
   readonly queue: WorkQueue;
 
@@ -49,9 +49,9 @@ export class CoreStack extends Stack {
       maxDeletions: settings.maxDeletions,
       maxDeletionsPercent: settings.maxDeletionsPercent,
     });
-    const concurrency = (most: number) => ({
-      maxConcurrency: most,
-      ...(settings["concurrency.reserve"] ? { reservedConcurrency: most } : {}),
+    const concurrency = (max: number) => ({
+      maxConcurrency: max,
+      ...(settings["concurrency.reserve"] ? { reservedConcurrency: max } : {}),
     });
 
     this.queue = new WorkQueue(this, "Queue", {
@@ -75,7 +75,7 @@ export class CoreStack extends Stack {
       ...concurrency(settings["concurrency.forward"]),
       functionName: functions.forward,
     });
-    const fleet = new HeartbeatFleet(this, "Heartbeat", {
+    const heartbeat = new HeartbeatPipeline(this, "Heartbeat", {
       ...common,
       ...concurrency(settings["concurrency.probe"]),
       plannerName: functions.heartbeat,
@@ -96,29 +96,29 @@ export class CoreStack extends Stack {
     new HealthFunction(this, "Health", {
       ...common,
       functionName: functions.health,
-      heartbeats: fleet.heartbeats,
+      heartbeats: heartbeat.heartbeats,
       hub,
     });
 
-    const show = (name: string, value: string): CfnOutput => new CfnOutput(this, name, { value });
-    show("WorkQueueUrl", this.queue.work.queueUrl);
-    show("DelayQueueUrl", this.queue.delay.queueUrl);
-    show("DeadLettersUrl", this.queue.deadLetters.queueUrl);
-    show("DelayDeadLettersUrl", this.queue.delayDeadLetters.queueUrl);
-    show("HeartbeatQueueUrl", fleet.heartbeats.queueUrl);
-    show("HealthFunctionName", functions.health);
-    // Whom an EKS cluster, or a role of another account, has to let in.
-    show("ReconcileRoleArn", reconcile.role.roleArn);
-    show("ProbeRoleArn", fleet.probe.role.roleArn);
+    const output = (name: string, value: string): CfnOutput => new CfnOutput(this, name, { value });
+    output("WorkQueueUrl", this.queue.work.queueUrl);
+    output("DelayQueueUrl", this.queue.delay.queueUrl);
+    output("DeadLettersUrl", this.queue.deadLetters.queueUrl);
+    output("DelayDeadLettersUrl", this.queue.delayDeadLetters.queueUrl);
+    output("HeartbeatQueueUrl", heartbeat.heartbeats.queueUrl);
+    output("HealthFunctionName", functions.health);
+    // The principals that an EKS cluster, or a role of another account, must trust.
+    output("ReconcileRoleArn", reconcile.role.roleArn);
+    output("ProbeRoleArn", heartbeat.probe.role.roleArn);
   }
 
   #functionNetwork(settings: Settings): FunctionNetwork | undefined {
-    const given = settings["vpc.functions"] ? givenNetwork(this, settings) : undefined;
-    if (given === undefined) return undefined;
+    const network = settings["vpc.functions"] ? existingNetwork(this, settings) : undefined;
+    if (network === undefined) return undefined;
     const securityGroup = new SecurityGroup(this, "FunctionsSecurityGroup", {
-      vpc: given.vpc,
-      description: `TMC ${settings.stage}: functions, which nobody calls from the network`,
+      vpc: network.vpc,
+      description: `TMC ${settings.stage}: functions, outgoing connections only`,
     });
-    return { ...given, securityGroup };
+    return { ...network, securityGroup };
   }
 }

@@ -12,7 +12,7 @@ export interface ObservabilityStackProps {
   readonly names: StageNames;
 }
 
-/** Alarms, the dashboard, and who is told. */
+/** Alarms, dashboard and notifications. */
 export class ObservabilityStack extends Stack {
   constructor(scope: Construct, id: string, { settings, names }: ObservabilityStackProps) {
     super(scope, id, { description: `TMC ${settings.stage}: alarms and dashboard` });
@@ -32,7 +32,7 @@ export class ObservabilityStack extends Stack {
     acknowledge(
       topic,
       "Serverless-SNSRedrivePolicy",
-      "a mail that is not delivered is lost, the alarm stays on the dashboard",
+      "an e-mail that cannot be delivered is lost, but the alarm stays on the dashboard",
     );
     return topic;
   }

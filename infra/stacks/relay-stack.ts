@@ -5,12 +5,12 @@ import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 import { ClusterAccess } from "../constructs/cluster-access.ts";
 import { HubAccess } from "../constructs/hub-access.ts";
-import { builtRelayImage, relayImageOf } from "../constructs/relay-image.ts";
+import { builtRelayImage, registryRelayImage } from "../constructs/relay-image.ts";
 import { RelayNetwork } from "../constructs/relay-network.ts";
 import { WatchRelay } from "../constructs/watch-relay.ts";
 import type { StageNames } from "../names.ts";
 import type { Settings } from "../settings.ts";
-import { givenNetwork } from "./given-network.ts";
+import { existingNetwork } from "./existing-network.ts";
 
 export interface RelayStackProps {
   readonly settings: Settings;
@@ -20,13 +20,13 @@ export interface RelayStackProps {
   readonly workQueue: IQueue;
 }
 
-/** What the relay reaches: kcp, and the clusters where it watches them. */
-type Ways = Readonly<{ hub: HubAccess; clusters: ClusterAccess | undefined }>;
+/** Access of the relay to the upstream, and to the clusters if it watches them. */
+type RelayAccess = Readonly<{ hub: HubAccess; clusters: ClusterAccess | undefined }>;
 
-/** What watches kcp: tasks on Fargate, or the rights for a relay that runs elsewhere. */
+/** The relay on Fargate, or the IAM policy for a relay that runs elsewhere. */
 export class RelayStack extends Stack {
   constructor(scope: Construct, id: string, props: RelayStackProps) {
-    super(scope, id, { description: `TMC ${props.settings.stage}: the relay that watches kcp` });
+    super(scope, id, { description: `TMC ${props.settings.stage}: relay` });
     const { settings, names, workQueue } = props;
     const hub = new HubAccess(this, "Hub", {
       hub: settings.hub,
@@ -40,18 +40,18 @@ export class RelayStack extends Stack {
           allowedEndpoints: settings.allowedEndpoints,
         })
       : undefined;
-    if (settings["relay.mode"] === "external") this.#addRights(names, workQueue, { hub, clusters });
-    else this.#addRelay(props, { hub, clusters });
+    if (settings["relay.mode"] === "external") this.#addPolicy(names, workQueue, { hub, clusters });
+    else this.#addFargateRelay(props, { hub, clusters });
   }
 
-  #addRelay({ settings, names, imageFolder, workQueue }: RelayStackProps, { hub, clusters }: Ways): void {
+  #addFargateRelay({ settings, names, imageFolder, workQueue }: RelayStackProps, { hub, clusters }: RelayAccess): void {
     const image = settings["relay.image"];
     new WatchRelay(this, "Relay", {
       stage: settings.stage,
       name: names.relay,
       workQueue,
       hub,
-      image: image === undefined ? builtRelayImage(imageFolder) : relayImageOf(this, image),
+      image: image === undefined ? builtRelayImage(imageFolder) : registryRelayImage(this, image),
       ...this.#network(settings),
       tasks: settings["relay.tasks"],
       sync: settings.sync,
@@ -63,17 +63,17 @@ export class RelayStack extends Stack {
   }
 
   #network(settings: Settings) {
-    const given = givenNetwork(this, settings);
-    if (given !== undefined) return { ...given, publicAddresses: settings["vpc.public"] };
+    const network = existingNetwork(this, settings);
+    if (network !== undefined) return { ...network, publicAddresses: settings["vpc.public"] };
     const { vpc } = new RelayNetwork(this, "Network", { cidr: settings["vpc.cidr"] });
     return { vpc, subnets: { subnetType: SubnetType.PUBLIC }, publicAddresses: true };
   }
 
-  /** The same rights as the tasks would have, to be put on the role of a pod. */
-  #addRights(names: StageNames, workQueue: IQueue, { hub, clusters }: Ways): void {
+  /** The same permissions as the tasks would have, for the role of a pod. */
+  #addPolicy(names: StageNames, workQueue: IQueue, { hub, clusters }: RelayAccess): void {
     const policy = new ManagedPolicy(this, "Rights", {
       managedPolicyName: `${names.relay}-${Stack.of(this).region}`,
-      description: "What the relay may do: read its kubeconfig, send keys",
+      description: "Permissions of the relay: read its kubeconfig, send keys",
       statements: [
         new PolicyStatement({
           actions: ["sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"],

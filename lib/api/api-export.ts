@@ -2,17 +2,17 @@ import { bindingName, exportName, exportWorkspace } from "./group.ts";
 import type { ServedKind } from "./kind.ts";
 import { resourceSchemaName } from "./resource-schema.ts";
 
-/** The versions of kcp's own API in which an export or a binding can be written. */
+/** Versions of kcp's `apis.kcp.io` group in which APIExports and APIBindings can be written. */
 export const exportVersions = ["v1alpha2", "v1alpha1"] as const;
 export type ExportVersion = (typeof exportVersions)[number];
 
 const read = ["get", "list", "watch"] as const;
 
 /**
- * What TMC asks of a tenant besides the exported types.
+ * The permission claims of the export: what TMC needs in a tenant's workspace besides the exported types.
  *
- * kcp grants the verbs that stand literally in both the export and the binding, and does not expand `*`; so both are
- * made from this one list.
+ * kcp grants only verbs that are listed literally in both the export and the binding, and does not expand `*`. Both are
+ * therefore generated from this list.
  */
 export const permissionClaims = [
   { group: "", resource: "namespaces", verbs: read },
@@ -22,27 +22,28 @@ export const permissionClaims = [
   { group: "", resource: "events", verbs: [...read, "create", "update", "patch"] },
 ] as const;
 
-/** A type as an APIExport carries it. */
+/** A type in an APIExport; `schema` is the name of its APIResourceSchema. */
 export type ExportedType = Readonly<{ group: string; plural: string; schema: string }>;
 
-/** A kind as an APIExport carries it. */
+/** Returns the entry of a kind in the APIExport. */
 export function exportedType(kind: ServedKind): ExportedType {
   return { group: kind.group, plural: kind.plural, schema: resourceSchemaName(kind) };
 }
 
 /**
- * The policy by which the provider says what tenants may do at most. It counts for nothing, and closes the export to all,
- * without the roles of `permissionPolicy` (export-access.ts) beside the export: those go in first.
+ * Makes kcp enforce the maximal permission policy from the roles in the export's own workspace.
+ *
+ * Without the roles of `permissionPolicy` (export-access.ts) this denies every request, so those must be created first.
  */
-export const localPolicy = { maximalPermissionPolicy: { local: {} } } as const;
+export const localPermissionPolicy = { maximalPermissionPolicy: { local: {} } } as const;
 
-/** The APIExport that offers the given kinds to tenants, without a policy. */
+/** Returns the APIExport for the given kinds, without a maximal permission policy. */
 export function apiExport(kinds: readonly ServedKind[], version: ExportVersion = "v1alpha2") {
-  return exportOf(kinds.map(exportedType), version);
+  return apiExportOfTypes(kinds.map(exportedType), version);
 }
 
-/** The APIExport that offers the given types to tenants, without a policy. */
-export function exportOf(types: readonly ExportedType[], version: ExportVersion = "v1alpha2") {
+/** Returns the APIExport for the given types, without a maximal permission policy. */
+export function apiExportOfTypes(types: readonly ExportedType[], version: ExportVersion = "v1alpha2") {
   return {
     apiVersion: `apis.kcp.io/${version}`,
     kind: "APIExport",
@@ -58,7 +59,7 @@ export function exportOf(types: readonly ExportedType[], version: ExportVersion 
             })),
             permissionClaims,
           }
-        : { latestResourceSchemas: types.map(({ schema }) => schema), permissionClaims: claimsOfAll() },
+        : { latestResourceSchemas: types.map(({ schema }) => schema), permissionClaims: claimsWithoutVerbs() },
   };
 }
 
@@ -80,16 +81,16 @@ export type BindingOptions = Readonly<{
 }>;
 
 /**
- * The APIBinding by which a tenant takes up the export, with every claim accepted.
+ * Returns the APIBinding that binds the export in a tenant's workspace and accepts all its permission claims.
  *
- * The version must be that of the export: kcp reads a claim of v1alpha1 as the verb `*`, which has nothing in common
- * with the verbs that an export of v1alpha2 asks for, and then grants none of them.
+ * The version must be that of the export. kcp reads a v1alpha1 claim as the verb `*`, which does not match the literal
+ * verbs of a v1alpha2 export, and would grant none of them.
  */
 export function apiBinding({ path = exportWorkspace, name = bindingName, version = "v1alpha2" }: BindingOptions = {}) {
   const claims =
     version === "v1alpha2"
       ? permissionClaims.map((claim) => ({ ...claim, selector: { matchAll: true } }))
-      : claimsOfAll();
+      : claimsWithoutVerbs();
   return {
     apiVersion: `apis.kcp.io/${version}`,
     kind: "APIBinding",
@@ -101,7 +102,7 @@ export function apiBinding({ path = exportWorkspace, name = bindingName, version
   };
 }
 
-/** The claims as v1alpha1 has them: without verbs, which there means all of them. */
-function claimsOfAll() {
+/** The claims in their v1alpha1 form: without verbs, which means all verbs. */
+function claimsWithoutVerbs() {
   return permissionClaims.map(({ group, resource }) => ({ group, resource, all: true }));
 }

@@ -1,126 +1,176 @@
-import { conditions, observedGeneration } from "./condition.ts";
+import { conditionsField, observedGenerationField } from "./condition.ts";
 import { group, version } from "./group.ts";
 import { defineKind, type KindOf } from "./kind.ts";
-import { capabilityType, objectName } from "./names.ts";
-import { choice, flag, list, listMap, object, required, set, text, textMap, time, whole } from "./schema.ts";
+import { capabilityTypeField, objectNameField } from "./names.ts";
+import {
+  booleanField,
+  enumField,
+  integerField,
+  listField,
+  listMapField,
+  objectField,
+  requiredField,
+  setField,
+  stringField,
+  stringMapField,
+  timeField,
+} from "./schema.ts";
 
-/** As many ends as are noted down; more at once are never let go without somebody's word. */
+/** Maximum length of `status.upsync.recentDeletions`. More deletions in the same window always need confirmation. */
 export const maxRecentDeletions = 1_000;
-/** As many refusals as are noted down: a few are told, and one more is no other news. */
+/** Maximum length of `status.upsync.rejected`. Further rejections are not listed, because they add nothing new for the user. */
 export const maxRejected = 64;
 
-const capability = object("One thing that the cluster can offer.", {
-  type: required(capabilityType("What it is, for example compute, storage, networking or gpu.")),
-  available: flag("Whether the cluster offers it; false wins over what TMC detects.", { default: true }),
-  version: text("Which version of it the cluster offers.", { minLength: 1, maxLength: 63 }),
-  properties: textMap("More about it, for people and for tools of their own.", { maxProperties: 64 }),
+const capability = objectField("A capability that the owner declares for the cluster.", {
+  type: requiredField(capabilityTypeField("Type of the capability, for example compute, storage, networking or gpu.")),
+  available: booleanField(
+    "Whether the cluster offers the capability. Defaults to true. A value of false overrides what TMC detects.",
+    { default: true },
+  ),
+  version: stringField("Version of the capability. If unset, the version that TMC detects applies.", {
+    minLength: 1,
+    maxLength: 63,
+  }),
+  properties: stringMapField("Free-form key-value pairs for users and their tools. TMC does not read them.", {
+    maxProperties: 64,
+  }),
 });
 
-const taint = object("Something that keeps work away from the cluster, unless it tolerates it.", {
-  key: required(text("What it is, in the form of a label's key.", { minLength: 1, maxLength: 317 })),
-  value: text("Told apart by this where one key is not enough.", { maxLength: 63 }),
-  effect: required(
-    choice(
-      "NoSchedule lets no new work in, PreferNoSchedule only when nothing else fits, NoExecute sends away what is there too.",
+const taint = objectField("A taint. Keeps placements without a matching toleration off the cluster.", {
+  key: requiredField(stringField("Key of the taint, in label key format.", { minLength: 1, maxLength: 317 })),
+  value: stringField("Value of the taint. If unset, the value is the empty string.", { maxLength: 63 }),
+  effect: requiredField(
+    enumField(
+      "Effect on placements that do not tolerate the taint. NoSchedule: new workloads are not placed on the cluster. PreferNoSchedule: new workloads are placed on it only if no other cluster fits. NoExecute: as NoSchedule, and existing workloads are evicted.",
       ["NoSchedule", "PreferNoSchedule", "NoExecute"],
     ),
   ),
-  timeAdded: time("Since when; tolerations that last for some seconds count from here."),
+  timeAdded: timeField(
+    "When the taint was added. tolerationSeconds count from this time. If unset, they count from the time at which TMC first saw the taint.",
+  ),
 });
 
-const secretReference = object("A Secret of the same workspace.", {
-  namespace: required(text("Its namespace.", { minLength: 1, maxLength: 63 })),
-  name: required(objectName("Its name.")),
-  key: text("Which of its entries holds the kubeconfig; kubeconfig when it is left out.", {
+const secretReference = objectField("Reads the credentials from a Secret in the same workspace.", {
+  namespace: requiredField(stringField("Namespace of the Secret.", { minLength: 1, maxLength: 63 })),
+  name: requiredField(objectNameField("Name of the Secret.")),
+  key: stringField("Key in the Secret's data that holds the kubeconfig. Defaults to kubeconfig.", {
     minLength: 1,
     maxLength: 253,
   }),
 });
 
-const endpoint = object("Where the cluster is, for a Secret that holds a token and no kubeconfig.", {
-  server: required(
-    text("The address of its API server, https only.", {
-      maxLength: 2048,
-      pattern: "^https://[^\\s/?#@]+(/[^\\s?#]*)?$",
-    }),
-  ),
-  caBundle: text("The certificates that its API server's own is checked against, as PEM or base64 of PEM.", {
-    maxLength: 131_072,
-  }),
-});
-
-const eksCluster = object(
-  "An EKS cluster that carries the tag tmc.kcp.io/logical-cluster with this workspace's logical cluster as its value. TMC asks AWS for its address and signs in with its own role.",
+const endpoint = objectField(
+  "Address of the cluster's API server. Used only if the Secret in credentials.secretRef holds a token and no kubeconfig.",
   {
-    clusterName: required(
-      text("Its name in EKS.", { minLength: 1, maxLength: 100, pattern: "^[0-9A-Za-z][A-Za-z0-9_-]*$" }),
+    server: requiredField(
+      stringField("URL of the API server. Must start with https://.", {
+        maxLength: 2048,
+        pattern: "^https://[^\\s/?#@]+(/[^\\s?#]*)?$",
+      }),
     ),
-    region: required(
-      text("Its region, for example eu-central-1.", {
+    caBundle: stringField(
+      "CA certificates that sign the API server's certificate, as PEM or base64-encoded PEM. If unset, the Secret's ca.crt is used, and without it the system's trusted CAs.",
+      { maxLength: 131_072 },
+    ),
+  },
+);
+
+const eksCluster = objectField(
+  "Connects to an Amazon EKS cluster with the IAM role of TMC. The EKS cluster must have the tag tmc.kcp.io/logical-cluster with this workspace's logical cluster as its value. TMC reads the endpoint from AWS.",
+  {
+    clusterName: requiredField(
+      stringField("Name of the EKS cluster.", {
+        minLength: 1,
+        maxLength: 100,
+        pattern: "^[0-9A-Za-z][A-Za-z0-9_-]*$",
+      }),
+    ),
+    region: requiredField(
+      stringField("AWS region of the EKS cluster, for example eu-central-1.", {
         maxLength: 32,
         pattern: "^[a-z]{2}(-[a-z]{2,12}){1,2}-[0-9]{1,2}$",
       }),
     ),
-    account: text(
-      "The AWS account it is in, where that is not TMC's own. TMC then takes the role tmc/<logical cluster> there, with the logical cluster as external id.",
+    account: stringField(
+      "AWS account ID of the EKS cluster. Defaults to the account that TMC runs in. For another account, TMC assumes the IAM role tmc/<logical cluster> there, with the logical cluster as external ID.",
       { pattern: "^[0-9]{12}$" },
     ),
   },
 );
 
-const quantity = (description: string) => text(description, { minLength: 1, maxLength: 63 });
+const quantityField = (description: string) => stringField(description, { minLength: 1, maxLength: 63 });
 
-const amounts = (description: string) =>
-  object(description, {
-    cpu: quantity("Processors, as a quantity."),
-    memory: quantity("Bytes of memory, as a quantity."),
-    pods: quantity("How many pods, as a quantity."),
-    storage: quantity("Bytes of the nodes' own disks for pods, as a quantity; left out when nodes do not say."),
-    gpu: quantity("Graphics processors of any make, as a quantity; left out when there are none."),
+const resourceAmounts = (description: string) =>
+  objectField(description, {
+    cpu: quantityField("CPU cores, as a Kubernetes quantity."),
+    memory: quantityField("Memory in bytes, as a Kubernetes quantity."),
+    pods: quantityField("Number of pods, as a Kubernetes quantity."),
+    storage: quantityField(
+      "Ephemeral storage of the nodes in bytes, as a Kubernetes quantity. Unset if the nodes do not report it.",
+    ),
+    gpu: quantityField("Number of GPUs of all vendors, as a Kubernetes quantity. Unset if there are none."),
   });
 
-const servedApi = object("What is served under one group and version.", {
-  groupVersion: required(text("The group and version, for example apps/v1.", { minLength: 1, maxLength: 317 })),
-  kinds: set("The kinds that can be created there.", text("A kind.", { minLength: 1, maxLength: 253 }), {
-    maxItems: 2000,
+const servedApi = objectField("A group and version that the cluster serves.", {
+  groupVersion: requiredField(stringField("Group and version, for example apps/v1.", { minLength: 1, maxLength: 317 })),
+  kinds: setField(
+    "Kinds in this group and version that can be created.",
+    stringField("A kind, for example Deployment.", { minLength: 1, maxLength: 253 }),
+    { maxItems: 2000 },
+  ),
+});
+
+const detectedCapability = objectField("A capability that TMC detected on the cluster.", {
+  type: requiredField(capabilityTypeField("Type of the capability.")),
+  version: stringField("Detected version. Unset if it is not known.", { minLength: 1, maxLength: 63 }),
+});
+
+const apiBinding = objectField("An APIBinding in the same workspace.", {
+  name: requiredField(objectNameField("Name of the APIBinding.")),
+});
+
+const connectedApi = objectField("Observed state of one APIBinding.", {
+  apiBinding: requiredField(objectNameField("Name of the APIBinding.")),
+  connected: booleanField("Whether the APIBinding is bound. Unset if TMC cannot read it."),
+  error: stringField("Why the APIBinding is not bound or cannot be read. Unset if it is bound.", {
+    maxLength: 1024,
   }),
 });
 
-const detectedCapability = object("One thing that TMC has found the cluster to offer.", {
-  type: required(capabilityType("What it is.")),
-  version: text("Which version of it.", { minLength: 1, maxLength: 63 }),
-});
+const objectReference = requiredField(
+  stringField("The object, as type, namespace and name.", { minLength: 1, maxLength: 1024 }),
+);
 
-const apiBinding = object("An APIBinding of the same workspace.", { name: required(objectName("Its name.")) });
+const upsyncStatus = objectField(
+  "State of upsync: objects that were created on the cluster and are mirrored in the workspace. Written by TMC.",
+  {
+    recentDeletions: listMapField(
+      "Objects that TMC deleted from the workspace in the last ten minutes because they were deleted on the cluster. TMC uses the list to hold mass deletions.",
+      "name",
+      objectField("A deleted object.", {
+        name: objectReference,
+        time: requiredField(timeField("When TMC deleted the object.")),
+      }),
+      { maxItems: maxRecentDeletions },
+    ),
+    rejected: listMapField(
+      "Objects that the workspace's API server rejects. At most 64 are listed.",
+      "name",
+      objectField("A rejected object.", {
+        name: objectReference,
+        time: requiredField(timeField("When TMC last tried to write the object.")),
+        message: requiredField(stringField("Error message of the API server.", { maxLength: 1024 })),
+      }),
+      { maxItems: maxRejected },
+    ),
+    heldDeletions: integerField(
+      "Number of upsynced objects that no longer exist on the cluster and that TMC keeps in the workspace until a user confirms their deletion. Unset if none are held.",
+      { minimum: 0 },
+    ),
+  },
+);
 
-const connectedApi = object("What was seen of one APIBinding.", {
-  apiBinding: required(objectName("Its name.")),
-  connected: flag("Whether it is bound; left out where TMC cannot see that."),
-  error: text("Why it is not bound, or cannot be seen.", { maxLength: 1024 }),
-});
-
-const workloadName = required(text("The object: its type, namespace and name.", { minLength: 1, maxLength: 1024 }));
-
-const upsyncJournal = object("What TMC notes down of objects that were born on the cluster.", {
-  recentDeletions: listMap(
-    "Objects that were removed from the workspace in the last minutes because the cluster said that they had gone.",
-    "name",
-    object("One object.", { name: workloadName, time: required(time("When.")) }),
-    { maxItems: maxRecentDeletions },
-  ),
-  rejected: listMap(
-    "Objects that the workspace refuses.",
-    "name",
-    object("One object.", {
-      name: workloadName,
-      time: required(time("When it was last offered.")),
-      message: required(text("Why, in the words of the workspace.", { maxLength: 1024 })),
-    }),
-    { maxItems: maxRejected },
-  ),
-});
-
-/** A physical Kubernetes cluster that a tenant lets its work run on. */
+/** A physical Kubernetes cluster that a tenant registers as a target for workloads. */
 export const clusterRegistration = defineKind({
   group,
   version,
@@ -130,88 +180,138 @@ export const clusterRegistration = defineKind({
   categories: ["kcp"],
   scope: "Cluster",
   description:
-    "ClusterRegistration makes a Kubernetes cluster known to the workspace, so that work can be placed on it.",
+    "ClusterRegistration registers a Kubernetes cluster in the workspace. WorkloadPlacements can then place workloads on it.",
   columns: [
     { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: "Location", type: "string", jsonPath: ".spec.location" },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
   ],
-  spec: object("The cluster as its owner describes it.", {
-    location: required(
-      text("Where the cluster is, for example us-west-2.", {
-        minLength: 1,
-        maxLength: 253,
-        pattern: "^\\S(.*\\S)?$",
-      }),
+  spec: objectField("Desired state of the registration, written by the cluster's owner.", {
+    location: requiredField(
+      stringField(
+        "Location of the cluster, for example us-west-2. Placements can select clusters by it. TMC derives the keys region, zone and provider from it where the labels do not set them.",
+        {
+          minLength: 1,
+          maxLength: 253,
+          pattern: "^\\S(.*\\S)?$",
+        },
+      ),
     ),
-    capabilities: listMap("What the cluster offers, one entry for each type.", "type", capability, { maxItems: 64 }),
-    taints: list("What keeps work away from the cluster.", taint, { maxItems: 64 }),
-    unschedulable: flag("Lets no new work in; what is there stays."),
-    evictAfterSeconds: whole(
-      "How long after it stopped being Ready its work leaves, where a placement has no toleration of tmc.kcp.io/not-ready; 300 when it is left out.",
+    capabilities: listMapField(
+      "Capabilities of the cluster, one entry per type. If unset, only the detected capabilities in status.capabilities apply.",
+      "type",
+      capability,
+      { maxItems: 64 },
+    ),
+    taints: listField("Taints of the cluster. If unset, the cluster has none.", taint, { maxItems: 64 }),
+    unschedulable: booleanField(
+      "Cordons the cluster: no new workloads are placed on it, and existing workloads stay. Defaults to false.",
+    ),
+    evictAfterSeconds: integerField(
+      "Seconds after which workloads are evicted from the cluster when it stops being Ready. Defaults to 300. A placement's toleration of tmc.kcp.io/not-ready takes precedence.",
       { minimum: 0 },
     ),
-    upsync: list(
-      "Types of objects that may be born on the cluster and are then made known to the workspace; none when it is left out.",
-      object("One type.", {
-        apiVersion: required(text("For example apps/v1.", { minLength: 1, maxLength: 317 })),
-        kind: required(text("For example Deployment.", { minLength: 1, maxLength: 63 })),
-        namespaces: set("The only namespaces of the cluster, by name.", text("A namespace.", { maxLength: 63 }), {
-          maxItems: 256,
+    upsync: listField(
+      "Types of objects to upsync: objects of these types that are created directly on the cluster appear in the workspace. If unset, nothing is upsynced.",
+      objectField("A type to upsync. An object must match all given criteria.", {
+        apiVersion: requiredField(
+          stringField("API version of the type, for example apps/v1.", { minLength: 1, maxLength: 317 }),
+        ),
+        kind: requiredField(stringField("Kind of the type, for example Deployment.", { minLength: 1, maxLength: 63 })),
+        namespaces: setField(
+          "Namespaces on the cluster to upsync from. If unset, all namespaces except kube-* and those that TMC manages.",
+          stringField("Name of a namespace.", { maxLength: 63 }),
+          {
+            maxItems: 256,
+          },
+        ),
+        matchLabels: stringMapField("Labels that the objects must have. If unset, labels do not matter.", {
+          maxProperties: 64,
         }),
-        matchLabels: textMap("Labels that they must have.", { maxProperties: 64 }),
       }),
       { maxItems: 64 },
     ),
-    apiBindings: listMap(
-      "APIBindings whose types the work on this cluster needs; whether they are bound is in status.connectedAPIs.",
+    apiBindings: listMapField(
+      "APIBindings that the workloads on this cluster need. TMC reports in status.connectedAPIs whether each is bound. The list does not affect placement.",
       "name",
       apiBinding,
       { maxItems: 64 },
     ),
     endpoint,
-    credentials: object(
-      "How TMC gets in, one way of these. It names where the credentials are and never holds them. Without it the operator's own arrangement counts.",
+    credentials: objectField(
+      "Where TMC gets the credentials for the cluster. Set exactly one field. It refers to credentials and never contains them. If unset, TMC uses the credentials that its operator has configured for this cluster.",
       {
         secretRef: secretReference,
         eks: eksCluster,
-        secretsManager: object(
-          "The AWS Secrets Manager secret tmc/<logical cluster>/<name of this registration> of TMC's own account: a kubeconfig, or server, ca and token.",
+        secretsManager: objectField(
+          "Reads the AWS Secrets Manager secret tmc/<logical cluster>/<registration name> in the AWS account of TMC. The secret holds a kubeconfig, or the fields server, ca and token.",
           {},
         ),
       },
       { minProperties: 1, maxProperties: 1 },
     ),
   }),
-  status: object("What TMC has seen of the cluster.", {
-    conditions,
-    observedGeneration,
-    lastHeartbeat: time("When the cluster last answered well; written about once a minute."),
-    kubernetesVersion: text("The version that its API server says it is.", { maxLength: 253 }),
-    apis: listMap("What the cluster serves, one entry for each group and version.", "groupVersion", servedApi, {
-      maxItems: 1000,
+  status: objectField("Observed state of the cluster. Written by TMC.", {
+    conditions: conditionsField,
+    observedGeneration: observedGenerationField,
+    lastHeartbeat: timeField(
+      "When the cluster last answered a health probe successfully. Updated about once a minute. Written by TMC.",
+    ),
+    kubernetesVersion: stringField("Version that the cluster's API server reports. Written by TMC.", {
+      maxLength: 253,
     }),
-    connectedAPIs: listMap("The APIBindings of the spec, and whether each is bound.", "apiBinding", connectedApi, {
-      maxItems: 64,
+    apis: listMapField(
+      "APIs that the cluster serves, one entry per group and version. Written by TMC.",
+      "groupVersion",
+      servedApi,
+      { maxItems: 1000 },
+    ),
+    connectedAPIs: listMapField(
+      "Observed state of each APIBinding in spec.apiBindings. Written by TMC.",
+      "apiBinding",
+      connectedApi,
+      { maxItems: 64 },
+    ),
+    capacity: resourceAmounts("Total capacity of all nodes. Unset if TMC may not list nodes. Written by TMC."),
+    allocatable: resourceAmounts(
+      "Total allocatable resources of the nodes that are ready and schedulable. Unset if TMC may not list nodes. Written by TMC.",
+    ),
+    nodes: objectField("Number of nodes. Unset if TMC may not list nodes. Written by TMC.", {
+      ready: requiredField(integerField("Number of ready nodes.", { minimum: 0 })),
+      total: requiredField(integerField("Number of all nodes.", { minimum: 0 })),
     }),
-    capacity: amounts("What all its nodes have together; left out where TMC may not see nodes."),
-    allocatable: amounts("What its ready nodes that take pods have for them; left out where TMC may not see nodes."),
-    nodes: object("How many nodes it has; left out where TMC may not see nodes.", {
-      ready: required(whole("Nodes that are ready.", { minimum: 0 })),
-      total: required(whole("All nodes.", { minimum: 0 })),
-    }),
-    capabilities: listMap("What TMC has found it to offer.", "type", detectedCapability, { maxItems: 64 }),
-    capabilitiesDetected: time("When version, APIs, nodes and capabilities were last looked at."),
-    consecutiveFailures: whole("Failed probes in a row, counted up to the number that makes it not Ready.", {
-      minimum: 0,
-    }),
-    consecutiveSuccesses: whole("Good probes in a row while it is not Ready yet.", { minimum: 0 }),
-    nextProbeTime: time("While its health is in doubt, nobody needs to try it before this time."),
-    credentialsExpire: time("When the credentials in use end, where they say so."),
-    upsync: upsyncJournal,
-    notifiedHash: text("The fingerprint of what placements have last been told of the cluster.", { maxLength: 128 }),
+    capabilities: listMapField(
+      "Capabilities that TMC detected on the cluster, one entry per type. Written by TMC.",
+      "type",
+      detectedCapability,
+      { maxItems: 64 },
+    ),
+    capabilitiesDetected: timeField(
+      "When TMC last read the version, APIs, nodes and capabilities of the cluster. Written by TMC.",
+    ),
+    consecutiveFailures: integerField(
+      "Number of consecutive failed health probes. Stops increasing at the threshold that makes the cluster not Ready. Written by TMC.",
+      {
+        minimum: 0,
+      },
+    ),
+    consecutiveSuccesses: integerField(
+      "Number of consecutive successful health probes while the cluster is not Ready yet. Written by TMC.",
+      { minimum: 0 },
+    ),
+    nextProbeTime: timeField(
+      "Earliest time of the next health probe while the cluster's health is uncertain. Unset if it is certain. Written by TMC.",
+    ),
+    credentialsExpire: timeField(
+      "When the credentials in use expire. Unset if they contain no expiry time. Written by TMC.",
+    ),
+    upsync: upsyncStatus,
+    notifiedHash: stringField(
+      "Hash of the cluster's facts that placements were last notified of. TMC uses it to notify them only of changes. Written by TMC.",
+      { maxLength: 128 },
+    ),
   }),
 });
 
-/** A registered cluster, as the server stores it. */
+/** A ClusterRegistration as the API server returns it. */
 export type ClusterRegistration = KindOf<typeof clusterRegistration>;

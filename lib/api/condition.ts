@@ -1,32 +1,48 @@
-import { choice, listMap, object, required, text, time, type ValueOf, whole } from "./schema.ts";
+import {
+  enumField,
+  integerField,
+  listMapField,
+  objectField,
+  requiredField,
+  stringField,
+  timeField,
+  type ValueOf,
+} from "./schema.ts";
 
-const condition = object("One statement about the object, true or false as of a moment.", {
-  type: required(
-    text("What the condition is about, for example Ready.", {
+const condition = objectField("A condition of the object.", {
+  type: requiredField(
+    stringField("Type of the condition, for example Ready.", {
       minLength: 1,
       maxLength: 316,
       pattern: "^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
     }),
   ),
-  status: required(choice("Whether it holds.", ["True", "False", "Unknown"])),
-  severity: choice("How bad it is when it does not hold; left out when it does.", ["Error", "Warning", "Info"]),
-  reason: required(
-    text("The cause in one word, for programs.", {
+  status: requiredField(enumField("Status of the condition: True, False or Unknown.", ["True", "False", "Unknown"])),
+  severity: enumField("Severity of a condition that is not True. Unset if it is True.", ["Error", "Warning", "Info"]),
+  reason: requiredField(
+    stringField("Machine-readable reason for the last transition.", {
       minLength: 1,
       maxLength: 1024,
       pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
     }),
   ),
-  message: required(text("The cause in a sentence, for people.", { maxLength: 32_768 })),
-  lastTransitionTime: required(time("When status last changed.")),
-  observedGeneration: whole("The metadata.generation that this was said of.", { minimum: 0 }),
+  message: requiredField(stringField("Human-readable explanation of the status.", { maxLength: 32_768 })),
+  lastTransitionTime: requiredField(timeField("When the status of the condition last changed.")),
+  observedGeneration: integerField("metadata.generation that the condition was derived from.", { minimum: 0 }),
 });
 
-/** A condition in the form that kubectl and other controllers read; `severity` is there for kcp's own tools. */
+/** A condition in the form of metav1.Condition, plus `severity`, which kcp's own tools read. */
 export type ApiCondition = ValueOf<typeof condition>;
 
-/** The list of conditions that every status has, one of each type. */
-export const conditions = listMap("What is known about the object, one entry for each type.", "type", condition);
+/** The `conditions` of a status. */
+export const conditionsField = listMapField(
+  "Conditions of the object, one entry per type. Written by TMC.",
+  "type",
+  condition,
+);
 
-/** The generation that a status was made from. */
-export const observedGeneration = whole("The metadata.generation that this status was made from.", { minimum: 0 });
+/** The `observedGeneration` of a status. */
+export const observedGenerationField = integerField(
+  "metadata.generation that the status was derived from. Written by TMC.",
+  { minimum: 0 },
+);

@@ -1,55 +1,56 @@
 import { exportName, managedByTmc } from "./group.ts";
 import { workloadSync } from "./workload-sync.ts";
 
-/** A type as rules name it. */
-export type NamedType = Readonly<{ group: string; plural: string }>;
+/** Group and plural of a type, as RBAC rules name it. */
+export type GroupResource = Readonly<{ group: string; plural: string }>;
 
-/** The namespace of the provider workspace in which the service accounts are. */
+/** Namespace of TMC's service accounts in the provider workspace. */
 export const accountNamespace = "tmc-system";
 
-/** Who works with the export: what watches it, and what acts on it. */
+/** Names of the service accounts that use the export. The relay only watches; the worker reconciles. */
 export const serviceAccounts = { relay: "tmc-relay", worker: "tmc-controller-manager" } as const;
 export type ServiceRole = keyof typeof serviceAccounts;
 
 const rbac = "rbac.authorization.k8s.io";
 const kcpApis = "apis.kcp.io";
-/** How the roles of a maximal permission policy name the users of tenants. */
-const ofTenants = "apis.kcp.io:binding:";
+/** kcp adds this prefix to users and groups of tenants when it evaluates a maximal permission policy. */
+const tenantSubjectPrefix = "apis.kcp.io:binding:";
 const read = ["get", "list", "watch"];
 
 /**
- * The most that anybody may do with the exported types in a tenant's workspace, whatever roles there are in it.
+ * Returns the roles of the export's maximal permission policy: the upper limit of what users may do with the exported types
+ * in a tenant's workspace, whatever roles exist there.
  *
- * Tenants do not write status, and only look at what TMC alone writes. The operators of kcp may do everything; so may
- * TMC itself, for whom the virtual workspace vouches with their group. Without these roles an export that has a policy is
- * closed to all.
+ * Tenants cannot write status and can only read WorkloadSyncs. kcp administrators may do everything, and so may TMC: the
+ * virtual workspace impersonates the group of kcp administrators for it. Without these roles an export with a policy denies
+ * every request.
  */
-export function permissionPolicy(types: readonly NamedType[]): readonly object[] {
-  const written = types.filter((type) => !isOurs(type));
+export function permissionPolicy(types: readonly GroupResource[]): readonly object[] {
+  const writableTypes = types.filter((type) => !isReadOnlyForTenants(type));
   return [
     clusterRole("tmc:policy:tenants", [
-      ...rulesOf(written, ["*"]),
-      ...rulesOf(written, ["*"], "/scale"),
-      ...rulesOf(types.filter(isOurs), read),
-      ...rulesOf(types, ["get"], "/status"),
+      ...policyRules(writableTypes, ["*"]),
+      ...policyRules(writableTypes, ["*"], "/scale"),
+      ...policyRules(types.filter(isReadOnlyForTenants), read),
+      ...policyRules(types, ["get"], "/status"),
     ]),
-    clusterRoleBinding("tmc:policy:tenants", group(`${ofTenants}system:authenticated`)),
+    clusterRoleBinding("tmc:policy:tenants", groupSubject(`${tenantSubjectPrefix}system:authenticated`)),
     clusterRole("tmc:policy:operators", [
-      ...rulesOf(types, ["*"]),
-      ...rulesOf(types, ["*"], "/scale"),
-      ...rulesOf(types, ["*"], "/status"),
+      ...policyRules(types, ["*"]),
+      ...policyRules(types, ["*"], "/scale"),
+      ...policyRules(types, ["*"], "/status"),
     ]),
-    clusterRoleBinding("tmc:policy:operators", group(`${ofTenants}system:kcp:admin`)),
+    clusterRoleBinding("tmc:policy:operators", groupSubject(`${tenantSubjectPrefix}system:kcp:admin`)),
   ];
 }
 
-const isOurs = ({ group: of, plural }: NamedType): boolean =>
-  of === workloadSync.group && plural === workloadSync.plural;
+const isReadOnlyForTenants = ({ group, plural }: GroupResource): boolean =>
+  group === workloadSync.group && plural === workloadSync.plural;
 
-/** The role of those who may become tenants. */
+/** Name of the role that lets users bind the export. */
 export const tenantRole = "tmc:bind";
 
-/** Lets a group of users bind the export and make workspaces of the type that binds it by itself. */
+/** Returns the role that lets a group bind the export and create workspaces of the type that binds it automatically. */
 export function tenantAccess(groupName: string): readonly object[] {
   return [
     clusterRole(tenantRole, [
@@ -61,96 +62,97 @@ export function tenantAccess(groupName: string): readonly object[] {
         verbs: ["use"],
       },
     ]),
-    clusterRoleBinding(tenantRole, group(groupName)),
+    clusterRoleBinding(tenantRole, groupSubject(groupName)),
   ];
 }
 
 /**
- * The service accounts, each with no more than it needs.
+ * Returns the service accounts of the relay and the worker with their least-privilege roles.
  *
- * The virtual workspace asks for `apiexports/content` with the verb of the request itself: so the relay can be held to
- * looking, and the workers to what they do. Neither has any right in a tenant's workspace but through the tenant's binding.
+ * The virtual workspace authorizes each request as `apiexports/content` with the verb of the request. So the relay can be
+ * limited to list and watch, and the worker to the verbs it uses. In a tenant's workspace they have only the permissions
+ * that the tenant's APIBinding grants.
  */
 export function serviceAccess(): readonly object[] {
   const slices = { apiGroups: [kcpApis], resources: ["apiexportendpointslices"] };
   const content = { apiGroups: [kcpApis], resources: ["apiexports/content"], resourceNames: [exportName] };
   return [
-    { apiVersion: "v1", kind: "Namespace", metadata: named(accountNamespace) },
+    { apiVersion: "v1", kind: "Namespace", metadata: managedMetadata(accountNamespace) },
     ...Object.values(serviceAccounts).map((name) => ({
       apiVersion: "v1",
       kind: "ServiceAccount",
-      metadata: { ...named(name), namespace: accountNamespace },
+      metadata: { ...managedMetadata(name), namespace: accountNamespace },
     })),
     clusterRole("tmc:relay", [
       { ...slices, verbs: ["list", "watch"] },
-      // To learn which types of workloads an operator has added.
+      // The relay lists the export's schemas to find the workload types that an operator has added.
       { apiGroups: [kcpApis], resources: ["apiexports", "apiresourceschemas"], verbs: ["list"] },
       { ...content, verbs: ["list", "watch"] },
     ]),
-    clusterRoleBinding("tmc:relay", account(serviceAccounts.relay)),
+    clusterRoleBinding("tmc:relay", serviceAccountSubject(serviceAccounts.relay)),
     clusterRole("tmc:worker", [
       { ...slices, verbs: read },
       { apiGroups: [kcpApis], resources: ["apiexports"], resourceNames: [exportName], verbs: ["get"] },
-      // To see that the export still is what this version needs, and which types an operator has added.
+      // For the export check, and to find the workload types that an operator has added.
       { apiGroups: [kcpApis], resources: ["apiresourceschemas"], verbs: ["get", "list"] },
       { apiGroups: [kcpApis], resources: ["apiexports"], verbs: ["list"] },
-      // Of workloads that were born on a cluster nothing is left in the workspace when they have gone there.
+      // `delete`: an upsynced object is deleted from the workspace after it was deleted on its cluster.
       { ...content, verbs: [...read, "create", "update", "patch", "delete"] },
     ]),
-    clusterRoleBinding("tmc:worker", account(serviceAccounts.worker)),
-    // Events about objects without a namespace are kept in this one; what is told again is counted.
+    clusterRoleBinding("tmc:worker", serviceAccountSubject(serviceAccounts.worker)),
+    // Events about cluster-scoped objects are in the namespace `default`. A repeated Event is patched to raise its count.
     {
       apiVersion: `${rbac}/v1`,
       kind: "Role",
-      metadata: { ...named("tmc:worker"), namespace: "default" },
+      metadata: { ...managedMetadata("tmc:worker"), namespace: "default" },
       rules: [{ apiGroups: [""], resources: ["events"], verbs: ["get", "create", "patch"] }],
     },
     {
       apiVersion: `${rbac}/v1`,
       kind: "RoleBinding",
-      metadata: { ...named("tmc:worker"), namespace: "default" },
+      metadata: { ...managedMetadata("tmc:worker"), namespace: "default" },
       roleRef: { apiGroup: rbac, kind: "Role", name: "tmc:worker" },
-      subjects: [account(serviceAccounts.worker)],
+      subjects: [serviceAccountSubject(serviceAccounts.worker)],
     },
   ];
 }
 
-const named = (name: string) => ({ name, labels: managedByTmc });
-const group = (name: string) => ({ apiGroup: rbac, kind: "Group", name });
-const account = (name: string) => ({ kind: "ServiceAccount", name, namespace: accountNamespace });
+const managedMetadata = (name: string) => ({ name, labels: managedByTmc });
+const groupSubject = (name: string) => ({ apiGroup: rbac, kind: "Group", name });
+const serviceAccountSubject = (name: string) => ({ kind: "ServiceAccount", name, namespace: accountNamespace });
 
 function clusterRole(name: string, rules: readonly object[]) {
-  return { apiVersion: `${rbac}/v1`, kind: "ClusterRole", metadata: named(name), rules };
+  return { apiVersion: `${rbac}/v1`, kind: "ClusterRole", metadata: managedMetadata(name), rules };
 }
 
-/** Gives a subject the role of the same name. */
+/** Binds a subject to the ClusterRole of the same name. */
 function clusterRoleBinding(name: string, subject: object) {
   return {
     apiVersion: `${rbac}/v1`,
     kind: "ClusterRoleBinding",
-    metadata: named(name),
+    metadata: managedMetadata(name),
     roleRef: { apiGroup: rbac, kind: "ClusterRole", name },
     subjects: [subject],
   };
 }
 
-/** One rule for each group: a rule's groups and resources are combined each with each. */
-function rulesOf(types: readonly NamedType[], verbs: readonly string[], subresource = ""): readonly object[] {
-  return [...new Set(types.map((type) => type.group))].map((of) => ({
-    apiGroups: [of],
-    resources: types.filter((type) => type.group === of).map(({ plural }) => `${plural}${subresource}`),
+/** Returns one rule per group, because a rule grants every combination of its groups and resources. */
+function policyRules(types: readonly GroupResource[], verbs: readonly string[], subresource = ""): readonly object[] {
+  return [...new Set(types.map((type) => type.group))].map((group) => ({
+    apiGroups: [group],
+    resources: types.filter((type) => type.group === group).map(({ plural }) => `${plural}${subresource}`),
     verbs,
   }));
 }
 
-/** The WorkspaceType beside the export; a workspace of it is a tenant from its first moment. */
+/** Name of the WorkspaceType in the provider workspace. A new workspace of this type is a tenant from its creation. */
 export const tenantWorkspaceType = "tenant";
 
 /**
- * The WorkspaceType that binds the export by itself, with its claims accepted.
+ * Returns the WorkspaceType that binds the export automatically and accepts its permission claims.
  *
- * kcp binds once, while it makes the workspace. A binding that it kept up for ever (`Maintain`) could not be taken away by
- * the tenant, and would accept later claims in his place.
+ * kcp creates the binding once, when it initializes the workspace. With the lifecycle `Maintain`, the tenant could not delete
+ * the binding, and kcp would accept later claims without asking the tenant.
  */
 export function workspaceType(exportPath: string) {
   return {

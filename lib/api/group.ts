@@ -1,23 +1,23 @@
-/** The API group of our own kinds. */
+/** API group of TMC's kinds. */
 export const group = "tmc.kcp.io";
 
-/** The one version of our own kinds. */
+/** The only version of TMC's kinds. */
 export const version = "v1alpha1";
 
-/** The APIExport that carries our kinds; named for the group, as kcp's own exports are. */
+/** Name of the APIExport. It equals the group, as for kcp's own exports. */
 export const exportName = group;
 
-/** The workspace that holds the APIExport unless an operator chose another. */
+/** Default workspace of the APIExport. */
 export const exportWorkspace = "root:tmc";
 
-/** What the APIBinding is called in a tenant's workspace unless the tenant chose another name. */
+/** Default name of the APIBinding in a tenant's workspace. */
 export const bindingName = "tmc-binding";
 
-/** The mark on every object that `tmc bootstrap` and `tmc bind` make; nothing without it is ever removed by them. */
+/** Label on every object that `tmc bootstrap` and `tmc bind` create. `tmc uninstall` and `tmc unbind` delete no object without it. */
 export const managedByLabel = "app.kubernetes.io/managed-by";
 export const managedByTmc = { [managedByLabel]: "tmc" } as const;
 
-/** Tells whether an object carries our mark. */
+/** Returns whether an object has TMC's managed-by label. */
 export function isManagedByTmc({
   metadata,
 }: Readonly<{ metadata: { labels?: Readonly<Record<string, string>> } }>): boolean {

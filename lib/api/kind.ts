@@ -1,20 +1,20 @@
 import type { ObjectMeta } from "@tmc/kube/kube-object.ts";
 import type { Field, OpenApiSchema } from "./schema.ts";
 
-/** A column that `kubectl get` prints. */
+/** An additional printer column of `kubectl get`. */
 export type Column = Readonly<{
   name: string;
   type: "string" | "integer" | "boolean" | "date";
   jsonPath: string;
   description?: string;
-  /** 0 (or none) is shown always, more only with `-o wide`. */
+  /** A column with a priority above 0 is shown only with `-o wide`. */
   priority?: number;
 }>;
 
-/** Where the scale subresource finds its numbers. */
+/** The JSON paths of the scale subresource. */
 export type ScalePaths = Readonly<{ specReplicasPath: string; statusReplicasPath: string; labelSelectorPath?: string }>;
 
-/** Everything that a server must know to serve a kind; CRDs, APIResourceSchemas, rules and pages are made from it. */
+/** The definition of a kind. CRDs, APIResourceSchemas, RBAC rules and reference pages are generated from it. */
 export type ServedKind = Readonly<{
   /** Empty for the core group. */
   group: string;
@@ -30,14 +30,14 @@ export type ServedKind = Readonly<{
   spec: OpenApiSchema;
   status: OpenApiSchema;
   scale?: ScalePaths;
-  /** What kubectl shows with every answer; ASCII, at most 256 characters. */
+  /** Warning header that the server sends with every response; ASCII, at most 256 characters. */
   warning?: string;
 }>;
 
-/** A kind of our own: a served kind that also knows, for the compiler, what its spec and status hold. */
+/** One of TMC's own kinds: a ServedKind plus the TypeScript types of its spec and status. */
 export type Kind<Name extends string, Spec, Status> = ServedKind & Readonly<{ kind: Name; of?: [Spec, Status] }>;
 
-/** The type of a kind's objects. */
+/** The TypeScript type of a kind's objects. */
 export type KindOf<K> =
   K extends Kind<infer Name, infer Spec, infer Status>
     ? { apiVersion: string; kind: Name; metadata: ObjectMeta; spec: Spec; status?: Status }
@@ -46,7 +46,7 @@ export type KindOf<K> =
 type Definition<Name extends string, Spec, Status> = Omit<ServedKind, "kind" | "singular" | "spec" | "status"> &
   Readonly<{ kind: Name; spec: Field<Spec>; status: Field<Status> }>;
 
-/** Declares a kind from the fields of its spec and status. */
+/** Defines a kind from the fields of its spec and status. */
 export function defineKind<const Name extends string, Spec, Status>(
   definition: Definition<Name, Spec, Status>,
 ): Kind<Name, Spec, Status> {
@@ -58,15 +58,15 @@ export function defineKind<const Name extends string, Spec, Status>(
   };
 }
 
-/** The schema of a kind's whole object; metadata is left to the server, which knows it better. */
+/** Returns the schema of a kind's objects. The server itself validates `metadata`. */
 export function objectSchema(kind: ServedKind): OpenApiSchema {
   return {
     description: kind.description,
     type: "object",
     required: ["spec"],
     properties: {
-      apiVersion: { description: "The version of the schema that this object is written in.", type: "string" },
-      kind: { description: "What this object is.", type: "string" },
+      apiVersion: { description: "API version of the object.", type: "string" },
+      kind: { description: "Kind of the object.", type: "string" },
       metadata: { type: "object" },
       spec: kind.spec,
       status: kind.status,
@@ -74,12 +74,12 @@ export function objectSchema(kind: ServedKind): OpenApiSchema {
   };
 }
 
-/** The value of an object's `apiVersion`. */
-export function apiVersionOf({ group, version }: Pick<ServedKind, "group" | "version">): string {
+/** `apps/v1`, or `v1` for the core group. */
+export function formatApiVersion({ group, version }: Pick<ServedKind, "group" | "version">): string {
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** The names by which a definition of the kind, custom or exported, is known to the server and to kubectl. */
+/** Returns the `names` of a kind's CRD or APIResourceSchema. */
 export function definitionNames({ kind, plural, singular, shortNames, categories }: ServedKind) {
   return {
     plural,
@@ -91,13 +91,13 @@ export function definitionNames({ kind, plural, singular, shortNames, categories
   };
 }
 
-/** What CRDs and APIResourceSchemas say alike about the one version of a kind, all but its schema. */
+/** Returns the version entry that a kind's CRD and APIResourceSchema share, without the schema. */
 export function versionProperties({ version, scale, columns, warning }: ServedKind) {
   return {
     name: version,
     served: true,
     storage: true,
-    // The only way in which a type can have the server send a warning along.
+    // A deprecation warning is the only way for a type to make the server send a warning header.
     ...(warning === undefined ? {} : { deprecated: true, deprecationWarning: warning }),
     subresources: { status: {}, ...(scale === undefined ? {} : { scale }) },
     additionalPrinterColumns: columns,

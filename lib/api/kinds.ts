@@ -4,8 +4,8 @@ import { workloadPlacement } from "./workload-placement.ts";
 import { workloadSync } from "./workload-sync.ts";
 import { workloadTypes } from "./workload-types.ts";
 
-/** Our own kinds. */
+/** TMC's own kinds. */
 export const kinds: readonly ServedKind[] = [clusterRegistration, workloadPlacement, workloadSync];
 
-/** Everything that TMC offers to tenants: its own kinds, and the workload types that kcp lacks. */
+/** All kinds in TMC's export: its own kinds, and the workload types that kcp does not serve. */
 export const offeredKinds: readonly ServedKind[] = [...kinds, ...workloadTypes];

@@ -1,17 +1,17 @@
-import { type Field, text } from "./schema.ts";
+import { type Field, stringField } from "./schema.ts";
 
-/** The name of a cluster-scoped object of ours, the form that Kubernetes asks of a resource name. */
-export function objectName(description: string): Field<string> {
-  return text(description, {
+/** A field for the name of an object: an RFC 1123 subdomain. */
+export function objectNameField(description: string): Field<string> {
+  return stringField(description, {
     minLength: 1,
     maxLength: 253,
     pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
   });
 }
 
-/** What a cluster can offer, in one word: compute, storage, networking, gpu … */
-export function capabilityType(description: string): Field<string> {
-  return text(description, {
+/** A field for the type of a capability: compute, storage, networking, gpu or any other name. */
+export function capabilityTypeField(description: string): Field<string> {
+  return stringField(description, {
     minLength: 1,
     maxLength: 63,
     pattern: "^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$",

@@ -1,35 +1,35 @@
 import type { OpenApiSchema } from "./schema.ts";
 
-// Schemas for types of Kubernetes' own groups that kcp serves from our export. kcp takes strategic merge patches for
-// these groups and merges them by the exported schema, which has no way to say "merge this list by that key". What
-// happens to a list or map that the patch and the object both have then depends on how the schema describes it:
+// Schemas for types of the built-in Kubernetes groups that kcp serves from our export. kcp accepts strategic merge patches
+// for these groups and merges them by the exported schema, which cannot declare merge keys. If both the patch and the object
+// have a list or map, the result depends on how the schema describes it:
 //
 //   an array                      replaced by the patch's fragment, silently
-//   no `type` at all              everything inside is replaced, silently
+//   no `type`                     replaced as a whole, silently
 //   an object with properties     merged field by field, by these same rules
-//   an object without properties  merged if it holds scalars only; else the patch is refused
-//   not described                 the patch is refused: unable to find api field "containers"
+//   an object without properties  merged if it holds only scalars; otherwise the patch is rejected
+//   not described                 the patch is rejected: unable to find api field "containers"
 //
-// So here an object always has a type and keeps what it does not know, an array is described only where Kubernetes
-// replaces the list whole as well, and every list that Kubernetes merges by key is left out: such a patch fails, loses
-// nothing, and the same change passes with `kubectl apply --server-side`.
+// Therefore every object here has a type and preserves unknown fields, an array is described only if Kubernetes also replaces
+// the list as a whole, and lists that Kubernetes merges by key are omitted. A patch of such a list is rejected, so that
+// nothing is lost, and the same change succeeds with `kubectl apply --server-side`.
 
-/** An object that keeps the fields it does not name; name scalars, maps of scalars, further such objects and whole lists. */
-export function open(
+/** An object that preserves unknown fields. Its properties may be scalars, maps of scalars, open objects and atomic lists. */
+export function openObject(
   properties: Readonly<Record<string, OpenApiSchema>>,
   rules: Readonly<{ description?: string; required?: readonly string[]; "x-kubernetes-map-type"?: "atomic" }> = {},
 ): OpenApiSchema {
   return { type: "object", ...rules, properties, "x-kubernetes-preserve-unknown-fields": true };
 }
 
-/** A list that Kubernetes itself always replaces whole. */
-export function wholeList(items: OpenApiSchema): OpenApiSchema {
+/** A list that Kubernetes itself replaces as a whole. */
+export function atomicList(items: OpenApiSchema): OpenApiSchema {
   return { type: "array", "x-kubernetes-list-type": "atomic", items };
 }
 
 export const anyObject: OpenApiSchema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 export const string: OpenApiSchema = { type: "string" };
-export const moment: OpenApiSchema = { type: "string", format: "date-time" };
+export const dateTime: OpenApiSchema = { type: "string", format: "date-time" };
 export const boolean: OpenApiSchema = { type: "boolean" };
 export const int32: OpenApiSchema = { type: "integer", format: "int32" };
 export const int64: OpenApiSchema = { type: "integer", format: "int64" };
@@ -39,20 +39,20 @@ export const stringMap: OpenApiSchema = { type: "object", additionalProperties: 
 export const quantityMap: OpenApiSchema = { type: "object", additionalProperties: intOrString };
 
 /** metav1.LabelSelector. */
-export const labelSelector = open(
+export const labelSelector = openObject(
   {
     matchLabels: stringMap,
-    matchExpressions: wholeList(open({ key: string, operator: string, values: wholeList(string) })),
+    matchExpressions: atomicList(openObject({ key: string, operator: string, values: atomicList(string) })),
   },
   { "x-kubernetes-map-type": "atomic" },
 );
 
-const objectMeta = open({ name: string, namespace: string, labels: stringMap, annotations: stringMap });
+const objectMeta = openObject({ name: string, namespace: string, labels: stringMap, annotations: stringMap });
 
-/** A pod template: what `kubectl rollout restart` and patches of scalars need; containers, volumes and the like are left out. */
-export const podTemplate = open({
+/** A pod template with the fields that `kubectl rollout restart` and patches of scalars need. Containers, volumes and other keyed lists are omitted. */
+export const podTemplate = openObject({
   metadata: objectMeta,
-  spec: open({
+  spec: openObject({
     activeDeadlineSeconds: int64,
     automountServiceAccountToken: boolean,
     dnsPolicy: string,
@@ -77,11 +77,11 @@ export const podTemplate = open({
     shareProcessNamespace: boolean,
     subdomain: string,
     terminationGracePeriodSeconds: int64,
-    tolerations: wholeList(anyObject),
+    tolerations: atomicList(anyObject),
   }),
 });
 
-/** A template of something else than a pod. */
-export function templateOf(spec: OpenApiSchema): OpenApiSchema {
-  return open({ metadata: objectMeta, spec });
+/** A template with metadata and the given spec. */
+export function templateSchema(spec: OpenApiSchema): OpenApiSchema {
+  return openObject({ metadata: objectMeta, spec });
 }

@@ -1,36 +1,44 @@
 import { clusterRegistration } from "./cluster-registration.ts";
-import type { NamedType } from "./export-access.ts";
+import type { GroupResource } from "./export-access.ts";
 import { offeredKinds } from "./kinds.ts";
 import { workloadPlacement } from "./workload-placement.ts";
 import { workloadTypes } from "./workload-types.ts";
 
-type Rule = Readonly<{ apiGroups: readonly string[]; resources: readonly string[]; verbs: readonly string[] }>;
+/** A rule of an RBAC role. */
+export type PolicyRule = Readonly<{
+  apiGroups: readonly string[];
+  resources: readonly string[];
+  verbs: readonly string[];
+}>;
 
 const read = ["get", "list", "watch"];
 const write = ["create", "update", "patch", "delete", "deletecollection"];
 const readAndWrite = [...read, ...write];
 
-// Rules name their resources one by one, never `*`: a status is a subresource that only TMC writes.
+// Rules list resources explicitly and never use `*`, which would include the status subresource that only TMC writes.
 const scalable = workloadTypes.filter((type) => type.scale !== undefined);
-const viewerRules: readonly Rule[] = [
+const viewerRules: readonly PolicyRule[] = [
   ...rules(offeredKinds, read),
   ...rules(scalable, ["get"], "/scale"),
   { apiGroups: [""], resources: ["namespaces", "configmaps", "serviceaccounts", "events"], verbs: read },
 ];
-const workRules: readonly Rule[] = [
+const workloadRules: readonly PolicyRule[] = [
   ...rules(workloadTypes, write),
   ...rules(scalable, ["update", "patch"], "/scale"),
   { apiGroups: [""], resources: ["configmaps", "serviceaccounts"], verbs: write },
   { apiGroups: [""], resources: ["secrets"], verbs: readAndWrite },
 ];
 
-/** Roles for people: one who looks, one who runs work, one who also decides which clusters there are. */
+/**
+ * The ClusterRoles for users: `tmc:viewer` reads, `tmc:operator` also manages workloads and placements, and
+ * `tmc:cluster-admin` also manages registrations and namespaces.
+ */
 export const clusterRoles = clusterRolesWith([]);
 
-/** The same roles, with more types of workloads. */
-export function clusterRolesWith(more: readonly NamedType[]) {
-  const viewer = [...viewerRules, ...rules(more, read)];
-  const work = [...workRules, ...rules(more, write)];
+/** Returns the same roles, extended by further workload types. */
+export function clusterRolesWith(customTypes: readonly GroupResource[]) {
+  const viewer = [...viewerRules, ...rules(customTypes, read)];
+  const work = [...workloadRules, ...rules(customTypes, write)];
   return [
     clusterRole("tmc:viewer", viewer),
     clusterRole("tmc:operator", [...viewer, ...work, ...rules([workloadPlacement], write)]),
@@ -43,17 +51,17 @@ export function clusterRolesWith(more: readonly NamedType[]) {
   ];
 }
 
-function clusterRole(name: string, itsRules: readonly Rule[]) {
+function clusterRole(name: string, rulesOfRole: readonly PolicyRule[]) {
   return {
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "ClusterRole",
     metadata: { name },
-    rules: itsRules,
+    rules: rulesOfRole,
   };
 }
 
-/** One rule for each group, since a rule's groups and resources are combined each with each. */
-function rules(types: readonly NamedType[], verbs: readonly string[], subresource = ""): readonly Rule[] {
+/** Returns one rule per group, because a rule grants every combination of its groups and resources. */
+function rules(types: readonly GroupResource[], verbs: readonly string[], subresource = ""): readonly PolicyRule[] {
   return [...new Set(types.map((type) => type.group))].map((group) => ({
     apiGroups: [group],
     resources: types.filter((type) => type.group === group).map((type) => `${type.plural}${subresource}`),

@@ -3,10 +3,10 @@ import { byKey } from "@tmc/kube/compare.ts";
 import { definitionNames, objectSchema, type ServedKind, versionProperties } from "./kind.ts";
 
 /**
- * The APIResourceSchema of a kind, for kcp.
+ * Returns the APIResourceSchema of a kind.
  *
- * A schema's spec can never be changed once it is stored, so its name follows from its content: the same content has
- * the same name, and a changed one is a new object beside the old.
+ * The spec of an APIResourceSchema is immutable, so its name contains a hash of its content: the same content has the same
+ * name, and changed content becomes a new object.
  */
 export function apiResourceSchema(kind: ServedKind) {
   const spec = {
@@ -17,13 +17,12 @@ export function apiResourceSchema(kind: ServedKind) {
   };
   const hash = hashes.get(kind) ?? contentHash(spec);
   hashes.set(kind, hash);
-  return named(kind.version, hash, spec);
+  return withContentName(kind.version, hash, spec);
 }
 
-/** A kind never changes, and its schema is long. */
+/** Cached content hashes: a kind never changes, and its schema is expensive to serialize. */
 const hashes = new WeakMap<ServedKind, string>();
 
-/** What an APIResourceSchema says of its type. */
 type SchemaSpec = Readonly<{
   group: string;
   scope: string;
@@ -31,12 +30,12 @@ type SchemaSpec = Readonly<{
   versions: readonly object[];
 }>;
 
-/** The APIResourceSchema with that content, named for it. */
-export function schemaOf<T extends SchemaSpec>(version: string, spec: T) {
-  return named(version, contentHash(spec), spec);
+/** Returns the APIResourceSchema with the given spec, named by the hash of its content. */
+export function resourceSchemaOf<T extends SchemaSpec>(version: string, spec: T) {
+  return withContentName(version, contentHash(spec), spec);
 }
 
-function named<T extends SchemaSpec>(version: string, hash: string, spec: T) {
+function withContentName<T extends SchemaSpec>(version: string, hash: string, spec: T) {
   const { group } = spec;
   return {
     apiVersion: "apis.kcp.io/v1alpha1",
@@ -51,12 +50,11 @@ function named<T extends SchemaSpec>(version: string, hash: string, spec: T) {
   };
 }
 
-/** The name of a kind's APIResourceSchema. */
 export function resourceSchemaName(kind: ServedKind): string {
   return apiResourceSchema(kind).metadata.name;
 }
 
-/** Groups that Kubernetes keeps for itself; a definition in them must say that it was not approved. */
+/** Returns whether Kubernetes protects the group: a definition in it needs the `api-approved.kubernetes.io` annotation. */
 function isCommunityGroup(group: string): boolean {
   return /(^|\.)(k8s|kubernetes)\.io$/.test(group);
 }
@@ -65,13 +63,13 @@ function contentHash(content: unknown): string {
   return createHash("sha256").update(JSON.stringify(content, sortedKeys)).digest("hex").slice(0, 8);
 }
 
-/** Makes the text that is hashed independent of the order in which the source happens to name its fields. */
+/** JSON.stringify replacer that sorts keys, so that the hash does not depend on the order of fields in the source. */
 function sortedKeys(_key: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).toSorted(byKey));
 }
 
-/** The CustomResourceDefinition of a kind, for hubs that are plain Kubernetes clusters. */
+/** Returns the CustomResourceDefinition of a kind, for an upstream that is a plain Kubernetes cluster. */
 export function customResourceDefinition(kind: ServedKind) {
   return {
     apiVersion: "apiextensions.k8s.io/v1",

@@ -1,6 +1,6 @@
 import type { Json } from "@tmc/kube/kube-object.ts";
 
-/** A structural OpenAPI v3 schema, as far as our kinds and the workload types use it. */
+/** The subset of structural OpenAPI v3 schemas that our kinds and the workload types use. */
 export type OpenApiSchema = Readonly<{
   type?: "object" | "array" | "string" | "integer" | "number" | "boolean";
   description?: string;
@@ -27,69 +27,63 @@ export type OpenApiSchema = Readonly<{
   "x-kubernetes-map-type"?: "atomic";
 }>;
 
-/** One field: its schema, and (for the compiler only) the type of its values. */
-export type Field<T> = Readonly<{ schema: OpenApiSchema; mandatory?: boolean; value?: T }>;
+/** A field of a kind: its schema, plus a phantom `value` that carries the TypeScript type of its values. */
+export type Field<T> = Readonly<{ schema: OpenApiSchema; isRequired?: boolean; value?: T }>;
 
-/** A field that its object must have. */
-export type Mandatory<T> = Field<T> & Readonly<{ mandatory: true }>;
+export type RequiredField<T> = Field<T> & Readonly<{ isRequired: true }>;
 
-/** The type of the values that a field holds. */
 export type ValueOf<F> = F extends Field<infer T> ? T : never;
 
 type Shape = Readonly<Record<string, Field<unknown>>>;
-type Flat<T> = { readonly [K in keyof T]: T[K] };
-type MandatoryKeys<S extends Shape> = { [K in keyof S]: S[K] extends Mandatory<unknown> ? K : never }[keyof S];
+type Flattened<T> = { readonly [K in keyof T]: T[K] };
+type RequiredKeys<S extends Shape> = { [K in keyof S]: S[K] extends RequiredField<unknown> ? K : never }[keyof S];
 
-/** The type of an object with the given fields: mandatory ones are there, the others may be. */
-export type ObjectOf<S extends Shape> = Flat<
-  { [K in MandatoryKeys<S>]: ValueOf<S[K]> } & { [K in Exclude<keyof S, MandatoryKeys<S>>]?: ValueOf<S[K]> }
+/** The TypeScript type of an object with the given fields. */
+export type ObjectOf<S extends Shape> = Flattened<
+  { [K in RequiredKeys<S>]: ValueOf<S[K]> } & { [K in Exclude<keyof S, RequiredKeys<S>>]?: ValueOf<S[K]> }
 >;
 
-type TextRules = Pick<OpenApiSchema, "pattern" | "minLength" | "maxLength" | "format">;
+type StringRules = Pick<OpenApiSchema, "pattern" | "minLength" | "maxLength" | "format">;
 type NumberRules = Pick<OpenApiSchema, "minimum" | "maximum"> & Readonly<{ format?: "int32" | "int64" }>;
-type Preset<T> = Readonly<{ default?: T }>;
+type DefaultValue<T> = Readonly<{ default?: T }>;
 
-/** Makes a field one that must be given. */
-export function required<T>(field: Field<T>): Mandatory<T> {
-  return { ...field, mandatory: true };
+/** Marks a field as required in its object. */
+export function requiredField<T>(field: Field<T>): RequiredField<T> {
+  return { ...field, isRequired: true };
 }
 
-/** A string. */
-export function text(description: string, rules: TextRules & Preset<string> = {}): Field<string> {
+export function stringField(description: string, rules: StringRules & DefaultValue<string> = {}): Field<string> {
   return { schema: { description, type: "string", ...rules } };
 }
 
-/** A string that is one of a few. */
-export function choice<const T extends string>(
+export function enumField<const T extends string>(
   description: string,
   values: readonly T[],
-  preset: Preset<T> = {},
+  defaultValue: DefaultValue<T> = {},
 ): Field<T> {
-  return { schema: { description, type: "string", enum: values, ...preset } };
+  return { schema: { description, type: "string", enum: values, ...defaultValue } };
 }
 
-/** A whole number, 64 bits wide unless said otherwise. */
-export function whole(description: string, rules: NumberRules & Preset<number> = {}): Field<number> {
+/** An integer, int64 unless `rules.format` says otherwise. */
+export function integerField(description: string, rules: NumberRules & DefaultValue<number> = {}): Field<number> {
   return { schema: { description, type: "integer", format: "int64", ...rules } };
 }
 
-/** Anything that JSON has. */
-export function anyValue(description: string): Field<Json> {
+/** Any JSON value; the server stores it as it is. */
+export function jsonField(description: string): Field<Json> {
   return { schema: { description, "x-kubernetes-preserve-unknown-fields": true } };
 }
 
-/** True or false. */
-export function flag(description: string, preset: Preset<boolean> = {}): Field<boolean> {
-  return { schema: { description, type: "boolean", ...preset } };
+export function booleanField(description: string, defaultValue: DefaultValue<boolean> = {}): Field<boolean> {
+  return { schema: { description, type: "boolean", ...defaultValue } };
 }
 
-/** A moment, as RFC 3339 text. */
-export function time(description: string): Field<string> {
+/** An RFC 3339 timestamp. */
+export function timeField(description: string): Field<string> {
   return { schema: { description, type: "string", format: "date-time" } };
 }
 
-/** A map from text to text. */
-export function textMap(
+export function stringMapField(
   description: string,
   rules: Pick<OpenApiSchema, "maxProperties"> = {},
 ): Field<Readonly<Record<string, string>>> {
@@ -98,15 +92,15 @@ export function textMap(
 
 type ListRules = Pick<OpenApiSchema, "minItems" | "maxItems">;
 
-/** A list with one owner: who writes it writes it whole. */
-export function list<T>(description: string, item: Field<T>, rules: ListRules = {}): Field<readonly T[]> {
+/** An atomic list: server-side apply replaces it as a whole. */
+export function listField<T>(description: string, item: Field<T>, rules: ListRules = {}): Field<readonly T[]> {
   return {
     schema: { description, type: "array", "x-kubernetes-list-type": "atomic", items: item.schema, ...rules },
   };
 }
 
-/** A list of values of which each occurs once; several owners may add to it. */
-export function set<T extends string | number>(
+/** A list of unique scalars; server-side apply merges the items of several field managers. */
+export function setField<T extends string | number>(
   description: string,
   item: Field<T>,
   rules: ListRules = {},
@@ -114,8 +108,8 @@ export function set<T extends string | number>(
   return { schema: { description, type: "array", "x-kubernetes-list-type": "set", items: item.schema, ...rules } };
 }
 
-/** A list of objects told apart by `key`; several owners may each have entries of their own. */
-export function listMap<T extends object>(
+/** A list of objects identified by `key`; server-side apply merges the entries of several field managers. */
+export function listMapField<T extends object>(
   description: string,
   key: keyof T & string,
   item: Field<T>,
@@ -133,19 +127,19 @@ export function listMap<T extends object>(
   };
 }
 
-/** An object with the given fields and no others. */
-export function object<const S extends Shape>(
+/** An object with the given fields; the server prunes all others. */
+export function objectField<const S extends Shape>(
   description: string,
   shape: S,
   rules: Pick<OpenApiSchema, "x-kubernetes-map-type" | "minProperties" | "maxProperties"> = {},
 ): Field<ObjectOf<S>> {
   const fields = Object.entries(shape);
-  const mandatory = fields.filter(([, field]) => field.mandatory === true).map(([name]) => name);
+  const required = fields.filter(([, field]) => field.isRequired === true).map(([name]) => name);
   return {
     schema: {
       description,
       type: "object",
-      ...(mandatory.length > 0 ? { required: mandatory } : {}),
+      ...(required.length > 0 ? { required } : {}),
       properties: Object.fromEntries(fields.map(([name, field]) => [name, field.schema])),
       ...rules,
     },

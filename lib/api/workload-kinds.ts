@@ -1,94 +1,94 @@
 import type { ResourceType } from "@tmc/kube/kube-object.ts";
-import { apiVersionOf } from "./kind.ts";
+import { formatApiVersion } from "./kind.ts";
 import { workloadTypes } from "./workload-types.ts";
 
-/** A type of workload as the hub serves it. */
+/** A workload type that TMC syncs. */
 export type WorkloadType = Readonly<{
   type: ResourceType;
   apiVersion: string;
   kind: string;
-  /** Whether TMC may write finalizers and status of its objects: those of types that it offers itself, not of claimed ones. */
+  /** Whether TMC's export serves the type, so that TMC may write finalizers and status. False for claimed types. */
   isOffered: boolean;
-  /** For a type that an operator has added: what a cluster needs to serve it, and how statuses of it become one. */
+  /** Set for a type that an operator has added. */
   custom?: CustomWorkload | undefined;
 }>;
 
-/** What is known of a type that an operator has added. */
+/** A custom type that an operator has added. */
 export type CustomWorkload = Readonly<{
   definition: TypeDefinition;
-  /** Whether its objects have a status of their own. */
+  /** Whether the type has a status subresource. */
   hasStatus: boolean;
   statusRule: TypeStatusRule;
 }>;
 
-/** What a cluster has to be given so that it serves a type which is not Kubernetes' own. */
+/** The CustomResourceDefinition to install on a cluster so that it serves a custom type. */
 export type TypeDefinition = Readonly<{
   /** `databases.example.com` */
   name: string;
-  /** The only version of it. */
   version: string;
   kind: string;
   /** The spec of a CustomResourceDefinition. */
   spec: Readonly<Record<string, unknown>>;
-  /** Annotations that it cannot be without. */
+  /** Annotations that the definition requires. */
   annotations?: Readonly<Record<string, string>> | undefined;
-  /** The same text as long as the spec says the same. */
+  /** Hash of the spec. */
   fingerprint: string;
-  /** When it came to be, where that is known: an older one never takes the place of a newer. */
+  /** When the definition was created, if known. An older definition never replaces a newer one. */
   madeAt?: string | undefined;
 }>;
 
 /**
- * `union`: whatever any cluster says; `intersection`: what all of them say; `priority`: the word of the first of the
- * placement's clusters that is heard from; `latest`: the word of the one of which we last heard something new.
+ * How the statuses of a custom resource are combined. `union`: the values of all clusters; `intersection`: the values that
+ * all clusters share; `priority`: the status of the placement's first cluster that reports one; `latest`: the status that
+ * changed last.
  */
 export const statusStrategies = ["union", "intersection", "priority", "latest"] as const;
 export type StatusStrategy = (typeof statusStrategies)[number];
 
-/** What the operator says of the statuses of a type. */
+/** How the operator configured status aggregation for a type. */
 export type TypeStatusRule = Readonly<{
   strategy: StatusStrategy | undefined;
-  /** Fields that count things which each cluster has its own of. */
+  /** Status fields that are summed over the clusters. */
   sum: ReadonlySet<string>;
 }>;
 
-/** The kinds of objects that a workload can refer to. */
+/** The kinds of dependencies that a workload can reference. */
 export type ReferenceKind = "ConfigMap" | "Secret" | "ServiceAccount" | "PersistentVolumeClaim";
 
-/** The types of workloads that TMC offers itself. */
+/** The workload types that TMC's export serves. */
 export const offeredWorkloads: readonly WorkloadType[] = workloadTypes.map((served) => ({
   type: { group: served.group, version: served.version, plural: served.plural },
-  apiVersion: apiVersionOf(served),
+  apiVersion: formatApiVersion(served),
   kind: served.kind,
   isOffered: true,
 }));
 
 /**
- * The types that kcp serves by itself and that tenants let TMC read. They come along with workloads, and are workloads only
- * where a placement names them.
+ * Types that kcp serves itself and that TMC reads through permission claims. They are synced as dependencies of workloads,
+ * and as workloads only if a placement lists them in `workloadTypes`.
  */
 export const claimedWorkloads: readonly WorkloadType[] = [
-  claimed("ConfigMap", "configmaps"),
-  claimed("Secret", "secrets"),
-  claimed("ServiceAccount", "serviceaccounts"),
+  claimedType("ConfigMap", "configmaps"),
+  claimedType("Secret", "secrets"),
+  claimedType("ServiceAccount", "serviceaccounts"),
 ];
 
-/** Every type that is looked after, with those that an operator adds; none of these takes the place of one of ours. */
-export function workloadKindsWith(more: readonly WorkloadType[] = []): readonly WorkloadType[] {
+/** Returns all workload types, including those that an operator adds. An added type never replaces a built-in one. */
+export function allWorkloadTypes(customTypes: readonly WorkloadType[] = []): readonly WorkloadType[] {
   const all = new Map<string, WorkloadType>();
-  for (const each of [...offeredWorkloads, ...claimedWorkloads, ...more]) {
+  for (const each of [...offeredWorkloads, ...claimedWorkloads, ...customTypes]) {
     const id = typeId(each.type);
     if (!all.has(id)) all.set(id, each);
   }
   return [...all.values()];
 }
 
-/** Whether a type is one of those that come along: of these nobody keeps more than their metadata. */
+/** Returns whether a type is claimed. Caches keep only the metadata of claimed types. */
 export function isClaimed({ type }: Pick<WorkloadType, "type">): boolean {
   return claimedWorkloads.some((each) => typeId(each.type) === typeId(type));
 }
 
-/** The types of what workloads refer to. */
+/** The resource types of the dependencies of workloads. */
 export const referenceTypes: Readonly<Record<ReferenceKind, ResourceType>> = {
   ConfigMap: { group: "", version: "v1", plural: "configmaps" },
   Secret: { group: "", version: "v1", plural: "secrets" },
@@ -96,14 +96,13 @@ export const referenceTypes: Readonly<Record<ReferenceKind, ResourceType>> = {
   PersistentVolumeClaim: { group: "", version: "v1", plural: "persistentvolumeclaims" },
 };
 
-/** `deployments.v1.apps`: one text for one type, as keys of workloads begin. */
+/** Unique identifier of a type, `deployments.v1.apps`. It is the first part of a workload key. */
 export type TypeId = `${string}.${string}.${string}`;
 
-/** The text for a type. */
 export function typeId({ plural, version, group }: ResourceType): TypeId {
   return `${plural}.${version}.${group}`;
 }
 
-function claimed(kind: string, plural: string): WorkloadType {
+function claimedType(kind: string, plural: string): WorkloadType {
   return { type: { group: "", version: "v1", plural }, apiVersion: "v1", kind, isOffered: false };
 }

@@ -1,255 +1,385 @@
-import { conditions, observedGeneration } from "./condition.ts";
+import { conditionsField, observedGenerationField } from "./condition.ts";
 import { group, version } from "./group.ts";
 import { defineKind, type KindOf } from "./kind.ts";
-import { capabilityType, objectName } from "./names.ts";
-import { anyValue, choice, flag, list, listMap, object, required, set, text, textMap, time, whole } from "./schema.ts";
+import { capabilityTypeField, objectNameField } from "./names.ts";
+import {
+  booleanField,
+  enumField,
+  integerField,
+  jsonField,
+  listField,
+  listMapField,
+  objectField,
+  requiredField,
+  setField,
+  stringField,
+  stringMapField,
+  timeField,
+} from "./schema.ts";
 import { copyStates } from "./workload-sync.ts";
 
-const selectorTerm = object("One requirement on a label.", {
-  key: required(text("The label.", { minLength: 1, maxLength: 317 })),
-  operator: required(choice("How the label is held against the values.", ["In", "NotIn", "Exists", "DoesNotExist"])),
-  values: list(
-    "The values for In and NotIn; left out for Exists and DoesNotExist.",
-    text("A label value.", { maxLength: 63 }),
+const selectorRequirement = objectField("A requirement on one label.", {
+  key: requiredField(stringField("Key of the label.", { minLength: 1, maxLength: 317 })),
+  operator: requiredField(
+    enumField(
+      "How the label is compared. In and NotIn compare its value with values; Exists and DoesNotExist check only for the key.",
+      ["In", "NotIn", "Exists", "DoesNotExist"],
+    ),
+  ),
+  values: listField(
+    "Values for In and NotIn. Must be unset for Exists and DoesNotExist.",
+    stringField("A label value.", { maxLength: 63 }),
     { maxItems: 64 },
   ),
 });
 
 const labelSelector = (description: string) =>
-  object(
+  objectField(
     description,
     {
-      matchLabels: textMap("Labels with the values that they must have.", { maxProperties: 64 }),
-      matchExpressions: list("Requirements on labels; all of them must hold.", selectorTerm, { maxItems: 64 }),
+      matchLabels: stringMapField("Labels and the values that they must have. All must match.", { maxProperties: 64 }),
+      matchExpressions: listField("Requirements on labels. All must match.", selectorRequirement, { maxItems: 64 }),
     },
     { "x-kubernetes-map-type": "atomic" },
   );
 
-const capabilityRequirement = object("One thing that is asked of a cluster.", {
-  type: required(capabilityType("What it is: a type that clusters name among their capabilities.")),
-  required: flag("Whether a cluster without it is out of the question; otherwise it only counts in its favour.", {
-    default: true,
-  }),
-  minVersion: text("The lowest version that will do; a cluster that names no version has none that will.", {
-    minLength: 1,
-    maxLength: 63,
-  }),
+const capabilityRequirement = objectField("A capability that the placement requires or prefers.", {
+  type: requiredField(
+    capabilityTypeField(
+      "Type of the capability, as declared in spec.capabilities of a ClusterRegistration or detected.",
+    ),
+  ),
+  required: booleanField(
+    "If true, clusters without the capability are rejected. If false, the capability only raises a cluster's score. Defaults to true.",
+    { default: true },
+  ),
+  minVersion: stringField(
+    "Lowest accepted version. A cluster whose version is not known does not meet it. If unset, any version is accepted.",
+    {
+      minLength: 1,
+      maxLength: 63,
+    },
+  ),
 });
 
 const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
 
-const toleration = object("One kind of taint that does not matter to this placement.", {
-  key: text("The taint's key; left out, with operator Exists, it stands for every key.", { maxLength: 317 }),
-  operator: choice("Equal asks for the same value, Exists for any.", ["Equal", "Exists"], { default: "Equal" }),
-  value: text("The taint's value, for Equal.", { maxLength: 63 }),
-  effect: choice("The taint's effect; left out it stands for all of them.", taintEffects),
-  tolerationSeconds: whole(
-    "How long a NoExecute taint is borne, counted from its timeAdded; for ever when left out. The key tmc.kcp.io/not-ready stands for a cluster that is not Ready: 300 seconds unless a toleration says otherwise.",
+const toleration = objectField("A toleration: the placement ignores the taints that it matches.", {
+  key: stringField("Key of the taint. If unset, operator must be Exists, and the toleration matches every key.", {
+    maxLength: 317,
+  }),
+  operator: enumField(
+    "Equal matches taints with the same value, Exists any value. Defaults to Equal.",
+    ["Equal", "Exists"],
+    {
+      default: "Equal",
+    },
+  ),
+  value: stringField("Value of the taint, for operator Equal.", { maxLength: 63 }),
+  effect: enumField("Effect of the taint. If unset, the toleration matches all effects.", taintEffects),
+  tolerationSeconds: integerField(
+    "Seconds for which a NoExecute taint is tolerated, counted from its timeAdded. If unset, it is tolerated forever. The key tmc.kcp.io/not-ready stands for a cluster that is not Ready, which is tolerated for 300 seconds by default.",
     { minimum: 0 },
   ),
 });
 
-const terms = (description: string) => list(description, labelSelector("Which clusters."), { maxItems: 32 });
+const selectorTerms = (description: string) =>
+  listField(description, labelSelector("Selects clusters by their labels and derived keys."), { maxItems: 32 });
 
-const weightedTerms = (description: string) =>
-  list(
+const weightedSelectorTerms = (description: string) =>
+  listField(
     description,
-    object("A selector and what it is worth.", {
-      weight: required(whole("How much it counts.", { minimum: 1, maximum: 100, format: "int32" })),
-      term: required(labelSelector("Which clusters.")),
+    objectField("A cluster selector with a weight.", {
+      weight: requiredField(
+        integerField("Weight that is added to or subtracted from the score of a matching cluster, from 1 to 100.", {
+          minimum: 1,
+          maximum: 100,
+          format: "int32",
+        }),
+      ),
+      term: requiredField(labelSelector("Selects clusters by their labels and derived keys.")),
     }),
     { maxItems: 32 },
   );
 
-const spreadConstraint = object("How evenly clusters are to be chosen over the values of one label.", {
-  topologyKey: required(
-    text("The label, or one of the derived keys location, region, zone, provider, environment.", {
-      minLength: 1,
-      maxLength: 317,
-    }),
-  ),
-  maxSkew: whole("By how many clusters the fullest value may be ahead of the emptiest.", {
-    minimum: 1,
-    default: 1,
-    format: "int32",
-  }),
-  whenUnsatisfiable: choice(
-    "DoNotSchedule leaves clusters out rather than exceed maxSkew, ScheduleAnyway only prefers not to and says by how much it did.",
-    ["DoNotSchedule", "ScheduleAnyway"],
-    { default: "DoNotSchedule" },
-  ),
-});
-
-const workloadType = object("A type of workload.", {
-  apiVersion: required(text("For example apps/v1.", { minLength: 1, maxLength: 317 })),
-  kind: required(text("For example Deployment.", { minLength: 1, maxLength: 63 })),
-});
-
-const workloadSelector = object(
-  "Which work this is about. A placement without it is about none; with it, about what all its parts name, and every part that is left out names all.",
+const spreadConstraint = objectField(
+  "Limits how unevenly the selected clusters may be distributed over the values of a label.",
   {
-    labelSelector: labelSelector("Which workloads, by their labels."),
-    workloadTypes: list(
-      "Which types; left out, every type of workload that is offered. ConfigMaps, Secrets and ServiceAccounts only when they are named here; what a pod template refers to comes along by itself. A cluster must serve the types that are named; one whose types are not known may serve them.",
+    topologyKey: requiredField(
+      stringField("Label key, or one of the derived keys location, region, zone, provider and environment.", {
+        minLength: 1,
+        maxLength: 317,
+      }),
+    ),
+    maxSkew: integerField(
+      "Maximum difference between the number of selected clusters of any two values of the label. Defaults to 1.",
+      {
+        minimum: 1,
+        default: 1,
+        format: "int32",
+      },
+    ),
+    whenUnsatisfiable: enumField(
+      "What happens if maxSkew would be exceeded. DoNotSchedule: fewer clusters are selected. ScheduleAnyway: the clusters are selected, and the status reports the skew. Defaults to DoNotSchedule.",
+      ["DoNotSchedule", "ScheduleAnyway"],
+      { default: "DoNotSchedule" },
+    ),
+  },
+);
+
+const workloadType = objectField("A workload type.", {
+  apiVersion: requiredField(
+    stringField("API version of the type, for example apps/v1.", { minLength: 1, maxLength: 317 }),
+  ),
+  kind: requiredField(stringField("Kind of the type, for example Deployment.", { minLength: 1, maxLength: 63 })),
+});
+
+const workloadSelector = objectField(
+  "Selects the workloads to place. All given criteria must match; an omitted criterion matches everything. If unset, the placement selects nothing.",
+  {
+    labelSelector: labelSelector("Selects workloads by their labels. If unset, workloads with any labels match."),
+    workloadTypes: listField(
+      "Types of the workloads to select. If unset, all workload types except ConfigMaps, Secrets and ServiceAccounts match; these match only if listed here. The objects that a pod template references are synced with the workload in any case. Clusters that are known not to serve a listed type are rejected.",
       workloadType,
       { maxItems: 64 },
     ),
-    namespaceSelector: labelSelector("Which namespaces, by their labels."),
-    namespaces: set("The only namespaces, by name.", text("A namespace.", { minLength: 1, maxLength: 63 }), {
-      maxItems: 256,
-    }),
-    excludedNamespaces: set(
-      "Namespaces that are left out, by name, whatever else names them.",
-      text("A namespace.", { minLength: 1, maxLength: 63 }),
+    namespaceSelector: labelSelector(
+      "Selects workloads by the labels of their namespace. If unset, workloads in all namespaces match.",
+    ),
+    namespaces: setField(
+      "Names of the namespaces whose workloads match. If unset, workloads in all namespaces match.",
+      stringField("Name of a namespace.", { minLength: 1, maxLength: 63 }),
+      {
+        maxItems: 256,
+      },
+    ),
+    excludedNamespaces: setField(
+      "Names of namespaces whose workloads never match. Takes precedence over the other criteria.",
+      stringField("Name of a namespace.", { minLength: 1, maxLength: 63 }),
       { maxItems: 256 },
     ),
   },
 );
 
-const replicaCount = (description: string) => whole(description, { minimum: 0, format: "int32" });
+const replicaCount = (description: string) => integerField(description, { minimum: 0, format: "int32" });
 
-const replicaRule = object("How many replicas each cluster gets.", {
-  mode: choice(
-    "Duplicated gives each cluster as many as the workload asks for, Divided shares these out among them.",
-    ["Duplicated", "Divided"],
-    { default: "Duplicated" },
-  ),
-  divideBy: choice(
-    "What the shares follow: the weights given here (all alike when there are none), or the processors that the clusters have for pods.",
-    ["Weights", "Capacity"],
-    { default: "Weights" },
-  ),
-  min: replicaCount("The fewest that a cluster gets, where there are enough for all."),
-  max: replicaCount("The most that a cluster gets; what then finds no room is left out, and said."),
-  clusters: listMap(
-    "What differs for single clusters.",
-    "name",
-    object("One cluster.", {
-      name: required(objectName("The name of the ClusterRegistration.")),
-      weight: whole("Its weight; 1 when it is left out, 0 for none beyond its min.", {
-        minimum: 0,
-        maximum: 1_000_000,
-        format: "int32",
-      }),
-      min: replicaCount("The fewest that it gets."),
-      max: replicaCount("The most that it gets."),
-    }),
-    { maxItems: 1000 },
-  ),
-});
-
-const override = object(
-  "What is different on some clusters. The parts are applied in the order in which they stand here. Texts may hold {{cluster.name}}, {{cluster.location}} and {{cluster.labels.<label>}}.",
+const replicaRule = objectField(
+  "How many replicas of a workload each cluster runs. If unset, each cluster runs the number in the workload's spec.replicas.",
   {
-    name: text("What this is called in messages.", { minLength: 1, maxLength: 63 }),
-    clusterNames: set("On which clusters, by name; all of them when it is left out.", objectName("A cluster."), {
-      maxItems: 1000,
+    mode: enumField(
+      "Duplicated: each cluster runs the number of replicas in the workload. Divided: the clusters share that number. Defaults to Duplicated.",
+      ["Duplicated", "Divided"],
+      { default: "Duplicated" },
+    ),
+    divideBy: enumField(
+      "How mode Divided computes the shares. Weights: by the weights in clusters, where a cluster without a weight counts as 1. Capacity: by the allocatable CPU of the clusters. Defaults to Weights.",
+      ["Weights", "Capacity"],
+      { default: "Weights" },
+    ),
+    min: replicaCount(
+      "Minimum number of replicas per cluster in mode Divided. Not met if the workload has too few replicas for all clusters. Defaults to 0.",
+    ),
+    max: replicaCount(
+      "Maximum number of replicas per cluster. Replicas that exceed it on all clusters are not placed, and the WorkloadSync has the condition ReplicasPlaced=False. If unset, there is no maximum.",
+    ),
+    clusters: listMapField(
+      "Settings for single clusters. They override min and max above.",
+      "name",
+      objectField("Settings for one cluster.", {
+        name: requiredField(objectNameField("Name of the ClusterRegistration.")),
+        weight: integerField(
+          "Weight of the cluster in mode Divided. With 0, the cluster gets only its minimum. Defaults to 1.",
+          {
+            minimum: 0,
+            maximum: 1_000_000,
+            format: "int32",
+          },
+        ),
+        min: replicaCount("Minimum number of replicas on this cluster. Defaults to spec.replicas.min."),
+        max: replicaCount("Maximum number of replicas on this cluster. Defaults to spec.replicas.max."),
+      }),
+      { maxItems: 1000 },
+    ),
+  },
+);
+
+const override = objectField(
+  "Changes to workloads on some clusters. The changes are applied in this order: imageHosts, labels, annotations, env, replicas, limits, patches. Strings may contain {{cluster.name}}, {{cluster.location}} and {{cluster.labels.<label>}}.",
+  {
+    name: stringField("Name of the override in messages. If unset, messages use its index.", {
+      minLength: 1,
+      maxLength: 63,
     }),
-    clusterSelector: labelSelector("On which clusters, by their labels and the derived keys."),
-    workloadTypes: list("For which types; all of them when it is left out.", workloadType, { maxItems: 64 }),
-    imageHosts: list(
-      "Hosts of images that are replaced, in all containers.",
-      object("One host.", {
-        from: text("The host, with its port and a part of the path if need be; left out, every image gets the other.", {
-          minLength: 1,
-          maxLength: 255,
-        }),
-        to: required(text("What takes its place.", { minLength: 1, maxLength: 255 })),
+    clusterNames: setField(
+      "Names of the clusters that the override applies to. If unset, it applies to all clusters.",
+      objectNameField("Name of a ClusterRegistration."),
+      {
+        maxItems: 1000,
+      },
+    ),
+    clusterSelector: labelSelector(
+      "Selects the clusters that the override applies to, by their labels and derived keys. If unset, it applies to all clusters.",
+    ),
+    workloadTypes: listField(
+      "Workload types that the override applies to. If unset, it applies to all types.",
+      workloadType,
+      { maxItems: 64 },
+    ),
+    imageHosts: listField(
+      "Image registries to replace in all containers. If several entries match an image, the one with the longest from applies.",
+      objectField("An image registry to replace.", {
+        from: stringField(
+          "Registry host to replace, optionally with port and path prefix. If unset, the host of every image is replaced.",
+          {
+            minLength: 1,
+            maxLength: 255,
+          },
+        ),
+        to: requiredField(
+          stringField("Registry host to use instead, optionally with port and path prefix.", {
+            minLength: 1,
+            maxLength: 255,
+          }),
+        ),
       }),
       { maxItems: 16 },
     ),
-    labels: textMap("Labels that the object gets.", { maxProperties: 64 }),
-    annotations: textMap("Annotations that the object gets.", { maxProperties: 64 }),
-    env: textMap("Variables that every container gets, or has changed.", { maxProperties: 64 }),
-    replicas: replicaCount("How many replicas, whatever the workload asks for."),
-    limits: object("Limits that every container gets.", {
-      cpu: text("For example 500m.", { minLength: 1, maxLength: 63 }),
-      memory: text("For example 512Mi.", { minLength: 1, maxLength: 63 }),
+    labels: stringMapField("Labels to set on the workload.", { maxProperties: 64 }),
+    annotations: stringMapField("Annotations to set on the workload.", { maxProperties: 64 }),
+    env: stringMapField(
+      "Environment variables to set in all containers. An existing variable of the same name is replaced.",
+      { maxProperties: 64 },
+    ),
+    replicas: replicaCount("Number of replicas to set. Ignored for types without replicas."),
+    limits: objectField("Resource limits to set on all containers. Requests above a limit are lowered to it.", {
+      cpu: stringField("CPU limit, as a Kubernetes quantity, for example 500m.", { minLength: 1, maxLength: 63 }),
+      memory: stringField("Memory limit, as a Kubernetes quantity, for example 512Mi.", {
+        minLength: 1,
+        maxLength: 63,
+      }),
     }),
-    patches: list(
-      "Changes of single fields, as JSON patch has them.",
-      object("One change.", {
-        op: required(choice("What to do.", ["add", "replace", "remove"])),
-        path: required(
-          text("Where, for example /spec/template/spec/priorityClassName; not in the metadata that says what it is.", {
-            minLength: 1,
-            maxLength: 1024,
-            pattern: "^(/[^/]*)+$",
-          }),
+    patches: listField(
+      "JSON patch operations (RFC 6902) to apply to the workload.",
+      objectField("A JSON patch operation.", {
+        op: requiredField(
+          enumField(
+            "Operation. remove succeeds if the field does not exist. Items cannot be added to or removed from lists.",
+            ["add", "replace", "remove"],
+          ),
         ),
-        value: anyValue("What to put there; nothing for remove."),
+        path: requiredField(
+          stringField(
+            "JSON pointer to the field, for example /spec/template/spec/priorityClassName. apiVersion, kind, status and all metadata except single labels and annotations cannot be changed.",
+            {
+              minLength: 1,
+              maxLength: 1024,
+              pattern: "^(/[^/]*)+$",
+            },
+          ),
+        ),
+        value: jsonField("Value for add and replace. Ignored for remove."),
       }),
       { maxItems: 64 },
     ),
   },
 );
 
-const amount = (description: string) => text(description, { minLength: 1, maxLength: 63 });
+const quantityText = (description: string) => stringField(description, { minLength: 1, maxLength: 63 });
 
-const decision = object("What was decided about one cluster, and why.", {
-  cluster: required(objectName("The name of the ClusterRegistration.")),
-  selected: required(flag("Whether it was chosen.")),
-  reason: required(text("The cause in one word, from a closed list.", { minLength: 1, maxLength: 63 })),
-  rule: text("The part of the placement that decided.", { maxLength: 400 }),
-  expected: text("What that part asks for.", { maxLength: 400 }),
-  actual: text("What the cluster has.", { maxLength: 400 }),
-  until: time(
-    "Until when the cluster is kept although it no longer fits, or is left alone although the placement returns to it.",
-  ),
-  score: whole("How well it fits: the sum of its parts. The highest is best, the name decides between equals."),
-  parts: list(
-    "What the score is made of.",
-    object("One part of the score.", {
-      name: required(text("What it is for.", { maxLength: 400 })),
-      value: required(whole("What it is worth.")),
-    }),
-  ),
-  message: required(text("The cause in a sentence, for people.", { maxLength: 1024 })),
-});
-
-const failbackEntry = object("A cluster that the placement returns to.", {
-  cluster: required(objectName("The name of the ClusterRegistration.")),
-  reason: required(
-    text("Why it was left, as the decision then said; Preferred where it was not left but is liked better.", {
+const decision = objectField("The decision about one cluster.", {
+  cluster: requiredField(objectNameField("Name of the ClusterRegistration.")),
+  selected: requiredField(booleanField("Whether the cluster is selected.")),
+  reason: requiredField(
+    stringField("Machine-readable reason, one of a fixed list.", {
       minLength: 1,
       maxLength: 63,
     }),
   ),
-  since: required(time("When it was left, or first seen to be liked better.")),
-  standIn: objectName("The cluster that is used in its place; left out while none is."),
-  fittingSince: time("Since when it has been Ready and fitting without interruption; left out while it is not."),
-});
-
-const placedWorkload = object("One workload that was put on clusters.", {
-  apiVersion: required(text("Its apiVersion.", { minLength: 1, maxLength: 317 })),
-  kind: required(text("Its kind.", { minLength: 1, maxLength: 63 })),
-  namespace: required(text("Its namespace.", { minLength: 1, maxLength: 63 })),
-  name: required(objectName("Its name.")),
-  state: required(choice("Ready when its record says so, otherwise the state of the copy that is worst.", copyStates)),
-  clusters: set("The clusters that have it or may have it; the first of them.", objectName("A cluster."), {
-    maxItems: 10,
-  }),
-  moreClusters: whole("How many more there are.", { minimum: 1 }),
-  since: time("Since when it has been ready or not."),
-});
-
-const pastDecision = object("A decision that chose other clusters than the one before it.", {
-  time: required(time("When it was made.")),
-  reason: required(
-    choice("Why: the first one, a change of the placement, or a change of what is known of the clusters.", [
-      "FirstDecision",
-      "PlacementChanged",
-      "ClustersChanged",
-    ]),
+  rule: stringField("The field of the placement that decided. Unset if none did.", { maxLength: 400 }),
+  expected: stringField("What that field requires.", { maxLength: 400 }),
+  actual: stringField("What the cluster has.", { maxLength: 400 }),
+  until: timeField(
+    "For a selected cluster that no longer fits: when it will be evicted. For a cluster that the placement fails back to: when it will be selected again. Otherwise unset.",
   ),
-  clusters: required(whole("How many clusters are chosen since.", { minimum: 0 })),
-  added: set("Clusters that were not chosen before; the first of them.", objectName("A cluster."), { maxItems: 10 }),
-  removed: set("Clusters that are no longer chosen; the first of them.", objectName("A cluster."), { maxItems: 10 }),
-  message: text("What was decided about them, for people.", { maxLength: 1024 }),
-  generation: whole("The generation of the placement that it was made from."),
+  score: integerField(
+    "Score of a cluster that fits: the sum of parts. Higher scores are preferred; equal scores are ordered by name.",
+  ),
+  parts: listField(
+    "Parts of the score.",
+    objectField("One part of the score.", {
+      name: requiredField(stringField("What the part is for.", { maxLength: 400 })),
+      value: requiredField(integerField("Value that the part adds to the score. May be negative.")),
+    }),
+  ),
+  message: requiredField(stringField("Human-readable explanation of the decision.", { maxLength: 1024 })),
 });
 
-/** Where a workspace's work may run. */
+const failbackEntry = objectField("A cluster that the placement will fail back to.", {
+  cluster: requiredField(objectNameField("Name of the ClusterRegistration.")),
+  reason: requiredField(
+    stringField(
+      "Why the placement left the cluster: the reason of the decision at that time. Preferred if the placement did not leave it but prefers it to a selected cluster.",
+      {
+        minLength: 1,
+        maxLength: 63,
+      },
+    ),
+  ),
+  since: requiredField(timeField("When the placement left the cluster, or first preferred it.")),
+  standIn: objectNameField("The cluster that is selected in its place. Unset if there is none."),
+  fittingSince: timeField(
+    "Since when the cluster has been Ready and has fit without interruption. Unset while it does not.",
+  ),
+});
+
+const placedWorkload = objectField("A workload that is placed on clusters.", {
+  apiVersion: requiredField(stringField("API version of the workload.", { minLength: 1, maxLength: 317 })),
+  kind: requiredField(stringField("Kind of the workload.", { minLength: 1, maxLength: 63 })),
+  namespace: requiredField(stringField("Namespace of the workload.", { minLength: 1, maxLength: 63 })),
+  name: requiredField(objectNameField("Name of the workload.")),
+  state: requiredField(
+    enumField(
+      "Ready if the WorkloadSync is Ready. Otherwise the worst state of the copies on the clusters.",
+      copyStates,
+    ),
+  ),
+  clusters: setField(
+    "Names of the clusters that run the workload or may run it. At most the first ten.",
+    objectNameField("Name of a ClusterRegistration."),
+    {
+      maxItems: 10,
+    },
+  ),
+  moreClusters: integerField("Number of further clusters that are not listed. Unset if all are listed.", {
+    minimum: 1,
+  }),
+  since: timeField("When the workload last became ready or stopped being ready."),
+});
+
+const pastDecision = objectField("A decision that changed which clusters are selected.", {
+  time: requiredField(timeField("When the decision was made.")),
+  reason: requiredField(
+    enumField(
+      "Cause of the decision: it was the first one, the placement changed, or the facts about the clusters changed.",
+      ["FirstDecision", "PlacementChanged", "ClustersChanged"],
+    ),
+  ),
+  clusters: requiredField(integerField("Number of selected clusters after the decision.", { minimum: 0 })),
+  added: setField(
+    "Names of the newly selected clusters. At most the first ten.",
+    objectNameField("Name of a ClusterRegistration."),
+    { maxItems: 10 },
+  ),
+  removed: setField(
+    "Names of the clusters that are no longer selected. At most the first ten.",
+    objectNameField("Name of a ClusterRegistration."),
+    { maxItems: 10 },
+  ),
+  message: stringField("Human-readable explanation of the change.", { maxLength: 1024 }),
+  generation: integerField("metadata.generation of the placement that the decision was made from."),
+});
+
+/** Selects workloads and the clusters that run them. */
 export const workloadPlacement = defineKind({
   group,
   version,
@@ -259,179 +389,212 @@ export const workloadPlacement = defineKind({
   categories: ["kcp"],
   scope: "Cluster",
   description:
-    "WorkloadPlacement says on which of the registered clusters work may run, and how it is shared out among them.",
+    "WorkloadPlacement selects workloads of the workspace and the registered clusters that run them. TMC chooses the clusters, explains the choice in the status and syncs the workloads to them.",
   columns: [
     { name: "Strategy", type: "string", jsonPath: ".spec.strategy" },
     { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
   ],
-  spec: object("What is wished for.", {
-    strategy: choice(
-      "How clusters are chosen among those that fit: RoundRobin deals placements out evenly, Spread takes all of them, Affinity takes the best one.",
+  spec: objectField("Desired placement, written by the user.", {
+    strategy: enumField(
+      "How to choose among the clusters that fit. RoundRobin: distributes placements evenly; of the clusters with the highest score it takes those that the fewest placements use. Spread: all clusters. Affinity: the clusters with the highest score. Defaults to RoundRobin.",
       ["RoundRobin", "Spread", "Affinity"],
       { default: "RoundRobin" },
     ),
     locationSelector: labelSelector(
-      "Which clusters come into question, by their labels and the derived keys location, region, zone, provider, environment; all of them when it is left out.",
+      "Selects the clusters to consider by their labels and the derived keys location, region, zone, provider and environment. If unset, all clusters are considered.",
     ),
-    clusterNames: set(
-      "The only clusters that come into question, by name; all of them when it is left out.",
-      objectName("The name of a ClusterRegistration."),
+    clusterNames: setField(
+      "Names of the clusters to consider. If unset, all clusters are considered.",
+      objectNameField("Name of a ClusterRegistration."),
       { maxItems: 1000 },
     ),
-    preferredClusters: set(
-      "Clusters that are preferred where they fit, by name.",
-      objectName("The name of a ClusterRegistration."),
+    preferredClusters: setField(
+      "Names of preferred clusters. They get a higher score and are not required.",
+      objectNameField("Name of a ClusterRegistration."),
       { maxItems: 1000 },
     ),
-    numberOfClusters: whole(
-      "How many clusters to choose at most; left out, RoundRobin and Affinity choose one, Spread all that fit.",
+    numberOfClusters: integerField(
+      "Maximum number of clusters to select. Defaults to 1 for RoundRobin and Affinity, and to all clusters that fit for Spread.",
       { minimum: 1, maximum: 1000, format: "int32" },
     ),
-    capabilityRequirements: listMap(
-      "What a cluster must offer, one entry for each type.",
+    capabilityRequirements: listMapField(
+      "Capabilities that clusters must or should have, one entry per type. If unset, capabilities do not matter.",
       "type",
       capabilityRequirement,
       { maxItems: 64 },
     ),
-    tolerations: list("The taints of clusters that do not matter.", toleration, { maxItems: 64 }),
-    affinity: object("Which clusters are asked for, preferred or avoided, by their labels and the derived keys.", {
-      clusterAffinity: object("Clusters to be on.", {
-        required: terms("A cluster must match one of these, if there are any."),
-        preferred: weightedTerms("A cluster gains the weight of each that it matches."),
-      }),
-      clusterAntiAffinity: object("Clusters to stay away from.", {
-        required: terms("A cluster must match none of these."),
-        preferred: weightedTerms("A cluster loses the weight of each that it matches."),
-      }),
+    tolerations: listField("Tolerations for taints of clusters. If unset, no taint is tolerated.", toleration, {
+      maxItems: 64,
     }),
-    spreadConstraints: listMap(
-      "How evenly clusters are chosen over the values of labels.",
+    affinity: objectField(
+      "Clusters to require, prefer or avoid, by their labels and the derived keys. If unset, there is no affinity.",
+      {
+        clusterAffinity: objectField("Clusters to run on.", {
+          required: selectorTerms(
+            "A cluster must match at least one of these terms. If unset, every cluster is accepted.",
+          ),
+          preferred: weightedSelectorTerms("A cluster's score rises by the weight of each term that it matches."),
+        }),
+        clusterAntiAffinity: objectField("Clusters to avoid.", {
+          required: selectorTerms("A cluster must match none of these terms."),
+          preferred: weightedSelectorTerms("A cluster's score falls by the weight of each term that it matches."),
+        }),
+      },
+    ),
+    spreadConstraints: listMapField(
+      "Limits how unevenly the selected clusters may be distributed over regions, zones or other labels. If unset, distribution does not matter.",
       "topologyKey",
       spreadConstraint,
       { maxItems: 8 },
     ),
-    failback: object(
-      "Has the placement return to a cluster that it left because of the cluster's state, or to one that it clearly prefers by affinity, preferredClusters or hints. Left out, it stays where it is.",
+    failback: objectField(
+      "Enables failback: the placement returns to a cluster that it left because of the cluster's state, or moves to a cluster that it prefers by affinity, preferredClusters or hint annotations. If unset, the placement stays on its current clusters.",
       {
-        afterSeconds: required(
-          whole("How long that cluster must have been Ready and fitting without interruption.", { minimum: 1 }),
+        afterSeconds: requiredField(
+          integerField(
+            "Seconds for which the cluster must have been Ready and have fit without interruption before the placement returns to it.",
+            { minimum: 1 },
+          ),
         ),
       },
     ),
-    resources: object("What the work needs on each cluster; a cluster whose size is not known may have it.", {
-      cpu: amount("For example 500m or 4."),
-      memory: amount("For example 512Mi or 8Gi."),
-    }),
+    resources: objectField(
+      "Resources that the workloads need on each cluster. Clusters with less allocatable resources are rejected; clusters of unknown size are not. If unset, the size of a cluster does not matter.",
+      {
+        cpu: quantityText("CPU cores, as a Kubernetes quantity, for example 500m or 4."),
+        memory: quantityText("Memory in bytes, as a Kubernetes quantity, for example 512Mi or 8Gi."),
+      },
+    ),
     workloadSelector,
     replicas: replicaRule,
-    overrides: list(
-      "What is different on some clusters; each is applied to what those before it have made.",
+    overrides: listField(
+      "Changes to workloads on some clusters. They are applied in order, each to the result of those before it. If unset, all clusters get the same workload.",
       override,
       {
         maxItems: 64,
       },
     ),
-    deletionPolicy: choice(
-      "What becomes of a workload on a cluster that it leaves: Delete removes it there once it runs where it should, Orphan leaves it there and no longer looks after it.",
+    deletionPolicy: enumField(
+      "What happens to a workload on a cluster that is no longer selected. Delete: TMC deletes it there once it is ready on the selected clusters. Orphan: TMC leaves it there and stops managing it. Defaults to Delete.",
       ["Delete", "Orphan"],
       { default: "Delete" },
     ),
-    drift: choice(
-      "What is done when somebody changes on a cluster what the workload says: Revert puts it back, Report only says so, Pause also stops writing there until it is as it should be.",
+    drift: enumField(
+      "What TMC does if a workload is changed directly on a cluster. Revert: restore it. Report: only report the difference. Pause: report it and stop writing there until the difference is gone. Defaults to Revert.",
       ["Revert", "Report", "Pause"],
       { default: "Revert" },
     ),
-    adoption: choice(
-      "What is done where a cluster has an object of the same name that is not TMC's: Never touches it, IfNoDiff takes it over when it already says the same, Always makes it say so.",
+    adoption: enumField(
+      "What TMC does if a cluster already has an object of the same name that TMC does not own. Never: leave it alone. IfNoDiff: adopt it if it equals the workload. Always: adopt and overwrite it. Defaults to Never.",
       ["Never", "IfNoDiff", "Always"],
       { default: "Never" },
     ),
-    customResources: choice(
-      "What is done where a cluster does not serve a custom type that is to go there: Require leaves the cluster out, or says so of the workload; Install gives the cluster the CustomResourceDefinition of the type, which stays there for good. A definition that somebody else has put there is never changed.",
+    customResources: enumField(
+      "What TMC does if a cluster does not serve the type of a custom resource. Require: reject the cluster if workloadTypes lists the type, otherwise report TypeNotServed for the workload. Install: create the CustomResourceDefinition on the cluster; TMC never deletes it and never changes a definition that it does not own. Defaults to Require.",
       ["Require", "Install"],
       { default: "Require" },
     ),
-    status: object("How what clusters say of a workload becomes one word.", {
-      aggregation: choice(
-        "How the statuses of a custom resource become one, unless its annotation tmc.kcp.io/status-strategy says so: Union has whatever any cluster says, Intersection what all of them say, Priority the word of the first of the placement's clusters that is heard from, Latest the word of the one of which something new was last heard. Left out, the type's definition may say so, and otherwise fields are kept that are alike everywhere.",
+    status: objectField("How TMC combines the status of a workload on several clusters.", {
+      aggregation: enumField(
+        "How the statuses of a custom resource are combined. Union: the values of all clusters; on conflict, the first cluster of the placement wins. Intersection: the values that are equal on all clusters. Priority: the status of the first cluster of the placement that reports one. Latest: the status that changed last. The annotation tmc.kcp.io/status-strategy of the workload takes precedence. If unset, the annotation on the type's definition applies, and without it only fields that are equal on all clusters are kept.",
         ["Union", "Intersection", "Priority", "Latest"],
       ),
-      health: choice(
-        "On how many of its clusters a workload has to be ready to count as ready in its record: All, Any, or the Majority, which is more than half.",
+      health: enumField(
+        "On how many of its clusters a workload must be ready for its WorkloadSync to be Ready: All, Any, or Majority (more than half). Defaults to All.",
         ["All", "Any", "Majority"],
         { default: "All" },
       ),
     }),
   }),
-  status: object("What TMC has decided.", {
-    conditions,
-    strategy: text("The strategy that was followed.", { maxLength: 63 }),
-    selectedClusters: set("The clusters that were chosen, by name.", objectName("The name of a ClusterRegistration."), {
-      maxItems: 1000,
-    }),
-    decisions: listMap(
-      "Every cluster with what was decided about it: those chosen first, then those that came nearest.",
+  status: objectField("The decision and the state of the placed workloads. Written by TMC.", {
+    conditions: conditionsField,
+    strategy: stringField("Strategy that the decision used. Written by TMC.", { maxLength: 63 }),
+    selectedClusters: setField(
+      "Names of the selected clusters. Written by TMC.",
+      objectNameField("Name of a ClusterRegistration."),
+      {
+        maxItems: 1000,
+      },
+    ),
+    decisions: listMapField(
+      "The decision about each cluster: selected clusters first, then the others, those closest to being selected first. At most 100. Written by TMC.",
       "cluster",
       decision,
       { maxItems: 100 },
     ),
-    decisionsOmitted: object("The clusters that found no room in the list.", {
-      count: required(whole("How many.", { minimum: 1 })),
-      reasons: listMap(
-        "How many for each reason.",
-        "reason",
-        object("One reason.", {
-          reason: required(text("The reason.", { minLength: 1, maxLength: 63 })),
-          count: required(whole("How many.", { minimum: 1 })),
-        }),
-      ),
-    }),
-    failback: listMap(
-      "The clusters that the placement returns to, while spec.failback asks for that.",
+    decisionsOmitted: objectField(
+      "Summary of the decisions that do not fit in decisions. Unset if all are listed. Written by TMC.",
+      {
+        count: requiredField(integerField("Number of omitted decisions.", { minimum: 1 })),
+        reasons: listMapField(
+          "Number of omitted decisions per reason.",
+          "reason",
+          objectField("One reason.", {
+            reason: requiredField(stringField("The reason.", { minLength: 1, maxLength: 63 })),
+            count: requiredField(integerField("Number of decisions with this reason.", { minimum: 1 })),
+          }),
+        ),
+      },
+    ),
+    failback: listMapField(
+      "Clusters that the placement will fail back to. Unset if spec.failback is unset. Written by TMC.",
       "cluster",
       failbackEntry,
       { maxItems: 1000 },
     ),
-    evictedClusters: listMap(
-      "The clusters that the placement last left by itself, because of their state or to return to others. Copies there may go however many they are.",
+    evictedClusters: listMapField(
+      "Clusters that the placement left most recently because of their state or by failback. The deletion guard does not hold deletions on these clusters. Written by TMC.",
       "cluster",
-      object("A cluster that was left.", {
-        cluster: required(objectName("The name of the ClusterRegistration.")),
-        reason: required(
-          text("Why, as the decision then said; Returned where the placement went back to another.", {
-            minLength: 1,
-            maxLength: 63,
-          }),
+      objectField("A cluster that the placement left.", {
+        cluster: requiredField(objectNameField("Name of the ClusterRegistration.")),
+        reason: requiredField(
+          stringField(
+            "Why the placement left the cluster: the reason of the decision at that time. Returned if the placement failed back to another cluster.",
+            {
+              minLength: 1,
+              maxLength: 63,
+            },
+          ),
         ),
-        at: required(time("When.")),
+        at: requiredField(timeField("When the placement left the cluster.")),
       }),
       { maxItems: 16 },
     ),
-    placedWorkloads: list(
-      "The workloads that were put on clusters: those that need somebody to look first. It is written some seconds after they change.",
+    placedWorkloads: listField(
+      "Workloads that are placed on clusters, the most urgent states first. At most 200. Updated a few seconds after they change. Written by TMC.",
       placedWorkload,
       { maxItems: 200 },
     ),
-    placedWorkloadsOmitted: object("The workloads that found no room in the list.", {
-      count: required(whole("How many.", { minimum: 1 })),
-      states: listMap(
-        "How many in each state.",
-        "state",
-        object("One state.", {
-          state: required(choice("The state.", copyStates)),
-          count: required(whole("How many.", { minimum: 1 })),
-        }),
-      ),
-    }),
-    placedWorkloadsTime: time("When that list was last written."),
-    history: list("The last ten decisions that changed which clusters are chosen, the last first.", pastDecision, {
-      maxItems: 10,
-    }),
-    notifiedHash: text("The fingerprint of what workloads have last been told of the decision.", { maxLength: 128 }),
-    observedGeneration,
+    placedWorkloadsOmitted: objectField(
+      "Summary of the workloads that do not fit in placedWorkloads. Unset if all are listed. Written by TMC.",
+      {
+        count: requiredField(integerField("Number of omitted workloads.", { minimum: 1 })),
+        states: listMapField(
+          "Number of omitted workloads per state.",
+          "state",
+          objectField("One state.", {
+            state: requiredField(enumField("The state.", copyStates)),
+            count: requiredField(integerField("Number of workloads in this state.", { minimum: 1 })),
+          }),
+        ),
+      },
+    ),
+    placedWorkloadsTime: timeField("When placedWorkloads was last updated. Written by TMC."),
+    history: listField(
+      "The last ten decisions that changed which clusters are selected, newest first. Written by TMC.",
+      pastDecision,
+      {
+        maxItems: 10,
+      },
+    ),
+    notifiedHash: stringField(
+      "Hash of the decision that workloads were last notified of. TMC uses it to notify them only of changes. Written by TMC.",
+      { maxLength: 128 },
+    ),
+    observedGeneration: observedGenerationField,
   }),
 });
 
-/** A placement, as the server stores it. */
+/** A WorkloadPlacement as the API server returns it. */
 export type WorkloadPlacement = KindOf<typeof workloadPlacement>;

@@ -1,64 +1,89 @@
-import { conditions, observedGeneration } from "./condition.ts";
+import { conditionsField, observedGenerationField } from "./condition.ts";
 import { group, version } from "./group.ts";
 import { defineKind, type KindOf } from "./kind.ts";
-import { objectName } from "./names.ts";
-import { choice, flag, list, listMap, object, required, set, text, time, whole } from "./schema.ts";
+import { objectNameField } from "./names.ts";
+import {
+  booleanField,
+  enumField,
+  integerField,
+  listField,
+  listMapField,
+  objectField,
+  requiredField,
+  setField,
+  stringField,
+  timeField,
+} from "./schema.ts";
 
-const workloadReference = object("The workload that this record is about; it is in the same namespace.", {
-  apiVersion: required(text("The workload's apiVersion.", { minLength: 1, maxLength: 317 })),
-  kind: required(text("The workload's kind.", { minLength: 1, maxLength: 63 })),
-  name: required(objectName("The workload's name.")),
-  uid: text("The workload's uid: one that was made anew under the same name is another.", { maxLength: 63 }),
+const workloadReference = objectField("The workload that this object records. It is in the same namespace.", {
+  apiVersion: requiredField(stringField("API version of the workload.", { minLength: 1, maxLength: 317 })),
+  kind: requiredField(stringField("Kind of the workload.", { minLength: 1, maxLength: 63 })),
+  name: requiredField(objectNameField("Name of the workload.")),
+  uid: stringField(
+    "UID of the workload. A workload that was deleted and created again under the same name has another UID.",
+    { maxLength: 63 },
+  ),
 });
 
-const reference = object("An object that the workload refers to, in the same namespace.", {
-  kind: required(choice("Its kind.", ["ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim"])),
-  name: required(objectName("Its name.")),
+const reference = objectField("An object in the same namespace that the workload references.", {
+  kind: requiredField(
+    enumField("Kind of the object.", ["ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim"]),
+  ),
+  name: requiredField(objectNameField("Name of the object.")),
 });
 
-/** What a copy can be in. */
+/** The states of a downstream copy. */
 export const copyStates = ["Pending", "Applied", "Ready", "Failed", "Held", "Evicting", "Stale", "Paused"] as const;
 export type CopyState = (typeof copyStates)[number];
 
-const clusterState = object("What was seen of the workload on one cluster.", {
-  name: required(objectName("The name of the ClusterRegistration.")),
-  state: required(
-    choice(
-      "Pending: not there yet; Applied: there, and not ready; Ready: there and ready; Failed: the cluster refuses it; Held: it would leave, and somebody has to confirm; Leaving: it is to go; Stale: the cluster is not heard from; Paused: nothing is written.",
+const clusterState = objectField("Observed state of the workload's copy on one cluster.", {
+  name: requiredField(objectNameField("Name of the ClusterRegistration.")),
+  state: requiredField(
+    enumField(
+      "State of the copy. Pending: not on the cluster yet. Applied: on the cluster, but not ready. Ready: on the cluster and ready. Failed: the cluster rejects it, or it has failed there. Held: it would be deleted, but a user must confirm first. Evicting: it will be deleted. Stale: the cluster cannot be reached, so the state is not known. Paused: TMC does not write it.",
       copyStates,
     ),
   ),
-  reason: text("The cause in one word, from a closed list.", { minLength: 1, maxLength: 63 }),
-  message: text("The cause in a sentence, for people; the cluster's own words where it has any.", { maxLength: 1024 }),
-  generation: whole("The generation of the workload that was last written there.", { minimum: 0 }),
-  appliedHash: text("The fingerprint of what was last written there.", { maxLength: 64 }),
-  appliedVersion: text(
-    "The generation or version that the copy had after that; another one means that somebody changed it.",
+  reason: stringField("Machine-readable reason for the state, one of a fixed list.", { minLength: 1, maxLength: 63 }),
+  message: stringField(
+    "Human-readable explanation of the state. Contains the cluster's own error message if there is one.",
+    { maxLength: 1024 },
+  ),
+  generation: integerField("metadata.generation of the workload that was last written to the cluster.", {
+    minimum: 0,
+  }),
+  appliedHash: stringField("Hash of the manifest that was last written to the cluster.", { maxLength: 64 }),
+  appliedVersion: stringField(
+    "Generation or resourceVersion of the copy after TMC last wrote it. A different value on the cluster means that the copy was changed there.",
     {
       maxLength: 64,
     },
   ),
-  uid: text("The copy's uid.", { maxLength: 63 }),
-  desiredReplicas: whole("How many replicas it is to have there.", { minimum: 0 }),
-  readyReplicas: whole("How many of them are ready.", { minimum: 0 }),
-  referencesHash: text("The fingerprint of what the workload refers to, as it was last written there.", {
+  uid: stringField("UID of the copy.", { maxLength: 63 }),
+  desiredReplicas: integerField("Number of replicas that the copy should have. Unset for types without replicas.", {
+    minimum: 0,
+  }),
+  readyReplicas: integerField("Number of ready replicas of the copy. Unset for types without replicas.", {
+    minimum: 0,
+  }),
+  referencesHash: stringField("Hash of the referenced objects that were last written to the cluster.", {
     maxLength: 64,
   }),
-  lastObservedTime: time("When the cluster last told something new of it."),
+  lastObservedTime: timeField("When TMC last observed a change of the copy."),
 });
 
-/** TMC's record of one placed workload. */
+/** The sync record of one placed workload. */
 export const workloadSync = defineKind({
   group,
   version,
   kind: "WorkloadSync",
   plural: "workloadsyncs",
-  // `ws` is kcp's own, for workspaces.
+  // kcp uses the short name `ws` for workspaces.
   shortNames: ["wsync"],
   categories: ["kcp"],
   scope: "Namespaced",
   description:
-    "WorkloadSync records where one workload runs. TMC writes it; change the workload or its placement instead.",
+    "WorkloadSync records on which clusters one workload runs and in which state. Written by TMC. To change where the workload runs, change the workload or its WorkloadPlacement.",
   columns: [
     { name: "Kind", type: "string", jsonPath: ".spec.workload.kind" },
     { name: "Workload", type: "string", jsonPath: ".spec.workload.name" },
@@ -66,29 +91,45 @@ export const workloadSync = defineKind({
     { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
   ],
-  spec: object("Which workload belongs on which clusters.", {
-    workload: required(workloadReference),
-    placement: objectName("The placement that says where it belongs; nothing while none does."),
-    clusters: set(
-      "The clusters that have it or may have it. A cluster is named here before anything is written there, and until it has been seen to be without.",
-      objectName("The name of a ClusterRegistration."),
+  spec: objectField("The workload and the clusters that may have a copy of it. Written by TMC.", {
+    workload: requiredField(workloadReference),
+    placement: objectNameField(
+      "Name of the WorkloadPlacement that places the workload. Unset while no placement selects it. Written by TMC.",
+    ),
+    clusters: setField(
+      "Names of the clusters that have a copy of the workload or may have one. TMC adds a cluster before it writes there for the first time, and removes it after it has verified that the copy is gone. Written by TMC.",
+      objectNameField("Name of a ClusterRegistration."),
       { maxItems: 1000 },
     ),
-    pendingCleanup: set(
-      "Clusters that are without it again, and may still have what came along with it.",
-      objectName("The name of a ClusterRegistration."),
+    pendingCleanup: setField(
+      "Names of the clusters that no longer have a copy of the workload but may still have objects that it references. Written by TMC.",
+      objectNameField("Name of a ClusterRegistration."),
       { maxItems: 1000 },
     ),
-    references: list("What comes along with it.", reference, { maxItems: 1000 }),
-    deletionPolicy: choice("What becomes of a copy that leaves, as the placement last said.", ["Delete", "Orphan"]),
-    deleted: flag("The workload was deleted; a cluster that could not be asked then still has its copy."),
+    references: listField(
+      "Objects that the workload references. TMC syncs them to the same clusters. Written by TMC.",
+      reference,
+      { maxItems: 1000 },
+    ),
+    deletionPolicy: enumField(
+      "deletionPolicy of the placement when TMC last read it: whether copies that are evicted are deleted or orphaned. Written by TMC.",
+      ["Delete", "Orphan"],
+    ),
+    deleted: booleanField(
+      "Whether the workload was deleted. Clusters that could not be reached since then still have a copy. Written by TMC.",
+    ),
   }),
-  status: object("What was seen on the clusters.", {
-    clusters: listMap("What was seen, one entry for each cluster.", "name", clusterState, { maxItems: 1000 }),
-    conditions,
-    observedGeneration,
+  status: objectField("Observed state of the workload on its clusters. Written by TMC.", {
+    clusters: listMapField(
+      "Observed state of the copies, one entry per cluster. Written by TMC.",
+      "name",
+      clusterState,
+      { maxItems: 1000 },
+    ),
+    conditions: conditionsField,
+    observedGeneration: observedGenerationField,
   }),
 });
 
-/** A record of a placed workload, as the server stores it. */
+/** A WorkloadSync as the API server returns it. */
 export type WorkloadSync = KindOf<typeof workloadSync>;

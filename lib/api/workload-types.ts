@@ -1,33 +1,33 @@
 import type { Column, ScalePaths, ServedKind } from "./kind.ts";
 import {
   anyObject,
+  atomicList,
   boolean,
   count,
+  dateTime,
   int32,
   int64,
   intOrString,
   labelSelector,
-  moment,
-  open,
+  openObject,
   podTemplate,
   quantityMap,
   string,
   stringMap,
-  templateOf,
-  wholeList,
+  templateSchema,
 } from "./open-schema.ts";
 import type { OpenApiSchema } from "./schema.ts";
 
 type Fields = Readonly<Record<string, OpenApiSchema>>;
 
 const age: Column = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
-const integer = (name: string, jsonPath: string, rest: Partial<Column> = {}): Column => ({
+const integerColumn = (name: string, jsonPath: string, rest: Partial<Column> = {}): Column => ({
   name,
   type: "integer",
   jsonPath,
   ...rest,
 });
-const words = (name: string, jsonPath: string, rest: Partial<Column> = {}): Column => ({
+const stringColumn = (name: string, jsonPath: string, rest: Partial<Column> = {}): Column => ({
   name,
   type: "string",
   jsonPath,
@@ -35,18 +35,18 @@ const words = (name: string, jsonPath: string, rest: Partial<Column> = {}): Colu
 });
 
 const scale = { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" };
-/** As Kubernetes has it; and kcp answers no scale request for an object without the field. */
+/** The default is that of Kubernetes, and kcp's scale subresource fails for an object without the field. */
 const replicas: OpenApiSchema = { ...count, default: 1 };
 
 const podLists = "lists of the pod template (containers, volumes ...)";
 
 type Definition = Pick<ServedKind, "group" | "version" | "kind" | "plural"> &
   Readonly<{
-    short?: string;
-    /** Whether `kubectl get all` shows it on a Kubernetes cluster. */
-    inAll: boolean;
+    shortName?: string;
+    /** Whether the type is in the category `all`, as on a Kubernetes cluster. */
+    isInCategoryAll: boolean;
     scale?: ScalePaths;
-    /** The lists that only a server-side apply can change. */
+    /** Lists that only server-side apply can change, for the warning. */
     mergedLists?: string;
     columns: readonly Column[];
     required?: readonly string[];
@@ -55,27 +55,31 @@ type Definition = Pick<ServedKind, "group" | "version" | "kind" | "plural"> &
   }>;
 
 function workloadType(definition: Definition): ServedKind {
-  const { short, inAll, mergedLists, required, spec, status, columns, ...names } = definition;
+  const { shortName, isInCategoryAll, mergedLists, required, spec, status, columns, ...names } = definition;
   const { kind } = names;
   const hint =
-    mergedLists === undefined ? "" : ` Apply with --server-side: other patches of ${mergedLists} are refused.`;
+    mergedLists === undefined
+      ? ""
+      : ` Use kubectl apply --server-side: the server rejects other patches of ${mergedLists}.`;
   return {
     ...names,
-    // kcp's own message names the field that it could not merge, and not the way out.
+    // kcp's error names the field that it could not merge, but not the remedy.
     ...(mergedLists === undefined
       ? {}
-      : { warning: `use "kubectl apply --server-side" to change ${mergedLists}; kcp refuses other patches of them` }),
+      : { warning: `use "kubectl apply --server-side" to change ${mergedLists}; kcp rejects other patches of them` }),
     singular: kind.toLowerCase(),
-    shortNames: short === undefined ? [] : [short],
-    categories: inAll ? ["all"] : [],
+    shortNames: shortName === undefined ? [] : [shortName],
+    categories: isInCategoryAll ? ["all"] : [],
     scope: "Namespaced",
-    description: `${kind} as Kubernetes has it. TMC runs it on the clusters that a WorkloadPlacement chooses.`,
+    description: `${kind} is a Kubernetes ${kind}. TMC syncs it to the clusters that a WorkloadPlacement selects.`,
     columns: [...columns, age],
-    spec: open(spec, {
-      description: `The wanted state, with every field of a Kubernetes ${kind}: those not described here are kept as they are and checked by the cluster that runs it.${hint}`,
+    spec: openObject(spec, {
+      description: `Desired state. Accepts every field of a Kubernetes ${kind}; the clusters that run it validate the fields that are not described here.${hint}`,
       ...(required === undefined ? {} : { required }),
     }),
-    status: open(status, { description: "The state on the clusters that run it, brought together by TMC." }),
+    status: openObject(status, {
+      description: "Status of the clusters that run the object, combined into one. Written by TMC.",
+    }),
   };
 }
 
@@ -85,14 +89,14 @@ const deployment = workloadType({
   kind: "Deployment",
   plural: "deployments",
   mergedLists: podLists,
-  short: "deploy",
-  inAll: true,
+  shortName: "deploy",
+  isInCategoryAll: true,
   scale,
   columns: [
-    integer("Desired", ".spec.replicas"),
-    integer("Ready", ".status.readyReplicas"),
-    integer("Up-to-date", ".status.updatedReplicas"),
-    integer("Available", ".status.availableReplicas"),
+    integerColumn("Desired", ".spec.replicas"),
+    integerColumn("Ready", ".status.readyReplicas"),
+    integerColumn("Up-to-date", ".status.updatedReplicas"),
+    integerColumn("Available", ".status.availableReplicas"),
   ],
   required: ["selector", "template"],
   spec: {
@@ -102,7 +106,10 @@ const deployment = workloadType({
     progressDeadlineSeconds: int32,
     revisionHistoryLimit: count,
     selector: labelSelector,
-    strategy: open({ type: string, rollingUpdate: open({ maxSurge: intOrString, maxUnavailable: intOrString }) }),
+    strategy: openObject({
+      type: string,
+      rollingUpdate: openObject({ maxSurge: intOrString, maxUnavailable: intOrString }),
+    }),
     template: podTemplate,
   },
   status: {
@@ -123,10 +130,10 @@ const statefulSet = workloadType({
   kind: "StatefulSet",
   plural: "statefulsets",
   mergedLists: podLists,
-  short: "sts",
-  inAll: true,
+  shortName: "sts",
+  isInCategoryAll: true,
   scale,
-  columns: [integer("Desired", ".spec.replicas"), integer("Ready", ".status.readyReplicas")],
+  columns: [integerColumn("Desired", ".spec.replicas"), integerColumn("Ready", ".status.readyReplicas")],
   required: ["selector", "template"],
   spec: {
     replicas,
@@ -135,11 +142,14 @@ const statefulSet = workloadType({
     revisionHistoryLimit: count,
     serviceName: string,
     selector: labelSelector,
-    ordinals: open({ start: count }),
-    persistentVolumeClaimRetentionPolicy: open({ whenDeleted: string, whenScaled: string }),
-    updateStrategy: open({ type: string, rollingUpdate: open({ partition: int32, maxUnavailable: intOrString }) }),
+    ordinals: openObject({ start: count }),
+    persistentVolumeClaimRetentionPolicy: openObject({ whenDeleted: string, whenScaled: string }),
+    updateStrategy: openObject({
+      type: string,
+      rollingUpdate: openObject({ partition: int32, maxUnavailable: intOrString }),
+    }),
     template: podTemplate,
-    volumeClaimTemplates: wholeList(anyObject),
+    volumeClaimTemplates: atomicList(anyObject),
   },
   status: {
     observedGeneration: int64,
@@ -160,21 +170,24 @@ const daemonSet = workloadType({
   kind: "DaemonSet",
   plural: "daemonsets",
   mergedLists: podLists,
-  short: "ds",
-  inAll: true,
+  shortName: "ds",
+  isInCategoryAll: true,
   columns: [
-    integer("Desired", ".status.desiredNumberScheduled"),
-    integer("Current", ".status.currentNumberScheduled"),
-    integer("Ready", ".status.numberReady"),
-    integer("Up-to-date", ".status.updatedNumberScheduled"),
-    integer("Available", ".status.numberAvailable"),
+    integerColumn("Desired", ".status.desiredNumberScheduled"),
+    integerColumn("Current", ".status.currentNumberScheduled"),
+    integerColumn("Ready", ".status.numberReady"),
+    integerColumn("Up-to-date", ".status.updatedNumberScheduled"),
+    integerColumn("Available", ".status.numberAvailable"),
   ],
   required: ["selector", "template"],
   spec: {
     minReadySeconds: count,
     revisionHistoryLimit: count,
     selector: labelSelector,
-    updateStrategy: open({ type: string, rollingUpdate: open({ maxSurge: intOrString, maxUnavailable: intOrString }) }),
+    updateStrategy: openObject({
+      type: string,
+      rollingUpdate: openObject({ maxSurge: intOrString, maxUnavailable: intOrString }),
+    }),
     template: podTemplate,
   },
   status: {
@@ -196,13 +209,13 @@ const replicaSet = workloadType({
   kind: "ReplicaSet",
   plural: "replicasets",
   mergedLists: podLists,
-  short: "rs",
-  inAll: true,
+  shortName: "rs",
+  isInCategoryAll: true,
   scale,
   columns: [
-    integer("Desired", ".spec.replicas"),
-    integer("Current", ".status.replicas"),
-    integer("Ready", ".status.readyReplicas"),
+    integerColumn("Desired", ".spec.replicas"),
+    integerColumn("Current", ".status.replicas"),
+    integerColumn("Ready", ".status.readyReplicas"),
   ],
   required: ["selector"],
   spec: { replicas, minReadySeconds: count, selector: labelSelector, template: podTemplate },
@@ -229,8 +242,8 @@ const jobSpec: Fields = {
   podReplacementPolicy: string,
   suspend: boolean,
   ttlSecondsAfterFinished: count,
-  podFailurePolicy: open({ rules: wholeList(anyObject) }),
-  successPolicy: open({ rules: wholeList(anyObject) }),
+  podFailurePolicy: openObject({ rules: atomicList(anyObject) }),
+  successPolicy: openObject({ rules: atomicList(anyObject) }),
   selector: labelSelector,
   template: podTemplate,
 };
@@ -241,12 +254,12 @@ const job = workloadType({
   kind: "Job",
   plural: "jobs",
   mergedLists: podLists,
-  inAll: true,
+  isInCategoryAll: true,
   columns: [
-    integer("Completions", ".spec.completions"),
-    integer("Active", ".status.active"),
-    integer("Succeeded", ".status.succeeded"),
-    integer("Failed", ".status.failed"),
+    integerColumn("Completions", ".spec.completions"),
+    integerColumn("Active", ".status.active"),
+    integerColumn("Succeeded", ".status.succeeded"),
+    integerColumn("Failed", ".status.failed"),
   ],
   required: ["template"],
   spec: jobSpec,
@@ -258,8 +271,8 @@ const job = workloadType({
     terminating: int32,
     completedIndexes: string,
     failedIndexes: string,
-    startTime: moment,
-    completionTime: moment,
+    startTime: dateTime,
+    completionTime: dateTime,
   },
 });
 
@@ -269,11 +282,11 @@ const cronJob = workloadType({
   kind: "CronJob",
   plural: "cronjobs",
   mergedLists: podLists,
-  short: "cj",
-  inAll: true,
+  shortName: "cj",
+  isInCategoryAll: true,
   columns: [
-    words("Schedule", ".spec.schedule"),
-    words("Timezone", ".spec.timeZone"),
+    stringColumn("Schedule", ".spec.schedule"),
+    stringColumn("Timezone", ".spec.timeZone"),
     { name: "Suspend", type: "boolean", jsonPath: ".spec.suspend" },
     { name: "Last Schedule", type: "date", jsonPath: ".status.lastScheduleTime" },
   ],
@@ -286,9 +299,9 @@ const cronJob = workloadType({
     startingDeadlineSeconds: int64,
     successfulJobsHistoryLimit: count,
     failedJobsHistoryLimit: count,
-    jobTemplate: templateOf(open(jobSpec)),
+    jobTemplate: templateSchema(openObject(jobSpec)),
   },
-  status: { active: wholeList(anyObject), lastScheduleTime: moment, lastSuccessfulTime: moment },
+  status: { active: atomicList(anyObject), lastScheduleTime: dateTime, lastSuccessfulTime: dateTime },
 });
 
 const service = workloadType({
@@ -297,36 +310,38 @@ const service = workloadType({
   kind: "Service",
   plural: "services",
   mergedLists: "ports",
-  short: "svc",
-  inAll: true,
+  shortName: "svc",
+  isInCategoryAll: true,
   columns: [
-    words("Type", ".spec.type"),
-    words("Cluster-IP", ".spec.clusterIP"),
-    words("External-IP", ".status.loadBalancer.ingress[*].ip", { description: "The first address." }),
-    integer("Port", ".spec.ports[*].port", { description: "The first port." }),
+    stringColumn("Type", ".spec.type"),
+    stringColumn("Cluster-IP", ".spec.clusterIP"),
+    stringColumn("External-IP", ".status.loadBalancer.ingress[*].ip", {
+      description: "IP address of the first load balancer.",
+    }),
+    integerColumn("Port", ".spec.ports[*].port", { description: "Number of the first port." }),
   ],
   spec: {
     type: string,
     clusterIP: string,
-    clusterIPs: wholeList(string),
-    externalIPs: wholeList(string),
+    clusterIPs: atomicList(string),
+    externalIPs: atomicList(string),
     externalName: string,
     externalTrafficPolicy: string,
     internalTrafficPolicy: string,
     trafficDistribution: string,
-    ipFamilies: wholeList(string),
+    ipFamilies: atomicList(string),
     ipFamilyPolicy: string,
     allocateLoadBalancerNodePorts: boolean,
     healthCheckNodePort: int32,
     loadBalancerClass: string,
     loadBalancerIP: string,
-    loadBalancerSourceRanges: wholeList(string),
+    loadBalancerSourceRanges: atomicList(string),
     publishNotReadyAddresses: boolean,
     selector: { ...stringMap, "x-kubernetes-map-type": "atomic" },
     sessionAffinity: string,
-    sessionAffinityConfig: open({ clientIP: open({ timeoutSeconds: int32 }) }),
+    sessionAffinityConfig: openObject({ clientIP: openObject({ timeoutSeconds: int32 }) }),
   },
-  status: { loadBalancer: open({ ingress: wholeList(anyObject) }) },
+  status: { loadBalancer: openObject({ ingress: atomicList(anyObject) }) },
 });
 
 const persistentVolumeClaim = workloadType({
@@ -334,39 +349,42 @@ const persistentVolumeClaim = workloadType({
   version: "v1",
   kind: "PersistentVolumeClaim",
   plural: "persistentvolumeclaims",
-  short: "pvc",
-  inAll: false,
+  shortName: "pvc",
+  isInCategoryAll: false,
   columns: [
-    words("Status", ".status.phase"),
-    words("Volume", ".spec.volumeName"),
-    words("Capacity", ".status.capacity.storage"),
-    words("Access Modes", ".spec.accessModes"),
-    words("StorageClass", ".spec.storageClassName"),
+    stringColumn("Status", ".status.phase"),
+    stringColumn("Volume", ".spec.volumeName"),
+    stringColumn("Capacity", ".status.capacity.storage"),
+    stringColumn("Access Modes", ".spec.accessModes"),
+    stringColumn("StorageClass", ".spec.storageClassName"),
   ],
   required: ["accessModes", "resources"],
   spec: {
-    accessModes: wholeList(string),
+    accessModes: atomicList(string),
     storageClassName: string,
     volumeAttributesClassName: string,
     volumeMode: string,
     volumeName: string,
-    resources: open({ requests: quantityMap, limits: quantityMap }),
+    resources: openObject({ requests: quantityMap, limits: quantityMap }),
     selector: labelSelector,
-    dataSource: open({ apiGroup: string, kind: string, name: string }, { "x-kubernetes-map-type": "atomic" }),
-    dataSourceRef: open({ apiGroup: string, kind: string, name: string, namespace: string }),
+    dataSource: openObject({ apiGroup: string, kind: string, name: string }, { "x-kubernetes-map-type": "atomic" }),
+    dataSourceRef: openObject({ apiGroup: string, kind: string, name: string, namespace: string }),
   },
   status: {
     phase: string,
-    accessModes: wholeList(string),
+    accessModes: atomicList(string),
     capacity: quantityMap,
     allocatedResources: quantityMap,
     currentVolumeAttributesClassName: string,
   },
 });
 
-const backend = open({
-  service: open({ name: string, port: open({ name: string, number: int32 }, { "x-kubernetes-map-type": "atomic" }) }),
-  resource: open({ apiGroup: string, kind: string, name: string }, { "x-kubernetes-map-type": "atomic" }),
+const backend = openObject({
+  service: openObject({
+    name: string,
+    port: openObject({ name: string, number: int32 }, { "x-kubernetes-map-type": "atomic" }),
+  }),
+  resource: openObject({ apiGroup: string, kind: string, name: string }, { "x-kubernetes-map-type": "atomic" }),
 });
 
 const ingress = workloadType({
@@ -374,27 +392,29 @@ const ingress = workloadType({
   version: "v1",
   kind: "Ingress",
   plural: "ingresses",
-  short: "ing",
-  inAll: false,
+  shortName: "ing",
+  isInCategoryAll: false,
   columns: [
-    words("Class", ".spec.ingressClassName"),
-    words("Host", ".spec.rules[*].host", { description: "The first host." }),
-    words("Address", ".status.loadBalancer.ingress[*].ip", { description: "The first address." }),
+    stringColumn("Class", ".spec.ingressClassName"),
+    stringColumn("Host", ".spec.rules[*].host", { description: "Host of the first rule." }),
+    stringColumn("Address", ".status.loadBalancer.ingress[*].ip", {
+      description: "IP address of the first load balancer.",
+    }),
   ],
   spec: {
     ingressClassName: string,
     defaultBackend: backend,
-    rules: wholeList(anyObject),
-    tls: wholeList(anyObject),
+    rules: atomicList(anyObject),
+    tls: atomicList(anyObject),
   },
-  status: { loadBalancer: open({ ingress: wholeList(anyObject) }) },
+  status: { loadBalancer: openObject({ ingress: atomicList(anyObject) }) },
 });
 
-const scalingRules = open({
+const scalingRules = openObject({
   stabilizationWindowSeconds: int32,
   selectPolicy: string,
   tolerance: intOrString,
-  policies: wholeList(anyObject),
+  policies: atomicList(anyObject),
 });
 
 const horizontalPodAutoscaler = workloadType({
@@ -402,32 +422,32 @@ const horizontalPodAutoscaler = workloadType({
   version: "v2",
   kind: "HorizontalPodAutoscaler",
   plural: "horizontalpodautoscalers",
-  short: "hpa",
-  inAll: true,
+  shortName: "hpa",
+  isInCategoryAll: true,
   columns: [
-    words("Reference", ".spec.scaleTargetRef.name"),
-    integer("MinPods", ".spec.minReplicas"),
-    integer("MaxPods", ".spec.maxReplicas"),
-    integer("Replicas", ".status.currentReplicas"),
+    stringColumn("Reference", ".spec.scaleTargetRef.name"),
+    integerColumn("MinPods", ".spec.minReplicas"),
+    integerColumn("MaxPods", ".spec.maxReplicas"),
+    integerColumn("Replicas", ".status.currentReplicas"),
   ],
   required: ["scaleTargetRef", "maxReplicas"],
   spec: {
     minReplicas: count,
     maxReplicas: { ...int32, minimum: 1 },
-    scaleTargetRef: open({ apiVersion: string, kind: string, name: string }, { required: ["kind", "name"] }),
-    metrics: wholeList(anyObject),
-    behavior: open({ scaleUp: scalingRules, scaleDown: scalingRules }),
+    scaleTargetRef: openObject({ apiVersion: string, kind: string, name: string }, { required: ["kind", "name"] }),
+    metrics: atomicList(anyObject),
+    behavior: openObject({ scaleUp: scalingRules, scaleDown: scalingRules }),
   },
   status: {
     observedGeneration: int64,
-    lastScaleTime: moment,
+    lastScaleTime: dateTime,
     currentReplicas: int32,
     desiredReplicas: int32,
-    currentMetrics: wholeList(anyObject),
+    currentMetrics: atomicList(anyObject),
   },
 });
 
-/** The types of Kubernetes that kcp does not serve by itself and that our export therefore carries. */
+/** Built-in Kubernetes types that kcp does not serve; TMC's export serves them. */
 export const workloadTypes: readonly ServedKind[] = [
   deployment,
   statefulSet,

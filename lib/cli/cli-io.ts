@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 import { untilInterrupted } from "./interrupt.ts";
 
-/** A terminal's screen, as much of it as is drawn with. */
+/** The part of a terminal's output that the board uses. */
 export interface Screen {
   readonly columns: number;
   readonly rows: number;
@@ -12,9 +12,9 @@ export interface Screen {
   off(event: "resize", listener: () => void): unknown;
 }
 
-/** A terminal's keys. */
+/** The part of a terminal's input that the board uses. */
 export interface Keyboard {
-  /** Whether each key is told by itself, Ctrl-C too. */
+  /** In raw mode every key press is delivered as data, including Ctrl-C. */
   setRawMode(on: boolean): unknown;
   on(event: "data", listener: (data: Buffer | string) => void): unknown;
   off(event: "data", listener: (data: Buffer | string) => void): unknown;
@@ -22,37 +22,37 @@ export interface Keyboard {
   pause(): unknown;
 }
 
-/** A terminal that a command can draw on. */
+/** A terminal that a command can draw on and read keys from. */
 export type Terminal = Readonly<{
   output: Screen;
-  /** Missing when keys do not come from a terminal. */
+  /** Undefined when standard input is not a terminal. */
   input: Keyboard | undefined;
-  /** Asks the command to end, as Ctrl-C does. */
+  /** Requests the end of the command, as Ctrl-C does. */
   interrupt(): void;
-  /** Has something done when the process ends, however it does. */
+  /** Registers a task that runs when the process exits, after a crash too. */
   atExit(task: () => void): void;
 }>;
 
-/** What a command has of the world around it: where it writes, whom it can ask, the environment and the time. */
+/** The environment of a command: its output, its user, environment variables and the clock. */
 export interface CliIo {
   out(text: string): void;
   err(text: string): void;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
-  /** Missing when what is printed does not go to a terminal. */
+  /** Undefined when standard output is not a terminal. */
   readonly terminal: Terminal | undefined;
-  /** Asks a person a question with yes or no; undefined when there is no person to ask. */
+  /** Asks the user a yes/no question; undefined when standard input or error is not a terminal. */
   confirm(question: string): Promise<boolean | undefined>;
-  /** All of standard input. */
+  /** Reads standard input to its end. */
   readInput(): Promise<string>;
-  /** Resolves when the command is asked to end; a second request ends the process. */
+  /** Resolves at the first SIGINT or SIGTERM; the second one exits the process. */
   untilInterrupted(): Promise<void>;
 }
 
-/** The world of a command that a person has started in a shell. */
+/** The environment of a command that runs in this process. */
 export const processIo: CliIo = {
-  out: (words) => void process.stdout.write(words),
-  err: (words) => void process.stderr.write(words),
+  out: (output) => void process.stdout.write(output),
+  err: (output) => void process.stderr.write(output),
   env: process.env,
   clock: systemClock,
   get terminal() {
@@ -66,7 +66,7 @@ export const processIo: CliIo = {
   },
   confirm: async (question) => {
     if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined;
-    // The question goes where errors go: what is printed may be read by a program.
+    // The question goes to standard error, because a program may read standard output.
     const lines = createInterface({ input: process.stdin, output: process.stderr });
     try {
       return /^y(es)?$/i.test((await lines.question(`${question} [y/N] `)).trim());
@@ -78,30 +78,31 @@ export const processIo: CliIo = {
   untilInterrupted,
 };
 
-/** A command line that cannot be carried out as it was written; the exit code is 2. */
+/** An invalid command line; the exit code is 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** A command that has done what it was asked to and ends with an exit code that says what it found; its words, if any, are printed. */
-export class Ending extends Error {
-  override readonly name = "Ending";
+/** Ends a command with an exit code that is its result, such as 1 for "not ready"; the message, if any, is printed. */
+export class CommandExit extends Error {
+  override readonly name = "CommandExit";
   readonly exitCode: number;
 
-  constructor(exitCode: number, words = "", options?: ErrorOptions) {
-    super(words, options);
+  constructor(exitCode: number, message = "", options?: ErrorOptions) {
+    super(message, options);
     this.exitCode = exitCode;
   }
 }
 
-/** Asks before something is deleted, unless that was agreed to beforehand; answers whether to go on. */
+/** Asks the user to confirm a deletion, unless `yes` is set; returns whether to continue. */
 export async function confirmDeletion(
   io: CliIo,
   { yes, question }: Readonly<{ yes: boolean; question: string }>,
 ): Promise<boolean> {
   if (yes) return true;
   const answer = await io.confirm(question);
-  if (answer === undefined) throw new UsageError("nobody is there to be asked; say --yes to go on without a question");
-  if (!answer) io.err("tmc: nothing was changed\n");
+  if (answer === undefined)
+    throw new UsageError("cannot ask for confirmation without a terminal; use --yes to skip the question");
+  if (!answer) io.err("tmc: canceled, nothing was changed\n");
   return answer;
 }

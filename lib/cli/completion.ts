@@ -6,32 +6,38 @@ type Shell = (typeof shells)[number];
 
 const help = `
 Examples:
-  source <(tmc completion bash)                                    # this shell; put it into ~/.bashrc for all
-  source <(tmc completion zsh)                                     # the same for zsh, in ~/.zshrc
+  # Load the completion into the current bash; add this line to ~/.bashrc to load it always
+  source <(tmc completion bash)
+
+  # Load the completion into the current zsh; add this line to ~/.zshrc to load it always
+  source <(tmc completion zsh)
+
+  # Install the completion for fish
   tmc completion fish > ~/.config/fish/completions/tmc.fish
 `;
 
-/** The command that prints a script by which a shell completes our commands. */
+/** Creates the `completion` command. */
 export function completionCommand(io: CliIo, program: () => Command): Command {
   return new Command("completion")
-    .summary("print the completion script of a shell")
-    .addArgument(new Argument("<shell>", "which shell").choices(shells))
+    .summary("Print the completion script for a shell")
+    .description("Print a script that completes the commands and options of tmc in a shell.")
+    .addArgument(new Argument("<shell>", "Name of the shell").choices(shells))
     .addHelpText("after", help)
     .action((shell: Shell) => io.out(formatCompletion(shell, program())));
 }
 
-/** All that can follow the words of a command: the next words, its options, and the values that its arguments choose from. */
-type Level = Readonly<{ words: readonly string[]; next: readonly string[]; summary: string }>;
+/** The completions after one command: its subcommands, its options, and the choices of its arguments. */
+type Level = Readonly<{ path: readonly string[]; next: readonly string[]; summary: string }>;
 
-/** The script that completes a program's commands, options and choices in a shell. */
+/** Returns the script that completes the commands, options and choices of a program in a shell. */
 export function formatCompletion(shell: Shell, program: Command): string {
   const name = program.name();
   const levels = levelsOf(program, []);
   if (shell === "fish") return fishScript(name, program, levels);
-  const cases = levels.map(({ words, next }) => `    "${words.join(" ")}") words="${next.join(" ")}" ;;`).join("\n");
+  const cases = levels.map(({ path, next }) => `    "${path.join(" ")}") words="${next.join(" ")}" ;;`).join("\n");
   const script = `_${name}() {
   local current="\${COMP_WORDS[COMP_CWORD]}" path="" word words="" known=" ${levels
-    .map(({ words }) => words.at(-1) ?? "")
+    .map(({ path }) => path.at(-1) ?? "")
     .filter(Boolean)
     .join(" ")} "
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -47,31 +53,33 @@ complete -o default -F _${name} ${name}
   return shell === "bash" ? script : `autoload -U +X bashcompinit && bashcompinit\n${script}`;
 }
 
-function levelsOf(command: Command, words: readonly string[]): readonly Level[] {
-  const children = command.commands.flatMap((child) => levelsOf(child, [...words, child.name()]));
+function levelsOf(command: Command, path: readonly string[]): readonly Level[] {
+  const children = command.commands.flatMap((child) => levelsOf(child, [...path, child.name()]));
   const next = [
     ...command.commands.map((child) => child.name()),
     ...command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
     ...command.options.flatMap(({ long, short }) => long ?? short ?? []),
     "--help",
   ];
-  return [{ words, next, summary: command.summary() }, ...children];
+  return [{ path, next, summary: command.summary() }, ...children];
 }
 
 function fishScript(name: string, program: Command, levels: readonly Level[]): string {
   const quoted = (text: string): string => `'${text.replaceAll("'", "\\'")}'`;
   const lines = [`complete -c ${name} -f`];
-  const commandAt = (words: readonly string[]): Command | undefined =>
-    words.reduce<Command | undefined>(
-      (command, word) => command?.commands.find((child) => child.name() === word),
+  const commandAt = (path: readonly string[]): Command | undefined =>
+    path.reduce<Command | undefined>(
+      (command, name) => command?.commands.find((child) => child.name() === name),
       program,
     );
-  for (const { words } of levels) {
-    const command = commandAt(words);
+  for (const { path } of levels) {
+    const command = commandAt(path);
     if (command === undefined) continue;
-    const others = command.commands.map((child) => child.name()).join(" ");
-    const seen = words.map((word) => `__fish_seen_subcommand_from ${word}`);
-    const here = [...seen, ...(others === "" ? [] : [`not __fish_seen_subcommand_from ${others}`])].join("; and ");
+    const subcommands = command.commands.map((child) => child.name()).join(" ");
+    const seen = path.map((commandName) => `__fish_seen_subcommand_from ${commandName}`);
+    const here = [...seen, ...(subcommands === "" ? [] : [`not __fish_seen_subcommand_from ${subcommands}`])].join(
+      "; and ",
+    );
     const condition = here === "" ? "" : ` -n ${quoted(here)}`;
     for (const child of command.commands) {
       lines.push(`complete -c ${name}${condition} -a ${child.name()} -d ${quoted(child.summary())}`);

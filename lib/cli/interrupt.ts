@@ -1,13 +1,13 @@
 /**
- * Waits for Ctrl-C or SIGTERM. The first one resolves the promise, so that the caller can end in good order; a second one
- * ends the process at once.
+ * Waits for SIGINT (Ctrl-C) or SIGTERM. The first signal resolves the promise, so that the caller can shut down gracefully;
+ * the second one exits the process immediately.
  */
 export function untilInterrupted(target: Pick<NodeJS.Process, "on" | "exit"> = globalThis.process): Promise<void> {
   return new Promise((resolve) => {
-    let asked = false;
+    let isInterrupted = false;
     const stop = (): void => {
-      if (asked) target.exit(130);
-      asked = true;
+      if (isInterrupted) target.exit(130);
+      isInterrupted = true;
       resolve();
     };
     target.on("SIGINT", stop);

@@ -3,56 +3,56 @@ import { Argument, type Command, InvalidArgumentError, Option } from "commander"
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { durationForm, parseDurationSeconds } from "../model/duration.ts";
 import { parseName } from "./names.ts";
-import type { Workspace } from "./workspace.ts";
+import type { OpenWorkspace } from "./workspace.ts";
 
-/** In which namespace a command works, in the words that kubectl has for it. */
+/** The namespace option, named as in kubectl. */
 export type NamespaceOptions = Readonly<{ namespace?: string }>;
 
-/** Adds the option that says in which namespace a command works. */
+/** Adds the --namespace option to a command. */
 export function withNamespaceOption(command: Command): Command {
   return command.addOption(
-    new Option("-n, --namespace <name>", "the namespace (otherwise that of the kubeconfig's context, or default)")
+    new Option("-n, --namespace <name>", "Namespace of the workload (default: the namespace of the kubeconfig context)")
       .argParser(parseName)
-      .helpGroup("Where:"),
+      .helpGroup("Connection options:"),
   );
 }
 
-/** The namespace that the options name, or that the kubeconfig's context is in. */
-export function namespaceOf({ namespace }: NamespaceOptions, workspace: Pick<Workspace, "namespace">): string {
+/** Returns the namespace from the options, or else the one of the kubeconfig context. */
+export function namespaceOf({ namespace }: NamespaceOptions, workspace: Pick<OpenWorkspace, "namespace">): string {
   return namespace ?? workspace.namespace;
 }
 
-/** Whether to wait for what was asked, and for how many seconds. */
+/** Whether to wait for the result, and for how many seconds at most. */
 export type WaitFlags = Readonly<{ wait?: true; timeout: number }>;
 
-/** The option that bounds a wait. */
+/** Creates the --timeout option. */
 export function timeoutOption(
-  usual: Readonly<{ seconds: number; shown: string }> = { seconds: 60, shown: "60s" },
+  preset: Readonly<{ seconds: number; text: string }> = { seconds: 60, text: "60s" },
 ): Option {
-  return new Option("--timeout <duration>", "how long to wait at most")
+  return new Option("--timeout <duration>", "Maximum time to wait")
     .argParser((text: string) => {
       const seconds = parseDurationSeconds(text);
-      if (seconds === undefined) throw new InvalidArgumentError(`write ${durationForm}.`);
+      if (seconds === undefined) throw new InvalidArgumentError(`expected ${durationForm}.`);
       return seconds;
     })
-    .default(usual.seconds, usual.shown);
+    .default(preset.seconds, preset.text);
 }
 
-/** The argument that names a registered cluster. */
+/** Creates the argument that names a registered cluster. */
 export function clusterArgument(): Argument {
-  return new Argument("<name>", "the cluster's name").argParser(parseName);
+  return new Argument("<name>", "Name of the cluster").argParser(parseName);
 }
 
-/** The cluster of that name, or an error that says which there are. */
-export async function findCluster(workspace: Workspace, name: string): Promise<ClusterRegistration> {
-  return workspace.cluster(name).catch((error: unknown) => {
+/** Reads the registration of a cluster; when there is none, the error lists the registered clusters. */
+export async function findRegistration(workspace: OpenWorkspace, name: string): Promise<ClusterRegistration> {
+  return workspace.registration(name).catch((error: unknown) => {
     if (faultOf(error) !== "not-found") throw error;
-    return missingCluster(workspace, name);
+    return throwNotRegistered(workspace, name);
   });
 }
 
-/** Also tells a workspace without our kinds, for which the list fails in its own words. */
-async function missingCluster(workspace: Workspace, name: string): Promise<never> {
-  const names = (await workspace.clusters()).map(({ metadata }) => metadata.name ?? "");
-  throw new Error(`cluster "${name}": is not registered; there are ${names.join(", ") || "none"}`);
+/** In a workspace without TMC's API the list request fails, and that error is the more useful one. */
+async function throwNotRegistered(workspace: OpenWorkspace, name: string): Promise<never> {
+  const names = (await workspace.registrations()).map(({ metadata }) => metadata.name ?? "");
+  throw new Error(`cluster "${name}": not registered; registered clusters: ${names.join(", ") || "none"}`);
 }

@@ -1,48 +1,58 @@
 import { Command, CommanderError } from "commander";
 import { tmcVersion } from "../model/version.ts";
-import { bindCommand } from "./bind.ts";
-import { bootstrapCommand } from "./bootstrap.ts";
-import { type CliIo, Ending, processIo, UsageError } from "./cli-io.ts";
-import { clusterCommand } from "./cluster.ts";
+import { type CliIo, CommandExit, processIo, UsageError } from "./cli-io.ts";
+import { clusterCommand } from "./cluster/cluster.ts";
 import { completionCommand } from "./completion.ts";
-import { confirmCommand } from "./confirm.ts";
-import { controllerCommand } from "./controller.ts";
-import { costCommand } from "./cost.ts";
-import { deadLettersCommand } from "./dead-letters.ts";
-import { diffCommand } from "./diff.ts";
-import { explainCommand } from "./explain.ts";
-import { localCommand } from "./local.ts";
-import { manifestsCommand } from "./manifests.ts";
-import { placementCommand } from "./placement.ts";
-import { queueCommand } from "./queue.ts";
-import { reconcileCommand } from "./reconcile.ts";
-import { unbindCommand } from "./unbind.ts";
-import { uninstallCommand } from "./uninstall.ts";
-import { workloadCommand } from "./workload.ts";
+import { controllerCommand } from "./controller/controller.ts";
+import { bindCommand } from "./install/bind.ts";
+import { bootstrapCommand } from "./install/bootstrap.ts";
+import { manifestsCommand } from "./install/manifests.ts";
+import { unbindCommand } from "./install/unbind.ts";
+import { uninstallCommand } from "./install/uninstall.ts";
+import { localCommand } from "./local/local.ts";
+import { explainCommand } from "./placement/explain.ts";
+import { placementCommand } from "./placement/placement.ts";
+import { costCommand } from "./queue/cost.ts";
+import { deadLettersCommand } from "./queue/dead-letters.ts";
+import { queueCommand } from "./queue/queue.ts";
+import { reconcileCommand } from "./queue/reconcile.ts";
+import { confirmCommand } from "./workload/confirm.ts";
+import { diffCommand } from "./workload/diff.ts";
+import { workloadCommand } from "./workload/workload.ts";
 
 const examples = `
 Examples:
-  tmc local                        try it: a kcp, two clusters and the controller, in memory, on this machine
-  tmc controller --help            run the controller against a kcp of your own
-  tmc cluster list                 the registered clusters and their health
-  tmc explain web                  why a placement is where it is
-  tmc bootstrap                    offer TMC to the tenants of a kcp
-  tmc manifests --format kcp       what a kcp workspace needs to offer the API to tenants
+  # Run kcp, two clusters and the controller in memory on this machine
+  tmc local
 
-From a clone of the sources, the same commands are: npm run tmc -- <command>
+  # List the options of the controller
+  tmc controller --help
+
+  # List the registered clusters and their health
+  tmc cluster list
+
+  # Explain why a placement selected its clusters
+  tmc explain web
+
+  # Install TMC's APIExport in kcp
+  tmc bootstrap
+
+In a clone of the repository, run the same commands as: npm run tmc -- <command>
 `;
 
-/** The whole command line, one file per command beside this one. */
+/** Builds the command tree of `tmc`. */
 export function createProgram(io: CliIo = processIo): Command {
   const program: Command = new Command("tmc")
-    .description("Transparent Multi-Cluster for kcp: workloads of kcp workspaces on many Kubernetes clusters.")
-    .version(tmcVersion(), "-V, --version", "print the version")
-    .helpOption("-h, --help", "print this help, or a command's")
-    .helpCommand("help [command]", "print the help of a command")
-    .commandsGroup("Run it:")
+    .description(
+      "Transparent Multi-Cluster for kcp: places workloads of kcp workspaces on Kubernetes clusters and synchronizes them.",
+    )
+    .version(tmcVersion(), "-V, --version", "Print the version")
+    .helpOption("-h, --help", "Print help")
+    .helpCommand("help [command]", "Print help for a command")
+    .commandsGroup("Run TMC:")
     .addCommand(localCommand(io))
     .addCommand(controllerCommand(io))
-    .commandsGroup("Look at a workspace and change it:")
+    .commandsGroup("Work with a workspace:")
     .addCommand(clusterCommand(io))
     .addCommand(placementCommand(io))
     .addCommand(workloadCommand(io))
@@ -50,11 +60,11 @@ export function createProgram(io: CliIo = processIo): Command {
     .addCommand(diffCommand(io))
     .addCommand(confirmCommand(io))
     .addCommand(reconcileCommand(io))
-    .commandsGroup("Look after the deployed form:")
+    .commandsGroup("Operate TMC on AWS:")
     .addCommand(queueCommand(io))
     .addCommand(deadLettersCommand(io))
     .addCommand(costCommand(io))
-    .commandsGroup("Set up:")
+    .commandsGroup("Install TMC:")
     .addCommand(bootstrapCommand(io))
     .addCommand(bindCommand(io))
     .addCommand(unbindCommand(io))
@@ -67,17 +77,17 @@ export function createProgram(io: CliIo = processIo): Command {
       .exitOverride()
       .showSuggestionAfterError()
       .showHelpAfterError(false)
-      .helpOption("-h, --help", command === program ? "print this help, or a command's" : "print this help")
+      .helpOption("-h, --help", "Print help")
       .configureOutput({
         writeOut: io.out,
         writeErr: io.err,
-        outputError: (text, write) => write(`${inOneLine(text)}; see ${pathOf(command)} --help\n`),
+        outputError: (text, write) => write(`${toOneLine(text)}; see ${commandPath(command)} --help\n`),
       });
   }
   return program;
 }
 
-/** Runs one command line and gives the exit code: 1 when it failed, 2 when it was not understood. Errors are one line. */
+/** Runs one command line and returns the exit code: 1 after a failure, 2 after a usage error. An error is printed as one line. */
 export async function runTmc(args: readonly string[], io: CliIo = processIo): Promise<number> {
   const program = createProgram(io);
   try {
@@ -88,26 +98,26 @@ export async function runTmc(args: readonly string[], io: CliIo = processIo): Pr
     await program.parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2; // commander has printed it
-    const words = wordsOf(error);
-    if (words !== "") io.err(`tmc: ${words}\n`);
-    if (error instanceof Ending) return error.exitCode;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2; // commander has printed the error already
+    const message = errorText(error);
+    if (message !== "") io.err(`tmc: ${message}\n`);
+    if (error instanceof CommandExit) return error.exitCode;
     return error instanceof UsageError ? 2 : 1;
   }
 }
 
-/** A command and all that are below it. */
+/** Returns a command and all its subcommands, recursively. */
 export function allCommands(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(allCommands)];
 }
 
-/** `tmc cluster list`: a command's name with those above it. */
-export function pathOf(command: Command): string {
-  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+/** Returns the full name of a command, such as `tmc cluster list`. */
+export function commandPath(command: Command): string {
+  return command.parent === null ? command.name() : `${commandPath(command.parent)} ${command.name()}`;
 }
 
-/** commander's own words in the form of our errors: its suggestion comes on a second line. */
-function inOneLine(text: string): string {
+/** Converts an error message of commander to our format; commander prints its suggestion on a second line. */
+function toOneLine(text: string): string {
   return `tmc: ${text
     .trim()
     .replace(/^error: /, "")
@@ -116,6 +126,6 @@ function inOneLine(text: string): string {
     .replace(/\.$/, "")}`;
 }
 
-function wordsOf(error: unknown): string {
+function errorText(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ").trim();
 }

@@ -2,66 +2,71 @@ import type { ObjectAddress } from "@tmc/kube/client.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { clusterRegistration } from "../api/cluster-registration.ts";
 import type { ObjectEvent } from "../model/event.ts";
-import { createHubEvents, type HubEventsOptions } from "../upstream/events.ts";
+import { createEventSink, type EventSinkOptions } from "../upstream/events.ts";
 import type { ExportAddress } from "../upstream/export/address.ts";
 import { apiExports } from "../upstream/kcp-types.ts";
 import { clientOf, type LogicalCluster, logicalClusters } from "../upstream/logical-cluster.ts";
 
-/** An object beside which people read that a controller has started, and what that one looks after there. */
-export type Landmark = Readonly<{ logicalCluster: string; address: ObjectAddress; served: string }>;
+/** An object on which the start of a controller is recorded as an Event, and the scope that the Event names. */
+export type AnnouncementTarget = Readonly<{ logicalCluster: string; address: ObjectAddress; scopeText: string }>;
 
-export type Served = Readonly<{
-  /** The export whose tenants are looked after, in place of workspaces. */
+export type AnnouncementScope = Readonly<{
+  /** The export whose tenants the controller reconciles, instead of workspaces. */
   apiExport: ExportAddress | undefined;
-  /** The workspaces; undefined for a plain Kubernetes cluster. */
+  /** Undefined for a plain Kubernetes cluster. */
   workspaces: readonly LogicalCluster[] | undefined;
 }>;
 
-const definitions: ResourceType = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
+const crdType: ResourceType = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
 
 /**
- * Where the start of a controller is told: beside what makes a hub one of TMC's, and once, whatever it has of tenants and objects.
+ * The objects on which the start of a controller is recorded: one per workspace, export or plain cluster, not per tenant or object.
  *
- * That is the export for all of its tenants, who did not start anything and whose workspaces nothing is written to for it; the
- * LogicalCluster of each workspace that was named; the definition of registrations in a plain cluster.
+ * With an export it is the APIExport itself, because nothing is written to the workspaces of tenants for it. Otherwise it is
+ * the LogicalCluster of each named workspace, or the CRD of registrations in a plain cluster.
  */
-export function landmarksOf({ apiExport, workspaces }: Served): readonly Landmark[] {
+export function announcementTargets({ apiExport, workspaces }: AnnouncementScope): readonly AnnouncementTarget[] {
   if (apiExport !== undefined) {
     const { path, name } = apiExport;
     return [
-      { logicalCluster: path, address: { type: apiExports, name }, served: "the workspaces that bind this export" },
+      { logicalCluster: path, address: { type: apiExports, name }, scopeText: "the workspaces that bind this export" },
     ];
   }
   if (workspaces === undefined) {
     const name = `${clusterRegistration.plural}.${clusterRegistration.group}`;
-    return [{ logicalCluster: "", address: { type: definitions, name }, served: "this cluster" }];
+    return [{ logicalCluster: "", address: { type: crdType, name }, scopeText: "this cluster" }];
   }
   return workspaces.map(({ name: logicalCluster }) => ({
-    logicalCluster: logicalCluster,
+    logicalCluster,
     address: { type: logicalClusters, name: "cluster" },
-    served: "this workspace",
+    scopeText: "this workspace",
   }));
 }
 
-/** What is told: the same words for each start of a version, so that a process that starts again and again is one Event. */
-export function eventOfStart(who: string, { served }: Pick<Landmark, "served">): ObjectEvent {
-  return { type: "Normal", reason: "ControllerStarted", message: `${who} has started and looks after ${served}` };
+/** The Event. Its text is the same for each start of a version, so that repeated restarts are counted in one Event. */
+export function startedEvent(processName: string, { scopeText }: Pick<AnnouncementTarget, "scopeText">): ObjectEvent {
+  const message = `${processName} has started and reconciles ${scopeText}`;
+  return { type: "Normal", reason: "ControllerStarted", message };
 }
 
-/** Tells that a controller has started. Resolves when that is written or given up; nothing else comes of a refusal. */
+/** Records that a controller has started. Resolves when the Events were written or have failed; a failure is only reported. */
 export async function announceStart(
-  { client, onTrouble, ...rest }: HubEventsOptions,
-  { who, landmarks, signal }: Readonly<{ who: string; landmarks: readonly Landmark[]; signal: AbortSignal }>,
+  { client, onFailure, ...rest }: EventSinkOptions,
+  {
+    processName,
+    targets,
+    signal,
+  }: Readonly<{ processName: string; targets: readonly AnnouncementTarget[]; signal: AbortSignal }>,
 ): Promise<void> {
-  const events = createHubEvents({ client, onTrouble, ...rest });
-  for (const landmark of landmarks) {
-    const { logicalCluster, address } = landmark;
+  const events = createEventSink({ client, onFailure, ...rest });
+  for (const target of targets) {
+    const { logicalCluster, address } = target;
     try {
-      const about = await clientOf(client, logicalCluster).get<KubeObject>(address, { signal });
-      events.tell({ logicalCluster }, about, eventOfStart(who, landmark));
+      const object = await clientOf(client, logicalCluster).get<KubeObject>(address, { signal });
+      events.record({ logicalCluster }, object, startedEvent(processName, target));
     } catch (error) {
-      onTrouble?.(error, { logicalCluster, name: address.name });
+      onFailure?.(error, { logicalCluster, name: address.name });
     }
   }
-  await events.whenTold();
+  await events.whenFlushed();
 }

@@ -6,104 +6,104 @@ import type { Hub } from "../model/hub.ts";
 import type { ObjectKey } from "../model/key.ts";
 import { done, requeueAfter } from "../model/next.ts";
 import type { Work } from "../model/work-item.ts";
-import { createClusterTeller, followClusters } from "../relay/cluster-source-watch.ts";
-import type { FollowClusters } from "../relay/relay.ts";
-import { createRoster } from "../sources/cluster-index.ts";
+import type { WatchClusterSources } from "../relay/relay.ts";
+import { createClusterSourceFeed, watchClusterSources } from "../relay/watch/cluster-source-watch.ts";
+import { createClusterIndex } from "../sources/cluster-index.ts";
 import type { SourceConfig } from "../sources/flags.ts";
-import { hasForeign } from "../sources/source-kinds.ts";
+import { hasExternalSources } from "../sources/source-kinds.ts";
 import { createSourcedCredentials } from "../sources/sourced-credentials.ts";
 import type { HubWrite } from "../upstream/hub-requests.ts";
 import type { ObjectCache } from "../upstream/object-cache.ts";
-import { createSourcedHub, type Desk } from "./sourced-hub.ts";
+import { createSourcedHub, type WorkspaceClusters } from "./sourced-hub.ts";
 
-/** Where clusters come from, as the controller takes them up. */
+/** The cluster sources of a controller. */
 export type ControllerSources = Pick<SourceConfig, "sources" | "namespaces" | "template">;
 
-/** Our own registrations, as they are. */
+/** ClusterRegistrations alone, without a secret template. */
 export const onlyRegistrations: ControllerSources = {
   sources: ["clusterregistration"],
   namespaces: undefined,
   template: undefined,
 };
 
-/** Refuses clusters of other kinds where their objects cannot be seen, or where what is found out about them would get lost. */
-export function requireReach(
-  sources: ControllerSources,
+/** Throws if clusters of other kinds cannot be read, or if their status, which is kept in memory, would not reach all processes. */
+export function assertSourcesSupported(
+  { sources }: ControllerSources,
   { isDirect, isAlone }: Readonly<{ isDirect: boolean; isAlone: boolean }>,
 ): void {
-  if (!hasForeign(sources.sources) || (isDirect && isAlone)) return;
-  const why = isDirect ? "what is found out about them stays in one process" : "an export shows no kinds but its own";
-  throw new ControllerError("invalid", `cluster sources ${sources.sources.join(", ")}: ${why}`);
+  if (!hasExternalSources(sources) || (isDirect && isAlone)) return;
+  const why = isDirect ? "their status is kept in the memory of one process" : "an export shows only its own kinds";
+  throw new ControllerError("invalid", `cluster sources ${sources.join(", ")}: ${why}`);
 }
 
-/** The parts of a controller that differ by where clusters come from. */
+/** The parts of a controller that depend on its cluster sources. */
 export interface ClusterSources {
-  /** Undefined where the watch of registrations is all that it takes. */
-  readonly followClusters: FollowClusters | undefined;
-  /** The hub, and the work on keys that may be done by what is known. */
-  engage(hub: Hub): Readonly<{ hub: Hub; whileKnown: (work: Work) => Work }>;
+  /** Undefined if watching ClusterRegistrations is enough. */
+  readonly watchClusterSources: WatchClusterSources | undefined;
+  /** Adds the clusters of other kinds to a hub. `delayPlacements` wraps the work so that placements wait for the first probes. */
+  extend(hub: Hub): Readonly<{ hub: Hub; delayPlacements: (work: Work) => Work }>;
   credentials(credentials: CredentialSource): CredentialSource;
 }
 
 export type ClusterSourcesOptions = Readonly<{
   config: ControllerSources;
   cache: ObjectCache;
-  /** A client at the hub's root. */
+  /** A client for the root of the upstream server. */
   client: KubeClient;
   clock: Clock;
   onWrite?: ((write: HubWrite) => void) | undefined;
-  onRefused?: ((key: ObjectKey, error: unknown) => void) | undefined;
+  onRejected?: ((key: ObjectKey, error: unknown) => void) | undefined;
 }>;
 
-/** Creates those parts; where there are registrations alone they are what they are without. */
+/** Creates these parts. With ClusterRegistrations alone, hub, work and credentials stay as they are. */
 export function createClusterSources(options: ClusterSourcesOptions): ClusterSources {
-  const { config, cache, client, clock, onWrite, onRefused } = options;
+  const { config, cache, client, clock, onWrite, onRejected } = options;
   const { template } = config;
-  const desks = new Map<string, Desk>();
-  const deskOf = (logicalCluster: string): Desk | undefined => desks.get(logicalCluster);
-  const follow: FollowClusters = (watched, follower) => {
-    const roster = createRoster(watched.place, { config, clock });
-    const teller = createClusterTeller(roster, follower);
-    desks.set(watched.place, { roster, teller });
-    return followClusters(roster, teller, watched);
+  const byLogicalCluster = new Map<string, WorkspaceClusters>();
+  const clustersOf = (logicalCluster: string): WorkspaceClusters | undefined => byLogicalCluster.get(logicalCluster);
+  const watch: WatchClusterSources = (informerOptions, handler) => {
+    const index = createClusterIndex(informerOptions.scope, { config, clock });
+    const feed = createClusterSourceFeed(index, handler);
+    byLogicalCluster.set(informerOptions.scope, { index, feed });
+    return watchClusterSources(index, feed, informerOptions);
   };
-  const isPlain = !hasForeign(config.sources) && template === undefined;
+  const isDefault = !hasExternalSources(config.sources) && template === undefined;
   return {
-    followClusters: isPlain ? undefined : follow,
-    engage: (hub) => {
-      if (!hasForeign(config.sources)) return { hub, whileKnown: (work) => work };
-      const sourced = createSourcedHub({ hub, cache, client, deskOf, onWrite, onRefused });
-      return { hub: sourced, whileKnown: (work) => workOnceLooked(work, sourced.isLooked) };
+    watchClusterSources: isDefault ? undefined : watch,
+    extend: (hub) => {
+      if (!hasExternalSources(config.sources)) return { hub, delayPlacements: (work) => work };
+      const sourced = createSourcedHub({ hub, cache, client, clustersOf, onWrite, onRejected });
+      return { hub: sourced, delayPlacements: (work) => delayUntilProbed(work, sourced.areAllProbed) };
     },
     credentials: (credentials) =>
-      isPlain
+      isDefault
         ? credentials
         : createSourcedCredentials({
             credentials,
             template,
-            readingOf: ({ logicalCluster, name }) => deskOf(logicalCluster)?.roster.find(name),
+            viewOf: ({ logicalCluster, name }) => clustersOf(logicalCluster)?.index.find(name),
           }),
   };
 }
 
-/** By then a cluster has been looked at, or is known not to answer; whoever is looked at tells the placements before that. */
-const lookSeconds = 10;
+/** By then a cluster has been probed or has timed out. A probe that changes the facts enqueues the placements earlier. */
+const firstProbeSeconds = 10;
 
 /**
- * Lets placements wait for the first look at clusters whose facts are kept in this process alone: after a restart they would
- * else be taken for less than they are, and work would leave them.
+ * Requeues placements until all clusters whose status is kept in memory have been probed once. After a restart, a placement
+ * that is decided earlier would miss what these clusters offer, and workloads would be evicted from them.
  */
-function workOnceLooked(work: Work, isLooked: (logicalCluster: string) => boolean): Work {
+function delayUntilProbed(work: Work, areAllProbed: (logicalCluster: string) => boolean): Work {
   return async (item, signal) =>
-    item.key.kind === "WorkloadPlacement" && !isLooked(item.key.logicalCluster)
-      ? requeueAfter(lookSeconds)
+    item.key.kind === "WorkloadPlacement" && !areAllProbed(item.key.logicalCluster)
+      ? requeueAfter(firstProbeSeconds)
       : work(item, signal);
 }
 
 /**
- * Lets keys of logical clusters that are looked after no more end quietly. What was known of them has been forgotten, and
- * must not be taken for gone; should they come back, everything there is looked at anew.
+ * Drops keys of logical clusters that this process no longer reconciles. Their objects have been dropped from the cache, and
+ * must not be taken for deleted. If the logical cluster comes back, everything in it is enqueued again.
  */
-export function workWhileEngaged(work: Work, isEngaged: (logicalCluster: string) => boolean): Work {
+export function skipDisengaged(work: Work, isEngaged: (logicalCluster: string) => boolean): Work {
   return async (item, signal) => (isEngaged(item.key.logicalCluster) ? work(item, signal) : done);
 }

@@ -1,19 +1,15 @@
-import type { Rota } from "../engine/spread-schedule.ts";
+import type { SpreadSchedule } from "../engine/spread-schedule.ts";
 import { isHeartbeatDue } from "../registration/due.ts";
-import { createPeriodic, listedClusters, type PeriodicOptions } from "./periodic.ts";
+import { createPeriodic, listedLogicalClusters, type PeriodicOptions } from "./periodic.ts";
 
-/** Creates what has every registered cluster probed once in a period, but not before the time that its breaker names. */
-export function createHeartbeat(options: PeriodicOptions): Rota {
+/** Creates the schedule that enqueues every registration once per period, except while its circuit breaker is open. */
+export function createHeartbeat(options: PeriodicOptions): SpreadSchedule {
   const { cache, clock, periodSeconds } = options;
   const keys = function* () {
-    for (const logicalCluster of listedClusters(cache)) {
+    for (const logicalCluster of listedLogicalClusters(cache)) {
       for (const object of cache.list("ClusterRegistration", logicalCluster)) {
         if (!isHeartbeatDue(object, { nowMs: clock.now(), periodSeconds })) continue;
-        yield {
-          logicalCluster: logicalCluster,
-          kind: "ClusterRegistration",
-          name: object.metadata.name ?? "",
-        } as const;
+        yield { logicalCluster, kind: "ClusterRegistration", name: object.metadata.name ?? "" } as const;
       }
     }
   };

@@ -1,8 +1,8 @@
 import type { Clock } from "@tmc/kube/clock.ts";
-import { createRota, type Rota } from "../engine/spread-schedule.ts";
+import { createSpreadSchedule, type SpreadSchedule } from "../engine/spread-schedule.ts";
 import type { WorkKey } from "../model/key.ts";
-import type { Reason, WorkQueue } from "../model/work-item.ts";
-import type { IsMine } from "../sources/shard.ts";
+import type { WorkQueue, WorkReason } from "../model/work-item.ts";
+import type { ShardFilter } from "../sources/shard.ts";
 import type { ObjectCache } from "../upstream/object-cache.ts";
 
 export type PeriodicOptions = Readonly<{
@@ -10,26 +10,26 @@ export type PeriodicOptions = Readonly<{
   cache: ObjectCache;
   queue: Pick<WorkQueue, "send">;
   clock: Clock;
-  /** Whose turn is taken here. @default everybody's */
-  isMine?: IsMine | undefined;
-  /** Hears of keys that the queue did not take; they come round again. */
-  onTrouble?: ((error: unknown, keys: number) => void) | undefined;
+  /** @default all keys */
+  isInShard?: ShardFilter | undefined;
+  /** Called with keys that the queue rejected; the next period sends them again. */
+  onFailure?: ((error: unknown, keys: number) => void) | undefined;
 }>;
 
-/** Creates what sends each of the keys once in a period. */
+/** Creates a schedule that sends each key once per period, spread over the period. */
 export function createPeriodic(
-  { periodSeconds, clock, queue, isMine = () => true, onTrouble = () => {} }: PeriodicOptions,
-  { reason, keys }: Readonly<{ reason: Reason; keys: () => Iterable<WorkKey> }>,
-): Rota {
-  const onTurn = (turn: readonly WorkKey[]): void => {
-    const due = turn.filter(isMine);
+  { periodSeconds, clock, queue, isInShard = () => true, onFailure = () => {} }: PeriodicOptions,
+  { reason, keys }: Readonly<{ reason: WorkReason; keys: () => Iterable<WorkKey> }>,
+): SpreadSchedule {
+  const onDue = (scheduled: readonly WorkKey[]): void => {
+    const due = scheduled.filter(isInShard);
     if (due.length === 0) return;
-    queue.send(due.map((key) => ({ key, reason }))).catch((error: unknown) => onTrouble(error, due.length));
+    queue.send(due.map((key) => ({ key, reason }))).catch((error: unknown) => onFailure(error, due.length));
   };
-  return createRota({ periodSeconds, clock, keys, onTurn });
+  return createSpreadSchedule({ periodSeconds, clock, keys, onDue });
 }
 
-/** The logical clusters of which everything has been seen: nothing is decided about any other. */
-export function listedClusters(cache: ObjectCache): readonly string[] {
-  return cache.clusters().filter((logicalCluster) => cache.isListed(logicalCluster));
+/** The logical clusters that have been listed completely. Nothing is decided about the others. */
+export function listedLogicalClusters(cache: ObjectCache): readonly string[] {
+  return cache.logicalClusters().filter((logicalCluster) => cache.isListed(logicalCluster));
 }

@@ -1,23 +1,23 @@
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import type { Rota } from "../engine/spread-schedule.ts";
+import type { SpreadSchedule } from "../engine/spread-schedule.ts";
 import { reconciledKinds, type WorkKey, type WorkloadKey, workloadKey } from "../model/key.ts";
 import { selectedTypes } from "../sync/selection.ts";
 import type { ObjectCache } from "../upstream/object-cache.ts";
-import { workloadOfRecord } from "../upstream/watched-resources.ts";
+import { workloadAddressOf } from "../upstream/watched-resources.ts";
 import type { WorkloadCache } from "../upstream/workload-cache.ts";
-import { createPeriodic, listedClusters, type PeriodicOptions } from "./periodic.ts";
+import { createPeriodic, listedLogicalClusters, type PeriodicOptions } from "./periodic.ts";
 
 export type ResyncOptions = PeriodicOptions &
   Readonly<{
-    /** What was seen of workloads. @default none are looked after */
+    /** @default no workloads */
     workloads?: WorkloadCache | undefined;
   }>;
 
-/** Creates what has every object reconciled once in a period, so that anything missed heals. */
-export function createResync(options: ResyncOptions): Rota {
+/** Creates the schedule that enqueues every object once per period, so that missed changes are repaired. */
+export function createResync(options: ResyncOptions): SpreadSchedule {
   const { cache, workloads } = options;
   const keys = function* (): Generator<WorkKey> {
-    for (const logicalCluster of listedClusters(cache)) {
+    for (const logicalCluster of listedLogicalClusters(cache)) {
       for (const kind of reconciledKinds) {
         for (const { metadata } of cache.list(kind, logicalCluster)) {
           yield { logicalCluster, kind, name: metadata.name ?? "" };
@@ -30,11 +30,11 @@ export function createResync(options: ResyncOptions): Rota {
 }
 
 /**
- * Every workload with a record, and where a placement is about any work at all, every one that may be selected. To look closer
- * would cost more, at every step of the round, than the reconcile of one that is not.
+ * Yields every workload with a sync record, and every workload of a type that some placement selects. Matching each workload
+ * against the placements would cost more than the reconcile of one that no placement selects.
  */
 function* workloadKeys(workloads: WorkloadCache, cache: ObjectCache, logicalCluster: string): Generator<WorkloadKey> {
-  // The server holds them to the kind's schema.
+  // The server validates placements against our schema.
   const placements = cache.list("WorkloadPlacement", logicalCluster) as readonly WorkloadPlacement[];
   const selected = selectedTypes(placements, workloads.types);
   for (const { type } of selected) {
@@ -43,9 +43,10 @@ function* workloadKeys(workloads: WorkloadCache, cache: ObjectCache, logicalClus
     }
   }
   for (const record of workloads.records(logicalCluster)) {
-    const address = workloadOfRecord(record, workloads.types);
+    const address = workloadAddressOf(record, workloads.types);
     if (address === undefined) continue;
-    const isTold = selected.some(({ type }) => type === address.type) && workloads.get({ logicalCluster, ...address });
-    if (!isTold) yield workloadKey(logicalCluster, address);
+    const isYielded =
+      selected.some(({ type }) => type === address.type) && workloads.get({ logicalCluster, ...address });
+    if (!isYielded) yield workloadKey(logicalCluster, address);
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { Work, WorkQueue } from "../model/work-item.ts";
 import { createBatchRunner } from "../queue/batch.ts";
-import { spreadFanOut } from "../queue/fan-out.ts";
+import { rateLimitFanOut } from "../queue/fan-out.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import { createSqsQueue } from "../queue/sqs.ts";
 import type { QueueUrls, SqsClient } from "../queue/sqs-client.ts";
@@ -9,20 +9,20 @@ import { type Outage, runSqsWorker } from "../queue/sqs-worker.ts";
 import type { TenantRate } from "../queue/tenant-rate-limit.ts";
 
 export type SharedRunOptions = Readonly<{
-  /** Keys that are worked on at once. */
+  /** Keys that are reconciled concurrently. */
   workers: number;
-  /** Ends the work: nothing more is begun. */
+  /** After an abort no reconcile starts. */
   signal: AbortSignal;
-  /** How long what is in flight may take after that. */
+  /** How long running reconciles may take after the abort. */
   graceSeconds: number;
-  /** Called when keys have come and before the first of them is worked on. */
+  /** Called when keys have been received, before the first of them is reconciled. */
   onBatch: () => void;
   onEvent: (event: QueueEvent) => void;
 }>;
 
-/** A queue that more than one process sends to and works on. */
+/** A queue that several processes send to and receive from. */
 export interface SharedQueue extends WorkQueue {
-  /** Works until the signal aborts, and is done when everything in flight has ended or was given back. */
+  /** Reconciles keys until the signal aborts; resolves when all running reconciles have ended or were returned to the queue. */
   run(work: Work, options: SharedRunOptions): Promise<void>;
 }
 
@@ -31,28 +31,28 @@ export type SqsSharedQueueOptions = Readonly<{
   urls: QueueUrls;
   clock: Clock;
   random?: () => number;
-  /** How fast the keys of one tenant may go that are told of another's change. @default any number at once */
+  /** Rate limit for the fan-out keys of one tenant. @default none */
   tenantRate?: TenantRate | undefined;
-  /** Hears once of each time that a queue does not answer, and of its end. */
+  /** Called at the begin and at the end of each outage of a queue. */
   onOutage?: (outage: Outage) => void;
 }>;
 
-/** Batches that are fetched side by side, so that one slow key does not keep the next messages from being fetched. */
-const fewBatches = 4;
-/** A batch has no more keys. */
-const largestBatch = 10;
+/** Batches that are received concurrently, so that one slow key does not delay the next messages. */
+const minBatches = 4;
+/** The limit of SQS for one receive. */
+const maxBatchSize = 10;
 
-/** Creates a queue on SQS for a controller that shares it with functions or with others of its kind. */
+/** Creates the SQS queue of a controller that shares it with functions or other controllers. */
 export function createSqsSharedQueue(options: SqsSharedQueueOptions): SharedQueue {
   const { sqs, urls, clock, random = Math.random, onOutage } = options;
-  let tell: (event: QueueEvent) => void = () => {};
-  const queue = createSqsQueue({ sqs, urls, clock, random, onEvent: (event) => tell(event) });
+  let emit: (event: QueueEvent) => void = () => {};
+  const queue = createSqsQueue({ sqs, urls, clock, random, onEvent: (event) => emit(event) });
   return {
-    ...spreadFanOut(queue, options.tenantRate),
+    ...rateLimitFanOut(queue, options.tenantRate),
     run: async (work, { workers, signal, graceSeconds, onBatch, onEvent }) => {
-      tell = onEvent;
-      const { batches, groupsAtOnce } = divideWorkers(workers);
-      const run = createBatchRunner({ work, queue, clock, random, groupsAtOnce, onEvent });
+      emit = onEvent;
+      const { batches, groupsPerBatch } = divideWorkers(workers);
+      const run = createBatchRunner({ work, queue, clock, random, maxConcurrentGroups: groupsPerBatch, onEvent });
       await runSqsWorker({
         sqs,
         urls,
@@ -60,7 +60,7 @@ export function createSqsSharedQueue(options: SqsSharedQueueOptions): SharedQueu
           onBatch();
           return run(records, cut, drain);
         },
-        // Where a function does the same, each message still goes one way only.
+        // A forward function may receive from the delay queue too; SQS delivers each message to one of them.
         forward: true,
         batches,
         signal,
@@ -73,8 +73,8 @@ export function createSqsSharedQueue(options: SqsSharedQueueOptions): SharedQueu
   };
 }
 
-/** Divides workers into batches that are fetched beside each other and keys of each; never more keys than workers. */
-export function divideWorkers(workers: number): Readonly<{ batches: number; groupsAtOnce: number }> {
-  const batches = Math.max(Math.min(workers, fewBatches), Math.ceil(workers / largestBatch));
-  return { batches, groupsAtOnce: Math.max(1, Math.floor(workers / batches)) };
+/** Divides workers into concurrent batches and concurrent keys per batch; never more keys in total than workers. */
+export function divideWorkers(workers: number): Readonly<{ batches: number; groupsPerBatch: number }> {
+  const batches = Math.max(Math.min(workers, minBatches), Math.ceil(workers / maxBatchSize));
+  return { batches, groupsPerBatch: Math.max(1, Math.floor(workers / batches)) };
 }

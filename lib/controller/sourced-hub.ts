@@ -5,195 +5,226 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey, type ReconciledKind } from "../model/key.ts";
-import type { ClusterTeller } from "../relay/cluster-source-watch.ts";
-import type { Reading } from "../sources/cluster.ts";
-import type { Roster } from "../sources/cluster-index.ts";
-import { asForeignObject, isForeign } from "../sources/foreign-object.ts";
+import type { ClusterSourceFeed } from "../relay/watch/cluster-source-watch.ts";
+import type { ClusterView } from "../sources/cluster.ts";
+import type { ClusterIndex } from "../sources/cluster-index.ts";
+import { asExternalObject, isExternal } from "../sources/external-object.ts";
 import { clusterRegistrations, typesOf } from "../sources/source-kinds.ts";
 import { syncTargetPatch } from "../sources/sync-target-status.ts";
-import { type HubWrite, troubleOfHub } from "../upstream/hub-requests.ts";
+import { asUpstreamError, type HubWrite } from "../upstream/hub-requests.ts";
 import { clientOf } from "../upstream/logical-cluster.ts";
 import type { ObjectCache } from "../upstream/object-cache.ts";
 
-/** A hub in which clusters of other kinds stand beside registrations. */
+/** A hub that shows clusters of other kinds as if they were registrations. */
 export interface SourcedHub extends Hub {
-  /** Whether each cluster of another kind has been looked at since this process started. */
-  isLooked(logicalCluster: string): boolean;
+  /** Whether each cluster of another kind has been probed since this process started. */
+  areAllProbed(logicalCluster: string): boolean;
 }
 
-/** What is known of the clusters of one logical cluster. */
-export type Desk = Readonly<{ roster: Roster; teller: ClusterTeller }>;
+/** The clusters of one logical cluster: an index of their objects, and the feed that updates it. */
+export type WorkspaceClusters = Readonly<{ index: ClusterIndex; feed: ClusterSourceFeed }>;
 
 export type SourcedHubOptions = Readonly<{
-  /** For registrations and for everything else. */
+  /** Reads and writes registrations and all other kinds. */
   hub: Hub;
-  /** What the relay has seen, clusters of other kinds included. */
+  /** The cache of the relay, including clusters of other kinds. */
   cache: ObjectCache;
-  /** A client at the server's root. */
+  /** A client for the root of the upstream server. */
   client: KubeClient;
-  deskOf: (logicalCluster: string) => Desk | undefined;
+  clustersOf: (logicalCluster: string) => WorkspaceClusters | undefined;
   onWrite?: ((write: HubWrite) => void) | undefined;
-  /** Hears that what was found out about a cluster could not be written into its object. */
-  onRefused?: ((key: ObjectKey, error: unknown) => void) | undefined;
+  /** Called if the server permanently rejects the status of a cluster object. */
+  onRejected?: ((key: ObjectKey, error: unknown) => void) | undefined;
 }>;
 
 type Status = NonNullable<ClusterRegistration["status"]>;
-type Held = Readonly<{ reading: Reading; object: KubeObject; address: ObjectAddress }>;
+/** A cluster and the object that describes it. */
+type IndexedCluster = Readonly<{ view: ClusterView; object: KubeObject; address: ObjectAddress }>;
 
 const fieldManager = "tmc";
 
 /**
- * Creates the hub in which clusters of other kinds stand beside registrations and are read and written like them.
+ * Creates a hub in which clusters of other kinds are read and written like registrations.
  *
- * What TMC finds out about such a cluster is kept in this process: their kinds have no room for it, and a user's object is
- * no notebook. Of it a SyncTarget gets its condition Ready and its heartbeat; control planes get nothing. None gets a
- * finalizer: one that is deleted is gone when its own controllers let it go.
+ * The status that TMC observes is kept in memory: these kinds have no fields for it, and TMC does not store its own data in a
+ * user's object. Of it, a SyncTarget gets its Ready condition and its heartbeat; control planes get nothing. None gets a
+ * finalizer: a deleted object is gone as soon as its own controllers release it.
  */
 export function createSourcedHub(options: SourcedHubOptions): SourcedHub {
-  const { hub, cache, client, deskOf, onWrite = () => {}, onRefused = () => {} } = options;
-  const observed = new Map<string, Readonly<{ uid: string | undefined; status: Status }>>();
-  /** The same object as long as nothing is new: who makes facts of it makes them once. */
-  const made = new Map<string, Readonly<{ of: Reading; status: Status | undefined; object: KubeObject }>>();
+  const { hub, cache, clustersOf } = options;
+  const external = createExternalClusters(clustersOf);
+  const { refresh, patchStatus } = createSourceRequests(options, external.find);
   const lists = new Map<string, readonly KubeObject[]>();
-
-  const heldOf = ({ logicalCluster, name }: ObjectKey): Held | undefined => {
-    const { roster } = deskOf(logicalCluster) ?? {};
-    const reading = roster?.find(name);
-    const object = reading && roster?.objectOf(reading.origin);
-    if (reading === undefined || object === undefined) return undefined;
-    const { source, namespace } = reading.origin;
-    const { maybeNamespaced: _, ...type } = typesOf[source][0];
-    return { reading, object, address: { type, name, ...(namespace !== "" && { namespace }) } };
-  };
-  const asSeen = (key: ObjectKey, held: Held): KubeObject => {
-    const id = formatKey(key);
-    const { uid, status } = observed.get(id) ?? {};
-    const own = uid === held.object.metadata.uid ? status : undefined;
-    const before = made.get(id);
-    if (before?.of === held.reading && before.status === own) return before.object;
-    const object = asForeignObject(held.reading, held.object, own);
-    made.set(id, { of: held.reading, status: own, object });
-    return object;
-  };
-
-  /** Asks the server for a cluster that is in doubt, and tells what came of it. */
-  const ask = async (key: ObjectKey, { teller }: Desk, signal: AbortSignal): Promise<void> => {
-    const held = heldOf(key);
-    if (held === undefined) {
-      cache.trust(key);
-      return;
-    }
-    const { source } = held.reading.origin;
-    if (source === "clusterregistration") {
-      const object = await hub.read(key, signal);
-      if (object === undefined) teller.deleted(clusterRegistrations, held.object);
-      else teller.changed(clusterRegistrations, object);
-      return;
-    }
-    const [type] = typesOf[source];
-    try {
-      teller.changed(type, await clientOf(client, key.logicalCluster).get<KubeObject>(held.address, { signal }));
-    } catch (error) {
-      const trouble = troubleOfHub(error, key.name);
-      if (faultOf(trouble) !== "not-found") throw trouble;
-      teller.deleted(type, held.object);
-    }
-    cache.trust(key);
-  };
-
-  const write = async (key: ObjectKey, seen: KubeObject, held: Held, status: Status, signal: AbortSignal) => {
-    const patch = held.reading.origin.source === "synctarget" ? syncTargetPatch(held.object, status) : undefined;
-    if (patch === undefined) return;
-    onWrite({ key, part: "status" });
-    const body = { metadata: { resourceVersion: seen.metadata.resourceVersion }, status: patch };
-    try {
-      const answer = await clientOf(client, key.logicalCluster).patch<KubeObject>(
-        held.address,
-        { type: "merge", body },
-        { fieldManager, subresource: "status", signal },
-      );
-      deskOf(key.logicalCluster)?.teller.changed(typesOf[held.reading.origin.source][0], answer);
-    } catch (error) {
-      // Whoever may not write there still knows how the cluster is.
-      if (isClosed(error)) {
-        onRefused(key, error);
-        return;
-      }
-      cache.doubt(key);
-      throw troubleOfHub(error, key.name);
-    }
-  };
 
   const read = async <T extends KubeObject>(
     key: ObjectKey,
     { isFresh, signal }: Readonly<{ isFresh: boolean; signal: AbortSignal }>,
   ): Promise<T | undefined> => {
-    const desk = key.kind === "ClusterRegistration" ? deskOf(key.logicalCluster) : undefined;
-    if (desk === undefined) return isFresh ? hub.confirm<T>(key, signal) : hub.read<T>(key, signal);
-    if (isFresh || cache.isDoubted(key)) await ask(key, desk, signal);
+    const clusters = key.kind === "ClusterRegistration" ? clustersOf(key.logicalCluster) : undefined;
+    if (clusters === undefined) return isFresh ? hub.confirm<T>(key, signal) : hub.read<T>(key, signal);
+    if (isFresh || cache.isStale(key)) await refresh(key, clusters, signal);
     const object = cache.get(key);
     if (object === undefined) {
-      observed.delete(formatKey(key));
-      made.delete(formatKey(key));
+      external.forget(key);
       return undefined;
     }
-    const held = isForeign(object) ? heldOf(key) : undefined;
-    // The type that callers name is what a registration has; a cluster of another kind is shown as one.
-    return (held === undefined ? object : asSeen(key, held)) as T;
+    const cluster = isExternal(object) ? external.find(key) : undefined;
+    // Callers pass the type of a registration; an external object has the same spec and status.
+    return (cluster === undefined ? object : external.toObject(key, cluster)) as T;
   };
 
   return {
     ...hub,
-    isLooked: (logicalCluster) =>
+    areAllProbed: (logicalCluster) =>
       cache.list("ClusterRegistration", logicalCluster).every((object) => {
-        if (!isForeign(object)) return true;
+        if (!isExternal(object)) return true;
         const key: ObjectKey = { logicalCluster, kind: "ClusterRegistration", name: object.metadata.name ?? "" };
-        return observed.get(formatKey(key))?.uid === object.metadata.uid;
+        return external.probedUid(key) === object.metadata.uid;
       }),
     read: (key, signal) => read(key, { isFresh: false, signal }),
     confirm: (key, signal) => read(key, { isFresh: true, signal }),
     list: async <T extends KubeObject>(kind: ReconciledKind, logicalCluster: string, signal: AbortSignal) => {
       const objects = await hub.list<T>(kind, logicalCluster, signal);
-      if (kind !== "ClusterRegistration" || !objects.some(isForeign)) return objects;
-      const shown = objects.map((object) => {
+      if (kind !== "ClusterRegistration" || !objects.some(isExternal)) return objects;
+      const current = objects.map((object) => {
         const key: ObjectKey = { logicalCluster, kind, name: object.metadata.name ?? "" };
-        const held = isForeign(object) ? heldOf(key) : undefined;
-        return (held === undefined ? object : asSeen(key, held)) as T;
+        const cluster = isExternal(object) ? external.find(key) : undefined;
+        return (cluster === undefined ? object : external.toObject(key, cluster)) as T;
       });
+      // The same array until something changes: callers cache what they derive from it.
       const before = lists.get(logicalCluster);
-      if (before?.length === shown.length && shown.every((object, at) => before[at] === object)) {
+      if (before?.length === current.length && current.every((object, at) => before[at] === object)) {
         return before as readonly T[];
       }
-      lists.set(logicalCluster, shown);
-      return shown;
+      lists.set(logicalCluster, current);
+      return current;
     },
-    writeStatus: async <T extends KubeObject>(key: ObjectKey, seen: T, status: object, signal: AbortSignal) => {
-      if (!isForeignCluster(key, seen)) return hub.writeStatus(key, seen, status, signal);
-      const held = heldOf(key);
-      if (held === undefined || held.object.metadata.uid !== seen.metadata.uid) {
-        throw new ControllerError("conflict", `hub: write ${formatKey(key)}: another object is the cluster now`);
+    writeStatus: async <T extends KubeObject>(key: ObjectKey, observed: T, status: object, signal: AbortSignal) => {
+      if (!isExternalCluster(key, observed)) return hub.writeStatus(key, observed, status, signal);
+      const cluster = external.find(key);
+      if (cluster === undefined || cluster.object.metadata.uid !== observed.metadata.uid) {
+        throw new ControllerError("conflict", `hub: write ${formatKey(key)}: another object describes the cluster now`);
       }
-      await write(key, seen, held, status, signal);
-      observed.set(formatKey(key), { uid: seen.metadata.uid, status });
-      return asSeen(key, heldOf(key) ?? held) as T;
+      await patchStatus(key, { observed, cluster, status }, signal);
+      external.recordStatus(key, { uid: observed.metadata.uid, status });
+      return external.toObject(key, external.find(key) ?? cluster) as T;
     },
     writeFinalizers: async <T extends KubeObject>(
       key: ObjectKey,
-      seen: T,
+      observed: T,
       finalizers: readonly string[],
       signal: AbortSignal,
-    ) => (isForeignCluster(key, seen) ? seen : hub.writeFinalizers(key, seen, finalizers, signal)),
+    ) => (isExternalCluster(key, observed) ? observed : hub.writeFinalizers(key, observed, finalizers, signal)),
   };
 }
 
-const isForeignCluster = ({ kind }: ObjectKey, seen: KubeObject): boolean =>
-  kind === "ClusterRegistration" && isForeign(seen);
-
-/** Whether status cannot be written there at all: not allowed, not in the form that the kind asks for, or it has none. */
-function isClosed(error: unknown): boolean {
-  if (!(error instanceof ApiError)) return false;
-  const fault = faultOf(error);
-  return fault === "forbidden" || fault === "invalid" || (error.status === 404 && nameIn(error) === undefined);
+/** The clusters of the index, with the status that this process has observed of them. */
+function createExternalClusters(clustersOf: SourcedHubOptions["clustersOf"]) {
+  const observed = new Map<string, Readonly<{ uid: string | undefined; status: Status }>>();
+  const objects = new Map<string, Readonly<{ view: ClusterView; status: Status | undefined; object: KubeObject }>>();
+  return {
+    find: ({ logicalCluster, name }: ObjectKey): IndexedCluster | undefined => {
+      const { index } = clustersOf(logicalCluster) ?? {};
+      const view = index?.find(name);
+      const object = view && index?.objectOf(view.origin);
+      if (view === undefined || object === undefined) return undefined;
+      const { source, namespace } = view.origin;
+      const { maybeNamespaced: _, ...type } = typesOf[source][0];
+      return { view, object, address: { type, name, ...(namespace !== "" && { namespace }) } };
+    },
+    /** The same instance until view or status change: callers cache what they derive from it. */
+    toObject: (key: ObjectKey, { view, object: source }: IndexedCluster): KubeObject => {
+      const id = formatKey(key);
+      const recorded = observed.get(id);
+      const status = recorded?.uid === source.metadata.uid ? recorded?.status : undefined;
+      const before = objects.get(id);
+      if (before?.view === view && before.status === status) return before.object;
+      const object = asExternalObject(view, source, status);
+      objects.set(id, { view, status, object });
+      return object;
+    },
+    probedUid: (key: ObjectKey): string | undefined => observed.get(formatKey(key))?.uid,
+    recordStatus: (key: ObjectKey, entry: Readonly<{ uid: string | undefined; status: Status }>): void => {
+      observed.set(formatKey(key), entry);
+    },
+    forget: (key: ObjectKey): void => {
+      observed.delete(formatKey(key));
+      objects.delete(formatKey(key));
+    },
+  };
 }
 
-const nameIn = ({ body }: ApiError): string | undefined => body?.details?.name;
+type StatusPatch = Readonly<{ observed: KubeObject; cluster: IndexedCluster; status: Status }>;
+
+/** The requests for cluster objects. Their responses go into the feed, as if a watch had delivered them. */
+function createSourceRequests(
+  { hub, cache, client, clustersOf, onWrite = () => {}, onRejected = () => {} }: SourcedHubOptions,
+  find: (key: ObjectKey) => IndexedCluster | undefined,
+) {
+  return {
+    /** Reads a stale cluster from the server. */
+    refresh: async (key: ObjectKey, { feed }: WorkspaceClusters, signal: AbortSignal): Promise<void> => {
+      const cluster = find(key);
+      if (cluster === undefined) {
+        cache.markFresh(key);
+        return;
+      }
+      const { source } = cluster.view.origin;
+      if (source === "clusterregistration") {
+        const object = await hub.read(key, signal);
+        if (object === undefined) feed.deleted(clusterRegistrations, cluster.object);
+        else feed.changed(clusterRegistrations, object);
+        return;
+      }
+      const [type] = typesOf[source];
+      try {
+        feed.changed(type, await clientOf(client, key.logicalCluster).get<KubeObject>(cluster.address, { signal }));
+      } catch (error) {
+        const upstreamError = asUpstreamError(error, key.name);
+        if (faultOf(upstreamError) !== "not-found") throw upstreamError;
+        feed.deleted(type, cluster.object);
+      }
+      cache.markFresh(key);
+    },
+    /** Writes the status of a SyncTarget; does nothing for other kinds, or if nothing changes. */
+    patchStatus: async (
+      key: ObjectKey,
+      { observed, cluster, status }: StatusPatch,
+      signal: AbortSignal,
+    ): Promise<void> => {
+      const { source } = cluster.view.origin;
+      const patch = source === "synctarget" ? syncTargetPatch(cluster.object, status) : undefined;
+      if (patch === undefined) return;
+      onWrite({ key, part: "status" });
+      const body = { metadata: { resourceVersion: observed.metadata.resourceVersion }, status: patch };
+      try {
+        const written = await clientOf(client, key.logicalCluster).patch<KubeObject>(
+          cluster.address,
+          { type: "merge", body },
+          { fieldManager, subresource: "status", signal },
+        );
+        clustersOf(key.logicalCluster)?.feed.changed(typesOf[source][0], written);
+      } catch (error) {
+        // The status in memory is valid even if TMC may not write it.
+        if (isStatusClosed(error)) {
+          onRejected(key, error);
+          return;
+        }
+        cache.markStale(key);
+        throw asUpstreamError(error, key.name);
+      }
+    },
+  };
+}
+
+const isExternalCluster = ({ kind }: ObjectKey, object: KubeObject): boolean =>
+  kind === "ClusterRegistration" && isExternal(object);
+
+/** Whether the status can never be written: TMC has no permission, the schema rejects it, or there is no status subresource. */
+function isStatusClosed(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  const fault = faultOf(error);
+  return fault === "forbidden" || fault === "invalid" || (error.status === 404 && objectNameIn(error) === undefined);
+}
+
+const objectNameIn = ({ body }: ApiError): string | undefined => body?.details?.name;

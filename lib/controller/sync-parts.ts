@@ -1,40 +1,40 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { Connections } from "../credentials/connections.ts";
 import type { CredentialSource } from "../credentials/credentials.ts";
-import { createFleet } from "../downstream/client.ts";
+import { createDownstream } from "../downstream/client.ts";
 import { createClusterClients } from "../downstream/cluster-clients.ts";
 import { createCopyWatches } from "../downstream/copy-watch.ts";
-import { createAttention } from "../downstream/watch-subscriptions.ts";
+import { createWatchSubscriptions } from "../downstream/watch-subscriptions.ts";
 import type { ReconcilersOptions } from "../engine/reconcilers.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
 import type { WorkQueue } from "../model/work-item.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { BirthAttention } from "../relay/upsync-subscriptions.ts";
+import type { UpsyncSubscriptions } from "../relay/downstream/upsync-subscriptions.ts";
 import { createBurstGate } from "../sync/burst-gate.ts";
-import { notifySeconds } from "../sync/fan-out.ts";
+import { notifyDelaySeconds } from "../sync/fan-out.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { defaultSyncSettings, type SyncSettings } from "../sync/settings.ts";
 import { createStatusDebounce } from "../sync/status/debounce.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
 import type { WorkloadCache } from "../upstream/workload-cache.ts";
-import { inTurn } from "../upsync/reconcile.ts";
-import { createUpsyncParts, type UpsyncWish } from "./upsync-parts.ts";
+import { runInSequence } from "../upsync/reconcile.ts";
+import { createUpsyncParts, type UpsyncInputs } from "./upsync-parts.ts";
 
 export type SyncPartsOptions = Readonly<{
   hub: Hub;
   workloads: WorkloadHub;
-  /** What the relay of this process has seen of workloads. */
+  /** The workload cache of the relay in this process. */
   cache: WorkloadCache;
   connections: Connections;
   credentials: CredentialSource;
   queue: WorkQueue;
-  /** Whether many keys are worked on or wait. @default it cannot be known */
+  /** Whether many keys wait or run. @default unknown */
   isBusy?: (() => boolean) | undefined;
   settings?: Partial<SyncSettings> | undefined;
-  /** What it takes to follow what is born on clusters. @default nothing is made known of that */
-  upsync?: UpsyncWish | undefined;
+  /** Enables upsync. @default no upsync */
+  upsync?: UpsyncInputs | undefined;
   relistSeconds: number;
   clock: Clock;
   random: () => number;
@@ -42,30 +42,30 @@ export type SyncPartsOptions = Readonly<{
   metrics: Metrics;
 }>;
 
-/** What a process has to put workloads on clusters, and to hear what becomes of them there. */
+/** The parts of a controller that sync workloads and upsync objects. */
 export interface SyncParts {
   readonly sync: NonNullable<ReconcilersOptions["sync"]>;
-  /** Hears of registrations, where their clusters are watched for births by that alone. */
-  readonly births: BirthAttention | undefined;
-  /** Forgets what clusters have answered: keys have come that are worked on together. */
+  /** Listens to registrations and subscribes to the upsync watches of their clusters. Only with a shared queue. */
+  readonly upsyncSubscriptions: UpsyncSubscriptions | undefined;
+  /** Drops the cached responses of clusters, because a new batch of keys was received. */
   beginBatch(): void;
-  /** A cluster is not heard from, or its registration has gone: nothing there is watched until it is worked on again. */
-  disregard(registration: ObjectKey): void;
+  /** Stops the watches of copies on a cluster that does not respond or has no registration; the next reconcile starts them again. */
+  unsubscribe(registration: ObjectKey): void;
   stop(): Promise<void>;
 }
 
-/** Creates the fleet with its watches; what changes on clusters is sent to the queue. */
+/** Creates the downstream client and its watches; changes on clusters are enqueued. */
 export function createSyncParts(options: SyncPartsOptions): SyncParts {
   const { hub, workloads, cache, connections, credentials, queue, relistSeconds, clock, random, log, metrics } =
     options;
-  const settings: SyncSettings = { ...defaultSyncSettings, ...options.settings, isToldOfCopies: true };
+  const settings: SyncSettings = { ...defaultSyncSettings, ...options.settings, watchesCopies: true };
   const clients = createClusterClients({ hub, credentials, connections });
-  const wake = async (keys: readonly WorkKey[]): Promise<void> => {
+  const enqueue = async (keys: readonly WorkKey[]): Promise<void> => {
     if (keys.length === 0) return;
     await queue
       .send(keys.map((key) => ({ key, reason: "changed" })))
-      // The next resync looks at them all the same.
-      .catch((error: unknown) => log.warn("queue refused keys", { keys: keys.length, error }));
+      // The next resync enqueues them again.
+      .catch((error: unknown) => log.warn("queue rejected keys", { keys: keys.length, error }));
   };
   const copies = createCopyWatches({
     hubId: settings.hubId,
@@ -74,10 +74,10 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     clock,
     random,
     relistSeconds,
-    onChanged: (key) => void wake([key]),
-    onCompanionChanged: ({ registration: { logicalCluster }, ...companion }) =>
-      void wake(cache.referrers({ logicalCluster, ...companion })),
-    onTrouble: ({ registration: { logicalCluster, name }, type, error, retryInMs }) =>
+    onChanged: (key) => void enqueue([key]),
+    onDependencyChanged: ({ registration: { logicalCluster }, ...dependency }) =>
+      void enqueue(cache.referrers({ logicalCluster, ...dependency })),
+    onFailure: ({ registration: { logicalCluster, name }, type, error, retryInMs }) =>
       log.info("cluster watch failed", {
         logicalCluster,
         name,
@@ -85,28 +85,28 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
         retryInSeconds: retryInMs / 1000,
         error,
       }),
-    onRefused: clients.refused,
-    onIgnored: ({ logicalCluster, name }) => log.warn("strange copy ignored", { logicalCluster, name }),
+    onUnauthorized: clients.unauthorized,
+    onIgnored: ({ logicalCluster, name }) => log.warn("copy with an unknown owner ignored", { logicalCluster, name }),
   });
-  const attention = createAttention(copies);
-  const downstream = createFleet({
+  const subscriptions = createWatchSubscriptions(copies);
+  const downstream = createDownstream({
     clientFor: clients.clientFor,
     copies,
-    attention,
+    subscriptions,
     clock,
     rate: settings.callRate,
-    callSeconds: settings.callSeconds,
+    callSeconds: settings.callTimeoutSeconds,
     types: workloads.types,
-    onRefused: clients.refused,
+    onUnauthorized: clients.unauthorized,
   });
-  const upsync = options.upsync && createUpsyncParts({ ...options, ...options.upsync, clients, settings, wake });
-  const endGauges = metrics.onScrape(() => {
+  const upsync = options.upsync && createUpsyncParts({ ...options, ...options.upsync, clients, settings, enqueue });
+  const removeGauges = metrics.onScrape(() => {
     const { all, down } = copies.watches;
-    const births = upsync?.watches.watches ?? { all: 0, down: 0 };
+    const upsynced = upsync?.watches.watches ?? { all: 0, down: 0 };
     metrics.set("tmc_sync_copies", {}, copies.size);
     metrics.set("tmc_upsync_objects", {}, upsync?.watches.size ?? 0);
-    metrics.set("tmc_sync_watches", { state: "open" }, all - down + births.all - births.down);
-    metrics.set("tmc_sync_watches", { state: "down" }, down + births.down);
+    metrics.set("tmc_sync_watches", { state: "open" }, all - down + upsynced.all - upsynced.down);
+    metrics.set("tmc_sync_watches", { state: "down" }, down + upsynced.down);
   });
   const work = syncReconciler({
     hub,
@@ -114,23 +114,23 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     downstream,
     clock,
     settings,
-    upsyncOrigins: upsync?.homes,
+    upsyncOrigins: upsync?.origins,
     debounce: createStatusDebounce({ clock }),
     burstGate: options.isBusy && createBurstGate({ clock, isBusy: options.isBusy }),
-    onCopy: ({ action }) => metrics.add("tmc_sync_actions_total", { action }),
-    notifyPlacement: (key) => queue.sendLater({ key, reason: "fan-out" }, notifySeconds),
+    onCopyAction: ({ action }) => metrics.add("tmc_sync_actions_total", { action }),
+    notifyPlacement: (key) => queue.sendLater({ key, reason: "fan-out" }, notifyDelaySeconds),
   });
   return {
     sync: {
       workloads,
-      work: upsync === undefined ? work : inTurn(upsync.work, work),
-      attend: upsync?.attend,
+      work: upsync === undefined ? work : runInSequence(upsync.work, work),
+      reconcileUpsync: upsync?.reconcileRegistration,
     },
-    births: upsync?.attention,
+    upsyncSubscriptions: upsync?.subscriptions,
     beginBatch: () => upsync?.beginBatch(),
-    disregard: attention.disregard,
+    unsubscribe: subscriptions.unsubscribe,
     stop: async () => {
-      endGauges();
+      removeGauges();
       await Promise.all([copies.stop(), upsync?.watches.stop()]);
     },
   };

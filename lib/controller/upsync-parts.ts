@@ -1,63 +1,63 @@
 import type { ClusterClients } from "../downstream/cluster-clients.ts";
-import { createBirthLooks } from "../downstream/upsync-reads.ts";
-import { type BirthWatches, createBirthWatches } from "../downstream/upsync-watch.ts";
+import { createUpsyncReads } from "../downstream/upsync-reads.ts";
+import { createUpsyncWatches, type UpsyncWatches } from "../downstream/upsync-watch.ts";
 import type { WorkKey, WorkloadKey } from "../model/key.ts";
 import type { Work } from "../model/work-item.ts";
-import { type BirthAttention, createBirthAttention } from "../relay/upsync-subscriptions.ts";
+import { createUpsyncSubscriptions, type UpsyncSubscriptions } from "../relay/downstream/upsync-subscriptions.ts";
 import type { SyncSettings } from "../sync/settings.ts";
 import type { UpsyncOrigins } from "../sync/status/upsync-origin-status.ts";
-import { createDeletionLog } from "../upsync/deletion-log-writer.ts";
+import { createUpsyncLocalState } from "../upsync/local-state.ts";
 import { createUpsyncOrigins } from "../upsync/origins.ts";
 import { upsyncReconciler } from "../upsync/reconcile.ts";
-import { type ReconcileUpsync, upsyncRegistrationReconciler } from "../upsync/subscriptions.ts";
+import { type ReconcileUpsync, upsyncRegistrationReconciler } from "../upsync/reconcile-registration.ts";
 import type { UpsyncHub, UpsyncTools } from "../upsync/world.ts";
 
 import type { SyncPartsOptions } from "./sync-parts.ts";
 
-/** What upsync needs besides what sync has. */
-export type UpsyncWish = Readonly<{
-  born: UpsyncHub;
-  /** Whether everything of a logical cluster has been seen. */
+/** What upsync needs in addition to the options of sync. */
+export type UpsyncInputs = Readonly<{
+  upsyncHub: UpsyncHub;
+  /** Whether everything in a logical cluster has been listed. */
   isListed: (logicalCluster: string) => boolean;
   /**
-   * Whether others tell keys of this process as well. What they tell may be ahead of what its own watches have seen, so clusters
-   * are then asked, and the watches only tell.
+   * Whether other processes enqueue keys too. Their keys can be ahead of the watches of this process, so reconcilers then read
+   * from the clusters, and the watches only enqueue keys.
    */
   isShared: boolean;
 }>;
 
-export type UpsyncPartsOptions = UpsyncWish &
+export type UpsyncPartsOptions = UpsyncInputs &
   Pick<SyncPartsOptions, "hub" | "workloads" | "relistSeconds" | "clock" | "random" | "log" | "metrics"> &
   Readonly<{
     clients: ClusterClients;
     settings: SyncSettings;
-    wake: (keys: readonly WorkKey[]) => Promise<void>;
+    enqueue: (keys: readonly WorkKey[]) => Promise<void>;
   }>;
 
-/** What a process has to make known in workspaces what is born on clusters. */
+/** The parts of a controller that upsync objects. */
 export type UpsyncParts = Readonly<{
-  watches: BirthWatches;
-  /** Hears of registrations where nobody else has their clusters watched. */
-  attention: BirthAttention | undefined;
-  /** Forgets what clusters have answered. */
+  watches: UpsyncWatches;
+  /** Only with a shared queue; otherwise the reconciler of registrations subscribes. */
+  subscriptions: UpsyncSubscriptions | undefined;
+  /** Drops the cached responses of clusters. */
   beginBatch: () => void;
   work: Work<WorkloadKey>;
-  attend: ReconcileUpsync;
-  homes: UpsyncOrigins;
+  reconcileRegistration: ReconcileUpsync;
+  origins: UpsyncOrigins;
 }>;
 
-/** Creates the watches of what is born, and the work that follows from it. */
+/** Creates the watches of upsynced objects, and their reconcilers. */
 export function createUpsyncParts(options: UpsyncPartsOptions): UpsyncParts {
-  const { hub, workloads, born, isListed, isShared, clients, settings, wake, relistSeconds } = options;
+  const { hub, workloads, upsyncHub, isListed, isShared, clients, settings, enqueue, relistSeconds } = options;
   const { clock, random, log, metrics } = options;
-  const watches = createBirthWatches({
+  const watches = createUpsyncWatches({
     clientFor: clients.clientFor,
     clock,
     random,
     relistSeconds,
     rate: settings.callRate,
-    onChanged: (key) => void wake([key]),
-    onTrouble: ({ registration: { logicalCluster, name }, type, error, retryInMs }) =>
+    onChanged: (key) => void enqueue([key]),
+    onFailure: ({ registration: { logicalCluster, name }, type, error, retryInMs }) =>
       log.info("cluster watch failed", {
         logicalCluster,
         name,
@@ -65,30 +65,36 @@ export function createUpsyncParts(options: UpsyncPartsOptions): UpsyncParts {
         retryInSeconds: retryInMs / 1000,
         error,
       }),
-    onRefused: clients.refused,
+    onUnauthorized: clients.unauthorized,
   });
-  const { callRate: rate, callSeconds } = settings;
-  const looks = isShared
-    ? createBirthLooks({ clientFor: clients.clientFor, clock, rate, callSeconds, onRefused: clients.refused })
+  const { callRate: rate, callTimeoutSeconds } = settings;
+  const reads = isShared
+    ? createUpsyncReads({
+        clientFor: clients.clientFor,
+        clock,
+        rate,
+        callSeconds: callTimeoutSeconds,
+        onUnauthorized: clients.unauthorized,
+      })
     : undefined;
   const tools: UpsyncTools = {
     hub,
     workloads,
-    upsyncHub: born,
-    source: looks ?? watches,
-    deletionLog: createDeletionLog(),
+    upsyncHub,
+    source: reads ?? watches,
+    localState: createUpsyncLocalState(),
     clock,
     settings,
     isListed,
-    enqueue: wake,
+    enqueue,
     onUpsync: (action) => metrics.add("tmc_upsync_actions_total", { action }),
   };
   return {
     watches,
-    attention: isShared ? createBirthAttention(watches, workloads.types) : undefined,
-    beginBatch: () => looks?.beginBatch(),
+    subscriptions: isShared ? createUpsyncSubscriptions(watches, workloads.types) : undefined,
+    beginBatch: () => reads?.beginBatch(),
     work: upsyncReconciler(tools),
-    attend: upsyncRegistrationReconciler(tools),
-    homes: createUpsyncOrigins(tools),
+    reconcileRegistration: upsyncRegistrationReconciler(tools),
+    origins: createUpsyncOrigins(tools),
   };
 }

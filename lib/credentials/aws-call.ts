@@ -1,14 +1,14 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError, type Fault } from "@tmc/kube/fault.ts";
-import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
-import type { Transport } from "@tmc/kube/transport.ts";
+import { createHttpsTransport } from "@tmc/kube/transport/https-transport.ts";
+import type { Transport } from "@tmc/kube/transport/transport.ts";
 import { type AwsIdentity, type AwsRequest, signRequest } from "./aws-sign.ts";
 
-/** Sends a signed request to one of AWS's services and gives the text of a good answer; a bad one is one of our faults. */
+/** Sends a signed request to an AWS service and returns the body of a 2xx response. Every other outcome throws a ControllerError. */
 export type CallAws = (
   request: AwsRequest,
-  whose: Readonly<{ identity: AwsIdentity; service: string; region: string }>,
+  scope: Readonly<{ identity: AwsIdentity; service: string; region: string }>,
 ) => Promise<string>;
 
 export type CallAwsOptions = Readonly<{
@@ -18,16 +18,17 @@ export type CallAwsOptions = Readonly<{
 }>;
 
 const timeoutMs = 5_000;
-/** A described cluster takes a few kilobytes. */
-const largestBodyBytes = 1024 * 1024;
+/** An EKS DescribeCluster response has a few kilobytes. */
+const maxBodyBytes = 1024 * 1024;
 
 /**
- * Creates the way to services for which a whole client would be too much: one request each, and every client of the SDK adds
- * to the start of a function. The connections are kept per service and region.
+ * Creates a caller for services of which TMC needs only one request each. Every SDK client would add to the cold start of a
+ * function. Connections are kept per service and region.
  */
 export function createCallAws({ clock, openTransport }: CallAwsOptions): CallAws {
   const open =
-    openTransport ?? ((server) => createHttpsTransport({ server }, { connections: 4, largestBodyBytes, clock }));
+    openTransport ??
+    ((server) => createHttpsTransport({ server }, { connections: 4, largestBodyBytes: maxBodyBytes, clock }));
   const transports = new Map<string, Transport>();
   const transportTo = (hostname: string): Transport => {
     const kept = transports.get(hostname) ?? open(`https://${hostname}`);
@@ -48,20 +49,20 @@ export function createCallAws({ clock, openTransport }: CallAwsOptions): CallAws
       throw errorOfAws(what, error);
     }
     if (status >= 200 && status < 300) return text;
-    const code = codeOf(text);
+    const code = errorCodeOf(text);
     throw new ControllerError(faultOfAws(code, status), `${what}: ${status}${code === "" ? "" : ` ${code}`}`);
   };
 }
 
-/** The name of a refusal, in the JSON of newer services and the XML of older ones. */
-function codeOf(text: string): string {
+/** Extracts the error code from a JSON (newer services) or XML (older services) error response. */
+function errorCodeOf(text: string): string {
   const [, code = ""] =
     /"(?:__type|code)"\s*:\s*"(?:[\w.]+#)?(\w{1,80})"/i.exec(text) ?? /<Code>(\w{1,80})<\/Code>/.exec(text) ?? [];
   return code;
 }
 
-/** The names under which AWS's services refuse, where the status of the answer does not say enough. */
-const faultsByName: Readonly<Record<string, Fault>> = {
+/** Faults by AWS error code, for codes whose HTTP status is not specific enough. */
+const faultsByCode: Readonly<Record<string, Fault>> = {
   ResourceNotFoundException: "not-found",
   AccessDenied: "forbidden",
   AccessDeniedException: "forbidden",
@@ -77,15 +78,15 @@ const faultsByName: Readonly<Record<string, Fault>> = {
   ThrottlingException: "throttled",
   RequestLimitExceeded: "throttled",
   TooManyRequestsException: "throttled",
-  // A secret that is marked for deletion answers so; nobody can use it any more.
+  // Secrets Manager returns this for a secret that is scheduled for deletion, which cannot be read anymore.
   InvalidRequestException: "not-found",
   InvalidParameterException: "invalid",
   ValidationException: "invalid",
 };
 
-/** Tells what a refusal of AWS means for us; whatever is not known may pass. */
-export function faultOfAws(name: string, status: number | undefined): Fault {
-  const known = faultsByName[name];
+/** Maps an AWS error to a fault. Unknown errors are treated as transient. */
+export function faultOfAws(code: string, status: number | undefined): Fault {
+  const known = faultsByCode[code];
   if (known !== undefined) return known;
   if (status === 404) return "not-found";
   if (status === 401 || status === 403) return "forbidden";
@@ -94,12 +95,12 @@ export function faultOfAws(name: string, status: number | undefined): Fault {
   return "unreachable";
 }
 
-/** Makes an error of an AWS client one of ours. AWS's own words name roles and accounts: they stay with the cause. */
+/** Converts an error of an AWS client to a ControllerError. AWS's message names roles and accounts, so it is kept only as the cause. */
 export function errorOfAws(what: string, error: unknown): ControllerError {
   if (error instanceof ControllerError) return error;
   const name = error instanceof Error ? error.name : "unknown failure";
   const fault = faultOf(error) ?? faultOfAws(name, statusOf(error));
-  const why = fault === "unreachable" ? "cannot be asked" : name;
+  const why = fault === "unreachable" ? "unreachable" : name;
   return new ControllerError(fault, `${what}: ${why}`, { cause: error });
 }
 

@@ -1,17 +1,17 @@
 import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
 import { SignatureV4 } from "@smithy/signature-v4";
 
-/** Keys of an AWS identity; a session's have a token too. */
+/** Access keys of an AWS identity; temporary credentials also have a session token. */
 export type AwsIdentity = Readonly<{
   accessKeyId: string;
   secretAccessKey: string;
   sessionToken?: string | undefined;
 }>;
 
-/** Gives the keys that hold now; who gives them renews them. */
+/** Returns currently valid access keys; the provider refreshes them. */
 export type AwsCredentials = () => Promise<AwsIdentity>;
 
-/** A request to one of AWS's services, without a body. */
+/** A request to an AWS service, without a body. */
 export type AwsRequest = Readonly<{
   method: "GET";
   hostname: string;
@@ -20,25 +20,24 @@ export type AwsRequest = Readonly<{
   headers?: Readonly<Record<string, string>> | undefined;
 }>;
 
-/** Who signs, for which service, where and when. */
-export type Signing = Readonly<{ identity: AwsIdentity; service: string; region: string; atMs: number }>;
+/** The inputs of a SigV4 signature besides the request. */
+export type SigningScope = Readonly<{ identity: AwsIdentity; service: string; region: string; atMs: number }>;
 
-/** A request that is ready to be sent. */
 export type SignedRequest = Readonly<{ path: string; headers: Readonly<Record<string, string>> }>;
 
-/** Signs a request in its headers. */
-export async function signRequest(request: AwsRequest, signing: Signing): Promise<SignedRequest> {
-  const signed = await signerOf(signing).sign(plainRequest(request), { signingDate: new Date(signing.atMs) });
+/** Signs a request with an Authorization header. */
+export async function signRequest(request: AwsRequest, signing: SigningScope): Promise<SignedRequest> {
+  const signed = await createSigner(signing).sign(plainRequest(request), { signingDate: new Date(signing.atMs) });
   return { path: pathOf(request.path, signed.query ?? {}), headers: signed.headers };
 }
 
-/** Signs a request in its URL, so that whoever has the URL can send it for some seconds. The headers named stay headers. */
+/** Presigns a request: everyone who has the URL can send it until it expires. `signedHeaders` stay headers and are signed as such. */
 export async function presignUrl(
   request: AwsRequest,
-  signing: Signing,
+  signing: SigningScope,
   { expiresInSeconds, signedHeaders }: Readonly<{ expiresInSeconds: number; signedHeaders: readonly string[] }>,
 ): Promise<string> {
-  const signed = await signerOf(signing).presign(plainRequest(request), {
+  const signed = await createSigner(signing).presign(plainRequest(request), {
     signingDate: new Date(signing.atMs),
     expiresIn: expiresInSeconds,
     unhoistableHeaders: new Set(signedHeaders),
@@ -46,18 +45,18 @@ export async function presignUrl(
   return `https://${request.hostname}${pathOf(request.path, signed.query ?? {})}`;
 }
 
-/** The domain of AWS's services in a region. */
+/** Returns the DNS suffix of AWS services in a region. */
 export function awsDomain(region: string): string {
   return region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
 }
 
-/** The partition that a region's ARNs name. */
+/** Returns the ARN partition of a region. */
 export function awsPartition(region: string): string {
   if (region.startsWith("cn-")) return "aws-cn";
   return region.startsWith("us-gov-") ? "aws-us-gov" : "aws";
 }
 
-/** SHA-256 of Node itself, in the form that the signer wants. */
+/** Node's SHA-256 with the interface that SignatureV4 expects. */
 class Sha256 {
   readonly #hash: Hash | Hmac;
 
@@ -79,7 +78,7 @@ function bytesOf(data: string | ArrayBuffer | ArrayBufferView): Buffer {
   return ArrayBuffer.isView(data) ? Buffer.from(data.buffer, data.byteOffset, data.byteLength) : Buffer.from(data);
 }
 
-function signerOf({ identity, service, region }: Signing): SignatureV4 {
+function createSigner({ identity, service, region }: SigningScope): SignatureV4 {
   const { sessionToken, ...keys } = identity;
   return new SignatureV4({
     credentials: { ...keys, ...(sessionToken !== undefined && { sessionToken }) },
@@ -106,7 +105,7 @@ function pathOf(path: string, query: Readonly<Record<string, unknown>>): string 
   return parts.length === 0 ? path : `${path}?${parts.join("&")}`;
 }
 
-/** As AWS counts its signatures: four characters more than encodeURIComponent escapes. */
+/** SigV4 also escapes the five characters !'()* that encodeURIComponent leaves. */
 function escapeUri(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,

@@ -8,7 +8,7 @@ import type { EndpointRules } from "./endpoint-rules.ts";
 import { createSecretCredentials } from "./secret-credentials.ts";
 import { createSecretsManagerCredentials, type SecretsManager } from "./secrets-manager.ts";
 
-/** The ways to credentials that an operator can offer. */
+/** Credential providers that an operator can enable. */
 export const credentialProviders = ["eks", "secretsmanager", "kcp-secret"] as const;
 export type CredentialProvider = (typeof credentialProviders)[number];
 
@@ -22,26 +22,26 @@ export type CloudCredentialsOptions = Readonly<{
   clock: Clock;
   /** @default Math.random */
   random?: (() => number) | undefined;
-  /** How services without a client are asked. @default signed requests over `node:https` */
+  /** Calls AWS services for which there is no SDK client. @default signed requests over `node:https` */
   callAws?: CallAws | undefined;
 }>;
 
 /**
- * Credentials for clusters in the deployed form: a registration names its way in; where it names none, the Secrets Manager
- * secret `tmc/<logical cluster>/<registration>` is looked for.
+ * Creates the credential source of the Lambda deployment. A registration without `spec.credentials` uses the Secrets Manager
+ * secret `tmc/<logical cluster>/<registration>`.
  */
 export function createCloudCredentials(options: CloudCredentialsOptions): CredentialSource {
   const { hub, rules, providers = credentialProviders, secretsManager, awsCredentials, clock } = options;
   const random = options.random ?? Math.random;
-  const offers = (provider: CredentialProvider): boolean => providers.includes(provider);
-  const stored = offers("secretsmanager")
+  const isEnabled = (provider: CredentialProvider): boolean => providers.includes(provider);
+  const secretsManagerCredentials = isEnabled("secretsmanager")
     ? createSecretsManagerCredentials({ secretsManager, rules, clock, random })
     : undefined;
   const callAws = options.callAws ?? createCallAws({ clock });
   return createCredentialSource({
-    secretRef: offers("kcp-secret") ? createSecretCredentials({ hub, rules, clock, random }) : undefined,
-    eks: offers("eks") ? createEksCredentials({ callAws, awsCredentials, rules, clock, random }) : undefined,
-    secretsManager: stored,
-    otherwise: stored,
+    secretRef: isEnabled("kcp-secret") ? createSecretCredentials({ hub, rules, clock, random }) : undefined,
+    eks: isEnabled("eks") ? createEksCredentials({ callAws, awsCredentials, rules, clock, random }) : undefined,
+    secretsManager: secretsManagerCredentials,
+    default: secretsManagerCredentials,
   });
 }

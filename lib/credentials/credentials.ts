@@ -1,27 +1,26 @@
 import { createHash, X509Certificate } from "node:crypto";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import type { Endpoint } from "@tmc/kube/transport.ts";
+import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { ObjectKey } from "../model/key.ts";
 
-/** What a source of credentials may look at. */
-export type CredentialsWanted = Readonly<{ key: ObjectKey; registration: ClusterRegistration }>;
+export type CredentialsRequest = Readonly<{ key: ObjectKey; registration: ClusterRegistration }>;
 
-/** The way into a cluster. */
+/** Endpoint and credentials of a cluster. */
 export type CredentialsFound = Readonly<{
   kind: "found";
   endpoint: Endpoint;
-  /** The same as long as the same connections will do; it gives no secret away. */
-  fingerprint: string;
-  /** Servers that a tenant names are connected to only as far as the endpoint rules allow. */
-  givenBy: "operator" | "tenant";
+  /** Changes if a new connection is needed. Reveals no secret. */
+  hash: string;
+  /** Connections to servers that a tenant provided are subject to the endpoint rules. */
+  providedBy: "operator" | "tenant";
   expiresMs?: number | undefined;
-  /** Takes what must not be read out of any text that the cluster had a part in. */
-  conceal: (text: string) => string;
+  /** Removes the credentials from a text that may contain a response of the cluster. */
+  redact: (text: string) => string;
 }>;
 
-/** There is no way in, and why, in words for the registration's owner. */
-export type NotConfigured = Readonly<{
+/** No usable credentials. The message is for the owner of the registration. */
+export type CredentialsNotConfigured = Readonly<{
   kind: "not-configured";
   reason:
     | "ClusterNotConfigured"
@@ -33,57 +32,56 @@ export type NotConfigured = Readonly<{
   expiresMs?: number | undefined;
 }>;
 
-/** What a source of credentials answers. */
-export type CredentialsOutcome = CredentialsFound | NotConfigured;
+export type CredentialsOutcome = CredentialsFound | CredentialsNotConfigured;
 
 /**
- * Where credentials for clusters come from. What is wrong with the credentials is an answer; only a source that cannot be
- * asked just now throws.
+ * Finds the credentials of registered clusters. Missing or invalid credentials are a result; `find` throws only if the source
+ * cannot be reached.
  */
 export interface CredentialSource {
-  find(wanted: CredentialsWanted, signal: AbortSignal): Promise<CredentialsOutcome>;
-  /** Lets go of what is remembered for a registration: it has gone, its secret has changed, or the cluster refused it. */
-  forget(key: ObjectKey): void;
+  find(request: CredentialsRequest, signal: AbortSignal): Promise<CredentialsOutcome>;
+  /** Drops cached credentials: the registration was deleted, its secret changed, or the cluster rejected them. */
+  invalidate(key: ObjectKey): void;
 }
 
-/** The ways in which a registration can name its credentials: the fields of `spec.credentials`. */
-export type NamedCredentials = keyof NonNullable<ClusterRegistration["spec"]["credentials"]>;
+/** The fields of `spec.credentials`, of which a registration sets at most one. */
+export type CredentialsField = keyof NonNullable<ClusterRegistration["spec"]["credentials"]>;
 
-/** A source for each way that is offered, and one for registrations that name none. */
-export type CredentialSources = Readonly<Partial<Record<NamedCredentials | "otherwise", CredentialSource | undefined>>>;
+/** A source per enabled field of `spec.credentials`, and a default for registrations without credentials. */
+export type CredentialSources = Readonly<Partial<Record<CredentialsField | "default", CredentialSource | undefined>>>;
 
-const namedCredentials: readonly NamedCredentials[] = ["secretRef", "eks", "secretsManager"];
+const credentialsFields: readonly CredentialsField[] = ["secretRef", "eks", "secretsManager"];
 
-/** Asks the source that a registration names, and the operator's own where it names none. */
+/** Creates a source that delegates to the one for the field that the registration sets, or to the default. */
 export function createCredentialSource(sources: CredentialSources): CredentialSource {
   return {
-    find: async (wanted, signal) => {
-      const credentials = wanted.registration.spec.credentials;
-      const named = namedCredentials.find((each) => credentials?.[each] !== undefined);
-      const source = sources[named ?? "otherwise"];
-      if (source !== undefined) return source.find(wanted, signal);
+    find: async (request, signal) => {
+      const credentials = request.registration.spec.credentials;
+      const named = credentialsFields.find((each) => credentials?.[each] !== undefined);
+      const source = sources[named ?? "default"];
+      if (source !== undefined) return source.find(request, signal);
       if (named === undefined) return notConfigured("no credentials are configured for the cluster");
-      return notConfigured(`credentials of the kind ${named} are not offered here`);
+      return notConfigured(`spec.credentials.${named} is not enabled on this installation`);
     },
-    forget: (key) => {
-      // The same one may stand for two ways.
-      for (const source of new Set(Object.values(sources))) source?.forget(key);
+    invalidate: (key) => {
+      // One source may serve two fields.
+      for (const source of new Set(Object.values(sources))) source?.invalidate(key);
     },
   };
 }
 
-/** Says that there is no way in; the words are for the registration's owner and hold no secret. */
+/** Returns a NotConfigured outcome. The message is shown to the owner of the registration and must contain no secret. */
 export function notConfigured(
   message: string,
-  reason: NotConfigured["reason"] = "ClusterNotConfigured",
-): NotConfigured {
+  reason: CredentialsNotConfigured["reason"] = "ClusterNotConfigured",
+): CredentialsNotConfigured {
   return { kind: "not-configured", reason, message };
 }
 
-/** Completes a way into a cluster: its fingerprint, when it ends, what must not be read. Credentials that have ended are none. */
-export async function asOutcome(
+/** Returns the outcome for an endpoint: its hash, expiry time and redaction. Expired credentials are not usable. */
+export async function outcomeOf(
   endpoint: Endpoint,
-  { givenBy, nowMs }: Readonly<{ givenBy: CredentialsFound["givenBy"]; nowMs: number }>,
+  { providedBy, nowMs }: Readonly<{ providedBy: CredentialsFound["providedBy"]; nowMs: number }>,
 ): Promise<CredentialsOutcome> {
   const token = (await endpoint.token?.())?.trim();
   const expiresMs = credentialsExpireMs({ certificate: endpoint.certificate, token });
@@ -94,77 +92,77 @@ export async function asOutcome(
   return {
     kind: "found",
     endpoint,
-    fingerprint: fingerprintOf(endpoint, token),
-    givenBy,
+    hash: hashEndpoint(endpoint, token),
+    providedBy,
     expiresMs,
-    conceal: (text) => concealed(text, [token, endpoint.key]),
+    redact: (text) => redactSecrets(text, [token, endpoint.key]),
   };
 }
 
-/** The same text for the same way into a cluster; it gives no secret away. */
-export function fingerprintOf({ token: _, ...endpoint }: Endpoint, token: string | undefined): string {
+/** Returns a hash of the endpoint and its token. */
+export function hashEndpoint({ token: _, ...endpoint }: Endpoint, token: string | undefined): string {
   return createHash("sha256")
     .update(JSON.stringify([endpoint, token ?? null]))
     .digest("base64url");
 }
 
-function concealed(text: string, secrets: readonly (string | undefined)[]): string {
+function redactSecrets(text: string, secrets: readonly (string | undefined)[]): string {
   let rest = text;
   for (const secret of secrets) if (secret !== undefined && secret !== "") rest = rest.replaceAll(secret, "…");
   return rest;
 }
 
-/** Longer tokens are none that say when they end. */
-const longestTokenLength = 64 * 1024;
+/** Longer tokens are not parsed as JWT. */
+const maxTokenLength = 64 * 1024;
 
 /**
- * When credentials end: the end of the client certificate or the `exp` of the token, whichever comes first, in milliseconds
- * since the epoch. Undefined where neither says; a token that is no JWT keeps its end to itself. Nothing is verified: the
- * cluster does that.
+ * Returns when credentials expire, in milliseconds since the epoch: the earlier of the client certificate's end and the
+ * token's `exp` claim. Undefined if neither is known, for example for a token that is not a JWT. Signatures are not verified;
+ * the cluster does that.
  */
 export function credentialsExpireMs(
   credentials: Readonly<{ certificate?: string | undefined; token?: string | undefined }>,
 ): number | undefined {
-  const ends = [certificateEndMs(credentials.certificate), tokenEndMs(credentials.token)].filter(
-    (end) => end !== undefined,
+  const expiryTimes = [certificateExpiryMs(credentials.certificate), tokenExpiryMs(credentials.token)].filter(
+    (expiryMs) => expiryMs !== undefined,
   );
-  return ends.length === 0 ? undefined : Math.min(...ends);
+  return expiryTimes.length === 0 ? undefined : Math.min(...expiryTimes);
 }
 
-function certificateEndMs(pem: string | undefined): number | undefined {
+function certificateExpiryMs(pem: string | undefined): number | undefined {
   if (pem === undefined) return undefined;
   try {
     const end = new X509Certificate(pem).validToDate.getTime();
     return Number.isNaN(end) ? undefined : end;
   } catch {
-    return undefined; // who connects with it will say what is wrong
+    return undefined; // the TLS handshake reports what is wrong with it
   }
 }
 
-function tokenEndMs(token: string | undefined): number | undefined {
-  if (token === undefined || token.length > longestTokenLength) return undefined;
+function tokenExpiryMs(token: string | undefined): number | undefined {
+  if (token === undefined || token.length > maxTokenLength) return undefined;
   const [, payload, signature, ...rest] = token.split(".");
   if (payload === undefined || signature === undefined || rest.length > 0) return undefined;
   try {
     const claims: unknown = JSON.parse(Buffer.from(payload, "base64url").toString("utf8"));
     if (typeof claims !== "object" || claims === null || !("exp" in claims)) return undefined;
     const { exp } = claims;
-    // Beyond this, no date can be written.
+    // Date cannot represent larger values.
     return typeof exp === "number" && exp > 0 && exp < 8.64e12 ? Math.floor(exp * 1000) : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** A plain Kubernetes hub has no logical clusters; no logical cluster can be called this. */
-const plainHubName = "_";
+/** Stands for the upstream if it is a plain Kubernetes cluster. No logical cluster can have this name. */
+const plainKubernetesName = "_";
 
-/** How a logical cluster is called in names and tags outside the hub. */
+/** Returns the name of a logical cluster in AWS secret names, role names and tags. */
 export function tenantName(logicalCluster: string): string {
-  if (logicalCluster === "") return plainHubName;
-  // Keys come from queues: what is put into the name of a secret or a role must not lead anywhere else.
+  if (logicalCluster === "") return plainKubernetesName;
+  // Keys come from queues. An unchecked value could make the name refer to another tenant's secret or role.
   if (!/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(logicalCluster)) {
-    throw new ControllerError("invalid", `logical cluster ${JSON.stringify(logicalCluster)}: is not the name of one`);
+    throw new ControllerError("invalid", `logical cluster ${JSON.stringify(logicalCluster)}: invalid name`);
   }
   return logicalCluster;
 }

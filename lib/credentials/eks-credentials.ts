@@ -1,53 +1,57 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import { isRecord } from "@tmc/kube/json-record.ts";
-import type { Endpoint } from "@tmc/kube/transport.ts";
+import { isRecord } from "@tmc/kube/json.ts";
+import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import { formatKey } from "../model/key.ts";
 import type { CallAws } from "./aws-call.ts";
 import { type AwsCredentials, type AwsIdentity, awsDomain, awsPartition, presignUrl } from "./aws-sign.ts";
 import {
-  asOutcome,
   type CredentialSource,
-  type CredentialsWanted,
-  type NotConfigured,
+  type CredentialsNotConfigured,
+  type CredentialsRequest,
   notConfigured,
+  outcomeOf,
   tenantName,
 } from "./credentials.ts";
-import { type EndpointRules, serverRefusal } from "./endpoint-rules.ts";
-import { createRemembered, type Read } from "./expiring-cache.ts";
+import { type EndpointRules, serverRejection } from "./endpoint-rules.ts";
+import { type CacheRead, createExpiringCache } from "./expiring-cache.ts";
 
 export type EksCredentialsOptions = Readonly<{
   callAws: CallAws;
   awsCredentials: AwsCredentials;
-  /** For clusters in accounts that tenants name. */
+  /** Applied to clusters in AWS accounts that tenants name. */
   rules: EndpointRules;
   clock: Clock;
   random: () => number;
 }>;
 
-/** The tag by which the owner of an EKS cluster says which logical cluster may register it. */
+/** Tag with which the owner of an EKS cluster names the logical cluster that may register it. */
 export const logicalClusterTag = "tmc.kcp.io/logical-cluster";
 
-/** A token holds for fifteen minutes: used for ten, it never ends under way. */
-const rememberMs = 10 * 60_000;
-const rememberMissingMs = 60_000;
+/** A token is valid for 15 minutes. A TTL of 10 minutes keeps it from expiring during a request. */
+const tokenTtlMs = 10 * 60_000;
+const notConfiguredTtlMs = 60_000;
 
-type Named = Readonly<{ clusterName: string; region: string; account?: string | undefined }>;
-type Kept = Readonly<{ generation: number; result: Endpoint | NotConfigured; givenBy: "operator" | "tenant" }>;
+type EksClusterReference = Readonly<{ clusterName: string; region: string; account?: string | undefined }>;
+type CachedResult = Readonly<{
+  generation: number;
+  result: Endpoint | CredentialsNotConfigured;
+  providedBy: "operator" | "tenant";
+}>;
 
 /**
- * Credentials for EKS clusters, without anything that is stored: address and certificates come from AWS, and the token is
- * signed with our own identity.
+ * Creates the credential source for EKS clusters. It needs no stored secret: AWS returns endpoint and CA certificate, and
+ * TMC signs the token with its own identity.
  *
- * A tenant only names the cluster. It is theirs to name when the cluster carries a tag with their logical cluster; one that
- * does not looks the same as one that is not there, so that nobody can find out which there are.
+ * A tenant may use a cluster only if the cluster has a tag with the tenant's logical cluster. A cluster without the tag gives
+ * the same error as a missing one, so that tenants cannot discover which clusters exist.
  */
 export function createEksCredentials(options: EksCredentialsOptions): CredentialSource {
   const { callAws, awsCredentials, rules, clock, random } = options;
-  const remembered = createRemembered<Kept>({ clock, random });
+  const cache = createExpiringCache<CachedResult>({ clock, random });
 
-  const find = async (named: Named, tenant: string): Promise<Endpoint | NotConfigured> => {
+  const find = async (named: EksClusterReference, tenant: string): Promise<Endpoint | CredentialsNotConfigured> => {
     const { clusterName, region, account } = named;
     let identity: AwsIdentity;
     try {
@@ -58,64 +62,67 @@ export function createEksCredentials(options: EksCredentialsOptions): Credential
     } catch (error) {
       if (account === undefined || faultOf(error) !== "forbidden") throw error;
       const role = roleArnOf({ account, region, tenant });
-      return notConfigured(`AWS does not let TMC take the role ${role} with the external id ${tenant}`);
+      return notConfigured(`AWS does not allow TMC to assume the role ${role} with the external ID ${tenant}`);
     }
-    const described = await describe(named, identity, callAws);
-    if (described === "refused") return notConfigured(`AWS does not let TMC look at EKS clusters in ${region}`);
+    const described = await describeCluster(named, identity, callAws);
+    if (described === "refused") return notConfigured(`AWS denies TMC access to EKS clusters in ${region}`);
     if (described?.tags[logicalClusterTag] !== tenant) {
       const what = `EKS cluster "${clusterName}" in ${region}`;
       return notConfigured(
-        `${what} is not there, or is not tagged ${logicalClusterTag}=${tenant}`,
+        `${what} does not exist or does not have the tag ${logicalClusterTag}=${tenant}`,
         "CredentialsInvalid",
       );
     }
     const { server, ca } = described;
     if (server === undefined || ca === undefined)
       return notConfigured(`EKS cluster "${clusterName}" has no endpoint yet`);
-    const refusal = account === undefined ? undefined : serverRefusal(server, rules);
+    const refusal = account === undefined ? undefined : serverRejection(server, rules);
     if (refusal !== undefined) return notConfigured(refusal, "EndpointNotAllowed");
     const token = await createEksToken(named, { identity, atMs: clock.now() });
     return { server, ca, token: async () => token };
   };
 
-  const read = async ({ key, registration }: CredentialsWanted, named: Named): Promise<Read<Kept>> => {
+  const read = async (
+    { key, registration }: CredentialsRequest,
+    named: EksClusterReference,
+  ): Promise<CacheRead<CachedResult>> => {
     const result = await find(named, tenantName(key.logicalCluster));
-    const givenBy = named.account === undefined ? "operator" : "tenant";
+    const providedBy = named.account === undefined ? "operator" : "tenant";
     const generation = registration.metadata.generation ?? 0;
-    return { value: { generation, result, givenBy }, rememberMs: "kind" in result ? rememberMissingMs : rememberMs };
+    return { value: { generation, result, providedBy }, ttlMs: "kind" in result ? notConfiguredTtlMs : tokenTtlMs };
   };
 
   return {
-    find: async (wanted, signal) => {
-      const named = wanted.registration.spec.credentials?.eks;
-      if (named === undefined) return notConfigured("the registration names no EKS cluster");
-      const id = formatKey(wanted.key);
-      const ask = (): Promise<Kept> => remembered.get(id, () => read(wanted, named), signal);
-      let kept = await ask();
-      if (kept.generation !== (wanted.registration.metadata.generation ?? 0)) {
-        remembered.forget(id); // it may name another cluster now
-        kept = await ask();
+    find: async (request, signal) => {
+      const named = request.registration.spec.credentials?.eks;
+      if (named === undefined) return notConfigured("the registration has no spec.credentials.eks");
+      const id = formatKey(request.key);
+      const readCached = (): Promise<CachedResult> => cache.get(id, () => read(request, named), signal);
+      let cached = await readCached();
+      if (cached.generation !== (request.registration.metadata.generation ?? 0)) {
+        cache.invalidate(id); // a new spec may name another EKS cluster
+        cached = await readCached();
       }
-      return "kind" in kept.result
-        ? kept.result
-        : asOutcome(kept.result, { givenBy: kept.givenBy, nowMs: clock.now() });
+      return "kind" in cached.result
+        ? cached.result
+        : outcomeOf(cached.result, { providedBy: cached.providedBy, nowMs: clock.now() });
     },
-    forget: (key) => remembered.forget(formatKey(key)),
+    invalidate: (key) => cache.invalidate(formatKey(key)),
   };
 }
 
-type Described = Readonly<{
+type DescribedCluster = Readonly<{
   server: string | undefined;
   ca: string | undefined;
   tags: Readonly<Record<string, unknown>>;
 }>;
 
-/** Asks AWS about a cluster; undefined when there is none of that name. */
-async function describe(
-  { clusterName, region }: Named,
+/** Calls EKS DescribeCluster; undefined if the cluster does not exist. */
+async function describeCluster(
+  { clusterName, region }: EksClusterReference,
   identity: AwsIdentity,
   callAws: CallAws,
-): Promise<Described | "refused" | undefined> {
+): Promise<DescribedCluster | "refused" | undefined> {
   let text: string;
   try {
     const hostname = `eks.${region}.${awsDomain(region)}`;
@@ -126,7 +133,7 @@ async function describe(
     if (faultOf(error) === "forbidden") return "refused";
     throw error;
   }
-  const cluster = clusterOf(text, region);
+  const cluster = parseDescribedCluster(text, region);
   const { endpoint, certificateAuthority, tags } = cluster;
   const data = isRecord(certificateAuthority) ? certificateAuthority.data : undefined;
   return {
@@ -136,19 +143,20 @@ async function describe(
   };
 }
 
-function clusterOf(text: string, region: string): Readonly<Record<string, unknown>> {
+function parseDescribedCluster(text: string, region: string): Readonly<Record<string, unknown>> {
   try {
-    const answer: unknown = JSON.parse(text);
-    if (isRecord(answer) && isRecord(answer.cluster)) return answer.cluster;
+    const response: unknown = JSON.parse(text);
+    if (isRecord(response) && isRecord(response.cluster)) return response.cluster;
   } catch {
-    // Told below: the parser's words repeat the answer.
+    // Reported below: the parser's message would repeat the response.
   }
-  throw new ControllerError("unreachable", `aws eks in ${region}: answer describes no cluster`);
+  throw new ControllerError("unreachable", `aws eks in ${region}: the response contains no cluster`);
 }
 
 /**
- * Makes a token for an EKS cluster: a question to STS, "who am I?", signed for this one cluster, that the cluster asks in our
- * name. It holds for the cluster of that name wherever it is sent, so it may go to that cluster's own endpoint alone.
+ * Creates a token for an EKS cluster: a presigned STS GetCallerIdentity request with the cluster's name, which the cluster
+ * sends to STS to authenticate TMC. The token is valid for every cluster of that name, so it may be sent only to the endpoint
+ * that AWS returned.
  */
 export async function createEksToken(
   cluster: Readonly<{ clusterName: string; region: string }>,
@@ -164,13 +172,13 @@ export async function createEksToken(
       headers: { "x-k8s-aws-id": clusterName },
     },
     { ...signing, service: "sts", region },
-    // In the URL the header would count for nothing, and the cluster refuses the token.
+    // The cluster rejects a token in which this header was moved to the query.
     { expiresInSeconds: 60, signedHeaders: ["x-k8s-aws-id"] },
   );
   return `k8s-aws-v1.${Buffer.from(url).toString("base64url")}`;
 }
 
-/** The shortest session that STS gives; nothing here lasts longer. */
+/** The minimum that STS allows. The token TTL is shorter. */
 const sessionSeconds = 900;
 
 export type AssumeRoleOptions = Readonly<{
@@ -178,17 +186,17 @@ export type AssumeRoleOptions = Readonly<{
   awsCredentials: AwsCredentials;
 }>;
 
-/** A role of another account that a tenant has made for us: both its name and the external id follow from the tenant. */
+/** A role in a tenant's AWS account. Its name and external ID are derived from the logical cluster. */
 export type TenantRole = Readonly<{ account: string; region: string; tenant: string }>;
 
-/** The role's name, for messages and for whoever has to make it. */
+/** Returns the ARN of a tenant's role. */
 export function roleArnOf({ account, region, tenant }: TenantRole): string {
   return `arn:${awsPartition(region)}:iam::${account}:role/tmc/${tenant}`;
 }
 
 /**
- * Takes a tenant's role. The external id is the tenant's own name, so that a role which trusts us for one tenant cannot be
- * taken for another (the confused deputy).
+ * Assumes a tenant's role. The external ID is the tenant's logical cluster, so that a role that trusts TMC for one tenant
+ * cannot be used for another (the confused deputy problem).
  */
 export async function assumeTenantRole(role: TenantRole, options: AssumeRoleOptions): Promise<AwsIdentity> {
   const { callAws, awsCredentials } = options;
@@ -213,7 +221,7 @@ export async function assumeTenantRole(role: TenantRole, options: AssumeRoleOpti
     (field) => new RegExp(`<${field}>\\s*([A-Za-z0-9+/=_-]+)\\s*</${field}>`).exec(text)?.[1],
   );
   if (accessKeyId === undefined || secretAccessKey === undefined || sessionToken === undefined) {
-    throw new ControllerError("unreachable", `aws sts in ${region}: answer holds no session`);
+    throw new ControllerError("unreachable", `aws sts in ${region}: the response contains no credentials`);
   }
   return { accessKeyId, secretAccessKey, sessionToken };
 }

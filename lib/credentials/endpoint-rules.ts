@@ -1,24 +1,24 @@
 import { lookup as systemLookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import { carriedAddresses, carriers } from "./embedded-ipv4.ts";
+import { embeddedIpv4Addresses, embeddingNetworks } from "./embedded-ipv4.ts";
 
 export type EndpointRules = Readonly<{
   /**
-   * Lets tenants name servers in private networks and on this machine; for trying things out, and for operators whose
-   * clusters live there. Link-local and metadata addresses stay refused: no API server is there. @default false
+   * Allows servers that tenants provide to be in private networks and on this machine: for trials, and for operators whose
+   * clusters are there. Link-local and metadata addresses stay forbidden, because no API server has one. @default false
    */
   allowPrivateEndpoints?: boolean | undefined;
   /**
-   * Networks that tenants' servers may be in besides public addresses, as CIDRs (`parseRanges`); the same addresses as above
-   * stay refused. @default none
+   * CIDRs that are allowed for tenants' servers in addition to public addresses (see `parseRanges`). Link-local and metadata
+   * addresses stay forbidden. @default none
    */
   allowedRanges?: readonly string[] | undefined;
 }>;
 
 type Range = readonly [network: string, prefix: number];
 
-/** Where credentials of the machine itself are handed out. */
+/** Addresses at which clouds serve instance metadata and the credentials of the machine. */
 const credentialRanges: readonly Range[] = [
   ["169.254.0.0", 16], // link-local, and the metadata services of most clouds
   ["100.100.100.200", 32], // metadata of Alibaba Cloud
@@ -28,8 +28,8 @@ const credentialRanges: readonly Range[] = [
   ["fd00:ec2::254", 128], // metadata of AWS over IPv6
   ["fd20:ce::254", 128], // metadata of Google Cloud over IPv6
 ];
-/** Where no server can be. */
-const nowhereRanges: readonly Range[] = [
+/** Addresses that no server can have. */
+const unroutableRanges: readonly Range[] = [
   ["0.0.0.0", 8],
   ["224.0.0.0", 3], // multicast, reserved, broadcast
   ["::", 128],
@@ -49,82 +49,83 @@ const privateRanges: readonly Range[] = [
 ];
 const metadataNames: ReadonlySet<string> = new Set(["metadata", "metadata.google.internal", "instance-data"]);
 
-/** Reads networks with commas between, `10.0.0.0/8,fd00::/8`; throws with everything that is wrong with them. */
+/** Parses comma-separated CIDRs, `10.0.0.0/8,fd00::/8`; throws an error that names every invalid one. */
 export function parseRanges(text: string): readonly string[] {
   const ranges = text
     .split(",")
     .map((part) => part.trim())
     .filter((part) => part !== "");
-  const wrong = ranges.filter((range) => rangeOf(range) === undefined).map((range) => `"${range}"`);
-  if (wrong.length === 0) return ranges;
-  throw new ControllerError("invalid", `${wrong.join(", ")}: not a network like 10.0.0.0/8`);
+  const invalid = ranges.filter((range) => parseRange(range) === undefined).map((range) => `"${range}"`);
+  if (invalid.length === 0) return ranges;
+  throw new ControllerError("invalid", `${invalid.join(", ")}: not a CIDR like 10.0.0.0/8`);
 }
 
-function rangeOf(text: string): Range | undefined {
+function parseRange(text: string): Range | undefined {
   const [, network = "", prefix = ""] = /^([0-9a-f.:]+)\/(\d{1,3})$/i.exec(text) ?? [];
   const family = isIP(network);
   return family !== 0 && Number(prefix) <= (family === 6 ? 128 : 32) ? [network, Number(prefix)] : undefined;
 }
 
-const listOf = (ranges: readonly Range[]): BlockList => {
+const blockListOf = (ranges: readonly Range[]): BlockList => {
   const list = new BlockList();
   for (const [network, prefix] of ranges) list.addSubnet(network, prefix, isIP(network) === 6 ? "ipv6" : "ipv4");
   return list;
 };
-const never = listOf([...credentialRanges, ...nowhereRanges]);
-const credentialed = listOf(credentialRanges);
-const nearby = listOf(privateRanges);
-const carrying = listOf(carriers.map(({ network, prefix }) => [network, prefix]));
+const alwaysForbidden = blockListOf([...credentialRanges, ...unroutableRanges]);
+const metadataNetworks = blockListOf(credentialRanges);
+const privateNetworks = blockListOf(privateRanges);
+const embeddingNetworkList = blockListOf(embeddingNetworks.map(({ network, prefix }) => [network, prefix]));
 
-/** Says why a tenant may not have us connect to an address; undefined when it may. */
-export function addressRefusal(
+/** Returns why TMC must not connect to an address for a tenant; undefined if it may. */
+export function addressRejection(
   address: string,
   { allowPrivateEndpoints = false, allowedRanges = [] }: EndpointRules,
 ): string | undefined {
   const family = isIP(address);
   if (family === 0) return "its address is not an IP address";
   const kind = family === 6 ? "ipv6" : "ipv4";
-  const carried = kind === "ipv6" ? carriedAddresses(address) : [];
-  if (never.check(address, kind) || carried.some((each) => credentialed.check(each, "ipv4"))) {
-    return "its address is link-local or a metadata service's";
+  const embedded = kind === "ipv6" ? embeddedIpv4Addresses(address) : [];
+  if (alwaysForbidden.check(address, kind) || embedded.some((each) => metadataNetworks.check(each, "ipv4"))) {
+    return "its address is link-local or belongs to a metadata service";
   }
   if (allowPrivateEndpoints) return undefined;
-  const allowed = allowedRanges.map(rangeOf).filter((range) => range !== undefined);
-  if (allowed.length > 0 && listOf(allowed).check(address, kind)) return undefined;
-  if (nearby.check(address, kind)) return "its address is in a private network";
-  if (kind === "ipv6" && carrying.check(address, kind)) return "its address leads into another network";
+  const allowed = allowedRanges.map(parseRange).filter((range) => range !== undefined);
+  if (allowed.length > 0 && blockListOf(allowed).check(address, kind)) return undefined;
+  if (privateNetworks.check(address, kind)) return "its address is in a private network";
+  if (kind === "ipv6" && embeddingNetworkList.check(address, kind)) return "its IPv6 address embeds an IPv4 address";
   return undefined;
 }
 
 /**
- * Says why a server that a tenant names is not connected to; undefined when nothing in its URL speaks against it. What its
- * name resolves to is looked at when a connection is made (`createCheckedLookup`), for that may change at any time.
+ * Returns why TMC must not connect to a server URL that a tenant provides; undefined if the URL itself is allowed. The
+ * addresses that its host name resolves to are checked on every connection (`createCheckedLookup`), because they can change
+ * at any time.
  */
-export function serverRefusal(server: string, rules: EndpointRules): string | undefined {
+export function serverRejection(server: string, rules: EndpointRules): string | undefined {
   const url = URL.canParse(server) ? new URL(server) : undefined;
-  if (url === undefined) return "the server is not a URL";
-  if (url.protocol !== "https:") return "the server is not https";
-  if (url.username !== "" || url.password !== "") return "the server carries credentials in its URL";
-  if (url.search !== "" || url.hash !== "") return "the server has a query";
+  if (url === undefined) return "the server is not a valid URL";
+  if (url.protocol !== "https:") return "the server URL is not https";
+  if (url.username !== "" || url.password !== "") return "the server URL contains credentials";
+  if (url.search !== "" || url.hash !== "") return "the server URL has a query or fragment";
   const host = url.hostname
     .replace(/^\[|\]$/g, "")
     .replace(/\.$/, "")
     .toLowerCase();
   if (isIP(host) !== 0) {
-    const refusal = addressRefusal(host, rules);
-    return refusal === undefined ? undefined : `the server is refused: ${refusal}`;
+    const rejection = addressRejection(host, rules);
+    return rejection === undefined ? undefined : `the server is not allowed: ${rejection}`;
   }
-  if (metadataNames.has(host)) return "the server is refused: its name is a metadata service's";
-  const isThisMachine = host === "localhost" || host.endsWith(".localhost");
-  if (isThisMachine && ["127.0.0.1", "::1"].every((address) => addressRefusal(address, rules) !== undefined)) {
-    return "the server is refused: its name is this machine's";
+  if (metadataNames.has(host)) return "the server is not allowed: its name belongs to a metadata service";
+  const isLocalhost = host === "localhost" || host.endsWith(".localhost");
+  if (isLocalhost && ["127.0.0.1", "::1"].every((address) => addressRejection(address, rules) !== undefined)) {
+    return "the server is not allowed: its name is localhost";
   }
   return undefined;
 }
 
 /**
- * A name lookup for connections to servers that tenants name: it fails with the fault "forbidden" as soon as one of the
- * addresses is refused, and what was checked is what is connected to.
+ * Creates a DNS lookup for connections to servers that tenants provide. It fails with the fault "forbidden" if any of the
+ * addresses is not allowed. The connection uses exactly the addresses that were checked.
  */
 export function createCheckedLookup(rules: EndpointRules, lookup: LookupFunction = systemLookup): LookupFunction {
   return (hostname, options, callback) => {
@@ -134,9 +135,9 @@ export function createCheckedLookup(rules: EndpointRules, lookup: LookupFunction
         return;
       }
       const addresses = Array.isArray(address) ? address.map((each) => each.address) : [address];
-      const refusal = addresses.map((each) => addressRefusal(each, rules)).find((each) => each !== undefined);
-      if (refusal === undefined) callback(null, address, family);
-      else callback(new ControllerError("forbidden", `the server is refused: ${refusal}`), [], undefined);
+      const rejection = addresses.map((each) => addressRejection(each, rules)).find((each) => each !== undefined);
+      if (rejection === undefined) callback(null, address, family);
+      else callback(new ControllerError("forbidden", `the server is not allowed: ${rejection}`), [], undefined);
     });
   };
 }

@@ -1,87 +1,86 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { unlessAborted } from "@tmc/kube/deadline.ts";
 
-/** What was read, and for how long it may be used before it is read again. */
-export type Read<T> = Readonly<{ value: T; rememberMs: number }>;
+/** A value that was read, and how long it may be served from the cache. */
+export type CacheRead<T> = Readonly<{ value: T; ttlMs: number }>;
 
-/** Answers that are dear to get, kept for a while. */
-export interface Remembered<T> {
-  /** The answer that is kept, or a new one; all who ask while it is read wait for the same one. */
-  get(id: string, read: () => Promise<Read<T>>, signal: AbortSignal): Promise<T>;
-  /** Whoever asks next gets a new one, even where one is being read just now. */
-  forget(id: string): void;
+/** A cache with a TTL per entry, for values that are expensive to read. */
+export interface ExpiringCache<T> {
+  /** Returns the cached value, or reads it. Concurrent calls share one read. */
+  get(id: string, read: () => Promise<CacheRead<T>>, signal: AbortSignal): Promise<T>;
+  /** The next `get` reads again, even if a read is in flight now. */
+  invalidate(id: string): void;
 }
 
-export type RememberedOptions = Readonly<{
+export type ExpiringCacheOptions = Readonly<{
   clock: Clock;
-  /** Spreads the reading again of many. */
+  /** Jitters the TTL, so that entries do not all expire at once. */
   random: () => number;
-  /** What was asked for longest ago goes first. @default 5000 */
+  /** Maximum number of entries; the least recently used is evicted first. @default 5000 */
   capacity?: number | undefined;
-  /**
-   * Whether an answer that has grown old is still given when its source cannot be asked. One that somebody had forgotten is
-   * never. @default false
-   */
-  staleWhileDown?: boolean | undefined;
+  /** Whether an expired value is still served if reading it again fails. An invalidated value never is. @default false */
+  serveStaleOnError?: boolean | undefined;
 }>;
 
-/** Some five kilobytes each, 25 MB in all. Fewer than there are clusters would mean that each look reads, and reads are paid for. */
+/**
+ * About 5 KB per entry, 25 MB in total. A capacity below the number of clusters would make every probe read its secret, and
+ * AWS charges for each read.
+ */
 const defaultCapacity = 5_000;
-/** A source that is down is not asked by every caller. */
-const pauseAfterFailureMs = 10_000;
+/** How long a stale value is served after a failed read before the next attempt. */
+const retryAfterFailureMs = 10_000;
 
-/** A read that is under way; forgotten, it is no longer the one of its id. */
-type Flight<T> = { answer: Promise<T> | undefined };
+/** A read in flight. After `invalidate` it is no longer in the map, and its result is not cached. */
+type InFlightRead<T> = { result: Promise<T> | undefined };
 
-/** Creates a memory that is empty. */
-export function createRemembered<T>(options: RememberedOptions): Remembered<T> {
-  const { clock, random, capacity = defaultCapacity, staleWhileDown = false } = options;
-  const kept = new Map<string, Readonly<{ value: T; untilMs: number }>>();
-  const underWay = new Map<string, Flight<T>>();
+export function createExpiringCache<T>(options: ExpiringCacheOptions): ExpiringCache<T> {
+  const { clock, random, capacity = defaultCapacity, serveStaleOnError = false } = options;
+  const entries = new Map<string, Readonly<{ value: T; untilMs: number }>>();
+  const reads = new Map<string, InFlightRead<T>>();
 
-  const keep = (id: string, entry: Readonly<{ value: T; untilMs: number }>): void => {
-    kept.delete(id); // so that it becomes the youngest
-    kept.set(id, entry);
-    for (const oldest of kept.keys()) {
-      if (kept.size <= capacity) return;
-      kept.delete(oldest);
+  const store = (id: string, entry: Readonly<{ value: T; untilMs: number }>): void => {
+    entries.delete(id); // insertion order is the order of use
+    entries.set(id, entry);
+    for (const oldest of entries.keys()) {
+      if (entries.size <= capacity) return;
+      entries.delete(oldest);
     }
   };
 
-  const readNow = (id: string, read: () => Promise<Read<T>>): Promise<T> => {
-    const flight: Flight<T> = { answer: undefined };
-    underWay.set(id, flight);
-    const isWanted = (): boolean => underWay.get(id) === flight;
+  const startRead = (id: string, read: () => Promise<CacheRead<T>>): Promise<T> => {
+    const current: InFlightRead<T> = { result: undefined };
+    reads.set(id, current);
+    const isCurrent = (): boolean => reads.get(id) === current;
     const answer = (async () => {
       try {
-        const { value, rememberMs } = await read();
-        if (isWanted()) keep(id, { value, untilMs: clock.now() + rememberMs * (0.8 + 0.2 * random()) });
+        const { value, ttlMs } = await read();
+        if (isCurrent()) store(id, { value, untilMs: clock.now() + ttlMs * (0.8 + 0.2 * random()) });
         return value;
       } catch (error) {
-        const old = kept.get(id);
-        if (!staleWhileDown || old === undefined || !isWanted()) throw error;
-        keep(id, { value: old.value, untilMs: clock.now() + pauseAfterFailureMs });
+        const old = entries.get(id);
+        if (!serveStaleOnError || old === undefined || !isCurrent()) throw error;
+        store(id, { value: old.value, untilMs: clock.now() + retryAfterFailureMs });
         return old.value;
       } finally {
-        if (isWanted()) underWay.delete(id);
+        if (isCurrent()) reads.delete(id);
       }
     })();
-    flight.answer = answer;
+    current.result = answer;
     return answer;
   };
 
   return {
     get: (id, read, signal) => {
-      const entry = kept.get(id);
+      const entry = entries.get(id);
       if (entry !== undefined && entry.untilMs > clock.now()) {
-        keep(id, entry);
+        store(id, entry);
         return Promise.resolve(entry.value);
       }
-      return unlessAborted(underWay.get(id)?.answer ?? readNow(id, read), signal);
+      return unlessAborted(reads.get(id)?.result ?? startRead(id, read), signal);
     },
-    forget: (id) => {
-      kept.delete(id);
-      underWay.delete(id);
+    invalidate: (id) => {
+      entries.delete(id);
+      reads.delete(id);
     },
   };
 }

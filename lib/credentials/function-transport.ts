@@ -1,19 +1,19 @@
 import type { LookupFunction } from "node:net";
-import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
+import { createHttpsTransport } from "@tmc/kube/transport/https-transport.ts";
 import { checkedTransports } from "./checked-transport.ts";
 import type { OpenTransport } from "./connections.ts";
 import type { EndpointRules } from "./endpoint-rules.ts";
 
-/** Far more than a cluster's lists need, and less than a function has; a server that a tenant names must not take it all. */
-const largestBodyBytes = 64 * 1024 * 1024;
-/** A function works on a few keys at a time, and hardly ever on two of one cluster. */
+/** More than any list of a cluster needs. It keeps a tenant's server from exhausting the function's memory. */
+const maxBodyBytes = 64 * 1024 * 1024;
+/** A function processes a few keys at a time, rarely two of one cluster. */
 const connections = 4;
 
-/** Opens connections for functions, which start fast; servers that tenants name are checked as the rules say. */
+/** Opens connections for Lambda functions with `node:https`, which loads fast, and applies the endpoint rules. */
 export function functionTransports(rules: EndpointRules, resolve?: LookupFunction): OpenTransport {
   return checkedTransports(
     rules,
-    (endpoint, { lookup }) => createHttpsTransport(endpoint, { connections, largestBodyBytes, lookup }),
+    (endpoint, { lookup }) => createHttpsTransport(endpoint, { connections, largestBodyBytes: maxBodyBytes, lookup }),
     resolve,
   );
 }

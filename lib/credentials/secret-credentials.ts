@@ -1,136 +1,139 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
-import type { Endpoint } from "@tmc/kube/transport.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig.ts";
+import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import { permissionClaims } from "../api/api-export.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey } from "../model/key.ts";
 import { ClaimNotAccepted } from "../model/tenant-errors.ts";
-import { longestKubeconfig, pemOf } from "./credential-text.ts";
+import { decodePem, maxKubeconfigLength } from "./credential-text.ts";
 import {
-  asOutcome,
   type CredentialSource,
-  type CredentialsWanted,
-  type NotConfigured,
+  type CredentialsNotConfigured,
+  type CredentialsRequest,
   notConfigured,
+  outcomeOf,
 } from "./credentials.ts";
-import { type EndpointRules, serverRefusal } from "./endpoint-rules.ts";
+import { type EndpointRules, serverRejection } from "./endpoint-rules.ts";
 
 export type SecretCredentialsOptions = Readonly<{
   hub: Pick<Hub, "readSecret">;
   rules: EndpointRules;
   clock: Clock;
-  /** Spreads the reading again of many secrets. @default Math.random */
+  /** Jitters the TTL, so that cached secrets do not all expire at once. @default Math.random */
   random?: (() => number) | undefined;
 }>;
 
-type Remembered = Readonly<{ generation: number; untilMs: number; result: Endpoint | NotConfigured }>;
+type CachedResult = Readonly<{ generation: number; expiresMs: number; result: Endpoint | CredentialsNotConfigured }>;
 
-/** A secret that changes unseen is noticed after at most this long, or when the cluster refuses what it held before. */
-const rememberMs = 5 * 60_000;
-/** Who has just created a missing secret should not wait for long. */
-const rememberMissingMs = 60_000;
+/** A changed Secret takes effect after at most this long, or when the cluster rejects the old credentials. */
+const foundTtlMs = 5 * 60_000;
+/** Shorter, so that a newly created Secret is found soon. */
+const notConfiguredTtlMs = 60_000;
 
 const defaultKey = "kubeconfig";
 
 /**
- * Credentials from the secret that a registration names, in its own logical cluster: a kubeconfig that holds all it needs,
- * or a `token` (with a `ca.crt`, where the cluster's certificate needs one) for the server in the registration's endpoint.
+ * Creates the credential source for Secrets in the registration's own logical cluster. A Secret holds a self-contained
+ * kubeconfig, or a `token` and optionally a `ca.crt` for the server in `spec.endpoint`.
  */
 export function createSecretCredentials(options: SecretCredentialsOptions): CredentialSource {
   const { hub, rules, clock, random = Math.random } = options;
-  const remembered = new Map<string, Remembered>();
+  const cache = new Map<string, CachedResult>();
 
   const read = async (
-    { key, registration }: CredentialsWanted,
+    { key, registration }: CredentialsRequest,
     signal: AbortSignal,
-  ): Promise<Endpoint | NotConfigured> => {
+  ): Promise<Endpoint | CredentialsNotConfigured> => {
     const reference = registration.spec.credentials?.secretRef;
-    if (reference === undefined) return notConfigured("the registration names no credentials");
+    if (reference === undefined) return notConfigured("the registration has no spec.credentials.secretRef");
     const { namespace, name } = reference;
     const where = `secret ${namespace}/${name}`;
     let secret: Awaited<ReturnType<Hub["readSecret"]>>;
     try {
       secret = await hub.readSecret({ logicalCluster: key.logicalCluster, namespace, name }, signal);
     } catch (error) {
-      if (error instanceof ClaimNotAccepted) return notConfigured(claimWords(where), "PermissionClaimNotAccepted");
+      if (error instanceof ClaimNotAccepted) return notConfigured(claimMessage(where), "PermissionClaimNotAccepted");
       const fault = faultOf(error);
-      // A namespace can be any text, and some would lead to something else than a secret.
-      if (fault === "invalid") return notConfigured(`${where}: is not the name of a secret`);
+      // The schema does not restrict the namespace, and some values would change the path of the request.
+      if (fault === "invalid") return notConfigured(`${where}: invalid name`);
       if (fault !== "forbidden") throw error;
-      return notConfigured(`${where}: the workspace does not let TMC read secrets`);
+      return notConfigured(`${where}: TMC is not allowed to read secrets in the workspace`);
     }
-    if (secret === undefined) return notConfigured(`${where} is not there`);
+    if (secret === undefined) return notConfigured(`${where} does not exist`);
     return endpointOf(registration, { where, data: secret.data, rules });
   };
 
   return {
-    find: async (wanted, signal) => {
-      const id = formatKey(wanted.key);
-      const generation = wanted.registration.metadata.generation ?? 0;
+    find: async (request, signal) => {
+      const id = formatKey(request.key);
+      const generation = request.registration.metadata.generation ?? 0;
       const nowMs = clock.now();
-      let known = remembered.get(id);
-      if (known === undefined || known.generation !== generation || known.untilMs <= nowMs) {
-        const result = await read(wanted, signal);
-        const lengthMs = "kind" in result ? rememberMissingMs : rememberMs;
-        known = { generation, untilMs: nowMs + lengthMs * (0.8 + 0.2 * random()), result };
-        remembered.set(id, known);
+      let cached = cache.get(id);
+      if (cached === undefined || cached.generation !== generation || cached.expiresMs <= nowMs) {
+        const result = await read(request, signal);
+        const ttlMs = "kind" in result ? notConfiguredTtlMs : foundTtlMs;
+        cached = { generation, expiresMs: nowMs + ttlMs * (0.8 + 0.2 * random()), result };
+        cache.set(id, cached);
       }
-      if ("kind" in known.result) return known.result;
-      return asOutcome(known.result, { givenBy: "tenant", nowMs });
+      if ("kind" in cached.result) return cached.result;
+      return outcomeOf(cached.result, { providedBy: "tenant", nowMs });
     },
-    forget: (key) => {
-      remembered.delete(formatKey(key));
+    invalidate: (key) => {
+      cache.delete(formatKey(key));
     },
   };
 }
 
 const secretVerbs = permissionClaims.find(({ resource }) => resource === "secrets")?.verbs ?? [];
 
-/** What the owner of a workspace can do about a claim that was not accepted. */
-const claimWords = (where: string): string =>
+const claimMessage = (where: string): string =>
   `${where}: the workspace's APIBinding does not accept the permission claim on secrets; accept it there in ` +
   `spec.permissionClaims (resource secrets, verbs ${secretVerbs.join(", ")}), or run tmc bind`;
 
-type Held = Readonly<{ where: string; data: Readonly<Record<string, string>>; rules: EndpointRules }>;
+type SecretContent = Readonly<{ where: string; data: Readonly<Record<string, string>>; rules: EndpointRules }>;
 
-function endpointOf(registration: ClusterRegistration, { where, data, rules }: Held): Endpoint | NotConfigured {
+function endpointOf(
+  registration: ClusterRegistration,
+  { where, data, rules }: SecretContent,
+): Endpoint | CredentialsNotConfigured {
   const { endpoint, credentials } = registration.spec;
   const key = credentials?.secretRef?.key ?? defaultKey;
   const kubeconfig = textOf(data, key);
   if (kubeconfig === undefined) {
-    if (endpoint === undefined) return notConfigured(`${where} has no entry ${key}`);
+    if (endpoint === undefined) return notConfigured(`${where} has no key ${key}`);
     const token = textOf(data, "token")?.trim();
-    if (token === undefined || token === "") return notConfigured(`${where} has no entry ${key} and no entry token`);
-    return allowed(
+    if (token === undefined || token === "")
+      return notConfigured(`${where} has neither the key ${key} nor the key token`);
+    return checkServer(
       {
         server: endpoint.server.replace(/\/+$/, ""),
-        ca: endpoint.caBundle ? pemOf(endpoint.caBundle) : textOf(data, "ca.crt"),
+        ca: endpoint.caBundle ? decodePem(endpoint.caBundle) : textOf(data, "ca.crt"),
         token: async () => token,
       },
       rules,
     );
   }
-  if (kubeconfig.length > longestKubeconfig) {
-    return notConfigured(`${where}: its kubeconfig is too long`, "CredentialsInvalid");
+  if (kubeconfig.length > maxKubeconfigLength) {
+    return notConfigured(`${where}: the kubeconfig is too long`, "CredentialsInvalid");
   }
   try {
-    return allowed(parseKubeconfig(kubeconfig, { allow: "data-only" }).endpoint, rules);
+    return checkServer(parseKubeconfig(kubeconfig, { allow: "data-only" }).endpoint, rules);
   } catch (error) {
-    // The parser's messages say what and why and hold no value; those of anything else might.
+    // The parser's messages contain no values; messages of other errors might.
     const why = error instanceof ControllerError ? error.message : "kubeconfig: cannot be read";
     return notConfigured(`${where}: ${why}`, "CredentialsInvalid");
   }
 }
 
-function allowed(endpoint: Endpoint, rules: EndpointRules): Endpoint | NotConfigured {
-  const refusal = serverRefusal(endpoint.server, rules);
-  return refusal === undefined ? endpoint : notConfigured(refusal, "EndpointNotAllowed");
+function checkServer(endpoint: Endpoint, rules: EndpointRules): Endpoint | CredentialsNotConfigured {
+  const rejection = serverRejection(endpoint.server, rules);
+  return rejection === undefined ? endpoint : notConfigured(rejection, "EndpointNotAllowed");
 }
 
-/** An entry of a secret, whose values travel as base64. */
+/** Returns a decoded value of a Secret's data. */
 function textOf(data: Readonly<Record<string, string>>, key: string): string | undefined {
   const value = Object.hasOwn(data, key) ? data[key] : undefined;
   return value === undefined || value === "" ? undefined : Buffer.from(value, "base64").toString("utf8");

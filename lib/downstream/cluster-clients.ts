@@ -6,19 +6,19 @@ import type { Connections } from "../credentials/connections.ts";
 import type { CredentialSource } from "../credentials/credentials.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey } from "../model/key.ts";
-import { concealedClient } from "./redacting-client.ts";
+import { redactingClient } from "./redacting-client.ts";
 
 /**
- * Gives the client for a registered cluster: the very same object as long as its credentials are the same, for what is
- * remembered of a cluster is remembered by that. Fails with "unreachable" where there is no way in.
+ * Returns the client for a registered cluster. It is the same object as long as the credentials are the same, because sessions
+ * keep the state of a cluster by its client. Fails with "unreachable" if there is no registration or no credentials.
  */
 export type ClientFor = (registration: ObjectKey, signal: AbortSignal) => Promise<KubeClient>;
 
-/** The way from registrations to clients, for whoever works on the clusters themselves. */
+/** The clients of registered clusters, by registration. */
 export type ClusterClients = Readonly<{
   clientFor: ClientFor;
-  /** Says that a cluster has refused its credentials: the next client is made with what their source says then. */
-  refused(registration: ObjectKey): void;
+  /** Reports that a cluster rejected its credentials: the next client uses what the credential source returns then. */
+  unauthorized(registration: ObjectKey): void;
 }>;
 
 export type ClusterClientsOptions = Readonly<{
@@ -27,24 +27,24 @@ export type ClusterClientsOptions = Readonly<{
   connections: Connections;
 }>;
 
-/** Finds clients by the registrations in the hub. What they fail with tells nothing of the credentials. */
+/** Creates clients from registrations and credential sources. Their errors are redacted: they contain no credentials. */
 export function createClusterClients({ hub, credentials, connections }: ClusterClientsOptions): ClusterClients {
-  const concealed = new WeakMap<KubeClient, KubeClient>();
+  const redacted = new WeakMap<KubeClient, KubeClient>();
   return {
     clientFor: async (key, signal) => {
       const registration = await hub.read<ClusterRegistration & KubeObject>(key, signal);
-      if (registration === undefined) throw noWayIn(key, "there is no such registration");
+      if (registration === undefined) throw noClient(key, "there is no such registration");
       const found = await credentials.find({ key, registration }, signal);
-      if (found.kind === "not-configured") throw noWayIn(key, found.message);
+      if (found.kind === "not-configured") throw noClient(key, found.message);
       const client = connections.clientFor(key, found);
-      const known = concealed.get(client) ?? concealedClient(client, found.conceal);
-      concealed.set(client, known);
+      const known = redacted.get(client) ?? redactingClient(client, found.redact);
+      redacted.set(client, known);
       return known;
     },
-    refused: (registration) => credentials.forget(registration),
+    unauthorized: (registration) => credentials.invalidate(registration),
   };
 }
 
-function noWayIn({ name }: ObjectKey, why: string): ControllerError {
-  return new ControllerError("unreachable", `cluster ${name}: ${why}`);
+function noClient({ name }: ObjectKey, reason: string): ControllerError {
+  return new ControllerError("unreachable", `cluster ${name}: ${reason}`);
 }

@@ -1,221 +1,149 @@
+import { createObjectStore, objectId } from "@tmc/kube/informer/object-store.ts";
 import type { JsonObject, KubeObject } from "@tmc/kube/kube-object.ts";
-import { compareResourceVersions } from "@tmc/kube/resource-version.ts";
 import { copyOf } from "../sync/downstream.ts";
 import type { Copy } from "../sync/sync-objects.ts";
 
-/** A copy's place on its cluster. */
-export type CopyPlace = Readonly<{ namespace: string; name: string }>;
+/** The name of a copy on its cluster. */
+export type CopyName = Readonly<{ namespace: string; name: string }>;
 
-/** What is known of a place: a copy of ours, or none. */
-export type Peek = Readonly<{ kind: "there"; copy: Copy; print?: string | undefined }> | Readonly<{ kind: "absent" }>;
+/** What the cache knows about a name: one of our copies, or that there is none. */
+export type CachedCopy =
+  | Readonly<{ kind: "there"; copy: Copy; hash?: string | undefined }>
+  | Readonly<{ kind: "absent" }>;
 
 /**
- * The copies of one type on one cluster, as its watch tells of them: what a reconcile needs, no spec, no managed fields.
+ * The copies of one type on one cluster, as an informer reports them. Of each copy it keeps what a reconcile needs: no spec,
+ * no managed fields. The rules of `ObjectStore` apply.
  *
- * Versions are compared, which they may be within one type of one cluster: nothing older takes the place of something newer.
- * Each `take…` of what the watch says answers the workloads whose copies are not what they were, by the names of their keys;
- * what a request has answered is news to nobody.
+ * `replace`, `upsert` and `remove` return the workloads whose copies have changed, by the names of their keys. The answer of
+ * a request is no change: the reconcile that sent the request knows it.
  */
 export interface CopyCache {
   readonly size: number;
   readonly isListed: boolean;
-  /** Undefined while it is not listed, or the copy is in doubt. */
-  peek(place: CopyPlace): Peek | undefined;
-  /** The uids of all, those in doubt among them, by the names of the keys of their workloads. */
+  /** Undefined while the type is not listed, or when the copy is stale. */
+  get(name: CopyName): CachedCopy | undefined;
+  /** The uids of all copies, stale ones included, by the names of the keys of their workloads. */
   uids(): Iterable<readonly [string, string]>;
 
-  /** Takes in a whole list. What was known and is not in it is in doubt from then on: not seen is not gone. */
-  takeList(objects: readonly KubeObject[], version: string): readonly string[];
-  takeSeen(object: KubeObject): readonly string[];
-  takeDeleted(object: KubeObject): readonly string[];
-  /** Everything up to this version has been told. */
-  passed(version: string): void;
+  /** Takes over a list. Cached copies that it lacks are stale from now on: not seen is not gone. */
+  replace(objects: readonly KubeObject[], resourceVersion: string): readonly string[];
+  upsert(object: KubeObject): readonly string[];
+  remove(object: KubeObject): readonly string[];
+  /** The watch has reported everything up to this version. */
+  bookmark(resourceVersion: string): void;
 
-  /**
-   * Says, before a request, that the cluster is asked about a copy. The answer takes in what it said: the object, which does
-   * not come back when the watch has told of its end since, or that there is none, unless a newer one is known by then.
-   */
-  ask(place: CopyPlace): (object: KubeObject | undefined) => void;
-  /** Has the next look at a copy ask the cluster: nobody knows what has become of it. */
-  doubt(place: CopyPlace): void;
+  /** Announces a request for a copy; the returned function takes the answer (`ObjectStore.request`). */
+  request(name: CopyName): (answer: KubeObject | undefined) => void;
+  /** Marks a copy stale: the outcome of a request is not known, so the next read goes to the cluster. */
+  markStale(name: CopyName): void;
 }
 
-/** Says whose copy an object is: the name of the workload's key, or undefined for what is not ours. */
-export type WorkloadOf = (object: KubeObject) => string | undefined;
-
-/** Says of an object in a short text all that a reconcile looks at besides its status; undefined where the generation tells. */
-export type PrintOf = (object: KubeObject) => string | undefined;
+export type CopyCacheOptions = Readonly<{
+  /** The workload that an object is a copy of, by the name of its key; undefined for an object that is not ours. */
+  workloadOf: (object: KubeObject) => string | undefined;
+  /** A hash of what a reconcile reads besides the status. @default none: the generation shows whether that has changed */
+  hashOf?: ((object: KubeObject) => string | undefined) | undefined;
+}>;
 
 type Entry = Readonly<{
   workload: string;
-  print: string | undefined;
+  hash: string | undefined;
   uid: string;
   resourceVersion: string;
   generation: number | undefined;
   isDeleting: boolean;
-  /** As text: it takes a quarter of the room, and says whether anything has changed. */
+  /** As JSON text: it takes a quarter of the memory, and can be compared. */
   status: string | undefined;
 }>;
 
 /** Creates an empty cache. */
-export function createCopyCache(workloadOf: WorkloadOf, printOf: PrintOf = () => undefined): CopyCache {
-  const entries = new Map<string, Entry>();
-  const doubted = new Set<string>();
-  let isListed = false;
-  /** How far the watch has told. */
-  let position = "";
-
-  const pass = (version: string | undefined): void => {
-    if (version !== undefined && (position === "" || compareResourceVersions(version, position) > 0))
-      position = version;
-  };
-  const put = (id: string, entry: Entry): void => {
-    entries.set(id, entry);
-    doubted.delete(id);
-  };
-  const drop = (id: string): void => {
-    entries.delete(id);
-    doubted.delete(id);
-  };
-  const entryOf = (object: KubeObject): Entry | undefined => {
-    const workload = workloadOf(object);
-    if (workload === undefined) return undefined;
-    const { status, ...copy } = copyOf(object);
-    return {
-      workload,
-      print: printOf(object),
-      ...copy,
-      status: status === undefined ? undefined : JSON.stringify(status),
-    };
-  };
-  const takeAnswer = (id: string, object: KubeObject): void => {
-    const [before, entry] = [entries.get(id), entryOf(object)];
-    const { resourceVersion } = object.metadata;
-    if (before === undefined) {
-      const isNews = !isListed || compareResourceVersions(resourceVersion, position) > 0;
-      if (entry !== undefined && isNews) put(id, entry);
-    } else if (compareResourceVersions(resourceVersion, before.resourceVersion) >= 0) {
-      if (entry === undefined) drop(id);
-      else put(id, entry);
-    }
-  };
-  const takeListed = (id: string, entry: Entry): readonly string[] => {
-    const before = entries.get(id);
-    // Of the same object a request may have answered something newer while the list was on its way.
-    if (before?.uid === entry.uid && compareResourceVersions(before.resourceVersion, entry.resourceVersion) > 0)
-      return [];
-    put(id, entry);
-    return isSame(before, entry) ? [] : [entry.workload];
+export function createCopyCache({ workloadOf, hashOf = () => undefined }: CopyCacheOptions): CopyCache {
+  let changed = new Set<string>();
+  const store = createObjectStore<Entry>({
+    transform: (object) => {
+      const workload = workloadOf(object);
+      if (workload === undefined) return undefined;
+      const { status, ...copy } = copyOf(object);
+      return {
+        workload,
+        hash: hashOf(object),
+        ...copy,
+        status: status === undefined ? undefined : JSON.stringify(status),
+      };
+    },
+    versionOf: ({ resourceVersion }) => resourceVersion,
+    uidOf: ({ uid }) => uid,
+    isFreshAfterUpdate: true,
+    onChange: ({ before, after }) => {
+      if (after === undefined || !isSame(before, after)) changed.add((after ?? before)?.workload ?? "");
+    },
+  });
+  /** Runs an operation and returns the workloads that it has changed. */
+  const changesOf = (operation: () => void): readonly string[] => {
+    changed = new Set();
+    operation();
+    return [...changed];
   };
 
   return {
     get size() {
-      return entries.size;
+      return store.size;
     },
     get isListed() {
-      return isListed;
+      return store.isListed;
     },
-    peek: (place) => {
-      const id = idOf(place);
-      if (!isListed || doubted.has(id)) return undefined;
-      const entry = entries.get(id);
+    get: (name) => {
+      const id = objectId({ metadata: name });
+      if (!store.isListed || store.isStale(id)) return undefined;
+      const entry = store.get(id);
       if (entry === undefined) return { kind: "absent" };
-      const { print } = entry;
-      return { kind: "there", copy: copyIn(entry), ...(print === undefined ? {} : { print }) };
+      const { hash } = entry;
+      return { kind: "there", copy: copyIn(entry), ...(hash === undefined ? {} : { hash }) };
     },
     *uids() {
-      for (const { workload, uid } of entries.values()) yield [workload, uid] as const;
+      for (const [, { workload, uid }] of store.entries()) yield [workload, uid] as const;
     },
 
-    takeList: (objects, version) => {
-      const changed: string[] = [];
-      if (compareResourceVersions(version, position) < 0) {
-        // The cluster has gone back in time, or is another one: no version of before says anything about its own.
-        changed.push(...[...entries.values()].map(({ workload }) => workload));
-        entries.clear();
-        doubted.clear();
-        position = "";
-      }
-      const missing = new Set(entries.keys());
-      for (const object of objects) {
-        const entry = entryOf(object);
-        if (entry === undefined) continue;
-        const id = idOf(placeOf(object));
-        missing.delete(id);
-        changed.push(...takeListed(id, entry));
-      }
-      isListed = true;
-      pass(version);
-      for (const id of missing) {
-        const entry = entries.get(id);
-        if (entry === undefined || compareResourceVersions(entry.resourceVersion, version) > 0) continue;
-        doubted.add(id);
-        changed.push(entry.workload);
-      }
-      return [...new Set(changed)];
-    },
-    takeSeen: (object) => {
-      const id = idOf(placeOf(object));
-      const [before, entry] = [entries.get(id), entryOf(object)];
-      pass(object.metadata.resourceVersion);
-      if (before !== undefined && !isNewer(object.metadata.resourceVersion, before)) return [];
-      if (entry === undefined) {
-        // It was ours, and does not say so any more.
-        drop(id);
-        return before === undefined ? [] : [before.workload];
-      }
-      put(id, entry);
-      return isSame(before, entry) ? [] : [entry.workload];
-    },
-    takeDeleted: (object) => {
-      const id = idOf(placeOf(object));
-      const before = entries.get(id);
-      const { resourceVersion } = object.metadata;
-      pass(resourceVersion);
-      // There is another one of that name by now.
-      if (before !== undefined && compareResourceVersions(before.resourceVersion, resourceVersion) > 0) return [];
-      drop(id);
-      // Told even where a request has found out before: others may need what has gone.
-      const workload = before?.workload ?? workloadOf(object);
-      return workload === undefined ? [] : [workload];
-    },
-    passed: pass,
+    replace: (objects, resourceVersion) =>
+      changesOf(() => {
+        for (const id of store.replace(objects, resourceVersion)) {
+          const entry = store.get(id);
+          if (entry !== undefined) changed.add(entry.workload);
+        }
+      }),
+    upsert: (object) => changesOf(() => void store.upsert(object)),
+    remove: (object) =>
+      changesOf(() => {
+        const id = objectId(object);
+        const before = store.get(id);
+        store.remove(id, object.metadata.resourceVersion);
+        // Also reported where a request has found the deletion before: other workloads may need what is gone.
+        const workload = before === undefined ? workloadOf(object) : undefined;
+        if (workload !== undefined) changed.add(workload);
+      }),
+    bookmark: store.bookmark,
 
-    ask: (place) => {
-      const id = idOf(place);
-      const known = entries.get(id)?.resourceVersion;
-      return (object) => {
-        if (object !== undefined) takeAnswer(id, object);
-        else if (known !== undefined && compareResourceVersions(entries.get(id)?.resourceVersion, known) <= 0) drop(id);
-      };
+    request: (name) => {
+      const answered = store.request(objectId({ metadata: name }));
+      return (answer) => void answered(answer);
     },
-    doubt: (place) => {
-      const id = idOf(place);
-      if (entries.has(id)) doubted.add(id);
+    markStale: (name) => {
+      const id = objectId({ metadata: name });
+      if (store.get(id) !== undefined) store.markStale(id);
     },
   };
 }
 
-const idOf = ({ namespace, name }: CopyPlace): string => `${namespace}/${name}`;
-const placeOf = ({ metadata }: KubeObject): CopyPlace => ({
-  namespace: metadata.namespace ?? "",
-  name: metadata.name ?? "",
-});
-
-function isNewer(version: string | undefined, before: Entry): boolean {
-  // Versions that cannot be ordered are taken as they come.
-  return version !== before.resourceVersion && compareResourceVersions(version, before.resourceVersion) >= 0;
-}
-
-/** Whether a reconcile would find the same. Without a generation or a print there is nothing but the version to go by. */
+/** Whether a reconcile would read the same. Without a generation or a hash, every new version counts as a change. */
 function isSame(before: Entry | undefined, after: Entry): boolean {
   return (
     before !== undefined &&
     before.uid === after.uid &&
     before.isDeleting === after.isDeleting &&
     before.status === after.status &&
-    before.print === after.print &&
-    (after.generation === undefined && after.print === undefined
+    before.hash === after.hash &&
+    (after.generation === undefined && after.hash === undefined
       ? before.resourceVersion === after.resourceVersion
       : before.generation === after.generation)
   );
@@ -227,7 +155,7 @@ function copyIn({ uid, resourceVersion, generation, isDeleting, status }: Entry)
     resourceVersion,
     generation,
     isDeleting,
-    // The text is what the status of an object was made into.
+    // The text is the JSON of an object's status.
     status: status === undefined ? undefined : (JSON.parse(status) as JsonObject),
   };
 }

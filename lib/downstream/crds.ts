@@ -3,99 +3,100 @@ import type { Clock } from "@tmc/kube/clock.ts";
 import { neverAborted, unlessAborted } from "@tmc/kube/deadline.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import { isRecord } from "@tmc/kube/json-record.ts";
+import { isRecord } from "@tmc/kube/json.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { formatType } from "@tmc/kube/paths.ts";
 import { type TypeDefinition, typeId } from "../api/workload-kinds.ts";
-import { fieldManager, type TypeState } from "../sync/downstream.ts";
+import { downstreamFieldManager, type TypeState } from "../sync/downstream.ts";
 import { decideDefinition, definitionManifest } from "../sync/targets/type-definition.ts";
 import { isNamedNotFound } from "./errors.ts";
-import type { Site } from "./session.ts";
+import type { ClusterSession } from "./session.ts";
 
 const definitions: ResourceType = {
   group: "apiextensions.k8s.io",
   version: "v1",
   plural: "customresourcedefinitions",
 };
-/** So long a cluster's word on which types it serves is gone by: many workloads ask at once, and nobody need wait for long. */
-const servedMs = 10_000;
+/** How long an answer of discovery is used: long enough for many workloads that ask at once, short enough for a new type. */
+const servedTtlMs = 10_000;
 
-/** A type that a cluster is to be given. */
-export type WantedType = Readonly<{ type: ResourceType; definition: TypeDefinition; hub: string }>;
+/** A type that a cluster should serve. */
+export type DesiredType = Readonly<{ type: ResourceType; definition: TypeDefinition; hub: string }>;
 
-/** Which types clusters serve, and how they come to. */
-export interface FleetTypes {
-  /** Asks the cluster, or goes by what it said a moment ago. */
-  serves(site: Site, type: ResourceType, signal: AbortSignal): Promise<boolean>;
-  /** Sees to it that a cluster has the definition of a type. */
-  ensure(site: Site, wanted: WantedType, signal: AbortSignal): Promise<TypeState>;
-  /** It is not as it was thought to be: whoever needs it next looks. */
-  forget(site: Site, type: ResourceType): void;
+/** Discovers the types that clusters serve, and installs missing definitions. */
+export interface DownstreamTypes {
+  /** Whether a cluster serves a type, by discovery that is at most some seconds old. */
+  serves(session: ClusterSession, type: ResourceType, signal: AbortSignal): Promise<boolean>;
+  /** Applies the definition of a type if needed, and reports its state without waiting for it. */
+  ensure(session: ClusterSession, desired: DesiredType, signal: AbortSignal): Promise<TypeState>;
+  /** A write found that the type is not served: the next call asks the cluster again. */
+  forget(session: ClusterSession, type: ResourceType): void;
 }
 
-/** Creates them. What one finds out counts for all who ask at the same time. */
-export function createFleetTypes(clock: Clock): FleetTypes {
+/** Creates the interface; concurrent callers share one request. */
+export function createDownstreamTypes(clock: Clock): DownstreamTypes {
   return {
-    serves: (site, type, signal) => {
+    serves: (session, type, signal) => {
       const id = typeId(type);
-      const known = site.served.get(id);
-      if (known !== undefined && clock.now() - known.atMs < servedMs) return unlessAborted(known.answer, signal);
-      const answer = isServed(site.client, type, neverAborted);
+      const known = session.served.get(id);
+      if (known !== undefined && clock.now() - known.atMs < servedTtlMs) return unlessAborted(known.answer, signal);
+      const answer = isServed(session.client, type, neverAborted);
       const entry = { atMs: clock.now(), answer };
-      site.served.set(id, entry);
+      session.served.set(id, entry);
       answer.catch(() => {
-        if (site.served.get(id) === entry) site.served.delete(id);
+        if (session.served.get(id) === entry) session.served.delete(id);
       });
       return unlessAborted(answer, signal);
     },
-    ensure: async (site, wanted, signal) => {
-      const id = typeId(wanted.type);
-      const known = site.definitions.get(id);
-      if (known?.fingerprint === wanted.definition.fingerprint) return unlessAborted(known.state, signal);
-      const state = ensureNow(site, wanted);
-      const entry = { fingerprint: wanted.definition.fingerprint, state };
-      site.definitions.set(id, entry);
+    ensure: async (session, desired, signal) => {
+      const id = typeId(desired.type);
+      const known = session.definitions.get(id);
+      if (known?.fingerprint === desired.definition.fingerprint) return unlessAborted(known.state, signal);
+      const state = ensureNow(session, desired);
+      const entry = { fingerprint: desired.definition.fingerprint, state };
+      session.definitions.set(id, entry);
       const forget = (): void => {
-        if (site.definitions.get(id) === entry) site.definitions.delete(id);
+        if (session.definitions.get(id) === entry) session.definitions.delete(id);
       };
-      // Only that it is served stays so; everything else is looked at again by whoever comes next.
+      // Only "served" is cached; any other state is read again by the next caller.
       state.then(({ kind }) => kind !== "served" && forget(), forget);
       return unlessAborted(state, signal);
     },
-    forget: (site, type) => {
-      site.definitions.delete(typeId(type));
-      site.served.delete(typeId(type));
+    forget: (session, type) => {
+      session.definitions.delete(typeId(type));
+      session.served.delete(typeId(type));
     },
   };
 }
 
-/** One looks for all, so no single one's signal ends it; every call has its time. */
-
-async function ensureNow(site: Site, wanted: WantedType): Promise<TypeState> {
-  const { definition, hub, type } = wanted;
-  const found = await find(site, definition.name);
-  const act = decideDefinition({ wanted: definition, hub }, found);
-  switch (act.do) {
+/** Takes no signal because several callers share the promise; every request has a timeout. */
+async function ensureNow(session: ClusterSession, desired: DesiredType): Promise<TypeState> {
+  const { definition, hub, type } = desired;
+  const found = await find(session, definition.name);
+  const act = decideDefinition({ desired: definition, hub }, found);
+  switch (act.action) {
     case "apply":
-      await write(site, wanted, found);
-      return { kind: "coming", why: `the cluster was given the definition of ${definition.name}` };
+      await write(session, desired, found);
+      return { kind: "installing", message: `TMC applied the definition of ${definition.name}` };
     case "wait":
-      return { kind: "coming", why: act.why };
-    case "refuse":
-      return { kind: "refused", why: act.why };
+      return { kind: "installing", message: act.message };
+    case "reject":
+      return { kind: "rejected", message: act.message };
     case "use": {
-      // A server takes up a definition that it calls established only a moment later, and for a moment names a group without
-      // saying what is in it.
-      const isUp = await isServed(site.client, type, neverAborted).catch((error: unknown) => {
+      // A server serves a definition only shortly after it reports it as Established, and until then may list a group without
+      // its resources.
+      const served = await isServed(session.client, type, neverAborted).catch((error: unknown) => {
         if (faultOf(error) !== "unreachable") throw error;
         return false;
       });
-      return isUp ? { kind: "served" } : { kind: "coming", why: `the cluster does not serve ${definition.name} yet` };
+      return served
+        ? { kind: "served" }
+        : { kind: "installing", message: `the cluster does not serve ${definition.name} yet` };
     }
   }
 }
 
-async function find({ client }: Site, name: string): Promise<KubeObject | undefined> {
+async function find({ client }: ClusterSession, name: string): Promise<KubeObject | undefined> {
   try {
     return await client.get<KubeObject>({ type: definitions, name });
   } catch (error) {
@@ -104,17 +105,21 @@ async function find({ client }: Site, name: string): Promise<KubeObject | undefi
   }
 }
 
-/** Writes what was decided on what was found. Whoever was faster is looked at the next time. */
-async function write({ client }: Site, { definition, hub }: WantedType, found: KubeObject | undefined): Promise<void> {
+/** Applies a definition on the state that was read. A conflict is no error: the next call reads again. */
+async function write(
+  { client }: ClusterSession,
+  { definition, hub }: DesiredType,
+  found: KubeObject | undefined,
+): Promise<void> {
   const manifest = definitionManifest(definition, hub);
   const uid = found?.metadata.uid;
-  const guard = found === undefined ? { resourceVersion: neverVersion } : uid === undefined ? {} : { uid };
-  const body = { ...manifest, metadata: { ...manifest.metadata, ...guard } };
+  const precondition = found === undefined ? { resourceVersion: createOnlyVersion } : uid === undefined ? {} : { uid };
+  const body = { ...manifest, metadata: { ...manifest.metadata, ...precondition } };
   try {
     await client.patch(
       { type: definitions, name: definition.name },
       { type: "apply", body, force: true },
-      { fieldManager },
+      { fieldManager: downstreamFieldManager },
     );
   } catch (error) {
     if (faultOf(error) !== "conflict") throw error;
@@ -122,21 +127,21 @@ async function write({ client }: Site, { definition, hub }: WantedType, found: K
 }
 
 /**
- * No object ever has this version: a store's first write makes a later one. An apply that names it therefore creates or fails;
- * without it, an apply takes over whatever somebody else has made in the meantime.
+ * The resourceVersion of a create-only apply. No object ever has this version, because the first write of a store creates a
+ * later one: the apply creates the object or fails. Without it, an apply would take over an object that another client has created
+ * since the read.
  */
-export const neverVersion = "1";
+export const createOnlyVersion = "1";
 
-type Asked = Pick<KubeClient, "raw" | "server">;
+type DiscoveryClient = Pick<KubeClient, "raw" | "server">;
 
 /**
- * Asks a cluster's discovery whether it serves a type.
+ * Whether a cluster serves a type, by its discovery API.
  *
- * Any web server answers 404 to what it does not know, a proxy in front of a cluster too, and that says nothing about what the
- * cluster has. Only an API server that lists its types without this one says that there can be no objects of it; anything
- * else fails with "unreachable".
+ * A 404 is no evidence: any web server answers it for an unknown path, also a proxy in front of the cluster. Only a discovery list
+ * without the type proves that the cluster has no objects of it. Any other answer fails with "unreachable".
  */
-export async function isServed(client: Asked, type: ResourceType, signal: AbortSignal): Promise<boolean> {
+export async function isServed(client: DiscoveryClient, type: ResourceType, signal: AbortSignal): Promise<boolean> {
   const { group, version, plural } = type;
   const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
   const resources = await listAt(client, { path, kind: "APIResourceList", field: "resources" }, signal);
@@ -148,12 +153,12 @@ export async function isServed(client: Asked, type: ResourceType, signal: AbortS
   );
   const isListed = Array.isArray(versions) && versions.some((each: unknown) => fieldOf(each, "version") === version);
   if (groups !== undefined && group !== "" && !isListed) return false;
-  const message = `${client.server}: ${formatType(type)}: nothing there says which types are served`;
+  const message = `${client.server}: ${formatType(type)}: the server returned no discovery list`;
   throw new ControllerError("unreachable", message);
 }
 
 async function listAt(
-  client: Asked,
+  client: DiscoveryClient,
   { path, kind, field }: Readonly<{ path: string; kind: string; field: string }>,
   signal: AbortSignal,
 ): Promise<readonly unknown[] | undefined> {
@@ -171,6 +176,6 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // no list of anything
+    return undefined; // not a discovery list
   }
 }

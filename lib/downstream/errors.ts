@@ -1,12 +1,12 @@
 import { ApiError, type ApiErrorDetails } from "@tmc/kube/errors.ts";
 import type { Fault } from "@tmc/kube/fault.ts";
 
-/** Tells whether a 404 is about the object of this name, and not about its type or the path. */
+/** Whether a 404 is about the object of this name, and not about its type or the path. */
 export function isNamedNotFound(error: unknown, name: string): boolean {
   return error instanceof ApiError && error.fault === "not-found" && error.body?.details?.name === name;
 }
 
-/** Tells whether something could not be written because its namespace has gone, or is going. */
+/** Whether a write failed because the namespace of the object is gone or terminating. */
 export function isNamespaceGone(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   const { details } = error.body ?? {};
@@ -16,24 +16,25 @@ export function isNamespaceGone(error: unknown): boolean {
   );
 }
 
-/** Tells whether nobody knows if the cluster has acted on a write. */
+/** Whether a failed write may have been stored by the cluster. */
 export function isOutcomeUnknown(error: unknown): boolean {
   return !(error instanceof ApiError) || error.status === undefined || error.status >= 500;
 }
 
 /**
- * Gives the failure of a write the fault that it has for its caller.
+ * Sets the fault of a failed write as callers should handle it.
  *
- * Kubernetes answers 500 to a server-side apply with a field that it does not know, of another type, or given twice, whatever
- * validation is asked for. That lasts until somebody changes the object, and its words are what that person needs.
+ * Kubernetes answers 500 to a server-side apply with a field that is unknown, duplicate or of another type, whatever field
+ * validation is requested. That is permanent until a user changes the object, so it becomes "invalid" with the server's message.
  */
-export function refusalOf(error: unknown): unknown {
+export function classifyWriteError(error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;
   if (isNamespaceGone(error)) return withFault(error, "unreachable");
-  // The object that it was decided on is not the one that has the name now.
+  // The precondition failed: another object has the name now.
   if (error.body?.details?.causes?.some(({ field }) => field === "metadata.uid")) return withFault(error, "conflict");
-  const isUntyped = error.status === 500 && error.body?.message?.startsWith("failed to create typed patch object");
-  return isUntyped === true ? withFault(error, "invalid") : error;
+  const isSchemaMismatch =
+    error.status === 500 && error.body?.message?.startsWith("failed to create typed patch object");
+  return isSchemaMismatch === true ? withFault(error, "invalid") : error;
 }
 
 function withFault(error: ApiError, fault: Fault): ApiError {

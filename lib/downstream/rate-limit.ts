@@ -2,24 +2,24 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import { neverAborted } from "@tmc/kube/deadline.ts";
 
-/** How many calls a cluster gets. */
-export type CallRate = Readonly<{
+/** A token bucket: how many requests a cluster gets. */
+export type RateLimit = Readonly<{
   perSecond: number;
-  /** So many may come at once after a quiet time. */
+  /** The capacity of the bucket: how many requests are sent at once after an idle time. */
   burst: number;
 }>;
 
 /**
- * Far below what a server bears, and above what one tenant's roll-outs need: servers guard themselves by priority and fairness,
- * and their 429 is heeded. It keeps one client from being what they have to guard themselves against.
+ * Far below the capacity of an API server, and above what the rollouts of one tenant need. Servers protect themselves by priority
+ * and fairness, and the client respects their 429. This limit keeps TMC from reaching that point.
  */
-export const defaultCallRate: CallRate = { perSecond: 200, burst: 400 };
+export const defaultRateLimit: RateLimit = { perSecond: 200, burst: 400 };
 
-/** Waits for the turn of a call; fails with the signal's reason when that comes first. */
-export type Turn = (signal: AbortSignal) => Promise<void>;
+/** Waits for a token; rejects with the signal's reason if that aborts first. */
+export type AcquireToken = (signal: AbortSignal) => Promise<void>;
 
-/** Creates the turns of one cluster: a bucket of tokens that fills by itself, and those who wait in the order they came. */
-export function createTurns({ perSecond, burst }: CallRate, clock: Clock): Turn {
+/** Creates the token bucket of one cluster. Callers get tokens in the order of their calls. */
+export function createRateLimiter({ perSecond, burst }: RateLimit, clock: Clock): AcquireToken {
   let tokens = burst;
   let filledMs = clock.now();
   const waiting = new Set<() => void>();
@@ -27,23 +27,23 @@ export function createTurns({ perSecond, burst }: CallRate, clock: Clock): Turn 
 
   const fill = (): void => {
     const nowMs = clock.now();
-    // A clock that was set back gives nothing, and takes nothing.
+    // A clock that was set back adds no tokens and removes none.
     tokens = Math.min(burst, tokens + (Math.max(0, nowMs - filledMs) * perSecond) / 1000);
     filledMs = nowMs;
   };
   const serve = (): void => {
     cancelTimer = undefined;
     fill();
-    for (const go of waiting) {
+    for (const grant of waiting) {
       if (tokens < 1) break;
       tokens -= 1;
-      waiting.delete(go);
-      go();
+      waiting.delete(grant);
+      grant();
     }
-    wakeNext();
+    schedule();
   };
-  /** Wakes the next one when there is a token. */
-  const wakeNext = (): void => {
+  /** Sets a timer for the next token if a caller waits for it. */
+  const schedule = (): void => {
     if (waiting.size === 0 || cancelTimer !== undefined) return;
     cancelTimer = clock.after(Math.ceil(((1 - tokens) * 1000) / perSecond), serve);
   };
@@ -56,53 +56,53 @@ export function createTurns({ perSecond, burst }: CallRate, clock: Clock): Turn 
       return Promise.resolve();
     }
     return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        waiting.delete(go);
+      const abandon = (): void => {
+        waiting.delete(grant);
         if (waiting.size === 0) {
           cancelTimer?.();
           cancelTimer = undefined;
         }
         reject(signal.reason);
       };
-      const go = (): void => {
-        signal.removeEventListener("abort", leave);
+      const grant = (): void => {
+        signal.removeEventListener("abort", abandon);
         resolve();
       };
-      signal.addEventListener("abort", leave, { once: true });
-      waiting.add(go);
-      wakeNext();
+      signal.addEventListener("abort", abandon, { once: true });
+      waiting.add(grant);
+      schedule();
     });
   };
 }
 
-/** The calls that are made on clusters. */
-export type PacedClient = Pick<
+/** The requests that TMC sends to clusters. */
+export type RateLimitedClient = Pick<
   KubeClient,
   "server" | "get" | "list" | "listAll" | "create" | "patch" | "delete" | "raw"
 > &
   Readonly<{ metadata: Pick<KubeClient["metadata"], "get" | "list"> }>;
 
-/** A client whose every call waits for its turn. The time that a call may take counts from then on. */
-export function pacedClient(client: KubeClient, turn: Turn, callSeconds?: number): PacedClient {
+/** Returns a client that waits for a token before each request. The timeout of a request starts after that. */
+export function rateLimitedClient(client: KubeClient, acquire: AcquireToken, callSeconds?: number): RateLimitedClient {
   type Limits = Readonly<{ signal?: AbortSignal | undefined; timeoutMs?: number | undefined }>;
-  const paced = async <O extends Limits, T>(options: O | undefined, call: (limited: O) => Promise<T>): Promise<T> => {
-    await turn(options?.signal ?? neverAborted);
+  const limited = async <O extends Limits, T>(options: O | undefined, call: (options: O) => Promise<T>): Promise<T> => {
+    await acquire(options?.signal ?? neverAborted);
     const timeoutMs = options?.timeoutMs ?? (callSeconds === undefined ? undefined : callSeconds * 1000);
-    // Every field of these options may be left out.
+    // All fields of these options are optional.
     return call({ ...options, timeoutMs } as O);
   };
   return {
     server: client.server,
-    get: (address, options) => paced(options, (limited) => client.get(address, limited)),
-    list: (collection, options) => paced(options, (limited) => client.list(collection, limited)),
-    listAll: (collection, options) => paced(options, (limited) => client.listAll(collection, limited)),
-    create: (collection, object, options) => paced(options, (limited) => client.create(collection, object, limited)),
-    patch: (address, patch, options) => paced(options, (limited) => client.patch(address, patch, limited)),
-    delete: (address, options) => paced(options, (limited) => client.delete(address, limited)),
-    raw: (method, path, options) => paced(options, (limited) => client.raw(method, path, limited)),
+    get: (address, options) => limited(options, (given) => client.get(address, given)),
+    list: (collection, options) => limited(options, (given) => client.list(collection, given)),
+    listAll: (collection, options) => limited(options, (given) => client.listAll(collection, given)),
+    create: (collection, object, options) => limited(options, (given) => client.create(collection, object, given)),
+    patch: (address, patch, options) => limited(options, (given) => client.patch(address, patch, given)),
+    delete: (address, options) => limited(options, (given) => client.delete(address, given)),
+    raw: (method, path, options) => limited(options, (given) => client.raw(method, path, given)),
     metadata: {
-      get: (address, options) => paced(options, (limited) => client.metadata.get(address, limited)),
-      list: (collection, options) => paced(options, (limited) => client.metadata.list(collection, limited)),
+      get: (address, options) => limited(options, (given) => client.metadata.get(address, given)),
+      list: (collection, options) => limited(options, (given) => client.metadata.list(collection, given)),
     },
   };
 }

@@ -5,26 +5,26 @@ import type { Status } from "@tmc/kube/kube-object.ts";
 type Reads = KubeClient["metadata"];
 
 /**
- * A client whose failures do not say what must not be read, and which otherwise is the one it was made from. A cluster knows
- * the token that it is sent and can put it into its answers, and those go into conditions that others read.
+ * Wraps a client so that `redact` is applied to the text of its errors. A cluster knows the token that TMC sends and can put it
+ * into its answers, which end in conditions that other users read.
  */
-export function concealedClient(client: KubeClient, conceal: (text: string) => string): KubeClient {
-  const hide = async <T>(call: Promise<T>): Promise<T> => {
+export function redactingClient(client: KubeClient, redact: (text: string) => string): KubeClient {
+  const redacted = async <T>(call: Promise<T>): Promise<T> => {
     try {
       return await call;
     } catch (error) {
-      throw concealedError(error, conceal);
+      throw redactedError(error, redact);
     }
   };
   const reads = (inner: Reads): Reads => ({
-    get: (address, options) => hide(inner.get(address, options)),
-    list: (collection, options) => hide(inner.list(collection, options)),
-    listAll: (collection, options) => hide(inner.listAll(collection, options)),
+    get: (address, options) => redacted(inner.get(address, options)),
+    list: (collection, options) => redacted(inner.list(collection, options)),
+    listAll: (collection, options) => redacted(inner.listAll(collection, options)),
     watch: async function* (collection, options) {
       try {
         yield* inner.watch(collection, options);
       } catch (error) {
-        throw concealedError(error, conceal);
+        throw redactedError(error, redact);
       }
     },
   });
@@ -32,29 +32,29 @@ export function concealedClient(client: KubeClient, conceal: (text: string) => s
     ...client,
     ...reads(client),
     metadata: reads(client.metadata),
-    create: (collection, object, options) => hide(client.create(collection, object, options)),
-    update: (address, object, options) => hide(client.update(address, object, options)),
-    patch: (address, patch, options) => hide(client.patch(address, patch, options)),
-    delete: (address, options) => hide(client.delete(address, options)),
-    deleteAll: (collection, options) => hide(client.deleteAll(collection, options)),
-    raw: (method, path, options) => hide(client.raw(method, path, options)),
-    at: (path) => concealedClient(client.at(path), conceal),
+    create: (collection, object, options) => redacted(client.create(collection, object, options)),
+    update: (address, object, options) => redacted(client.update(address, object, options)),
+    patch: (address, patch, options) => redacted(client.patch(address, patch, options)),
+    delete: (address, options) => redacted(client.delete(address, options)),
+    deleteAll: (collection, options) => redacted(client.deleteAll(collection, options)),
+    raw: (method, path, options) => redacted(client.raw(method, path, options)),
+    at: (path) => redactingClient(client.at(path), redact),
   };
 }
 
-function concealedError(error: unknown, conceal: (text: string) => string): unknown {
+function redactedError(error: unknown, redact: (text: string) => string): unknown {
   if (!(error instanceof ApiError)) return error;
   const { fault, message, status, reason, body, retryAfterSeconds, network } = error;
   const text = JSON.stringify(body);
-  // Without its cause, which has the same words once more.
-  return new ApiError(fault, conceal(message), {
+  // Without the cause, which contains the same text.
+  return new ApiError(fault, redact(message), {
     status,
     reason,
     body:
       text === undefined
         ? undefined
-        : // Other texts in the same places: it is still a Status.
-          (JSON.parse(text, (_, value: unknown) => (typeof value === "string" ? conceal(value) : value)) as Status),
+        : // Only strings are replaced, so it is still a Status.
+          (JSON.parse(text, (_, value: unknown) => (typeof value === "string" ? redact(value) : value)) as Status),
     retryAfterSeconds,
     network,
   });

@@ -2,108 +2,137 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import { ApiError, faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import type { ObjectKey } from "../model/key.ts";
+import { typeId } from "../api/workload-kinds.ts";
+import type { ObjectKey, WorkloadAddress } from "../model/key.ts";
 import type { TypeState } from "../sync/downstream.ts";
 import type { ClientFor } from "./cluster-clients.ts";
-import { type CallRate, createTurns, type PacedClient, pacedClient } from "./rate-limit.ts";
+import { createRateLimiter, type RateLimit, type RateLimitedClient, rateLimitedClient } from "./rate-limit.ts";
 
-/** What is remembered of a cluster, for as long as the same client leads to it. */
-export type Site = Readonly<{
-  client: PacedClient;
-  /** Namespaces that are known to be there, or are being made. */
+/** The client and the state of one downstream cluster. It lives as long as the credentials of the cluster stay the same. */
+export type ClusterSession = Readonly<{
+  client: RateLimitedClient;
+  /** Namespaces that exist or are being created. */
   namespaces: Map<string, Promise<void>>;
-  /** The uid of what was last seen in a place, empty for nothing. */
-  seen: Map<string, string>;
-  /** Until when it is left in peace, because it has just given no answer. */
-  rest: { untilMs: number };
-  /** What it said of the types that it serves. */
+  /** The uid of each object that was last read or written; empty if there was no object. See `rememberUid`. */
+  lastSeenUids: Map<string, string>;
+  /** After a timeout, requests fail without a call until this time. */
+  backoff: { untilMs: number };
+  /** Answers of discovery: whether a type is served. */
   served: Map<string, Readonly<{ atMs: number; answer: Promise<boolean> }>>;
-  /** Definitions that it has, or is being given. */
+  /** Definitions that the cluster has, or that are being applied. */
   definitions: Map<string, Readonly<{ fingerprint: string; state: Promise<TypeState> }>>;
 }>;
 
-export type SitesOptions = Readonly<{
+export type SessionsOptions = Readonly<{
   clientFor: ClientFor;
   clock: Clock;
-  rate: CallRate;
-  /** How long one call may take. @default what clients give it */
+  rate: RateLimit;
+  /** Timeout of one request. @default the client's own */
   callSeconds?: number | undefined;
-  onRefused?: ((registration: ObjectKey) => void) | undefined;
+  onUnauthorized?: ((registration: ObjectKey) => void) | undefined;
 }>;
 
-/** Does something on a cluster. */
-export type OnSite = <T>(registration: ObjectKey, signal: AbortSignal, work: (site: Site) => Promise<T>) => Promise<T>;
+/** Runs `work` with the session of a cluster. */
+export type WithSession = <T>(
+  registration: ObjectKey,
+  signal: AbortSignal,
+  work: (session: ClusterSession) => Promise<T>,
+) => Promise<T>;
 
 /**
- * Creates the way to the clusters. Each has its own turns: one that is slow, or has had too many calls, holds up no other.
- * One that has given no answer in time is not asked for some seconds, and whoever wants to is told so at once.
+ * Creates the sessions of all clusters. Each cluster has its own rate limit, so a slow or busy cluster delays no other. After a
+ * timeout, requests to the cluster fail for some seconds without a call.
  *
- * Credentials that a cluster refuses may have been rotated since they were found: others are tried once, as a probe does.
+ * Credentials that a cluster rejects may have been rotated since they were read: the work is retried once with new ones.
  */
-export function createSites({ clientFor, clock, rate, callSeconds, onRefused }: SitesOptions): OnSite {
-  const sites = new WeakMap<KubeClient, Site>();
-  const siteAt = async (registration: ObjectKey, signal: AbortSignal): Promise<Site> => {
+export function createSessions({ clientFor, clock, rate, callSeconds, onUnauthorized }: SessionsOptions): WithSession {
+  const sessions = new WeakMap<KubeClient, ClusterSession>();
+  const sessionOf = async (registration: ObjectKey, signal: AbortSignal): Promise<ClusterSession> => {
     const client = await clientFor(registration, signal);
-    const known = sites.get(client);
+    const known = sessions.get(client);
     if (known !== undefined) return known;
-    const made: Site = {
-      client: pacedClient(client, createTurns(rate, clock), callSeconds),
+    const created: ClusterSession = {
+      client: rateLimitedClient(client, createRateLimiter(rate, clock), callSeconds),
       namespaces: new Map(),
-      seen: new Map(),
-      rest: { untilMs: Number.NEGATIVE_INFINITY },
+      lastSeenUids: new Map(),
+      backoff: { untilMs: Number.NEGATIVE_INFINITY },
       served: new Map(),
       definitions: new Map(),
     };
-    sites.set(client, made);
-    return made;
+    sessions.set(client, created);
+    return created;
   };
   const attempt = async <T>(
-    site: Site,
+    session: ClusterSession,
     { name }: ObjectKey,
     signal: AbortSignal,
-    work: (site: Site) => Promise<T>,
+    work: (session: ClusterSession) => Promise<T>,
   ): Promise<T> => {
-    if (clock.now() < site.rest.untilMs) throw noAnswer(name);
+    if (clock.now() < session.backoff.untilMs) throw timeoutError(name);
     try {
-      return await work(site);
+      return await work(session);
     } catch (error) {
       if (signal.aborted || !isTimeout(error)) throw error;
-      site.rest.untilMs = clock.now() + restMs;
-      throw noAnswer(name, error);
+      session.backoff.untilMs = clock.now() + backoffMs;
+      throw timeoutError(name, error);
     }
   };
   return async (registration, signal, work) => {
-    const site = await siteAt(registration, signal);
+    const session = await sessionOf(registration, signal);
     try {
-      return await attempt(site, registration, signal, work);
+      return await attempt(session, registration, signal, work);
     } catch (error) {
       if (signal.aborted || faultOf(error) !== "unauthorized") throw error;
-      onRefused?.(registration);
-      const renewed = await siteAt(registration, signal);
-      if (renewed === site) throw refused(error);
+      onUnauthorized?.(registration);
+      const renewed = await sessionOf(registration, signal);
+      if (renewed === session) throw unauthorizedError(error);
       try {
         return await attempt(renewed, registration, signal, work);
       } catch (again) {
-        throw faultOf(again) === "unauthorized" ? refused(again) : again;
+        throw faultOf(again) === "unauthorized" ? unauthorizedError(again) : again;
       }
     }
   };
 }
 
-/** A cluster that hangs would otherwise hold up every look at every workload that it has for as long as a call may take. */
-const restMs = 5_000;
+/** Without it, a cluster that hangs would delay every reconcile of every workload on it by a whole request timeout. */
+const backoffMs = 5_000;
+/** Enough for the objects between a read and the write that follows it; the oldest are dropped. */
+const maxLastSeenUids = 5_000;
+
+const idOf = ({ type, namespace, name }: WorkloadAddress): string => `${typeId(type)}/${namespace}/${name}`;
+
+/** The uid that the session last read or wrote for an object: empty if there was no object, undefined if not known. */
+export function lastSeenUid({ lastSeenUids }: ClusterSession, object: WorkloadAddress): string | undefined {
+  return lastSeenUids.get(idOf(object));
+}
+
+/** Remembers the uid of an object that was read or written; empty for no object. */
+export function rememberUid({ lastSeenUids }: ClusterSession, object: WorkloadAddress, uid: string): void {
+  const id = idOf(object);
+  lastSeenUids.delete(id); // moves the entry to the end of the map's order
+  lastSeenUids.set(id, uid);
+  for (const oldest of lastSeenUids.keys()) {
+    if (lastSeenUids.size <= maxLastSeenUids) return;
+    lastSeenUids.delete(oldest);
+  }
+}
+
+export function forgetUid({ lastSeenUids }: ClusterSession, object: WorkloadAddress): void {
+  lastSeenUids.delete(idOf(object));
+}
 
 function isTimeout(error: unknown): boolean {
   return error instanceof ApiError && error.network === "timeout";
 }
 
-/** The same words each time, so that a record which says so need not be written again. */
-function noAnswer(name: string, cause?: unknown): ControllerError {
+/** The text is the same each time, so that a sync record that contains it is not written again. */
+function timeoutError(name: string, cause?: unknown): ControllerError {
   return new ControllerError("unreachable", `cluster ${name}: no answer in time`, { cause });
 }
 
-/** Whoever is not let in cannot ask: that is no word about what is there, and passes with other credentials. */
-function refused(error: unknown): ControllerError {
-  const message = error instanceof Error ? error.message : "the cluster refuses the credentials";
+/** Rejected credentials say nothing about the objects of the cluster, and others may work: the fault is transient. */
+function unauthorizedError(error: unknown): ControllerError {
+  const message = error instanceof Error ? error.message : "the cluster rejected the credentials";
   return new ControllerError("unreachable", message, { cause: error });
 }

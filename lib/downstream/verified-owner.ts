@@ -1,21 +1,21 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ObjectKey } from "../model/key.ts";
 import { downstreamNamespace } from "../sync/ownership/namespace-map.ts";
-import { belongsTo, type Owner, ownerOf } from "../sync/ownership/owner.ts";
+import { isOwnedBy, type Owner, ownerOf } from "../sync/ownership/owner.ts";
 
 /**
- * The origin of a copy that got to where it is by this registration; undefined for anything else.
+ * The owner of a copy that TMC wrote for this registration; undefined for any other object.
  *
- * Whoever may write on the cluster can write any origin, another tenant's too. It counts only where everything fits: the
- * logical cluster is the registration's own, and the name of the namespace follows from all that the origin says.
+ * A user of the cluster can write any owner annotation, also one of another tenant. It counts only if the logical cluster is the
+ * registration's, and the namespace is the one that follows from the owner.
  */
-export function ownOrigin(object: KubeObject, registration: ObjectKey): Owner | undefined {
-  const origin = ownerOf(object);
-  if (origin === undefined) return undefined;
+export function verifiedOwner(object: KubeObject, registration: ObjectKey): Owner | undefined {
+  const owner = ownerOf(object);
+  if (owner === undefined) return undefined;
   const isOwn =
-    origin.logicalCluster === registration.logicalCluster &&
-    origin.registration === registration.name &&
-    object.metadata.namespace === downstreamNamespace(origin) &&
-    belongsTo(object, origin);
-  return isOwn ? origin : undefined;
+    owner.logicalCluster === registration.logicalCluster &&
+    owner.registration === registration.name &&
+    object.metadata.namespace === downstreamNamespace(owner) &&
+    isOwnedBy(object, owner);
+  return isOwn ? owner : undefined;
 }

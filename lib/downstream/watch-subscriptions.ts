@@ -3,28 +3,28 @@ import { typeId } from "../api/workload-kinds.ts";
 import { formatKey, type ObjectKey } from "../model/key.ts";
 import type { CopyWatches } from "./copy-watch.ts";
 
-/** Knows which types are of interest on which cluster: whoever works on one says so, and what was said adds up. */
-export interface Attention {
-  attend(registration: ObjectKey, types: readonly ResourceType[]): void;
-  /** Nothing there is of interest until somebody says so again. */
-  disregard(registration: ObjectKey): void;
+/** The types that sync has subscribed to, per cluster. Subscriptions add up. */
+export interface WatchSubscriptions {
+  subscribe(registration: ObjectKey, types: readonly ResourceType[]): void;
+  /** Ends all subscriptions of a cluster. */
+  unsubscribe(registration: ObjectKey): void;
 }
 
-/** Has the watches follow what is of interest. */
-export function createAttention(watches: Pick<CopyWatches, "want" | "unwant">): Attention {
-  const wanted = new Map<string, Map<string, ResourceType>>();
+/** Creates subscriptions that start and stop `watches`; `watches` is called only when the set of types changes. */
+export function createWatchSubscriptions(watches: Pick<CopyWatches, "subscribe" | "unsubscribe">): WatchSubscriptions {
+  const subscribed = new Map<string, Map<string, ResourceType>>();
   return {
-    attend: (registration, types) => {
+    subscribe: (registration, types) => {
       const id = formatKey(registration);
-      const known = wanted.get(id) ?? new Map<string, ResourceType>();
+      const known = subscribed.get(id) ?? new Map<string, ResourceType>();
       const before = known.size;
       for (const type of types) known.set(typeId(type), type);
       if (known.size === before) return;
-      wanted.set(id, known);
-      watches.want(registration, [...known.values()]);
+      subscribed.set(id, known);
+      watches.subscribe(registration, [...known.values()]);
     },
-    disregard: (registration) => {
-      if (wanted.delete(formatKey(registration))) watches.unwant(registration);
+    unsubscribe: (registration) => {
+      if (subscribed.delete(formatKey(registration))) watches.unsubscribe(registration);
     },
   };
 }

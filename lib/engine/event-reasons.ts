@@ -1,26 +1,26 @@
-/** What people are told by Events about other things than workloads, where each is found, and what it means. */
-export const eventReasons: readonly Readonly<{ reason: string; about: string; meaning: string }>[] = [
+/** The reasons of Events that are not about the sync of a workload: on which object, and what they mean. */
+export const eventReasons: readonly Readonly<{ reason: string; regarding: string; meaning: string }>[] = [
   {
     reason: "HeartbeatFailed",
-    about: "the ClusterRegistration",
+    regarding: "the ClusterRegistration",
     meaning:
-      "The cluster has turned not Ready; the message begins with the reason. It is told again when the reason is another, or when the cluster has been Ready in between.",
+      "The cluster became not Ready; the message starts with the reason. It is recorded again when the reason changes, or when the cluster was Ready in between.",
   },
   {
     reason: "ControllerError",
-    about: "the object that was worked on",
+    regarding: "the object that was reconciled",
     meaning:
-      "The work on it failed five times in a way that nobody foresaw and was set aside; the message has the cause. The next change of the object or the next resync tries it anew. One process tells it of an object once in ten minutes at most.",
+      "Its reconcile failed five times with an unexpected error and was dead-lettered; the message has the cause. The next change of the object, or the next resync, retries it. A process records this at most once in ten minutes per object.",
   },
   {
     reason: "ControllerStarted",
-    about:
+    regarding:
       "the LogicalCluster of each workspace in `--workspace`; the APIExport of `--api-export`; on a plain cluster the CustomResourceDefinition of registrations",
-    meaning: "A `tmc controller` has started; the message has its version, the count how often.",
+    meaning: "A `tmc controller` has started; the message has its version, the count says how often.",
   },
   {
     reason: "UpsyncConflict",
-    about: "the workload that has the name",
-    meaning: "An object of that name was born on a cluster, and is not made known.",
+    regarding: "the workload with the same name",
+    meaning: "An object of the same name was created on a cluster; it is not upsynced.",
   },
 ];

@@ -1,37 +1,53 @@
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { createHubEvents, type HubEvents, type HubEventsOptions } from "../upstream/events.ts";
-import { createSetAsideTeller, type SetAsideTeller, type TellSetAsideOptions } from "./dead-letter-events.ts";
+import { createEventSink, type EventSink, type EventSinkOptions } from "../upstream/events.ts";
+import {
+  createDeadLetterRecorder,
+  type DeadLetterRecorder,
+  type DeadLetterRecorderOptions,
+} from "./dead-letter-recorder.ts";
 
-/** Tells people what TMC finds out about clusters, and what it could not do, by Events beside the objects. */
-export type News = Pick<HubEvents, "tell" | "whenTold"> & Pick<SetAsideTeller, "take">;
+/** Records Kubernetes Events for what TMC observes on clusters, and for keys that were dead-lettered. */
+export type EventRecorder = Readonly<{
+  record: EventSink["record"];
+  onQueueEvent: DeadLetterRecorder["onQueueEvent"];
+  /** Resolves when everything recorded so far was written or has failed. */
+  flush: () => Promise<void>;
+}>;
 
-export type NewsOptions = Pick<HubEventsOptions, "client" | "clock"> &
-  Pick<TellSetAsideOptions, "hub" | "workloads"> &
+export type EventRecorderOptions = Pick<EventSinkOptions, "client" | "clock"> &
+  Pick<DeadLetterRecorderOptions, "hub" | "workloads"> &
   Readonly<{ log: Pick<Log, "debug">; metrics: Pick<Metrics, "add"> }>;
 
-/** Creates what tells people; the same in one process and in functions. That an Event cannot be written stops no work. */
-export function createNews({ client, clock, hub, workloads, log, metrics }: NewsOptions): News {
-  // Nothing depends on it, and a tenant need not let us.
-  const onTrouble = (
+/** Creates the event recorder of a controller or a function. An Event that cannot be written affects no reconcile. */
+export function createEventRecorder({
+  client,
+  clock,
+  hub,
+  workloads,
+  log,
+  metrics,
+}: EventRecorderOptions): EventRecorder {
+  // Debug level: nothing depends on an Event, and a tenant may deny them.
+  const onError = (
     error: unknown,
     { logicalCluster, name }: Readonly<{ logicalCluster: string; name: string }>,
   ): void => log.debug("event not written", { logicalCluster, name, error });
-  const events = createHubEvents({
+  const events = createEventSink({
     client,
     clock,
-    onTrouble,
+    onFailure: onError,
     onWrite: ({ kind }) => {
       if (kind !== undefined) metrics.add("tmc_upstream_writes_total", { kind, part: "event" });
     },
   });
-  const setAside = createSetAsideTeller({ events, hub, workloads, clock, onTrouble });
+  const deadLetters = createDeadLetterRecorder({ events, hub, workloads, clock, onError });
   return {
-    tell: events.tell,
-    take: setAside.take,
-    whenTold: async () => {
-      await setAside.whenTaken();
-      await events.whenTold();
+    record: events.record,
+    onQueueEvent: deadLetters.onQueueEvent,
+    flush: async () => {
+      await deadLetters.flush();
+      await events.whenFlushed();
     },
   };
 }

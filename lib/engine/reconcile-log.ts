@@ -4,7 +4,7 @@ import type { Log } from "../observe/log.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import type { ObjectCache } from "../upstream/object-cache.ts";
 
-/** Logs a line for each reconcile that ended; where objects are at hand, with what they say of it. */
+/** Logs one line per reconcile; with a cache, including the strategy of a placement. */
 export function logReconciles(log: Log, cache?: Pick<ObjectCache, "get">): (event: QueueEvent) => void {
   return (event) => {
     if (event.kind !== "ended") return;
@@ -21,12 +21,12 @@ export function logReconciles(log: Log, cache?: Pick<ObjectCache, "get">): (even
     };
     switch (event.outcome) {
       case "retry":
-        // A conflict is nobody's news.
-        if (event.sort === "conflict") log.debug("reconcile failed", { ...fields, error: event.error });
+        // Conflicts are expected and retried, so they are logged at debug level only.
+        if (event.failureKind === "conflict") log.debug("reconcile failed", { ...fields, error: event.error });
         else log.warn("reconcile failed", { ...fields, retryInSeconds: event.afterSeconds, error: event.error });
         return;
       case "drop":
-        // It has gone while it was worked on; that is no failure.
+        // The object was deleted during the reconcile, which is not a failure.
         if (faultOf(event.error) === "not-found") log.debug("reconcile failed", { ...fields, error: event.error });
         else log.error("reconcile failed", { ...fields, error: event.error });
         return;
@@ -34,7 +34,7 @@ export function logReconciles(log: Log, cache?: Pick<ObjectCache, "get">): (even
         log.error("reconcile failed", { ...fields, error: event.error });
         return;
       default:
-        // The rounds that come by themselves and find nothing to do would be most of every log.
+        // Periodic reconciles without work would fill the log.
         if (item.reason === "resync" || item.reason === "heartbeat") log.debug("reconciled", fields);
         else log.info("reconciled", fields);
     }

@@ -6,63 +6,62 @@ import type { CredentialSource } from "../credentials/credentials.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, ReconciledKind, WorkloadKey } from "../model/key.ts";
-import { done, earliest } from "../model/next.ts";
+import { done, earliestNext } from "../model/next.ts";
 import type { Work, WorkQueue } from "../model/work-item.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { mayConcern } from "../placement/affected.ts";
-import { factsFingerprint } from "../placement/observed.ts";
+import { mayAffect } from "../placement/affected.ts";
+import { clusterFactsHash } from "../placement/observed.ts";
 import { type PlacementWorld, placementReconciler } from "../placement/reconcile.ts";
-import { createPlacementWorld, factsOf } from "../placement/world.ts";
+import { cachedClusterFacts, createPlacementWorld } from "../placement/world.ts";
 import type { ReadBindings } from "../registration/connected-apis.ts";
 import { registrationReconciler } from "../registration/reconcile.ts";
 import { createWorkloadFanOut } from "../sync/fan-out.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
-import type { HubEvents } from "../upstream/events.ts";
+import type { EventSink } from "../upstream/events.ts";
 import type { ObjectCache } from "../upstream/object-cache.ts";
 import { createAffectedByOrigin } from "../upsync/affected-workloads.ts";
-import type { ReconcileUpsync } from "../upsync/subscriptions.ts";
+import type { ReconcileUpsync } from "../upsync/reconcile-registration.ts";
 import { createRegistrationWorld } from "./registration-world.ts";
 import type { ControllerSettings } from "./settings.ts";
 
 export type ReconcilersOptions = Readonly<{
   hub: Hub;
-  /** What a relay of this process has seen; without one, who deals out placements lists them. */
+  /** Cache of a relay in this process. Without one, the placement reconciler lists placements to count the load. */
   cache?: ObjectCache | undefined;
   queue: WorkQueue;
   connections: Connections;
   credentials: CredentialSource;
-  /** Looks at the APIBindings that registrations ask for. @default none can be seen */
+  /** Reads the APIBindings that registrations ask for. @default none are visible */
   readBindings?: ReadBindings | undefined;
   clock: Clock;
   metrics: Pick<Metrics, "add" | "observe">;
   settings: ReconcilersSettings;
-  /** Tells workloads of what concerns them, and works on them where it is given. @default they stay where they are */
+  /** Enables fan-out to workloads; with `work`, also their reconcile. @default workloads are ignored */
   sync?:
     | Readonly<{
         workloads: WorkloadHub;
         work?: Work<WorkloadKey> | undefined;
-        /** Sees to what is born on a cluster, after its health was looked at. */
-        attend?: ReconcileUpsync | undefined;
+        /** Reconciles the upsync of a cluster, after its probe. */
+        reconcileUpsync?: ReconcileUpsync | undefined;
       }>
     | undefined;
-  /** Hears how Ready of a cluster has changed. */
-  onEvent?: ((key: ObjectKey, change: ObjectEvent) => void) | undefined;
-  /** Tells people something about an object, as an Event beside it. @default nobody is told */
-  tell?: HubEvents["tell"] | undefined;
+  /** Called when the Ready condition of a cluster has changed. */
+  onReadyChange?: ((key: ObjectKey, change: ObjectEvent) => void) | undefined;
+  /** Records an Event on an object. @default no Events */
+  recordEvent?: EventSink["record"] | undefined;
 }>;
 
-/** The part of the settings that reconcilers work by. */
 export type ReconcilersSettings = Pick<
   ControllerSettings,
   "heartbeatSeconds" | "heartbeatWriteSeconds" | "reconcileSeconds" | "registration"
 >;
 
-/** As long as a rush of new placements lasts, and far less than anyone waits for evenness. */
-const countSeconds = 10;
+/** How long a counted load is reused: about as long as a burst of new placements, and far shorter than an imbalance matters. */
+const loadMaxAgeSeconds = 10;
 
-/** Creates the work on every kind of key, each within its time; the same in one process and in functions. */
+/** Creates the reconcile function for every kind of key, with a timeout; the same in a controller and in functions. */
 export function createReconcilers(options: ReconcilersOptions): Work {
-  const { hub, queue, connections, credentials, clock, metrics, settings, sync, onEvent, tell } = options;
+  const { hub, queue, connections, credentials, clock, metrics, settings, sync, onReadyChange, recordEvent } = options;
   const fanOut: WorkQueue = {
     sendLater: queue.sendLater,
     send: async (items) => {
@@ -79,13 +78,13 @@ export function createReconcilers(options: ReconcilersOptions): Work {
       credentials,
       readBindings: options.readBindings,
       clock,
-      fingerprint: (object) => factsFingerprint(factsOf(object)),
-      mayConcern: (placement, { before, after }) =>
-        mayConcern(placement, before && factsOf(before), after && factsOf(after)),
-      workloadsOn: workloads?.onCluster,
-      alsoConcerned: sync && createAffectedByOrigin(sync.workloads),
-      onEvent,
-      tell,
+      factsHash: (object) => clusterFactsHash(cachedClusterFacts(object)),
+      mayAffect: (placement, { before, after }) =>
+        mayAffect(placement, before && cachedClusterFacts(before), after && cachedClusterFacts(after)),
+      workloadsOn: workloads?.workloadsOnCluster,
+      alsoAffected: sync && createAffectedByOrigin(sync.workloads),
+      onReadyChange,
+      recordEvent,
       onProbe: (_key, { outcome: kind, tookMs }) => {
         const outcome = kind === "failed" ? "unhealthy" : kind;
         metrics.add("tmc_probe_total", { outcome });
@@ -101,40 +100,40 @@ export function createReconcilers(options: ReconcilersOptions): Work {
   const placements = createPlacementWorld({
     hub,
     clock,
-    countSeconds,
-    followers: workloads && {
-      fingerprint: workloads.fingerprint,
-      concerned: workloads.concernedByPlacement,
-      records: workloads.recordsUnder,
-      wake: (keys) => fanOut.send(keys.map((key) => ({ key, reason: "fan-out" }))),
+    loadMaxAgeSeconds,
+    workloads: workloads && {
+      notificationHash: workloads.placementHash,
+      affected: workloads.workloadsOfPlacement,
+      syncRecords: workloads.recordsOfPlacement,
+      enqueue: (keys) => fanOut.send(keys.map((key) => ({ key, reason: "fan-out" }))),
     },
   });
   const placement = placementReconciler(
-    options.cache === undefined ? placements : withCountedDeals(placements, options.cache),
+    options.cache === undefined ? placements : withCachedLoad(placements, options.cache),
   );
-  const works: Readonly<Record<ReconciledKind, Work<ObjectKey>>> = {
+  const reconcilers: Readonly<Record<ReconciledKind, Work<ObjectKey>>> = {
     ClusterRegistration: async (item, signal) => {
       const next = await registration(item, signal);
-      return sync?.attend === undefined ? next : earliest(next, await sync.attend(item, signal));
+      return sync?.reconcileUpsync === undefined ? next : earliestNext(next, await sync.reconcileUpsync(item, signal));
     },
     WorkloadPlacement: ({ key }, signal) => placement(key, signal),
   };
   const workload: Work<WorkloadKey> = sync?.work ?? (async () => done);
-  return withinTime(
+  return withTimeout(
     ({ key, ...rest }, signal) =>
-      key.kind === "Workload" ? workload({ key, ...rest }, signal) : works[key.kind]({ key, ...rest }, signal),
+      key.kind === "Workload" ? workload({ key, ...rest }, signal) : reconcilers[key.kind]({ key, ...rest }, signal),
     options,
   );
 }
 
 /**
- * A world of placements in which the cache counts as it goes: nobody need look at ten thousand placements to deal out one,
- * and a decision counts from the moment it is made.
+ * Takes the load of clusters from the cache, which counts incrementally: no placement reconcile lists ten thousand others,
+ * and a decision counts as soon as it is made.
  */
-function withCountedDeals(world: PlacementWorld, cache: ObjectCache): PlacementWorld {
+function withCachedLoad(world: PlacementWorld, cache: ObjectCache): PlacementWorld {
   return {
     ...world,
-    deal: async (key, _seen, decideUnder) => {
+    decideWithLoad: async (key, _seen, decideUnder) => {
       const plan = decideUnder(cache.load(key));
       cache.reserve(key, plan.status.selectedClusters ?? []);
       return plan;
@@ -142,8 +141,8 @@ function withCountedDeals(world: PlacementWorld, cache: ObjectCache): PlacementW
   };
 }
 
-/** Cuts off work that takes too long; that is trouble which may pass, and nothing unforeseen. */
-function withinTime(work: Work, { clock, settings }: Pick<ReconcilersOptions, "clock" | "settings">): Work {
+/** Adds a timeout. An expired one is a transient fault, not an unexpected error. */
+function withTimeout(work: Work, { clock, settings }: Pick<ReconcilersOptions, "clock" | "settings">): Work {
   return async (item, signal) => {
     const deadline = createDeadline(clock, { signal, timeoutMs: settings.reconcileSeconds * 1000 });
     try {
@@ -151,7 +150,7 @@ function withinTime(work: Work, { clock, settings }: Pick<ReconcilersOptions, "c
     } catch (error) {
       if (!deadline.expired) throw error;
       const { kind, name } = item.key;
-      const message = `reconcile ${kind} "${name}": not done within ${settings.reconcileSeconds} s`;
+      const message = `reconcile ${kind} "${name}": timed out after ${settings.reconcileSeconds} s`;
       throw new ControllerError("unreachable", message, { cause: error });
     } finally {
       deadline.end();

@@ -1,7 +1,7 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { type ClusterRegistration, clusterRegistration } from "../api/cluster-registration.ts";
-import { apiVersionOf } from "../api/kind.ts";
+import { formatApiVersion } from "../api/kind.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { Connections } from "../credentials/connections.ts";
 import type { CredentialSource, CredentialsFound } from "../credentials/credentials.ts";
@@ -11,8 +11,8 @@ import { formatKey, type ObjectKey, type WorkKey } from "../model/key.ts";
 import type { WorkQueue } from "../model/work-item.ts";
 import type { ReadBindings } from "../registration/connected-apis.ts";
 import { type HealthPath, type ProbeResult, probe } from "../registration/probe.ts";
-import type { Look } from "../registration/probe-outcome.ts";
-import type { Change, Memory, RegistrationWorld } from "../registration/reconcile.ts";
+import type { ProbeOutcome } from "../registration/probe-outcome.ts";
+import type { LastProbe, RegistrationChange, RegistrationWorld } from "../registration/reconcile.ts";
 
 export type RegistrationWorldOptions = Readonly<{
   hub: Hub;
@@ -20,41 +20,42 @@ export type RegistrationWorldOptions = Readonly<{
   connections: Connections;
   credentials: CredentialSource;
   clock: Clock;
-  /** Looks at APIBindings. @default none can be seen */
+  /** Reads APIBindings. @default none are visible */
   readBindings?: ReadBindings | undefined;
-  /** The same text as long as placements would decide the same about a cluster. */
-  fingerprint: (registration: ClusterRegistration) => string;
-  /** Whether a change of a cluster may concern a placement; at least one side of the change names the cluster. */
-  mayConcern: (placement: WorkloadPlacement, change: Change) => boolean;
-  /** The workloads that a cluster has or may have. @default none */
+  /** Hash of the facts about a cluster that placements decide on. */
+  factsHash: (registration: ClusterRegistration) => string;
+  /** Whether a change of a cluster may affect a placement. At least one side of the change has the cluster's name. */
+  mayAffect: (placement: WorkloadPlacement, change: RegistrationChange) => boolean;
+  /** Workloads that have, or may have, a copy on a cluster. @default none */
   workloadsOn?: ((key: ObjectKey, signal: AbortSignal) => Promise<readonly WorkKey[]>) | undefined;
-  /** Who else a change of a cluster that is there may concern. @default nobody */
-  alsoConcerned?:
+  /** Other keys that a change of an existing cluster may affect. @default none */
+  alsoAffected?:
     | ((key: ObjectKey, registration: ClusterRegistration, signal: AbortSignal) => Promise<readonly WorkKey[]>)
     | undefined;
-  /** Hears how Ready has changed. */
-  onEvent?: ((key: ObjectKey, change: ObjectEvent) => void) | undefined;
-  /** Tells people something, as an Event beside the registration. @default nobody is told */
-  tell?: RegistrationWorld["tell"] | undefined;
-  /** Hears of each probe when it has ended: how it went and how long it took. */
-  onProbe?: ((key: ObjectKey, probe: Readonly<{ outcome: Look["kind"]; tookMs: number }>) => void) | undefined;
+  /** Called when the Ready condition has changed. */
+  onReadyChange?: ((key: ObjectKey, change: ObjectEvent) => void) | undefined;
+  /** Records an Event on the registration. @default no Events */
+  recordEvent?: RegistrationWorld["recordEvent"] | undefined;
+  /** Called after each probe. Not called if there are no credentials to probe with. */
+  onProbe?: ((key: ObjectKey, probe: Readonly<{ outcome: ProbeOutcome["kind"]; tookMs: number }>) => void) | undefined;
 }>;
 
-/** Gives the reconciler its world over a hub, a queue and the clusters themselves. */
+/** Creates the adapter between the registration reconciler and the upstream, the queue and the clusters. */
 export function createRegistrationWorld(options: RegistrationWorldOptions): RegistrationWorld {
-  const { hub, queue, connections, credentials, clock, fingerprint, mayConcern, onEvent, tell, onProbe } = options;
-  const { readBindings, workloadsOn = async () => [], alsoConcerned = async () => [] } = options;
-  const memories = new Map<string, Memory>();
-  /** What only saves requests: the path a cluster answers on. */
-  const paths = new Map<string, HealthPath>();
+  const { hub, queue, connections, credentials, clock, factsHash, mayAffect, onReadyChange, recordEvent, onProbe } =
+    options;
+  const { readBindings, workloadsOn = async () => [], alsoAffected = async () => [] } = options;
+  const lastProbes = new Map<string, LastProbe>();
+  /** The health path that each cluster serves; only saves requests. */
+  const healthPaths = new Map<string, HealthPath>();
 
-  const placementsOf = async (
+  const listPlacements = async (
     { logicalCluster }: ObjectKey,
     signal: AbortSignal,
-    wanted: (placement: WorkloadPlacement) => boolean,
+    matches: (placement: WorkloadPlacement) => boolean,
   ): Promise<readonly ObjectKey[]> => {
     const placements = await hub.list<WorkloadPlacement>("WorkloadPlacement", logicalCluster, signal);
-    return placements.filter(wanted).map(({ metadata }) => ({
+    return placements.filter(matches).map(({ metadata }) => ({
       logicalCluster: logicalCluster,
       kind: "WorkloadPlacement",
       name: metadata.name ?? "",
@@ -65,19 +66,19 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
     registration: ClusterRegistration,
     found: CredentialsFound,
     { detect, timeoutMs, signal }: Readonly<{ detect: boolean; timeoutMs: number; signal: AbortSignal }>,
-  ): Promise<Look> => {
+  ): Promise<ProbeOutcome> => {
     let client: ReturnType<Connections["clientFor"]>;
     try {
       client = connections.clientFor(key, found);
     } catch (error) {
       if (!(error instanceof ControllerError)) throw error;
-      return { kind: "not-configured", reason: "CredentialsInvalid", message: found.conceal(error.message) };
+      return { kind: "not-configured", reason: "CredentialsInvalid", message: found.redact(error.message) };
     }
     const id = formatKey(key);
     const version = registration.status?.kubernetesVersion;
-    const result = await probe(client, { timeoutMs, signal, clock, detect, path: paths.get(id), version });
-    if (result.path !== undefined) paths.set(id, result.path);
-    return concealed(result.outcome, found);
+    const result = await probe(client, { timeoutMs, signal, clock, detect, path: healthPaths.get(id), version });
+    if (result.path !== undefined) healthPaths.set(id, result.path);
+    return redactOutcome(result.outcome, found);
   };
 
   return {
@@ -85,70 +86,71 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
     read: (key, signal) => hub.read<ClusterRegistration>(key, signal),
     writeStatus: (key, seen, status, signal) => hub.writeStatus(key, seen, status, signal),
     writeFinalizers: (key, seen, finalizers, signal) => hub.writeFinalizers(key, seen, finalizers, signal),
-    look: async (key, registration, { detect, fresh: isAskedFor, timeoutMs }, signal) => {
-      if (isAskedFor) credentials.forget(key);
+    probe: async (key, registration, { detect, fresh: refreshCredentials, timeoutMs }, signal) => {
+      if (refreshCredentials) credentials.invalidate(key);
       const startedMs = clock.now();
-      const wanted = { key, registration };
-      const found = await credentials.find(wanted, signal);
+      const request = { key, registration };
+      const found = await credentials.find(request, signal);
       if (found.kind === "not-configured") return { ...found, credentialsExpireMs: found.expiresMs };
-      let look = await probeWith(key, registration, found, { detect, timeoutMs, signal });
-      if (look.kind === "failed" && look.reason === "CredentialsRejected") {
-        // They may have been rotated since they were read: once, and only with others than those.
-        credentials.forget(key);
-        const fresh = await credentials.find(wanted, signal);
+      let outcome = await probeWith(key, registration, found, { detect, timeoutMs, signal });
+      if (outcome.kind === "failed" && outcome.reason === "CredentialsRejected") {
+        // The credentials may have been rotated since they were read. Retry once, and only with different ones.
+        credentials.invalidate(key);
+        const fresh = await credentials.find(request, signal);
         if (fresh.kind === "not-configured") return { ...fresh, credentialsExpireMs: fresh.expiresMs };
-        if (fresh.fingerprint !== found.fingerprint) {
-          look = await probeWith(key, registration, fresh, { detect: true, timeoutMs, signal });
+        if (fresh.hash !== found.hash) {
+          outcome = await probeWith(key, registration, fresh, { detect: true, timeoutMs, signal });
         }
       }
-      onProbe?.(key, { outcome: look.kind, tookMs: clock.now() - startedMs });
-      return look;
+      onProbe?.(key, { outcome: outcome.kind, tookMs: clock.now() - startedMs });
+      return outcome;
     },
     readBindings: async ({ logicalCluster }, names, signal) =>
       readBindings === undefined ? [] : readBindings({ logicalCluster, names }, signal),
-    memory: (key) => memories.get(formatKey(key)) ?? {},
-    remember: (key, memory) => {
-      memories.set(formatKey(key), memory);
+    lastProbe: (key) => lastProbes.get(formatKey(key)) ?? {},
+    recordProbe: (key, memory) => {
+      lastProbes.set(formatKey(key), memory);
     },
     forget: async (key) => {
-      memories.delete(formatKey(key));
-      paths.delete(formatKey(key));
-      credentials.forget(key);
-      await connections.drop(key);
+      lastProbes.delete(formatKey(key));
+      healthPaths.delete(formatKey(key));
+      credentials.invalidate(key);
+      await connections.disconnect(key);
     },
-    fingerprint,
-    concerned: async (key, change, signal) => {
-      const named: Change = change.after === undefined ? { before: change.before ?? traceOf(key) } : change;
-      const placements = await placementsOf(key, signal, (placement) => mayConcern(placement, named));
-      const others = change.after === undefined ? [] : await alsoConcerned(key, change.after, signal);
+    factsHash,
+    affected: async (key, change, signal) => {
+      const knownChange: RegistrationChange =
+        change.after === undefined ? { before: change.before ?? deletedRegistration(key) } : change;
+      const placements = await listPlacements(key, signal, (placement) => mayAffect(placement, knownChange));
+      const others = change.after === undefined ? [] : await alsoAffected(key, change.after, signal);
       const all = [...placements, ...(await workloadsOn(key, signal)), ...others];
-      return [...new Map(all.map((each) => [formatKey(each), each])).values()];
+      return [...new Map(all.map((affected) => [formatKey(affected), affected])).values()];
     },
-    users: async (key, signal) => {
-      const placements = await placementsOf(key, signal, (placement) => isUser(placement, key.name));
+    dependents: async (key, signal) => {
+      const placements = await listPlacements(key, signal, (placement) => isSelectedBy(placement, key.name));
       return [...placements, ...(await workloadsOn(key, signal))];
     },
-    wake: (keys) => queue.send(keys.map((key) => ({ key, reason: "fan-out" }))),
-    note: (key, change) => onEvent?.(key, change),
-    tell: (key, about, event) => tell?.(key, about, event),
+    enqueue: (keys) => queue.send(keys.map((key) => ({ key, reason: "fan-out" }))),
+    logReadyChange: (key, change) => onReadyChange?.(key, change),
+    recordEvent: (key, about, event) => recordEvent?.(key, about, event),
   };
 }
 
-/** All that is left of a registration that has gone: its name. */
-function traceOf({ name }: ObjectKey): ClusterRegistration {
+/** Stands for a deleted registration, of which only the name is known. */
+function deletedRegistration({ name }: ObjectKey): ClusterRegistration {
   return {
-    apiVersion: apiVersionOf(clusterRegistration),
+    apiVersion: formatApiVersion(clusterRegistration),
     kind: "ClusterRegistration",
     metadata: { name },
     spec: { location: "" },
   };
 }
 
-function isUser({ status }: WorkloadPlacement, name: string): boolean {
+function isSelectedBy({ status }: WorkloadPlacement, name: string): boolean {
   return status?.selectedClusters?.includes(name) === true;
 }
 
-function concealed(outcome: ProbeResult["outcome"], { conceal, expiresMs }: CredentialsFound): Look {
+function redactOutcome(outcome: ProbeResult["outcome"], { redact, expiresMs }: CredentialsFound): ProbeOutcome {
   if (outcome.kind === "healthy") return { ...outcome, credentialsExpireMs: expiresMs };
-  return { ...outcome, message: conceal(outcome.message), credentialsExpireMs: expiresMs };
+  return { ...outcome, message: redact(outcome.message), credentialsExpireMs: expiresMs };
 }

@@ -1,40 +1,39 @@
 import { defaultRegistrationSettings, type RegistrationSettings } from "../registration/settings.ts";
 import type { SyncSettings } from "../sync/settings.ts";
 
-/** How a controller works, whatever it works on. */
+/** Settings of a controller process. */
 export type ControllerSettings = Readonly<{
   /** Every object is reconciled at least this often. */
   resyncSeconds: number;
-  /** Keys that are worked on at once; on a queue in memory, besides workloads. */
+  /** Keys that are reconciled concurrently; on an in-memory queue, without workloads. */
   workers: number;
-  /** Workloads that are worked on at once, on a queue in memory. They mostly wait for clusters. */
+  /** Workloads that are reconciled concurrently, on an in-memory queue. They mostly wait for clusters. */
   syncWorkers: number;
   /**
-   * Keys of one tenant that are worked on at once by a queue in memory, so that one whose reconciles are slow leaves workers
-   * for others. @default half of the workers where there can be several tenants, otherwise all
+   * Keys of one tenant that an in-memory queue reconciles concurrently, so that a tenant with slow reconciles leaves workers
+   * to others. @default half of the workers if there can be several tenants, otherwise all
    */
   tenantConcurrency?: number | undefined;
-  /** The part of the process's time that each tenant has while others have something to do too; 1 for all of it. */
-  tenantShare: number;
-  /** How many keys of one tenant leave the relay in a second, where there can be several tenants; 0 for any number. */
+  /** The share of the process's CPU time that one tenant may use while other tenants have work; 1 for no limit. */
+  tenantCpuShare: number;
+  /** Keys of one tenant that the relay sends per second, if there can be several tenants; 0 for no limit. */
   tenantEventsPerSecond: number;
-  /** Whether workloads are looked after as well. */
+  /** Whether workloads are synced. */
   sync: boolean;
-  /** How workloads are put on clusters. */
   syncSettings: Partial<SyncSettings>;
   /** Every cluster is probed about this often. */
   heartbeatSeconds: number;
   /** `lastHeartbeat` of an idle cluster is written at most this often. */
   heartbeatWriteSeconds: number;
-  /** A reconcile that takes longer is cut off and tried again. */
+  /** Timeout of a reconcile, which is then retried. */
   reconcileSeconds: number;
-  /** How long what is under way may take at the end. */
+  /** How long reconciles in flight may take at shutdown. */
   drainSeconds: number;
-  /** Everything is listed again this often, so that a watch that missed something heals. */
+  /** Interval of full lists, which repair a watch that missed an event. */
   relistSeconds: number;
-  /** Lets tenants name servers in private networks and on this machine. */
+  /** Whether registrations may name servers in private networks and on this machine. */
   allowPrivateEndpoints: boolean;
-  /** How closely clusters are watched; the two times above take the place of those in it. */
+  /** Probing of clusters; `heartbeatSeconds` and `heartbeatWriteSeconds` above override its intervals. */
   registration: RegistrationSettings;
 }>;
 
@@ -42,7 +41,7 @@ export const defaultControllerSettings: ControllerSettings = {
   resyncSeconds: 30,
   workers: 5,
   syncWorkers: 32,
-  tenantShare: 0.1,
+  tenantCpuShare: 0.1,
   tenantEventsPerSecond: 0,
   sync: true,
   syncSettings: {},
@@ -55,10 +54,7 @@ export const defaultControllerSettings: ControllerSettings = {
   registration: defaultRegistrationSettings,
 };
 
-/**
- * How many keys of one tenant so many workers work on at once: what was said, or half of them where others can come. Undefined
- * for as many as there are.
- */
+/** Keys of one tenant that are reconciled concurrently: the setting, or half of the workers if there can be several tenants; undefined for no limit. */
 export function tenantConcurrencyOf(
   { tenantConcurrency }: Pick<Partial<ControllerSettings>, "tenantConcurrency">,
   { workers, isShared }: Readonly<{ workers: number; isShared: boolean }>,
@@ -66,10 +62,10 @@ export function tenantConcurrencyOf(
   return tenantConcurrency ?? (isShared ? Math.ceil(workers / 2) : undefined);
 }
 
-/** The part of the process's time that a tenant has while others have something to do; undefined for all of it. */
-export function tenantShareOf(
-  { tenantShare = defaultControllerSettings.tenantShare }: Partial<ControllerSettings>,
+/** The CPU share of one tenant; undefined for no limit. */
+export function tenantCpuShareOf(
+  { tenantCpuShare = defaultControllerSettings.tenantCpuShare }: Partial<ControllerSettings>,
   isShared: boolean,
 ): number | undefined {
-  return isShared && tenantShare < 1 ? tenantShare : undefined;
+  return isShared && tenantCpuShare < 1 ? tenantCpuShare : undefined;
 }

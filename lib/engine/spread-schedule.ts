@@ -1,52 +1,52 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { WorkKey } from "../model/key.ts";
 
-export type RotaOptions = Readonly<{
+export type SpreadScheduleOptions = Readonly<{
   periodSeconds: number;
   clock: Clock;
-  /** The keys that there are now. */
+  /** The current keys. */
   keys: () => Iterable<WorkKey>;
-  /** Whose turn it is. */
-  onTurn: (keys: readonly WorkKey[]) => void;
+  /** Called with the keys that are due. */
+  onDue: (keys: readonly WorkKey[]) => void;
 }>;
 
-/** Gives every key its turn once in a period. */
-export interface Rota {
+/** Calls back for every key once per period, spread evenly. */
+export interface SpreadSchedule {
   start(): void;
   stop(): void;
 }
 
-/** In how many steps a period goes round; a second is short enough for any of them. */
-const mostSteps = 60;
-const shortestStepMs = 1_000;
+/** A period is divided into at most this many steps, none shorter than a second. */
+const maxSteps = 60;
+const minStepMs = 1_000;
 
 /**
- * Creates a rota that spreads the keys evenly over its period: a key's place follows from its name alone, so it comes round
- * at the same distance each time, and neither a restart nor a thousand new keys bunch the others up.
+ * Creates a schedule that spreads the keys evenly over its period. The step of a key follows from its hash alone, so a key is
+ * due at constant intervals, and neither a restart nor a thousand new keys change when the others are due.
  */
-export function createRota({ periodSeconds, clock, keys, onTurn }: RotaOptions): Rota {
+export function createSpreadSchedule({ periodSeconds, clock, keys, onDue }: SpreadScheduleOptions): SpreadSchedule {
   const periodMs = periodSeconds * 1000;
-  const steps = Math.max(1, Math.min(mostSteps, Math.floor(periodMs / shortestStepMs)));
+  const steps = Math.max(1, Math.min(maxSteps, Math.floor(periodMs / minStepMs)));
   const stepMs = periodMs / steps;
   let cancel: (() => void) | undefined;
-  let turn = 0;
+  let step = 0;
 
-  const plan = (atMs: number): void => {
+  const scheduleStep = (atMs: number): void => {
     cancel = clock.after(Math.max(0, atMs - clock.now()), () => {
-      const now = turn;
-      turn = (turn + 1) % steps;
-      // From when this one was due, or lateness would add up; unless the machine slept: rounds that were missed stay missed.
-      plan(clock.now() - atMs > periodMs ? clock.now() + stepMs : atMs + stepMs);
+      const current = step;
+      step = (step + 1) % steps;
+      // Relative to the due time, so that delays do not add up. After a suspend of the machine, missed steps are skipped.
+      scheduleStep(clock.now() - atMs > periodMs ? clock.now() + stepMs : atMs + stepMs);
       const due: WorkKey[] = [];
-      for (const key of keys()) if (placeOf(key) % steps === now) due.push(key);
-      if (due.length > 0) onTurn(due);
+      for (const key of keys()) if (spreadHash(key) % steps === current) due.push(key);
+      if (due.length > 0) onDue(due);
     });
   };
   return {
     start: () => {
       if (cancel !== undefined) return;
-      turn = 0;
-      plan(clock.now() + stepMs);
+      step = 0;
+      scheduleStep(clock.now() + stepMs);
     },
     stop: () => {
       cancel?.();
@@ -55,16 +55,16 @@ export function createRota({ periodSeconds, clock, keys, onTurn }: RotaOptions):
   };
 }
 
-/** A number that spreads well and is the same in every process: FNV-1a over the key. */
-export function placeOf({ logicalCluster, kind, name }: WorkKey): number {
-  const hash = hashOf(name, hashOf(kind, hashOf(logicalCluster, 0x811c9dc5)));
-  // The low bits of names that differ in one digit are alike; the high ones are not.
+/** A hash of a key that is well distributed and the same in every process: FNV-1a. */
+export function spreadHash({ logicalCluster, kind, name }: WorkKey): number {
+  const hash = fnv1a(name, fnv1a(kind, fnv1a(logicalCluster, 0x811c9dc5)));
+  // Names that differ in one digit have similar low bits, but different high bits.
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-function hashOf(text: string, start: number): number {
+function fnv1a(text: string, start: number): number {
   let hash = start;
-  // By index: this is done for every key at every step.
+  // A loop by index: this runs for every key at every step.
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return hash;
 }

@@ -1,22 +1,22 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import { isRecord } from "@tmc/kube/json-record.ts";
+import { isRecord } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { accountNamespace } from "../api/export-access.ts";
 import { managedTypes } from "./managed-object.ts";
 
 /**
- * Asks for a token of one of our service accounts.
+ * Requests a token for one of TMC's service accounts with the TokenRequest API.
  *
- * A token on request, and not one that kcp keeps in a Secret: it ends by itself, it ends with its account, and nobody who
- * may read Secrets in the workspace can take it. The server may give it a shorter life than was asked for.
+ * Unlike a token in a Secret, it expires, it becomes invalid with its account, and users who may read Secrets in the workspace
+ * cannot read it. The server may grant a shorter lifetime than requested.
  */
 export async function requestToken(
   provider: KubeClient,
   { account, lifetimeSeconds }: Readonly<{ account: string; lifetimeSeconds: number }>,
   signal?: AbortSignal,
 ): Promise<string> {
-  const answer = await provider.create<KubeObject>(
+  const response = await provider.create<KubeObject>(
     { type: managedTypes.ServiceAccount, namespace: accountNamespace },
     {
       apiVersion: "authentication.k8s.io/v1",
@@ -25,17 +25,17 @@ export async function requestToken(
     },
     { name: account, subresource: "token", signal },
   );
-  const token = isRecord(answer.status) ? answer.status.token : undefined;
+  const token = isRecord(response.status) ? response.status.token : undefined;
   if (typeof token !== "string") {
-    throw new ControllerError("invalid", `kcp: token of ${accountNamespace}/${account}: the server gave none`);
+    throw new ControllerError("invalid", `kcp: token of ${accountNamespace}/${account}: the server returned no token`);
   }
   return token;
 }
 
-/** What a service account's token says of itself; nobody here can check that it is true. */
+/** Claims of a service account token. The signature is not verified. */
 export type TokenFacts = Readonly<{ uid: string; issuedMs: number; expiresMs: number }>;
 
-/** Reads what a token says; undefined when it is none of a service account, or never ends. */
+/** Parses a service account token; undefined for other tokens and for tokens without an expiry time. */
 export function parseToken(token: string): TokenFacts | undefined {
   const claims = claimsOf(token);
   if (!isRecord(claims)) return undefined;
@@ -50,33 +50,33 @@ function claimsOf(token: string): unknown {
   try {
     return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
   } catch {
-    return undefined; // not a token of the form that we know
+    return undefined; // not a JWT
   }
 }
 
-/** What is known of a kubeconfig that was written before. */
-export type WrittenFacts = Readonly<{ server: string; ca: string | undefined; token: TokenFacts | undefined }>;
+/** A kubeconfig that was written by an earlier run. */
+export type WrittenKubeconfig = Readonly<{ server: string; ca: string | undefined; token: TokenFacts | undefined }>;
 
 export type RenewalFacts = Readonly<{
-  /** Undefined when there is none, or none that can be read. */
-  written: WrittenFacts | undefined;
+  /** Undefined if there is none, or it cannot be read. */
+  written: WrittenKubeconfig | undefined;
   server: string;
   ca: string | undefined;
-  /** The service account that there is now. */
+  /** UID of the current service account. */
   uid: string;
   nowMs: number;
 }>;
 
 /**
- * Decides whether a kubeconfig has to be written anew, and why; undefined when the one that is there will do.
+ * Returns why a kubeconfig must be written again; undefined if the existing one is still good.
  *
- * A token is renewed when half of its life is over: whoever runs `tmc bootstrap` more often than that never meets a token
- * that has ended, and one that was handed out stays good while its successor is brought to where it is used.
+ * A token is renewed after half of its lifetime. So `tmc bootstrap`, run at least that often, never leaves an expired token,
+ * and the old token stays valid while the new one is rolled out.
  */
 export function decideRenewal({ written, server, ca, uid, nowMs }: RenewalFacts): string | undefined {
-  if (written === undefined) return "there is none";
+  if (written === undefined) return "it does not exist";
   if (written.server !== server || written.ca !== ca) return "it is for another server";
   if (written.token === undefined || written.token.uid !== uid) return "it is for another account";
   const { issuedMs, expiresMs } = written.token;
-  return nowMs - issuedMs >= (expiresMs - issuedMs) / 2 ? "its token is half through its life" : undefined;
+  return nowMs - issuedMs >= (expiresMs - issuedMs) / 2 ? "its token has passed half of its lifetime" : undefined;
 }

@@ -4,36 +4,34 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { apiBinding } from "../api/api-export.ts";
 import { bindingName, exportName } from "../api/group.ts";
-import { type ApiBinding, apiBindings, formatComplaints } from "../upstream/kcp-types.ts";
-import { awaitIdentity, keptTypes } from "./bootstrap.ts";
+import { type ApiBinding, apiBindings, formatUnmetConditions } from "../upstream/kcp-types.ts";
+import { retainedTypes, waitForIdentity } from "./bootstrap.ts";
 import { exportObjects } from "./bootstrap-objects.ts";
-import { ensureObjects, fieldManager } from "./ensure-objects.ts";
+import { ensureObjects, installFieldManager } from "./ensure-objects.ts";
 import { type WaitOptions, waitUntil } from "./wait.ts";
 
 /**
- * Puts TMC's export into a workspace, with its schemas and the roles of its policy. Run again it changes nothing.
+ * Creates TMC's APIExport in a workspace, with its schemas and the roles of its permission policy. Idempotent.
  *
- * @param provider a client in the workspace that holds the export
+ * @param provider a client for the workspace of the export
  */
 export async function installExport(provider: KubeClient, options: WaitOptions = {}): Promise<void> {
-  await ensureObjects(provider, exportObjects({ kept: await keptTypes(provider, {}, options) }), options);
-  await awaitIdentity(provider, options);
+  await ensureObjects(provider, exportObjects({ retained: await retainedTypes(provider, {}, options) }), options);
+  await waitForIdentity(provider, options);
 }
 
 export type BindOptions = WaitOptions &
   Readonly<{
-    /** What a new binding is called; one that is there keeps its name. @default "tmc-binding" */
+    /** Name of a new binding; an existing binding keeps its name. @default "tmc-binding" */
     name?: string | undefined;
   }>;
 
 /**
- * Binds TMC's export in a tenant's workspace with all its claims accepted, and waits until its types are served.
+ * Binds TMC's export in a tenant's workspace, accepts all its permission claims, and waits until its types are served.
+ * Idempotent. An existing binding to the export is used whatever its name and creator, because a second one would conflict.
  *
- * A binding that is there already, by whatever name and whoever made it, is the one: a second would be in its way. Run
- * again it changes nothing.
- *
- * @param tenant a client in the tenant's workspace
- * @param exportPath the workspace that holds the export
+ * @param tenant a client for the tenant's workspace
+ * @param exportPath the workspace of the export
  */
 export async function bindExport(
   tenant: KubeClient,
@@ -41,19 +39,19 @@ export async function bindExport(
   options: BindOptions = {},
 ): Promise<Readonly<{ binding: ApiBinding; isChanged: boolean }>> {
   const { signal } = options;
-  const accepted = await waitUntil(
+  const applied = await waitUntil(
     `the binding to ${exportPath}:${exportName} to be accepted`,
     async () => {
       const present = await findBinding(tenant, exportPath, options);
       const name = present?.metadata.name ?? options.name ?? bindingName;
-      const wanted = apiBinding({ path: exportPath, name });
-      // kcp counts every apply of a binding as a change, even of the same text: so look first.
-      const isChanged = present === undefined || !binds(present, wanted);
+      const desired = apiBinding({ path: exportPath, name });
+      // kcp treats every apply of a binding as a change, even with the same content, so compare first.
+      const isChanged = present === undefined || !isUpToDate(present, desired);
       if (isChanged) {
         await tenant.patch(
           { type: apiBindings, name },
-          { type: "apply", body: wanted, force: true },
-          { signal, fieldManager },
+          { type: "apply", body: desired, force: true },
+          { signal, fieldManager: installFieldManager },
         );
       }
       return { done: { name, isChanged } };
@@ -61,13 +59,13 @@ export async function bindExport(
     options,
   );
   const binding = await waitUntil(
-    `the binding ${accepted.name}`,
+    `the binding ${applied.name}`,
     async () => {
-      const found = await tenant.get<ApiBinding>({ type: apiBindings, name: accepted.name }, { signal });
+      const found = await tenant.get<ApiBinding>({ type: apiBindings, name: applied.name }, { signal });
       const { phase, conditions } = found.status ?? {};
       return phase === "Bound"
         ? { done: found }
-        : { missing: `its phase is ${phase ?? "not set"}: ${formatComplaints(conditions)}` };
+        : { missing: `its phase is ${phase ?? "not set"}: ${formatUnmetConditions(conditions)}` };
     },
     options,
   );
@@ -85,10 +83,10 @@ export async function bindExport(
     },
     options,
   );
-  return { binding, isChanged: accepted.isChanged };
+  return { binding, isChanged: applied.isChanged };
 }
 
-/** The types that a binding has brought, the way URLs name them. */
+/** Returns the resource types that a binding provides. */
 export function boundTypes({ status }: ApiBinding) {
   return (status?.boundResources ?? []).map(({ group, resource, storageVersions = [] }) => ({
     group,
@@ -97,7 +95,7 @@ export function boundTypes({ status }: ApiBinding) {
   }));
 }
 
-/** The binding to our export in a workspace; fails where an export of the same name from elsewhere is bound. */
+/** Returns the binding to TMC's export in a workspace. Throws if an export of the same name from another workspace is bound. */
 export async function findBinding(
   tenant: KubeClient,
   exportPath: string,
@@ -110,16 +108,16 @@ export async function findBinding(
   if (found !== undefined || other === undefined) return found;
   throw new ControllerError(
     "exists",
-    `kcp: binding "${other.metadata.name}": is to ${exportName} of ${other.spec?.reference?.export?.path}, not of ${exportPath}`,
+    `kcp: binding "${other.metadata.name}": is bound to ${exportName} in ${other.spec?.reference?.export?.path}, not in ${exportPath}`,
   );
 }
 
-/** Whether a binding says all that is wanted of it; kcp fills in more. */
-function binds(present: ApiBinding, wanted: ReturnType<typeof apiBinding>): boolean {
+/** Returns whether a binding has everything that is desired; kcp adds further fields. */
+function isUpToDate(present: ApiBinding, desired: ReturnType<typeof apiBinding>): boolean {
   const { reference, permissionClaims: claims = [] } = present.spec ?? {};
   return (
-    isDeepStrictEqual(reference, wanted.spec.reference) &&
-    wanted.spec.permissionClaims.every((claim) =>
+    isDeepStrictEqual(reference, desired.spec.reference) &&
+    desired.spec.permissionClaims.every((claim) =>
       claims.some((accepted) => isDeepStrictEqual(accepted, { identityHash: accepted.identityHash, ...claim })),
     )
   );

@@ -1,4 +1,4 @@
-import { type ExportedType, exportedType, exportOf, localPolicy } from "../api/api-export.ts";
+import { apiExportOfTypes, type ExportedType, exportedType, localPermissionPolicy } from "../api/api-export.ts";
 import { permissionPolicy, serviceAccess, tenantAccess, workspaceType } from "../api/export-access.ts";
 import { managedByTmc } from "../api/group.ts";
 import { offeredKinds } from "../api/kinds.ts";
@@ -8,68 +8,72 @@ import { apiResourceSchema } from "../api/resource-schema.ts";
 import type { CustomType } from "../upstream/custom-types.ts";
 import { type ManagedObject, managedObject } from "./managed-object.ts";
 
-export type ExportWish = Readonly<{
-  /** Types that the operator adds to ours. */
+export type DesiredExport = Readonly<{
+  /** Types that the operator adds. */
   custom?: readonly CustomType[] | undefined;
-  /** Types that stand in the export and that nobody has named this time: they stay. */
-  kept?: readonly ExportedType[] | undefined;
+  /** Types that are in the export but not requested in this run. They stay in the export. */
+  retained?: readonly ExportedType[] | undefined;
 }>;
 
-export type ProviderWish = ExportWish &
+export type DesiredProvider = DesiredExport &
   Readonly<{
-    /** The workspace that holds the export. */
+    /** The workspace of the export. */
     path: string;
-    /** The group of users who may become tenants. */
+    /** Group of users who may bind the export. */
     tenants: string;
   }>;
 
-const nameOf = ({ group, plural }: Pick<ExportedType, "group" | "plural">): string => `${plural}.${group}`;
+const qualifiedName = ({ group, plural }: Pick<ExportedType, "group" | "plural">): string => `${plural}.${group}`;
 
-/** Every type of the export: ours, the operator's, and those that stay. The operator cannot put one in place of ours. */
-export function exportedTypes({ custom = [], kept = [] }: ExportWish): readonly ExportedType[] {
+/** Returns all types of the export: built-in, custom and retained ones. A custom type cannot replace a built-in one. */
+export function exportedTypes({ custom = [], retained = [] }: DesiredExport): readonly ExportedType[] {
   const byName = new Map<string, ExportedType>();
-  for (const type of [...kept, ...custom.map((item) => item.type), ...offeredKinds.map(exportedType)]) {
-    byName.set(nameOf(type), type);
+  for (const type of [...retained, ...custom.map((item) => item.type), ...offeredKinds.map(exportedType)]) {
+    byName.set(qualifiedName(type), type);
   }
-  const ours = offeredKinds.map((kind) => nameOf(kind));
-  const isOurs = (type: ExportedType): boolean => ours.includes(nameOf(type));
+  const ours = offeredKinds.map((kind) => qualifiedName(kind));
+  const isOurs = (type: ExportedType): boolean => ours.includes(qualifiedName(type));
   return [...byName.values()].toSorted((a, b) => Number(isOurs(b)) - Number(isOurs(a)));
 }
 
-/** The export with what it cannot be without: its schemas before it, and the roles of its policy. */
-export function exportObjects(wish: ExportWish = {}): readonly ManagedObject[] {
-  const types = exportedTypes(wish);
-  const made = exportOf(types);
+/** Returns the APIExport and the objects that it needs, which come first: its schemas and the roles of its permission policy. */
+export function exportObjects(desired: DesiredExport = {}): readonly ManagedObject[] {
+  const types = exportedTypes(desired);
+  const apiExport = apiExportOfTypes(types);
   return [
-    ...schemasOf(wish),
+    ...schemasOf(desired),
     ...permissionPolicy(types),
-    { ...made, metadata: { ...made.metadata, labels: managedByTmc }, spec: { ...made.spec, ...localPolicy } },
+    {
+      ...apiExport,
+      metadata: { ...apiExport.metadata, labels: managedByTmc },
+      spec: { ...apiExport.spec, ...localPermissionPolicy },
+    },
   ].map(managedObject);
 }
 
-function schemasOf({ custom = [] }: ExportWish): readonly object[] {
+function schemasOf({ custom = [] }: DesiredExport): readonly object[] {
   const named = new Set(exportedTypes({ custom }).map(({ schema }) => schema));
   return [...offeredKinds.map(apiResourceSchema), ...custom.map(({ schema }) => schema)]
     .filter(({ metadata }) => named.has(metadata.name))
     .map((schema) => ({ ...schema, metadata: { ...schema.metadata, labels: managedByTmc } }));
 }
 
-/** What kcp asks of everyone who comes into a workspace. */
-const mayEnter = { nonResourceURLs: ["/"], verbs: ["access"] };
+/** kcp requires this rule for access to a workspace. */
+const workspaceAccessRule = { nonResourceURLs: ["/"], verbs: ["access"] };
 
-/** The roles for people, as they are put into a workspace: who has one may come in. */
-export function peopleRoles(types: readonly Pick<ExportedType, "group" | "plural">[]): readonly ManagedObject[] {
-  const ours = new Set(offeredKinds.map(nameOf));
-  return clusterRolesWith(types.filter((type) => !ours.has(nameOf(type)))).map(({ metadata, rules, ...role }) =>
-    managedObject({ ...role, metadata: { ...metadata, labels: managedByTmc }, rules: [mayEnter, ...rules] }),
+/** Returns the ClusterRoles for users of a workspace; each includes access to the workspace. */
+export function userRoles(types: readonly Pick<ExportedType, "group" | "plural">[]): readonly ManagedObject[] {
+  const ours = new Set(offeredKinds.map(qualifiedName));
+  return clusterRolesWith(types.filter((type) => !ours.has(qualifiedName(type)))).map(({ metadata, rules, ...role }) =>
+    managedObject({ ...role, metadata: { ...metadata, labels: managedByTmc }, rules: [workspaceAccessRule, ...rules] }),
   );
 }
 
-/** Everything that the provider workspace holds, in the order in which it is made. */
-export function providerObjects(wish: ProviderWish): readonly ManagedObject[] {
+/** Returns all objects of the provider workspace, in creation order. */
+export function providerObjects(desired: DesiredProvider): readonly ManagedObject[] {
   return [
-    ...exportObjects(wish),
-    ...peopleRoles(exportedTypes(wish)),
-    ...[...tenantAccess(wish.tenants), ...serviceAccess(), workspaceType(wish.path)].map(managedObject),
+    ...exportObjects(desired),
+    ...userRoles(exportedTypes(desired)),
+    ...[...tenantAccess(desired.tenants), ...serviceAccess(), workspaceType(desired.path)].map(managedObject),
   ];
 }

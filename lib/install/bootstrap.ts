@@ -6,53 +6,61 @@ import type { ExportedType } from "../api/api-export.ts";
 import { tenantRole } from "../api/export-access.ts";
 import { exportName, managedByTmc } from "../api/group.ts";
 
-import { type ApiExport, apiExports, formatComplaints, type Workspace, workspaces } from "../upstream/kcp-types.ts";
+import {
+  type ApiExport,
+  apiExports,
+  formatUnmetConditions,
+  type WorkspaceObject,
+  workspaces,
+} from "../upstream/kcp-types.ts";
 import { clientOf } from "../upstream/logical-cluster.ts";
-import { exportedTypes, type ProviderWish, providerObjects } from "./bootstrap-objects.ts";
-import { planObjects, type Step } from "./bootstrap-plan.ts";
-import { fieldManager, findObjects, performStep, readIfThere } from "./ensure-objects.ts";
+import { type DesiredProvider, exportedTypes, providerObjects } from "./bootstrap-objects.ts";
+import { type PlanStep, planObjects } from "./bootstrap-plan.ts";
+import { findObjects, installFieldManager, performStep, readIfExists } from "./ensure-objects.ts";
 import { managedTypes } from "./managed-object.ts";
 import { type WaitOptions, waitUntil } from "./wait.ts";
 import { ensureWorkspace } from "./workspaces.ts";
 
-/** What has to be done so that a workspace offers TMC to tenants. */
+/** What `tmc bootstrap` has to do in the provider workspace. */
 export type BootstrapPlan = Readonly<{
-  /** Whether the workspace itself has to be made. */
-  makesWorkspace: boolean;
-  steps: readonly Step[];
-  /** How many objects are as they should be. */
+  /** Whether the workspace must be created. */
+  createsWorkspace: boolean;
+  steps: readonly PlanStep[];
+  /** Number of objects that are up to date. */
   unchanged: number;
-  /** Types of the export that nobody has named this time. */
-  kept: readonly ExportedType[];
+  /** Types that are in the export but not requested in this run. */
+  retained: readonly ExportedType[];
 }>;
 
-export type BootstrapWish = Pick<ProviderWish, "path" | "custom"> &
+export type BootstrapRequest = Pick<DesiredProvider, "path" | "custom"> &
   Readonly<{
-    /** The group of users who may become tenants. @default the one that may already, at first everybody who has logged in */
+    /** Group of users who may bind the export. @default the current group; in a new installation all authenticated users */
     tenants?: string | undefined;
   }>;
 
-/** Looks at a provider workspace and says what has to be done; nothing is changed. */
+/** Compares a provider workspace with the desired state and returns the plan. Changes nothing. */
 export async function planBootstrap(
   kcp: KubeClient,
-  wish: BootstrapWish,
+  request: BootstrapRequest,
   options: WaitOptions = {},
 ): Promise<BootstrapPlan> {
-  const provider = clientOf(kcp, wish.path);
-  const isThere = (await findWorkspace(kcp, wish.path, options)) !== undefined;
-  if (isThere) await demandRight(provider, wish.path, { verb: "get", group: apiExports.group, resource: "apiexports" });
-  const kept = isThere ? await keptTypes(provider, wish, options) : [];
-  const tenants = wish.tenants ?? (isThere ? await presentTenants(provider, options) : undefined) ?? everybody;
-  const wanted = providerObjects({ ...wish, tenants, kept });
-  const steps = planObjects(wanted, isThere ? await findObjects(provider, wanted, options) : () => undefined);
-  return { makesWorkspace: !isThere, steps, unchanged: wanted.length - steps.length, kept };
+  const provider = clientOf(kcp, request.path);
+  const exists = (await findWorkspace(kcp, request.path, options)) !== undefined;
+  if (exists)
+    await requirePermission(provider, request.path, { verb: "get", group: apiExports.group, resource: "apiexports" });
+  const retained = exists ? await retainedTypes(provider, request, options) : [];
+  const tenants =
+    request.tenants ?? (exists ? await currentTenantGroup(provider, options) : undefined) ?? allAuthenticatedUsers;
+  const desired = providerObjects({ ...request, tenants, retained });
+  const steps = planObjects(desired, exists ? await findObjects(provider, desired, options) : () => undefined);
+  return { createsWorkspace: !exists, steps, unchanged: desired.length - steps.length, retained };
 }
 
-const everybody = "system:authenticated";
+const allAuthenticatedUsers = "system:authenticated";
 
-/** The group that may become tenants now: one that an operator has chosen is not to be widened by a run that names none. */
-async function presentTenants(provider: KubeClient, options: WaitOptions): Promise<string | undefined> {
-  const binding = await readIfThere<KubeObject & { subjects?: { kind: string; name: string }[] }>(
+/** Returns the group that may bind the export now, so that a run without `tenants` does not widen the operator's choice. */
+async function currentTenantGroup(provider: KubeClient, options: WaitOptions): Promise<string | undefined> {
+  const binding = await readIfExists<KubeObject & { subjects?: { kind: string; name: string }[] }>(
     provider,
     { type: managedTypes.ClusterRoleBinding, name: tenantRole },
     options,
@@ -60,25 +68,25 @@ async function presentTenants(provider: KubeClient, options: WaitOptions): Promi
   return binding?.subjects?.find(({ kind }) => kind === "Group")?.name;
 }
 
-/** Carries a plan out, and waits until the export has its identity. */
+/** Executes a plan and waits until the export has an identity. */
 export async function performBootstrap(
   kcp: KubeClient,
   { path, plan }: Readonly<{ path: string; plan: BootstrapPlan }>,
   options: WaitOptions = {},
 ): Promise<void> {
   const provider = clientOf(kcp, path);
-  if (plan.makesWorkspace) {
-    await makeWorkspace(kcp, path, options);
-  } else if (plan.steps.length > 0) await demandRight(provider, path, { verb: "*", group: "*", resource: "*" });
+  if (plan.createsWorkspace) {
+    await createWorkspace(kcp, path, options);
+  } else if (plan.steps.length > 0) await requirePermission(provider, path, { verb: "*", group: "*", resource: "*" });
   for (const step of plan.steps) await performStep(provider, step, options);
-  await awaitIdentity(provider, options);
+  await waitForIdentity(provider, options);
 }
 
-/** Makes the workspace with our mark on it from the first: whoever is cut off here must still be able to take it away. */
-async function makeWorkspace(kcp: KubeClient, path: string, options: WaitOptions): Promise<void> {
-  const { parent, name } = splitPath(path);
-  const above = clientOf(kcp, parent);
-  await demandRight(above, parent, { verb: "create", group: workspaces.group, resource: "workspaces" });
+/** Creates the workspace with the managed-by label, so that `tmc uninstall` can delete it even if the bootstrap is interrupted. */
+async function createWorkspace(kcp: KubeClient, path: string, options: WaitOptions): Promise<void> {
+  const { parent, name } = splitWorkspacePath(path);
+  const parentClient = clientOf(kcp, parent);
+  await requirePermission(parentClient, parent, { verb: "create", group: workspaces.group, resource: "workspaces" });
   const workspace = {
     apiVersion: "tenancy.kcp.io/v1alpha1",
     kind: "Workspace",
@@ -87,8 +95,8 @@ async function makeWorkspace(kcp: KubeClient, path: string, options: WaitOptions
   await waitUntil(
     `the workspace ${path} to be accepted`,
     async () => {
-      await above
-        .create({ type: workspaces }, workspace, { signal: options.signal, fieldManager })
+      await parentClient
+        .create({ type: workspaces }, workspace, { signal: options.signal, fieldManager: installFieldManager })
         .catch((error: unknown) => {
           if (faultOf(error) !== "exists") throw error;
         });
@@ -99,32 +107,36 @@ async function makeWorkspace(kcp: KubeClient, path: string, options: WaitOptions
   await ensureWorkspace(kcp, path, options);
 }
 
-type Right = Readonly<{ verb: string; group: string; resource: string }>;
+type PermissionRequest = Readonly<{ verb: string; group: string; resource: string }>;
 
-/** Fails at once where we may not do what comes next: kcp also refuses what it does not know yet, and is then asked again. */
-async function demandRight(client: KubeClient, path: string, right: Right): Promise<void> {
+/**
+ * Throws if the user lacks a permission. Without this check, a missing permission would be indistinguishable from the 403 that
+ * kcp returns for new objects, which is retried.
+ */
+async function requirePermission(client: KubeClient, path: string, permission: PermissionRequest): Promise<void> {
   const review = await client.create<KubeObject & { status?: { allowed?: boolean } }>(
     { type: { group: "authorization.k8s.io", version: "v1", plural: "selfsubjectaccessreviews" } },
     {
       apiVersion: "authorization.k8s.io/v1",
       kind: "SelfSubjectAccessReview",
-      spec: { resourceAttributes: right },
+      spec: { resourceAttributes: permission },
     },
   );
   if (review.status?.allowed === true) return;
-  const words =
-    right.verb === "*" ? "you are not an administrator there" : `you may not ${right.verb} ${right.resource}`;
-  throw new ControllerError("forbidden", `workspace "${path}": ${words}`);
+  const reason =
+    permission.verb === "*"
+      ? "you are not an administrator there"
+      : `you may not ${permission.verb} ${permission.resource}`;
+  throw new ControllerError("forbidden", `workspace "${path}": ${reason}`);
 }
 
-/** Waits until kcp has given the export its identity. */
-export async function awaitIdentity(provider: KubeClient, options: WaitOptions = {}): Promise<void> {
+export async function waitForIdentity(provider: KubeClient, options: WaitOptions = {}): Promise<void> {
   await waitUntil(
-    `the export ${exportName} to get its identity`,
+    `an identity of the export ${exportName}`,
     async () => {
       const { status } = await provider.get<ApiExport>(exportAddress, { signal: options.signal });
       return status?.identityHash === undefined
-        ? { missing: formatComplaints(status?.conditions) || "it has no identity yet" }
+        ? { missing: formatUnmetConditions(status?.conditions) || "it has no identity yet" }
         : { done: true };
     },
     options,
@@ -133,37 +145,37 @@ export async function awaitIdentity(provider: KubeClient, options: WaitOptions =
 
 const exportAddress = { type: apiExports, name: exportName };
 
-/** The types of the export that neither we nor the operator name now: an export that loses a type strands its objects. */
-export async function keptTypes(
+/** Returns the types of the export that are neither built-in nor requested. They stay: removing a type would orphan its objects. */
+export async function retainedTypes(
   provider: KubeClient,
-  wish: Pick<ProviderWish, "custom">,
+  desired: Pick<DesiredProvider, "custom">,
   options: WaitOptions,
 ): Promise<readonly ExportedType[]> {
-  const present = await readIfThere<ApiExport>(provider, exportAddress, options);
-  const named = new Set(exportedTypes(wish).map(({ group, plural }) => `${plural}.${group}`));
+  const present = await readIfExists<ApiExport>(provider, exportAddress, options);
+  const named = new Set(exportedTypes(desired).map(({ group, plural }) => `${plural}.${group}`));
   return (present?.spec?.resources ?? [])
     .filter(({ name, group }) => !named.has(`${name}.${group}`))
     .map(({ name, group, schema }) => ({ plural: name, group, schema }));
 }
 
-/** The workspace above, and the name in it: `root:org:team` is `team` in `root:org`. */
-export function splitPath(path: string): Readonly<{ parent: string; name: string }> {
+/** Splits a workspace path into parent and name: `root:org:team` into `root:org` and `team`. */
+export function splitWorkspacePath(path: string): Readonly<{ parent: string; name: string }> {
   const at = path.lastIndexOf(":");
-  if (at < 1) throw new ControllerError("invalid", `workspace "${path}": is not below another, like root:tmc`);
+  if (at < 1) throw new ControllerError("invalid", `workspace "${path}": has no parent; use a path like root:tmc`);
   return { parent: path.slice(0, at), name: path.slice(at + 1) };
 }
 
-/** A workspace as its parent knows it; undefined when there is none. */
+/** Returns the Workspace object of a path; undefined if it does not exist. */
 export async function findWorkspace(
   kcp: KubeClient,
   path: string,
   { signal }: WaitOptions,
-): Promise<Workspace | undefined> {
-  const { parent, name } = splitPath(path);
-  return clientOf(kcp, parent).get<Workspace>({ type: workspaces, name }, { signal }).catch(unlessMissing);
+): Promise<WorkspaceObject | undefined> {
+  const { parent, name } = splitWorkspacePath(path);
+  return clientOf(kcp, parent).get<WorkspaceObject>({ type: workspaces, name }, { signal }).catch(undefinedIfNotFound);
 }
 
-function unlessMissing(error: unknown): undefined {
+function undefinedIfNotFound(error: unknown): undefined {
   if (faultOf(error) !== "not-found") throw error;
   return undefined;
 }

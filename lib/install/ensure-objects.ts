@@ -1,39 +1,39 @@
 import type { KubeClient, ObjectAddress } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { type Find, planObjects, type Step } from "./bootstrap-plan.ts";
-import { addressOf, idOf, type ManagedObject } from "./managed-object.ts";
+import { type FindObject, type PlanStep, planObjects } from "./bootstrap-plan.ts";
+import { formatObjectId, type ManagedObject, managedAddressOf } from "./managed-object.ts";
 import { type WaitOptions, waitUntil } from "./wait.ts";
 
-/** Who writes, in the objects' managed fields. */
-export const fieldManager = "tmc";
+/** Field manager of installed objects. */
+export const installFieldManager = "tmc";
 
-/** For as long a new workspace refuses what it allows a moment later; who has no rights waits no longer. */
-const longestRefusalMs = 10_000;
+/** A new workspace may return 403 for this long. Users without permission wait no longer. */
+const forbiddenTimeoutMs = 10_000;
 
-const briefly = (options: WaitOptions): WaitOptions => ({
+const withForbiddenTimeout = (options: WaitOptions): WaitOptions => ({
   ...options,
-  limitMs: Math.min(options.limitMs ?? longestRefusalMs, longestRefusalMs),
+  timeoutMs: Math.min(options.timeoutMs ?? forbiddenTimeoutMs, forbiddenTimeoutMs),
 });
 
-/** Reads those of the wanted objects that are there. */
+/** Reads the existing ones of the desired objects. */
 export async function findObjects(
   client: KubeClient,
-  wanted: readonly ManagedObject[],
+  desired: readonly ManagedObject[],
   options: WaitOptions,
-): Promise<Find> {
+): Promise<FindObject> {
   const found = new Map<string, KubeObject>();
   await Promise.all(
-    wanted.map(async (object) => {
-      const present = await readIfThere(client, addressOf(object), options);
-      if (present !== undefined) found.set(idOf(object), present);
+    desired.map(async (object) => {
+      const present = await readIfExists(client, managedAddressOf(object), options);
+      if (present !== undefined) found.set(formatObjectId(object), present);
     }),
   );
-  return (object) => found.get(idOf(object));
+  return (object) => found.get(formatObjectId(object));
 }
 
-/** Reads an object; undefined when there is none. A workspace that was just made may refuse for a moment. */
-export async function readIfThere<T = KubeObject>(
+/** Reads an object; undefined if it does not exist. Retries while a new workspace denies access. */
+export async function readIfExists<T = KubeObject>(
   client: KubeClient,
   address: ObjectAddress,
   options: WaitOptions,
@@ -48,37 +48,37 @@ export async function readIfThere<T = KubeObject>(
         throw error;
       }
     },
-    briefly(options),
+    withForbiddenTimeout(options),
   );
 }
 
-/** Carries one step out. */
-export async function performStep(client: KubeClient, step: Step, options: WaitOptions): Promise<void> {
+/** Executes one step of a plan. */
+export async function performStep(client: KubeClient, step: PlanStep, options: WaitOptions): Promise<void> {
   const { object, action } = step;
   const { signal } = options;
-  const address = addressOf(object);
-  const write = { signal, fieldManager };
+  const address = managedAddressOf(object);
+  const write = { signal, fieldManager: installFieldManager };
   if (action === "replace") await client.delete(address, { signal });
   await waitUntil(
-    `${idOf(object)} to be accepted`,
+    `${formatObjectId(object)} to be accepted`,
     async () => {
       if (object.kind === "APIResourceSchema" && action === "change") {
-        // All but its marks is as it was, and must not even be said again.
+        // The spec of a schema is immutable and must not be sent again; only metadata can differ here.
         await client.patch(address, { type: "merge", body: { metadata: object.metadata } }, write);
       } else await client.patch(address, { type: "apply", body: object, force: true }, write);
       return { done: true };
     },
-    briefly(options),
+    withForbiddenTimeout(options),
   );
 }
 
-/** Makes sure that all these objects are there as they are wanted, in their order; answers what had to be done. */
+/** Creates or updates the objects in order, and returns the steps that were necessary. */
 export async function ensureObjects(
   client: KubeClient,
-  wanted: readonly ManagedObject[],
+  desired: readonly ManagedObject[],
   options: WaitOptions = {},
-): Promise<readonly Step[]> {
-  const steps = planObjects(wanted, await findObjects(client, wanted, options));
+): Promise<readonly PlanStep[]> {
+  const steps = planObjects(desired, await findObjects(client, desired, options));
   for (const step of steps) await performStep(client, step, options);
   return steps;
 }

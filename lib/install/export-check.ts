@@ -5,17 +5,17 @@ import { delay } from "@tmc/kube/deadline.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { exportName } from "../api/group.ts";
-import type { Health } from "../observe/health.ts";
+import type { HealthChecks } from "../observe/health.ts";
 import type { Log } from "../observe/log.ts";
 import { type ApiExport, apiExports, apiResourceSchemas } from "../upstream/kcp-types.ts";
 import { clientOf } from "../upstream/logical-cluster.ts";
 import { exportObjects } from "./bootstrap-objects.ts";
-import { type ExportFacts, type ExportVerdict, exportConfigured, judgeExport } from "./export-conditions.ts";
+import { type ExportFacts, type ExportVerdict, evaluateExport, exportConfigured } from "./export-conditions.ts";
 
 /**
- * Reads what there is to judge about the export in a workspace.
+ * Reads the export and its schemas.
  *
- * @param provider a client in the workspace that holds the export
+ * @param provider a client for the workspace of the export
  */
 export async function readExportFacts(provider: KubeClient, signal?: AbortSignal): Promise<ExportFacts> {
   const schemas = new Map<string, KubeObject>();
@@ -25,7 +25,7 @@ export async function readExportFacts(provider: KubeClient, signal?: AbortSignal
     ...needed.map(async ({ metadata: { name } }) => {
       const schema = await provider
         .get<KubeObject>({ type: apiResourceSchemas, name }, { signal })
-        .catch(undefinedIfMissing);
+        .catch(undefinedIfNotFound);
       if (schema !== undefined) schemas.set(name, schema);
     }),
   ]);
@@ -33,61 +33,62 @@ export async function readExportFacts(provider: KubeClient, signal?: AbortSignal
 }
 
 const readExport = (provider: KubeClient, signal: AbortSignal | undefined): Promise<ApiExport | undefined> =>
-  provider.get<ApiExport>({ type: apiExports, name: exportName }, { signal }).catch(undefinedIfMissing);
+  provider.get<ApiExport>({ type: apiExports, name: exportName }, { signal }).catch(undefinedIfNotFound);
 
-function undefinedIfMissing(error: unknown): undefined {
+function undefinedIfNotFound(error: unknown): undefined {
   if (faultOf(error) !== "not-found") throw error;
   return undefined;
 }
 
 export type ExportCheckOptions = Readonly<{
-  /** A client at the server's root. */
+  /** A client for the root of the server. */
   client: KubeClient;
-  /** The workspace that holds the export. */
+  /** The workspace of the export. */
   exportPath: string;
   clock: Clock;
-  health: Health;
+  health: HealthChecks;
   log: Log;
   /** @default 300 */
   everySeconds?: number | undefined;
 }>;
 
-/** Looks after the export for as long as a process runs. */
+/** Checks the export periodically. */
 export interface ExportCheck {
-  /** Looks now and then every few minutes. */
+  /** Checks now and then at every interval. */
   start(): void;
-  /** Looks once; undefined when that could not be done. */
-  look(): Promise<ExportVerdict | undefined>;
+  /** Checks once; undefined if the export cannot be read. */
+  checkNow(): Promise<ExportVerdict | undefined>;
   stop(): void;
 }
 
 /**
- * Creates what looks again and again whether the export is what this version needs. It says so in the health of the
- * process, in the log and, where it may, in an event beside the export; it repairs nothing and touches no other export.
+ * Creates a periodic check whether the export is what this version of TMC needs. It reports the result in the health of the
+ * process, in the log and, if permitted, in an Event of the export. It changes nothing.
  *
- * An export that cannot be read, for want of rights or of a server, is no finding: the check says that it does not know.
+ * If the export cannot be read, because of missing permissions or an unreachable server, the health check passes and says
+ * that the state is unknown.
  */
 export function createExportCheck(options: ExportCheckOptions): ExportCheck {
   const { client, exportPath, clock, log, everySeconds = 300 } = options;
   const provider = clientOf(client, exportPath);
   const check = options.health.register(exportConfigured);
-  check.pass("not looked at yet"); // nobody is to wait for it
+  check.pass("not checked yet"); // readiness does not wait for the first check
   const end = new AbortController();
-  let seen = "";
-  let judged: ExportVerdict | undefined;
-  let said = "";
+  let observedVersions = "";
+  let verdict: ExportVerdict | undefined;
+  let reported = "";
 
-  const tell = async (verdict: ExportVerdict): Promise<void> => {
-    const words = `${verdict.reason}: ${verdict.message}`;
+  const report = async (verdict: ExportVerdict): Promise<void> => {
+    const summary = `${verdict.reason}: ${verdict.message}`;
     if (verdict.status === "True") check.pass(verdict.message);
-    else check.fail(words);
-    if (words === said) return;
-    const wasWrong = said !== "";
-    said = words;
+    else check.fail(summary);
+    if (summary === reported) return;
+    const wasReported = reported !== "";
+    reported = summary;
     const fields = { export: exportName, workspace: exportPath, reason: verdict.reason, detail: verdict.message };
     if (verdict.status === "True") {
       log.info("export is configured", fields);
-      if (!wasWrong) return; // as it should be, and as it always was
+      if (!wasReported) return; // no Event if the export was configured from the start
     } else log.warn("export is not configured", fields);
     await provider
       .create(
@@ -95,12 +96,12 @@ export function createExportCheck(options: ExportCheckOptions): ExportCheck {
         eventOf(verdict, clock.now()),
         { signal: end.signal, fieldManager: "tmc" },
       )
-      .catch((error: unknown) => log.debug("event about the export cannot be written", { error }));
+      .catch((error: unknown) => log.debug("cannot write event about the export", { error }));
   };
 
-  const look = async (): Promise<ExportVerdict | undefined> => {
+  const checkNow = async (): Promise<ExportVerdict | undefined> => {
     try {
-      // Mostly nothing has changed, and what the schemas are called and who they are tells that for little.
+      // Usually nothing has changed. Names and UIDs of the schemas show that without reading their content.
       const [found, listed] = await Promise.all([
         readExport(provider, end.signal),
         provider.metadata.listAll<KubeObject>({ type: apiResourceSchemas }, { signal: end.signal }),
@@ -109,26 +110,27 @@ export function createExportCheck(options: ExportCheckOptions): ExportCheck {
         found?.metadata.resourceVersion,
         listed.items.map(({ metadata }) => `${metadata.name} ${metadata.uid}`).toSorted(),
       ]);
-      if (judged === undefined || now !== seen) judged = judgeExport(await readExportFacts(provider, end.signal));
-      seen = now;
+      if (verdict === undefined || now !== observedVersions)
+        verdict = evaluateExport(await readExportFacts(provider, end.signal));
+      observedVersions = now;
     } catch (error) {
       if (end.signal.aborted) return undefined;
-      check.pass(`not known: ${error instanceof Error ? error.message : "unknown failure"}`);
-      log.debug("export cannot be read", { export: exportName, workspace: exportPath, error });
+      check.pass(`unknown: ${error instanceof Error ? error.message : "unknown failure"}`);
+      log.debug("cannot read export", { export: exportName, workspace: exportPath, error });
       return undefined;
     }
-    await tell(judged);
-    return judged;
+    await report(verdict);
+    return verdict;
   };
 
   const run = async (): Promise<void> => {
-    do await look();
+    do await checkNow();
     while (await delay(clock, everySeconds * 1000, end.signal));
   };
 
   return {
     start: () => void run(),
-    look,
+    checkNow,
     stop: () => {
       end.abort();
       check.remove();
@@ -136,17 +138,17 @@ export function createExportCheck(options: ExportCheckOptions): ExportCheck {
   };
 }
 
-/** The same words at the same time are the same event: two processes that see it write one. */
+/** The name contains a hash of minute and message, so that two processes create only one Event. */
 function eventOf({ status, reason, message }: ExportVerdict, nowMs: number): object {
   const time = new Date(nowMs).toISOString().replace(/\.\d+Z$/, "Z");
-  const mark = createHash("sha256")
+  const hash = createHash("sha256")
     .update(`${time.slice(0, 16)} ${message}`)
     .digest("hex")
     .slice(0, 16);
   return {
     apiVersion: "v1",
     kind: "Event",
-    metadata: { name: `${exportName}.${mark}`, namespace: "default" },
+    metadata: { name: `${exportName}.${hash}`, namespace: "default" },
     involvedObject: { apiVersion: "apis.kcp.io/v1alpha2", kind: "APIExport", name: exportName },
     type: status === "True" ? "Normal" : "Warning",
     reason,

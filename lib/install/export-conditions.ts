@@ -1,17 +1,17 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { exportName } from "../api/group.ts";
-import { type ApiExport, formatComplaints } from "../upstream/kcp-types.ts";
+import { type ApiExport, formatUnmetConditions } from "../upstream/kcp-types.ts";
 import { exportObjects } from "./bootstrap-objects.ts";
 import { differencesOf } from "./bootstrap-plan.ts";
 import type { ManagedObject } from "./managed-object.ts";
 
-/** The condition's name, in logs and in the health of a process. kcp's own objects are not written to. */
+/** Name of the check in logs and in the health of a process. It is not written to the APIExport, which belongs to kcp. */
 export const exportConfigured = "TMCAPIExportConfigured";
 
-/** What was read of an export, beside what this version needs. */
+/** The observed state of the export. */
 export type ExportFacts = Readonly<{
   export: ApiExport | undefined;
-  /** Those of the needed schemas that are there, by their names. */
+  /** The required schemas that exist, by name. */
   schemas: ReadonlyMap<string, KubeObject>;
 }>;
 
@@ -22,17 +22,17 @@ export type ExportVerdict = Readonly<{
   type: typeof exportConfigured;
   status: "True" | "False";
   reason: FindingReason | "APIExportConfigured";
-  /** Everything that is wrong, in one line. */
+  /** All findings in one line. */
   message: string;
   findings: readonly Finding[];
 }>;
 
-/** Judges whether an export is what this version needs; what others have added to it is not its business. */
-export function judgeExport(facts: ExportFacts): ExportVerdict {
+/** Evaluates whether an export has everything that this version needs. Additions by others are ignored. */
+export function evaluateExport(facts: ExportFacts): ExportVerdict {
   const findings = findingsOf(facts);
   const [first] = findings;
   if (first === undefined) {
-    const message = `${exportName} offers all that this version needs`;
+    const message = `${exportName} has everything that this version needs`;
     return { type: exportConfigured, status: "True", reason: "APIExportConfigured", message, findings };
   }
   const message = findings.map((finding) => finding.message).join("; ");
@@ -41,9 +41,9 @@ export function judgeExport(facts: ExportFacts): ExportVerdict {
 
 function findingsOf({ export: present, schemas }: ExportFacts): readonly Finding[] {
   const needed = exportObjects();
-  const wantedExport = needed.find(({ kind }) => kind === "APIExport");
-  if (present === undefined || wantedExport === undefined) {
-    return [{ reason: "APIExportMissing", message: `APIExport ${exportName}: there is none` }];
+  const desiredExport = needed.find(({ kind }) => kind === "APIExport");
+  if (present === undefined || desiredExport === undefined) {
+    return [{ reason: "APIExportMissing", message: `APIExport ${exportName} does not exist` }];
   }
   const offered = new Map(
     (present.spec?.resources ?? []).map((item) => [`${item.name}.${item.group || "core"}`, item]),
@@ -56,37 +56,42 @@ function findingsOf({ export: present, schemas }: ExportFacts): readonly Finding
     if (named === undefined) {
       findings.push({
         reason: "SchemaMissing",
-        message: `${type}: the export does not offer it, schema ${name} is needed`,
+        message: `${type}: missing in the export, schema ${name} is required`,
       });
     } else if (named !== name) {
-      findings.push({ reason: "SchemaWrong", message: `${type}: the export has schema ${named}, ${name} is needed` });
+      findings.push({
+        reason: "SchemaWrong",
+        message: `${type}: the export has schema ${named}, but ${name} is required`,
+      });
     }
     const found = schemas.get(name);
     if (found === undefined) {
-      findings.push({ reason: "SchemaMissing", message: `APIResourceSchema ${name}: there is none` });
+      findings.push({ reason: "SchemaMissing", message: `APIResourceSchema ${name} does not exist` });
     } else {
-      const [difference] = differencesOf(found, withoutMarks(schema));
+      const [difference] = differencesOf(found, withoutLabels(schema));
       if (difference !== undefined) {
         findings.push({ reason: "SchemaWrong", message: `APIResourceSchema ${name}: ${difference}` });
       }
     }
   }
-  // Its types have been looked at; what is left are its claims and its policy.
-  const rest = differencesOf(present, withoutMarks(wantedExport)).filter((path) => !path.startsWith("spec.resources"));
+  // The types are checked above; claims and policy remain.
+  const rest = differencesOf(present, withoutLabels(desiredExport)).filter(
+    (path) => !path.startsWith("spec.resources"),
+  );
   findings.push(
     ...rest.map(
       (difference): Finding => ({ reason: "APIExportWrong", message: `APIExport ${exportName}: ${difference}` }),
     ),
   );
   if (present.status?.identityHash === undefined) {
-    const why = formatComplaints(present.status?.conditions) || "kcp has not given it one";
-    findings.push({ reason: "IdentityMissing", message: `APIExport ${exportName}: has no identity: ${why}` });
+    const why = formatUnmetConditions(present.status?.conditions) || "kcp has not assigned one";
+    findings.push({ reason: "IdentityMissing", message: `APIExport ${exportName}: no identity: ${why}` });
   }
   return findings;
 }
 
-/** Marks are for those who remove things; an export without them works as well. */
-const withoutMarks = ({ metadata, ...object }: ManagedObject): ManagedObject => ({
+/** Labels matter only for uninstalling; an export without them works. */
+const withoutLabels = ({ metadata, ...object }: ManagedObject): ManagedObject => ({
   ...object,
   apiVersion: object.apiVersion,
   kind: object.kind,

@@ -6,7 +6,7 @@ import { apiExports, apiResourceSchemas } from "../upstream/kcp-types.ts";
 const rbac = (plural: string): ResourceType => ({ group: "rbac.authorization.k8s.io", version: "v1", plural });
 const core = (plural: string): ResourceType => ({ group: "", version: "v1", plural });
 
-/** The kinds of object that an installation is made of, the way URLs name them. */
+/** The resource types of installed objects, by kind. */
 export const managedTypes = {
   Namespace: core("namespaces"),
   ServiceAccount: core("serviceaccounts"),
@@ -21,7 +21,7 @@ export const managedTypes = {
 
 export type ManagedKind = keyof typeof managedTypes;
 
-/** An object as it is wanted: what it does not say is left to the server and to others. */
+/** A desired object. Fields that it does not set belong to the server and to others. */
 export type ManagedObject = Readonly<{
   apiVersion: string;
   kind: ManagedKind;
@@ -29,21 +29,20 @@ export type ManagedObject = Readonly<{
 }> &
   Readonly<Record<string, unknown>>;
 
-/** Takes an object of our own making as one that is managed. */
+/** Checks that an object is of a kind that TMC installs. */
 export function managedObject(object: object): ManagedObject {
   const { kind, metadata }: Partial<KubeObject> = object;
   if (kind === undefined || !(kind in managedTypes) || metadata?.name === undefined) {
-    throw new ControllerError("invalid", `install: ${String(kind)} is not a kind that is installed`);
+    throw new ControllerError("invalid", `install: ${String(kind)} is not an installable kind`);
   }
-  return object as ManagedObject; // all that the type says has been seen
+  return object as ManagedObject; // checked above
 }
 
-/** Where an object is. */
-export function addressOf({ kind, metadata: { name, namespace } }: ManagedObject): ObjectAddress {
+export function managedAddressOf({ kind, metadata: { name, namespace } }: ManagedObject): ObjectAddress {
   return { type: managedTypes[kind], name, ...(namespace === undefined ? {} : { namespace }) };
 }
 
-/** `ClusterRole tmc:viewer`: what names an object in one workspace. */
-export function idOf({ kind, metadata: { name } }: Pick<ManagedObject, "kind" | "metadata">): string {
+/** `ClusterRole tmc:viewer`: identifies an object within a workspace. */
+export function formatObjectId({ kind, metadata: { name } }: Pick<ManagedObject, "kind" | "metadata">): string {
   return `${kind} ${name}`;
 }

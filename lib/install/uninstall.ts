@@ -5,25 +5,25 @@ import { exportName, isManagedByTmc, managedByLabel, managedByTmc } from "../api
 import type { BoundTenant } from "../upstream/export/tenants.ts";
 import { type ApiBinding, apiBindings, apiExports, endpointSlices, workspaces } from "../upstream/kcp-types.ts";
 import { clientOf } from "../upstream/logical-cluster.ts";
-import { findWorkspace, splitPath } from "./bootstrap.ts";
+import { findWorkspace, splitWorkspacePath } from "./bootstrap.ts";
 import { managedTypes } from "./managed-object.ts";
-import { removePeopleRoles, unbindExport, unlessGone } from "./unbind.ts";
+import { ignoreNotFound, removeUserRoles, unbindExport } from "./unbind.ts";
 import { type WaitOptions, waitUntil } from "./wait.ts";
 
-/** Where kcp keeps what makes an export's identity. */
+/** The Secret in which kcp stores an export's identity. */
 const identitySecret = { type: { group: "", version: "v1", plural: "secrets" }, namespace: "kcp-system" };
 
-/** What has to be taken away. */
+/** What `tmc uninstall` deletes. */
 export type Removal = Readonly<{
-  /** The whole workspace goes: we have made it, and nothing else is in it. */
-  takesWorkspace: boolean;
-  /** Why it stays, when it does. */
-  stays: string;
-  /** Our objects in it, in the order in which they go. */
+  /** Whether the whole workspace is deleted: `tmc bootstrap` created it, and it holds nothing else. */
+  deletesWorkspace: boolean;
+  /** Why the workspace is kept; empty if it is deleted. */
+  keepReason: string;
+  /** TMC's objects in the workspace, in deletion order. */
   objects: readonly Readonly<{ kind: string; type: ResourceType; name: string; namespace?: string }>[];
 }>;
 
-/** Finds what an installation has left in a workspace; undefined when the workspace is not there. */
+/** Finds an installation in a workspace; undefined if the workspace does not exist. */
 export async function findInstallation(
   kcp: KubeClient,
   path: string,
@@ -38,17 +38,17 @@ export async function findInstallation(
     provider.listAll<KubeObject>({ type: workspaces }, { signal }),
   ]);
   const others = exports.items.filter(({ metadata }) => metadata.name !== exportName);
-  const stays = !isManagedByTmc(workspace)
-    ? "tmc bootstrap has not made it"
+  const keepReason = !isManagedByTmc(workspace)
+    ? "tmc bootstrap did not create it"
     : others.length > 0
-      ? `it holds the export ${others.map(({ metadata }) => metadata.name).join(", ")}`
+      ? `it contains the export ${others.map(({ metadata }) => metadata.name).join(", ")}`
       : children.items.length > 0
-        ? `it holds the workspace ${children.items.map(({ metadata }) => metadata.name).join(", ")}`
+        ? `it contains the workspace ${children.items.map(({ metadata }) => metadata.name).join(", ")}`
         : "";
-  return { takesWorkspace: stays === "", stays, objects: await ownObjects(provider, signal) };
+  return { deletesWorkspace: keepReason === "", keepReason, objects: await managedObjectsIn(provider, signal) };
 }
 
-/** The type first, for nobody is to become a tenant any more; the roles last, for they keep the rest closed. */
+/** WorkspaceType first, so that no new tenants appear; roles last, because they restrict access to the rest. */
 const removalOrder = [
   "WorkspaceType",
   "APIExport",
@@ -61,7 +61,7 @@ const removalOrder = [
   "ClusterRole",
 ] as const satisfies readonly (keyof typeof managedTypes)[];
 
-async function ownObjects(provider: KubeClient, signal: AbortSignal | undefined): Promise<Removal["objects"]> {
+async function managedObjectsIn(provider: KubeClient, signal: AbortSignal | undefined): Promise<Removal["objects"]> {
   const labelSelector = `${managedByLabel}=${managedByTmc[managedByLabel]}`;
   const found = await Promise.all(
     removalOrder.map(async (kind) => {
@@ -78,29 +78,29 @@ async function ownObjects(provider: KubeClient, signal: AbortSignal | undefined)
   return found.flat();
 }
 
-/** Unbinds a tenant, whose objects of our types go with it. */
+/** Unbinds a tenant. Its objects of TMC's types are deleted with the binding. */
 export async function removeTenant(kcp: KubeClient, tenant: BoundTenant, options: WaitOptions = {}): Promise<void> {
   const client = clientOf(kcp, tenant.logicalCluster);
   const { signal } = options;
   const binding = await client
     .get<ApiBinding>({ type: apiBindings, name: tenant.binding }, { signal })
-    .catch(unlessGone);
+    .catch(ignoreNotFound);
   if (binding !== undefined) await unbindExport(client, { binding, mayDeleteObjects: true }, options);
-  await removePeopleRoles(client, options);
+  await removeUserRoles(client, options);
 }
 
-/** Takes an installation away and waits until it is gone. */
+/** Deletes an installation and waits until it is gone. */
 export async function removeInstallation(
   kcp: KubeClient,
   { path, removal }: Readonly<{ path: string; removal: Removal }>,
   options: WaitOptions = {},
 ): Promise<void> {
   const { signal } = options;
-  if (removal.takesWorkspace) {
-    const { parent, name } = splitPath(path);
-    await clientOf(kcp, parent).delete({ type: workspaces, name }, { signal }).catch(unlessGone);
+  if (removal.deletesWorkspace) {
+    const { parent, name } = splitWorkspacePath(path);
+    await clientOf(kcp, parent).delete({ type: workspaces, name }, { signal }).catch(ignoreNotFound);
     await waitUntil(
-      `the workspace ${path} to go`,
+      `the deletion of workspace ${path}`,
       async () => {
         const present = await findWorkspace(kcp, path, options);
         return present === undefined
@@ -112,22 +112,22 @@ export async function removeInstallation(
     return;
   }
   const provider = clientOf(kcp, path);
-  const gone = removal.objects.map(({ type, name, namespace }) => ({
+  const addresses = removal.objects.map(({ type, name, namespace }) => ({
     type,
     name,
     ...(namespace === undefined ? {} : { namespace }),
   }));
-  // kcp makes these two for an export and leaves the second behind.
-  const made = [
+  // kcp creates these two for an export and does not delete the second.
+  const createdByKcp = [
     { type: endpointSlices, name: exportName },
     { ...identitySecret, name: exportName },
   ];
-  for (const address of [...gone, ...made]) {
-    await provider.delete(address, { signal }).catch(unlessGone);
+  for (const address of [...addresses, ...createdByKcp]) {
+    await provider.delete(address, { signal }).catch(ignoreNotFound);
     await waitUntil(
-      `${address.type.plural} ${address.name} to go`,
+      `the deletion of ${address.type.plural} ${address.name}`,
       async () => {
-        const present = await provider.get<KubeObject>(address, { signal }).catch(unlessGone);
+        const present = await provider.get<KubeObject>(address, { signal }).catch(ignoreNotFound);
         return present === undefined ? { done: true } : { missing: "it is being deleted" };
       },
       options,

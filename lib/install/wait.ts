@@ -5,46 +5,50 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 
 export type WaitOptions = Readonly<{
-  /** How long to go on. A first binding of a schema takes kcp 5 to 7 s. @default 60 s */
-  limitMs?: number | undefined;
+  /** kcp takes 5 to 7 s for the first binding of a schema. @default 60 s */
+  timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
   clock?: Clock | undefined;
 }>;
 
-/** What a look at the world found: what was waited for, or what is still missing. */
-export type Look<T> = Readonly<{ done: T } | { missing: string }>;
+/** Result of a check: the awaited value, or what is still missing. */
+export type WaitResult<T> = Readonly<{ done: T } | { missing: string }>;
 
-/** An embedded kcp is done in a few milliseconds, a real one in seconds: looks come close together at first. */
-const firstStepMs = 2;
-const longestStepMs = 100;
+/** An embedded kcp takes milliseconds, a real one seconds, so the interval starts short and doubles. */
+const firstIntervalMs = 2;
+const maxIntervalMs = 100;
 
 /**
- * Looks again and again until what is waited for is there, and gives it. A fault that may pass, and a refusal while kcp's
- * caches warm, count as "not yet"; the time-out says what was still missing.
+ * Polls `check` until it returns a value. Transient faults, and the 403 and 404 of kcp while its caches warm up, count as
+ * "not yet". The timeout error says what was missing.
  */
-export async function waitUntil<T>(what: string, look: () => Promise<Look<T>>, options: WaitOptions = {}): Promise<T> {
+export async function waitUntil<T>(
+  what: string,
+  check: () => Promise<WaitResult<T>>,
+  options: WaitOptions = {},
+): Promise<T> {
   const clock = options.clock ?? systemClock;
   const signal = options.signal ?? new AbortController().signal;
-  const limitMs = options.limitMs ?? 60_000;
-  const end = clock.now() + limitMs;
-  for (let stepMs = firstStepMs; ; stepMs = Math.min(stepMs * 2, longestStepMs)) {
-    const found = await look().catch((error: unknown): Look<T> => {
-      if (!mayBeTooEarly(error)) throw error;
+  const timeoutMs = options.timeoutMs ?? 60_000;
+  const deadlineMs = clock.now() + timeoutMs;
+  for (let intervalMs = firstIntervalMs; ; intervalMs = Math.min(intervalMs * 2, maxIntervalMs)) {
+    const result = await check().catch((error: unknown): WaitResult<T> => {
+      if (!isRetryable(error)) throw error;
       return { missing: error instanceof Error ? error.message : String(error) };
     });
-    if ("done" in found) return found.done;
-    if (clock.now() >= end) {
+    if ("done" in result) return result.done;
+    if (clock.now() >= deadlineMs) {
       throw new ControllerError(
         "unreachable",
-        `kcp: wait for ${what}: not there after ${limitMs / 1000} s: ${found.missing}`,
+        `kcp: wait for ${what}: not done after ${timeoutMs / 1000} s: ${result.missing}`,
       );
     }
-    if (!(await delay(clock, stepMs, signal))) throw signal.reason;
+    if (!(await delay(clock, intervalMs, signal))) throw signal.reason;
   }
 }
 
-/** kcp answers 403 and 404 for a moment for what has just been made: its indexes follow. */
-function mayBeTooEarly(error: unknown): boolean {
+/** kcp briefly returns 403 and 404 for new objects until its indexes are updated. */
+function isRetryable(error: unknown): boolean {
   const fault = faultOf(error);
   return fault !== undefined && ["conflict", "throttled", "unreachable", "not-found", "forbidden"].includes(fault);
 }

@@ -1,12 +1,13 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
-import { type Workspace, workspaces } from "../upstream/kcp-types.ts";
+import { type WorkspaceObject, workspaces } from "../upstream/kcp-types.ts";
 import { type WaitOptions, waitUntil } from "./wait.ts";
 
 /**
- * Makes sure that a workspace is there and ready, its parents included, and gives its logical cluster's name.
+ * Creates a workspace and its parents if they do not exist, waits until they are ready, and returns the name of the logical
+ * cluster.
  *
- * @param kcp a client at the server's root
+ * @param kcp a client for the root of the server
  * @param path `root:demo`, `root:org:team`
  */
 export async function ensureWorkspace(kcp: KubeClient, path: string, options: WaitOptions = {}): Promise<string> {
@@ -14,13 +15,13 @@ export async function ensureWorkspace(kcp: KubeClient, path: string, options: Wa
   let parent = top ?? "";
   let logicalCluster = parent;
   for (const name of rest) {
-    logicalCluster = await ensureChild(kcp.at(`/clusters/${parent}`), name, options);
+    logicalCluster = await ensureChildWorkspace(kcp.at(`/clusters/${parent}`), name, options);
     parent = `${parent}:${name}`;
   }
   return logicalCluster;
 }
 
-async function ensureChild(parent: KubeClient, name: string, options: WaitOptions): Promise<string> {
+async function ensureChildWorkspace(parent: KubeClient, name: string, options: WaitOptions): Promise<string> {
   const signal = options.signal;
   await waitUntil(
     `the workspace ${name} to be accepted`,
@@ -41,7 +42,7 @@ async function ensureChild(parent: KubeClient, name: string, options: WaitOption
   return waitUntil(
     `the workspace ${name}`,
     async () => {
-      const { spec, status } = await parent.get<Workspace>({ type: workspaces, name }, { signal });
+      const { spec, status } = await parent.get<WorkspaceObject>({ type: workspaces, name }, { signal });
       return status?.phase === "Ready" && spec?.cluster !== undefined
         ? { done: spec.cluster }
         : { missing: `its phase is ${status?.phase ?? "not set"}` };

@@ -2,34 +2,33 @@ import { MetricUnit, Metrics as PowertoolsMetrics } from "@aws-lambda-powertools
 import { catalogue, type MetricDefinition, type MetricName } from "../observe/catalogue.ts";
 import type { Metrics } from "../observe/metrics.ts";
 
-/** The metrics of a function: nobody can ask for them, so they leave with the log, in CloudWatch's embedded format. */
+/** Metrics of a function. They cannot be scraped, so they are logged in CloudWatch's embedded metric format. */
 export interface EmfMetrics extends Pick<Metrics, "add" | "set" | "observe"> {
-  /** Writes what was recorded since the last time. */
+  /** Writes what was recorded since the last flush. */
   flush(): void;
 }
 
 export type EmfMetricsOptions = Readonly<{
   stage: string;
-  /** Takes one line, its end included. */
+  /** Writes one line, including its line break. */
   write: (line: string) => void;
 }>;
 
-/** All metrics of TMC, in CloudWatch. */
 const namespace = "TMC";
-/** CloudWatch takes no more values of one metric from one line, and the library would write by itself at that many. */
-const mostValues = 99;
+/** CloudWatch accepts 100 values of a metric per line; at 100, Powertools would write the line by itself. */
+const maxValuesPerLine = 99;
 
 type Series = { readonly definition: MetricDefinition; values: number[] };
 
 /**
- * Creates metrics that are written as lines. Only what is in our catalogue can be recorded, under the same names.
+ * Creates metrics that are written as log lines, under the names of the catalogue.
  *
- * Each combination of dimensions is a metric that is paid for: they are the catalogue's labels, of closed lists all, and
- * never a tenant or a cluster. Status codes are counted by their hundred.
+ * CloudWatch bills each combination of dimensions. The dimensions are the catalogue's labels, which have closed lists of
+ * values, and never a tenant or a cluster. Status codes are grouped by hundreds.
  */
 export function createEmfMetrics({ stage, write }: EmfMetricsOptions): EmfMetrics {
   const powertools = new PowertoolsMetrics({ namespace, serviceName: `tmc-${stage}` });
-  /** By the text of the dimensions: one line can speak of one combination only. */
+  /** By dimensions: a line has one combination only. */
   const groups = new Map<string, Map<MetricName, Series>>();
 
   const seriesOf = (name: MetricName, labels: object): Series => {
@@ -48,11 +47,11 @@ export function createEmfMetrics({ stage, write }: EmfMetricsOptions): EmfMetric
   };
 
   const writeGroup = (dimensions: readonly (readonly [string, string])[], group: ReadonlyMap<MetricName, Series>) => {
-    const longest = Math.max(...[...group.values()].map(({ values }) => values.length));
-    for (let from = 0; from < longest; from += mostValues) {
+    const maxCount = Math.max(...[...group.values()].map(({ values }) => values.length));
+    for (let start = 0; start < maxCount; start += maxValuesPerLine) {
       for (const [label, value] of dimensions) powertools.addDimension(label, value);
       for (const [name, { definition, values }] of group) {
-        for (const value of values.slice(from, from + mostValues))
+        for (const value of values.slice(start, start + maxValuesPerLine))
           powertools.addMetric(name, unitOf(definition), value);
       }
       write(`${JSON.stringify(powertools.serializeMetrics())}\n`);
@@ -76,7 +75,7 @@ export function createEmfMetrics({ stage, write }: EmfMetricsOptions): EmfMetric
     flush: () => {
       const recorded = [...groups];
       groups.clear();
-      for (const [id, group] of recorded) writeGroup(JSON.parse(id) as [string, string][], group); // as it was written above
+      for (const [id, group] of recorded) writeGroup(JSON.parse(id) as [string, string][], group); // as serialized above
     },
   };
 }

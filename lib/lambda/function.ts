@@ -2,76 +2,72 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import middy, { type MiddlewareObj } from "@middy/core";
 import type { Context, SQSBatchResponse } from "aws-lambda";
 import { type Environment, type EnvironmentName, readEnvironment } from "../engine/environment.ts";
-import { createLog, type Fields, type Log, parseLogLevel } from "../observe/log.ts";
+import { createLog, type Log, type LogFields, parseLogLevel } from "../observe/log.ts";
 import { readableCause } from "../queue/retry-policy.ts";
 import { createEmfMetrics, type EmfMetrics } from "./emf-metrics.ts";
 import type { Host } from "./host.ts";
 
-/** What every function gets, besides its own parts. */
-export type Tools = Readonly<{ host: Host; log: Log; metrics: EmfMetrics }>;
+/** What every function gets. */
+export type FunctionTools = Readonly<{ host: Host; log: Log; metrics: EmfMetrics }>;
 
-export type FunctionDefinition<Name extends EnvironmentName, Parts, Event, Answer> = Readonly<{
+export type FunctionDefinition<Name extends EnvironmentName, State, Event, Response> = Readonly<{
   name: string;
-  /** What it reads of the environment; the stage is read by all. */
-  reads: readonly Name[];
-  /** Makes what lives as long as the process. When it fails the invocation fails, and the next one tries again. */
-  start: (tools: Tools & Readonly<{ environment: Pick<Environment, Name | "stage"> }>) => Promise<Parts>;
-  /** Answers one invocation; the signal leaves time enough to still answer. */
-  handle: (parts: Parts, event: Event, signal: AbortSignal) => Promise<Answer>;
+  /** The settings that it reads from the environment, besides the stage and the log level. */
+  environmentNames: readonly Name[];
+  /** Creates the state of the process. If it fails, the invocation fails and the next one tries again. */
+  start: (tools: FunctionTools & Readonly<{ environment: Pick<Environment, Name | "stage"> }>) => Promise<State>;
+  /** Handles one invocation. The signal aborts early enough to still respond. */
+  handle: (state: State, event: Event, signal: AbortSignal) => Promise<Response>;
 }>;
 
-/** A function as the runtime calls it. */
-export type FunctionHandler<Event, Answer> = (event: Event, context: Context) => Promise<Answer>;
+export type FunctionHandler<Event, Response> = (event: Event, context: Context) => Promise<Response>;
 
-/** To send what is left to send, answer, and have the answer taken. */
-const timeToAnswerMs = 2_000;
+/** Time before the timeout to send outstanding messages and respond. */
+const responseMarginMs = 2_000;
 
-/**
- * Creates a function: reads its environment, makes its parts once, and puts around each invocation what all have in common.
- */
-export function createFunction<Name extends EnvironmentName, Parts, Event, Answer>(
+/** Creates a Lambda handler that reads its environment, starts once per process, and adds logs, metrics and error handling. */
+export function createFunction<Name extends EnvironmentName, State, Event, Response>(
   host: Host,
-  { name, reads, start, handle }: FunctionDefinition<Name, Parts, Event, Answer>,
-): FunctionHandler<Event, Answer> {
+  { name, environmentNames, start, handle }: FunctionDefinition<Name, State, Event, Response>,
+): FunctionHandler<Event, Response> {
   const importMs = Math.round(host.uptimeMs());
   const { variables, write, clock, version } = host;
   const stage = variables.TMC_STAGE ?? "";
   const level = parseLogLevel(variables.TMC_LOG_LEVEL ?? "") ?? 2;
-  const { log, within } = createInvocationLog(createLog({ level, write, clock }));
+  const { log, runWith } = createInvocationLog(createLog({ level, write, clock }));
   const metrics = createEmfMetrics({ stage, write });
 
-  const parts = once(async (): Promise<Parts> => {
-    const beganMs = host.uptimeMs();
-    const environment = readEnvironment(variables, ["stage", "logLevel", ...reads]);
+  const state = lazy(async (): Promise<State> => {
+    const startedMs = host.uptimeMs();
+    const environment = readEnvironment(variables, ["stage", "logLevel", ...environmentNames]);
     const made = await start({ host, log, metrics, environment });
-    // Once for each process: a failed start is said as what it is, and tried again.
-    log.info("function started", { version, importMs, initMs: Math.round(host.uptimeMs() - beganMs) });
+    // Once per process; a failed start is logged as a failed invocation.
+    log.info("function started", { version, importMs, initMs: Math.round(host.uptimeMs() - startedMs) });
     return made;
   });
-  const chain = middy<Event, Answer>({
-    timeoutEarlyInMillis: timeToAnswerMs,
-    // Only the signal is wanted: what is left undone then is known to the handler alone, and it is the one to say so.
+  const handler = middy<Event, Response>({
+    timeoutEarlyInMillis: responseMarginMs,
+    // Only middy's signal is used. The handler itself responds, because only it knows which messages are unfinished.
     timeoutEarlyResponse: () => new Promise(() => {}),
   })
-    .use(metricsWritten(metrics))
-    .use(failureInOneLine(log))
+    .use(flushMetrics(metrics))
+    .use(logFailure(log))
     .handler(async (event: Event, _context: Context, { signal }: { signal: AbortSignal }) =>
-      handle(await parts(), event, signal),
+      handle(await state(), event, signal),
     );
   return (event, context) =>
-    within({ requestId: context.awsRequestId, function: name, stage }, async () => chain(event, context));
+    runWith({ requestId: context.awsRequestId, function: name, stage }, async () => handler(event, context));
 }
 
-/** Writes the metrics of an invocation at its end, however it ends. */
-function metricsWritten({ flush }: EmfMetrics): MiddlewareObj {
+function flushMetrics({ flush }: EmfMetrics): MiddlewareObj {
   return { after: () => flush(), onError: () => flush() };
 }
 
 /**
- * Says why an invocation failed. What the runtime gets to see, and prints once more, is a plain error in one line: ours carry
- * whole answers of servers.
+ * Logs why an invocation failed, and throws a plain one-line error. The Lambda runtime prints errors with all their
+ * properties, and TMC's errors carry whole server responses.
  */
-function failureInOneLine(log: Log): MiddlewareObj {
+function logFailure(log: Log): MiddlewareObj {
   return {
     onError: (request) => {
       log.error("invocation failed", { error: request.error });
@@ -82,11 +78,8 @@ function failureInOneLine(log: Log): MiddlewareObj {
   };
 }
 
-/**
- * Makes something when it is first asked for and keeps it for as long as the process lives. A failure is not kept: whoever
- * asks next has it made again.
- */
-export function once<T>(make: () => Promise<T>): () => Promise<T> {
+/** Creates a value at the first call and caches it. A failure is not cached: the next call tries again. */
+export function lazy<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => {
     if (made !== undefined) return made;
@@ -99,17 +92,17 @@ export function once<T>(make: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** A log for parts that live longer than one invocation. */
+/** A log for objects that live longer than one invocation. */
 export type InvocationLog = Readonly<{
-  /** Puts on each line the fields of the invocation that it is written in. */
+  /** Adds the fields of the current invocation to each line. */
   log: Log;
-  /** Does something as part of an invocation. */
-  within<T>(fields: Fields, work: () => Promise<T>): Promise<T>;
+  /** Runs `work` as part of an invocation with these fields. */
+  runWith<T>(fields: LogFields, work: () => Promise<T>): Promise<T>;
 }>;
 
 /**
- * Creates a log that knows in which invocation a line is written, however deep below it: clients and reconcilers are made once,
- * and a process may serve several invocations at a time.
+ * Creates a log that adds the fields of the current invocation at any call depth. Clients and reconcilers are created once,
+ * and a process may serve several invocations concurrently.
  */
 export function createInvocationLog(base: Log): InvocationLog {
   const current = new AsyncLocalStorage<Log>();
@@ -120,13 +113,13 @@ export function createInvocationLog(base: Log): InvocationLog {
     info: (message, fields) => now().info(message, fields),
     debug: (message, fields) => now().debug(message, fields),
     trace: (message, fields) => now().trace(message, fields),
-    writes: (severity) => base.writes(severity),
+    isEnabled: (severity) => base.isEnabled(severity),
     child: (fields) => now().child(fields),
   };
-  return { log, within: (fields, work) => current.run(base.child(fields), work) };
+  return { log, runWith: (fields, work) => current.run(base.child(fields), work) };
 }
 
-/** The messages that are to be handed out again, in the words of Lambda. */
-export function failuresOf({ failed }: Readonly<{ failed: readonly string[] }>): SQSBatchResponse {
+/** The messages to deliver again, as Lambda's partial batch response. */
+export function batchResponse({ failed }: Readonly<{ failed: readonly string[] }>): SQSBatchResponse {
   return { batchItemFailures: failed.map((itemIdentifier) => ({ itemIdentifier })) };
 }

@@ -4,36 +4,35 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import { readinessOf } from "../model/condition.ts";
 import type { ReconciledKind } from "../model/key.ts";
 import { readableCause } from "../queue/retry-policy.ts";
-import { errorOfSqs, nameOfQueue, type SqsClient } from "../queue/sqs-client.ts";
-import { openHub, type QueueCloud } from "./cloud.ts";
-import { createFunction, type FunctionHandler, once, type Tools } from "./function.ts";
+import { queueName, type SqsClient, sqsError } from "../queue/sqs-client.ts";
+import { createFunction, type FunctionHandler, type FunctionTools, lazy } from "./function.ts";
 import type { Host } from "./host.ts";
+import { openUpstreamHub, type QueueClients } from "./upstream.ts";
+import { createWorkspaceLister, type WorkspaceLister } from "./workspaces.ts";
 
-import { createFleet, type Fleet } from "./workspaces.ts";
-
-/** A part of the answer, or why there is none. */
+/** A part of the response, or the reason why it could not be read. */
 type Part<T> = Readonly<T & { ok: true }> | Readonly<{ ok: false; reason: string }>;
-type Counts = Readonly<{ ready: number; total: number; unread?: Readonly<Record<string, string>> }>;
+type ReadyCounts = Readonly<{ ready: number; total: number; unread?: Readonly<Record<string, string>> }>;
 type Depths = Readonly<{ visible: number; inFlight: number; delayed: number }>;
 
-/** How the deployed form is, in JSON. */
-export type HealthAnswer = Readonly<{
+/** The state of a deployment, as JSON. */
+export type HealthResponse = Readonly<{
   version: string;
   stage: string;
   time: string;
-  /** Whether every part could be read and nothing lies with the dead letters. */
+  /** Whether every part could be read and there are no dead letters. */
   ok: boolean;
   hub: Part<{ tookMs: number }>;
-  clusters: Part<Counts>;
-  placements: Part<Counts>;
+  clusters: Part<ReadyCounts>;
+  placements: Part<ReadyCounts>;
   queues: Readonly<Record<"work" | "delay" | "heartbeat" | "deadLetters", Part<Depths>>>;
 }>;
 
-/** Creates the function that says how everything is. It only reads, and each part that cannot be read says why by itself. */
-export function createHealthReader(host: Host, cloud: QueueCloud): FunctionHandler<unknown, HealthAnswer> {
+/** Creates the function that reports the state of a deployment. It only reads; each part fails by itself. */
+export function createHealthFunction(host: Host, clients: QueueClients): FunctionHandler<unknown, HealthResponse> {
   return createFunction(host, {
     name: "health",
-    reads: [
+    environmentNames: [
       "hub",
       "kcpSecret",
       "workspaces",
@@ -43,30 +42,30 @@ export function createHealthReader(host: Host, cloud: QueueCloud): FunctionHandl
       "deadLettersUrl",
       "heartbeatQueueUrl",
     ],
-    // Not opened at the start: that the hub's secret cannot be read is an answer here.
-    start: async (tools) => ({ ...tools, hub: once(() => openParts(cloud, tools)) }),
-    handle: async ({ hub, environment }, _event: unknown, signal) => {
-      const counted = (kind: ReconciledKind): Promise<Part<Counts>> =>
-        part(async () => count((await hub()).fleet, kind, signal));
-      const depths = (url: string): Promise<Part<Depths>> => part(() => readDepths(cloud.sqs, url, signal));
-      const [hubPart, clusters, placements, work, delay, heartbeat, deadLetters] = await Promise.all([
-        part(async () => ask((await hub()).client, host, signal)),
-        counted("ClusterRegistration"),
-        counted("WorkloadPlacement"),
+    // Opened on demand: a secret that cannot be read is part of the response, not a failed start.
+    start: async (tools) => ({ ...tools, upstream: lazy(() => openUpstream(clients, tools)) }),
+    handle: async ({ upstream, environment }, _event: unknown, signal) => {
+      const readyCounts = (kind: ReconciledKind): Promise<Part<ReadyCounts>> =>
+        readPart(async () => countReady((await upstream()).lister, kind, signal));
+      const depths = (url: string): Promise<Part<Depths>> => readPart(() => readDepths(clients.sqs, url, signal));
+      const [hub, clusters, placements, work, delay, heartbeat, deadLetters] = await Promise.all([
+        readPart(async () => probeUpstream((await upstream()).client, host, signal)),
+        readyCounts("ClusterRegistration"),
+        readyCounts("WorkloadPlacement"),
         depths(environment.workQueueUrl),
         depths(environment.delayQueueUrl),
         depths(environment.heartbeatQueueUrl),
         depths(environment.deadLettersUrl),
       ]);
       const queues = { work, delay, heartbeat, deadLetters };
-      const isRead = [hubPart, clusters, placements, ...Object.values(queues)].every(({ ok }) => ok);
-      const isUnread = [clusters, placements].some((one) => one.ok && one.unread !== undefined);
+      const hasAllParts = [hub, clusters, placements, ...Object.values(queues)].every(({ ok }) => ok);
+      const hasUnreadWorkspaces = [clusters, placements].some((one) => one.ok && one.unread !== undefined);
       return {
         version: host.version,
         stage: environment.stage,
         time: new Date(host.clock.now()).toISOString(),
-        ok: isRead && !isUnread && deadLetters.ok && deadLetters.visible === 0,
-        hub: hubPart,
+        ok: hasAllParts && !hasUnreadWorkspaces && deadLetters.ok && deadLetters.visible === 0,
+        hub,
         clusters,
         placements,
         queues,
@@ -75,17 +74,18 @@ export function createHealthReader(host: Host, cloud: QueueCloud): FunctionHandl
   });
 }
 
-type Parts = Readonly<{ client: KubeClient; fleet: Fleet }>;
+type UpstreamParts = Readonly<{ client: KubeClient; lister: WorkspaceLister }>;
 
-async function openParts(
-  cloud: QueueCloud,
-  tools: Tools & Parameters<typeof openHub>[1] & { environment: Parameters<typeof createFleet>[1] },
-): Promise<Parts> {
-  const opened = await openHub(cloud, tools);
-  return { client: opened.client, fleet: createFleet(opened, tools.environment) };
+async function openUpstream(
+  clients: QueueClients,
+  tools: FunctionTools &
+    Parameters<typeof openUpstreamHub>[1] & { environment: Parameters<typeof createWorkspaceLister>[1] },
+): Promise<UpstreamParts> {
+  const upstream = await openUpstreamHub(clients, tools);
+  return { client: upstream.client, lister: createWorkspaceLister(upstream, tools.environment) };
 }
 
-async function part<T extends object>(read: () => Promise<T>): Promise<Part<T>> {
+async function readPart<T extends object>(read: () => Promise<T>): Promise<Part<T>> {
   try {
     return { ...(await read()), ok: true };
   } catch (error) {
@@ -93,24 +93,28 @@ async function part<T extends object>(read: () => Promise<T>): Promise<Part<T>> 
   }
 }
 
-async function ask(client: KubeClient, { clock }: Host, signal: AbortSignal): Promise<Readonly<{ tookMs: number }>> {
-  const beganMs = clock.now();
+async function probeUpstream(
+  client: KubeClient,
+  { clock }: Host,
+  signal: AbortSignal,
+): Promise<Readonly<{ tookMs: number }>> {
+  const startedMs = clock.now();
   const { status } = await client.at("/").raw("GET", "/readyz", { signal });
-  // Who may not ask for it has still reached the hub.
-  if (status >= 500) throw new ControllerError("unreachable", `hub: /readyz: ${status}`);
-  return { tookMs: clock.now() - beganMs };
+  // A 403 still shows that the upstream is reachable.
+  if (status >= 500) throw new ControllerError("unreachable", `upstream: /readyz: ${status}`);
+  return { tookMs: clock.now() - startedMs };
 }
 
-async function count(fleet: Fleet, kind: ReconciledKind, signal: AbortSignal): Promise<Counts> {
-  const { found, read, problems } = await fleet.list(kind, "whole", signal);
-  const [first] = problems;
-  if (first !== undefined && read === 0) throw first.error;
-  const objects = found.flatMap((each) => each.objects);
-  const unread = Object.fromEntries(problems.map(({ workspace, error }) => [workspace, readableCause(error)]));
+async function countReady(lister: WorkspaceLister, kind: ReconciledKind, signal: AbortSignal): Promise<ReadyCounts> {
+  const { found, readCount, failures } = await lister.list(kind, "whole", signal);
+  const [first] = failures;
+  if (first !== undefined && readCount === 0) throw first.error;
+  const objects = found.flatMap((listed) => listed.objects);
+  const unread = Object.fromEntries(failures.map(({ workspace, error }) => [workspace, readableCause(error)]));
   return {
     ready: objects.filter((object) => readinessOf(object) === "true").length,
     total: objects.length,
-    ...(problems.length > 0 && { unread }),
+    ...(failures.length > 0 && { unread }),
   };
 }
 
@@ -133,6 +137,6 @@ async function readDepths(sqs: SqsClient, url: string, signal: AbortSignal): Pro
       delayed: Number(Attributes.ApproximateNumberOfMessagesDelayed ?? 0),
     };
   } catch (error) {
-    throw errorOfSqs(`ask for ${nameOfQueue(url)}`, error);
+    throw sqsError(`read attributes of ${queueName(url)}`, error);
   }
 }

@@ -1,19 +1,18 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
-import { isRecord } from "@tmc/kube/json-record.ts";
-import { subdomainProblems } from "@tmc/kube/selector.ts";
+import { isRecord } from "@tmc/kube/json.ts";
+import { subdomainErrors } from "@tmc/kube/selector.ts";
 import type { ObjectKey } from "../model/key.ts";
 
-/** Clusters that are to be probed together. */
+/** Clusters that one invocation probes. */
 export type HeartbeatMessage = Readonly<{
   clusters: readonly Readonly<{ logicalCluster: string; name: string }>[];
-  /** How long the queue was told to hold it: its age counts from then. */
+  /** Delay with which it was sent; its lateness counts from the end of the delay. */
   delaySeconds: number;
 }>;
 
-/** As many clusters as one message has at most: two rounds of probes, dead ones included, in the time of a function. */
-export const mostClusters = 50;
+/** Two rounds of concurrent probes, including unreachable clusters, fit into the timeout of a function. */
+export const maxClustersPerMessage = 50;
 
-/** A message as text. */
 export function formatHeartbeat({ clusters, delaySeconds }: HeartbeatMessage): string {
   return JSON.stringify({
     v: 1,
@@ -22,33 +21,32 @@ export function formatHeartbeat({ clusters, delaySeconds }: HeartbeatMessage): s
   });
 }
 
-/** Reads what `formatHeartbeat` wrote; refuses anything else in one line that says why. */
+/** Parses a text of `formatHeartbeat`; throws a one-line error for anything else. */
 export function parseHeartbeat(text: string): HeartbeatMessage {
   const body = parseJson(text);
   if (!isRecord(body) || body.v !== 1) throw unreadable("is not of version 1");
   const { clusters, delaySeconds = 0 } = body;
-  if (!Array.isArray(clusters) || clusters.length > mostClusters) {
-    throw unreadable(`does not have a list of at most ${mostClusters} clusters`);
+  if (!Array.isArray(clusters) || clusters.length > maxClustersPerMessage) {
+    throw unreadable(`does not have a list of at most ${maxClustersPerMessage} clusters`);
   }
-  if (typeof delaySeconds !== "number" || !(delaySeconds >= 0)) throw unreadable("has a delay that is no time");
+  if (typeof delaySeconds !== "number" || !(delaySeconds >= 0)) throw unreadable("has an invalid delay");
   return { clusters: clusters.map(parseCluster), delaySeconds };
 }
 
-/** The keys of those clusters. */
-export function keysOf({ clusters }: HeartbeatMessage): readonly ObjectKey[] {
+export function registrationKeysOf({ clusters }: HeartbeatMessage): readonly ObjectKey[] {
   return clusters.map(({ logicalCluster, name }) => ({
-    logicalCluster: logicalCluster,
+    logicalCluster,
     kind: "ClusterRegistration",
     name,
   }));
 }
 
 function parseCluster(value: unknown): Readonly<{ logicalCluster: string; name: string }> {
-  if (!isRecord(value)) throw unreadable("has a cluster that is none");
+  if (!isRecord(value)) throw unreadable("has a cluster that is not an object");
   const { logicalCluster, name } = value;
   if (typeof logicalCluster !== "string" || !/^[a-z0-9-]*$/.test(logicalCluster))
-    throw unreadable("has no logical cluster");
-  if (typeof name !== "string" || subdomainProblems(name).length > 0) throw unreadable("has a cluster without a name");
+    throw unreadable("has a cluster without a logical cluster");
+  if (typeof name !== "string" || subdomainErrors(name).length > 0) throw unreadable("has a cluster without a name");
   return { logicalCluster, name };
 }
 

@@ -1,18 +1,18 @@
 import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 
-/** What a function has of the machine it runs on; a test gives a small object. */
+/** The environment that a function runs in; tests pass their own. */
 export type Host = Readonly<{
   variables: Readonly<Record<string, string | undefined>>;
   version: string;
   clock: Clock;
   random: () => number;
-  /** Takes one line of the log, its end included. */
+  /** Writes one log line, including its line break. */
   write: (line: string) => void;
-  /** Since the process began. */
+  /** Time since the start of the process. */
   uptimeMs: () => number;
 }>;
 
-/** The machine itself. Lines go straight to standard output: the console of the runtime would wrap each in another. */
+/** The real process. Lines go directly to standard output: Lambda's console would wrap each line in another. */
 export function machineHost(version: string): Host {
   return {
     variables: process.env,
@@ -27,7 +27,7 @@ export function machineHost(version: string): Host {
 }
 
 /**
- * How long AWS's clients wait in a function. Two tries fit into an invocation: a connection that died while the process was
- * frozen answers nobody, and the SDK would wait for it longer than the function lives.
+ * Timeouts of the AWS clients in a function. Two attempts fit into an invocation: a connection that broke while the process was
+ * frozen never responds, and by default the SDK would wait longer than the function's timeout.
  */
 export const requestHandler = { connectionTimeout: 2_000, requestTimeout: 5_000, throwOnRequestTimeout: true } as const;

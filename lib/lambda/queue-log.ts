@@ -4,7 +4,7 @@ import { queueEventRecorder } from "../observe/recorders.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import type { EmfMetrics } from "./emf-metrics.ts";
 
-/** Logs and counts what becomes of messages: a line for each run that ended, and for each message that nobody can read. */
+/** Listener of a queue that records metrics and logs one line per reconcile and per unreadable message. */
 export function queueListener({
   log,
   metrics,
@@ -15,13 +15,13 @@ export function queueListener({
     record(event);
     if (event.kind === "unreadable") {
       const { messageId, cause, receives, error } = event;
-      if (error === undefined) log.error("message set aside", { messageId, cause, receives });
-      else log.error("message cannot be set aside", { messageId, cause, receives, error });
+      if (error === undefined) log.error("message dead-lettered", { messageId, cause, receives });
+      else log.error("message cannot be dead-lettered", { messageId, cause, receives, error });
     } else if (event.kind === "ended" && event.outcome === "returned") {
       const { item, durationSeconds, error } = event;
       const { logicalCluster, kind, name } = item.key;
       const durationMs = Math.round(durationSeconds * 1000);
-      log.warn("reconcile handed back", {
+      log.warn("reconcile returned to queue", {
         logicalCluster,
         kind,
         name,

@@ -1,21 +1,24 @@
 import type { SQSBatchResponse, SQSEvent } from "aws-lambda";
-import { type BatchRunner, recordsOf } from "../queue/batch.ts";
-import type { WorkCloud } from "./cloud.ts";
-import { createFunction, type FunctionHandler, failuresOf } from "./function.ts";
-
+import { type BatchRunner, batchRecordsOf } from "../queue/batch.ts";
+import { batchResponse, createFunction, type FunctionHandler } from "./function.ts";
 import type { Host } from "./host.ts";
-import { openWorkbench, workbenchReads } from "./runtime.ts";
-import { createSyncWork } from "./sync-parts.ts";
+import { openRuntime, runtimeEnvironmentNames } from "./runtime.ts";
+import { createSyncWork } from "./sync-work.ts";
+import type { ReconcileClients } from "./upstream.ts";
 
-/** A batch of the work queue has no more. */
-const groupsAtOnce = 10;
+/** The largest batch of a FIFO queue. */
+const maxConcurrentGroups = 10;
 
-/** Creates the function that works on keys as the work queue hands them out. */
-export function createReconcile(host: Host, cloud: WorkCloud): FunctionHandler<SQSEvent, SQSBatchResponse> {
+/** Creates the function that reconciles the keys of the work queue. */
+export function createReconcileFunction(
+  host: Host,
+  clients: ReconcileClients,
+): FunctionHandler<SQSEvent, SQSBatchResponse> {
   return createFunction(host, {
     name: "reconcile",
-    reads: workbenchReads,
-    start: (tools) => openWorkbench(cloud, tools, { groupsAtOnce, createSyncWork }),
-    handle: async (run: BatchRunner, event: SQSEvent, signal) => failuresOf(await run(recordsOf(event), signal)),
+    environmentNames: runtimeEnvironmentNames,
+    start: (tools) => openRuntime(clients, tools, { maxConcurrentGroups, createSyncWork }),
+    handle: async (run: BatchRunner, event: SQSEvent, signal) =>
+      batchResponse(await run(batchRecordsOf(event), signal)),
   });
 }

@@ -5,68 +5,75 @@ import type { WorkloadSync } from "../api/workload-sync.ts";
 import { reconciledKinds, type WorkKey, workloadKey } from "../model/key.ts";
 import { upsyncOriginOf } from "../sync/ownership/upsync-origin.ts";
 import { selectedTypes } from "../sync/selection.ts";
-import { recordLane, workloadOfRecord } from "../upstream/watched-resources.ts";
+import { recordResource, workloadAddressOf } from "../upstream/watched-resources.ts";
 import { optInsOf } from "../upsync/opt-in.ts";
-import type { Fleet, FleetList } from "./workspaces.ts";
+import type { WorkspaceLister, WorkspaceListing } from "./workspaces.ts";
 
-/** Every key there is, and where something could not be read. */
-export type ResyncKeys = Pick<FleetList, "read" | "problems"> & Readonly<{ keys: readonly WorkKey[] }>;
+/** All keys to resync, and the lists that failed. */
+export type ResyncKeys = Pick<WorkspaceListing, "readCount" | "failures"> & Readonly<{ keys: readonly WorkKey[] }>;
 
 /**
- * Lists every key: of both kinds by name alone, and of these types the workloads that have a record, that were born on a cluster,
- * or that a placement of their workspace may be about. To look closer would cost more than the reconcile of one that is not.
+ * Lists every key: all registrations and placements, and of these types the workloads that have a sync record, that were
+ * upsynced, or whose type a placement of their workspace may select. Evaluating selectors here would cost more than an
+ * unnecessary reconcile.
  */
-export async function keysIn(fleet: Fleet, types: readonly WorkloadType[], signal: AbortSignal): Promise<ResyncKeys> {
-  /** By their texts: a workload can be selected and have a record. */
+export async function listResyncKeys(
+  lister: WorkspaceLister,
+  types: readonly WorkloadType[],
+  signal: AbortSignal,
+): Promise<ResyncKeys> {
+  /** By text: a workload can be selected and also have a sync record. */
   const keys = new Map<string, WorkKey>();
-  /** What fails for one kind mostly fails for the other: it is said once. */
-  const problems = new Map<string, FleetList["problems"][number]>();
-  let read = 0;
+  /** By workspace: if the list of one kind fails, the others usually fail too. */
+  const failures = new Map<string, WorkspaceListing["failures"][number]>();
+  let readCount = 0;
   const isSynced = types.length > 0;
   const add = (key: WorkKey): void => void keys.set(`${key.logicalCluster}|${key.kind}/${key.name}`, key);
-  const take = async (listing: Promise<FleetList>): Promise<FleetList["found"]> => {
+  const collect = async (listing: Promise<WorkspaceListing>): Promise<WorkspaceListing["found"]> => {
     const listed = await listing;
-    read += listed.read;
-    for (const problem of listed.problems) problems.set(problem.workspace, problem);
+    readCount += listed.readCount;
+    for (const failure of listed.failures) failures.set(failure.workspace, failure);
     return listed.found;
   };
   const selected = new Map<string, readonly WorkloadType[]>();
   const optedIn = new Map<string, readonly WorkloadType[]>();
   for (const kind of reconciledKinds) {
-    // What placements are about, and what clusters opt in to, is in their specs; otherwise names will do.
-    for (const { logicalCluster, objects } of await take(fleet.list(kind, isSynced ? "whole" : "metadata", signal))) {
+    // Selectors and upsync opt-ins are in the specs; without sync, names are enough.
+    for (const { logicalCluster, objects } of await collect(
+      lister.list(kind, isSynced ? "whole" : "metadata", signal),
+    )) {
       for (const { metadata } of objects) add({ logicalCluster, kind, name: metadata.name ?? "" });
       if (!isSynced) continue;
-      // The server holds them to the kind's schema.
+      // The server validates them against the schema of the kind.
       if (kind === "WorkloadPlacement")
         selected.set(logicalCluster, selectedTypes(objects as readonly WorkloadPlacement[], types));
       else optedIn.set(logicalCluster, optedInTypes(objects as readonly ClusterRegistration[], types));
     }
   }
   if (isSynced) {
-    for (const each of new Set([...selected.values(), ...optedIn.values()].flat())) {
-      for (const { logicalCluster, objects } of await take(fleet.listType(each.type, "metadata", signal))) {
-        const isSelected = selected.get(logicalCluster)?.includes(each) === true;
-        if (!isSelected && optedIn.get(logicalCluster)?.includes(each) !== true) continue;
-        const { apiVersion, kind } = each;
+    for (const workloadType of new Set([...selected.values(), ...optedIn.values()].flat())) {
+      for (const { logicalCluster, objects } of await collect(lister.listType(workloadType.type, "metadata", signal))) {
+        const isSelected = selected.get(logicalCluster)?.includes(workloadType) === true;
+        if (!isSelected && optedIn.get(logicalCluster)?.includes(workloadType) !== true) continue;
+        const { apiVersion, kind } = workloadType;
         for (const { metadata } of objects) {
           const { namespace = "", name = "" } = metadata;
           if (isSelected || upsyncOriginOf({ apiVersion, kind, metadata }, logicalCluster) !== undefined)
-            add(workloadKey(logicalCluster, { type: each.type, namespace, name }));
+            add(workloadKey(logicalCluster, { type: workloadType.type, namespace, name }));
         }
       }
     }
-    for (const { logicalCluster, objects } of await take(fleet.listType(recordLane.type, "whole", signal))) {
+    for (const { logicalCluster, objects } of await collect(lister.listType(recordResource.type, "whole", signal))) {
       for (const record of objects as readonly WorkloadSync[]) {
-        const address = workloadOfRecord(record, types);
+        const address = workloadAddressOf(record, types);
         if (address !== undefined) add(workloadKey(logicalCluster, address));
       }
     }
   }
-  return { keys: [...keys.values()], read, problems: [...problems.values()] };
+  return { keys: [...keys.values()], readCount, failures: [...failures.values()] };
 }
 
-/** The types of which something may have been born on any of the clusters. */
+/** The types that any of the clusters opts in to upsync. */
 function optedInTypes(
   registrations: readonly ClusterRegistration[],
   types: readonly WorkloadType[],

@@ -1,58 +1,57 @@
 import { createSqsQueue } from "../queue/sqs.ts";
-import { longestDelaySeconds } from "../queue/sqs-delay.ts";
-import { knownWorkloads, openHub, type QueueCloud } from "./cloud.ts";
-
+import { maxSqsDelaySeconds } from "../queue/sqs-delay.ts";
 import { createFunction, type FunctionHandler } from "./function.ts";
 import type { Host } from "./host.ts";
-import { keysIn } from "./resync-keys.ts";
-import { createFleet, reportProblems } from "./workspaces.ts";
+import { listResyncKeys } from "./resync-keys.ts";
+import { openUpstreamHub, type QueueClients, readWorkloadTypes } from "./upstream.ts";
+import { createWorkspaceLister, reportListFailures } from "./workspaces.ts";
 
-/** What was done, for whoever calls the function by hand. */
-export type ResyncAnswer = Readonly<{ keys: number; sent: number }>;
+/** Result for manual invocations. */
+export type ResyncResult = Readonly<{ keys: number; sent: number }>;
 
-/** Sent between two looks at the time: four calls at once, a few times. */
-const keysAtOnce = 200;
+/** Keys sent between two checks of the deadline: five rounds of four concurrent calls. */
+const keysPerStep = 200;
 
 /**
- * Creates the function that has every object reconciled once, so that anything missed heals. The keys are smeared over the interval, or
- * as much of it as the delay queue can hold.
+ * Creates the function that enqueues every key, which repairs missed changes. The keys are spread over the interval, or over
+ * the longest delay of SQS.
  */
-export function createResyncer(host: Host, cloud: QueueCloud): FunctionHandler<unknown, ResyncAnswer> {
+export function createResyncFunction(host: Host, clients: QueueClients): FunctionHandler<unknown, ResyncResult> {
   const { clock, random } = host;
   return createFunction(host, {
     name: "resync",
-    reads: ["hub", "kcpSecret", "workspaces", "apiExport", "delayQueueUrl", "resyncSeconds", "sync"],
+    environmentNames: ["hub", "kcpSecret", "workspaces", "apiExport", "delayQueueUrl", "resyncSeconds", "sync"],
     start: async (tools) => {
       const { delayQueueUrl: delay, sync } = tools.environment;
-      const opened = await openHub(cloud, tools);
+      const upstream = await openUpstreamHub(clients, tools);
       return {
         ...tools,
-        fleet: createFleet(opened, tools.environment),
-        types: sync ? await knownWorkloads(opened, tools) : [],
-        // Nothing here is sent at once or set aside: the wait is never less than a second.
-        queue: createSqsQueue({ sqs: cloud.sqs, urls: { work: delay, delay, deadLetters: delay }, clock, random }),
+        lister: createWorkspaceLister(upstream, tools.environment),
+        types: sync ? await readWorkloadTypes(upstream, tools) : [],
+        // Only the delay queue is used: every delay is at least a second, and nothing is dead-lettered.
+        queue: createSqsQueue({ sqs: clients.sqs, urls: { work: delay, delay, deadLetters: delay }, clock, random }),
       };
     },
-    handle: async ({ fleet, types, queue, log, environment }, _event: unknown, signal) => {
-      const { keys, ...listed } = await keysIn(fleet, types, signal);
-      const overSeconds = Math.min(environment.resyncSeconds, longestDelaySeconds);
-      // Whoever would be left out for want of time is another one each time.
+    handle: async ({ lister, types, queue, log, environment }, _event: unknown, signal) => {
+      const { keys, ...listed } = await listResyncKeys(lister, types, signal);
+      const spreadSeconds = Math.min(environment.resyncSeconds, maxSqsDelaySeconds);
+      // A random start, so that a resync without enough time does not always omit the same keys.
       const first = Math.floor(random() * keys.length);
-      const inTurn = [...keys.slice(first), ...keys.slice(0, first)];
+      const rotated = [...keys.slice(first), ...keys.slice(0, first)];
       let sent = 0;
-      while (sent < inTurn.length && !signal.aborted) {
-        const some = inTurn.slice(sent, sent + keysAtOnce);
-        await queue.sendEachLater(
-          some.map((key) => ({
+      while (sent < rotated.length && !signal.aborted) {
+        const step = rotated.slice(sent, sent + keysPerStep);
+        await queue.sendManyLater(
+          step.map((key) => ({
             item: { key, reason: "resync" },
-            afterSeconds: Math.max(1, Math.ceil(random() * overSeconds)),
+            afterSeconds: Math.max(1, Math.ceil(random() * spreadSeconds)),
           })),
         );
-        sent += some.length;
+        sent += step.length;
       }
       if (sent < keys.length) log.warn("resync cut off", { keys: keys.length, sent });
       else log.info("resync sent", { keys: keys.length });
-      reportProblems(log, listed);
+      reportListFailures(log, listed);
       return { keys: keys.length, sent };
     },
   });

@@ -2,26 +2,25 @@ import { createDeadline, unlessAborted } from "@tmc/kube/deadline.ts";
 import { createCloudCredentials } from "../credentials/cloud-credentials.ts";
 import { createConnections } from "../credentials/connections.ts";
 import type { Environment } from "../engine/environment.ts";
-import { createNews } from "../engine/event-recorder.ts";
+import { createEventRecorder } from "../engine/event-recorder.ts";
 import { createReconcilers, type ReconcilersSettings } from "../engine/reconcilers.ts";
 import { type BatchRunner, createBatchRunner } from "../queue/batch.ts";
-import { spreadFanOut } from "../queue/fan-out.ts";
+import { rateLimitFanOut } from "../queue/fan-out.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import { createSqsQueue } from "../queue/sqs.ts";
-import { isSharedByTenants, tenantRateOf } from "../queue/tenant-rate-limit.ts";
+import { isMultiTenant, tenantRateOf } from "../queue/tenant-rate-limit.ts";
 import { defaultRegistrationSettings } from "../registration/settings.ts";
 import { defaultDeletionGuardSettings } from "../sync/eviction/deletion-guard.ts";
-import { createBindingReader, unseenThroughExport } from "../upstream/export/bindings.ts";
+import { createBindingReader, readBindingsThroughExport } from "../upstream/export/bindings.ts";
 import { createFreshHub } from "../upstream/fresh-hub.ts";
 import { createFreshWorkloadHub } from "../upstream/fresh-workload-hub.ts";
-import { clusterTransports, knownWorkloads, openHub, type WorkCloud } from "./cloud.ts";
-
-import type { Tools } from "./function.ts";
+import type { FunctionTools } from "./function.ts";
 import { queueListener } from "./queue-log.ts";
-import type { SyncWork, SyncWorkParts } from "./sync-parts.ts";
+import type { SyncWork, SyncWorkOptions } from "./sync-work.ts";
+import { clusterTransports, openUpstreamHub, type ReconcileClients, readWorkloadTypes } from "./upstream.ts";
 
-/** What a function that works on keys reads of the environment. */
-export const workbenchReads = [
+/** The settings that a function with a runtime reads from the environment. */
+export const runtimeEnvironmentNames = [
   "kcpSecret",
   "workspaces",
   "apiExport",
@@ -36,56 +35,55 @@ export const workbenchReads = [
   "maxDeletions",
   "maxDeletionsPercent",
 ] as const;
-type WorkbenchEnvironment = Pick<Environment, (typeof workbenchReads)[number]>;
+type RuntimeEnvironment = Pick<Environment, (typeof runtimeEnvironmentNames)[number]>;
 
-/** Well below the time that a function has: a key that hangs becomes a retry of its own, and no failure of the batch. */
+/** Well below the timeout of the function: a key that hangs is then retried by itself and does not fail its batch. */
 const reconcileSeconds = 12;
-/** An idle cluster is written to in every fifth round: the heartbeats of ten thousand would be most of the hub's work. */
-const roundsPerWrite = 5;
+/** `lastHeartbeat` of an idle cluster is written every fifth time: ten thousand heartbeats would be most of the upstream's load. */
+const heartbeatsPerWrite = 5;
 
-/** A process of Lambda may have 1,024 files open. Each cluster can take four, and a process meets all of them in time. */
-const mostConnected = 128;
+/** A Lambda process may have 1,024 open files. Each cluster takes up to four, and a process meets every cluster over time. */
+const maxConnections = 128;
 
-/** So long an answer waits for Events that are on their way: a process that has answered is frozen, and they with it. */
-const tellingMs = 2_000;
+/** How long a response waits for Events in flight: Lambda freezes the process after the response. */
+const eventFlushMs = 2_000;
 
-export type WorkbenchOptions = Readonly<{
-  /** How many keys of a batch are worked on at once. */
-  groupsAtOnce: number;
-  /** Makes the work on workloads; who only tells them of a cluster does without, and need not load it. */
-  createSyncWork?: ((parts: SyncWorkParts) => SyncWork) | undefined;
+export type RuntimeOptions = Readonly<{
+  /** Keys of a batch that are reconciled concurrently. */
+  maxConcurrentGroups: number;
+  /** Creates the reconcilers of workloads. Functions that only enqueue workloads omit it, and do not load the code. */
+  createSyncWork?: ((parts: SyncWorkOptions) => SyncWork) | undefined;
 }>;
 
-/** How reconcilers work in functions. */
-export function workbenchSettings({ heartbeatSeconds }: Pick<Environment, "heartbeatSeconds">): ReconcilersSettings {
+export function runtimeSettings({ heartbeatSeconds }: Pick<Environment, "heartbeatSeconds">): ReconcilersSettings {
   return {
     heartbeatSeconds,
-    heartbeatWriteSeconds: heartbeatSeconds * roundsPerWrite,
+    heartbeatWriteSeconds: heartbeatSeconds * heartbeatsPerWrite,
     reconcileSeconds,
     registration: defaultRegistrationSettings,
   };
 }
 
 /**
- * Makes everything that work on keys needs: the hub, read fresh in each batch, the queues, the clusters and the same reconcilers
- * as in one process. The answer works on batches.
+ * Opens everything that reconciles need: the upstream, which is read again in each batch, the queues, the clusters, and the same
+ * reconcilers as in the controller. Returns the runner for batches.
  */
-export async function openWorkbench(
-  cloud: WorkCloud,
-  tools: Tools & Readonly<{ environment: WorkbenchEnvironment }>,
-  { groupsAtOnce, createSyncWork }: WorkbenchOptions,
+export async function openRuntime(
+  clients: ReconcileClients,
+  tools: FunctionTools & Readonly<{ environment: RuntimeEnvironment }>,
+  { maxConcurrentGroups, createSyncWork }: RuntimeOptions,
 ): Promise<BatchRunner> {
   const { host, log, metrics, environment } = tools;
   const { clock, random } = host;
   const onEvent = queueListener(tools);
-  const opened = await openHub(cloud, tools);
-  const { client } = opened;
+  const upstream = await openUpstreamHub(clients, tools);
+  const { client } = upstream;
   const hub = createFreshHub({
     client,
     onWrite: ({ key, part }) => metrics.add("tmc_upstream_writes_total", { kind: key.kind, part }),
   });
   const queue = createSqsQueue({
-    sqs: cloud.sqs,
+    sqs: clients.sqs,
     urls: {
       work: environment.workQueueUrl,
       delay: environment.delayQueueUrl,
@@ -96,8 +94,8 @@ export async function openWorkbench(
     onEvent,
   });
   const connections = createConnections({
-    openTransport: clusterTransports(cloud, environment),
-    most: mostConnected,
+    openTransport: clusterTransports(clients, environment),
+    capacity: maxConnections,
     clock,
     random,
   });
@@ -105,61 +103,63 @@ export async function openWorkbench(
     hub,
     rules: { allowedRanges: environment.allowedEndpoints },
     providers: environment.credentialProviders,
-    secretsManager: cloud.secretsManager,
-    awsCredentials: cloud.awsCredentials,
+    secretsManager: clients.secretsManager,
+    awsCredentials: clients.awsCredentials,
     clock,
     random,
   });
   const { maxDeletions: maxCopies, maxDeletionsPercent: maxPercent } = environment;
-  const brake = { ...defaultDeletionGuardSettings, maxCopies, maxPercent };
+  const deletionGuard = { ...defaultDeletionGuardSettings, maxCopies, maxPercent };
   const workloads = environment.sync
     ? createFreshWorkloadHub({
         client,
-        types: await knownWorkloads(opened, tools),
+        types: await readWorkloadTypes(upstream, tools),
         clock,
         onWrite: ({ part }) => metrics.add("tmc_upstream_writes_total", { kind: "Workload", part }),
-        // Nothing depends on it, and a tenant need not let us.
-        onUntold: (error, { logicalCluster, name }) => log.debug("event not written", { logicalCluster, name, error }),
+        // Debug level: nothing depends on an Event, and a tenant may deny them.
+        onEventFailure: (error, { logicalCluster, name }) =>
+          log.debug("event not written", { logicalCluster, name, error }),
       })
     : undefined;
-  const news = createNews({ client, clock, hub, workloads, log, metrics });
-  const spread = spreadFanOut(
+  const events = createEventRecorder({ client, clock, hub, workloads, log, metrics });
+  const limitedQueue = rateLimitFanOut(
     queue,
-    tenantRateOf({ perSecond: environment.tenantEventsPerSecond, isShared: isSharedByTenants(environment) }),
+    tenantRateOf({ perSecond: environment.tenantEventsPerSecond, isShared: isMultiTenant(environment) }),
   );
   const sync =
-    workloads && createSyncWork?.({ hub, workloads, queue: spread, connections, credentials, brake, clock, metrics });
+    workloads &&
+    createSyncWork?.({ hub, workloads, queue: limitedQueue, connections, credentials, deletionGuard, clock, metrics });
   const work = createReconcilers({
     hub,
     sync: workloads && { workloads, ...sync },
-    queue: spread,
+    queue: limitedQueue,
     connections,
     credentials,
-    readBindings: environment.apiExport === undefined ? createBindingReader(client) : unseenThroughExport,
+    readBindings: environment.apiExport === undefined ? createBindingReader(client) : readBindingsThroughExport,
     clock,
     metrics,
-    settings: workbenchSettings(environment),
-    onEvent: ({ logicalCluster, name }, { type, reason, message }) => {
+    settings: runtimeSettings(environment),
+    onReadyChange: ({ logicalCluster, name }, { type, reason, message }) => {
       const fields = { logicalCluster, name, reason, detail: message };
       if (type === "Warning") log.warn("cluster changed", fields);
       else log.info("cluster changed", fields);
     },
-    tell: news.tell,
+    recordEvent: events.record,
   });
-  const onEnd = (event: QueueEvent): void => {
+  const onBatchEvent = (event: QueueEvent): void => {
     onEvent(event);
-    news.take(event);
+    events.onQueueEvent(event);
   };
-  const run = createBatchRunner({ work, queue, clock, random, groupsAtOnce, onEvent: onEnd });
+  const run = createBatchRunner({ work, queue, clock, random, maxConcurrentGroups, onEvent: onBatchEvent });
   return async (records, signal, drain) => {
     hub.beginBatch();
     workloads?.beginBatch();
     sync?.beginBatch();
-    const answer = await run(records, signal, drain);
-    const deadline = createDeadline(clock, { signal, timeoutMs: tellingMs });
-    // Nobody misses an Event as he would the answer.
-    await unlessAborted(Promise.all([workloads?.whenTold(), news.whenTold()]), deadline.signal).catch(() => {});
+    const result = await run(records, signal, drain);
+    const deadline = createDeadline(clock, { signal, timeoutMs: eventFlushMs });
+    // An Event may be lost; the response may not.
+    await unlessAborted(Promise.all([workloads?.whenFlushed(), events.flush()]), deadline.signal).catch(() => {});
     deadline.end();
-    return answer;
+    return result;
   };
 }

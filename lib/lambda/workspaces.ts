@@ -1,8 +1,8 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
+import { listByPages } from "@tmc/kube/informer/paged-list.ts";
+import { createTrimmer } from "@tmc/kube/informer/trim-object.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
-import { pageByPage } from "@tmc/kube/paged-list.ts";
-import { createSlimmer } from "@tmc/kube/slim-object.ts";
 import type { Environment } from "../engine/environment.ts";
 import { forEachConcurrently } from "../model/concurrency.ts";
 import type { ReconciledKind } from "../model/key.ts";
@@ -11,68 +11,67 @@ import type { ExportEndpoint } from "../upstream/export/endpoints.ts";
 import type { ExportHub } from "../upstream/export/hub.ts";
 import {
   clientOf,
-  clusterOf,
   type LogicalCluster,
-  plainHub,
+  logicalClusterIn,
+  plainKubernetes,
   resolveLogicalCluster,
 } from "../upstream/logical-cluster.ts";
 import { reconciledTypes } from "../upstream/reconciled-types.ts";
-import type { OpenedHub } from "./cloud.ts";
+import type { UpstreamHub } from "./upstream.ts";
 
-/** A place that could not be read, and why: a workspace, or an endpoint of all tenants. */
-export type PlaceProblem = Readonly<{ workspace: string; error: unknown }>;
+/** A failed list. `workspace` is the path of a workspace, or the URL of a virtual workspace of all tenants. */
+export type ListFailure = Readonly<{ workspace: string; error: unknown }>;
 
-/** What was read of a kind. */
-export type FleetList = Readonly<{
+export type WorkspaceListing = Readonly<{
   found: readonly Readonly<{ logicalCluster: string; objects: readonly KubeObject[] }>[];
-  /** How many places could be read. */
-  read: number;
-  problems: readonly PlaceProblem[];
+  /** Number of workspaces, or virtual workspaces, that could be read. */
+  readCount: number;
+  failures: readonly ListFailure[];
 }>;
 
-/** Whole objects, or only their metadata where names will do. */
-export type FleetForm = "whole" | "metadata";
+/** Whole objects, or only their metadata, if names are enough. */
+export type ListForm = "whole" | "metadata";
 
-/** Everything that the operator has looked after. */
-export interface Fleet {
-  /** Lists a kind everywhere, a few places at a time. A place that is not there, or that fails, holds up no other. */
-  list(kind: ReconciledKind, form: FleetForm, signal: AbortSignal): Promise<FleetList>;
-  /** The same of a type that a place need not serve: then there is nothing of it there. */
-  listType(type: ResourceType, form: FleetForm, signal: AbortSignal): Promise<FleetList>;
+/** Lists objects in all workspaces that the operator configured. */
+export interface WorkspaceLister {
+  /** Lists a kind in all workspaces, a few at a time. A workspace that is missing or fails does not affect the others. */
+  list(kind: ReconciledKind, form: ListForm, signal: AbortSignal): Promise<WorkspaceListing>;
+  /** Lists a type that a workspace may not serve; it is then empty there. */
+  listType(type: ResourceType, form: ListForm, signal: AbortSignal): Promise<WorkspaceListing>;
 }
 
-/** Each is a few pages of a hub that has other work. */
-const placesAtOnce = 4;
-/** Names only: objects of this size come a thousand to the page. */
+/** Bounds the load on the upstream: each list is several pages. */
+const maxConcurrentLists = 4;
+/** For metadata only, which is small. */
 const pageSize = 1_000;
 
-/** Creates the fleet of the workspaces that were named, or of all tenants of the export that was. */
-export function createFleet(
-  { client, exportHub }: OpenedHub,
+/** Creates the lister for the configured workspaces, or for all tenants of the configured APIExport. */
+export function createWorkspaceLister(
+  { client, exportHub }: UpstreamHub,
   environment: Pick<Environment, "hub" | "workspaces">,
-): Fleet {
-  return exportHub === undefined ? fleetOfWorkspaces(client, environment) : fleetOfExport(exportHub);
+): WorkspaceLister {
+  return exportHub === undefined ? listerOfWorkspaces(client, environment) : listerOfExport(exportHub);
 }
 
-/**
- * The fleet over a client at the hub's root. The logical cluster of a workspace is asked for once and kept; after a
- * failure there it is asked for again, for the workspace may have been made anew.
- */
-function fleetOfWorkspaces(client: KubeClient, { hub, workspaces }: Pick<Environment, "hub" | "workspaces">): Fleet {
+/** Caches the logical cluster of each workspace. After a failure it is resolved again, because the workspace may have been recreated. */
+function listerOfWorkspaces(
+  client: KubeClient,
+  { hub, workspaces }: Pick<Environment, "hub" | "workspaces">,
+): WorkspaceLister {
   const known = new Map<string, LogicalCluster>();
   const resolve = async (workspace: string, signal: AbortSignal): Promise<LogicalCluster> => {
     const found = known.get(workspace) ?? (await resolveLogicalCluster(client, workspace, signal));
     known.set(workspace, found);
     return found;
   };
-  const listWith = (list: typeof listIn, wanted: Wanted): Promise<FleetList> => {
-    const begun = new Set<string>();
-    return readAll(hub === "kubernetes" ? [""] : workspaces, async (workspace) => {
+  const listWith = (list: typeof listIn, request: ListRequest): Promise<WorkspaceListing> => {
+    const listed = new Set<string>();
+    return readSources(hub === "kubernetes" ? [""] : workspaces, async (workspace) => {
       try {
-        const { name } = hub === "kubernetes" ? plainHub : await resolve(workspace, wanted.signal);
-        if (begun.has(name)) return []; // a path and a name may lead to the same one
-        begun.add(name);
-        return [{ logicalCluster: name, objects: await list(clientOf(client, name), wanted) }];
+        const { name } = hub === "kubernetes" ? plainKubernetes : await resolve(workspace, request.signal);
+        if (listed.has(name)) return []; // a path and a name can denote the same workspace
+        listed.add(name);
+        return [{ logicalCluster: name, objects: await list(clientOf(client, name), request) }];
       } catch (error) {
         known.delete(workspace);
         throw error;
@@ -85,15 +84,15 @@ function fleetOfWorkspaces(client: KubeClient, { hub, workspaces }: Pick<Environ
   };
 }
 
-/** The fleet of an export: one list per endpoint and kind, however many tenants there are. */
-function fleetOfExport(hub: Pick<ExportHub, "endpoints" | "refresh">): Fleet {
-  const listType: Fleet["listType"] = async (type, form, signal) => {
+/** One list per endpoint and kind, however many tenants there are. */
+function listerOfExport(hub: Pick<ExportHub, "endpoints" | "refresh">): WorkspaceLister {
+  const listType: WorkspaceLister["listType"] = async (type, form, signal) => {
     await hub.refresh(signal);
-    const endpoints = new Map<string, ExportEndpoint>(hub.endpoints().map((each) => [each.url, each]));
-    return readAll([...endpoints.keys()], async (url) => {
-      const everywhere = endpoints.get(url)?.at("*");
-      const objects = everywhere === undefined ? [] : await listWhereServed(everywhere, { type, form, signal });
-      return [...Map.groupBy(objects, clusterOf)].map(([logicalCluster, own]) => ({
+    const endpoints = new Map<string, ExportEndpoint>(hub.endpoints().map((endpoint) => [endpoint.url, endpoint]));
+    return readSources([...endpoints.keys()], async (url) => {
+      const allTenants = endpoints.get(url)?.at("*");
+      const objects = allTenants === undefined ? [] : await listWhereServed(allTenants, { type, form, signal });
+      return [...Map.groupBy(objects, logicalClusterIn)].map(([logicalCluster, own]) => ({
         logicalCluster: logicalCluster,
         objects: own,
       }));
@@ -102,52 +101,55 @@ function fleetOfExport(hub: Pick<ExportHub, "endpoints" | "refresh">): Fleet {
   return { list: (kind, form, signal) => listType(reconciledTypes[kind], form, signal), listType };
 }
 
-type Wanted = Readonly<{ type: ResourceType; form: FleetForm; signal: AbortSignal }>;
+type ListRequest = Readonly<{ type: ResourceType; form: ListForm; signal: AbortSignal }>;
 
-async function listIn(client: KubeClient, { type, form, signal }: Wanted): Promise<readonly KubeObject[]> {
+async function listIn(client: KubeClient, { type, form, signal }: ListRequest): Promise<readonly KubeObject[]> {
   const collection = { type };
   const { items } =
     form === "metadata"
       ? await client.metadata.listAll(collection, { limit: pageSize, signal })
-      : await pageByPage(client, createSlimmer()).listAll(collection, { signal });
+      : await listByPages(client, { transform: createTrimmer() }, collection, { signal });
   return items;
 }
 
-/** A type that no tenant has yet, or any more, is not served at all; that is no failure. */
-async function listWhereServed(client: KubeClient, wanted: Wanted): Promise<readonly KubeObject[]> {
+/** A virtual workspace does not serve a type that no tenant has; that is not a failure. */
+async function listWhereServed(client: KubeClient, request: ListRequest): Promise<readonly KubeObject[]> {
   try {
-    return await listIn(client, wanted);
+    return await listIn(client, request);
   } catch (error) {
     if (faultOf(error) !== "not-found") throw error;
     return [];
   }
 }
 
-async function readAll(
-  places: readonly string[],
-  read: (place: string) => Promise<FleetList["found"]>,
-): Promise<FleetList> {
-  const found: FleetList["found"][number][] = [];
-  const problems: PlaceProblem[] = [];
-  await forEachConcurrently(places, placesAtOnce, async (workspace) => {
+async function readSources(
+  sources: readonly string[],
+  read: (source: string) => Promise<WorkspaceListing["found"]>,
+): Promise<WorkspaceListing> {
+  const found: WorkspaceListing["found"][number][] = [];
+  const failures: ListFailure[] = [];
+  await forEachConcurrently(sources, maxConcurrentLists, async (workspace) => {
     try {
       found.push(...(await read(workspace)));
     } catch (error) {
-      problems.push({ workspace, error });
+      failures.push({ workspace, error });
     }
   });
-  return { found, read: places.length - problems.length, problems };
+  return { found, readCount: sources.length - failures.length, failures };
 }
 
-/** Logs where something could not be read; when that is everywhere, the whole has failed. */
-export function reportProblems(log: Log, { read, problems }: Pick<FleetList, "read" | "problems">): void {
-  const [first] = problems;
-  if (first !== undefined && read === 0) {
-    if (problems.length === 1) throw first.error;
+/** Logs failed lists; throws if all of them failed. */
+export function reportListFailures(
+  log: Log,
+  { readCount, failures }: Pick<WorkspaceListing, "readCount" | "failures">,
+): void {
+  const [first] = failures;
+  if (first !== undefined && readCount === 0) {
+    if (failures.length === 1) throw first.error;
     throw new AggregateError(
-      problems.map(({ error }) => error),
+      failures.map(({ error }) => error),
       "no workspace could be read",
     );
   }
-  for (const { workspace, error } of problems) log.warn("workspace cannot be read", { workspace, error });
+  for (const { workspace, error } of failures) log.warn("workspace cannot be read", { workspace, error });
 }

@@ -1,21 +1,21 @@
 /**
- * Waits for all of them, also where one has failed, and only then fails as that one did: whoever goes on after a failure
- * leaves nothing under way behind.
+ * Like Promise.all, but waits until all promises are settled before it throws the first error. After a failure the caller
+ * can continue without leaving operations in flight.
  */
 export async function allSettledOrThrow<const T extends readonly unknown[]>(
-  works: T,
+  promises: T,
 ): Promise<{ -readonly [P in keyof T]: Awaited<T[P]> }> {
-  await Promise.allSettled(works);
-  return Promise.all(works);
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
 }
 
-/** Does a task for each of many, a few at once, and is done when all are; the first failure ends the beginning of more. */
+/** Runs a task for each item with at most `limit` tasks at a time. After the first failure no further task is started. */
 export async function forEachConcurrently<T>(
-  members: Iterable<T>,
-  most: number,
-  task: (member: T) => Promise<void>,
+  items: Iterable<T>,
+  limit: number,
+  task: (item: T) => Promise<void>,
 ): Promise<void> {
-  const rest = members[Symbol.iterator]();
+  const rest = items[Symbol.iterator]();
   let failed = false;
   const worker = async (): Promise<void> => {
     for (let next = rest.next(); next.done !== true && !failed; next = rest.next()) {
@@ -27,5 +27,5 @@ export async function forEachConcurrently<T>(
       }
     }
   };
-  await Promise.all(Array.from({ length: most }, worker));
+  await Promise.all(Array.from({ length: limit }, worker));
 }

@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 
-/** One thing that is known about an object, as Kubernetes writes it; kcp's readers also know `severity`. */
+/** A Kubernetes condition; `severity` is an addition that kcp understands. */
 export type Condition = Readonly<{
   type: string;
   status: "True" | "False" | "Unknown";
@@ -11,7 +11,7 @@ export type Condition = Readonly<{
   severity?: "Error" | "Warning" | "Info";
 }>;
 
-/** A condition as it is decided: when it flipped is the list's business. */
+/** A condition before it is added to a list, which sets `lastTransitionTime`. */
 export type DecidedCondition = Omit<Condition, "lastTransitionTime">;
 
 export function findCondition(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {
@@ -19,8 +19,8 @@ export function findCondition(conditions: readonly Condition[] | undefined, type
 }
 
 /**
- * The list with one condition set. `lastTransitionTime` moves only when the status flips; the order of the list stays; the
- * list itself is given back when nothing differs, so that callers can see that there is nothing to write.
+ * Returns the list with one condition set. `lastTransitionTime` changes only with the status, and the order is kept. If
+ * nothing differs the same array is returned, so that callers can skip the write.
  */
 export function withCondition(
   conditions: readonly Condition[],
@@ -47,13 +47,12 @@ function sameCondition(one: Condition, other: Condition): boolean {
   );
 }
 
-/** What an object's Ready condition says; unknown where there is none. */
+/** The status of an object's Ready condition as a metric label; "unknown" without the condition. */
 export type Readiness = "true" | "false" | "unknown";
 
-/** Reads the readiness of an object of one of our kinds. */
 export function readinessOf({ status }: KubeObject): Readiness {
   if (typeof status !== "object" || status === null || !("conditions" in status)) return "unknown";
-  // The schema of both kinds gives conditions this form.
+  // The schema of our kinds guarantees the form of conditions.
   const ready = findCondition(status.conditions as readonly Condition[] | undefined, "Ready");
   return ready?.status === "True" ? "true" : ready?.status === "False" ? "false" : "unknown";
 }

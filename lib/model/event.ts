@@ -1,8 +1,8 @@
-/** Something that people may want to hear of; where it is written, as an Event beside the object that it is about. */
+/** The content of a Kubernetes Event about an object. */
 export type ObjectEvent = Readonly<{
   type: "Normal" | "Warning";
-  /** One word; docs/reasons.md has those that are not about workloads. */
+  /** PascalCase; documented in docs/reasons.md and docs/workloads.md. */
   reason: string;
-  /** The same words each time: neither a clock nor a counter. */
+  /** Stable text without times or counters, so that repeated Events are counted as one. */
   message: string;
 }>;

@@ -1,57 +1,29 @@
 import { byKey } from "@tmc/kube/compare.ts";
+import { type Fields, isFields } from "@tmc/kube/json.ts";
 import type { Json, JsonObject } from "@tmc/kube/kube-object.ts";
 
-/** A JSON object of which nothing is known yet; nobody changes it in place. */
-export type Fields = Readonly<Record<string, unknown>>;
-/** Labels, annotations, and whatever else has a text under each name. */
+/** Labels, annotations and other maps of strings. */
 export type Texts = Readonly<Record<string, string>>;
 
-/** Tells a JSON object from everything else that JSON can hold. */
-export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** What is at a path; undefined where the path ends early. */
-export function valueAt(value: unknown, ...path: readonly string[]): unknown {
-  let current = value;
-  for (const name of path) {
-    if (!isFields(current) || !Object.hasOwn(current, name)) return undefined;
-    current = current[name];
-  }
-  return current;
-}
-
-/** The text at a path; empty where there is none. */
-export function textAt(value: unknown, ...path: readonly string[]): string {
-  const found = valueAt(value, ...path);
-  return typeof found === "string" ? found : "";
-}
-
-/** The objects in the list at a path; what is no object is left out. */
-export function objectsAt(value: unknown, ...path: readonly string[]): readonly Fields[] {
-  const found = valueAt(value, ...path);
-  return Array.isArray(found) ? found.filter(isFields) : [];
-}
-
-/** Only what is text, and only under the names that are wanted. */
-export function textsOf(value: unknown, isWanted: (name: string) => boolean = () => true): Texts {
+/** The fields with string values, filtered by name. */
+export function textsOf(value: unknown, isIncluded: (name: string) => boolean = () => true): Texts {
   if (!isFields(value)) return {};
   return Object.fromEntries(
     Object.entries(value).filter(
-      (entry): entry is [string, string] => typeof entry[1] === "string" && isWanted(entry[0]),
+      (entry): entry is [string, string] => typeof entry[1] === "string" && isIncluded(entry[0]),
     ),
   );
 }
 
-/** The same object without some of its fields. */
+/** Returns the object without some fields; the same object if it has none of them. */
 export function without(fields: Fields, ...names: readonly string[]): Fields {
   if (!names.some((name) => Object.hasOwn(fields, name))) return fields;
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
 }
 
 /**
- * The same object with another value at a path; the field goes when that is undefined. An object that has nothing at the
- * path stays as it is.
+ * Returns the object with the value at a path changed, or removed if `change` returns undefined. An object without that
+ * path is returned as it is.
  */
 export function changedAt(fields: Fields, path: readonly string[], change: (value: unknown) => unknown): Fields {
   const [name, ...rest] = path;
@@ -63,25 +35,24 @@ export function changedAt(fields: Fields, path: readonly string[], change: (valu
   return after === undefined ? without(fields, name) : { ...fields, [name]: after };
 }
 
-/** The objects of a list, each changed; anything else stays as it is. */
+/** Applies a change to the objects of a list; any other value is returned as it is. */
 export function eachObject(list: unknown, change: (fields: Fields) => Fields): unknown {
   return Array.isArray(list) ? list.map((item: unknown) => (isFields(item) ? change(item) : item)) : list;
 }
 
 /** The group of an apiVersion; empty for the core group. */
-export function groupOf(apiVersion: string): string {
+export function apiGroupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf("/");
   return slash < 0 ? "" : apiVersion.slice(0, slash);
 }
 
-// A status is written by whoever looks after the type: nobody has checked it. What is not of the form that is asked for
-// counts as not there.
+// For statuses that other controllers write and no schema validates: a value of another type counts as missing.
 
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The field of an object, if it has that field itself; null counts as not there. */
+/** An own field of an object; null counts as missing. */
 export function fieldAt(object: JsonObject | undefined, field: string): Json | undefined {
   return object !== undefined && Object.hasOwn(object, field) ? (object[field] ?? undefined) : undefined;
 }
@@ -106,7 +77,7 @@ export function jsonListAt(object: JsonObject | undefined, field: string): reado
   return Array.isArray(value) ? value : [];
 }
 
-/** The value with the fields of all its objects in one order, so that equal values have equal bytes. */
+/** Sorts the fields of all objects in a value, so that equal values have equal bytes. */
 export function sortedKeys(value: Json): Json {
   if (Array.isArray(value)) return value.map(sortedKeys);
   return isJsonObject(value) ? withSortedKeys(value) : value;
@@ -120,17 +91,17 @@ export function withSortedKeys(object: JsonObject): JsonObject {
   );
 }
 
-/** One text for one value, whatever the order of its fields. */
+/** Serializes a value independent of the order of its fields. */
 export function canonicalJson(value: Json): string {
   return JSON.stringify(sortedKeys(value));
 }
 
-/** Reads texts by their names from what should be JSON; undefined for anything that does not have all of them. */
+/** Parses a JSON object and returns the named string fields; undefined if it is invalid or lacks one of them. */
 export function parseStringFields<Name extends string>(
   json: string | undefined,
   names: readonly Name[],
 ): Readonly<Record<Name, string>> | undefined {
-  const fields = json === undefined ? undefined : parsed(json);
+  const fields = json === undefined ? undefined : parseOrUndefined(json);
   if (!isFields(fields)) return undefined;
   const texts: Partial<Record<Name, string>> = {};
   for (const name of names) {
@@ -141,8 +112,8 @@ export function parseStringFields<Name extends string>(
   return texts as Record<Name, string>;
 }
 
-/** Anybody can write anything into an annotation: what is no JSON is no mark, and no fault either. */
-function parsed(json: string): unknown {
+/** Users can write any text into an annotation: invalid JSON is ignored, not an error. */
+function parseOrUndefined(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {

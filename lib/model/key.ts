@@ -1,18 +1,17 @@
 import type { ResourceType } from "@tmc/kube/kube-object.ts";
 
-/** Our kinds that are reconciled. */
 export const reconciledKinds = ["ClusterRegistration", "WorkloadPlacement"] as const;
 export type ReconciledKind = (typeof reconciledKinds)[number];
 
-/** Which object of our kinds, never what happened to it. Both are cluster-scoped. */
+/** Identifies an object of our kinds, never what happened to it. Both kinds are cluster-scoped. */
 export type ObjectKey = Readonly<{
-  /** The logical cluster's name, never its path; empty on a plain Kubernetes hub. */
+  /** The name of the logical cluster, never its path; empty if upstream is a plain Kubernetes cluster. */
   logicalCluster: string;
   kind: ReconciledKind;
   name: string;
 }>;
 
-/** Which workload; its type, namespace and name are in one text, so that every key has the same form on its way. */
+/** Identifies a workload. Type, namespace and name are one string, so that all keys have the same form in messages. */
 export type WorkloadKey = Readonly<{
   logicalCluster: string;
   kind: "Workload";
@@ -20,21 +19,20 @@ export type WorkloadKey = Readonly<{
   name: string;
 }>;
 
-/** Whatever can be worked on. */
+/** The key of a work item. */
 export type WorkKey = ObjectKey | WorkloadKey;
 export const workKinds = [...reconciledKinds, "Workload"] as const;
 
-/** A workload within its logical cluster. */
+/** Identifies a workload within its logical cluster. */
 export type WorkloadAddress = Readonly<{ type: ResourceType; namespace: string; name: string }>;
 
-/** The key of a workload. */
 export function workloadKey(logicalCluster: string, { type, namespace, name }: WorkloadAddress): WorkloadKey {
   const { plural, version, group } = type;
   return { logicalCluster, kind: "Workload", name: `${plural}.${version}.${group}/${namespace}/${name}` };
 }
 
-/** Reads what `workloadKey` wrote; undefined for anything else. */
-export function workloadAddress({ name: text }: Pick<WorkloadKey, "name">): WorkloadAddress | undefined {
+/** Inverse of `workloadKey`; undefined for an invalid name. */
+export function parseWorkloadKey({ name: text }: Pick<WorkloadKey, "name">): WorkloadAddress | undefined {
   const match = /^([a-z0-9-]+)\.([a-z0-9]+)\.([a-z0-9.-]*)\/([a-z0-9-]+)\/([^/|]+)$/.exec(text);
   const [, plural, version, group, namespace, name] = match ?? [];
   if (plural === undefined || version === undefined || group === undefined) return undefined;
@@ -42,17 +40,17 @@ export function workloadAddress({ name: text }: Pick<WorkloadKey, "name">): Work
   return { type: { group, version, plural }, namespace, name };
 }
 
-/** `1k2x…|ClusterRegistration/east`, `1k2x…|Workload/deployments.v1.apps/shop/web`: one text for one key. */
+/** Formats a key: `1k2x…|ClusterRegistration/east`, `1k2x…|Workload/deployments.v1.apps/shop/web`. */
 export function formatKey({ logicalCluster, kind, name }: WorkKey): string {
   return `${logicalCluster}|${kind}/${name}`;
 }
 
-/** Reads what `formatKey` wrote; undefined for anything else. */
-export function parseKey(text: string): WorkKey | undefined {
+/** Inverse of `formatKey`; undefined for an invalid text. */
+export function parseWorkKey(text: string): WorkKey | undefined {
   const match = /^([a-z0-9-]*)\|([A-Za-z]+)\/([^|]+)$/.exec(text);
   const [, logicalCluster, kindText, name] = match ?? [];
   const kind = workKinds.find((known) => known === kindText);
   if (logicalCluster === undefined || kind === undefined || name === undefined) return undefined;
-  if (kind === "Workload") return workloadAddress({ name }) === undefined ? undefined : { logicalCluster, kind, name };
+  if (kind === "Workload") return parseWorkloadKey({ name }) === undefined ? undefined : { logicalCluster, kind, name };
   return name.includes("/") ? undefined : { logicalCluster, kind, name };
 }

@@ -1,23 +1,23 @@
-/** The keys that selectors may use of every cluster, beside its labels. */
+/** Keys that selectors can use for every cluster in addition to its labels. */
 export const derivedKeys = ["location", "region", "zone", "provider", "environment"] as const;
 
 /**
- * A cluster's labels together with the keys that are derived for it, so that a selector on `region` finds a cluster that
- * says where it is in another way. A label of that very name always wins.
+ * Returns a cluster's labels and derived keys, so that a selector on `region` also matches a cluster that has only a
+ * topology label or a location. A label with the name of a derived key takes precedence.
  *
  * - `location`: `spec.location`.
  * - `region`: the label `topology.kubernetes.io/region` (or its beta name), else the location without its zone.
- * - `zone`: the label `topology.kubernetes.io/zone` (or its beta name), else the location where that names one
+ * - `zone`: the label `topology.kubernetes.io/zone` (or its beta name), else the location if it is a zone
  *   (`us-west-2a`, `us-central1-b`).
- * - `provider`: the label `tmc.kcp.io/provider`, else what stands before the colon or slash of `aws:us-west-2`.
+ * - `provider`: the label `tmc.kcp.io/provider`, else the prefix of a location like `aws:us-west-2`.
  * - `environment`: the label `tmc.kcp.io/environment`, else the label `env`.
  */
 export function labelsWithDerivedKeys(
   labels: Readonly<Record<string, string>>,
   location: string,
 ): ReadonlyMap<string, string> {
-  const { provider, place } = splitProvider(location);
-  const fromLocation = splitZone(place);
+  const { provider, rest } = splitProvider(location);
+  const fromLocation = splitZone(rest);
   const first = (...keys: readonly string[]): string | undefined =>
     keys.map((key) => (Object.hasOwn(labels, key) ? labels[key] : undefined)).find((value) => value !== undefined);
 
@@ -32,29 +32,29 @@ export function labelsWithDerivedKeys(
     ["environment", first("tmc.kcp.io/environment", "env")],
   ];
   const all = new Map<string, string>();
-  for (const [key, value] of derived) if (value !== undefined && value !== "") all.set(key, shared(value));
-  for (const key of Object.keys(labels).toSorted()) all.set(key, shared(labels[key] ?? ""));
+  for (const [key, value] of derived) if (value !== undefined && value !== "") all.set(key, interned(value));
+  for (const key of Object.keys(labels).toSorted()) all.set(key, interned(labels[key] ?? ""));
   return all;
 }
 
 /**
- * The same text, as the engine keeps it for names of properties: one for all equal ones. Whether two of these are equal is
- * told without looking at their characters, and a thousand clusters of a region have one text for it.
+ * Interns a string by using it as a property name. Interned strings are compared by pointer, and a thousand clusters of
+ * one region share one string.
  */
-function shared(text: string): string {
+function interned(text: string): string {
   return Object.keys({ [text]: 0 })[0] ?? text;
 }
 
-// Only known names: in `eu:frankfurt` the first word is no provider.
+// Only known names: `eu` in `eu:frankfurt` is not a provider.
 const providerPattern =
   /^(aws|azure|gcp|ibm|oci|alibaba|digitalocean|hetzner|ovh|scaleway|openstack|vsphere|onprem)[:/](.+)$/;
 
-function splitProvider(location: string): { provider: string | undefined; place: string } {
-  const [, provider, place] = providerPattern.exec(location) ?? [];
-  return { provider, place: place ?? location };
+function splitProvider(location: string): { provider: string | undefined; rest: string } {
+  const [, provider, rest] = providerPattern.exec(location) ?? [];
+  return { provider, rest: rest ?? location };
 }
 
-function splitZone(place: string): { region: string; zone: string | undefined } {
-  const region = /^(.+-[0-9]+)[a-z]$/.exec(place)?.[1] ?? /^(.+[0-9])-[a-z]$/.exec(place)?.[1];
-  return region === undefined ? { region: place, zone: undefined } : { region, zone: place };
+function splitZone(location: string): { region: string; zone: string | undefined } {
+  const region = /^(.+-[0-9]+)[a-z]$/.exec(location)?.[1] ?? /^(.+[0-9])-[a-z]$/.exec(location)?.[1];
+  return region === undefined ? { region: location, zone: undefined } : { region, zone: location };
 }

@@ -1,22 +1,22 @@
-/** What a reconcile wants to happen to its key. */
+/** The result of a reconcile: whether and when to reconcile the key again. */
 export type Next = Readonly<{ kind: "done" } | { kind: "requeue"; afterSeconds: number }>;
 
-/** Done until something changes. */
+/** No requeue: the next change enqueues the key. */
 export const done: Next = { kind: "done" };
 
-/** Waiting for something that no change will tell of: look again after that time. */
+/** Requeue after a time, for conditions that cause no watch event. */
 export function requeueAfter(afterSeconds: number): Next {
   return { kind: "requeue", afterSeconds };
 }
 
-/** The sooner of two wishes. */
-export function earliest(one: Next, other: Next): Next {
+/** The result with the earlier requeue. */
+export function earliestNext(one: Next, other: Next): Next {
   if (one.kind === "done") return other;
   if (other.kind === "done") return one;
   return one.afterSeconds <= other.afterSeconds ? one : other;
 }
 
-/** Refuses a wait that is no time: it would otherwise be one of no length, or for ever. */
+/** Rejects NaN and Infinity: such a delay would be zero or endless. */
 export function assertValidDelay(seconds: number): void {
-  if (!Number.isFinite(seconds)) throw new RangeError(`queue: later by ${seconds} seconds is no time`);
+  if (!Number.isFinite(seconds)) throw new RangeError(`queue: invalid delay of ${seconds} seconds`);
 }

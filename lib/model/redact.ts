@@ -1,7 +1,6 @@
-/** What stands in a log line in place of a secret. */
 export const redacted = "[redacted]";
 
-/** Words that make a field's name that of a secret, wherever they stand in it. */
+/** Words that mark a field name as secret at any position. */
 const secretWords = new Set([
   "token",
   "tokens",
@@ -19,11 +18,11 @@ const secretWords = new Set([
   "cookie",
 ]);
 
-/** The same in names that are written without a break, such as `accesstoken`. */
+/** The same for names without word boundaries, such as `accesstoken`. */
 const secretParts =
   /token|kubeconfig|password|passwd|authorization|credential|privatekey|clientkey|apikey|accesskey|keydata/;
 
-/** Last words of names that only speak about a secret: `credentialsExpire`, `tokenName`. */
+/** Last words of names that only describe a secret: `credentialsExpire`, `tokenName`. */
 const harmlessLastWords = new Set([
   "name",
   "namespace",
@@ -36,7 +35,7 @@ const harmlessLastWords = new Set([
   "version",
 ]);
 
-/** Says whether a field of this name is never to be shown, however it is written: `clientKeyData`, `client-key-data`. */
+/** Whether a field of this name holds a secret, in any notation: `clientKeyData`, `client-key-data`. */
 export function isSecretName(name: string): boolean {
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
@@ -47,26 +46,26 @@ export function isSecretName(name: string): boolean {
   return words.some((word) => secretWords.has(word)) || secretParts.test(words.join(""));
 }
 
-/** Secrets as they turn up inside of other people's words. Each pattern keeps what leads up to the secret. */
+/** Patterns of secrets inside longer texts. `keep` is the part before the secret that stays. */
 const secretTexts: readonly Readonly<{ pattern: RegExp; keep: string }>[] = [
   { pattern: /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, keep: "" },
   { pattern: /\b(Bearer|Basic)\s+[\w.~+/=-]+/gi, keep: "$1 " },
   { pattern: /\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/g, keep: "" },
-  // A token for EKS, and what makes a signed URL of AWS one that anybody can use.
+  // EKS tokens, and the parameters that make a presigned AWS URL usable.
   { pattern: /(\bk8s-aws-v1\.)[\w-]+/g, keep: "$1" },
   { pattern: /(\bX-Amz-(?:Signature|Credential|Security-Token)=)[^\s"'&]+/gi, keep: "$1" },
   { pattern: /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@:]*:[^\s/@]*@/gi, keep: "$1" },
   {
-    // A line of a kubeconfig or of a Secret, a query, a command's option.
+    // Lines of a kubeconfig or Secret, query parameters, command line options.
     pattern:
       /((?:\b|_|-)(?:token|password|passwd|secret|(?:client-)?key-data|client-certificate-data|authorization|api-?key|access-?key)["']?\s*[:=]\s*["']?)[^\s"',;&}]+/gi,
     keep: "$1",
   },
 ];
 
-/** Takes out of a text what looks like a secret, wherever it came from. */
+/** Replaces everything in a text that may be a secret. */
 export function redactText(text: string): string {
-  let clean = text;
-  for (const { pattern, keep } of secretTexts) clean = clean.replace(pattern, `${keep}${redacted}`);
-  return clean;
+  let result = text;
+  for (const { pattern, keep } of secretTexts) result = result.replace(pattern, `${keep}${redacted}`);
+  return result;
 }

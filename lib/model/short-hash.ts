@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
 
-/** How many letters and digits 128 bits take. */
+/** The length of 128 bits in base 36. */
 export const shortHashLength = 25;
 
 /**
- * 128 bits of a SHA-256, in lower-case letters and digits: fit for a label and for a part of a name. So many bits leave
- * nothing to chance, and nothing to somebody who looks for a second text with the same hash.
+ * Returns 128 bits of a SHA-256 in lower-case letters and digits, valid in a label and in an object name. 128 bits are
+ * enough against accidental collisions and against an attacker who searches for a second text with the same hash.
  */
 export function shortHash(text: string): string {
   const bits = BigInt(`0x${hash("sha256", text, "hex").slice(0, 32)}`);

@@ -1,24 +1,24 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 
 /**
- * A logical cluster that has no binding to the export, or none any more. Nothing is known about its objects by that: not
- * seen is not gone. Whoever works for it stops, and begins again when it is bound again.
+ * The logical cluster has no APIBinding to the export, or no longer has one. This says nothing about its objects: not seen
+ * is not gone. Work for the tenant stops and resumes when it binds the export again.
  */
 export class TenantNotBound extends ControllerError {
   constructor(logicalCluster: string, options?: ErrorOptions) {
-    super("not-found", `logical cluster ${logicalCluster}: has no binding to the export`, options);
+    super("not-found", `logical cluster ${logicalCluster}: no APIBinding to the export`, options);
   }
 }
 
-/** The tenant's binding does not accept the claim by which the export asks for a type. */
+/** The tenant's APIBinding does not accept the export's permission claim on a resource. */
 export class ClaimNotAccepted extends ControllerError {
-  /** The type as claims name it: `secrets`. */
+  /** The plural name, as in the claim: `secrets`. */
   readonly resource: string;
 
   constructor(logicalCluster: string, resource: string, options?: ErrorOptions) {
     super(
       "forbidden",
-      `logical cluster ${logicalCluster}: its binding does not accept the claim on ${resource}`,
+      `logical cluster ${logicalCluster}: the APIBinding does not accept the permission claim on ${resource}`,
       options,
     );
     this.resource = resource;

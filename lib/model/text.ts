@@ -1,27 +1,26 @@
-/** Keeps a text short enough for a status. */
+/** Shortens a text for a status. */
 export function clip(text: string, length = 200): string {
-  // Half of a character that takes two code units would not survive the wire.
+  // A lone surrogate at the end is not valid UTF-8 and is removed.
   return text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
-/** As many names as a message bears. */
-const mostNames = 5;
-/** As much as the record's messages have room for. */
-const mostLength = 1024;
+/** How many names a message lists. */
+const maxNames = 5;
+/** The maximum message length in the schema of sync records. */
+const maxMessageLength = 1024;
 
-/** `east, west`; of many, the first ones and how many more there are. */
+/** `east, west`; of a long list the first names and the number of the others. */
 export function formatNames(names: readonly string[]): string {
-  const rest = names.length - mostNames;
-  return names.slice(0, mostNames).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
+  const rest = names.length - maxNames;
+  return names.slice(0, maxNames).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
 }
 
-/** Keeps a cluster's own words short enough for a status. */
+/** Shortens a message of a cluster for a sync record. */
 export function clipMessage(text: string): string {
-  // Half of a character that takes two code units would not survive the wire.
-  return text.length <= mostLength ? text : `${text.slice(0, mostLength - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+  return clip(text, maxMessageLength);
 }
 
-/** The word of a list that somebody may have meant: the nearest one, if no more than a third of its letters differ. */
+/** The known word that is closest to a misspelled one, if at most a third of its letters differ. */
 export function closestMatch(word: string, known: readonly string[]): string | undefined {
   let nearest: Readonly<{ word: string; distance: number }> | undefined;
   for (const each of known) {
@@ -32,16 +31,16 @@ export function closestMatch(word: string, known: readonly string[]): string | u
   return nearest?.word;
 }
 
-/** How many letters have to be put in, taken out or exchanged to get from one word to the other. */
+/** Levenshtein distance. */
 function editDistance(one: string, other: string): number {
-  let above = Array.from({ length: other.length + 1 }, (_, at) => at);
+  let previous = Array.from({ length: other.length + 1 }, (_, column) => column);
   for (let row = 1; row <= one.length; row += 1) {
-    const line = [row];
-    for (let at = 1; at <= other.length; at += 1) {
-      const change = (above[at - 1] ?? 0) + (one[row - 1] === other[at - 1] ? 0 : 1);
-      line.push(Math.min(change, (above[at] ?? 0) + 1, (line[at - 1] ?? 0) + 1));
+    const current = [row];
+    for (let column = 1; column <= other.length; column += 1) {
+      const substitution = (previous[column - 1] ?? 0) + (one[row - 1] === other[column - 1] ? 0 : 1);
+      current.push(Math.min(substitution, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
     }
-    above = line;
+    previous = current;
   }
-  return above[other.length] ?? 0;
+  return previous[other.length] ?? 0;
 }

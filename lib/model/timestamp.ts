@@ -1,31 +1,32 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
-/** The milliseconds of a time as objects carry it; undefined when it is missing or no time. */
+
+/** Parses a Kubernetes timestamp to milliseconds; undefined if it is missing or invalid. */
 export function parseTimestamp(text: string | undefined): number | undefined {
-  const moment = text === undefined ? Number.NaN : Date.parse(text);
-  return Number.isNaN(moment) ? undefined : moment;
+  const ms = text === undefined ? Number.NaN : Date.parse(text);
+  return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** A time as objects carry it, in whole seconds. */
+/** Formats a Kubernetes timestamp, rounded down to whole seconds. */
 export function formatTimestamp(ms: number): string {
   return new Date(Math.floor(ms / 1000) * 1000).toISOString().replace(".000Z", "Z");
 }
 
-/** The earliest of times as objects carry them; what is no time is passed over. */
+/** The earliest of several timestamps; invalid ones are ignored. */
 export function earliestOf(times: readonly (string | undefined)[]): string | undefined {
-  return timesOf(times).at(0);
+  return sortedTimes(times).at(0);
 }
 
-/** The latest of times as objects carry them; what is no time is passed over. */
+/** The latest of several timestamps; invalid ones are ignored. */
 export function latestOf(times: readonly (string | undefined)[]): string | undefined {
-  return timesOf(times).at(-1);
+  return sortedTimes(times).at(-1);
 }
 
-/** Whether one time is before another; false where either is no time. */
+/** Whether one timestamp is before another; false if either is invalid. */
 export function isBefore(one: string, other: string): boolean {
   return Date.parse(one) < Date.parse(other);
 }
 
-function timesOf(times: readonly (string | undefined)[]): readonly string[] {
+function sortedTimes(times: readonly (string | undefined)[]): readonly string[] {
   return times
     .filter((time): time is string => time !== undefined && !Number.isNaN(Date.parse(time)))
     .toSorted((one, other) => Date.parse(one) - Date.parse(other) || compareStrings(one, other));

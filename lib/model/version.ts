@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** The version of TMC that runs: set when it is bundled, and what package.json says in a clone. */
+/** The version of the running TMC: from the bundle, or from package.json in a clone. */
 export function tmcVersion(): string {
   const bundled = process.env.TMC_VERSION;
   if (bundled !== undefined) return bundled;

@@ -1,41 +1,39 @@
 import type { WorkKey } from "./key.ts";
 import type { Next } from "./next.ts";
 
-/** Why a key is sent; for logs and metrics, and for the cloud queue's deduplication. Never an action. */
-export const reasons = ["changed", "fan-out", "resync", "requeue", "retry", "on-demand", "heartbeat"] as const;
-export type Reason = (typeof reasons)[number];
+/** Why a key was enqueued; for logs, metrics and the deduplication of the SQS queue. Never an action. */
+export const workReasons = ["changed", "fan-out", "resync", "requeue", "retry", "on-demand", "heartbeat"] as const;
+export type WorkReason = (typeof workReasons)[number];
 
-/** A message: a key, never an object. */
+/** A queue message. It carries a key, never an object. */
 export type WorkItem<Key extends WorkKey = WorkKey> = Readonly<{
   key: Key;
-  reason: Reason;
-  /** Of the change that woke it, where one did. */
+  reason: WorkReason;
+  /** The version of the change that enqueued the key, if there was one. */
   resourceVersion?: string | undefined;
-  /** Nothing has happened that anybody knows of: in this process others of the same tenant may go first. @default false */
+  /** No change is known, so the in-process queue takes other items of the same tenant first. @default false */
   isLowPriority?: boolean | undefined;
 }>;
 
 /**
- * What client-go's work queue promises: one in flight per key; adds while waiting collapse into one; an add while running
- * runs again after; a retry backs off per key and never holds back a fresh change of that key.
+ * A work queue with the guarantees of client-go's: one reconcile per key at a time; adds of a waiting key are coalesced;
+ * an add during a reconcile runs again afterwards; retries back off per key and never delay a new change of that key.
  */
 export interface WorkQueue {
   send(items: readonly WorkItem[]): Promise<void>;
-  /** At the earliest after that time. An earlier wish for the same key wins over a later one. */
+  /** Enqueues after at least this time. If the same key is delayed already, the earlier time counts. */
   sendLater(item: WorkItem, afterSeconds: number): Promise<void>;
 }
 
-/** Works on one key. Faults that may pass are thrown and retried; anything else thrown is retried and at last set aside. */
+/** Reconciles one key. Thrown transient faults are retried; other errors are retried and finally dead-lettered. */
 export type Work<Key extends WorkKey = WorkKey> = (item: WorkItem<Key>, signal: AbortSignal) => Promise<Next>;
 
 /**
- * Makes one of two wishes for the same key, the later one given last.
- *
- * The newest reason, unless the one that waits asks for more. No version is lost: a reader may want to know how fresh it
- * has to be.
+ * Merges two items of the same key. The newer reason wins unless the waiting one has a higher priority. The newest known
+ * version is kept, because a reader may need to know how fresh its read must be.
  */
 export function coalesce(waiting: WorkItem, fresh: WorkItem): WorkItem {
-  const reason = weightOf(fresh) < weightOf(waiting) ? waiting.reason : fresh.reason;
+  const reason = priorityOf(fresh) < priorityOf(waiting) ? waiting.reason : fresh.reason;
   const isLowPriority = waiting.isLowPriority === true && fresh.isLowPriority === true;
   return {
     key: fresh.key,
@@ -45,7 +43,7 @@ export function coalesce(waiting: WorkItem, fresh: WorkItem): WorkItem {
   };
 }
 
-/** Two reasons have a cluster looked at where the others would only pass by; a wish for that must not get lost. */
-function weightOf({ reason }: WorkItem): number {
+/** "on-demand" and "heartbeat" request a probe, which the other reasons do not, so coalescing must not lose them. */
+function priorityOf({ reason }: WorkItem): number {
   return reason === "on-demand" ? 2 : reason === "heartbeat" ? 1 : 0;
 }

@@ -1,49 +1,51 @@
 import type { Clock } from "@tmc/kube/clock.ts";
-import type { Answer, HttpRequest, Routes } from "./http.ts";
+import type { HttpRequest, HttpResponse, Routes } from "./http.ts";
 
-/** How something is, at a look. */
 export type CheckState = Readonly<{ ok: boolean; detail: string }>;
 
-/** A check as it is shown: how it is, and since when it has been so, well or not. */
+/** The state of a check, and since when it has had this state. */
 export type CheckReport = Readonly<{ name: string; ok: boolean; detail: string; since: string }>;
 
 export type HealthReport = Readonly<{ status: "Healthy" | "Unhealthy"; checks: readonly CheckReport[] }>;
 
-/** What a check is for: a process that is not alive is to be restarted, one that is not ready is to be left in peace. */
-export type Probe = "live" | "ready";
+/** The probe that a check belongs to. Kubernetes restarts a process that is not live, and sends no traffic to one that is not ready. */
+export type HealthProbe = "live" | "ready";
 
-/** Says how its part of the process is, whenever that changes. */
+/** A registered check; its owner reports state changes. */
 export interface Check {
   pass(detail?: string): void;
   fail(detail: string): void;
-  /** The part is no longer there. */
   remove(): void;
 }
 
-/** The checks of a process. */
-export interface Health {
-  /** A check that is told; it fails as "not started" until then. A check of liveness counts for readiness too. */
-  register(name: string, options?: Readonly<{ probe?: Probe }>): Check;
-  /** A check that is asked at each look; what it throws is how it fails. The answer takes it back. */
-  ask(name: string, look: () => CheckState, options?: Readonly<{ probe?: Probe }>): () => void;
-  report(probe: Probe): HealthReport;
+export interface HealthChecks {
+  /** Registers a check whose owner reports its state; until then it fails as "not started". A liveness check counts for readiness too. */
+  register(name: string, options?: Readonly<{ probe?: HealthProbe }>): Check;
+  /** Registers a check that is called for each report; an error it throws is a failure. Returns a function that unregisters it. */
+  registerCallback(name: string, check: () => CheckState, options?: Readonly<{ probe?: HealthProbe }>): () => void;
+  report(probe: HealthProbe): HealthReport;
 }
 
-type Entry = { readonly probe: Probe; readonly look: () => CheckState; ok: boolean | undefined; sinceMs: number };
+type Entry = {
+  readonly probe: HealthProbe;
+  readonly check: () => CheckState;
+  ok: boolean | undefined;
+  sinceMs: number;
+};
 
-/** Creates the health of a process that has no checks yet; it is well. */
-export function createHealth({ clock }: Readonly<{ clock: Clock }>): Health {
+/** Creates an empty set of checks, which is healthy. */
+export function createHealthChecks({ clock }: Readonly<{ clock: Clock }>): HealthChecks {
   const entries = new Map<string, Entry>();
 
-  const put = (name: string, probe: Probe, look: () => CheckState): Entry => {
-    if (entries.has(name)) throw new Error(`health: there is a check "${name}" already`);
-    const entry: Entry = { probe, look, ok: undefined, sinceMs: clock.now() };
+  const addEntry = (name: string, probe: HealthProbe, check: () => CheckState): Entry => {
+    if (entries.has(name)) throw new Error(`health: check "${name}" exists already`);
+    const entry: Entry = { probe, check, ok: undefined, sinceMs: clock.now() };
     entries.set(name, entry);
     return entry;
   };
-  /** Looks, and notes when what is seen has turned. */
-  const see = (entry: Entry): CheckState => {
-    const state = lookAt(entry);
+  /** Runs the check and records when its state changes. */
+  const evaluate = (entry: Entry): CheckState => {
+    const state = runCheck(entry);
     if (entry.ok !== undefined && entry.ok !== state.ok) entry.sinceMs = clock.now();
     entry.ok = state.ok;
     return state;
@@ -52,22 +54,22 @@ export function createHealth({ clock }: Readonly<{ clock: Clock }>): Health {
   return {
     register: (name, { probe = "ready" } = {}) => {
       let state: CheckState = { ok: false, detail: "not started" };
-      const entry = put(name, probe, () => state);
-      const become = (next: CheckState): void => {
+      const entry = addEntry(name, probe, () => state);
+      const update = (next: CheckState): void => {
         state = next;
-        see(entry);
+        evaluate(entry);
       };
-      see(entry);
+      evaluate(entry);
       return {
-        pass: (detail = "") => become({ ok: true, detail }),
-        fail: (detail) => become({ ok: false, detail }),
+        pass: (detail = "") => update({ ok: true, detail }),
+        fail: (detail) => update({ ok: false, detail }),
         remove: () => {
           if (entries.get(name) === entry) entries.delete(name);
         },
       };
     },
-    ask: (name, look, { probe = "ready" } = {}) => {
-      const entry = put(name, probe, look);
+    registerCallback: (name, check, { probe = "ready" } = {}) => {
+      const entry = addEntry(name, probe, check);
       return () => {
         if (entries.get(name) === entry) entries.delete(name);
       };
@@ -76,7 +78,7 @@ export function createHealth({ clock }: Readonly<{ clock: Clock }>): Health {
       const checks: CheckReport[] = [];
       for (const [name, entry] of entries) {
         if (probe === "live" && entry.probe !== "live") continue;
-        const { ok, detail } = see(entry);
+        const { ok, detail } = evaluate(entry);
         checks.push({ name, ok, detail, since: new Date(entry.sinceMs).toISOString() });
       }
       return { status: checks.every(({ ok }) => ok) ? "Healthy" : "Unhealthy", checks };
@@ -84,47 +86,51 @@ export function createHealth({ clock }: Readonly<{ clock: Clock }>): Health {
   };
 }
 
-function lookAt({ look }: Entry): CheckState {
+function runCheck({ check }: Entry): CheckState {
   try {
-    return look();
+    return check();
   } catch (error) {
-    return { ok: false, detail: error instanceof Error ? error.message : "the check itself failed" };
+    return { ok: false, detail: error instanceof Error ? error.message : "the check failed" };
   }
 }
 
 /**
- * The routes of a process's health: `/healthz` and `/livez` for liveness, `/readyz` for readiness, one check below each of
- * them. JSON for whoever accepts it; otherwise "ok" as Kubernetes says it, with `?verbose` a line per check, and
- * `?exclude=name` to leave one out.
+ * The health routes: `/healthz` and `/livez` for liveness, `/readyz` for readiness, and single checks below each of them.
+ * JSON for clients that accept it. Otherwise "ok" like Kubernetes, `?verbose` for one line per check, `?exclude=name` to
+ * leave one out.
  */
-export function healthRoutes(health: Health): Routes {
+export function healthRoutes(health: HealthChecks): Routes {
   return {
-    "/healthz": (request) => answer("healthz", health.report("live"), request),
-    "/livez": (request) => answer("livez", health.report("live"), request),
-    "/readyz": (request) => answer("readyz", health.report("ready"), request),
+    "/healthz": (request) => healthResponse("healthz", health.report("live"), request),
+    "/livez": (request) => healthResponse("livez", health.report("live"), request),
+    "/readyz": (request) => healthResponse("readyz", health.report("ready"), request),
   };
 }
 
-function answer(endpoint: string, whole: HealthReport, { rest, query, accept }: HttpRequest): Answer | undefined {
+function healthResponse(
+  endpoint: string,
+  report: HealthReport,
+  { subpath, query, accept }: HttpRequest,
+): HttpResponse | undefined {
   const excluded = new Set(query.getAll("exclude"));
-  const checks = whole.checks.filter(({ name }) => (rest === "" ? !excluded.has(name) : name === rest));
-  if (rest !== "" && checks.length === 0) return undefined;
-  const isWell = checks.every(({ ok }) => ok);
-  const status = isWell ? 200 : 503;
+  const checks = report.checks.filter(({ name }) => (subpath === "" ? !excluded.has(name) : name === subpath));
+  if (subpath !== "" && checks.length === 0) return undefined;
+  const isHealthy = checks.every(({ ok }) => ok);
+  const status = isHealthy ? 200 : 503;
   if (acceptsJson(accept)) {
-    const report: HealthReport = { status: isWell ? "Healthy" : "Unhealthy", checks };
-    return { status, type: "application/json", body: `${JSON.stringify(report)}\n` };
+    const selected: HealthReport = { status: isHealthy ? "Healthy" : "Unhealthy", checks };
+    return { status, type: "application/json", body: `${JSON.stringify(selected)}\n` };
   }
-  if (isWell && !query.has("verbose")) return { status, type: "text/plain; charset=utf-8", body: "ok" };
+  if (isHealthy && !query.has("verbose")) return { status, type: "text/plain; charset=utf-8", body: "ok" };
   const lines = checks.map(({ name, ok, detail }) => {
-    const words = detail === "" ? "" : `: ${detail.replace(/\s+/g, " ")}`;
-    return ok ? `[+]${name} ok${words}` : `[-]${name} failed${words}`;
+    const suffix = detail === "" ? "" : `: ${detail.replace(/\s+/g, " ")}`;
+    return ok ? `[+]${name} ok${suffix}` : `[-]${name} failed${suffix}`;
   });
-  lines.push(`${endpoint} check ${isWell ? "passed" : "failed"}`);
+  lines.push(`${endpoint} check ${isHealthy ? "passed" : "failed"}`);
   return { status, type: "text/plain; charset=utf-8", body: `${lines.join("\n")}\n` };
 }
 
-/** Probes and curl accept anything, which is no wish for JSON; a program that wants it says so. */
+/** Probes and curl accept any type; only an explicit `application/json` asks for JSON. */
 function acceptsJson(accept: string): boolean {
   return accept.split(",").some((range) => /^\s*application\/json\s*(;|$)/i.test(range));
 }

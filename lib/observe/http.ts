@@ -2,119 +2,117 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { type Metrics, metricsContentType } from "./metrics.ts";
 
-/** A request to look at something. */
 export type HttpRequest = Readonly<{
-  /** What follows the route's own path, without the slash between them. */
-  rest: string;
+  /** The part of the path after the route's path and the slash. */
+  subpath: string;
   query: URLSearchParams;
   accept: string;
 }>;
 
-export type Answer = Readonly<{ status: number; type: string; body: string }>;
+export type HttpResponse = Readonly<{ status: number; type: string; body: string }>;
 
-/** What is served under each path, and below it; undefined where there is nothing. */
-export type Routes = Readonly<Record<string, (request: HttpRequest) => Answer | undefined>>;
+/** Handlers by path prefix; undefined means not found. */
+export type Routes = Readonly<Record<string, (request: HttpRequest) => HttpResponse | undefined>>;
 
 export type HttpOptions = Readonly<{
-  /** What is served, for messages: "metrics". */
+  /** Name of the server for error messages, such as "metrics". */
   name: string;
-  /** 0 takes a free one. */
+  /** 0 for any free port. */
   port: number;
-  /** @default all of this machine's addresses, for a scraper comes from another one */
+  /** @default all addresses of this machine, because scrapers are on other machines */
   host?: string;
   routes: Routes;
 }>;
 
 export interface HttpServer {
   readonly port: number;
-  /** Takes no more requests, lets those under way finish, and frees the port. */
+  /** Stops accepting requests, lets open requests finish, and frees the port. */
   close(): Promise<void>;
 }
 
-/** The route of the metrics. */
 export function metricsRoutes(metrics: Metrics): Routes {
   return {
-    "/metrics": ({ rest }) =>
-      rest === "" ? { status: 200, type: metricsContentType, body: metrics.render() } : undefined,
+    "/metrics": ({ subpath }) =>
+      subpath === "" ? { status: 200, type: metricsContentType, body: metrics.render() } : undefined,
   };
 }
 
-/** Starts a server that only shows: it reads no bodies and changes nothing. Fails in one line that names the port. */
+/** Starts a read-only server. It ignores request bodies. Throws a one-line error with the port if it cannot listen. */
 export async function startHttp({ name, port, host, routes }: HttpOptions): Promise<HttpServer> {
-  let underWay = 0;
-  let closing = false;
+  let openRequests = 0;
+  let isClosing = false;
   const server = createServer(
-    // Nobody who asks for these needs longer; who does is holding a connection open.
+    // No scraper or probe needs longer; a slower client only occupies a connection.
     { requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 5_000, maxHeaderSize: 8 * 1024 },
     (incoming, outgoing) => {
-      underWay += 1;
+      openRequests += 1;
       outgoing.once("close", () => {
-        underWay -= 1;
-        cutSilent();
+        openRequests -= 1;
+        closeIdle();
       });
       serve(routes, incoming, outgoing);
     },
   );
-  /** Whoever has connected and asks nothing would otherwise hold up the end. */
-  const cutSilent = (): void => {
-    if (closing && underWay === 0) server.closeAllConnections();
+  /** Idle connections would otherwise delay the close. */
+  const closeIdle = (): void => {
+    if (isClosing && openRequests === 0) server.closeAllConnections();
   };
   server.maxConnections = 256;
   server.on("clientError", (_error, socket) => socket.destroy());
   await listen(server, name, port, host);
   const address = server.address();
-  const bound = typeof address === "object" && address !== null ? address.port : port;
+  const boundPort = typeof address === "object" && address !== null ? address.port : port;
   return {
-    port: bound,
+    port: boundPort,
     close: () =>
       new Promise((resolve) => {
-        closing = true;
+        isClosing = true;
         server.close(() => resolve());
-        cutSilent();
+        closeIdle();
       }),
   };
 }
 
 function listen(server: Server, name: string, port: number, host: string | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    const refuse = (error: unknown): void => {
-      reject(new ControllerError("invalid", `${name}: ${whyNot(error, port, host)}`, { cause: error }));
+    const onError = (error: unknown): void => {
+      reject(new ControllerError("invalid", `${name}: ${listenError(error, port, host)}`, { cause: error }));
     };
-    server.once("error", refuse);
+    server.once("error", onError);
     try {
       server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {
-        server.off("error", refuse);
+        server.off("error", onError);
         resolve();
       });
     } catch (error) {
-      refuse(error);
+      onError(error);
     }
   });
 }
 
-function whyNot(error: unknown, port: number, host: string | undefined): string {
+function listenError(error: unknown, port: number, host: string | undefined): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   switch (code) {
     case "EADDRINUSE":
       return `port ${port} is in use`;
     case "EACCES":
-      return `port ${port} is not allowed to this user`;
+      return `no permission to listen on port ${port}`;
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `${host ?? "the address"} is no address of this machine`;
+      return `${host ?? "the address"} is not an address of this machine`;
     case "ERR_SOCKET_BAD_PORT":
-      return `port ${port} is none; 0 to 65535 are`;
+      return `port ${port} is not a port; must be 0 to 65535`;
     default:
-      return `port ${port} cannot be opened: ${error instanceof Error ? error.message : "unknown failure"}`;
+      return `cannot listen on port ${port}: ${error instanceof Error ? error.message : "unknown failure"}`;
   }
 }
 
 function serve(routes: Routes, incoming: IncomingMessage, outgoing: ServerResponse): void {
-  // A body is nobody's business here; left unread, it would block the connection's next request.
+  // An unread body would block the next request on the connection.
   incoming.resume();
   const { method = "" } = incoming;
-  const answer = method === "GET" || method === "HEAD" ? answerOf(routes, incoming) : notAllowed;
+  const answer = method === "GET" || method === "HEAD" ? respond(routes, incoming) : notAllowed;
   outgoing.writeHead(answer.status, {
     "content-type": answer.type,
     "content-length": Buffer.byteLength(answer.body),
@@ -126,10 +124,10 @@ function serve(routes: Routes, incoming: IncomingMessage, outgoing: ServerRespon
 }
 
 const plain = "text/plain; charset=utf-8";
-const notAllowed: Answer = { status: 405, type: plain, body: "only GET and HEAD\n" };
-const failed: Answer = { status: 500, type: plain, body: "internal error\n" };
+const notAllowed: HttpResponse = { status: 405, type: plain, body: "method not allowed; use GET or HEAD\n" };
+const failed: HttpResponse = { status: 500, type: plain, body: "internal error\n" };
 
-function answerOf(routes: Routes, incoming: IncomingMessage): Answer {
+function respond(routes: Routes, incoming: IncomingMessage): HttpResponse {
   const url = incoming.url ?? "/";
   const at = url.indexOf("?");
   const path = at < 0 ? url : url.slice(0, at);
@@ -138,11 +136,11 @@ function answerOf(routes: Routes, incoming: IncomingMessage): Answer {
   try {
     for (const [own, route] of Object.entries(routes)) {
       if (path !== own && !path.startsWith(`${own}/`)) continue;
-      const answer = route({ rest: path.slice(own.length + 1), query, accept });
+      const answer = route({ subpath: path.slice(own.length + 1), query, accept });
       if (answer !== undefined) return answer;
     }
   } catch {
     return failed;
   }
-  return { status: 404, type: plain, body: `not found; there are ${Object.keys(routes).join(", ")}\n` };
+  return { status: 404, type: plain, body: `not found; available: ${Object.keys(routes).join(", ")}\n` };
 }

@@ -1,7 +1,6 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { isSecretName, redacted, redactText } from "../model/redact.ts";
 
-/** Anything that JSON can carry. */
 export type JsonValue =
   | string
   | number
@@ -10,19 +9,19 @@ export type JsonValue =
   | readonly JsonValue[]
   | Readonly<{ [name: string]: JsonValue }>;
 
-/** Deep enough for an object of Kubernetes, and an end for what refers to itself. */
-const deepest = 8;
-const longestList = 100;
-const longestText = 4_000;
+/** Deep enough for a Kubernetes object, and a bound for circular values. */
+const maxDepth = 8;
+const maxListLength = 100;
+const maxTextLength = 4_000;
 
 export type LogValueOptions = Readonly<{
-  /** Stacks of all errors; otherwise only of those that are no known fault, whose place in the code is the news. */
+  /** Whether all errors are logged with their stack; otherwise only errors that are not a ControllerError. */
   stacks: boolean;
-  /** Below a known fault. */
-  known?: boolean;
+  /** Set for the causes of a ControllerError. */
+  isBelowFault?: boolean;
 }>;
 
-/** Makes anything fit for a log line: bounded, without secrets, errors whole with their causes. Undefined for what cannot be shown. */
+/** Converts a value for a log line: bounded, redacted, errors with their causes. Undefined for values that cannot be shown. */
 export function logValue(value: unknown, options: LogValueOptions, depth = 0): JsonValue | undefined {
   switch (typeof value) {
     case "string":
@@ -35,7 +34,7 @@ export function logValue(value: unknown, options: LogValueOptions, depth = 0): J
       return String(value);
     case "object":
       if (value === null) return null;
-      return depth >= deepest ? "[…]" : objectValue(value, options, depth);
+      return depth >= maxDepth ? "[…]" : objectValue(value, options, depth);
     default:
       return undefined;
   }
@@ -59,8 +58,8 @@ function objectValue(value: object, options: LogValueOptions, depth: number): Js
 }
 
 function listValue(list: readonly unknown[], options: LogValueOptions, depth: number): JsonValue {
-  const shown = list.slice(0, longestList).map((inner) => logValue(inner, options, depth + 1) ?? null);
-  return list.length > longestList ? [...shown, `[${list.length - longestList} more]`] : shown;
+  const shown = list.slice(0, maxListLength).map((inner) => logValue(inner, options, depth + 1) ?? null);
+  return list.length > maxListLength ? [...shown, `[${list.length - maxListLength} more]`] : shown;
 }
 
 function fieldValues(
@@ -69,15 +68,15 @@ function fieldValues(
   depth: number,
 ): Readonly<{ [name: string]: JsonValue }> {
   const shown: [string, JsonValue][] = [];
-  for (const [name, inner] of fields.slice(0, longestList)) {
+  for (const [name, inner] of fields.slice(0, maxListLength)) {
     const value = fieldValue(name, inner, options, depth);
-    // A name can carry a secret as well: a map by token.
+    // A name can contain a secret too, such as in a map by token.
     if (value !== undefined) shown.push([clean(name), value]);
   }
   return Object.fromEntries(shown);
 }
 
-/** A field's value, unless its name says that it is a secret. */
+/** Converts the value of a field; redacted if the name is that of a secret. */
 export function fieldValue(name: string, value: unknown, options: LogValueOptions, depth = 0): JsonValue | undefined {
   if (value === undefined || value === null) return value;
   return isSecretName(name) ? redacted : logValue(value, options, depth + 1);
@@ -89,25 +88,25 @@ function errorValue(error: Error, options: LogValueOptions, depth: number): Json
     ["message", clean(error.message)],
   ];
   for (const [name, value] of Object.entries(error)) {
-    // The fault, a code, a status; what is larger is somebody's answer, and its words are in the message.
+    // Scalars such as fault, code and status. Objects are server responses, whose text is in the message.
     if (name === "name" || name === "message" || name === "stack" || typeof value === "object") continue;
     const inner = fieldValue(name, value, options, depth);
     if (inner !== undefined) shown.push([name, inner]);
   }
-  const isNews = options.known !== true && !(error instanceof ControllerError);
-  if (error.stack !== undefined && (options.stacks || isNews)) {
+  const isUnexpected = options.isBelowFault !== true && !(error instanceof ControllerError);
+  if (error.stack !== undefined && (options.stacks || isUnexpected)) {
     shown.push(["stack", clean(error.stack)]);
   }
   if (error instanceof AggregateError) shown.push(["errors", listValue(error.errors, options, depth)]);
-  // What a known fault was caused by is explained by the fault: its place in the code is no news either.
-  const isKnown = error instanceof ControllerError;
-  const cause = logValue(error.cause, isKnown ? { ...options, known: true } : options, depth + 1);
+  // A ControllerError explains its causes, so their stacks are not needed either.
+  const isFault = error instanceof ControllerError;
+  const cause = logValue(error.cause, isFault ? { ...options, isBelowFault: true } : options, depth + 1);
   if (cause !== undefined) shown.push(["cause", cause]);
   return Object.fromEntries(shown);
 }
 
-/** Without secrets and bounded; cut first as well, for looking through a whole answer would take longer than the work itself. */
+/** Redacts and shortens a text. Cut before redacting too, because searching a whole server response takes too long. */
 function clean(text: string): string {
-  const shown = redactText(text.slice(0, longestText * 4));
-  return shown.length > longestText ? `${shown.slice(0, longestText)}…` : shown;
+  const shown = redactText(text.slice(0, maxTextLength * 4));
+  return shown.length > maxTextLength ? `${shown.slice(0, maxTextLength)}…` : shown;
 }

@@ -9,28 +9,28 @@ import {
   type MetricName,
 } from "./catalogue.ts";
 
-/** The numbers of a process. Only what is in the catalogue can be recorded, with exactly its labels. */
+/** The metrics of a process. Only metrics of the catalogue can be recorded, with exactly their labels. */
 export interface Metrics {
   add<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by?: number): void;
   set<Name extends GaugeName>(name: Name, labels: LabelsOf<Name>, value: number): void;
   observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, value: number): void;
-  /** Has `read` set gauges before each rendering, for what is cheaper to ask than to follow; the answer takes it back. */
+  /** Calls `read` before each rendering, for gauges that are cheaper to read than to track. Returns a function that unregisters it. */
   onScrape(read: (metrics: Metrics) => void): () => void;
-  /** All series in Prometheus's text format. */
+  /** Renders all series in the Prometheus text format. */
   render(): string;
 }
 
 export type MetricsOptions = Readonly<{
-  /** Splits by tenant what can be split, for so many tenants; all others are one called "other". @default 0, no split */
+  /** Number of tenants that get series of their own; all others share the tenant "other". @default 0, no tenant label */
   tenants?: number;
 }>;
 
-/** The content type of what `render` gives. */
+/** The content type of `render`. */
 export const metricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-/** What is counted under no known value of a label. */
-const other = "other";
-/** The codes that API servers and what stands before them answer with; "none" where nothing answered. */
+/** Label value of everything that is not in the closed list. */
+const otherValue = "other";
+/** Status codes of API servers and proxies in front of them; "none" if there was no response. */
 const httpCodes: readonly string[] = [
   ...["101", "200", "201", "202", "204", "206"],
   ...["301", "302", "303", "304", "307", "308"],
@@ -40,58 +40,58 @@ const httpCodes: readonly string[] = [
   "none",
 ];
 
-/** Half a character, which is in no value. */
-const between = "\ud800";
+/** A lone surrogate, which no well-formed value contains. */
+const valueSeparator = "\ud800";
 
-/** Of a histogram, `value` is the sum, and `counts` says how many fell between each bound and the one before. */
+/** Of a histogram, `value` is the sum and `counts` the number of observations per bucket, not cumulative. */
 type Series = { readonly labels: string; value: number; counts: number[] };
 
-/** Creates an empty set of metrics; counters without labels are there from the beginning, at zero. */
+/** Creates an empty set of metrics. Counters without labels are present from the start, at zero. */
 export function createMetrics({ tenants = 0 }: MetricsOptions = {}): Metrics {
   const families = new Map<MetricName, Map<string, Series>>();
-  /** The series again, by the values that are given: that is asked at every request and every work. */
-  const remembered = new Map<MetricName, Map<string, Series>>();
+  /** Index of the series by their label values, because every request and every reconcile reads one. */
+  const seriesByValues = new Map<MetricName, Map<string, Series>>();
   const readers = new Set<(metrics: Metrics) => void>();
   const seen = new Map<string, Set<string>>();
 
-  /** A value that a label may have; at most so many different ones of those that are not listed. */
-  const fewOf = (place: string, value: string, most: number): string => {
-    const known = seen.get(place) ?? new Set();
-    seen.set(place, known);
-    if (!known.has(value) && known.size >= most) return other;
+  /** Accepts the first `max` values of a label; all further values become "other". */
+  const limitValues = (label: string, value: string, max: number): string => {
+    const known = seen.get(label) ?? new Set();
+    seen.set(label, known);
+    if (!known.has(value) && known.size >= max) return otherValue;
     known.add(value);
     return value;
   };
-  const bounded = (place: string, value: string, values: LabelValues): string => {
-    if (typeof values === "object" && "few" in values) return fewOf(place, value, values.few);
-    return listOf(values).includes(value) ? value : other;
+  const boundValue = (label: string, value: string, values: LabelValues): string => {
+    if (typeof values === "object" && "few" in values) return limitValues(label, value, values.few);
+    return listOf(values).includes(value) ? value : otherValue;
   };
 
   const seriesOf = (name: MetricName, labels: object): Series => {
     const definition: MetricDefinition = catalogue[name];
     const isSplit = definition.byTenant === true && tenants > 0;
-    const given = [...Object.keys(definition.labels), ...(isSplit ? ["tenant"] : [])].map((label) => {
+    const labelValues = [...Object.keys(definition.labels), ...(isSplit ? ["tenant"] : [])].map((label) => {
       const value: unknown = Reflect.get(labels, label);
-      // Two halves of characters become the same sign on the wire, and then two series one.
+      // Different lone surrogates are encoded as the same character, which would give two series with one name.
       return typeof value === "string" ? value.toWellFormed() : "";
     });
-    const found = remembered.get(name) ?? new Map<string, Series>();
-    remembered.set(name, found);
-    const key = given.join(between);
+    const found = seriesByValues.get(name) ?? new Map<string, Series>();
+    seriesByValues.set(name, found);
+    const key = labelValues.join(valueSeparator);
     const known = found.get(key);
     if (known !== undefined) return known;
 
     const pairs = Object.entries(definition.labels).map(([label, values], at): [string, string] => [
       label,
-      bounded(`${name} ${label}`, given[at] ?? "", values),
+      boundValue(`${name} ${label}`, labelValues[at] ?? "", values),
     ]);
-    if (isSplit) pairs.push(["tenant", fewOf("tenant", given.at(-1) ?? "", tenants)]);
-    const series = seriesWith(name, definition, pairs);
-    // Of values that became "other" there may be any number.
-    if (pairs.every(([, value], at) => value === given[at])) found.set(key, series);
+    if (isSplit) pairs.push(["tenant", limitValues("tenant", labelValues.at(-1) ?? "", tenants)]);
+    const series = findOrCreateSeries(name, definition, pairs);
+    // Values that became "other" are not indexed: there can be any number of them.
+    if (pairs.every(([, value], at) => value === labelValues[at])) found.set(key, series);
     return series;
   };
-  const seriesWith = (
+  const findOrCreateSeries = (
     name: MetricName,
     definition: MetricDefinition,
     pairs: readonly (readonly [string, string])[],
@@ -113,7 +113,7 @@ export function createMetrics({ tenants = 0 }: MetricsOptions = {}): Metrics {
 
   const metrics: Metrics = {
     add: (name, labels, by = 1) => {
-      // A counter that falls is taken for a restart by whoever reads it.
+      // Prometheus takes a counter that decreases for a restart.
       if (by > 0) seriesOf(name, labels).value += by;
     },
     set: (name, labels, value) => {
@@ -152,14 +152,14 @@ export function createMetrics({ tenants = 0 }: MetricsOptions = {}): Metrics {
   return metrics;
 }
 
-/** The most series that a process can have, buckets included; without the split by tenant. */
+/** Upper bound of the series of a process, buckets included, without the tenant label. */
 export function seriesBudget(): number {
   return Object.values(catalogue).reduce((sum, definition: MetricDefinition) => {
     const values = Object.values(definition.labels).map((one) =>
       typeof one === "object" && "few" in one ? one.few + 1 : listOf(one).length + 1,
     );
     const combinations = values.reduce((product, count) => product * count, 1);
-    // A histogram also has the bucket without a bound, a sum and a count.
+    // A histogram also has the +Inf bucket, a sum and a count.
     return sum + combinations * (definition.type === "histogram" ? (definition.buckets?.length ?? 0) + 3 : 1);
   }, 0);
 }
@@ -169,23 +169,23 @@ function listOf(values: readonly string[] | "http-code"): readonly string[] {
 }
 
 function namesOf<Name extends string>(record: Readonly<Record<Name, unknown>>): readonly Name[] {
-  return Object.keys(record) as Name[]; // the record is a constant: it has no other names
+  return Object.keys(record) as Name[]; // the record is a constant and has no other names
 }
 
 function linesOf(name: MetricName, { type, buckets = [] }: MetricDefinition, series: Series): string[] {
   const { labels, value, counts } = series;
   const braced = labels === "" ? "" : `{${labels}}`;
-  if (type !== "histogram") return [`${name}${braced} ${number(value)}`];
+  if (type !== "histogram") return [`${name}${braced} ${formatNumber(value)}`];
   let sum = 0;
   const lines = [...buckets, Number.POSITIVE_INFINITY].map((bound, index) => {
     sum += counts[index] ?? 0;
-    const all = [...(labels === "" ? [] : [labels]), `le="${number(bound)}"`].join(",");
+    const all = [...(labels === "" ? [] : [labels]), `le="${formatNumber(bound)}"`].join(",");
     return `${name}_bucket{${all}} ${sum}`;
   });
-  return [...lines, `${name}_sum${braced} ${number(value)}`, `${name}_count${braced} ${sum}`];
+  return [...lines, `${name}_sum${braced} ${formatNumber(value)}`, `${name}_count${braced} ${sum}`];
 }
 
-function number(value: number): string {
+function formatNumber(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return "+Inf";
   return value === Number.NEGATIVE_INFINITY ? "-Inf" : String(value);
 }

@@ -2,23 +2,23 @@ import { isDeepStrictEqual } from "node:util";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { findCondition } from "../model/condition.ts";
 import { clip } from "../model/text.ts";
-import { type Decision, formatEnd } from "./explain.ts";
-import { rejection } from "./filters.ts";
+import { type ClusterDecision, formatTimestampUp } from "./explain.ts";
+import { rejectingFilter } from "./filters.ts";
 import type { ClusterFacts } from "./observed.ts";
-import { InvalidWish, satisfies, tryReadWish, type Wish } from "./parsed-spec.ts";
-import type { Detail } from "./reasons.ts";
-import { judgeHeld } from "./retention.ts";
-import { partsOf, scorersOf } from "./scores.ts";
+import { InvalidSpec, type ParsedSpec, satisfies, tryParseSpec } from "./parsed-spec.ts";
+import type { ReasonDetail } from "./reasons.ts";
+import { decideRetention } from "./retention.ts";
+import { createScorers, scoreParts } from "./scores.ts";
 import { parseUnmatched } from "./status.ts";
 
 /**
- * Tells whether a change of a cluster could change what a placement decides or says. What the placement's status says about
- * the cluster is held against the cluster as it is now, so the answer needs no memory of how it was; `before` (undefined
- * when it is not known) makes it sharper where the status does not say.
+ * Whether a change of a cluster could change the selection or the status of a placement. It compares the decision in the
+ * placement's status with the current facts of the cluster, so it needs no record of earlier facts. `before` (undefined
+ * if unknown) avoids false positives where the status does not have the decision.
  *
- * A placement that rejects the cluster for a reason that the change does not touch is left alone.
+ * A placement that rejects the cluster for a reason that the change does not touch is not affected.
  */
-export function mayConcern(
+export function mayAffect(
   placement: WorkloadPlacement,
   before: ClusterFacts | undefined,
   after: ClusterFacts | undefined,
@@ -26,10 +26,10 @@ export function mayConcern(
   const { metadata, status } = placement;
   const name = after?.name ?? before?.name;
   if (metadata.deletionTimestamp !== undefined || name === undefined) return false;
-  // One that has not been decided yet will be, but whether that run sees this change is not known.
+  // The pending reconcile of a new or changed placement may have read the cluster before this change.
   if (status?.decisions === undefined || status.observedGeneration !== metadata.generation) return true;
 
-  // How long a cluster to return to has fitted, and whether another stands in for it, is no part of what is said of it.
+  // The decision of a failback target or stand-in does not show since when it has fit, so it cannot be compared.
   if (status.failback?.some(({ cluster, standIn }) => cluster === name || standIn === name) === true) return true;
 
   const recorded = status.decisions.find(({ cluster }) => cluster === name);
@@ -37,87 +37,100 @@ export function mayConcern(
   if (after === undefined) return recorded === undefined ? isOmitted : recorded.reason !== "NotFound";
   if (recorded === undefined && !isOmitted) return true;
 
-  const wish = tryReadWish(placement);
-  if (wish instanceof InvalidWish) return recorded?.reason === "NotFound";
-  if (recorded === undefined) return before === undefined || differs(wish, placement, before, after);
+  const spec = tryParseSpec(placement);
+  if (spec instanceof InvalidSpec) return recorded?.reason === "NotFound";
+  if (recorded === undefined) return before === undefined || omittedClusterDiffers(spec, placement, before, after);
   return (
-    saysOtherwise(wish, recorded, after) ||
-    movesWithin(wish, before, after) ||
-    matchesOtherwise(wish, placement, { recorded, before, after })
+    decisionDiffers(spec, recorded, after) ||
+    changesDomain(spec, before, after) ||
+    changesUnmatchedRequirements(spec, placement, { recorded, before, after })
   );
 }
 
-/** For clusters that the status has no room for: is there anything about them that the placement looks at? */
-function differs(wish: Wish, placement: WorkloadPlacement, before: ClusterFacts, after: ClusterFacts): boolean {
-  const one = rejection(wish, before);
-  const other = rejection(wish, after);
-  if (one !== other) return true;
-  if (one === undefined) {
-    // Beyond the list only the order matters, and with it the score.
+/** For clusters that `status.decisions` omits: whether a fact has changed that the placement uses. */
+function omittedClusterDiffers(
+  spec: ParsedSpec,
+  placement: WorkloadPlacement,
+  before: ClusterFacts,
+  after: ClusterFacts,
+): boolean {
+  const rejectionBefore = rejectingFilter(spec, before);
+  if (rejectionBefore !== rejectingFilter(spec, after)) return true;
+  if (rejectionBefore === undefined) {
+    // For omitted clusters that fit, only their rank matters, which the score decides.
+    const scorers = createScorers(spec);
     return (
-      !isDeepStrictEqual(partsOf(scorersOf(wish), before), partsOf(scorersOf(wish), after)) ||
-      movesWithin(wish, before, after)
+      !isDeepStrictEqual(scoreParts(scorers, before), scoreParts(scorers, after)) || changesDomain(spec, before, after)
     );
   }
-  // A chosen cluster that found no room in the list may be borne for a while, which other facts decide.
+  // A selected cluster that is omitted may be tolerated for a while, which depends on more facts.
   if (placement.status?.selectedClusters?.includes(after.name) === true) return true;
-  return matchesOtherwise(wish, placement, { recorded: undefined, before, after });
+  return changesUnmatchedRequirements(spec, placement, { recorded: undefined, before, after });
 }
 
-function saysOtherwise(wish: Wish, recorded: Decision, after: ClusterFacts): boolean {
-  const failed = rejection(wish, after);
+function decisionDiffers(spec: ParsedSpec, recorded: ClusterDecision, after: ClusterFacts): boolean {
+  const failed = rejectingFilter(spec, after);
   if (failed === undefined) {
-    const fits =
+    const didFit =
       recorded.reason === "Selected" || recorded.reason === "NotSelected" || recorded.reason === "SkewTooLarge";
-    return !fits || !isDeepStrictEqual(recorded.parts ?? [], partsOf(scorersOf(wish), after));
+    return !didFit || !isDeepStrictEqual(recorded.parts ?? [], scoreParts(createScorers(spec), after));
   }
-  if (!recorded.selected) return recorded.reason !== failed.reason || !isSame(recorded, failed.detail(wish, after));
+  if (!recorded.selected) {
+    return recorded.reason !== failed.reason || !hasSameDetail(recorded, failed.detail(spec, after));
+  }
 
-  // Whether its time is up is the business of the placement's own timer, so no time passes here.
+  // The placement's own requeue handles the end of a toleration, so no time passes here.
   const untilMs = recorded.until === undefined ? Number.NaN : Date.parse(recorded.until);
-  const verdict = judgeHeld(wish, after, {
+  const verdict = decideRetention(spec, after, {
     nowMs: -Infinity,
-    before: Number.isNaN(untilMs) ? undefined : { actual: recorded.actual, untilMs },
+    previous: Number.isNaN(untilMs) ? undefined : { actual: recorded.actual, untilMs },
   });
-  if (!verdict.stays || verdict.reason === "Selected" || verdict.reason !== recorded.reason) return true;
+  if (!verdict.isRetained || verdict.reason === "Selected" || verdict.reason !== recorded.reason) return true;
   const until =
-    verdict.reason === "KeptTolerated" && verdict.untilMs !== undefined ? formatEnd(verdict.untilMs) : undefined;
-  return until !== recorded.until || !isSame(recorded, verdict.detail);
+    verdict.reason === "KeptTolerated" && verdict.untilMs !== undefined
+      ? formatTimestampUp(verdict.untilMs)
+      : undefined;
+  return until !== recorded.until || !hasSameDetail(recorded, verdict.detail);
 }
 
-function isSame(recorded: Decision, { rule, expected, actual }: Detail): boolean {
-  const text = (value: string | undefined) => (value === undefined ? undefined : clip(value));
-  return recorded.rule === text(rule) && recorded.expected === text(expected) && recorded.actual === text(actual);
+function hasSameDetail(recorded: ClusterDecision, { rule, expected, actual }: ReasonDetail): boolean {
+  const clipped = (text: string | undefined) => (text === undefined ? undefined : clip(text));
+  return (
+    recorded.rule === clipped(rule) && recorded.expected === clipped(expected) && recorded.actual === clipped(actual)
+  );
 }
 
-/** Where a fitting cluster is counts for the skew, but the status does not say where it was. */
-function movesWithin(wish: Wish, before: ClusterFacts | undefined, after: ClusterFacts): boolean {
-  if (wish.spread.length === 0) return false;
-  if (before === undefined) return rejection(wish, after) === undefined;
-  return wish.spread.some(({ key }) => before.labels.get(key) !== after.labels.get(key));
+/** The topology domain of a cluster that fits influences the skew, but the status does not record the domain. */
+function changesDomain(spec: ParsedSpec, before: ClusterFacts | undefined, after: ClusterFacts): boolean {
+  if (spec.spreadConstraints.length === 0) return false;
+  if (before === undefined) return rejectingFilter(spec, after) === undefined;
+  return spec.spreadConstraints.some(
+    ({ topologyKey }) => before.labels.get(topologyKey) !== after.labels.get(topologyKey),
+  );
 }
 
-/** A placement that found nothing names the requirements that no cluster satisfies, whatever else was wrong with them. */
-function matchesOtherwise(
-  wish: Wish,
+/** The condition of a placement without clusters names the requirements that no cluster satisfies; labels can change that. */
+function changesUnmatchedRequirements(
+  spec: ParsedSpec,
   { status }: WorkloadPlacement,
   {
     recorded,
     before,
     after,
-  }: Readonly<{ recorded: Decision | undefined; before: ClusterFacts | undefined; after: ClusterFacts }>,
+  }: Readonly<{ recorded: ClusterDecision | undefined; before: ClusterFacts | undefined; after: ClusterFacts }>,
 ): boolean {
-  if ((status?.selectedClusters?.length ?? 0) > 0 || wish.selector.length === 0) return false;
+  const { locationSelector } = spec;
+  if ((status?.selectedClusters?.length ?? 0) > 0 || locationSelector.length === 0) return false;
   if (before !== undefined) {
-    return wish.selector.some((each) => satisfies(before.labels, each) !== satisfies(after.labels, each));
+    return locationSelector.some((each) => satisfies(before.labels, each) !== satisfies(after.labels, each));
   }
-  // What comes before the requirement that failed is known to have held, and that one not to have.
-  const failedAt = wish.selector.findIndex(({ key, text }) => {
+  // The decision names the first requirement that failed; all requirements before it were satisfied.
+  const failedIndex = locationSelector.findIndex(({ key, text }) => {
     return recorded?.rule === clip(`locationSelector[${key}]`) && recorded.expected === clip(text);
   });
-  if (failedAt < 0 && recorded?.reason !== "NotListed") return false;
+  if (failedIndex < 0 && recorded?.reason !== "NotListed") return false;
   const unmatched = parseUnmatched(findCondition(status?.conditions, "Ready")?.message ?? "");
-  return wish.selector
-    .slice(failedAt + 1)
+  return locationSelector
+    .slice(failedIndex + 1)
     .some((each) => satisfies(after.labels, each) === unmatched.includes(clip(each.text)));
 }

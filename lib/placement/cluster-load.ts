@@ -1,71 +1,72 @@
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 
 type Entry = { placement: WorkloadPlacement; selected: readonly string[] };
-type Promised = Readonly<{ resourceVersion: string | undefined; selected: readonly string[] }>;
+type Reservation = Readonly<{ resourceVersion: string | undefined; selected: readonly string[] }>;
 
 /**
- * Counts how many placements of one logical cluster use each of its clusters. It looks only at what has changed since it
- * was last asked, by the identity of the objects, and counts a decision from the moment it is made until the list shows it.
- * All that it knows can be had again from the list: a new process starts with an empty book.
+ * Counts how many placements of one logical cluster use each target cluster. An update processes only placements whose
+ * object changed. A decision counts as soon as it is reserved, before a list shows it. All state can be rebuilt from the
+ * list, so a new process starts empty.
  */
-export class LoadBook {
+export class ClusterLoad {
   readonly #entries = new Map<string, Entry>();
-  readonly #promised = new Map<string, Promised>();
+  readonly #reservations = new Map<string, Reservation>();
   readonly #load = new Map<string, number>();
 
-  /** Brings the book up to date with the list. */
+  /** Applies a complete list of the placements. */
   update(placements: readonly WorkloadPlacement[]): void {
     for (const placement of placements) {
       const name = placement.metadata.name ?? "";
       const entry = this.#entries.get(name);
       if (entry?.placement === placement) continue;
-      const promised = this.#promised.get(name);
-      const isStale = promised !== undefined && promised.resourceVersion !== placement.metadata.resourceVersion;
-      if (isStale) this.#promised.delete(name);
+      const reservation = this.#reservations.get(name);
+      const isStale = reservation !== undefined && reservation.resourceVersion !== placement.metadata.resourceVersion;
+      if (isStale) this.#reservations.delete(name);
       const selected =
-        promised === undefined || isStale ? (placement.status?.selectedClusters ?? []) : promised.selected;
+        reservation === undefined || isStale ? (placement.status?.selectedClusters ?? []) : reservation.selected;
       this.#set(name, placement, selected);
     }
     if (this.#entries.size > placements.length)
-      this.#forget(new Set(placements.map(({ metadata }) => metadata.name ?? "")));
+      this.#prune(new Set(placements.map(({ metadata }) => metadata.name ?? "")));
   }
 
-  /** The load without one placement: nobody makes room for himself. */
-  without(name: string): ReadonlyMap<string, number> {
+  /** The load without the placement of this name, whose own selection must not influence its decision. */
+  excluding(name: string): ReadonlyMap<string, number> {
     const own = this.#entries.get(name)?.selected ?? [];
     if (own.length === 0) return this.#load;
     const load = new Map(this.#load);
-    for (const cluster of own) load.set(cluster, (load.get(cluster) ?? 0) - 1);
+    for (const targetCluster of own) load.set(targetCluster, (load.get(targetCluster) ?? 0) - 1);
     return load;
   }
 
-  /** Counts a decision that the list does not show yet. */
-  promise(seen: WorkloadPlacement, selected: readonly string[]): void {
-    const name = seen.metadata.name ?? "";
+  /** Counts a decision that no list shows yet; ignored if the placement has changed since it was observed. */
+  reserve(observed: WorkloadPlacement, selected: readonly string[]): void {
+    const name = observed.metadata.name ?? "";
     const entry = this.#entries.get(name);
-    if (entry !== undefined && entry.placement.metadata.resourceVersion !== seen.metadata.resourceVersion) return;
-    this.#promised.set(name, { resourceVersion: seen.metadata.resourceVersion, selected });
-    this.#set(name, entry?.placement ?? seen, selected);
+    if (entry !== undefined && entry.placement.metadata.resourceVersion !== observed.metadata.resourceVersion) return;
+    this.#reservations.set(name, { resourceVersion: observed.metadata.resourceVersion, selected });
+    this.#set(name, entry?.placement ?? observed, selected);
   }
 
   #set(name: string, placement: WorkloadPlacement, selected: readonly string[]): void {
-    for (const cluster of this.#entries.get(name)?.selected ?? []) this.#count(cluster, -1);
-    for (const cluster of selected) this.#count(cluster, 1);
+    for (const targetCluster of this.#entries.get(name)?.selected ?? []) this.#add(targetCluster, -1);
+    for (const targetCluster of selected) this.#add(targetCluster, 1);
     this.#entries.set(name, { placement, selected });
   }
 
-  #count(cluster: string, change: 1 | -1): void {
-    const count = (this.#load.get(cluster) ?? 0) + change;
-    if (count === 0) this.#load.delete(cluster);
-    else this.#load.set(cluster, count);
+  #add(targetCluster: string, change: 1 | -1): void {
+    const count = (this.#load.get(targetCluster) ?? 0) + change;
+    if (count === 0) this.#load.delete(targetCluster);
+    else this.#load.set(targetCluster, count);
   }
 
-  #forget(present: ReadonlySet<string>): void {
+  /** Removes placements that the list no longer has. */
+  #prune(listed: ReadonlySet<string>): void {
     for (const [name, { selected }] of this.#entries) {
-      if (present.has(name)) continue;
-      for (const cluster of selected) this.#count(cluster, -1);
+      if (listed.has(name)) continue;
+      for (const targetCluster of selected) this.#add(targetCluster, -1);
       this.#entries.delete(name);
-      this.#promised.delete(name);
+      this.#reservations.delete(name);
     }
   }
 }

@@ -1,189 +1,211 @@
-import { byKey, compareStrings } from "@tmc/kube/compare.ts";
+import { byKey } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { done, earliest, type Next, requeueAfter } from "../model/next.ts";
-import { type Candidate, type Choice, choose } from "./choose.ts";
-import { leftAfter } from "./evictions.ts";
-import { type Group, listBounds, listDecisions, type PlacementStatus, type Statement } from "./explain.ts";
-import { brokenBy, formatHomes, type Home, homesAfter, homesDue, homesOf, returnMs } from "./failback.ts";
-import { type Filter, rejection, rejectionsFor } from "./filters.ts";
-import type { ClusterFacts, Observed } from "./observed.ts";
-import { InvalidWish, type SpreadWish, tryReadWish, type Wish } from "./parsed-spec.ts";
-import { type DecisionReason, reasonsByNearness } from "./reasons.ts";
-import { type Borne, type HeldVerdict, judgeHeld } from "./retention.ts";
-import { partsOf, type Scorers, scoreOf, scorersOf } from "./scores.ts";
-import { type Outcome, readyCondition, statusOf, unreadableCondition } from "./status.ts";
+import { done, earliestNext, type Next, requeueAfter } from "../model/next.ts";
+import {
+  type BlockedFailback,
+  decisionGroups,
+  type Rejected,
+  type Retained,
+  type RetainedCluster,
+  sortByName,
+} from "./decision-groups.ts";
+import { evictionsAfter } from "./evictions.ts";
+import { type DecisionGroup, decisionBounds, listDecisions, type PlacementStatus } from "./explain.ts";
+import {
+  dueFailbackTargets,
+  type FailbackTarget,
+  failbackDueMs,
+  failbackTargetsAfter,
+  failbackTargetsOf,
+  formatFailbackTargets,
+  worsenedConstraint,
+} from "./failback.ts";
+import { compileFilters, type Filter, rejectingFilter } from "./filters.ts";
+import type { ClusterFacts, ObservedPlacement } from "./observed.ts";
+import { InvalidSpec, type ParsedSpec, tryParseSpec } from "./parsed-spec.ts";
+import type { DecisionReason } from "./reasons.ts";
+import { decideRetention, type PreviousToleration } from "./retention.ts";
+import { createScorers, type Scorers, totalScore } from "./scores.ts";
+import { type ClusterSelection, type ScoredCluster, selectClusters } from "./select-clusters.ts";
+import { buildStatus, invalidSpecCondition, readyCondition } from "./status.ts";
 
-export type Plan = Readonly<{
-  /** The whole status, as it should be. */
+export type PlacementPlan = Readonly<{
+  /** The complete desired status. */
   status: PlacementStatus;
   next: Next;
-  /** Clusters were dealt out: the load has, or would have had, a say. */
-  dealt: boolean;
+  /** Whether the load has influenced the selection, or would have if it had been given. */
+  dependsOnLoad: boolean;
 }>;
 
-/** How many decisions are listed; a person who asks for an explanation gets them all. */
-export type Bounds = Readonly<{ entries: number; bytes: number }>;
+/** Bounds of `status.decisions`; `tmc explain` lists all decisions. */
+export type DecisionBounds = Readonly<{ entries: number; bytes: number }>;
 
 /**
- * Decides on which clusters a placement runs, and says of every cluster why or why not.
+ * Decides on which clusters a placement runs, and explains the decision for every cluster.
  *
- * The same facts, in any order, give the same bytes. What was chosen and still fits is kept: moving work costs its users
- * more than an uneven choice does. Run again on its own answer it changes nothing.
+ * The same facts, in any order, give the same bytes. A selected cluster that still fits is kept: moving workloads costs
+ * users more than an uneven distribution. Applied to its own result, it changes nothing.
  */
-export function decide(observed: Observed, bounds: Bounds = listBounds): Plan {
+export function decidePlacement(observed: ObservedPlacement, bounds: DecisionBounds = decisionBounds): PlacementPlan {
   const { placement, nowMs } = observed;
   if (placement.metadata.deletionTimestamp !== undefined) {
-    return { status: placement.status ?? {}, next: done, dealt: false };
+    return { status: placement.status ?? {}, next: done, dependsOnLoad: false };
   }
-  const clusters = inNameOrder(observed.clusters);
-  const wish = tryReadWish(placement);
-  if (wish instanceof InvalidWish) return undecided(placement, clusters, wish, { nowMs, bounds });
+  const clusters = sortByName(observed.clusters);
+  const spec = tryParseSpec(placement);
+  if (spec instanceof InvalidSpec) return planForInvalidSpec(placement, clusters, spec, { nowMs, bounds });
 
-  const scorers = scorersOf(wish);
-  const stayed = heldOf(wish, placement, clusters, nowMs);
-  const homes = homesOf(wish, placement, clusters, nowMs);
-  const { held, choice, rejected, barred } = chooseHome(wish, { scorers, clusters, stayed, homes, observed });
-  for (const cluster of choice.dropped) addRejected(rejected, rejection(wish, cluster), cluster);
-
-  const awaited = homesAfter(wish, { placement, homes, choice, clusters, nowMs });
-  const { chosen, others } = groupsOf(wish, {
+  const scorers = createScorers(spec);
+  const retainedBefore = retainedClusters(spec, placement, clusters, nowMs);
+  const targets = failbackTargetsOf(spec, placement, clusters, nowMs);
+  const { retained, selection, rejected, blockedFailback } = selectWithFailback(spec, {
     scorers,
     clusters,
-    held,
-    choice,
-    awaited,
-    barred,
-    rejected,
-    most: bounds.entries,
+    retained: retainedBefore,
+    targets,
+    observed,
   });
-  const { decisions, omitted } = listDecisions([chosen, ...others], bounds);
-  const outcome: Outcome = {
-    strategy: wish.strategy,
-    selected: choice.selected.map(({ name }) => name),
+  for (const cluster of selection.dropped) addRejected(rejected, rejectingFilter(spec, cluster), cluster);
+
+  const pendingTargets = failbackTargetsAfter(spec, { placement, targets, selection, clusters, nowMs });
+  const { selected, others } = decisionGroups(spec, {
+    scorers,
+    clusters,
+    retained,
+    selection,
+    pendingTargets,
+    blockedFailback,
+    rejected,
+    maxListed: bounds.entries,
+  });
+  const { decisions, omitted } = listDecisions([selected, ...others], bounds);
+  const status = buildStatus(placement, {
+    strategy: spec.strategy,
+    selected: selection.selected.map(({ name }) => name),
     decisions,
     omitted,
-    failback: formatHomes(awaited),
-    left: leftAfter(wish, { placement, homes, selected: choice.selected, clusters, nowMs }),
-    ready: readyCondition(wish, { clusters, choice, others }),
+    failback: formatFailbackTargets(pendingTargets),
+    evictedClusters: evictionsAfter(spec, {
+      placement,
+      failbackTargets: targets,
+      selected: selection.selected,
+      clusters,
+      nowMs,
+    }),
+    ready: readyCondition(spec, { clusters, selection, others }),
     nowMs,
-  };
+  });
   return {
-    status: statusOf(placement, outcome),
-    next: nextOf(wish, { held, choice, awaited, nowMs }),
-    dealt: choice.dealt,
+    status,
+    next: nextReconcile(spec, { retained, selection, pendingTargets, nowMs }),
+    dependsOnLoad: selection.dependsOnLoad,
   };
 }
 
-type Staying = Extract<HeldVerdict, { stays: true }>;
-type Held = ReadonlyMap<string, Readonly<{ cluster: ClusterFacts; verdict: Staying }>>;
-type Rejected = Map<DecisionReason, { filter: Filter; members: ClusterFacts[] }>;
+type Attempt = Readonly<{
+  retained: Retained;
+  selection: ClusterSelection;
+  rejected: Rejected;
+  blockedFailback?: BlockedFailback;
+}>;
 
-/** Homes to which the placement does not return although it is time, and the constraint that forbids it. */
-type Barred = Readonly<{ constraint: SpreadWish; names: ReadonlySet<string> }>;
-type Made = Readonly<{ held: Held; choice: Choice; rejected: Rejected; barred?: Barred }>;
-
-/** Chooses, and has the placement return where its time has come, unless that made the choice more uneven than is allowed. */
-function chooseHome(
-  wish: Wish,
+/** Selects clusters, and moves back to failback targets that are due unless that would worsen a strict spread constraint. */
+function selectWithFailback(
+  spec: ParsedSpec,
   {
     scorers,
     clusters,
-    stayed,
-    homes,
+    retained,
+    targets,
     observed,
   }: Readonly<{
     scorers: Scorers;
     clusters: readonly ClusterFacts[];
-    stayed: Held;
-    homes: readonly Home[];
-    observed: Observed;
+    retained: Retained;
+    targets: readonly FailbackTarget[];
+    observed: ObservedPlacement;
   }>,
-): Made {
+): Attempt {
   const { load, nowMs } = observed;
-  const make = (held: Held): Made => {
-    const { newcomers, rejected } = judge(wish, scorers, clusters, held);
-    const candidates = [...held.values()].map(({ cluster, verdict }) => ({
+  const attempt = (kept: Retained): Attempt => {
+    const { newCandidates, rejected } = filterAndScore(spec, scorers, clusters, kept);
+    const scored = [...kept.values()].map(({ cluster, verdict }) => ({
       cluster,
-      score: scoreOf(scorers, cluster),
-      limited: verdict.reason !== "Selected",
+      score: totalScore(scorers, cluster),
+      isRestricted: verdict.reason !== "Selected",
     }));
-    return { held, choice: choose(wish, { held: candidates, newcomers, load }), rejected };
+    return { retained: kept, selection: selectClusters(spec, { retained: scored, newCandidates, load }), rejected };
   };
-  const back = homesDue(wish, homes, { isHeld: (name) => stayed.has(name), held: stayed.size, nowMs });
-  if (back.length === 0) return make(stayed);
-  const made = make(heldWith(stayed, back));
-  if (wish.spread.length === 0) return made;
-  const plain = make(stayed);
-  const constraint = brokenBy(wish, made.choice, plain.choice);
-  if (constraint === undefined) return made;
-  return { ...plain, barred: { constraint, names: new Set(back.map(({ cluster }) => cluster.name)) } };
+  const due = dueFailbackTargets(spec, targets, { retained, nowMs });
+  if (due.length === 0) return attempt(retained);
+  const withFailback = attempt(applyFailback(retained, due));
+  if (spec.spreadConstraints.length === 0) return withFailback;
+  const withoutFailback = attempt(retained);
+  const constraint = worsenedConstraint(spec, withFailback.selection, withoutFailback.selection);
+  if (constraint === undefined) return withFailback;
+  return {
+    ...withoutFailback,
+    blockedFailback: { constraint, names: new Set(due.map(({ cluster }) => cluster.name)) },
+  };
 }
 
-/** What is held once homes have taken the places of those who stand in for them, in the order of names. */
-function heldWith(held: Held, homes: readonly Home[]): Held {
-  const standIns = new Set(homes.map(({ standIn }) => standIn));
-  const verdict: Staying = { stays: true, reason: "Selected" };
-  const back = homes.map(({ cluster }) => [cluster.name, { cluster, verdict }] as const);
-  const stay = [...held].filter(([name]) => !standIns.has(name));
-  return new Map([...stay, ...back].toSorted(byKey));
+/** Replaces stand-ins by their failback targets; the result is sorted by name. */
+function applyFailback(retained: Retained, targets: readonly FailbackTarget[]): Retained {
+  const standIns = new Set(targets.map(({ standIn }) => standIn));
+  const verdict = { isRetained: true, reason: "Selected" } as const;
+  const returning = targets.map(({ cluster }) => [cluster.name, { cluster, verdict }] as const);
+  const remaining = [...retained].filter(([name]) => !standIns.has(name));
+  return new Map([...remaining, ...returning].toSorted(byKey));
 }
 
-function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
-  return [all.filter(isFirst), all.filter((one) => !isFirst(one))];
-}
-
-function inNameOrder(clusters: readonly ClusterFacts[]): readonly ClusterFacts[] {
-  let last = "";
-  for (const { name } of clusters) {
-    if (name < last) return clusters.toSorted((a, b) => compareStrings(a.name, b.name));
-    last = name;
-  }
-  return clusters;
-}
-
-/** Of the clusters that were chosen before, those that stay. */
-function heldOf(wish: Wish, placement: WorkloadPlacement, clusters: readonly ClusterFacts[], nowMs: number): Held {
-  const held = new Map<string, Readonly<{ cluster: ClusterFacts; verdict: Staying }>>();
+/** The previously selected clusters that are retained. */
+function retainedClusters(
+  spec: ParsedSpec,
+  placement: WorkloadPlacement,
+  clusters: readonly ClusterFacts[],
+  nowMs: number,
+): Retained {
+  const retained = new Map<string, RetainedCluster>();
   const current = new Set(placement.status?.selectedClusters);
-  if (current.size === 0) return held;
+  if (current.size === 0) return retained;
   for (const cluster of clusters) {
     if (!current.has(cluster.name)) continue;
-    const verdict = judgeHeld(wish, cluster, { nowMs, before: borneBefore(placement, cluster.name) });
-    if (verdict.stays) held.set(cluster.name, { cluster, verdict });
+    const verdict = decideRetention(spec, cluster, { nowMs, previous: previousToleration(placement, cluster.name) });
+    if (verdict.isRetained) retained.set(cluster.name, { cluster, verdict });
   }
-  return held;
+  return retained;
 }
 
-/** What an earlier run said about the cluster, if the placement has not been changed since. */
-function borneBefore({ metadata, status }: WorkloadPlacement, name: string): Borne | undefined {
+/** The toleration that an earlier reconcile recorded for the cluster, if the spec has not changed since. */
+function previousToleration({ metadata, status }: WorkloadPlacement, name: string): PreviousToleration | undefined {
   if (status?.observedGeneration !== metadata.generation) return undefined;
-  const before = status?.decisions?.find(({ cluster }) => cluster === name);
-  const untilMs = before?.until === undefined ? Number.NaN : Date.parse(before.until);
-  return Number.isNaN(untilMs) ? undefined : { actual: before?.actual, untilMs };
+  const decision = status?.decisions?.find(({ cluster }) => cluster === name);
+  const untilMs = decision?.until === undefined ? Number.NaN : Date.parse(decision.until);
+  return Number.isNaN(untilMs) ? undefined : { actual: decision?.actual, untilMs };
 }
 
-function judge(
-  wish: Wish,
+function filterAndScore(
+  spec: ParsedSpec,
   scorers: Scorers,
   clusters: readonly ClusterFacts[],
-  held: Held,
-): { newcomers: readonly Candidate[]; rejected: Rejected } {
-  const newcomers: Candidate[] = [];
+  retained: Retained,
+): { newCandidates: readonly ScoredCluster[]; rejected: Rejected } {
+  const newCandidates: ScoredCluster[] = [];
   const rejected: Rejected = new Map();
-  const rejectionOf = rejectionsFor(wish);
-  // They come in the order in which the clusters do.
-  const staying = held.values();
-  let skipped = staying.next().value?.cluster;
+  const rejectionOf = compileFilters(spec);
+  // Retained clusters have the same order as the clusters, so one pass skips them.
+  const toSkip = retained.values();
+  let skipped = toSkip.next().value?.cluster;
   for (const cluster of clusters) {
     if (cluster === skipped) {
-      skipped = staying.next().value?.cluster;
+      skipped = toSkip.next().value?.cluster;
       continue;
     }
     const filter = rejectionOf(cluster);
-    if (filter === undefined) newcomers.push({ cluster, score: scoreOf(scorers, cluster) });
+    if (filter === undefined) newCandidates.push({ cluster, score: totalScore(scorers, cluster) });
     else addRejected(rejected, filter, cluster);
   }
-  return { newcomers, rejected };
+  return { newCandidates, rejected };
 }
 
 function addRejected(rejected: Rejected, filter: Filter | undefined, cluster: ClusterFacts): void {
@@ -193,182 +215,75 @@ function addRejected(rejected: Rejected, filter: Filter | undefined, cluster: Cl
   else group.members.push(cluster);
 }
 
-function groupsOf(
-  wish: Wish,
+/** One day: timers have a maximum delay, and an early reconcile is harmless. */
+const maxRequeueSeconds = 86_400;
+
+/** Requeues at the end of the first toleration or failback waiting time. */
+function nextReconcile(
+  spec: ParsedSpec,
   {
-    scorers,
-    clusters,
-    held,
-    choice,
-    awaited,
-    barred,
-    rejected,
-    most,
+    retained,
+    selection,
+    pendingTargets,
+    nowMs,
   }: Readonly<{
-    scorers: Scorers;
-    clusters: readonly ClusterFacts[];
-    held: Held;
-    choice: Choice;
-    awaited: readonly Home[];
-    barred: Barred | undefined;
-    rejected: Rejected;
-    /** No more are ever listed. */
-    most: number;
+    retained: Retained;
+    selection: ClusterSelection;
+    pendingTargets: readonly FailbackTarget[];
+    nowMs: number;
   }>,
-): { chosen: Group; others: readonly Group[] } {
-  const group = (
-    reason: DecisionReason,
-    { members, count, say }: Pick<Group, "count"> & Readonly<{ members: readonly ClusterFacts[]; say: Say }>,
-  ): [DecisionReason, Group] => [
-    reason,
-    // None of these groups has members that are not registered.
-    {
-      reasonOf: reason,
-      members,
-      count,
-      say: (member) => (typeof member === "string" ? notFound : say(member, reason)),
-    },
-  ];
-  const byStrategy = { rule: wish.strategy };
-  const fits: Say = (cluster, reason) => ({ reason, detail: byStrategy, parts: partsOf(scorers, cluster) });
-
-  const homes = new Map(awaited.map((home) => [home.cluster.name, home]));
-  const [waiting, notChosen] =
-    homes.size === 0 ? [[], choice.notChosen] : partition(choice.notChosen, ({ cluster }) => homes.has(cluster.name));
-  const [kept, returning] = partition(waiting, ({ cluster }) => barred?.names.has(cluster.name) === true);
-  const constraints = new Map(choice.refused.map(({ cluster, constraint }) => [cluster, constraint]));
-  for (const { cluster } of kept) if (barred !== undefined) constraints.set(cluster, barred.constraint);
-  const failback = { rule: "failback", expected: `${wish.failbackSeconds ?? 0} s` };
-
-  const groups = new Map([
-    group("FailingBack", {
-      members: returning.map(({ cluster }) => cluster),
-      say: (cluster, reason) => {
-        const home = homes.get(cluster.name);
-        const untilMs = home === undefined ? undefined : returnMs(wish, home);
-        return { reason, detail: failback, parts: partsOf(scorers, cluster), untilMs };
-      },
-    }),
-    group("NotSelected", { members: bestFirst(notChosen, most), count: notChosen.length, say: fits }),
-    group("SkewTooLarge", {
-      members: kept.length === 0 ? [...constraints.keys()] : inNameOrder([...constraints.keys()]),
-      say: (cluster, reason) => {
-        const { key, maxSkew } = constraints.get(cluster) ?? { key: "", maxSkew: 0 };
-        const detail = {
-          rule: `spreadConstraints[${key}]`,
-          expected: `a skew of at most ${maxSkew}`,
-          actual: `${key}=${cluster.labels.get(key) ?? ""}`,
-        };
-        return { reason, detail, parts: partsOf(scorers, cluster) };
-      },
-    }),
-    ...[...rejected].map(([reason, { filter, members }]) =>
-      group(reason, {
-        // Those that were dropped came last.
-        members: choice.dropped.length === 0 ? members : inNameOrder(members),
-        say: (cluster) => ({ reason, detail: filter.detail(wish, cluster) }),
-      }),
-    ),
-  ]);
-  groups.set("NotFound", { reasonOf: "NotFound", members: unknownNames(wish, clusters), say: () => notFound });
-  return {
-    chosen: chosenGroup(choice.selected, held, fits),
-    others: reasonsByNearness.flatMap((reason) => groups.get(reason) ?? []),
-  };
-}
-
-type Say = (cluster: ClusterFacts, reason: DecisionReason) => Statement;
-
-const notFound: Statement = { reason: "NotFound", detail: { rule: "clusterNames" } };
-
-function chosenGroup(members: readonly ClusterFacts[], held: Held, fits: Say): Group {
-  const reasonOf = (name: string): DecisionReason => held.get(name)?.verdict.reason ?? "Selected";
-  return {
-    reasonOf,
-    members,
-    say: (member) => {
-      if (typeof member === "string") return notFound;
-      const verdict = held.get(member.name)?.verdict;
-      if (verdict === undefined || verdict.reason === "Selected") return fits(member, "Selected");
-      return {
-        reason: verdict.reason,
-        detail: verdict.detail,
-        untilMs: verdict.reason === "KeptTolerated" ? verdict.untilMs : undefined,
-      };
-    },
-  };
-}
-
-function unknownNames({ names }: Wish, clusters: readonly ClusterFacts[]): readonly string[] {
-  if (names === undefined) return [];
-  const known = new Set(clusters.map(({ name }) => name));
-  return [...names].filter((name) => !known.has(name)).toSorted(compareStrings);
-}
-
-/** The best of them, by score, and between equals as they come. There are few different scores, so nothing is sorted. */
-function bestFirst(candidates: readonly Candidate[], most: number): readonly ClusterFacts[] {
-  const byScore = new Map<number, ClusterFacts[]>();
-  let last: number | undefined;
-  let equals: ClusterFacts[] = [];
-  for (const { cluster, score } of candidates) {
-    if (score !== last) {
-      last = score;
-      equals = byScore.get(score) ?? [];
-      byScore.set(score, equals);
-    }
-    if (equals.length < most) equals.push(cluster);
-  }
-  const ordered = [...byScore].toSorted(([one], [other]) => other - one).flatMap(([, members]) => members);
-  return ordered.length > most ? ordered.slice(0, most) : ordered;
-}
-
-/** A day: timers have an end to what they can count, and to look too early does no harm. */
-const longestWaitSeconds = 86_400;
-
-function nextOf(
-  wish: Wish,
-  { held, choice, awaited, nowMs }: Readonly<{ held: Held; choice: Choice; awaited: readonly Home[]; nowMs: number }>,
 ): Next {
-  if (held.size === 0 && awaited.length === 0) return done;
+  if (retained.size === 0 && pendingTargets.length === 0) return done;
   const ends = [
-    ...choice.selected.map(({ name }) => {
-      const verdict = held.get(name)?.verdict;
+    ...selection.selected.map(({ name }) => {
+      const verdict = retained.get(name)?.verdict;
       return verdict?.reason === "KeptTolerated" ? verdict.untilMs : undefined;
     }),
-    // One that may not return although its time has come waits for another change.
-    ...awaited.map((home) => returnMs(wish, home)).filter((untilMs) => untilMs !== undefined && untilMs > nowMs),
+    // A target that is due but blocked by a spread constraint waits for another change, not for a time.
+    ...pendingTargets
+      .map((target) => failbackDueMs(spec, target))
+      .filter((dueMs) => dueMs !== undefined && dueMs > nowMs),
   ];
-  return ends.reduce<Next>((next, untilMs) => {
-    if (untilMs === undefined) return next;
-    const seconds = Math.ceil((untilMs - nowMs) / 1000);
-    return earliest(next, requeueAfter(Math.min(Math.max(1, seconds), longestWaitSeconds)));
+  return ends.reduce<Next>((next, endMs) => {
+    if (endMs === undefined) return next;
+    const seconds = Math.ceil((endMs - nowMs) / 1000);
+    return earliestNext(next, requeueAfter(Math.min(Math.max(1, seconds), maxRequeueSeconds)));
   }, done);
 }
 
-/** A placement that cannot be read keeps what it has: a slip of the pen must not move work. */
-function undecided(
+/** A placement with an invalid spec keeps its clusters: a typing error must not move workloads. */
+function planForInvalidSpec(
   placement: WorkloadPlacement,
   clusters: readonly ClusterFacts[],
-  problem: InvalidWish,
-  { nowMs, bounds }: Readonly<{ nowMs: number; bounds: Bounds }>,
-): Plan {
+  error: InvalidSpec,
+  { nowMs, bounds }: Readonly<{ nowMs: number; bounds: DecisionBounds }>,
+): PlacementPlan {
   const selected = placement.status?.selectedClusters ?? [];
   const current = new Set(selected);
-  const group = (reason: DecisionReason, isHeld: boolean): Group => ({
+  const group = (reason: DecisionReason, isSelected: boolean): DecisionGroup => ({
     reasonOf: reason,
-    members: clusters.filter(({ name }) => current.has(name) === isHeld),
-    say: () => ({ reason, detail: {} }),
+    members: clusters.filter(({ name }) => current.has(name) === isSelected),
+    verdictFor: () => ({ reason, detail: {} }),
   });
   const { decisions, omitted } = listDecisions(
     [group("KeptInvalidPlacement", true), group("InvalidPlacement", false)],
     bounds,
   );
-  const ready = unreadableCondition(problem);
+  const ready = invalidSpecCondition(error);
   const strategy = placement.spec.strategy ?? "";
-  const { failback, evictedClusters: left } = placement.status ?? {};
+  const { failback, evictedClusters } = placement.status ?? {};
   return {
-    status: statusOf(placement, { strategy, selected, decisions, omitted, failback, left, ready, nowMs }),
+    status: buildStatus(placement, {
+      strategy,
+      selected,
+      decisions,
+      omitted,
+      failback,
+      evictedClusters,
+      ready,
+      nowMs,
+    }),
     next: done,
-    dealt: false,
+    dependsOnLoad: false,
   };
 }

@@ -3,100 +3,100 @@ import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { clip } from "../model/text.ts";
 import { formatTimestamp } from "../model/timestamp.ts";
 import type { ClusterFacts } from "./observed.ts";
-import { type DecisionReason, type Detail, decisionReasons, formatReason } from "./reasons.ts";
+import { type DecisionReason, decisionReasons, formatReason, type ReasonDetail } from "./reasons.ts";
 import type { ScorePart } from "./scores.ts";
 
 export type PlacementStatus = NonNullable<WorkloadPlacement["status"]>;
-export type Decision = NonNullable<PlacementStatus["decisions"]>[number];
+export type ClusterDecision = NonNullable<PlacementStatus["decisions"]>[number];
 export type DecisionsOmitted = NonNullable<PlacementStatus["decisionsOmitted"]>;
 
-/** What is said about one cluster. */
-export type Statement = Readonly<{
+/** The decision for one cluster, before it is rendered. */
+export type Verdict = Readonly<{
   reason: DecisionReason;
-  detail: Detail;
+  detail: ReasonDetail;
   parts?: readonly ScorePart[] | undefined;
   untilMs?: number | undefined;
 }>;
 
-/** Clusters of which the same kind of thing is said. They are asked one by one, and only as many as are listed. */
-export type Group = Readonly<{
-  /** The reason of all of them, or how to find it. */
+/** Clusters with the same kind of decision. `verdictFor` runs only for the members that are listed. */
+export type DecisionGroup = Readonly<{
+  /** The common reason, or a function that returns the reason of each member. */
   reasonOf: DecisionReason | ((name: string) => DecisionReason);
-  /** The name alone where no cluster is registered under it. At least as many of them as can be listed. */
+  /** A name stands for a cluster that is not registered. Contains at least as many members as can be listed. */
   members: readonly (ClusterFacts | string)[];
-  /** How many there are in all, where `members` has only the first of them. */
+  /** The total number, if `members` has only the first ones. */
   count?: number | undefined;
-  say: (member: ClusterFacts | string) => Statement;
+  verdictFor: (member: ClusterFacts | string) => Verdict;
 }>;
 
-/** How long the list may become: objects are kept and sent whole, and there are many placements. */
-export const listBounds = { entries: 100, bytes: 24_000 } as const;
+/** Bounds of `status.decisions`: objects are stored and sent as a whole, and there are many placements. */
+export const decisionBounds = { entries: 100, bytes: 24_000 } as const;
 
-/** Puts groups into words, in their order, as far as the bounds allow; the rest is counted. */
+/** Renders the decisions of the groups, in their order and within the bounds; the omitted ones are counted by reason. */
 export function listDecisions(
-  groups: readonly Group[],
-  bounds: Readonly<{ entries: number; bytes: number }> = listBounds,
-): Readonly<{ decisions: readonly Decision[]; omitted: DecisionsOmitted | undefined }> {
-  const decisions: Decision[] = [];
-  const left: Counted[] = [];
+  groups: readonly DecisionGroup[],
+  bounds: Readonly<{ entries: number; bytes: number }> = decisionBounds,
+): Readonly<{ decisions: readonly ClusterDecision[]; omitted: DecisionsOmitted | undefined }> {
+  const decisions: ClusterDecision[] = [];
+  const omitted: CountedGroup[] = [];
   let bytes = 0;
-  let words: Words | undefined;
-  for (const { reasonOf, members, count = members.length, say } of groups) {
+  let rendered: RenderedReason | undefined;
+  for (const { reasonOf, members, count = members.length, verdictFor } of groups) {
     let listed = 0;
-    // Once one has been left out so are all that follow.
-    for (const member of left.length > 0 ? [] : members) {
+    // After the first omitted decision all following ones are omitted too.
+    for (const member of omitted.length > 0 ? [] : members) {
       if (decisions.length >= bounds.entries) break;
-      const statement = say(member);
-      // Of many clusters in a row the very same is said.
-      if (words?.detail !== statement.detail || words.reason !== statement.reason) words = wordsOf(statement);
-      const decision = decisionOf(nameOf(member), statement, words);
-      bytes += words.bytes + roughBytes(decision);
+      const verdict = verdictFor(member);
+      // Consecutive clusters often share reason and detail, so the rendered text is reused.
+      if (rendered?.detail !== verdict.detail || rendered.reason !== verdict.reason) rendered = renderReason(verdict);
+      const decision = buildDecision(nameOf(member), verdict, rendered);
+      bytes += rendered.bytes + estimateBytes(decision);
       if (bytes > bounds.bytes) break;
       decisions.push(decision);
       listed += 1;
     }
-    if (listed < count) left.push({ reasonOf, members: members.slice(listed), count: count - listed });
+    if (listed < count) omitted.push({ reasonOf, members: members.slice(listed), count: count - listed });
   }
-  return { decisions, omitted: omittedOf(left) };
+  return { decisions, omitted: summarizeOmitted(omitted) };
 }
 
 /** `2 NotReady, 1 SelectorMismatch`: the most frequent first. */
-export function countReasons(groups: readonly Counted[]): string {
-  return [...tally(groups)]
+export function countReasons(groups: readonly CountedGroup[]): string {
+  return [...countByReason(groups)]
     .toSorted(([a, one], [b, other]) => other - one || compareStrings(a, b))
     .map(([reason, count]) => `${count} ${reason}`)
     .join(", ");
 }
 
-/** The end of a time, which is over no sooner than it says. */
-export function formatEnd(ms: number): string {
+/** Formats a time rounded up to whole seconds, so that a waiting time never ends before the formatted time. */
+export function formatTimestampUp(ms: number): string {
   return formatTimestamp(Math.ceil(ms / 1000) * 1000);
 }
 
 const nameOf = (member: ClusterFacts | string): string => (typeof member === "string" ? member : member.name);
 
-type Counted = Pick<Group, "reasonOf" | "members" | "count">;
-type Open<T> = { -readonly [K in keyof T]: T[K] };
+type CountedGroup = Pick<DecisionGroup, "reasonOf" | "members" | "count">;
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** What is said about a cluster without what is its own: name, score and time. */
-type Words = Readonly<{
+/** The part of a decision that several clusters can share: everything but name, score and time. */
+type RenderedReason = Readonly<{
   reason: DecisionReason;
-  detail: Detail;
+  detail: ReasonDetail;
   selected: boolean;
   message: string;
-  clipped: Detail;
-  /** About how long they are as JSON. */
+  clipped: ReasonDetail;
+  /** Estimated size as JSON. */
   bytes: number;
 }>;
 
-function wordsOf({ reason, detail }: Statement): Words {
-  const clipped: Open<Detail> = {};
+function renderReason({ reason, detail }: Verdict): RenderedReason {
+  const clipped: Mutable<ReasonDetail> = {};
   let bytes = 110 + reason.length;
-  for (const part of ["rule", "expected", "actual"] as const) {
-    const text = detail[part];
+  for (const field of ["rule", "expected", "actual"] as const) {
+    const text = detail[field];
     if (text === undefined) continue;
-    clipped[part] = clip(text);
-    bytes += clipped[part].length;
+    clipped[field] = clip(text);
+    bytes += clipped[field].length;
   }
   const message = formatReason(reason, clipped);
   return {
@@ -109,13 +109,17 @@ function wordsOf({ reason, detail }: Statement): Words {
   };
 }
 
-function decisionOf(cluster: string, { reason, parts, untilMs }: Statement, words: Words): Decision {
-  const { rule, expected, actual } = words.clipped;
-  const decision: Open<Decision> = { cluster, selected: words.selected, reason, message: words.message };
+function buildDecision(
+  targetCluster: string,
+  { reason, parts, untilMs }: Verdict,
+  { selected, message, clipped }: RenderedReason,
+): ClusterDecision {
+  const { rule, expected, actual } = clipped;
+  const decision: Mutable<ClusterDecision> = { cluster: targetCluster, selected, reason, message };
   if (rule !== undefined) decision.rule = rule;
   if (expected !== undefined) decision.expected = expected;
   if (actual !== undefined) decision.actual = actual;
-  if (untilMs !== undefined) decision.until = formatEnd(untilMs);
+  if (untilMs !== undefined) decision.until = formatTimestampUp(untilMs);
   if (parts !== undefined) {
     let score = 0;
     for (const { value } of parts) score += value;
@@ -125,22 +129,22 @@ function decisionOf(cluster: string, { reason, parts, untilMs }: Statement, word
   return decision;
 }
 
-/** About as long as is what is a cluster's own in a decision, as JSON, without the cost of writing it. */
-function roughBytes({ cluster, parts }: Decision): number {
+/** Estimates the JSON size of the part of a decision that is specific to its cluster, without serializing it. */
+function estimateBytes({ cluster, parts }: ClusterDecision): number {
   let bytes = cluster.length;
   if (parts !== undefined) for (const { name } of parts) bytes += 28 + name.length;
   return bytes;
 }
 
-function omittedOf(left: readonly Counted[]): DecisionsOmitted | undefined {
-  if (left.length === 0) return undefined;
-  const reasons = [...tally(left)]
+function summarizeOmitted(omitted: readonly CountedGroup[]): DecisionsOmitted | undefined {
+  if (omitted.length === 0) return undefined;
+  const reasons = [...countByReason(omitted)]
     .map(([reason, count]) => ({ reason, count }))
     .toSorted((a, b) => compareStrings(a.reason, b.reason));
   return { count: reasons.reduce((sum, { count }) => sum + count, 0), reasons };
 }
 
-function tally(groups: readonly Counted[]): ReadonlyMap<DecisionReason, number> {
+function countByReason(groups: readonly CountedGroup[]): ReadonlyMap<DecisionReason, number> {
   const counts = new Map<DecisionReason, number>();
   const add = (reason: DecisionReason, count: number) => counts.set(reason, (counts.get(reason) ?? 0) + count);
   for (const { reasonOf, members, count = members.length } of groups) {

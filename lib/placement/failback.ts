@@ -1,175 +1,190 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import type { Choice } from "./choose.ts";
-import { formatEnd, type PlacementStatus } from "./explain.ts";
-import { rejection } from "./filters.ts";
+import { formatTimestampUp, type PlacementStatus } from "./explain.ts";
+import { rejectingFilter } from "./filters.ts";
 import type { ClusterFacts } from "./observed.ts";
-import type { SpreadWish, Wish } from "./parsed-spec.ts";
-import { passingReasons } from "./reasons.ts";
-import { leavingReasons } from "./retention.ts";
+import type { ParsedSpec, SpreadConstraint } from "./parsed-spec.ts";
+import { recoverableReasons } from "./reasons.ts";
+import { immediateEvictionReasons } from "./retention.ts";
 import { preferenceOf } from "./scores.ts";
+import type { ClusterSelection } from "./select-clusters.ts";
 
-/** A cluster that a placement returns to: it was there before and left because of the cluster's state, or likes it better. */
-export type Home = Readonly<{
+/**
+ * A cluster that a placement moves back to: either the placement was evicted from it because of the cluster's state, or
+ * the placement prefers it over a selected cluster.
+ */
+export type FailbackTarget = Readonly<{
   cluster: ClusterFacts;
   reason: string;
   since: string;
-  /** The cluster that is used in its place. */
+  /** The selected cluster that this one will replace. */
   standIn: string | undefined;
-  /** Since when it has been Ready and fitting; undefined while it is not. */
-  fittingMs: number | undefined;
+  /** Since when it has been Ready and has fit; undefined while it does not. */
+  fittingSinceMs: number | undefined;
 }>;
 
-/** The reason of a home that was never left. */
-const preferred = "Preferred";
+/** The reason of a target from which the placement was not evicted. */
+const preferredReason = "Preferred";
 
 /**
- * What the status of a placement says of its homes, held against the clusters as they are now; none where the placement
- * does not ask for failback. One that is gone, or that the placement no longer wants, is no home any more.
+ * Returns the failback targets of `status.failback` with the current facts of their clusters; none if the spec has no
+ * failback. A target whose registration is gone, or that the spec now excludes, is dropped.
  *
- * The time for which a home has fitted begins anew when it has not, however short that was: what the status remembers is
- * held against the time since which the cluster itself says that it is Ready.
+ * The waiting time restarts whenever the target did not fit, however short that was. To catch an interruption that no
+ * reconcile observed, the later of the recorded time and the cluster's own `readySinceMs` counts.
  */
-export function homesOf(
-  wish: Wish,
+export function failbackTargetsOf(
+  spec: ParsedSpec,
   { status }: WorkloadPlacement,
   clusters: readonly ClusterFacts[],
   nowMs: number,
-): readonly Home[] {
-  if (wish.failbackSeconds === undefined || wish.wanted === undefined) return [];
+): readonly FailbackTarget[] {
+  if (spec.failbackSeconds === undefined || spec.numberOfClusters === undefined) return [];
   return (status?.failback ?? [])
-    .flatMap(({ cluster: name, reason, since, standIn, fittingSince }): Home[] => {
+    .flatMap(({ cluster: name, reason, since, standIn, fittingSince }): FailbackTarget[] => {
       const cluster = clusters.find((each) => each.name === name);
-      const failed = cluster === undefined ? undefined : rejection(wish, cluster);
-      if (cluster === undefined || (failed !== undefined && leavingReasons.has(failed.reason))) return [];
-      const seenMs = Date.parse(fittingSince ?? "");
-      const fittingMs = failed === undefined ? fittingFrom(cluster, Number.isNaN(seenMs) ? nowMs : seenMs) : undefined;
-      return [{ cluster, reason, since, standIn, fittingMs }];
+      const failed = cluster === undefined ? undefined : rejectingFilter(spec, cluster);
+      if (cluster === undefined || (failed !== undefined && immediateEvictionReasons.has(failed.reason))) return [];
+      const recordedMs = Date.parse(fittingSince ?? "");
+      const fittingSinceMs =
+        failed === undefined ? latestStartMs(cluster, Number.isNaN(recordedMs) ? nowMs : recordedMs) : undefined;
+      return [{ cluster, reason, since, standIn, fittingSinceMs }];
     })
     .toSorted((one, other) => compareStrings(one.cluster.name, other.cluster.name));
 }
 
-/** Until when a home is waited for; undefined while it does not fit. */
-export function returnMs({ failbackSeconds }: Wish, { fittingMs }: Home): number | undefined {
-  return fittingMs === undefined || failbackSeconds === undefined ? undefined : fittingMs + failbackSeconds * 1000;
+/** When the placement moves back to a target; undefined while the target does not fit. */
+export function failbackDueMs({ failbackSeconds }: ParsedSpec, { fittingSinceMs }: FailbackTarget): number | undefined {
+  if (fittingSinceMs === undefined || failbackSeconds === undefined) return undefined;
+  return fittingSinceMs + failbackSeconds * 1000;
 }
 
-/** The homes to which the placement returns now: those whose time has come, and those that fit while their place is empty. */
-export function homesDue(
-  wish: Wish,
-  homes: readonly Home[],
-  { isHeld, held, nowMs }: Readonly<{ isHeld: (name: string) => boolean; held: number; nowMs: number }>,
-): readonly Home[] {
-  let free = (wish.wanted ?? 0) - held;
-  return homes.filter((home) => {
-    const { cluster, standIn } = home;
-    const dueMs = returnMs(wish, home);
-    if (dueMs === undefined || isHeld(cluster.name)) return false;
-    if (standIn !== undefined && isHeld(standIn)) return dueMs <= nowMs;
-    free -= 1;
-    return free >= 0;
+/** The targets to move back to now: those whose time is over, and those that fit while fewer clusters than requested remain. */
+export function dueFailbackTargets(
+  spec: ParsedSpec,
+  targets: readonly FailbackTarget[],
+  { retained, nowMs }: Readonly<{ retained: ReadonlyMap<string, unknown>; nowMs: number }>,
+): readonly FailbackTarget[] {
+  let missing = (spec.numberOfClusters ?? 0) - retained.size;
+  return targets.filter((target) => {
+    const { cluster, standIn } = target;
+    const dueMs = failbackDueMs(spec, target);
+    if (dueMs === undefined || retained.has(cluster.name)) return false;
+    if (standIn !== undefined && retained.has(standIn)) return dueMs <= nowMs;
+    missing -= 1;
+    return missing >= 0;
   });
 }
 
-/** A strict constraint that a choice breaks by more than another does; undefined when there is none. */
-export function brokenBy({ spread }: Wish, choice: Choice, other: Choice): SpreadWish | undefined {
-  return spread.find(({ key, strict }) => {
-    const skewIn = ({ excess }: Choice): number => excess.find((each) => each.key === key)?.skew ?? 0;
-    return strict && skewIn(choice) > skewIn(other);
+/** A strict constraint that a selection exceeds by more than another selection does. */
+export function worsenedConstraint(
+  { spreadConstraints }: ParsedSpec,
+  selection: ClusterSelection,
+  other: ClusterSelection,
+): SpreadConstraint | undefined {
+  return spreadConstraints.find(({ topologyKey, isStrict }) => {
+    const skewIn = ({ exceededSkews }: ClusterSelection): number =>
+      exceededSkews.find(({ key }) => key === topologyKey)?.skew ?? 0;
+    return isStrict && skewIn(selection) > skewIn(other);
   });
 }
 
-export type ChosenFacts = Readonly<{
+export type FailbackFacts = Readonly<{
   placement: WorkloadPlacement;
-  homes: readonly Home[];
-  choice: Choice;
+  targets: readonly FailbackTarget[];
+  selection: ClusterSelection;
   clusters: readonly ClusterFacts[];
   nowMs: number;
 }>;
 
-/** The homes of a placement after a choice. */
-export function homesAfter(wish: Wish, facts: ChosenFacts): readonly Home[] {
-  const { placement, homes, choice, clusters, nowMs } = facts;
-  if (wish.failbackSeconds === undefined || wish.wanted === undefined) return [];
-  const selected = new Map(choice.selected.map((cluster) => [cluster.name, cluster]));
+/** The failback targets to record after a selection. */
+export function failbackTargetsAfter(spec: ParsedSpec, facts: FailbackFacts): readonly FailbackTarget[] {
+  const { placement, targets, selection, clusters, nowMs } = facts;
+  if (spec.failbackSeconds === undefined || spec.numberOfClusters === undefined) return [];
+  const selected = new Map(selection.selected.map((cluster) => [cluster.name, cluster]));
   const before = new Set(placement.status?.selectedClusters);
-  const left = homes.filter(({ cluster }) => !selected.has(cluster.name));
-  const known = [...left, ...leftBehind(wish, { before, selected, homes, clusters, nowMs })].toSorted((one, other) =>
-    compareStrings(one.cluster.name, other.cluster.name),
+  const pending = targets.filter(({ cluster }) => !selected.has(cluster.name));
+  const known = [...pending, ...newlyEvicted(spec, { before, selected, targets, clusters, nowMs })].toSorted(
+    (one, other) => compareStrings(one.cluster.name, other.cluster.name),
   );
-  const taken = new Set(
+  const usedStandIns = new Set(
     known.flatMap(({ standIn }) => (standIn !== undefined && selected.has(standIn) ? standIn : [])),
   );
-  const returned = new Set(homes.map(({ cluster }) => cluster.name));
-  const joined = [...selected.keys()].filter((name) => !before.has(name) && !taken.has(name) && !returned.has(name));
-  const isFull = selected.size >= wish.wanted;
-  const settled = known
-    .map((home) =>
-      home.standIn !== undefined && selected.has(home.standIn) ? home : { ...home, standIn: joined.shift() },
+  const targetNames = new Set(targets.map(({ cluster }) => cluster.name));
+  const freeStandIns = [...selected.keys()].filter(
+    (name) => !before.has(name) && !usedStandIns.has(name) && !targetNames.has(name),
+  );
+  const isFull = selected.size >= spec.numberOfClusters;
+  const remaining = known
+    .map((target) =>
+      target.standIn !== undefined && selected.has(target.standIn)
+        ? target
+        : { ...target, standIn: freeStandIns.shift() },
     )
     .filter(({ cluster, reason, standIn }) => {
-      const other = standIn === undefined ? undefined : selected.get(standIn);
-      // Nobody holds its place: it was given up, not taken.
-      if (other === undefined) return !isFull && reason !== preferred;
-      const gain = preferenceOf(wish, cluster) - preferenceOf(wish, other);
-      return reason === preferred ? gain > 0 : gain >= 0;
+      const replaced = standIn === undefined ? undefined : selected.get(standIn);
+      // Without a stand-in the target is needed only if clusters are missing: otherwise fewer clusters are requested now.
+      if (replaced === undefined) return !isFull && reason !== preferredReason;
+      const gain = preferenceOf(spec, cluster) - preferenceOf(spec, replaced);
+      return reason === preferredReason ? gain > 0 : gain >= 0;
     });
-  const liked = isFull && settled.every(({ reason }) => reason !== preferred) && hasPreferences(wish);
-  const better = liked ? likedBetter(wish, { choice, homes: settled, nowMs }) : undefined;
+  const mayPrefer = isFull && remaining.every(({ reason }) => reason !== preferredReason) && hasPreferences(spec);
+  const better = mayPrefer ? preferredTarget(spec, { selection, targets: remaining, nowMs }) : undefined;
   return better === undefined
-    ? settled
-    : [...settled, better].toSorted((one, other) => compareStrings(one.cluster.name, other.cluster.name));
+    ? remaining
+    : [...remaining, better].toSorted((one, other) => compareStrings(one.cluster.name, other.cluster.name));
 }
 
-/** Homes as a status has them. */
-export function formatHomes(homes: readonly Home[]): PlacementStatus["failback"] | undefined {
-  if (homes.length === 0) return undefined;
-  return homes.map(({ cluster, reason, since, standIn, fittingMs }) => ({
+/** The targets in the form of `status.failback`. */
+export function formatFailbackTargets(targets: readonly FailbackTarget[]): PlacementStatus["failback"] | undefined {
+  if (targets.length === 0) return undefined;
+  return targets.map(({ cluster, reason, since, standIn, fittingSinceMs }) => ({
     cluster: cluster.name,
     reason,
     since,
     ...(standIn === undefined ? {} : { standIn }),
-    ...(fittingMs === undefined ? {} : { fittingSince: formatEnd(fittingMs) }),
+    ...(fittingSinceMs === undefined ? {} : { fittingSince: formatTimestampUp(fittingSinceMs) }),
   }));
 }
 
-/** Whole seconds, as a status has room for no others: no sooner than it was. */
-function fittingFrom({ readySinceMs }: ClusterFacts, seenMs: number): number {
-  return Math.ceil(Math.max(seenMs, readySinceMs ?? seenMs) / 1000) * 1000;
+/** Rounded up to whole seconds, the resolution of the status, so that the waiting time is never cut short. */
+function latestStartMs({ readySinceMs }: ClusterFacts, recordedMs: number): number {
+  return Math.ceil(Math.max(recordedMs, readySinceMs ?? recordedMs) / 1000) * 1000;
 }
 
-type LeftFacts = Readonly<{
+type EvictedFacts = Readonly<{
   before: ReadonlySet<string>;
   selected: ReadonlyMap<string, ClusterFacts>;
-  homes: readonly Home[];
+  targets: readonly FailbackTarget[];
   clusters: readonly ClusterFacts[];
   nowMs: number;
 }>;
 
-/** Clusters that the choice has just left because of their state. A stand-in that is left was nobody's home. */
-function leftBehind(wish: Wish, { before, selected, homes, clusters, nowMs }: LeftFacts): readonly Home[] {
-  const gone = [...before].filter((name) => !selected.has(name));
-  if (gone.length === 0) return [];
-  const others = new Set(
-    homes.flatMap(({ cluster, standIn }) => (standIn === undefined ? [cluster.name] : [cluster.name, standIn])),
-  );
-  return clusters.flatMap((cluster): Home[] => {
-    if (!gone.includes(cluster.name) || others.has(cluster.name)) return [];
-    const reason = rejection(wish, cluster)?.reason;
-    if (reason === undefined || !passingReasons.has(reason)) return [];
-    return [{ cluster, reason, since: formatEnd(nowMs), standIn: undefined, fittingMs: undefined }];
+/** Clusters that the selection evicts because of their state. An evicted stand-in does not become a target itself. */
+function newlyEvicted(
+  spec: ParsedSpec,
+  { before, selected, targets, clusters, nowMs }: EvictedFacts,
+): readonly FailbackTarget[] {
+  const evicted = [...before].filter((name) => !selected.has(name));
+  if (evicted.length === 0) return [];
+  const known = namesOf(targets);
+  return clusters.flatMap((cluster): FailbackTarget[] => {
+    if (!evicted.includes(cluster.name) || known.has(cluster.name)) return [];
+    const reason = rejectingFilter(spec, cluster)?.reason;
+    if (reason === undefined || !recoverableReasons.has(reason)) return [];
+    return [{ cluster, reason, since: formatTimestampUp(nowMs), standIn: undefined, fittingSinceMs: undefined }];
   });
 }
 
 function hasPreferences({
-  preferred: terms,
+  preferred,
   preferredClusters,
   hintedClusters,
   avoidedClusters,
   hintedLocations,
-}: Wish) {
+}: ParsedSpec): boolean {
   return (
-    terms.length > 0 ||
+    preferred.length > 0 ||
     preferredClusters.size > 0 ||
     hintedClusters.size > 0 ||
     avoidedClusters.size > 0 ||
@@ -177,32 +192,42 @@ function hasPreferences({
   );
 }
 
-/** The cluster that is liked best of those not chosen, where it is liked better than the least liked of the chosen. */
-function likedBetter(
-  wish: Wish,
-  { choice, homes, nowMs }: Readonly<{ choice: Choice; homes: readonly Home[]; nowMs: number }>,
-): Home | undefined {
-  const busy = new Set(
-    homes.flatMap(({ cluster, standIn }) => (standIn === undefined ? [cluster.name] : [cluster.name, standIn])),
+/** The most preferred cluster that is not selected, if the placement prefers it over its least preferred selected one. */
+function preferredTarget(
+  spec: ParsedSpec,
+  { selection, targets, nowMs }: Pick<FailbackFacts, "selection" | "targets" | "nowMs">,
+): FailbackTarget | undefined {
+  const known = namesOf(targets);
+  const leastPreferred = maxBy(
+    selection.selected.filter(({ name }) => !known.has(name)),
+    (cluster) => -preferenceOf(spec, cluster),
   );
-  const least = extreme(
-    choice.selected.filter(({ name }) => !busy.has(name)),
-    (one) => -preferenceOf(wish, one),
-  );
-  const fitting = choice.notChosen.map(({ cluster }) => cluster).filter(({ name }) => !busy.has(name));
-  const best = extreme(fitting, (one) => preferenceOf(wish, one));
-  if (least === undefined || best === undefined) return undefined;
-  if (preferenceOf(wish, best) <= preferenceOf(wish, least)) return undefined;
-  const since = formatEnd(nowMs);
-  return { cluster: best, reason: preferred, since, standIn: least.name, fittingMs: fittingFrom(best, nowMs) };
+  const fitting = selection.notSelected.map(({ cluster }) => cluster).filter(({ name }) => !known.has(name));
+  const mostPreferred = maxBy(fitting, (cluster) => preferenceOf(spec, cluster));
+  if (leastPreferred === undefined || mostPreferred === undefined) return undefined;
+  if (preferenceOf(spec, mostPreferred) <= preferenceOf(spec, leastPreferred)) return undefined;
+  return {
+    cluster: mostPreferred,
+    reason: preferredReason,
+    since: formatTimestampUp(nowMs),
+    standIn: leastPreferred.name,
+    fittingSinceMs: latestStartMs(mostPreferred, nowMs),
+  };
 }
 
-/** The one with the highest value; of equals the first. */
-function extreme<T>(all: readonly T[], value: (one: T) => number): T | undefined {
-  let lead: Readonly<{ one: T; value: number }> | undefined;
-  for (const one of all) {
-    const own = value(one);
-    if (lead === undefined || own > lead.value) lead = { one, value: own };
+/** The names of all targets and of their stand-ins. */
+function namesOf(targets: readonly FailbackTarget[]): ReadonlySet<string> {
+  return new Set(
+    targets.flatMap(({ cluster, standIn }) => (standIn === undefined ? [cluster.name] : [cluster.name, standIn])),
+  );
+}
+
+/** The item with the highest value; the first of several equal ones. */
+function maxBy<T>(items: readonly T[], measure: (item: T) => number): T | undefined {
+  let best: Readonly<{ item: T; value: number }> | undefined;
+  for (const item of items) {
+    const value = measure(item);
+    if (best === undefined || value > best.value) best = { item, value };
   }
-  return lead?.one;
+  return best?.item;
 }

@@ -1,28 +1,28 @@
 import { compareQuantities, formatQuantity } from "@tmc/kube/quantity.ts";
-import { type ClusterFacts, isSound, type Taint } from "./observed.ts";
-import { type CapabilityWish, matches, satisfies, type Term, type Wish } from "./parsed-spec.ts";
-import type { DecisionReason, Detail } from "./reasons.ts";
+import { type ClusterFacts, type ClusterTaint, isUnrestricted } from "./observed.ts";
+import { type CapabilityRequirement, matchesTerm, type ParsedSpec, satisfies, type Term } from "./parsed-spec.ts";
+import type { DecisionReason, ReasonDetail } from "./reasons.ts";
 import { formatTaint, toleratedSeconds } from "./taints.ts";
 import { compareVersionNumbers } from "./versions.ts";
 
 /**
- * A rule that a cluster must satisfy. `fails` costs next to nothing, as it is asked of every cluster of every placement;
- * `detail` is asked only where the answer is shown.
+ * A rule that a cluster must satisfy. `fails` runs for every cluster of every placement, so it must be fast; `detail`
+ * and `remedy` run only for decisions that are shown.
  */
 export type Filter = Readonly<{
   reason: DecisionReason;
-  /** Whether the wish has anything to say about this. Left out where it is the cluster's own state: no sound cluster fails. */
-  matters?: (wish: Wish) => boolean;
-  fails: (wish: Wish, cluster: ClusterFacts) => boolean;
-  detail: (wish: Wish, cluster: ClusterFacts) => Detail;
-  /** What would make the cluster pass, as it follows "would fit with"; nothing where nothing would. */
-  remedy: (wish: Wish, cluster: ClusterFacts) => string | undefined;
+  /** Whether the spec uses this rule. Unset for rules on the cluster's own state, which no unrestricted cluster fails. */
+  isRelevant?: (spec: ParsedSpec) => boolean;
+  fails: (spec: ParsedSpec, cluster: ClusterFacts) => boolean;
+  detail: (spec: ParsedSpec, cluster: ClusterFacts) => ReasonDetail;
+  /** What would make the cluster pass, to follow "would fit with"; undefined if nothing would. */
+  remedy: (spec: ParsedSpec, cluster: ClusterFacts) => string | undefined;
 }>;
 
 /**
- * The filters in their order; the first that fails gives the reason. What a placement asks for comes before how the cluster
- * feels today: a cluster that a placement does not want is none of its business when it turns ready or not, and nobody
- * needs to be woken for it.
+ * The filters in evaluation order; the first that fails gives the reason. Filters on the placement's spec come before
+ * those on the cluster's current state. A placement that rejects a cluster by its spec is therefore not affected, and
+ * not enqueued, when that cluster becomes Ready or loses Ready.
  */
 export const filters: readonly Filter[] = [
   {
@@ -33,87 +33,93 @@ export const filters: readonly Filter[] = [
   },
   {
     reason: "NotListed",
-    matters: ({ names }) => names !== undefined,
-    fails: ({ names }, { name }) => names?.has(name) === false,
+    isRelevant: ({ clusterNames }) => clusterNames !== undefined,
+    fails: ({ clusterNames }, { name }) => clusterNames?.has(name) === false,
     detail: () => ({ rule: "clusterNames" }),
     remedy: (_, { name }) => `${name} among clusterNames`,
   },
   {
     reason: "SelectorMismatch",
-    matters: ({ selector }) => selector.length > 0,
-    fails: ({ selector }, { labels }) => {
-      for (const requirement of selector) if (!satisfies(labels, requirement)) return true;
+    isRelevant: ({ locationSelector }) => locationSelector.length > 0,
+    fails: ({ locationSelector }, { labels }) => {
+      for (const requirement of locationSelector) if (!satisfies(labels, requirement)) return true;
       return false;
     },
-    detail: ({ selector }, { labels }) => {
-      const missed = selector.find((requirement) => !satisfies(labels, requirement));
+    detail: ({ locationSelector }, { labels }) => {
+      const missed = locationSelector.find((requirement) => !satisfies(labels, requirement));
       if (missed === undefined) return {};
-      return { rule: `locationSelector[${missed.key}]`, expected: missed.text, actual: labelText(labels, missed.key) };
+      return {
+        rule: `locationSelector[${missed.key}]`,
+        expected: missed.text,
+        actual: formatLabel(labels, missed.key),
+      };
     },
-    remedy: ({ selector }, { labels }) =>
-      `label ${selector
+    remedy: ({ locationSelector }, { labels }) =>
+      `label ${locationSelector
         .filter((requirement) => !satisfies(labels, requirement))
         .map(({ text }) => text)
         .join(", ")}`,
   },
   {
     reason: "AffinityMismatch",
-    matters: ({ affinity }) => affinity.length > 0,
-    fails: ({ affinity }, { labels }) => affinity.length > 0 && !matchesAny(labels, affinity),
+    isRelevant: ({ affinity }) => affinity.length > 0,
+    fails: ({ affinity }, { labels }) => affinity.length > 0 && !matchesAnyTerm(labels, affinity),
     detail: ({ affinity }, { labels }) => {
       const missed = affinity[0]?.requirements.find((requirement) => !satisfies(labels, requirement));
       return {
         rule: "affinity.clusterAffinity",
         expected: affinity.map(({ text }) => text).join(" or "),
-        actual: labelText(labels, missed?.key ?? ""),
+        actual: formatLabel(labels, missed?.key ?? ""),
       };
     },
     remedy: ({ affinity }) => `label ${affinity.map(({ text }) => text).join(" or ")}`,
   },
   {
     reason: "AntiAffinityMatch",
-    matters: ({ antiAffinity }) => antiAffinity.length > 0,
-    fails: ({ antiAffinity }, { labels }) => matchesAny(labels, antiAffinity),
+    isRelevant: ({ antiAffinity }) => antiAffinity.length > 0,
+    fails: ({ antiAffinity }, { labels }) => matchesAnyTerm(labels, antiAffinity),
     detail: ({ antiAffinity }, { labels }) => {
-      const matched = antiAffinity.find((term) => matches(labels, term));
+      const matched = antiAffinity.find((term) => matchesTerm(labels, term));
       return {
         rule: "affinity.clusterAntiAffinity",
         expected: matched?.text ?? "",
-        actual: matched?.requirements.map(({ key }) => labelText(labels, key)).join(",") ?? "",
+        actual: matched?.requirements.map(({ key }) => formatLabel(labels, key)).join(",") ?? "",
       };
     },
     remedy: ({ antiAffinity }, { labels }) =>
       `labels other than ${antiAffinity
-        .filter((term) => matches(labels, term))
+        .filter((term) => matchesTerm(labels, term))
         .map(({ text }) => text)
         .join(" and ")}`,
   },
   {
     reason: "TopologyKeyMissing",
-    matters: ({ spread }) => spread.length > 0,
-    fails: ({ spread }, { labels }) => {
-      for (const { key, strict } of spread) if (strict && !labels.has(key)) return true;
+    isRelevant: ({ spreadConstraints }) => spreadConstraints.length > 0,
+    fails: ({ spreadConstraints }, { labels }) => {
+      for (const { topologyKey, isStrict } of spreadConstraints) if (isStrict && !labels.has(topologyKey)) return true;
       return false;
     },
-    detail: ({ spread }, { labels }) => {
-      const key = spread.find((constraint) => constraint.strict && !labels.has(constraint.key))?.key ?? "";
-      return { rule: `spreadConstraints[${key}]`, expected: `a label ${key}`, actual: labelText(labels, key) };
+    detail: ({ spreadConstraints }, { labels }) => {
+      const key =
+        spreadConstraints.find((constraint) => constraint.isStrict && !labels.has(constraint.topologyKey))
+          ?.topologyKey ?? "";
+      return { rule: `spreadConstraints[${key}]`, expected: `a label ${key}`, actual: formatLabel(labels, key) };
     },
-    remedy: ({ spread }, { labels }) =>
-      `label ${spread
-        .filter(({ key, strict }) => strict && !labels.has(key))
-        .map(({ key }) => key)
+    remedy: ({ spreadConstraints }, { labels }) =>
+      `label ${spreadConstraints
+        .filter(({ topologyKey, isStrict }) => isStrict && !labels.has(topologyKey))
+        .map(({ topologyKey }) => topologyKey)
         .join(", ")}`,
   },
   {
     reason: "CapabilityMissing",
-    matters: ({ capabilities }) => capabilities.length > 0,
+    isRelevant: ({ capabilities }) => capabilities.length > 0,
     fails: ({ capabilities }, cluster) => {
-      for (const wish of capabilities) if (isMissing(wish, cluster)) return true;
+      for (const required of capabilities) if (isMissing(required, cluster)) return true;
       return false;
     },
     detail: ({ capabilities }, cluster) => {
-      const type = capabilities.find((wish) => isMissing(wish, cluster))?.type ?? "";
+      const type = capabilities.find((required) => isMissing(required, cluster))?.type ?? "";
       const declared = cluster.capabilities.get(type)?.declared === true;
       return {
         rule: `capabilityRequirements[${type}]`,
@@ -123,46 +129,47 @@ export const filters: readonly Filter[] = [
     },
     remedy: ({ capabilities }, cluster) =>
       `capability ${capabilities
-        .filter((wish) => isMissing(wish, cluster))
+        .filter((required) => isMissing(required, cluster))
         .map(({ text }) => text)
         .join(", ")}`,
   },
   {
     reason: "CapabilityTooOld",
-    matters: ({ capabilities }) => capabilities.some(({ minVersion }) => minVersion !== undefined),
+    isRelevant: ({ capabilities }) => capabilities.some(({ minVersion }) => minVersion !== undefined),
     fails: ({ capabilities }, cluster) => {
-      for (const wish of capabilities) if (isTooOld(wish, cluster)) return true;
+      for (const required of capabilities) if (isTooOld(required, cluster)) return true;
       return false;
     },
     detail: ({ capabilities }, cluster) => {
-      const wish = capabilities.find((each) => isTooOld(each, cluster));
-      const version = cluster.capabilities.get(wish?.type ?? "")?.version;
+      const required = capabilities.find((each) => isTooOld(each, cluster));
+      const version = cluster.capabilities.get(required?.type ?? "")?.version;
       return {
-        rule: `capabilityRequirements[${wish?.type ?? ""}]`,
-        expected: wish?.text ?? "",
-        actual: `${wish?.type ?? ""} ${version ?? "of no known version"}`,
+        rule: `capabilityRequirements[${required?.type ?? ""}]`,
+        expected: required?.text ?? "",
+        actual: `${required?.type ?? ""} ${version ?? "of unknown version"}`,
       };
     },
     remedy: ({ capabilities }, cluster) =>
       `capability ${capabilities
-        .filter((wish) => isTooOld(wish, cluster))
+        .filter((required) => isTooOld(required, cluster))
         .map(({ text }) => text)
         .join(", ")}`,
   },
   {
     reason: "ApiNotServed",
-    matters: ({ apis }) => apis.length > 0,
-    // A cluster whose types nobody has seen yet is not rejected: its Ready condition tells whether it can be used at all.
-    fails: ({ apis: wanted }, { apis }) => {
-      if (apis !== undefined) for (const api of wanted) if (!apis.has(api)) return true;
+    isRelevant: ({ workloadApis }) => workloadApis.length > 0,
+    // A cluster whose served types are unknown is not rejected here: its Ready condition decides whether it is usable.
+    fails: ({ workloadApis }, { apis }) => {
+      if (apis !== undefined) for (const api of workloadApis) if (!apis.has(api)) return true;
       return false;
     },
-    detail: ({ apis: wanted }, { apis }) => ({
+    detail: ({ workloadApis }, { apis }) => ({
       rule: "workloadSelector.workloadTypes",
-      expected: wanted.find((api) => apis?.has(api) === false) ?? "",
+      expected: workloadApis.find((api) => apis?.has(api) === false) ?? "",
       actual: "no such type",
     }),
-    remedy: ({ apis: wanted }, { apis }) => `the type ${wanted.filter((api) => apis?.has(api) === false).join(", ")}`,
+    remedy: ({ workloadApis }, { apis }) =>
+      `the type ${workloadApis.filter((api) => apis?.has(api) === false).join(", ")}`,
   },
   {
     reason: "NotReady",
@@ -182,27 +189,29 @@ export const filters: readonly Filter[] = [
   },
   {
     reason: "UntoleratedTaint",
-    fails: ({ tolerations }, { taints }) => taints.length > 0 && taints.some((taint) => repels(tolerations, taint)),
+    fails: ({ tolerations }, { taints }) =>
+      taints.length > 0 && taints.some((taint) => isUntolerated(tolerations, taint)),
     detail: ({ tolerations }, { taints }) => {
-      const taint = taints.find((each) => repels(tolerations, each));
+      const taint = taints.find((each) => isUntolerated(tolerations, each));
       return {
         rule: "tolerations",
-        expected: "no such taint",
+        expected: "no untolerated taint",
         actual: taint === undefined ? "" : `taint ${formatTaint(taint)}`,
       };
     },
     remedy: ({ tolerations }, { taints }) =>
       `a toleration of ${taints
-        .filter((taint) => repels(tolerations, taint))
+        .filter((taint) => isUntolerated(tolerations, taint))
         .map(formatTaint)
         .join(", ")}`,
   },
   {
     reason: "InsufficientResources",
-    matters: ({ resources }) => resources.length > 0,
-    fails: ({ resources }, cluster) => resources.length > 0 && resources.some((amount) => lacks(amount, cluster)),
+    isRelevant: ({ resources }) => resources.length > 0,
+    fails: ({ resources }, cluster) =>
+      resources.length > 0 && resources.some((amount) => isInsufficient(amount, cluster)),
     detail: ({ resources }, cluster) => {
-      const amount = resources.find((each) => lacks(each, cluster));
+      const amount = resources.find((each) => isInsufficient(each, cluster));
       if (amount === undefined) return {};
       const has = cluster.allocatable[amount.resource];
       return {
@@ -213,67 +222,78 @@ export const filters: readonly Filter[] = [
     },
     remedy: ({ resources }, cluster) =>
       `${resources
-        .filter((amount) => lacks(amount, cluster))
+        .filter((amount) => isInsufficient(amount, cluster))
         .map(({ text }) => text)
         .join(" and ")} allocatable`,
   },
 ];
 
-/** Why new work may not go to a cluster; undefined when it may. */
-export function rejection(wish: Wish, cluster: ClusterFacts): Filter | undefined {
-  return firstFailing(filters, wish, cluster);
+/** Returns the first filter that the cluster fails; undefined if the cluster fits. */
+export function rejectingFilter(spec: ParsedSpec, cluster: ClusterFacts): Filter | undefined {
+  return firstFailing(filters, spec, cluster);
 }
 
-/** Answers the same as `rejection`, quickly, where many clusters are held against one wish. */
-export function rejectionsFor(wish: Wish): (cluster: ClusterFacts) => Filter | undefined {
-  const inQuestion = filters.filter(({ matters }) => matters === undefined || matters(wish));
-  const ofTheWish = inQuestion.filter(({ matters }) => matters !== undefined);
-  return (cluster) => firstFailing(isSound(cluster) ? ofTheWish : inQuestion, wish, cluster);
+/** Returns a function that gives the same result as `rejectingFilter`, but faster for many clusters and one spec. */
+export function compileFilters(spec: ParsedSpec): (cluster: ClusterFacts) => Filter | undefined {
+  const relevant = filters.filter(({ isRelevant }) => isRelevant === undefined || isRelevant(spec));
+  const fromSpec = relevant.filter(({ isRelevant }) => isRelevant !== undefined);
+  return (cluster) => firstFailing(isUnrestricted(cluster) ? fromSpec : relevant, spec, cluster);
 }
 
-function firstFailing(inQuestion: readonly Filter[], wish: Wish, cluster: ClusterFacts): Filter | undefined {
-  for (const filter of inQuestion) if (filter.fails(wish, cluster)) return filter;
+function firstFailing(candidates: readonly Filter[], spec: ParsedSpec, cluster: ClusterFacts): Filter | undefined {
+  for (const filter of candidates) if (filter.fails(spec, cluster)) return filter;
   return undefined;
 }
 
-/** Tells whether a cluster has a capability in the version that is asked for. */
-export function offers(wish: CapabilityWish, cluster: ClusterFacts): boolean {
-  return cluster.capabilities.get(wish.type)?.available === true && !isTooOld(wish, cluster);
+/** Whether a cluster has a capability in at least the required version. */
+export function hasCapability(requirement: CapabilityRequirement, cluster: ClusterFacts): boolean {
+  return cluster.capabilities.get(requirement.type)?.available === true && !isTooOld(requirement, cluster);
 }
 
-function isMissing({ type }: CapabilityWish, { capabilities, capabilitiesDetected, ready }: ClusterFacts): boolean {
+function isMissing(
+  { type }: CapabilityRequirement,
+  { capabilities, capabilitiesDetected, ready }: ClusterFacts,
+): boolean {
   const capability = capabilities.get(type);
   if (capability !== undefined) return !capability.available;
-  // Nobody could look yet. That it is not Ready is then the truer reason.
+  // Capabilities were never detected. If the cluster is not Ready either, NotReady is the more accurate reason.
   return capabilitiesDetected || ready === "True";
 }
 
-function isTooOld({ type, minVersion, parsed }: CapabilityWish, { capabilities }: ClusterFacts): boolean {
+function isTooOld(
+  { type, minVersion, parsedMinVersion }: CapabilityRequirement,
+  { capabilities }: ClusterFacts,
+): boolean {
   if (minVersion === undefined) return false;
   const capability = capabilities.get(type);
   if (capability === undefined || !capability.available) return false;
-  // A version that makes no sense, on either side, is none that would do.
+  // A version that cannot be parsed, on either side, counts as too old.
   return (
-    capability.parsed === undefined || parsed === undefined || compareVersionNumbers(capability.parsed, parsed) < 0
+    capability.parsedVersion === undefined ||
+    parsedMinVersion === undefined ||
+    compareVersionNumbers(capability.parsedVersion, parsedMinVersion) < 0
   );
 }
 
-/** New work stays away from a taint that is borne for a while only: it would have to leave again. */
-function repels(tolerations: Wish["tolerations"], taint: Taint): boolean {
+/** A taint that is tolerated only for a limited time repels new workloads too: they would be evicted again. */
+function isUntolerated(tolerations: ParsedSpec["tolerations"], taint: ClusterTaint): boolean {
   return taint.effect !== "PreferNoSchedule" && toleratedSeconds(tolerations, taint) !== Infinity;
 }
 
-function lacks({ resource, quantity }: Wish["resources"][number], { allocatable }: ClusterFacts): boolean {
+function isInsufficient(
+  { resource, quantity }: ParsedSpec["resources"][number],
+  { allocatable }: ClusterFacts,
+): boolean {
   const has = allocatable[resource];
   return has !== undefined && compareQuantities(has.quantity, quantity) < 0;
 }
 
-function matchesAny(labels: ReadonlyMap<string, string>, terms: readonly Term[]): boolean {
-  for (const term of terms) if (matches(labels, term)) return true;
+function matchesAnyTerm(labels: ReadonlyMap<string, string>, terms: readonly Term[]): boolean {
+  for (const term of terms) if (matchesTerm(labels, term)) return true;
   return false;
 }
 
-function labelText(labels: ReadonlyMap<string, string>, key: string): string {
+function formatLabel(labels: ReadonlyMap<string, string>, key: string): string {
   const value = labels.get(key);
   return value === undefined ? `no ${key}` : `${key}=${value}`;
 }

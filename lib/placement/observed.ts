@@ -9,58 +9,60 @@ import { parseTimestamp } from "../model/timestamp.ts";
 import { parseVersion, type Version } from "./versions.ts";
 
 export type TaintEffect = "NoSchedule" | "PreferNoSchedule" | "NoExecute";
-export type Taint = Readonly<{ key: string; value: string; effect: TaintEffect; addedMs: number | undefined }>;
+export type ClusterTaint = Readonly<{ key: string; value: string; effect: TaintEffect; addedMs: number | undefined }>;
 
-/** What is known of one capability: what its owner declares counts more than what was detected. */
+/** One capability of a cluster. A declaration in the registration's spec overrides what probes detected. */
 export type Capability = Readonly<{
   available: boolean;
   declared: boolean;
   version: string | undefined;
-  /** The version taken apart; undefined where there is none that could be. */
-  parsed: Version | undefined;
+  /** Undefined if the version is unknown or cannot be parsed. */
+  parsedVersion: Version | undefined;
 }>;
 
-/** An amount, exact and as a number for shares of it. */
-export type Room = Readonly<{ quantity: Quantity; units: number }>;
+/** An amount of a resource: exact for comparisons, and as a number for ratios. */
+export type ResourceAmount = Readonly<{ quantity: Quantity; units: number }>;
+/** What the ready and schedulable nodes of a cluster offer to pods; undefined while unknown. */
+export type Allocatable = Readonly<{ cpu: ResourceAmount | undefined; memory: ResourceAmount | undefined }>;
 
-/** Everything that placement uses of a cluster, made once from its registration and never changed. */
+/** Everything that placement reads from a registration. Built once per object and immutable. */
 export type ClusterFacts = Readonly<{
   name: string;
   deleting: boolean;
   ready: "True" | "False" | "Unknown";
   readyReason: string;
-  /** Since when `ready` is what it is; the registration's creation when nobody has said. Not known of a cluster that is Ready. */
+  /** When Ready stopped being True, or the registration's creation if it has no condition. Undefined while it is Ready. */
   notReadySinceMs: number | undefined;
-  /** Since when it has been Ready; not known of one that is not. */
+  /** When Ready became True. Undefined while it is not. */
   readySinceMs: number | undefined;
-  /** How long its owner has work stay after it stopped being Ready, where the placement does not say. */
+  /** Default of the registration for how long workloads stay after Ready is lost; the placement can override it. */
   evictAfterSeconds: number | undefined;
-  /** Fewer than nine in ten of its nodes are ready. */
+  /** Fewer than 90 % of the nodes are ready. */
   degraded: boolean;
   unschedulable: boolean;
-  taints: readonly Taint[];
+  taints: readonly ClusterTaint[];
   /** Labels and derived keys. */
   labels: ReadonlyMap<string, string>;
   capabilities: ReadonlyMap<string, Capability>;
-  /** Whether anyone has looked which capabilities it has. */
+  /** Whether a probe has detected the capabilities at least once. */
   capabilitiesDetected: boolean;
-  /** `apps/v1 Deployment` …; undefined while not known. */
+  /** `apps/v1 Deployment` …; undefined while unknown. */
   apis: ReadonlySet<string> | undefined;
-  allocatable: Readonly<{ cpu: Room | undefined; memory: Room | undefined }>;
+  allocatable: Allocatable;
 }>;
 
-/** What a decision is made from. */
-export type Observed = Readonly<{
+/** The input of `decidePlacement`. */
+export type ObservedPlacement = Readonly<{
   placement: WorkloadPlacement;
   /** In any order. */
   clusters: readonly ClusterFacts[];
-  /** How many other placements use each cluster; only RoundRobin asks, and only when it has a cluster to choose. */
+  /** Number of other placements per cluster. Only RoundRobin reads it, and only if it has to select a cluster. */
   load?: ReadonlyMap<string, number> | undefined;
   nowMs: number;
 }>;
 
 /** The fields of a ClusterRegistration that placement reads. */
-export type Registration = Readonly<{
+export type RegistrationInput = Readonly<{
   metadata: ObjectMeta;
   spec: Readonly<{
     location: string;
@@ -90,8 +92,8 @@ export type Registration = Readonly<{
     | undefined;
 }>;
 
-/** Takes from a registration what placement needs of it; the order of the registration's lists leaves no trace. */
-export function clusterFacts({ metadata, spec, status }: Registration): ClusterFacts {
+/** Extracts the facts from a registration. The order of the registration's lists does not affect the result. */
+export function clusterFacts({ metadata, spec, status }: RegistrationInput): ClusterFacts {
   const ready = findCondition(status?.conditions, "Ready");
   const isReady = ready?.status === "True";
   return {
@@ -118,7 +120,7 @@ export function clusterFacts({ metadata, spec, status }: Registration): ClusterF
           compareStrings(a.key, b.key) || compareStrings(a.effect, b.effect) || compareStrings(a.value, b.value),
       ),
     labels: labelsWithDerivedKeys(metadata.labels ?? {}, spec.location),
-    capabilities: capabilitiesOf(spec.capabilities ?? [], status?.capabilities ?? []),
+    capabilities: mergeCapabilities(spec.capabilities ?? [], status?.capabilities ?? []),
     capabilitiesDetected: status?.capabilitiesDetected !== undefined,
     apis:
       status?.apis === undefined
@@ -128,40 +130,45 @@ export function clusterFacts({ metadata, spec, status }: Registration): ClusterF
               .flatMap(({ groupVersion, kinds }) => (kinds ?? []).map((kind) => `${groupVersion} ${kind}`))
               .toSorted(),
           ),
-    allocatable: { cpu: amountOf(status?.allocatable?.cpu), memory: amountOf(status?.allocatable?.memory) },
+    allocatable: { cpu: parseAmount(status?.allocatable?.cpu), memory: parseAmount(status?.allocatable?.memory) },
   };
 }
 
 /**
- * A short text that is the same as long as nothing that placement uses of a cluster has changed. A heartbeat, a probe that
- * found nothing new or the time since which a cluster has been Ready leave it as it is.
+ * Hash of everything that placement reads from a registration. A heartbeat, a probe without new results, or another
+ * `readySinceMs` do not change it.
  */
-export function factsFingerprint(cluster: ClusterFacts): string {
-  return createHash("sha256").update(JSON.stringify(cluster, plain)).digest("hex").slice(0, 16);
+export function clusterFactsHash(cluster: ClusterFacts): string {
+  return createHash("sha256").update(JSON.stringify(cluster, toJsonValue)).digest("hex").slice(0, 16);
 }
 
 /**
- * Tells whether nothing is wrong with a cluster. Most clusters are sound most of the time, and what looks only at a cluster's
- * own state need not look at those.
+ * Whether the cluster is Ready, schedulable, not degraded, untainted and not being deleted. Most clusters are, most of
+ * the time, so filters and scorers that only check the cluster's own state are skipped for them.
  */
-export function isSound({ deleting, ready, unschedulable, degraded, taints }: ClusterFacts): boolean {
+export function isUnrestricted({ deleting, ready, unschedulable, degraded, taints }: ClusterFacts): boolean {
   return !deleting && ready === "True" && !unschedulable && !degraded && taints.length === 0;
 }
 
-function plain(field: string, value: unknown): unknown {
+function toJsonValue(field: string, value: unknown): unknown {
   if (field === "readySinceMs") return undefined;
   if (value instanceof Map) return [...value].toSorted(([a], [b]) => compareStrings(String(a), String(b)));
   if (value instanceof Set) return [...value];
   return typeof value === "bigint" ? value.toString() : value;
 }
 
-function capabilitiesOf(
-  declared: NonNullable<Registration["spec"]["capabilities"]>,
+function mergeCapabilities(
+  declared: NonNullable<RegistrationInput["spec"]["capabilities"]>,
   detected: readonly Readonly<{ type: string; version?: string | undefined }>[],
 ): ReadonlyMap<string, Capability> {
   const all = new Map<string, Capability>();
   const add = (type: string, available: boolean, declared: boolean, version: string | undefined) =>
-    all.set(type, { available, declared, version, parsed: version === undefined ? undefined : parseVersion(version) });
+    all.set(type, {
+      available,
+      declared,
+      version,
+      parsedVersion: version === undefined ? undefined : parseVersion(version),
+    });
   for (const { type, version } of detected) add(type, true, false, version);
   for (const { type, available, version } of declared) {
     add(type, available ?? true, true, version ?? all.get(type)?.version);
@@ -169,7 +176,7 @@ function capabilitiesOf(
   return all;
 }
 
-function amountOf(text: string | undefined): Room | undefined {
+function parseAmount(text: string | undefined): ResourceAmount | undefined {
   if (!isQuantity(text)) return undefined;
   const quantity = parseQuantity(text);
   return { quantity, units: quantityToNumber(quantity) };

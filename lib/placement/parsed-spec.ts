@@ -9,68 +9,74 @@ import {
 } from "@tmc/kube/selector.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { clip } from "../model/text.ts";
-import type { Room } from "./observed.ts";
+import type { ResourceAmount } from "./observed.ts";
 import type { ReadyReason } from "./reasons.ts";
-import { notReadyKey, type Toleration, toleratedSeconds } from "./taints.ts";
+import { type ClusterToleration, notReadyKey, toleratedSeconds } from "./taints.ts";
 import { parseVersion, type Version } from "./versions.ts";
 
 export type Strategy = "RoundRobin" | "Spread" | "Affinity";
-/** The strategy of a placement that names none. */
 export const defaultStrategy: Strategy = "RoundRobin";
 
-/** How many clusters a placement can have at most: what its status has room for. */
-export const mostClusters = 1000;
+/** Upper bound of selected clusters per placement: `status.selectedClusters` can hold no more. */
+export const maxSelectedClusters = 1000;
 
-/** The annotations by which a placement says what it would like, without insisting. */
+/** Annotations by which a placement states preferences that never reject a cluster. */
 export const hintAnnotations = {
   preferredCluster: "tmc.kcp.io/preferred-cluster",
   avoidCluster: "tmc.kcp.io/avoid-cluster",
   preferredLocation: "tmc.kcp.io/preferred-location",
 } as const;
 
-/** One requirement on a label, with its words. */
+/** One requirement on a label; `text` is its selector notation for messages. */
 export type Requirement = Readonly<{ key: string; operator: LabelOperator; values: readonly string[]; text: string }>;
-/** Requirements that must all hold, with their words. */
+/** Label requirements that must all hold. */
 export type Term = Readonly<{ requirements: readonly Requirement[]; text: string }>;
-export type CapabilityWish = Readonly<{
+export type CapabilityRequirement = Readonly<{
   type: string;
   minVersion: string | undefined;
-  parsed: Version | undefined;
+  /** Undefined if `minVersion` is unset or is not a version. */
+  parsedMinVersion: Version | undefined;
   text: string;
 }>;
-export type SpreadWish = Readonly<{ key: string; maxSkew: number; strict: boolean }>;
-export type Amount = Room & Readonly<{ resource: "cpu" | "memory"; text: string }>;
+export type SpreadConstraint = Readonly<{
+  topologyKey: string;
+  maxSkew: number;
+  /** True for `DoNotSchedule`. */
+  isStrict: boolean;
+}>;
+export type ResourceRequest = ResourceAmount & Readonly<{ resource: "cpu" | "memory"; text: string }>;
 
-/** A placement's spec, read once and put into the form in which clusters are held against it. */
-export type Wish = Readonly<{
+/** A placement's spec and hint annotations, parsed once into the form that filters and scorers read. */
+export type ParsedSpec = Readonly<{
   strategy: Strategy;
-  /** How many clusters to choose; all that fit when undefined. */
-  wanted: number | undefined;
-  names: ReadonlySet<string> | undefined;
-  selector: readonly Requirement[];
+  /** Undefined selects every cluster that fits. */
+  numberOfClusters: number | undefined;
+  clusterNames: ReadonlySet<string> | undefined;
+  locationSelector: readonly Requirement[];
   affinity: readonly Term[];
   antiAffinity: readonly Term[];
-  /** Preferred terms; those to avoid have a negative weight. */
+  /** Preferred terms; those of the anti-affinity have a negative weight. */
   preferred: readonly Readonly<{ name: string; weight: number; term: Term }>[];
-  capabilities: readonly CapabilityWish[];
-  optionalCapabilities: readonly CapabilityWish[];
-  apis: readonly string[];
-  tolerations: readonly Toleration[];
-  /** How long a cluster that is not Ready is borne; undefined where the placement does not say. */
+  capabilities: readonly CapabilityRequirement[];
+  optionalCapabilities: readonly CapabilityRequirement[];
+  /** `apps/v1 Deployment`: types that the cluster must serve. */
+  workloadApis: readonly string[];
+  tolerations: readonly ClusterToleration[];
+  /** How long a cluster that is not Ready is tolerated; undefined if the placement has no such toleration. */
   notReadySeconds: number | undefined;
-  /** How long a cluster must have fitted before the placement returns to it; undefined when it never does. */
+  /** How long a cluster must have fit before the placement fails back to it; undefined if failback is off. */
   failbackSeconds: number | undefined;
-  spread: readonly SpreadWish[];
-  resources: readonly Amount[];
+  spreadConstraints: readonly SpreadConstraint[];
+  resources: readonly ResourceRequest[];
   preferredClusters: ReadonlySet<string>;
   hintedClusters: ReadonlySet<string>;
   avoidedClusters: ReadonlySet<string>;
   hintedLocations: ReadonlySet<string>;
 }>;
 
-/** Why a placement cannot be read; for the user, who alone can change it. */
-export class InvalidWish extends Error {
-  override readonly name = "InvalidWish";
+/** A spec that cannot be parsed. The message names the field, because only the user can correct it. */
+export class InvalidSpec extends Error {
+  override readonly name = "InvalidSpec";
   readonly reason: ReadyReason;
 
   constructor(reason: ReadyReason, message: string) {
@@ -79,121 +85,124 @@ export class InvalidWish extends Error {
   }
 }
 
-/** Reads what a placement wishes for; throws InvalidWish, naming the field, where it makes no sense. */
-export function readWish({ metadata, spec }: Pick<WorkloadPlacement, "metadata" | "spec">): Wish {
+/** Parses a placement's spec and hint annotations; throws InvalidSpec, which names the field. */
+export function parseSpec({ metadata, spec }: Pick<WorkloadPlacement, "metadata" | "spec">): ParsedSpec {
   const strategy = spec.strategy ?? defaultStrategy;
   const { clusterAffinity, clusterAntiAffinity } = spec.affinity ?? {};
   const tolerations = spec.tolerations ?? [];
   const capabilities = spec.capabilityRequirements ?? [];
   const terms = (path: string, selectors: readonly LabelSelectorObject[] = []) =>
-    selectors.map((selector, index) => readTerm(`${path}[${index}]`, selector));
+    selectors.map((selector, index) => parseTerm(`${path}[${index}]`, selector));
   const weighted = (
     path: string,
     sign: 1 | -1,
     list: readonly Readonly<{ weight: number; term: LabelSelectorObject }>[] = [],
   ) =>
-    list.map(({ weight, term }, index) => {
-      const read = readTerm(`${path}[${index}].term`, term);
+    list.map(({ weight, term: selector }, index) => {
+      const term = parseTerm(`${path}[${index}].term`, selector);
       return {
-        name: clip(`${sign > 0 ? "affinity" : "antiAffinity"} ${read.text}`),
+        name: clip(`${sign > 0 ? "affinity" : "antiAffinity"} ${term.text}`),
         weight: sign * weight,
-        term: read,
+        term,
       };
     });
   const { labelSelector, namespaceSelector } = spec.workloadSelector ?? {};
-  // Which work it is about is for others to judge; that it cannot be read is said here, with everything else.
-  if (labelSelector !== undefined) readTerm("spec.workloadSelector.labelSelector", labelSelector);
-  if (namespaceSelector !== undefined) readTerm("spec.workloadSelector.namespaceSelector", namespaceSelector);
-  const hints = (annotation: string) => namesIn(metadata.annotations?.[annotation]);
+  // lib/sync evaluates the workload selector. It is parsed here only to report its errors together with all others.
+  if (labelSelector !== undefined) parseTerm("spec.workloadSelector.labelSelector", labelSelector);
+  if (namespaceSelector !== undefined) parseTerm("spec.workloadSelector.namespaceSelector", namespaceSelector);
+  const hints = (annotation: string) => parseNames(metadata.annotations?.[annotation]);
 
   return {
     strategy,
-    wanted: spec.numberOfClusters ?? (strategy === "Spread" ? undefined : 1),
-    names: spec.clusterNames === undefined ? undefined : new Set(spec.clusterNames),
-    selector:
-      spec.locationSelector === undefined ? [] : readTerm("spec.locationSelector", spec.locationSelector).requirements,
+    numberOfClusters: spec.numberOfClusters ?? (strategy === "Spread" ? undefined : 1),
+    clusterNames: spec.clusterNames === undefined ? undefined : new Set(spec.clusterNames),
+    locationSelector:
+      spec.locationSelector === undefined ? [] : parseTerm("spec.locationSelector", spec.locationSelector).requirements,
     affinity: terms("spec.affinity.clusterAffinity.required", clusterAffinity?.required),
     antiAffinity: terms("spec.affinity.clusterAntiAffinity.required", clusterAntiAffinity?.required),
     preferred: [
       ...weighted("spec.affinity.clusterAffinity.preferred", 1, clusterAffinity?.preferred),
       ...weighted("spec.affinity.clusterAntiAffinity.preferred", -1, clusterAntiAffinity?.preferred),
     ],
-    capabilities: capabilities.filter(({ required }) => required !== false).map(capabilityWish),
-    optionalCapabilities: capabilities.filter(({ required }) => required === false).map(capabilityWish),
-    apis: (spec.workloadSelector?.workloadTypes ?? [])
-      .filter(({ apiVersion }) => spec.customResources !== "Install" || !isCustom(apiVersion))
+    capabilities: capabilities.filter(({ required }) => required !== false).map(parseCapabilityRequirement),
+    optionalCapabilities: capabilities.filter(({ required }) => required === false).map(parseCapabilityRequirement),
+    workloadApis: (spec.workloadSelector?.workloadTypes ?? [])
+      .filter(({ apiVersion }) => spec.customResources !== "Install" || !isCustomApi(apiVersion))
       .map(({ apiVersion, kind }) => `${apiVersion} ${kind}`),
     tolerations,
     notReadySeconds: toleratedSeconds(tolerations, { key: notReadyKey, value: "", effect: "NoExecute" }),
     failbackSeconds: spec.failback?.afterSeconds,
-    spread: (spec.spreadConstraints ?? []).map(({ topologyKey, maxSkew, whenUnsatisfiable }) => ({
-      key: topologyKey,
+    spreadConstraints: (spec.spreadConstraints ?? []).map(({ topologyKey, maxSkew, whenUnsatisfiable }) => ({
+      topologyKey,
       maxSkew: maxSkew ?? 1,
-      strict: whenUnsatisfiable !== "ScheduleAnyway",
+      isStrict: whenUnsatisfiable !== "ScheduleAnyway",
     })),
-    resources: (["cpu", "memory"] as const).flatMap((resource) => readAmount(resource, spec.resources?.[resource])),
-    preferredClusters: spec.preferredClusters === undefined ? nobody : new Set(spec.preferredClusters),
+    resources: (["cpu", "memory"] as const).flatMap((resource) =>
+      parseResourceRequest(resource, spec.resources?.[resource]),
+    ),
+    preferredClusters: spec.preferredClusters === undefined ? noNames : new Set(spec.preferredClusters),
     hintedClusters: hints(hintAnnotations.preferredCluster),
     avoidedClusters: hints(hintAnnotations.avoidCluster),
     hintedLocations: hints(hintAnnotations.preferredLocation),
   };
 }
 
-type Read = Readonly<{ annotations: WorkloadPlacement["metadata"]["annotations"]; wish: Wish | InvalidWish }>;
+type CachedSpec = Readonly<{
+  annotations: WorkloadPlacement["metadata"]["annotations"];
+  parsed: ParsedSpec | InvalidSpec;
+}>;
 
-// An object that was handed out is never changed, so what was read from its spec stays true; it goes when the spec goes.
-const readSpecs = new WeakMap<WorkloadPlacement["spec"], Read>();
+// Objects of the cache are never modified in place, so a parsed spec stays valid as long as its object lives.
+const parsedSpecs = new WeakMap<WorkloadPlacement["spec"], CachedSpec>();
 
-/** Reads what a placement wishes for, or says why it cannot be read; the same spec is read once. */
-export function tryReadWish(placement: Pick<WorkloadPlacement, "metadata" | "spec">): Wish | InvalidWish {
+/** Parses a placement's spec, or returns why it is invalid. Each spec object is parsed once. */
+export function tryParseSpec(placement: Pick<WorkloadPlacement, "metadata" | "spec">): ParsedSpec | InvalidSpec {
   const { annotations } = placement.metadata;
-  const known = readSpecs.get(placement.spec);
-  if (known !== undefined && known.annotations === annotations) return known.wish;
-  const wish = readOrRefuse(placement);
-  readSpecs.set(placement.spec, { annotations, wish });
-  return wish;
+  const cached = parsedSpecs.get(placement.spec);
+  if (cached !== undefined && cached.annotations === annotations) return cached.parsed;
+  const parsed = parseOrReject(placement);
+  parsedSpecs.set(placement.spec, { annotations, parsed });
+  return parsed;
 }
 
-function readOrRefuse(placement: Pick<WorkloadPlacement, "metadata" | "spec">): Wish | InvalidWish {
+function parseOrReject(placement: Pick<WorkloadPlacement, "metadata" | "spec">): ParsedSpec | InvalidSpec {
   try {
-    return readWish(placement);
+    return parseSpec(placement);
   } catch (error) {
-    if (error instanceof InvalidWish) return error;
+    if (error instanceof InvalidSpec) return error;
     throw error;
   }
 }
 
-/** Tells whether a cluster's labels satisfy a requirement. */
 export function satisfies(labels: ReadonlyMap<string, string>, requirement: Requirement): boolean {
   return satisfiesRequirement(labels.get(requirement.key), requirement);
 }
 
-/** Tells whether a cluster's labels satisfy all requirements of a term. */
-export function matches(labels: ReadonlyMap<string, string>, { requirements }: Term): boolean {
+export function matchesTerm(labels: ReadonlyMap<string, string>, { requirements }: Term): boolean {
   for (const requirement of requirements) if (!satisfies(labels, requirement)) return false;
   return true;
 }
 
-/** Groups that every cluster comes with: `batch`, `networking.k8s.io`; `gateway.networking.k8s.io` is not among them. */
+/** Groups that every cluster serves: `batch`, `networking.k8s.io`; but not `gateway.networking.k8s.io`. */
 const builtInGroup = /^[a-z]*$|^([a-z]+|rbac\.authorization|flowcontrol\.apiserver)\.k8s\.io$/;
 
-/** Types that a cluster can be given. */
-function isCustom(apiVersion: string): boolean {
+/** Whether TMC can install the type on a cluster as a CustomResourceDefinition. */
+function isCustomApi(apiVersion: string): boolean {
   const [group = ""] = apiVersion.split("/", 1);
   return apiVersion.includes("/") && !builtInGroup.test(group);
 }
 
-const nobody: ReadonlySet<string> = new Set();
+const noNames: ReadonlySet<string> = new Set();
 
-/** Reads `a, b`. */
-function namesIn(list: string | undefined): ReadonlySet<string> {
-  if (list === undefined) return nobody;
+/** Parses a comma-separated list: `a, b`. */
+function parseNames(list: string | undefined): ReadonlySet<string> {
+  if (list === undefined) return noNames;
   const names = list.split(",").map((name) => name.trim());
   return new Set(names.filter((name) => name !== ""));
 }
 
-function readTerm(path: string, selector: LabelSelectorObject): Term {
-  // One by one, so that the message can say which of them is wrong.
+function parseTerm(path: string, selector: LabelSelectorObject): Term {
+  // Each requirement is parsed separately so that the error message can name the invalid one.
   const parts = [
     ...Object.entries(selector.matchLabels ?? {})
       .toSorted(([a], [b]) => compareStrings(a, b))
@@ -209,7 +218,7 @@ function readTerm(path: string, selector: LabelSelectorObject): Term {
         text: formatLabelSelector([requirement]),
       }));
     } catch (error) {
-      throw new InvalidWish(
+      throw new InvalidSpec(
         "InvalidSelector",
         `${partPath}: ${error instanceof Error ? error.message : String(error)}`,
       );
@@ -219,18 +228,21 @@ function readTerm(path: string, selector: LabelSelectorObject): Term {
   return { requirements, text: text === "" ? "any cluster" : text };
 }
 
-function capabilityWish({ type, minVersion }: Readonly<{ type: string; minVersion?: string }>): CapabilityWish {
-  if (minVersion === undefined) return { type, minVersion, parsed: undefined, text: type };
-  return { type, minVersion, parsed: parseVersion(minVersion), text: `${type} ${minVersion} or later` };
+function parseCapabilityRequirement({
+  type,
+  minVersion,
+}: Readonly<{ type: string; minVersion?: string }>): CapabilityRequirement {
+  if (minVersion === undefined) return { type, minVersion, parsedMinVersion: undefined, text: type };
+  return { type, minVersion, parsedMinVersion: parseVersion(minVersion), text: `${type} ${minVersion} or later` };
 }
 
-function readAmount(resource: "cpu" | "memory", text: string | undefined): Amount[] {
+function parseResourceRequest(resource: "cpu" | "memory", text: string | undefined): ResourceRequest[] {
   if (text === undefined) return [];
   try {
     const quantity = parseQuantity(text);
     return [{ resource, quantity, units: quantityToNumber(quantity), text: `${text} ${resource}` }];
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new InvalidWish("InvalidResources", `spec.resources.${resource}: ${JSON.stringify(text)}: ${why}`);
+    const message = error instanceof Error ? error.message : String(error);
+    throw new InvalidSpec("InvalidResources", `spec.resources.${resource}: ${JSON.stringify(text)}: ${message}`);
   }
 }

@@ -7,15 +7,15 @@ import type { PlacementStatus } from "./explain.ts";
 
 export type PlacedWorkload = NonNullable<PlacementStatus["placedWorkloads"]>[number];
 type Omitted = NonNullable<PlacementStatus["placedWorkloadsOmitted"]>;
-type Record = Pick<WorkloadSync, "metadata" | "spec" | "status">;
+type SyncRecord = Pick<WorkloadSync, "metadata" | "spec" | "status">;
 
-/** How long the list may become: objects are kept and sent whole. With all else that is bounded this stays below 100 KB. */
+/** Bounds of the list. Objects are stored and sent as a whole; with the other bounded lists a status stays below 100 KB. */
 export const placedBounds = { entries: 200, bytes: 40_000, clusters: 10 } as const;
 
-/** A list that changes all the time is written once in so many seconds, whoever asks for it. */
-export const placedQuietSeconds = 5;
+/** A list that changes continuously is written at most once per this time. */
+export const placedDebounceSeconds = 5;
 
-/** From the state that most needs somebody to look to the one that nobody need look at. */
+/** Copy states from the most to the least urgent for a user. */
 const byUrgency: readonly CopyState[] = [
   "Failed",
   "Held",
@@ -27,8 +27,8 @@ const byUrgency: readonly CopyState[] = [
   "Ready",
 ];
 
-/** What a placement says of one of its workloads, by TMC's record of it. */
-export function placedEntry({ metadata, spec, status }: Record): PlacedWorkload {
+/** The entry of `status.placedWorkloads` for a sync record. */
+export function placedEntry({ metadata, spec, status }: SyncRecord): PlacedWorkload {
   const { apiVersion, kind, name } = spec.workload;
   const ready = findCondition(status?.conditions, "Ready");
   const clusters = spec.clusters ?? [];
@@ -39,18 +39,18 @@ export function placedEntry({ metadata, spec, status }: Record): PlacedWorkload 
     kind,
     namespace: metadata.namespace ?? "",
     name,
-    state: ready?.status === "True" ? "Ready" : worstOf(status?.clusters ?? []),
+    state: ready?.status === "True" ? "Ready" : mostUrgentState(status?.clusters ?? []),
     clusters: clusters.slice(0, placedBounds.clusters),
     ...(more > 0 ? { moreClusters: more } : {}),
     ...(since === undefined ? {} : { since }),
   };
 }
 
-/** The workloads that a placement has put on clusters: those that need somebody first, as far as the bounds allow; the rest is counted. */
+/** The placed workloads, the most urgent first, within the bounds; the omitted ones are counted by state. */
 export function placedWorkloads(
-  records: readonly Record[],
+  syncRecords: readonly SyncRecord[],
 ): Readonly<{ placedWorkloads?: readonly PlacedWorkload[]; placedWorkloadsOmitted?: Omitted }> {
-  const all = records.map(placedEntry).toSorted(byNeed);
+  const all = syncRecords.map(placedEntry).toSorted(compareByUrgency);
   if (all.length === 0) return {};
   let bytes = 0;
   let listed = 0;
@@ -69,20 +69,24 @@ export function placedWorkloads(
 }
 
 export type PlacedFacts = Readonly<{
-  /** The placement's status as it is, and as it was decided. */
+  /** The placement's current status. */
   before: PlacementStatus;
+  /** The status as decided, with the placed workloads of `before`. */
   status: PlacementStatus;
-  records: readonly Record[];
+  syncRecords: readonly SyncRecord[];
   nowMs: number;
 }>;
 
-/** The status with what has become of the workloads, and after how long to write the rest, where it was written a moment ago. */
-export function withPlaced({ before, status, records, nowMs }: PlacedFacts): Readonly<{
+/**
+ * Updates the placed workloads in a status. If the list was written recently and nothing else has to be written, the
+ * status stays unchanged and `requeueSeconds` says when to update it.
+ */
+export function withPlacedWorkloads({ before, status, syncRecords, nowMs }: PlacedFacts): Readonly<{
   status: PlacementStatus;
-  againSeconds?: number;
+  requeueSeconds?: number;
 }> {
   const { placedWorkloads: list, placedWorkloadsOmitted: omitted, placedWorkloadsTime: time, ...rest } = status;
-  const fresh = placedWorkloads(records);
+  const fresh = placedWorkloads(syncRecords);
   const known = {
     ...(list === undefined ? {} : { placedWorkloads: list }),
     ...(omitted === undefined ? {} : { placedWorkloadsOmitted: omitted }),
@@ -90,20 +94,20 @@ export function withPlaced({ before, status, records, nowMs }: PlacedFacts): Rea
   if (isDeepStrictEqual(fresh, known)) return { status };
   const sinceMs = nowMs - (time === undefined ? Number.NEGATIVE_INFINITY : Date.parse(time));
   const isWrittenAnyway = !isDeepStrictEqual(status, before);
-  // A time that has not come yet is of another clock.
-  const isRecent = sinceMs >= 0 && sinceMs < placedQuietSeconds * 1000;
+  // A time in the future comes from another controller's clock and does not debounce.
+  const isRecent = sinceMs >= 0 && sinceMs < placedDebounceSeconds * 1000;
   if (isRecent && !isWrittenAnyway) {
-    return { status, againSeconds: Math.max(1, Math.ceil(placedQuietSeconds - sinceMs / 1000)) };
+    return { status, requeueSeconds: Math.max(1, Math.ceil(placedDebounceSeconds - sinceMs / 1000)) };
   }
   return { status: { ...rest, ...fresh, placedWorkloadsTime: formatTimestamp(nowMs) } };
 }
 
-function worstOf(copies: readonly Readonly<{ state: CopyState }>[]): CopyState {
+function mostUrgentState(copies: readonly Readonly<{ state: CopyState }>[]): CopyState {
   const present = new Set(copies.map(({ state }) => state));
   return byUrgency.find((state) => present.has(state)) ?? "Pending";
 }
 
-function byNeed(one: PlacedWorkload, other: PlacedWorkload): number {
+function compareByUrgency(one: PlacedWorkload, other: PlacedWorkload): number {
   return (
     byUrgency.indexOf(one.state) - byUrgency.indexOf(other.state) ||
     compareStrings(one.namespace, other.namespace) ||

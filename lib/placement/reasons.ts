@@ -1,173 +1,174 @@
-type Reason = Readonly<{
+type DecisionReasonText = Readonly<{
   selected: boolean;
-  /** The sentence that users read; `{rule}`, `{expected}` and `{actual}` are filled in. */
+  /** The sentence that users read; `{rule}`, `{expected}` and `{actual}` are replaced. */
   message: string;
-  /** For the reference page. */
+  /** For docs/reasons.md. */
   meaning: string;
 }>;
 
 /**
- * Every reason that a decision about a cluster can have, from the best to the farthest from being chosen. The rejections
- * stand in the reverse order of the filters: the first filter that fails gives the reason, so a later one came nearer.
+ * All reasons of decisions about a cluster, from selected to farthest from being selected. The rejections are in the
+ * reverse order of the filters: the first failing filter gives the reason, so a cluster that fails a later one is nearer.
  */
 export const decisionReasons = {
   Selected: {
     selected: true,
-    message: "chosen by {rule}",
-    meaning: "The cluster fits and was chosen; a chosen cluster that fits stays chosen.",
+    message: "selected by {rule}",
+    meaning: "The cluster fits and is selected. A selected cluster stays selected as long as it fits.",
   },
   KeptUnschedulable: {
     selected: true,
-    message: "kept, although it takes no new work: {rule} asks for {expected}, the cluster has {actual}",
+    message: "kept, but not used for new workloads: {rule} requires {expected}, the cluster has {actual}",
     meaning:
-      "It was chosen before and stays. New work would not go there: it is cordoned, tainted NoSchedule, or has been seen to lack something.",
+      "The cluster was selected before and is kept. New workloads are not placed there: it is cordoned, has a NoSchedule taint, or was observed to lack a requirement.",
   },
   KeptTolerated: {
     selected: true,
-    message: "kept for as long as it is tolerated that the cluster has {actual}",
-    meaning: "It was chosen before and stays until the tolerated time is over: not Ready, or tainted NoExecute.",
+    message: "kept while {actual} is tolerated",
+    meaning:
+      "The cluster was selected before and is kept until the tolerated time ends: it is not Ready or has a NoExecute taint.",
   },
   KeptInvalidPlacement: {
     selected: true,
-    message: "kept, because the placement cannot be read",
-    meaning: "It was chosen before and stays until the placement is corrected.",
+    message: "kept, because the spec of the placement is invalid",
+    meaning: "The cluster was selected before and is kept until the placement is corrected.",
   },
   FailingBack: {
     selected: false,
-    message: "fits; {rule} returns to it when it has done so for {expected}",
+    message: "fits; {rule} moves back to it when it has fit for {expected}",
     meaning:
-      "The placement left it because of its state, or likes it better, and returns to it at the time in `until`, unless it stops fitting before.",
+      "The placement was evicted from the cluster because of its state, or prefers it. It moves back at the time in `until`, unless the cluster stops fitting before.",
   },
   NotSelected: {
     selected: false,
-    message: "fits, but {rule} chose others",
-    meaning: "The cluster fits; enough others were chosen.",
+    message: "fits, but {rule} selected other clusters",
+    meaning: "The cluster fits, but enough other clusters are selected.",
   },
   SkewTooLarge: {
     selected: false,
-    message: "fits, but would exceed {rule}: {expected}, the cluster has {actual}",
-    meaning: "Choosing it would make the choice more uneven than a spread constraint with DoNotSchedule allows.",
+    message: "fits, but would violate {rule}: {expected} is allowed, the cluster has {actual}",
+    meaning: "Selecting the cluster would exceed the maxSkew of a spread constraint with DoNotSchedule.",
   },
   NotFound: {
     selected: false,
-    message: "no cluster of this name is registered, but {rule} asks for it",
+    message: "{rule} names a cluster that is not registered",
     meaning: "`clusterNames` names a cluster that does not exist.",
   },
   InsufficientResources: {
     selected: false,
-    message: "too small: {rule} asks for {expected}, the cluster has {actual}",
-    meaning: "What all its nodes can give together is less than `resources`.",
+    message: "{rule} requires {expected}, the cluster has {actual} allocatable",
+    meaning: "The allocatable resources of all nodes together are less than `resources`.",
   },
   UntoleratedTaint: {
     selected: false,
-    message: "tainted: the cluster has {actual}, which {rule} does not bear",
-    meaning: "A taint NoSchedule or NoExecute that no toleration bears, or bears only for some time.",
+    message: "the cluster has the {actual}, which the {rule} of the placement do not tolerate",
+    meaning: "The cluster has a NoSchedule or NoExecute taint that is not tolerated, or only for a limited time.",
   },
   Unschedulable: {
     selected: false,
-    message: "cordoned: the cluster has {actual}",
-    meaning: "Its owner takes no new work.",
+    message: "the cluster is cordoned: {actual}",
+    meaning: "The cluster is cordoned: it accepts no new workloads.",
   },
   NotReady: {
     selected: false,
-    message: "not ready: the cluster has {actual}",
-    meaning: "Its condition Ready is not True, for longer than is tolerated where it was chosen before.",
+    message: "the cluster is not ready: {actual}",
+    meaning:
+      "The Ready condition of the cluster is not True. A cluster that was selected before gets this reason when the tolerated time is over.",
   },
   ApiNotServed: {
     selected: false,
-    message: "does not serve {expected}, which {rule} asks for",
-    meaning: "It lacks a type of `workloadTypes`. A cluster whose types are not known is not rejected.",
+    message: "the cluster does not serve {expected}, which {rule} requires",
+    meaning:
+      "The cluster does not serve a type of `workloadTypes`. A cluster whose served types are unknown is not rejected.",
   },
   CapabilityTooOld: {
     selected: false,
-    message: "{rule} asks for {expected}, the cluster has {actual}",
-    meaning: "A required capability is older than `minVersion`, or its version is not known.",
+    message: "{rule} requires {expected}, the cluster has {actual}",
+    meaning: "A required capability is older than `minVersion`, or its version is unknown.",
   },
   CapabilityMissing: {
     selected: false,
-    message: "{rule} asks for {expected}, the cluster has {actual}",
+    message: "{rule} requires {expected}, the cluster has {actual}",
     meaning: "A required capability is declared as not available, or is neither declared nor detected.",
   },
   TopologyKeyMissing: {
     selected: false,
-    message: "{rule} asks for {expected}, the cluster has {actual}",
-    meaning: "It lacks the label of a spread constraint with DoNotSchedule.",
+    message: "{rule} requires {expected}, the cluster has {actual}",
+    meaning: "The cluster lacks the label of a spread constraint with DoNotSchedule.",
   },
   AntiAffinityMatch: {
     selected: false,
-    message: "{rule} asks to avoid {expected}, the cluster has {actual}",
-    meaning: "It matches a required term of `clusterAntiAffinity`.",
+    message: "{rule} excludes {expected}, the cluster has {actual}",
+    meaning: "The cluster matches a required term of `clusterAntiAffinity`.",
   },
   AffinityMismatch: {
     selected: false,
-    message: "{rule} asks for {expected}, the cluster has {actual}",
-    meaning: "It matches none of the required terms of `clusterAffinity`.",
+    message: "{rule} requires {expected}, the cluster has {actual}",
+    meaning: "The cluster matches none of the required terms of `clusterAffinity`.",
   },
   SelectorMismatch: {
     selected: false,
-    message: "{rule} asks for {expected}, the cluster has {actual}",
-    meaning: "It does not match `locationSelector`.",
+    message: "{rule} requires {expected}, the cluster has {actual}",
+    meaning: "The cluster does not match `locationSelector`.",
   },
   NotListed: {
     selected: false,
-    message: "{rule} does not name it",
-    meaning: "`clusterNames` is given and does not name it.",
+    message: "{rule} does not name the cluster",
+    meaning: "`clusterNames` is set and does not name the cluster.",
   },
   Deleting: {
     selected: false,
-    message: "being unregistered",
-    meaning: "Its registration is being deleted.",
+    message: "the registration of the cluster is being deleted",
+    meaning: "The registration of the cluster is being deleted.",
   },
   InvalidPlacement: {
     selected: false,
-    message: "not looked at, because the placement cannot be read",
+    message: "not evaluated, because the spec of the placement is invalid",
     meaning: "The placement must be corrected first.",
   },
-} as const satisfies Readonly<Record<string, Reason>>;
+} as const satisfies Readonly<Record<string, DecisionReasonText>>;
 
 export type DecisionReason = keyof typeof decisionReasons;
 
-/** The reasons from the best to the farthest. */
-export const reasonsByNearness = Object.keys(decisionReasons).filter(isDecisionReason);
+/** The reasons in the order of `decisionReasons`. */
+export const orderedReasons = Object.keys(decisionReasons).filter(isDecisionReason);
 
-/** Tells whether a text is one of the reasons. */
 export function isDecisionReason(text: string): text is DecisionReason {
   return Object.hasOwn(decisionReasons, text);
 }
 
-/** What a reason is about: which part of the placement, what it asks for, what the cluster has. */
-export type Detail = Readonly<{ rule?: string; expected?: string; actual?: string }>;
+/** The values of a message: which field of the placement decided, what it requires, what the cluster has. */
+export type ReasonDetail = Readonly<{ rule?: string; expected?: string; actual?: string }>;
 
-/** The reason as a sentence; the same words every time. */
-export function formatReason(reason: DecisionReason, { rule = "", expected = "", actual = "" }: Detail): string {
-  const pieces = piecesOf[reason] ?? [];
+export function formatReason(reason: DecisionReason, { rule = "", expected = "", actual = "" }: ReasonDetail): string {
+  const parts = messageParts[reason] ?? [];
   let sentence = "";
-  for (const piece of pieces) {
-    if (piece === "{rule}") sentence += rule;
-    else if (piece === "{expected}") sentence += expected;
-    else if (piece === "{actual}") sentence += actual;
-    else sentence += piece;
+  for (const part of parts) {
+    if (part === "{rule}") sentence += rule;
+    else if (part === "{expected}") sentence += expected;
+    else if (part === "{actual}") sentence += actual;
+    else sentence += part;
   }
   return sentence;
 }
 
-/** Why a placement is Ready or not. */
+/** The reasons of a placement's Ready condition and their meaning. */
 export const readyReasons = {
-  PlacementReady: "At least one cluster is chosen.",
+  PlacementReady: "At least one cluster is selected.",
   NoSuitableClusters:
-    "No registered cluster fits; the message counts the reasons, `status.decisions` has each cluster's.",
+    "No registered cluster fits. The message counts the reasons; `status.decisions` has the reason of each cluster.",
   NoClusters: "No cluster is registered.",
-  InvalidSelector: "A selector or term cannot be read; the message names it. What was chosen before stays.",
-  InvalidResources: "An amount in `resources` cannot be read; the message names it. What was chosen before stays.",
+  InvalidSelector: "A selector or term is invalid; the message names it. Selected clusters are kept.",
+  InvalidResources: "A quantity in `resources` is invalid; the message names it. Selected clusters are kept.",
 } as const;
 export type ReadyReason = keyof typeof readyReasons;
 
-const piecesOf: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+const messageParts: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   Object.entries(decisionReasons).map(([reason, { message }]) => [reason, message.split(/(\{[a-z]+\})/)]),
 );
 
-/** What a cluster's own state can be that makes work leave it; when that passes, the work can return. */
-export const passingReasons: ReadonlySet<DecisionReason> = new Set([
+/** Eviction reasons that come from the cluster's own state. When that state ends, the placement can fail back. */
+export const recoverableReasons: ReadonlySet<DecisionReason> = new Set([
   "NotReady",
   "UntoleratedTaint",
   "CapabilityMissing",

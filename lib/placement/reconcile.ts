@@ -2,105 +2,113 @@ import { isDeepStrictEqual } from "node:util";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
-import { done, earliest, type Next, requeueAfter } from "../model/next.ts";
-import { decide, type Plan } from "./decide.ts";
+import { done, earliestNext, type Next, requeueAfter } from "../model/next.ts";
+import { decidePlacement, type PlacementPlan } from "./decide.ts";
 import type { PlacementStatus } from "./explain.ts";
-import type { Observed } from "./observed.ts";
-import { withPlaced } from "./placed-workloads.ts";
+import type { ObservedPlacement } from "./observed.ts";
+import { withPlacedWorkloads } from "./placed-workloads.ts";
 
-/** All that this reconciler needs of the world. */
+/** Everything that the placement reconciler reads and writes; tests replace it with an in-memory world. */
 export interface PlacementWorld {
-  /** The placement and the clusters of its logical cluster, without the load; undefined when the placement is gone. */
-  observe(key: ObjectKey, signal: AbortSignal): Promise<Observed | undefined>;
+  /** Reads the placement and the clusters of its logical cluster, without the load; undefined if the placement is gone. */
+  observe(key: ObjectKey, signal: AbortSignal): Promise<ObservedPlacement | undefined>;
   /**
-   * Has `decideUnder` decide under the load of this very moment and counts its answer at once, before it is written, so that
-   * placements decided at the same time are dealt out evenly too.
+   * Calls `decide` with the current load and counts its selection at once, before the status is written, so that
+   * placements that are decided concurrently are distributed evenly too.
    */
-  deal(
+  decideWithLoad(
     key: ObjectKey,
-    seen: WorkloadPlacement,
-    decideUnder: (load: ReadonlyMap<string, number>) => Plan,
+    observed: WorkloadPlacement,
+    decide: (load: ReadonlyMap<string, number>) => PlacementPlan,
     signal: AbortSignal,
-  ): Promise<Plan>;
-  /** Fails with the fault "conflict" when the placement has changed since it was seen; answers it as it is then. */
+  ): Promise<PlacementPlan>;
+  /** Returns the written object. Throws the fault "conflict" if the placement has changed since it was observed. */
   writeStatus(
     key: ObjectKey,
-    seen: WorkloadPlacement,
+    observed: WorkloadPlacement,
     status: PlacementStatus,
     signal: AbortSignal,
   ): Promise<WorkloadPlacement>;
-  /** The workloads that follow placements, where there are any. */
-  readonly followers?: Followers | undefined;
+  /** Undefined if this installation does not sync workloads. */
+  readonly workloads?: SelectedWorkloads | undefined;
 }
 
-/** The workloads that go where placements say. */
-export interface Followers {
-  /** The same text as long as a placement tells workloads the same; undefined when it has never told any anything. */
-  fingerprint(placement: WorkloadPlacement, status: PlacementStatus): string | undefined;
-  /** The workloads that a placement concerns; it is undefined when it has gone. */
-  concerned(key: ObjectKey, placement: WorkloadPlacement | undefined, signal: AbortSignal): Promise<readonly WorkKey[]>;
-  wake(keys: readonly WorkKey[]): Promise<void>;
-  /** TMC's records of the workloads that a placement has put on clusters. */
-  records(key: ObjectKey, signal: AbortSignal): Promise<readonly WorkloadSync[]>;
+/** The workloads that placements select. */
+export interface SelectedWorkloads {
+  /**
+   * Hash of everything in a placement that workloads depend on; it is compared with `status.notifiedHash`. Undefined if
+   * the placement selects no workloads and never did.
+   */
+  notificationHash(placement: WorkloadPlacement, status: PlacementStatus): string | undefined;
+  /** The workloads that a placement selects or has placed; the latter only if the placement is gone (undefined). */
+  affected(key: ObjectKey, placement: WorkloadPlacement | undefined, signal: AbortSignal): Promise<readonly WorkKey[]>;
+  enqueue(keys: readonly WorkKey[]): Promise<void>;
+  /** The sync records of the workloads that a placement governs. */
+  syncRecords(key: ObjectKey, signal: AbortSignal): Promise<readonly WorkloadSync[]>;
 }
 
-/** Makes the function that settles one placement: which clusters, why, and when to look again. */
+/** Creates the reconcile function for placements: it selects clusters, writes the status and notifies workloads. */
 export const placementReconciler =
   (world: PlacementWorld) =>
   async (key: ObjectKey, signal: AbortSignal): Promise<Next> => {
     const observed = await world.observe(key, signal);
     if (observed === undefined) {
-      const left = (await world.followers?.concerned(key, undefined, signal)) ?? [];
-      if (left.length > 0) await world.followers?.wake(left);
+      const placed = (await world.workloads?.affected(key, undefined, signal)) ?? [];
+      if (placed.length > 0) await world.workloads?.enqueue(placed);
       return done;
     }
 
-    // Asking for the load means looking at every placement; most runs have nothing to deal out.
-    const alone = decide(observed);
-    const plan = alone.dealt
-      ? await world.deal(key, observed.placement, (load) => decide({ ...observed, load }), signal)
-      : alone;
-    const { status, againSeconds } = await placedUnder(world, { key, observed, status: plan.status }, signal);
+    // The load requires a list of all placements, and most reconciles do not need it: decide without it first.
+    const withoutLoad = decidePlacement(observed);
+    const plan = withoutLoad.dependsOnLoad
+      ? await world.decideWithLoad(key, observed.placement, (load) => decidePlacement({ ...observed, load }), signal)
+      : withoutLoad;
+    const { status, requeueSeconds } = await withWorkloadStates(world, { key, observed, status: plan.status }, signal);
     await report(world, { key, placement: observed.placement, status }, signal);
-    return againSeconds === undefined ? plan.next : earliest(plan.next, requeueAfter(againSeconds));
+    return requeueSeconds === undefined ? plan.next : earliestNext(plan.next, requeueAfter(requeueSeconds));
   };
 
-/** The status with what has become of the workloads; as it is for a placement that is about none. */
-async function placedUnder(
-  { followers }: PlacementWorld,
-  { key, observed, status }: Readonly<{ key: ObjectKey; observed: Observed; status: PlacementStatus }>,
+/** Adds the states of the placed workloads to the status, unless the placement selects none. */
+async function withWorkloadStates(
+  { workloads }: PlacementWorld,
+  { key, observed, status }: Readonly<{ key: ObjectKey; observed: ObservedPlacement; status: PlacementStatus }>,
   signal: AbortSignal,
-): Promise<ReturnType<typeof withPlaced>> {
+): Promise<ReturnType<typeof withPlacedWorkloads>> {
   const { placement, nowMs } = observed;
   const before = placement.status ?? {};
-  const isAboutNone = placement.spec.workloadSelector === undefined && before.placedWorkloads === undefined;
-  if (followers === undefined || isAboutNone || placement.metadata.deletionTimestamp !== undefined) return { status };
-  return withPlaced({ before, status, records: await followers.records(key, signal), nowMs });
+  const selectsNone = placement.spec.workloadSelector === undefined && before.placedWorkloads === undefined;
+  if (workloads === undefined || selectsNone || placement.metadata.deletionTimestamp !== undefined) return { status };
+  return withPlacedWorkloads({ before, status, syncRecords: await workloads.syncRecords(key, signal), nowMs });
 }
 
-type News = Readonly<{ key: ObjectKey; placement: WorkloadPlacement; status: PlacementStatus }>;
+type StatusReport = Readonly<{ key: ObjectKey; placement: WorkloadPlacement; status: PlacementStatus }>;
 
 /**
- * Writes the status and tells the workloads what is new to them. They are told after they can see it and before that is
- * recorded: who is cut off in between tells them again. One write, where nobody has to be told.
+ * Writes the status and enqueues the workloads that it affects. They are enqueued after the status is written, so that
+ * they read it, and before `notifiedHash` is written: a crash in between enqueues them again. If no workload is affected,
+ * one write does both.
  */
-async function report(world: PlacementWorld, { key, placement, status }: News, signal: AbortSignal): Promise<void> {
-  const { followers } = world;
-  const told = placement.status?.notifiedHash;
-  const fingerprint = followers?.fingerprint(placement, status);
-  const isNews = followers !== undefined && fingerprint !== undefined && fingerprint !== told;
-  const isHeard = isNews && (await followers.concerned(key, placement, signal)).length > 0;
-  const written = withTold(status, isNews && !isHeard ? fingerprint : told);
-  // Status comes last, and only when it differs: every write wakes the watchers, this one included.
-  const isWritten = !isDeepStrictEqual(written, placement.status ?? {});
-  const current = isWritten ? await world.writeStatus(key, placement, written, signal) : placement;
-  if (!isNews) return;
-  // Asked again: whoever has come meanwhile may have decided by what was there before.
-  const keys = await followers.concerned(key, current, signal);
-  if (keys.length > 0) await followers.wake(keys);
-  if (isHeard) await world.writeStatus(key, current, withTold(status, fingerprint), signal);
+async function report(
+  world: PlacementWorld,
+  { key, placement, status }: StatusReport,
+  signal: AbortSignal,
+): Promise<void> {
+  const { workloads } = world;
+  const notifiedHash = placement.status?.notifiedHash;
+  const hash = workloads?.notificationHash(placement, status);
+  const mustNotify = workloads !== undefined && hash !== undefined && hash !== notifiedHash;
+  const hasAffected = mustNotify && (await workloads.affected(key, placement, signal)).length > 0;
+  const desired = withNotifiedHash(status, mustNotify && !hasAffected ? hash : notifiedHash);
+  // Write only if the status differs: every write triggers the watchers, including our own.
+  const isWriteNeeded = !isDeepStrictEqual(desired, placement.status ?? {});
+  const current = isWriteNeeded ? await world.writeStatus(key, placement, desired, signal) : placement;
+  if (!mustNotify) return;
+  // List again: a workload that was created meanwhile may have read the status before this write.
+  const keys = await workloads.affected(key, current, signal);
+  if (keys.length > 0) await workloads.enqueue(keys);
+  if (hasAffected) await world.writeStatus(key, current, withNotifiedHash(status, hash), signal);
 }
 
-function withTold(status: PlacementStatus, told: string | undefined): PlacementStatus {
-  return told === undefined ? status : { ...status, notifiedHash: told };
+function withNotifiedHash(status: PlacementStatus, notifiedHash: string | undefined): PlacementStatus {
+  return notifiedHash === undefined ? status : { ...status, notifiedHash };
 }

@@ -1,22 +1,22 @@
-import { rejection } from "./filters.ts";
+import { rejectingFilter } from "./filters.ts";
 import type { ClusterFacts } from "./observed.ts";
-import type { Wish } from "./parsed-spec.ts";
-import type { DecisionReason, Detail } from "./reasons.ts";
+import type { ParsedSpec } from "./parsed-spec.ts";
+import type { DecisionReason, ReasonDetail } from "./reasons.ts";
 import { defaultNotReadySeconds, formatTaint, toleratedSeconds } from "./taints.ts";
 
-/** What becomes of a cluster that was chosen before. */
-export type HeldVerdict = Readonly<
-  | { stays: false }
-  | { stays: true; reason: "Selected" }
-  | { stays: true; reason: "KeptUnschedulable"; detail: Detail }
-  | { stays: true; reason: "KeptTolerated"; detail: Detail; untilMs: number | undefined }
+/** Whether a cluster that was selected before is retained or evicted. */
+export type RetentionVerdict = Readonly<
+  | { isRetained: false }
+  | { isRetained: true; reason: "Selected" }
+  | { isRetained: true; reason: "KeptUnschedulable"; detail: ReasonDetail }
+  | { isRetained: true; reason: "KeptTolerated"; detail: ReasonDetail; untilMs: number | undefined }
 >;
 
 /**
- * The reasons for which work leaves at once, because a person wants it so. What is merely observed (types, room, a
- * capability that is no longer detected) keeps new work away and moves nothing: an observation may be wrong for a while.
+ * The reasons that evict at once, because a user caused them. Facts that TMC only observed (served types, resources, a
+ * capability that is no longer detected) stop new workloads and move nothing: an observation may be temporarily wrong.
  */
-export const leavingReasons: ReadonlySet<DecisionReason> = new Set([
+export const immediateEvictionReasons: ReadonlySet<DecisionReason> = new Set([
   "Deleting",
   "NotListed",
   "SelectorMismatch",
@@ -24,46 +24,53 @@ export const leavingReasons: ReadonlySet<DecisionReason> = new Set([
   "AntiAffinityMatch",
 ] satisfies DecisionReason[]);
 
-/** What was said before about a cluster that is borne for a while. */
-export type Borne = Readonly<{ actual: string | undefined; untilMs: number }>;
+/** The KeptTolerated decision that an earlier reconcile recorded for the cluster. */
+export type PreviousToleration = Readonly<{ actual: string | undefined; untilMs: number }>;
 
 /**
- * Judges a cluster that was chosen before: it stays while it fits, and for as long as the placement bears what is wrong.
- * Where nobody wrote down when a taint was added, the time counts from when it was first seen, which `before` tells.
+ * Decides whether a cluster that was selected before is retained. It is while it fits, and as long as the placement
+ * tolerates its state. The tolerated time of a taint without `timeAdded` starts when TMC first observed the taint, which
+ * `previous` carries from one reconcile to the next.
  */
-export function judgeHeld(
-  wish: Wish,
+export function decideRetention(
+  spec: ParsedSpec,
   cluster: ClusterFacts,
-  { nowMs, before }: Readonly<{ nowMs: number; before: Borne | undefined }>,
-): HeldVerdict {
-  const failed = rejection(wish, cluster);
-  if (failed === undefined) return { stays: true, reason: "Selected" };
-  if (leavingReasons.has(failed.reason) || isDeclaredMissing(wish, cluster)) return { stays: false };
+  { nowMs, previous }: Readonly<{ nowMs: number; previous: PreviousToleration | undefined }>,
+): RetentionVerdict {
+  const failed = rejectingFilter(spec, cluster);
+  if (failed === undefined) return { isRetained: true, reason: "Selected" };
+  if (immediateEvictionReasons.has(failed.reason) || isDeclaredUnavailable(spec, cluster)) return { isRetained: false };
 
-  const borne = whatIsBorne(wish, cluster, { nowMs, before });
-  const soonest = borne.toSorted((a, b) => (a.untilMs ?? Infinity) - (b.untilMs ?? Infinity))[0];
-  if (soonest === undefined) return { stays: true, reason: "KeptUnschedulable", detail: failed.detail(wish, cluster) };
-  if (soonest.untilMs !== undefined && soonest.untilMs <= nowMs) return { stays: false };
-  return { stays: true, reason: "KeptTolerated", detail: soonest.detail, untilMs: soonest.untilMs };
+  const issues = toleratedIssues(spec, cluster, { nowMs, previous });
+  const first = issues.toSorted((a, b) => (a.untilMs ?? Infinity) - (b.untilMs ?? Infinity))[0];
+  if (first === undefined) {
+    return { isRetained: true, reason: "KeptUnschedulable", detail: failed.detail(spec, cluster) };
+  }
+  if (first.untilMs !== undefined && first.untilMs <= nowMs) return { isRetained: false };
+  return { isRetained: true, reason: "KeptTolerated", detail: first.detail, untilMs: first.untilMs };
 }
 
-/** The last moment that can be written down; what is borne for longer is borne for ever. */
-const endOfTimeMs = Date.UTC(9999, 11, 31);
+/** The last timestamp that a status can hold; a toleration that ends later has no end. */
+const maxTimestampMs = Date.UTC(9999, 11, 31);
 
-type Grievance = Readonly<{ detail: Detail & Readonly<{ actual: string }>; untilMs: number | undefined }>;
+type ToleratedIssue = Readonly<{ detail: ReasonDetail & Readonly<{ actual: string }>; untilMs: number | undefined }>;
 
-function whatIsBorne(
-  { tolerations, notReadySeconds }: Wish,
+function toleratedIssues(
+  { tolerations, notReadySeconds }: ParsedSpec,
   { ready, readyReason, notReadySinceMs, evictAfterSeconds, taints }: ClusterFacts,
-  { nowMs, before }: Readonly<{ nowMs: number; before: Borne | undefined }>,
-): readonly Grievance[] {
-  const grievances: Grievance[] = [];
+  { nowMs, previous }: Readonly<{ nowMs: number; previous: PreviousToleration | undefined }>,
+): readonly ToleratedIssue[] {
+  const issues: ToleratedIssue[] = [];
   const add = (rule: string, actual: string, seconds: number, sinceMs: number | undefined) => {
-    const counted = sinceMs ?? (before?.actual === actual ? before.untilMs - seconds * 1000 : nowMs);
-    const endMs = counted + seconds * 1000;
-    const untilMs = endMs > endOfTimeMs ? undefined : endMs;
-    grievances.push({
-      detail: { rule, expected: seconds === Infinity ? "tolerated for ever" : `tolerated for ${seconds} s`, actual },
+    const startMs = sinceMs ?? (previous?.actual === actual ? previous.untilMs - seconds * 1000 : nowMs);
+    const endMs = startMs + seconds * 1000;
+    const untilMs = endMs > maxTimestampMs ? undefined : endMs;
+    issues.push({
+      detail: {
+        rule,
+        expected: seconds === Infinity ? "tolerated without limit" : `tolerated for ${seconds} s`,
+        actual,
+      },
       untilMs,
     });
   };
@@ -76,10 +83,10 @@ function whatIsBorne(
     const seconds = toleratedSeconds(tolerations, taint) ?? 0;
     if (seconds !== Infinity) add("tolerations", `taint ${formatTaint(taint)}`, seconds, taint.addedMs);
   }
-  return grievances;
+  return issues;
 }
 
-function isDeclaredMissing({ capabilities }: Wish, cluster: ClusterFacts): boolean {
+function isDeclaredUnavailable({ capabilities }: ParsedSpec, cluster: ClusterFacts): boolean {
   return capabilities.some(({ type }) => {
     const capability = cluster.capabilities.get(type);
     return capability?.declared === true && !capability.available;

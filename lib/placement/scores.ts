@@ -1,18 +1,18 @@
-import { offers } from "./filters.ts";
-import { type ClusterFacts, isSound } from "./observed.ts";
-import { matches, type Wish } from "./parsed-spec.ts";
+import { hasCapability } from "./filters.ts";
+import { type ClusterFacts, isUnrestricted } from "./observed.ts";
+import { matchesTerm, type ParsedSpec } from "./parsed-spec.ts";
 import { toleratedSeconds } from "./taints.ts";
 
 export type ScorePart = Readonly<{ name: string; value: number }>;
 
-/** One thing that makes a fitting cluster better or worse; undefined where it says nothing about a cluster. */
+/** One part of a score; `value` returns undefined if the part does not apply to the cluster. */
 export type Scorer = Readonly<{ name: string; value: (cluster: ClusterFacts) => number | undefined }>;
 
 /**
- * What a wish that is not a weight of the user's own is worth. Such weights go from 1 to 100: a named cluster counts like a
- * middling one of them, room and health less, so that they decide only between clusters that are wished for alike.
+ * Weights of the parts for which the user gives none. User weights range from 1 to 100: a preferred cluster counts like a
+ * medium user weight; resources and health count less, so they decide only between clusters with equal preference.
  */
-export const worth = {
+export const scoreWeights = {
   preferredCluster: 50,
   preferNoSchedule: -50,
   optionalCapability: 10,
@@ -22,98 +22,101 @@ export const worth = {
   locationHint: { match: 100, other: 30 },
 } as const;
 
-/** The scorers that matter to a wish: all of them, and those that can say anything about a sound cluster. */
-export type Scorers = Readonly<{ all: readonly Scorer[]; ofSound: readonly Scorer[] }>;
+/** The scorers of a spec: all of them, and the subset that can apply to an unrestricted cluster. */
+export type Scorers = Readonly<{ all: readonly Scorer[]; forUnrestricted: readonly Scorer[] }>;
 
 /**
- * The scorers that matter to a wish, in the order in which their parts are shown. They rest on lasting facts alone (room is
- * counted in steps), so that a score, and with it the status, does not change each time a number moves somewhere.
+ * Returns the scorers of a spec, in the order in which their parts are shown. They use slowly changing facts only (free
+ * resources count in steps), so that small changes do not rewrite the score and with it the status.
  */
-export function scorersOf(wish: Wish): Scorers {
-  const scorers: Scorer[] = wish.preferred.map(({ name, weight, term }) => ({
+export function createScorers(spec: ParsedSpec): Scorers {
+  const scorers: Scorer[] = spec.preferred.map(({ name, weight, term }) => ({
     name,
-    value: ({ labels }) => (matches(labels, term) ? weight : undefined),
+    value: ({ labels }) => (matchesTerm(labels, term) ? weight : undefined),
   }));
-  if (wish.preferredClusters.size > 0) {
+  if (spec.preferredClusters.size > 0) {
     scorers.push({
       name: "preferredClusters",
-      value: ({ name }) => (wish.preferredClusters.has(name) ? worth.preferredCluster : undefined),
+      value: ({ name }) => (spec.preferredClusters.has(name) ? scoreWeights.preferredCluster : undefined),
     });
   }
-  if (wish.hintedClusters.size > 0 || wish.avoidedClusters.size > 0) {
-    scorers.push({ name: "clusterHint", value: (cluster) => clusterHint(wish, cluster) });
+  if (spec.hintedClusters.size > 0 || spec.avoidedClusters.size > 0) {
+    scorers.push({ name: "clusterHint", value: (cluster) => clusterHintScore(spec, cluster) });
   }
-  if (wish.hintedLocations.size > 0) {
-    scorers.push({ name: "locationHint", value: (cluster) => locationHint(wish, cluster) });
+  if (spec.hintedLocations.size > 0) {
+    scorers.push({ name: "locationHint", value: (cluster) => locationHintScore(spec, cluster) });
   }
-  for (const capability of wish.optionalCapabilities) {
+  for (const capability of spec.optionalCapabilities) {
     scorers.push({
       name: `capability ${capability.type}`,
-      value: (cluster) => (offers(capability, cluster) ? worth.optionalCapability : undefined),
+      value: (cluster) => (hasCapability(capability, cluster) ? scoreWeights.optionalCapability : undefined),
     });
   }
-  const troubles: readonly Scorer[] = [
-    { name: "preferNoSchedule", value: (cluster) => preferNoSchedule(wish, cluster) },
-    { name: "degraded", value: ({ degraded }) => (degraded ? worth.degraded : undefined) },
+  const stateScorers: readonly Scorer[] = [
+    { name: "preferNoSchedule", value: (cluster) => preferNoSchedulePenalty(spec, cluster) },
+    { name: "degraded", value: ({ degraded }) => (degraded ? scoreWeights.degraded : undefined) },
   ];
-  scorers.push(...troubles);
-  if (wish.apis.length > 0) {
-    scorers.push({ name: "apisUnknown", value: ({ apis }) => (apis === undefined ? worth.apisUnknown : undefined) });
+  scorers.push(...stateScorers);
+  if (spec.workloadApis.length > 0) {
+    scorers.push({
+      name: "apisUnknown",
+      value: ({ apis }) => (apis === undefined ? scoreWeights.apisUnknown : undefined),
+    });
   }
-  // RoundRobin deals evenly, also between large clusters and small ones that fit.
-  if (wish.resources.length > 0 && wish.strategy !== "RoundRobin") {
-    scorers.push({ name: "headroom", value: (cluster) => headroom(wish, cluster) });
+  // RoundRobin distributes evenly, also between large and small clusters that fit.
+  if (spec.resources.length > 0 && spec.strategy !== "RoundRobin") {
+    scorers.push({ name: "headroom", value: (cluster) => headroomScore(spec, cluster) });
   }
-  return { all: scorers, ofSound: scorers.filter((scorer) => !troubles.includes(scorer)) };
+  return { all: scorers, forUnrestricted: scorers.filter((scorer) => !stateScorers.includes(scorer)) };
 }
 
-/** How much the user prefers a cluster, whatever its state: the weights of affinity, preferred clusters and hints. */
-export function preferenceOf(wish: Wish, cluster: ClusterFacts): number {
-  let sum = wish.preferredClusters.has(cluster.name) ? worth.preferredCluster : 0;
-  for (const { weight, term } of wish.preferred) if (matches(cluster.labels, term)) sum += weight;
-  if (wish.hintedClusters.size > 0 || wish.avoidedClusters.size > 0) sum += clusterHint(wish, cluster);
-  if (wish.hintedLocations.size > 0) sum += locationHint(wish, cluster);
+/** The user's preference for a cluster, independent of its state: the weights of affinity, preferred clusters and hints. */
+export function preferenceOf(spec: ParsedSpec, cluster: ClusterFacts): number {
+  let sum = spec.preferredClusters.has(cluster.name) ? scoreWeights.preferredCluster : 0;
+  for (const { weight, term } of spec.preferred) if (matchesTerm(cluster.labels, term)) sum += weight;
+  if (spec.hintedClusters.size > 0 || spec.avoidedClusters.size > 0) sum += clusterHintScore(spec, cluster);
+  if (spec.hintedLocations.size > 0) sum += locationHintScore(spec, cluster);
   return sum;
 }
 
-/** How well a fitting cluster fits: the sum of its parts. */
-export function scoreOf({ all, ofSound }: Scorers, cluster: ClusterFacts): number {
+/** The score of a cluster that fits: the sum of its parts. */
+export function totalScore({ all, forUnrestricted }: Scorers, cluster: ClusterFacts): number {
   let score = 0;
-  for (const { value } of isSound(cluster) ? ofSound : all) score += value(cluster) ?? 0;
+  for (const { value } of isUnrestricted(cluster) ? forUnrestricted : all) score += value(cluster) ?? 0;
   return score;
 }
 
-/** The parts of a cluster's score; those that say nothing about it are left out. */
-export function partsOf({ all, ofSound }: Scorers, cluster: ClusterFacts): readonly ScorePart[] {
+/** The parts of a cluster's score that apply to it. */
+export function scoreParts({ all, forUnrestricted }: Scorers, cluster: ClusterFacts): readonly ScorePart[] {
   const parts: ScorePart[] = [];
-  for (const { name, value: valueFor } of isSound(cluster) ? ofSound : all) {
+  for (const { name, value: valueFor } of isUnrestricted(cluster) ? forUnrestricted : all) {
     const value = valueFor(cluster);
     if (value !== undefined) parts.push({ name, value });
   }
   return parts;
 }
 
-function clusterHint({ hintedClusters, avoidedClusters }: Wish, { name }: ClusterFacts): number {
-  if (avoidedClusters.has(name)) return worth.clusterHint.avoid;
-  if (hintedClusters.has(name)) return worth.clusterHint.match;
-  return hintedClusters.size > 0 ? worth.clusterHint.other : worth.clusterHint.none;
+function clusterHintScore({ hintedClusters, avoidedClusters }: ParsedSpec, { name }: ClusterFacts): number {
+  if (avoidedClusters.has(name)) return scoreWeights.clusterHint.avoid;
+  if (hintedClusters.has(name)) return scoreWeights.clusterHint.match;
+  return hintedClusters.size > 0 ? scoreWeights.clusterHint.other : scoreWeights.clusterHint.none;
 }
 
-function locationHint({ hintedLocations }: Wish, { labels }: ClusterFacts): number {
+function locationHintScore({ hintedLocations }: ParsedSpec, { labels }: ClusterFacts): number {
   const isThere = ["location", "region", "zone"].some((key) => hintedLocations.has(labels.get(key) ?? ""));
-  return isThere ? worth.locationHint.match : worth.locationHint.other;
+  return isThere ? scoreWeights.locationHint.match : scoreWeights.locationHint.other;
 }
 
-function preferNoSchedule({ tolerations }: Wish, { taints }: ClusterFacts): number | undefined {
+function preferNoSchedulePenalty({ tolerations }: ParsedSpec, { taints }: ClusterFacts): number | undefined {
   if (taints.length === 0) return undefined;
-  const minded = taints.filter(
+  const untolerated = taints.filter(
     (taint) => taint.effect === "PreferNoSchedule" && toleratedSeconds(tolerations, taint) === undefined,
   );
-  return minded.length === 0 ? undefined : minded.length * worth.preferNoSchedule;
+  return untolerated.length === 0 ? undefined : untolerated.length * scoreWeights.preferNoSchedule;
 }
 
-/** How often the work would fit, in steps; the scarcest resource counts, and an unknown size is worth the middle. */
-function headroom({ resources }: Wish, { allocatable }: ClusterFacts): number {
+/** How many times the requested resources fit, in steps. The scarcest resource counts; unknown resources score 5. */
+function headroomScore({ resources }: ParsedSpec, { allocatable }: ClusterFacts): number {
   let least = 10;
   for (const { resource, units } of resources) {
     const has = allocatable[resource];

@@ -1,108 +1,108 @@
 import type { ClusterFacts } from "./observed.ts";
-import type { SpreadWish } from "./parsed-spec.ts";
+import type { SpreadConstraint } from "./parsed-spec.ts";
 
-/** How many chosen clusters have one value of one topology key. */
-type Tally = { count: number };
-type Constraint = {
-  readonly wish: SpreadWish;
-  readonly tallies: Map<string, Tally>;
-  /** The smallest of the counts; undefined when it is to be found anew. */
-  least: number | undefined;
+/** Number of selected clusters in one topology domain, which is one value of one topology key. */
+type DomainCount = { count: number };
+type ConstraintCounts = {
+  readonly constraint: SpreadConstraint;
+  readonly counts: Map<string, DomainCount>;
+  /** The smallest count; undefined if it must be computed again. */
+  smallest: number | undefined;
 };
 
-/** Where a cluster is, in all topology keys: the same object for all clusters that are in the same places. */
-export type Place = Readonly<{
-  /** One for each constraint; undefined where the cluster lacks the label. */
-  tallies: readonly (Tally | undefined)[];
-  inside: Map<string, Place>;
+/** The topology domains of a cluster, one per constraint. Clusters in the same domains share one object. */
+export type TopologyDomains = Readonly<{
+  /** One per constraint; undefined if the cluster lacks the label. */
+  counts: readonly (DomainCount | undefined)[];
+  children: Map<string, TopologyDomains>;
 }>;
 
-/** Stands for a missing label; no label has this value. */
-const nowhere = "\0";
+/** Stands for a missing label; no label can have this value. */
+const missingLabel = "\0";
 
 /**
- * Counts the chosen clusters for each value that the candidates have of each topology key. A value counts from the moment
- * its place is asked for, so the places of all candidates are asked for before the first question about the skew.
+ * Counts the selected clusters per topology domain. A domain takes part in the skew after the first `domainsOf` for it,
+ * so callers pass all candidates to `domainsOf` before they ask about the skew.
  */
 export class SpreadCount {
   readonly isNeeded: boolean;
-  readonly #constraints: readonly Constraint[];
-  readonly #everywhere: Place = { tallies: [], inside: new Map() };
+  readonly #constraints: readonly ConstraintCounts[];
+  readonly #root: TopologyDomains = { counts: [], children: new Map() };
 
-  constructor(wishes: readonly SpreadWish[]) {
-    this.isNeeded = wishes.length > 0;
-    this.#constraints = wishes.map((wish) => ({ wish, tallies: new Map(), least: 0 }));
+  constructor(constraints: readonly SpreadConstraint[]) {
+    this.isNeeded = constraints.length > 0;
+    this.#constraints = constraints.map((constraint) => ({ constraint, counts: new Map(), smallest: 0 }));
   }
 
-  /** Where a cluster is. */
-  placeOf({ labels }: ClusterFacts): Place {
-    let place = this.#everywhere;
-    for (const constraint of this.#constraints) {
-      const value = labels.get(constraint.wish.key) ?? nowhere;
-      let deeper = place.inside.get(value);
-      if (deeper === undefined) {
-        const tally = value === nowhere ? undefined : tallyAt(constraint, value);
-        deeper = { tallies: [...place.tallies, tally], inside: new Map() };
-        place.inside.set(value, deeper);
+  domainsOf({ labels }: ClusterFacts): TopologyDomains {
+    let domains = this.#root;
+    for (const entry of this.#constraints) {
+      const value = labels.get(entry.constraint.topologyKey) ?? missingLabel;
+      let child = domains.children.get(value);
+      if (child === undefined) {
+        const count = value === missingLabel ? undefined : domainCountFor(entry, value);
+        child = { counts: [...domains.counts, count], children: new Map() };
+        domains.children.set(value, child);
       }
-      place = deeper;
+      domains = child;
     }
-    return place;
+    return domains;
   }
 
-  /** Counts a cluster there as chosen. */
-  add({ tallies }: Place): void {
-    for (const [index, constraint] of this.#constraints.entries()) {
-      const tally = tallies[index];
-      if (tally === undefined) continue;
-      if (tally.count === constraint.least) constraint.least = undefined;
-      tally.count += 1;
+  /** Counts one more selected cluster in these domains. */
+  add({ counts }: TopologyDomains): void {
+    for (const [index, entry] of this.#constraints.entries()) {
+      const domain = counts[index];
+      if (domain === undefined) continue;
+      if (domain.count === entry.smallest) entry.smallest = undefined;
+      domain.count += 1;
     }
   }
 
-  /** How full the places are. */
-  crowd({ tallies }: Place): number {
-    let crowd = 0;
-    for (const tally of tallies) crowd += tally?.count ?? 0;
-    return crowd;
+  /** The number of selected clusters in these domains, summed over the constraints. */
+  selectedIn({ counts }: TopologyDomains): number {
+    let selected = 0;
+    for (const domain of counts) selected += domain?.count ?? 0;
+    return selected;
   }
 
-  /** The strict constraint that one more cluster there would break. */
-  refusal({ tallies }: Place): SpreadWish | undefined {
+  /** The strict constraint that one more cluster in these domains would violate. */
+  violatedConstraint({ counts }: TopologyDomains): SpreadConstraint | undefined {
     let index = 0;
-    for (const constraint of this.#constraints) {
-      const count = tallies[index]?.count ?? 0;
+    for (const entry of this.#constraints) {
+      const count = counts[index]?.count ?? 0;
       index += 1;
-      if (constraint.wish.strict && count + 1 - leastOf(constraint) > constraint.wish.maxSkew) return constraint.wish;
+      const { constraint } = entry;
+      if (constraint.isStrict && count + 1 - smallestCount(entry) > constraint.maxSkew) return constraint;
     }
     return undefined;
   }
 
-  /** The constraints that the choice does not keep to, strict or not. */
-  excess(): readonly Readonly<{ key: string; skew: number; maxSkew: number }>[] {
-    return this.#constraints.flatMap((constraint) => {
-      const { key, maxSkew } = constraint.wish;
-      let most = 0;
-      for (const { count } of constraint.tallies.values()) most = Math.max(most, count);
-      const skew = most - leastOf(constraint);
-      return skew > maxSkew ? [{ key, skew, maxSkew }] : [];
+  /** The constraints, strict or not, whose maxSkew the selection exceeds. */
+  exceededConstraints(): readonly Readonly<{ key: string; skew: number; maxSkew: number }>[] {
+    return this.#constraints.flatMap((entry) => {
+      const { topologyKey, maxSkew } = entry.constraint;
+      let largest = 0;
+      for (const { count } of entry.counts.values()) largest = Math.max(largest, count);
+      const skew = largest - smallestCount(entry);
+      return skew > maxSkew ? [{ key: topologyKey, skew, maxSkew }] : [];
     });
   }
 }
 
-function tallyAt(constraint: Constraint, value: string): Tally {
-  const known = constraint.tallies.get(value);
+function domainCountFor(entry: ConstraintCounts, value: string): DomainCount {
+  const known = entry.counts.get(value);
   if (known !== undefined) return known;
-  const tally = { count: 0 };
-  constraint.tallies.set(value, tally);
-  constraint.least = 0;
-  return tally;
+  const domain = { count: 0 };
+  entry.counts.set(value, domain);
+  entry.smallest = 0;
+  return domain;
 }
 
-function leastOf(constraint: Constraint): number {
-  if (constraint.least !== undefined) return constraint.least;
-  let least = Infinity;
-  for (const { count } of constraint.tallies.values()) if (count < least) least = count;
-  constraint.least = least;
-  return least;
+function smallestCount(entry: ConstraintCounts): number {
+  if (entry.smallest !== undefined) return entry.smallest;
+  let smallest = Infinity;
+  for (const { count } of entry.counts.values()) if (count < smallest) smallest = count;
+  entry.smallest = smallest;
+  return smallest;
 }

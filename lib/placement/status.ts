@@ -1,37 +1,36 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { type DecidedCondition, withCondition } from "../model/condition.ts";
-import { clip } from "../model/text.ts";
+import { clip, formatNames } from "../model/text.ts";
 import { formatTimestamp } from "../model/timestamp.ts";
-import type { Choice } from "./choose.ts";
-import { countReasons, type Decision, type Group, type PlacementStatus } from "./explain.ts";
+import { type ClusterDecision, countReasons, type DecisionGroup, type PlacementStatus } from "./explain.ts";
 import type { ClusterFacts } from "./observed.ts";
-import { defaultStrategy, type InvalidWish, satisfies, type Wish } from "./parsed-spec.ts";
+import { defaultStrategy, type InvalidSpec, type ParsedSpec, satisfies } from "./parsed-spec.ts";
 import type { ReadyReason } from "./reasons.ts";
+import type { ClusterSelection } from "./select-clusters.ts";
 
 export type ReadyDecision = Readonly<{ status: "True" | "False"; reason: ReadyReason; message: string }>;
 
-/** All that a status is made from. */
-export type Outcome = Readonly<{
+/** The decided values from which a status is built. */
+export type PlacementOutcome = Readonly<{
   strategy: string;
   selected: readonly string[];
   decisions: NonNullable<PlacementStatus["decisions"]>;
   omitted: PlacementStatus["decisionsOmitted"] | undefined;
-  /** What it returns to; undefined for nothing. */
   failback: PlacementStatus["failback"] | undefined;
-  left: PlacementStatus["evictedClusters"] | undefined;
+  evictedClusters: PlacementStatus["evictedClusters"] | undefined;
   ready: ReadyDecision;
   nowMs: number;
 }>;
 
-/** The status of a placement with an outcome put in; what others may have written there stays. */
-export function statusOf({ metadata, status = {} }: WorkloadPlacement, outcome: Outcome): PlacementStatus {
+/** Returns the placement's status updated with an outcome. Fields and conditions of other writers are kept. */
+export function buildStatus({ metadata, status = {} }: WorkloadPlacement, outcome: PlacementOutcome): PlacementStatus {
   const generation = metadata.generation === undefined ? {} : { observedGeneration: metadata.generation };
   const { decisionsOmitted: _, ...others } = status;
   const rest: { -readonly [Field in keyof PlacementStatus]: PlacementStatus[Field] } = { ...others };
-  // What is still said stays where it stands: the same facts give the same bytes.
+  // Fields that stay keep their position in the object: the same facts must give the same bytes.
   if (outcome.failback === undefined) delete rest.failback;
-  if (outcome.left === undefined) delete rest.evictedClusters;
+  if (outcome.evictedClusters === undefined) delete rest.evictedClusters;
   const { nowMs, selected, decisions } = outcome;
   const history = historyAfter({ before: status, generation: metadata.generation, selected, decisions, nowMs });
   const condition: DecidedCondition = { type: "Ready", ...outcome.ready, ...generation };
@@ -42,31 +41,31 @@ export function statusOf({ metadata, status = {} }: WorkloadPlacement, outcome: 
     decisions: outcome.decisions,
     ...(outcome.omitted === undefined ? {} : { decisionsOmitted: outcome.omitted }),
     ...(outcome.failback === undefined ? {} : { failback: outcome.failback }),
-    ...(outcome.left === undefined ? {} : { evictedClusters: outcome.left }),
+    ...(outcome.evictedClusters === undefined ? {} : { evictedClusters: outcome.evictedClusters }),
     conditions: withCondition(status.conditions ?? [], condition, formatTimestamp(outcome.nowMs)),
     ...(history.length === 0 ? {} : { history }),
     ...generation,
   };
 }
 
-/** Says in one sentence which clusters were chosen, or what keeps all of them out. */
+/** The Ready condition: which clusters are selected, or why none is. */
 export function readyCondition(
-  wish: Wish,
+  spec: ParsedSpec,
   {
     clusters,
-    choice,
+    selection,
     others,
-  }: Readonly<{ clusters: readonly ClusterFacts[]; choice: Choice; others: readonly Group[] }>,
+  }: Readonly<{ clusters: readonly ClusterFacts[]; selection: ClusterSelection; others: readonly DecisionGroup[] }>,
 ): ReadyDecision {
-  const { selected, excess } = choice;
+  const { selected, exceededSkews } = selection;
   if (selected.length > 0) {
-    const wanted = wish.wanted ?? selected.length;
+    const requested = spec.numberOfClusters ?? selected.length;
     const sentences = [
-      `${wish.strategy} chose ${formatNames(selected)}`,
-      ...(selected.length < wanted
-        ? [`${wanted} clusters are wanted, of the others there are: ${countReasons(others) || "none"}`]
+      `${spec.strategy} selected ${formatClusterNames(selected)}`,
+      ...(selected.length < requested
+        ? [`${requested} clusters are requested, other clusters: ${countReasons(others) || "none"}`]
         : []),
-      ...excess.map(({ key, skew, maxSkew }) => `the skew over ${key} is ${skew}, more than ${maxSkew}`),
+      ...exceededSkews.map(({ key, skew, maxSkew }) => `the skew over ${key} is ${skew}, which exceeds ${maxSkew}`),
     ];
     return { status: "True", reason: "PlacementReady", message: sentences.join("; ") };
   }
@@ -74,56 +73,56 @@ export function readyCondition(
   if (counted === "") return { status: "False", reason: "NoClusters", message: "no cluster is registered" };
   const sentences = [
     `0 of ${clusters.length} ${clusters.length === 1 ? "cluster fits" : "clusters fit"}: ${counted}`,
-    ...formatUnmatched(wish, clusters),
+    ...formatUnmatched(spec, clusters),
   ];
   return { status: "False", reason: "NoSuitableClusters", message: sentences.join("; ") };
 }
 
-/** Says what cannot be read. */
-export function unreadableCondition({ reason, message }: InvalidWish): ReadyDecision {
+export function invalidSpecCondition({ reason, message }: InvalidSpec): ReadyDecision {
   return { status: "False", reason, message: clip(message, 1000) };
 }
 
-/** Reads from a message that this file wrote which requirements of the selector no cluster satisfied. */
+/** Parses from the message of `readyCondition` which selector requirements no cluster satisfies. */
 export function parseUnmatched(message: string): readonly string[] {
   return /no cluster has (.*) \(locationSelector\)$/.exec(message)?.[1]?.split(" or ") ?? [];
 }
 
-/** A key that no cluster has is most often a key that was written otherwise: it deserves to be named. */
-function formatUnmatched({ selector }: Wish, clusters: readonly ClusterFacts[]): readonly string[] {
+/** A requirement that no cluster satisfies is usually misspelled, so the message names it. */
+function formatUnmatched({ locationSelector }: ParsedSpec, clusters: readonly ClusterFacts[]): readonly string[] {
   if (clusters.length === 0) return [];
-  const unmatched = selector.filter(
+  const unmatched = locationSelector.filter(
     (requirement) => !clusters.some(({ deleting, labels }) => !deleting && satisfies(labels, requirement)),
   );
   if (unmatched.length === 0) return [];
   return [`no cluster has ${unmatched.map(({ text }) => clip(text)).join(" or ")} (locationSelector)`];
 }
 
-function formatNames(clusters: readonly ClusterFacts[]): string {
-  const shown = clusters
-    .slice(0, 5)
-    .map(({ name }) => name)
-    .join(", ");
-  return clusters.length > 5 ? `${shown} and ${clusters.length - 5} more` : shown;
+function formatClusterNames(clusters: readonly ClusterFacts[]): string {
+  return formatNames(clusters.map(({ name }) => name));
 }
 
 export type HistoryEntry = NonNullable<PlacementStatus["history"]>[number];
 
-/** As many decisions as are remembered, the last first. */
-export const mostRemembered = 10;
-/** As many names as an entry bears. */
-const mostNames = 5;
+export const maxHistoryEntries = 10;
+/** How many names an entry of the history lists. */
+const maxNames = 5;
 
-export type Turn = Readonly<{
+export type HistoryFacts = Readonly<{
   before: PlacementStatus;
   generation: number | undefined;
   selected: readonly string[];
-  decisions: readonly Decision[];
+  decisions: readonly ClusterDecision[];
   nowMs: number;
 }>;
 
-/** What a placement remembers after a decision: one that chooses the same clusters as before is nothing to remember. */
-export function historyAfter({ before, generation, selected, decisions, nowMs }: Turn): readonly HistoryEntry[] {
+/** The history after a decision, the latest entry first. A decision that selects the same clusters adds no entry. */
+export function historyAfter({
+  before,
+  generation,
+  selected,
+  decisions,
+  nowMs,
+}: HistoryFacts): readonly HistoryEntry[] {
   const known = before.history ?? [];
   const earlier = new Set(before.selectedClusters);
   const later = new Set(selected);
@@ -131,22 +130,22 @@ export function historyAfter({ before, generation, selected, decisions, nowMs }:
   const removed = [...earlier].filter((name) => !later.has(name)).toSorted(compareStrings);
   if (added.length === 0 && removed.length === 0) return known;
   const reasons = new Map(decisions.map((decision) => [decision.cluster, decision.message]));
-  const gone = removed.map((name) => `${name} left: ${reasons.get(name) ?? "it is not registered any more"}`);
-  const come = added.map((name) => `${name} joined: ${reasons.get(name) ?? "chosen"}`);
+  const removals = removed.map((name) => `${name} removed: ${reasons.get(name) ?? "it is no longer registered"}`);
+  const additions = added.map((name) => `${name} added: ${reasons.get(name) ?? "selected"}`);
   const entry: HistoryEntry = {
     time: formatTimestamp(nowMs),
-    reason: reasonOf(before, generation),
+    reason: historyReason(before, generation),
     clusters: selected.length,
-    ...(added.length === 0 ? {} : { added: added.slice(0, mostNames) }),
-    ...(removed.length === 0 ? {} : { removed: removed.slice(0, mostNames) }),
-    message: clip([...gone.slice(0, 3), ...come.slice(0, 3)].join("; "), 500),
+    ...(added.length === 0 ? {} : { added: added.slice(0, maxNames) }),
+    ...(removed.length === 0 ? {} : { removed: removed.slice(0, maxNames) }),
+    message: clip([...removals.slice(0, 3), ...additions.slice(0, 3)].join("; "), 500),
     ...(generation === undefined ? {} : { generation }),
   };
-  return [entry, ...known].slice(0, mostRemembered);
+  return [entry, ...known].slice(0, maxHistoryEntries);
 }
 
-/** Whether a person has changed the placement, or what is known of the clusters has changed. */
-function reasonOf(
+/** Whether a user changed the placement, or the facts of the clusters changed. */
+function historyReason(
   { observedGeneration, selectedClusters }: PlacementStatus,
   generation: number | undefined,
 ): HistoryEntry["reason"] {

@@ -1,29 +1,32 @@
-import type { Taint } from "./observed.ts";
+import type { ClusterTaint } from "./observed.ts";
 
-export type Toleration = Readonly<{
+export type ClusterToleration = Readonly<{
   key?: string | undefined;
   operator?: "Equal" | "Exists" | undefined;
   value?: string | undefined;
-  effect?: Taint["effect"] | undefined;
+  effect?: ClusterTaint["effect"] | undefined;
   tolerationSeconds?: number | undefined;
 }>;
 
-/** The key under which a placement says how long it bears a cluster that is not Ready. */
+/** The toleration key that sets how long a placement tolerates a cluster that is not Ready. */
 export const notReadyKey = "tmc.kcp.io/not-ready";
-/** How long a cluster that is not Ready is borne when nobody says: what Kubernetes gives a pod on a node. */
+/**
+ * How long a cluster that is not Ready is tolerated if neither placement nor registration says. It equals the default
+ * toleration that Kubernetes adds to pods for nodes that are not ready.
+ */
 export const defaultNotReadySeconds = 300;
 
 /**
- * For how many seconds a taint is borne: not at all is undefined, for ever is Infinity. Where several tolerations bear it
- * the shortest time counts, as it does for pods.
+ * Returns for how many seconds a taint is tolerated: undefined if not at all, Infinity if without limit. If several
+ * tolerations match, the shortest time counts, as it does for pods.
  */
 export function toleratedSeconds(
-  tolerations: readonly Toleration[],
-  taint: Pick<Taint, "key" | "value" | "effect">,
+  tolerations: readonly ClusterToleration[],
+  taint: Pick<ClusterTaint, "key" | "value" | "effect">,
 ): number | undefined {
   let seconds: number | undefined;
   for (const toleration of tolerations) {
-    if (!bears(toleration, taint)) continue;
+    if (!tolerates(toleration, taint)) continue;
     const own = taint.effect === "NoExecute" ? (toleration.tolerationSeconds ?? Infinity) : Infinity;
     seconds = Math.min(seconds ?? Infinity, own);
   }
@@ -31,16 +34,16 @@ export function toleratedSeconds(
 }
 
 /** `key=value:effect`, or `key:effect` without a value. */
-export function formatTaint({ key, value, effect }: Pick<Taint, "key" | "value" | "effect">): string {
+export function formatTaint({ key, value, effect }: Pick<ClusterTaint, "key" | "value" | "effect">): string {
   return `${key}${value === "" ? "" : `=${value}`}:${effect}`;
 }
 
-function bears(
-  { key = "", operator = "Equal", value = "", effect }: Toleration,
-  taint: Pick<Taint, "key" | "value" | "effect">,
+function tolerates(
+  { key = "", operator = "Equal", value = "", effect }: ClusterToleration,
+  taint: Pick<ClusterTaint, "key" | "value" | "effect">,
 ): boolean {
   if (effect !== undefined && effect !== taint.effect) return false;
-  // Only Exists makes sense without a key; the same words with Equal bear nothing.
+  // Without a key only Exists is valid; Equal without a key tolerates nothing.
   if (key === "") return operator === "Exists";
   return key === taint.key && (operator === "Exists" || value === taint.value);
 }

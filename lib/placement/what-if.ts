@@ -1,40 +1,45 @@
-import { decide, type Plan } from "./decide.ts";
-import type { Decision } from "./explain.ts";
+import { decidePlacement, type PlacementPlan } from "./decide.ts";
+import type { ClusterDecision } from "./explain.ts";
 import { filters } from "./filters.ts";
-import type { ClusterFacts, Observed, Taint, TaintEffect } from "./observed.ts";
-import { InvalidWish, tryReadWish, type Wish } from "./parsed-spec.ts";
+import type { ClusterFacts, ClusterTaint, ObservedPlacement, TaintEffect } from "./observed.ts";
+import { InvalidSpec, type ParsedSpec, tryParseSpec } from "./parsed-spec.ts";
 
-/** A world that is not: the same facts with clusters taken away or tainted. */
-export type WhatIf = Readonly<{ withoutClusters?: readonly string[]; withTaints?: readonly SupposedTaint[] }>;
-/** A taint as it is supposed, on one cluster or on all of them. */
-export type SupposedTaint = Readonly<{ taint: Pick<Taint, "key" | "value" | "effect">; cluster: string | undefined }>;
+/** Hypothetical changes of the observed facts: clusters removed or tainted. */
+export type WhatIf = Readonly<{ withoutClusters?: readonly string[]; withTaints?: readonly HypotheticalTaint[] }>;
+/** A taint to add to one cluster, or to all if `cluster` is undefined. */
+export type HypotheticalTaint = Readonly<{
+  taint: Pick<ClusterTaint, "key" | "value" | "effect">;
+  cluster: string | undefined;
+}>;
 
-export type ExplainedDecision = Decision &
+export type ExplainedDecision = ClusterDecision &
   Readonly<{
-    /** What would make a rejected cluster fit; all of it together. */
+    /** What a rejected cluster would need to fit; all hints together are sufficient. */
     hints: readonly string[];
-    /** How many other placements use the cluster, where that is known. */
+    /** Number of other placements on the cluster, if known. */
     load?: number;
   }>;
 export type Explanation = Readonly<{
-  plan: Plan;
-  /** Every cluster, none left out. */
+  plan: PlacementPlan;
+  /** The decisions of all clusters, without bounds. */
   decisions: readonly ExplainedDecision[];
-  /** Clusters of which something was supposed and that are not there. */
+  /** Clusters that the what-if names and that do not exist. */
   unknownClusters: readonly string[];
 }>;
 
-/** Decides a placement, saved or not, and explains every cluster, as things are or as they might be; nothing is written. */
-export function explainFor(observed: Observed, whatIf: WhatIf = {}): Explanation {
-  const supposed = suppose(observed, whatIf);
-  const plan = decide(supposed, { entries: Infinity, bytes: Infinity });
-  const facts = new Map(supposed.clusters.map((cluster) => [cluster.name, cluster]));
-  const wish = tryReadWish(observed.placement);
+/** Decides a placement, stored or not, with optional hypothetical changes, and explains every cluster. Writes nothing. */
+export function explainPlacement(observed: ObservedPlacement, whatIf: WhatIf = {}): Explanation {
+  const hypothetical = applyWhatIf(observed, whatIf);
+  const plan = decidePlacement(hypothetical, { entries: Infinity, bytes: Infinity });
+  const facts = new Map(hypothetical.clusters.map((cluster) => [cluster.name, cluster]));
+  const spec = tryParseSpec(observed.placement);
   const decisions = (plan.status.decisions ?? []).map((decision): ExplainedDecision => {
     const cluster = facts.get(decision.cluster);
     const load =
-      supposed.load === undefined || cluster === undefined ? {} : { load: supposed.load.get(cluster.name) ?? 0 };
-    return { ...decision, hints: wish instanceof InvalidWish ? [] : hintsFor(wish, decision, cluster), ...load };
+      hypothetical.load === undefined || cluster === undefined
+        ? {}
+        : { load: hypothetical.load.get(cluster.name) ?? 0 };
+    return { ...decision, hints: spec instanceof InvalidSpec ? [] : hintsFor(spec, decision, cluster), ...load };
   });
   const known = new Set(observed.clusters.map(({ name }) => name));
   const named = [
@@ -44,8 +49,8 @@ export function explainFor(observed: Observed, whatIf: WhatIf = {}): Explanation
   return { plan, decisions, unknownClusters: [...new Set(named)].filter((name) => !known.has(name)).toSorted() };
 }
 
-/** Reads `key=value:effect` or `key:effect`, with `@cluster` behind it for one cluster only; throws with the right form. */
-export function parseSupposedTaint(text: string): SupposedTaint {
+/** Parses `key=value:effect` or `key:effect`, optionally followed by `@cluster`; throws an error that shows the form. */
+export function parseHypotheticalTaint(text: string): HypotheticalTaint {
   const [, key, value, effectText, cluster] =
     /^([^=:@\s]+)(?:=([^:@\s]*))?:([A-Za-z]+)(?:@([^@\s]+))?$/.exec(text) ?? [];
   const effect = effects.find((each) => each === effectText);
@@ -59,25 +64,28 @@ export function parseSupposedTaint(text: string): SupposedTaint {
 
 const effects: readonly TaintEffect[] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-function suppose(observed: Observed, { withoutClusters = [], withTaints = [] }: WhatIf): Observed {
+function applyWhatIf(
+  observed: ObservedPlacement,
+  { withoutClusters = [], withTaints = [] }: WhatIf,
+): ObservedPlacement {
   const clusters = observed.clusters
     .filter(({ name }) => !withoutClusters.includes(name))
     .map((cluster): ClusterFacts => {
       const added = withTaints
         .filter((each) => each.cluster === undefined || each.cluster === cluster.name)
-        .map(({ taint }): Taint => ({ ...taint, addedMs: observed.nowMs }));
+        .map(({ taint }): ClusterTaint => ({ ...taint, addedMs: observed.nowMs }));
       return added.length === 0 ? cluster : { ...cluster, taints: [...cluster.taints, ...added] };
     });
   return { ...observed, clusters };
 }
 
-function hintsFor(wish: Wish, decision: Decision, cluster: ClusterFacts | undefined): readonly string[] {
+function hintsFor(spec: ParsedSpec, decision: ClusterDecision, cluster: ClusterFacts | undefined): readonly string[] {
   if (decision.selected) return [];
   if (cluster === undefined) return ["a registration of that name"];
   if (decision.reason === "SkewTooLarge") return [`a larger maxSkew in ${decision.rule ?? "spreadConstraints"}`];
   if (cluster.deleting) return [];
   return filters
-    .filter((filter) => filter.fails(wish, cluster))
-    .map((filter) => filter.remedy(wish, cluster))
+    .filter((filter) => filter.fails(spec, cluster))
+    .map((filter) => filter.remedy(spec, cluster))
     .filter((remedy) => remedy !== undefined);
 }

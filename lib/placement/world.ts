@@ -3,67 +3,73 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey } from "../model/key.ts";
-import { LoadBook } from "./cluster-load.ts";
-import { type ClusterFacts, clusterFacts, type Registration } from "./observed.ts";
-import type { Followers, PlacementWorld } from "./reconcile.ts";
+import { ClusterLoad } from "./cluster-load.ts";
+import { type ClusterFacts, clusterFacts, type RegistrationInput } from "./observed.ts";
+import type { PlacementWorld, SelectedWorkloads } from "./reconcile.ts";
 
 export type PlacementWorldOptions = Readonly<{
   hub: Hub;
   clock: Clock;
   /**
-   * How long a count of all placements is gone by, with what was decided here since. Where each list is a request, a thousand
-   * new placements would otherwise be listed a hundred times; how evenly they are dealt out is all that suffers. @default 0
+   * How long a counted load is reused, updated with the decisions of this process. Where each list is a request, a
+   * thousand new placements would otherwise cause hundreds of lists; the price is a slightly uneven distribution.
+   * @default 0
    */
-  countSeconds?: number | undefined;
-  /** The workloads that follow placements. @default none do */
-  followers?: Followers | undefined;
+  loadMaxAgeSeconds?: number | undefined;
+  /** @default workloads are not notified */
+  workloads?: SelectedWorkloads | undefined;
 }>;
 
-/** Gives the placement reconciler its world over a hub. */
+/** Creates the world of the placement reconciler over a hub. */
 export function createPlacementWorld({
   hub,
   clock,
-  countSeconds = 0,
-  followers,
+  loadMaxAgeSeconds = 0,
+  workloads,
 }: PlacementWorldOptions): PlacementWorld {
-  const books = new Map<string, { readonly book: LoadBook; countedMs: number }>();
-  const countedBook = async (cluster: string, signal: AbortSignal): Promise<LoadBook> => {
-    const known = books.get(cluster);
-    if (known !== undefined && clock.now() - known.countedMs < countSeconds * 1000) return known.book;
-    const placements = await hub.list<WorkloadPlacement>("WorkloadPlacement", cluster, signal);
-    // Another may have begun the book meanwhile.
-    const entry = books.get(cluster) ?? { book: new LoadBook(), countedMs: 0 };
-    books.set(cluster, entry);
-    entry.book.update(placements);
+  const loads = new Map<string, { readonly load: ClusterLoad; countedMs: number }>();
+  const readLoad = async (logicalCluster: string, signal: AbortSignal): Promise<ClusterLoad> => {
+    const known = loads.get(logicalCluster);
+    if (known !== undefined && clock.now() - known.countedMs < loadMaxAgeSeconds * 1000) return known.load;
+    const placements = await hub.list<WorkloadPlacement>("WorkloadPlacement", logicalCluster, signal);
+    // Read the map again: another reconcile may have created the entry during the list.
+    const entry = loads.get(logicalCluster) ?? { load: new ClusterLoad(), countedMs: 0 };
+    loads.set(logicalCluster, entry);
+    entry.load.update(placements);
     entry.countedMs = clock.now();
-    return entry.book;
+    return entry.load;
   };
   return {
-    followers,
+    workloads,
     async observe(key, signal) {
       const placement = await hub.read<WorkloadPlacement>(key, signal);
       if (placement === undefined) return undefined;
-      const listed = factsOfAll(await hub.list<RegistrationObject>("ClusterRegistration", key.logicalCluster, signal));
-      const unlisted = await unlistedOf(hub, { key, placement, listed }, signal);
+      const listed = cachedFactsOfList(
+        await hub.list<RegistrationObject>("ClusterRegistration", key.logicalCluster, signal),
+      );
+      const unlisted = await confirmUnlisted(hub, { key, placement, listed }, signal);
       return { placement, clusters: unlisted.length === 0 ? listed : [...listed, ...unlisted], nowMs: clock.now() };
     },
-    async deal(key, seen, decideUnder, signal) {
-      const book = await countedBook(key.logicalCluster, signal);
-      // From here to the end nothing waits: whoever deals next sees this answer.
-      const plan = decideUnder(book.without(key.name));
-      book.promise(seen, plan.status.selectedClusters ?? []);
+    async decideWithLoad(key, observed, decide, signal) {
+      const load = await readLoad(key.logicalCluster, signal);
+      // No await from here on: the next decision must see this reservation.
+      const plan = decide(load.excluding(key.name));
+      load.reserve(observed, plan.status.selectedClusters ?? []);
       return plan;
     },
-    async writeStatus(key, seen, status, signal) {
-      return hub.writeStatus(key, seen, status, signal);
+    async writeStatus(key, observed, status, signal) {
+      return hub.writeStatus(key, observed, status, signal);
     },
   };
 }
 
-type RegistrationObject = KubeObject & Registration;
+type RegistrationObject = KubeObject & RegistrationInput;
 
-/** The clusters that run the work, are in no list, and are there all the same: whoever goes by a short list sends it away. */
-async function unlistedOf(
+/**
+ * Reads the selected clusters that the list lacks from the server. An incomplete list must not evict a placement from a
+ * cluster that is still registered.
+ */
+async function confirmUnlisted(
   hub: Hub,
   {
     key,
@@ -80,28 +86,28 @@ async function unlistedOf(
       .filter((name) => !known.has(name))
       .map((name) => hub.confirm<RegistrationObject>({ ...key, kind: "ClusterRegistration", name }, signal)),
   );
-  return found.filter((registration) => registration !== undefined).map(factsOf);
+  return found.filter((registration) => registration !== undefined).map(cachedClusterFacts);
 }
 
-// An object from the hub is never changed, so what was made of it stays true; it goes when the object goes.
-const factsOfRegistrations = new WeakMap<object, ClusterFacts>();
+// Objects from the hub are never modified in place, so their facts stay valid as long as the object lives.
+const factsByRegistration = new WeakMap<object, ClusterFacts>();
 
-/** Hubs that keep a list hand out the same one until something in it changes; then so do we. */
-const factsOfLists = new WeakMap<readonly Registration[], readonly ClusterFacts[]>();
+/** A cached list is the same array until something in it changes, so its facts are cached by the array too. */
+const factsByList = new WeakMap<readonly RegistrationInput[], readonly ClusterFacts[]>();
 
-function factsOfAll(registrations: readonly Registration[]): readonly ClusterFacts[] {
-  const known = factsOfLists.get(registrations);
+function cachedFactsOfList(registrations: readonly RegistrationInput[]): readonly ClusterFacts[] {
+  const known = factsByList.get(registrations);
   if (known !== undefined) return known;
-  const facts = registrations.map(factsOf);
-  factsOfLists.set(registrations, facts);
+  const facts = registrations.map(cachedClusterFacts);
+  factsByList.set(registrations, facts);
   return facts;
 }
 
-/** The facts of a registration, made once for each object that the hub hands out. */
-export function factsOf(registration: Registration): ClusterFacts {
-  const known = factsOfRegistrations.get(registration);
+/** The facts of a registration, computed once per object. */
+export function cachedClusterFacts(registration: RegistrationInput): ClusterFacts {
+  const known = factsByRegistration.get(registration);
   if (known !== undefined) return known;
   const facts = clusterFacts(registration);
-  factsOfRegistrations.set(registration, facts);
+  factsByRegistration.set(registration, facts);
   return facts;
 }

@@ -4,27 +4,26 @@ import { forEachConcurrently } from "../model/concurrency.ts";
 import { formatKey } from "../model/key.ts";
 import { assertValidDelay, type Next } from "../model/next.ts";
 import type { Work, WorkItem } from "../model/work-item.ts";
-import type { QueueEvent } from "./queue-event.ts";
-import { afterFailure, readableCause, sortOfFailure } from "./retry-policy.ts";
+import { ignoreListenerErrors, type QueueEvent } from "./queue-event.ts";
+import { decideFailureAction, failureKindOf, readableCause } from "./retry-policy.ts";
 import type { SqsQueue } from "./sqs.ts";
+import { coalesceMessages, countFailure, parseBody, type WorkMessage } from "./work-message.ts";
 
-import { collapseMessages, countFailure, parseBody, type WorkMessage } from "./work-message.ts";
-
-/** A message as a batch has it, whoever fetched it. */
+/** A message of a batch, received by a function or by the worker. */
 export type BatchRecord = Readonly<{
   messageId: string;
   body: string;
   groupId: string;
   sentMs: number;
-  /** How often it has been handed out, this time included. */
+  /** How often it has been received, this time included. */
   receives: number;
 }>;
 
 /**
- * Works on a batch and answers which messages are to be handed out again; all others are done with.
+ * Processes a batch and returns the ids of messages that must be delivered again; all others can be deleted.
  *
- * When `signal` aborts it answers at once: whatever has not ended by then has failed. When `drain` aborts nothing more is begun,
- * and what is under way may end.
+ * When `signal` aborts it returns at once, and messages still in progress count as failed. When `drain` aborts, no further
+ * message is started and messages in progress may finish.
  */
 export type BatchRunner = (
   records: readonly BatchRecord[],
@@ -34,67 +33,62 @@ export type BatchRunner = (
 
 export type BatchRunnerOptions = Readonly<{
   work: Work;
-  queue: Pick<SqsQueue, "sendLater" | "setAside">;
+  queue: Pick<SqsQueue, "sendLater" | "deadLetter">;
   clock: Clock;
-  /** From 0 up to 1; the spread of the waits between attempts. @default Math.random */
+  /** From 0 up to 1; jitter of the delays between attempts. @default Math.random */
   random?: () => number;
-  /** How many keys of a batch are worked on at once. @default 10, all of a batch */
-  groupsAtOnce?: number;
-  /** Told of everything that happens, after it has; for metrics and logs. What it throws is nobody's. */
+  /** Message groups of a batch that are processed concurrently. @default 10, a whole batch */
+  maxConcurrentGroups?: number;
+  /** Called after every event, for metrics and logs. Errors it throws are ignored. */
   onEvent?: (event: QueueEvent) => void;
 }>;
 
-/** A key's messages in one batch. */
-type Bundle = Readonly<{ message: WorkMessage; records: readonly BatchRecord[] }>;
+/** The messages of one key in a batch, coalesced. */
+type KeyBatch = Readonly<{ message: WorkMessage; records: readonly BatchRecord[] }>;
 
-/** Thrown inside of a group to end it as failed, where the reason has been told already. */
+/** Ends a message group as failed; the reason has been emitted already. */
 class GroupFailed extends Error {}
 
 /**
- * Creates the runner of batches from the work queue.
+ * Creates the runner for batches of the work queue.
  *
- * The lines of a batch are worked on beside each other, so that one which hangs keeps no other from ending. Of a line only the newest
- * state matters: its messages are one run and share one fate, or a redelivered one would overtake the rest.
- * Whatever is to happen next is sent before a message is given up; a run that is repeated for it finds nothing to do.
+ * Message groups are processed concurrently, so that one that hangs does not block the others. The messages of a group are
+ * one reconcile and succeed or fail together; otherwise a redelivered message would overtake the rest of its group. The next
+ * message of a key is sent before the current one is acknowledged: a crash in between repeats a reconcile, which then finds
+ * nothing to do.
  */
 export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
-  const { work, queue, clock, random = Math.random, groupsAtOnce = 10, onEvent } = options;
-  const tell = (event: QueueEvent): void => {
-    try {
-      onEvent?.(event);
-    } catch {
-      // Whoever only listens must not be able to stop the work.
-    }
-  };
+  const { work, queue, clock, random = Math.random, maxConcurrentGroups = 10 } = options;
+  const emit = ignoreListenerErrors(options.onEvent);
 
-  const setAsideUnreadable = async (record: BatchRecord, error: unknown): Promise<void> => {
+  const deadLetterUnreadable = async (record: BatchRecord, error: unknown): Promise<void> => {
     const { messageId, receives } = record;
     const cause = readableCause(error);
-    await queue.setAside(record, cause).catch((failure: unknown) => {
-      tell({ kind: "unreadable", messageId, cause, receives, error: failure });
+    await queue.deadLetter(record, cause).catch((failure: unknown) => {
+      emit({ kind: "unreadable", messageId, cause, receives, error: failure });
       throw new GroupFailed();
     });
-    tell({ kind: "unreadable", messageId, cause, receives });
+    emit({ kind: "unreadable", messageId, cause, receives });
   };
 
-  const runBundle = async ({ message, records }: Bundle, signal: AbortSignal): Promise<void> => {
+  const runKey = async ({ message, records }: KeyBatch, signal: AbortSignal): Promise<void> => {
     const { key, reason, resourceVersion, attempts } = message;
     const item: WorkItem = { key, reason, resourceVersion };
     const startedMs = clock.now();
     const sentMs = Math.min(...records.map((record) => record.sentMs));
     const receives = Math.max(...records.map((record) => record.receives));
     const waitedSeconds = Math.max(0, startedMs - sentMs) / 1000;
-    tell({ kind: "started", item, waitedSeconds, messages: records.length, receives });
+    emit({ kind: "started", item, waitedSeconds, messages: records.length, receives });
     const durationSeconds = (): number => Math.max(0, clock.now() - startedMs) / 1000;
-    const giveBack = (error?: unknown): GroupFailed => {
-      tell({ kind: "ended", item, durationSeconds: durationSeconds(), outcome: "returned", error });
+    const failReturned = (error?: unknown): GroupFailed => {
+      emit({ kind: "ended", item, durationSeconds: durationSeconds(), outcome: "returned", error });
       return new GroupFailed();
     };
-    /** The answer may have been given without this run: then its message comes again, and a second one would be too much. */
-    const sendNext = async (sending: () => Promise<void>): Promise<void> => {
-      if (signal.aborted) throw giveBack();
-      await sending().catch((error: unknown) => {
-        throw giveBack(error);
+    // After an abort the batch has returned without this key: its message is delivered again, and sending another would duplicate it.
+    const sendNext = async (send: () => Promise<void>): Promise<void> => {
+      if (signal.aborted) throw failReturned();
+      await send().catch((error: unknown) => {
+        throw failReturned(error);
       });
     };
 
@@ -103,27 +97,27 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
       next = await work(item, signal);
       if (next.kind === "requeue") assertValidDelay(next.afterSeconds);
     } catch (error) {
-      if (signal.aborted) throw giveBack(); // it was cut off: that says nothing about the key
-      const sort = sortOfFailure(error);
-      const counted = countFailure(attempts, sort);
-      const count = counted[sort] ?? 1;
-      const after = afterFailure(error, count, random());
-      if (after.kind === "retry") {
-        // The version that woke it is left out: by then it is old, and equal wishes can be one.
-        await sendNext(() => queue.sendLater({ key, reason: "retry", attempts: counted }, after.afterSeconds));
-      } else if (after.kind === "dead-letter") {
-        await sendNext(() => queue.setAside({ ...item, attempts: counted }, readableCause(error)));
+      if (signal.aborted) throw failReturned(); // cut off, which says nothing about the key
+      const failureKind = failureKindOf(error);
+      const counted = countFailure(attempts, failureKind);
+      const count = counted[failureKind] ?? 1;
+      const action = decideFailureAction(error, count, random());
+      if (action.kind === "retry") {
+        // Without the resource version: it is outdated by then, and would prevent the deduplication of equal retries.
+        await sendNext(() => queue.sendLater({ key, reason: "retry", attempts: counted }, action.afterSeconds));
+      } else if (action.kind === "dead-letter") {
+        await sendNext(() => queue.deadLetter({ ...item, attempts: counted }, readableCause(error)));
       }
-      const afterSeconds = after.kind === "retry" ? after.afterSeconds : undefined;
-      const ended = {
+      emit({
+        kind: "ended",
+        item,
         durationSeconds: durationSeconds(),
-        outcome: after.kind,
+        outcome: action.kind,
         error,
-        sort,
+        failureKind,
         attempts: count,
-        afterSeconds,
-      };
-      tell({ kind: "ended", item, ...ended });
+        afterSeconds: action.kind === "retry" ? action.afterSeconds : undefined,
+      });
       return;
     }
     const { kind } = next;
@@ -131,30 +125,30 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
       const { afterSeconds } = next;
       await sendNext(() => queue.sendLater({ key, reason: "requeue" }, afterSeconds));
     }
-    tell({ kind: "ended", item, durationSeconds: durationSeconds(), outcome: kind });
+    emit({ kind: "ended", item, durationSeconds: durationSeconds(), outcome: kind });
   };
 
-  /** Answers whether all messages of a line are done with. */
+  /** Returns whether all messages of a group can be deleted. */
   const runGroup = async (records: readonly BatchRecord[], signal: AbortSignal): Promise<boolean> => {
     try {
-      const bundles = new Map<string, Bundle>();
+      const batches = new Map<string, KeyBatch>();
       for (const record of records) {
         let message: WorkMessage;
         try {
           message = parseBody(record.body);
         } catch (error) {
-          await setAsideUnreadable(record, error);
+          await deadLetterUnreadable(record, error);
           continue;
         }
-        // A line of ours has one key. One that was filled by hand may have more, and none may get lost.
+        // A group that TMC sent has one key. A group that was filled by hand may have several, and none may be lost.
         const text = formatKey(message.key);
-        const earlier = bundles.get(text);
-        bundles.set(text, {
-          message: earlier === undefined ? message : collapseMessages(earlier.message, message),
+        const earlier = batches.get(text);
+        batches.set(text, {
+          message: earlier === undefined ? message : coalesceMessages(earlier.message, message),
           records: [...(earlier?.records ?? []), record],
         });
       }
-      for (const bundle of bundles.values()) await runBundle(bundle, signal);
+      for (const batch of batches.values()) await runKey(batch, signal);
       return true;
     } catch {
       return false;
@@ -162,33 +156,33 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
   };
 
   return async (records, signal, drain) => {
-    const groups = groupsOf(records);
+    const groups = groupRecords(records);
     const done = new Set<string>();
-    const cut = untilAborted(signal);
-    const worked = forEachConcurrently(groups, groupsAtOnce, async ([groupId, members]) => {
+    const abort = abortPromise(signal);
+    const processed = forEachConcurrently(groups, maxConcurrentGroups, async ([groupId, members]) => {
       if (signal.aborted || drain?.aborted === true) return;
       if (await runGroup(members, signal)) done.add(groupId);
     });
-    await Promise.race([worked, cut.aborted]);
-    cut.forget();
+    await Promise.race([processed, abort.aborted]);
+    abort.dispose();
     return { failed: records.filter(({ groupId }) => !done.has(groupId)).map(({ messageId }) => messageId) };
   };
 }
 
-/** The messages of an event that Lambda hands to a function. */
-export function recordsOf({ Records }: SQSEvent): readonly BatchRecord[] {
+/** The messages of a Lambda event. */
+export function batchRecordsOf({ Records }: SQSEvent): readonly BatchRecord[] {
   return Records.map(({ messageId, body, attributes }) => ({
     messageId,
     body,
-    // A standard queue has no lines: each of its messages is one.
+    // A standard queue has no groups: each message is its own.
     groupId: attributes.MessageGroupId ?? messageId,
     sentMs: Number(attributes.SentTimestamp),
     receives: Number(attributes.ApproximateReceiveCount),
   }));
 }
 
-/** Lines in the order of their first message. */
-function groupsOf(records: readonly BatchRecord[]): ReadonlyMap<string, readonly BatchRecord[]> {
+/** Groups in the order of their first message. */
+function groupRecords(records: readonly BatchRecord[]): ReadonlyMap<string, readonly BatchRecord[]> {
   const groups = new Map<string, BatchRecord[]>();
   for (const record of records) {
     const group = groups.get(record.groupId);
@@ -198,11 +192,11 @@ function groupsOf(records: readonly BatchRecord[]): ReadonlyMap<string, readonly
   return groups;
 }
 
-/** The moment of a signal as a promise that can be let go of. */
-function untilAborted(signal: AbortSignal): Readonly<{ aborted: Promise<void>; forget: () => void }> {
+/** A promise for the abort of a signal; `dispose` removes its listener. */
+function abortPromise(signal: AbortSignal): Readonly<{ aborted: Promise<void>; dispose: () => void }> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const fire = (): void => resolve();
-  if (signal.aborted) fire();
-  else signal.addEventListener("abort", fire, { once: true });
-  return { aborted: promise, forget: () => signal.removeEventListener("abort", fire) };
+  const onAbort = (): void => resolve();
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  return { aborted: promise, dispose: () => signal.removeEventListener("abort", onAbort) };
 }

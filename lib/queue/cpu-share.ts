@@ -1,84 +1,86 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 
-/** How much of the process one tenant takes while others have something to do as well. */
-export interface CrowdShare {
-  /** In how many milliseconds the next key of a tenant may be begun; 0 for now. */
-  restMs(tenant: string): number;
-  /** A key of a tenant is begun. */
-  begun(tenant: string): void;
+/** Limits the share of the process's CPU time that one tenant uses while other tenants have work too. */
+export interface CpuShare {
+  /** Milliseconds until the next key of a tenant may be started; 0 for now. */
+  waitMs(tenant: string): number;
+  /** A key of a tenant has been started. */
+  started(tenant: string): void;
 }
 
-export type CrowdShareOptions = Readonly<{
+export type CpuShareOptions = Readonly<{
   clock: Pick<Clock, "now">;
-  /** How long the process has been busy so far, in milliseconds. */
+  /** How long the process has been busy so far. */
   busyMs: () => number;
-  /** The part of the process's time that each tenant has, from 0 to 1. */
+  /** The share of each tenant, from 0 to 1. */
   share: number;
 }>;
 
-/** Whoever had nothing to do for so long has no part in the crowd. */
-const crowdMs = 1_000;
-/** What a tenant may save up: the share of so long a time. */
-const savedMs = 1_000;
-/** What a key costs is reckoned anew this often. */
-const reckonMs = 50;
-/** Until anything is known. */
-const firstCostMs = 0.5;
-/** Whatever was reckoned, nobody waits longer for one key. */
-const longestRestMs = 1_000;
+/** A tenant without a started key for this long does not compete. */
+const contentionMs = 1_000;
+/** A tenant may save up its share of this much time. */
+const burstMs = 1_000;
+/** How often the cost of a key is measured. */
+const costIntervalMs = 50;
+/** Assumed cost of a key before the first measurement. */
+const initialCostMs = 0.5;
+/** Upper bound of a wait. */
+const maxWaitMs = 1_000;
 
-/** What a tenant has left of its share, in milliseconds of the process. */
-type Purse = { leftMs: number; filledMs: number };
+/** CPU time that a tenant may still use; negative after a key that cost more than was left. */
+type Budget = { remainingMs: number; refilledMs: number };
 
 /**
- * Creates the shares of tenants in a process whose time is theirs together.
+ * Creates the CPU shares of the tenants of one process.
  *
- * A key costs what the process was busy for since the last reckoning, divided by the keys that were begun: what finds nothing to do
- * is cheap, what writes is dear, and so is a flood of changes that end in few keys. Who is alone has everything.
+ * The cost of a key is the busy time since the last measurement divided by the keys started since then. Keys without
+ * work therefore cost little, keys with writes cost more, and so does a flood of changes that ends in few keys. A tenant
+ * without competition is not limited.
  */
-export function createCrowdShare({ clock, busyMs, share }: CrowdShareOptions): CrowdShare {
-  const purses = new Map<string, Purse>();
-  const mostMs = savedMs * share;
-  let costMs = firstCostMs;
-  let reckoned = { atMs: clock.now(), busyMs: busyMs(), begun: 0 };
-  /** Who had a key begun last, and who before that: one of the two is another than whoever asks. */
+export function createCpuShare({ clock, busyMs, share }: CpuShareOptions): CpuShare {
+  const budgets = new Map<string, Budget>();
+  const maxBudgetMs = burstMs * share;
+  let costMs = initialCostMs;
+  let measurement = { atMs: clock.now(), busyMs: busyMs(), started: 0 };
+  /** The last two different tenants with a started key. At least one of them is not the tenant that asks. */
   let last: Readonly<{ tenant: string; atMs: number }> | undefined;
-  let before: Readonly<{ tenant: string; atMs: number }> | undefined;
+  let previous: Readonly<{ tenant: string; atMs: number }> | undefined;
 
-  const isCrowded = (tenant: string, nowMs: number): boolean => {
-    const other = last?.tenant === tenant ? before : last;
-    return other !== undefined && nowMs - other.atMs < crowdMs;
+  const isContended = (tenant: string, nowMs: number): boolean => {
+    const other = last?.tenant === tenant ? previous : last;
+    return other !== undefined && nowMs - other.atMs < contentionMs;
   };
-  const purseOf = (tenant: string, nowMs: number): Purse => {
-    const purse = purses.get(tenant) ?? { leftMs: mostMs, filledMs: nowMs };
-    purses.set(tenant, purse);
-    purse.leftMs = Math.min(mostMs, purse.leftMs + Math.max(0, nowMs - purse.filledMs) * share);
-    purse.filledMs = nowMs;
-    return purse;
+  const refilledBudget = (tenant: string, nowMs: number): Budget => {
+    const budget = budgets.get(tenant) ?? { remainingMs: maxBudgetMs, refilledMs: nowMs };
+    budgets.set(tenant, budget);
+    budget.remainingMs = Math.min(maxBudgetMs, budget.remainingMs + Math.max(0, nowMs - budget.refilledMs) * share);
+    budget.refilledMs = nowMs;
+    return budget;
   };
-  const reckon = (nowMs: number): void => {
-    reckoned.begun += 1;
-    if (nowMs - reckoned.atMs < reckonMs) return;
-    const spentMs = Math.max(0, busyMs() - reckoned.busyMs);
-    costMs = (costMs + spentMs / reckoned.begun) / 2;
-    reckoned = { atMs: nowMs, busyMs: busyMs(), begun: 0 };
-    // Whoever has all of its share need not be remembered.
-    for (const tenant of [...purses.keys()]) if (purseOf(tenant, nowMs).leftMs >= mostMs) purses.delete(tenant);
+  const updateCost = (nowMs: number): void => {
+    measurement.started += 1;
+    if (nowMs - measurement.atMs < costIntervalMs) return;
+    const spentMs = Math.max(0, busyMs() - measurement.busyMs);
+    costMs = (costMs + spentMs / measurement.started) / 2;
+    measurement = { atMs: nowMs, busyMs: busyMs(), started: 0 };
+    // A full budget is the initial one and need not be kept.
+    for (const tenant of [...budgets.keys()])
+      if (refilledBudget(tenant, nowMs).remainingMs >= maxBudgetMs) budgets.delete(tenant);
   };
 
   return {
-    restMs: (tenant) => {
+    waitMs: (tenant) => {
       const nowMs = clock.now();
-      if (!isCrowded(tenant, nowMs)) return 0;
-      const { leftMs } = purseOf(tenant, nowMs);
-      return leftMs > 0 ? 0 : Math.min(longestRestMs, Math.max(1, Math.ceil(-leftMs / share)));
+      if (!isContended(tenant, nowMs)) return 0;
+      const { remainingMs } = refilledBudget(tenant, nowMs);
+      return remainingMs > 0 ? 0 : Math.min(maxWaitMs, Math.max(1, Math.ceil(-remainingMs / share)));
     },
-    begun: (tenant) => {
+    started: (tenant) => {
       const nowMs = clock.now();
-      if (isCrowded(tenant, nowMs)) purseOf(tenant, nowMs).leftMs -= costMs;
-      if (last?.tenant !== tenant) before = last;
+      if (isContended(tenant, nowMs)) refilledBudget(tenant, nowMs).remainingMs -= costMs;
+      if (last?.tenant !== tenant) previous = last;
       last = { tenant, atMs: nowMs };
-      reckon(nowMs);
+      updateCost(nowMs);
     },
   };
 }

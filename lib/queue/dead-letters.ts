@@ -2,40 +2,40 @@ import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 import { formatKey, type WorkKey } from "../model/key.ts";
 import { createSqsQueue } from "./sqs.ts";
 import type { QueueUrls, SqsClient } from "./sqs-client.ts";
-import { deleteMessages, type Fetched, fetchMessages, giveBack } from "./sqs-fetch.ts";
+import { deleteMessages, type ReceivedMessage, receiveMessages, releaseMessages } from "./sqs-receive.ts";
 import { type Attempts, parseBody } from "./work-message.ts";
 
-/** A message that was given up. */
+/** A message of the dead-letter queue. */
 export type DeadLetter = Readonly<{
   messageId: string;
-  /** Missing when the message cannot be read. */
+  /** Undefined if the message cannot be parsed. */
   key: WorkKey | undefined;
   /** The error and its causes, in one line. */
   cause: string;
-  /** When it was given up. */
   atMs: number;
-  /** Failures that were counted before. */
+  /** Failures before it was dead-lettered. */
   attempts: Attempts;
-  /** How often it has been handed out, by looks at this list too. */
+  /** How often it has been received; listing counts too. */
   receives: number;
 }>;
 
-/** How far a redrive has come. */
-export type Redriven = Readonly<{
-  /** Keys that were sent again. */
+export type RedriveProgress = Readonly<{
+  /** Keys that were sent to the work queue. */
   sent: number;
-  /** Messages that were looked at and stay: they cannot be read, or are of another key. */
-  left: number;
+  /** Messages that stay: they cannot be parsed, or have another key. */
+  remaining: number;
 }>;
 
-/** What was given up, to be looked at and sent again. */
+/** Lists and redrives the dead letters of a work queue. */
 export interface DeadLetters {
-  /** Shows what is there, up to a limit, and takes nothing away; answers whether that was all. */
-  list(options?: Readonly<{ limit?: number }>): Promise<Readonly<{ letters: readonly DeadLetter[]; isAll: boolean }>>;
-  /** Sends again everything that can be read, or one key only. Each is sent before it is deleted here. */
+  /** Lists dead letters up to a limit, and whether these are all. Removes nothing. */
+  list(
+    options?: Readonly<{ limit?: number }>,
+  ): Promise<Readonly<{ letters: readonly DeadLetter[]; isComplete: boolean }>>;
+  /** Redrives every parsable message, or one key. Each is sent before it is deleted. */
   redrive(
-    options?: Readonly<{ key?: WorkKey | undefined; onProgress?: (redriven: Redriven) => void }>,
-  ): Promise<Redriven>;
+    options?: Readonly<{ key?: WorkKey | undefined; onProgress?: (redriven: RedriveProgress) => void }>,
+  ): Promise<RedriveProgress>;
 }
 
 export type DeadLettersOptions = Readonly<{
@@ -43,86 +43,89 @@ export type DeadLettersOptions = Readonly<{
   urls: Pick<QueueUrls, "work" | "deadLetters">;
   clock?: Clock;
   random?: () => number;
-  /** How long to wait for more; only then SQS has asked all its parts, and none can be believed. @default 1 */
+  /** Long-poll time. With it SQS asks all its servers, so that an empty answer means an empty queue. @default 1 */
   waitSeconds?: number;
 }>;
 
-/** How long a look keeps messages from others; they are given back at its end. */
-const lookSeconds = 30;
+/** How long a scan hides messages from other readers; it releases them at its end. */
+const scanVisibilitySeconds = 30;
 
 const defaultLimit = 100;
 
-/** SQS itself moved it here: nobody was left who could have said why. */
-const diedCause =
-  "handed out too often without an answer: whoever worked on it died, ran out of time or could not send on";
+/** SQS itself moved the message, so no consumer recorded a cause. */
+const unacknowledgedCause =
+  "received too often without being acknowledged: the consumer crashed, timed out or could not send the next message";
 
-/** Creates a view on the dead letters. */
 export function createDeadLetters(options: DeadLettersOptions): DeadLetters {
   const { sqs, urls, clock = systemClock, waitSeconds = 1 } = options;
-  const queue = createSqsQueue({ ...options, urls: { ...urls, delay: "" } }); // nothing is sent for later
+  const queue = createSqsQueue({ ...options, urls: { ...urls, delay: "" } }); // sends nothing with a delay
 
   /**
-   * Goes through the queue once. What `visit` does not take is held until the end, so that it does not come twice, and
-   * then given back; when it does come twice, the round has taken longer than that, and is over.
+   * Reads the queue once. Messages that `visit` does not process stay invisible until the end, so that they are not received
+   * twice, and are then released. If one is received twice anyway, the scan took longer than the visibility time and ends.
    */
-  const goThrough = async (visit: (messages: readonly Fetched[]) => Promise<Visit>): Promise<void> => {
-    const held = new Map<string, Fetched>();
+  const scan = async (visit: (messages: readonly ReceivedMessage[]) => Promise<ScanStep>): Promise<void> => {
+    const unprocessed = new Map<string, ReceivedMessage>();
     try {
       for (;;) {
-        const fetched = await fetchMessages(sqs, urls.deadLetters, { waitSeconds, visibilitySeconds: lookSeconds });
-        const fresh = fetched.filter(({ messageId }) => !held.has(messageId));
-        for (const message of fetched) held.set(message.messageId, message);
-        if (fresh.length === 0) return;
-        const { taken, goOn } = await visit(fresh);
-        for (const { messageId } of taken) held.delete(messageId);
-        if (!goOn) return;
+        const received = await receiveMessages(sqs, urls.deadLetters, {
+          waitSeconds,
+          visibilitySeconds: scanVisibilitySeconds,
+        });
+        const unseen = received.filter(({ messageId }) => !unprocessed.has(messageId));
+        for (const message of received) unprocessed.set(message.messageId, message);
+        if (unseen.length === 0) return;
+        const { processed, shouldContinue } = await visit(unseen);
+        for (const { messageId } of processed) unprocessed.delete(messageId);
+        if (!shouldContinue) return;
       }
     } finally {
-      await giveBack(sqs, urls.deadLetters, [...held.values()], () => 0);
+      await releaseMessages(sqs, urls.deadLetters, [...unprocessed.values()], () => 0);
     }
   };
 
   return {
     list: async ({ limit = defaultLimit } = {}) => {
       const letters: DeadLetter[] = [];
-      await goThrough(async (messages) => {
-        letters.push(...messages.map(letterOf));
-        return { taken: [], goOn: letters.length <= limit };
+      await scan(async (messages) => {
+        letters.push(...messages.map(parseDeadLetter));
+        return { processed: [], shouldContinue: letters.length <= limit };
       });
       const byAge = letters.toSorted((one, other) => one.atMs - other.atMs);
-      return { letters: byAge.slice(0, limit), isAll: letters.length <= limit };
+      return { letters: byAge.slice(0, limit), isComplete: letters.length <= limit };
     },
     redrive: async ({ key, onProgress } = {}) => {
       const startedMs = clock.now();
-      const wanted = key === undefined ? undefined : formatKey(key);
+      const onlyKey = key === undefined ? undefined : formatKey(key);
       const sent = new Set<string>();
-      let left = 0;
-      await goThrough(async (messages) => {
+      let remaining = 0;
+      await scan(async (messages) => {
         const readable = messages.flatMap((message) => {
-          const { key: found } = letterOf(message);
-          // One that failed again after it was sent is news, and no part of this round.
-          const isNews = found !== undefined && sent.has(formatKey(found)) && message.sentMs > startedMs;
-          if (found === undefined || isNews || (wanted !== undefined && formatKey(found) !== wanted)) return [];
+          const { key: found } = parseDeadLetter(message);
+          // A key that failed again after it was redriven is not part of this redrive.
+          const hasFailedAgain = found !== undefined && sent.has(formatKey(found)) && message.sentMs > startedMs;
+          if (found === undefined || hasFailedAgain || (onlyKey !== undefined && formatKey(found) !== onlyKey))
+            return [];
           return [{ message, found }];
         });
         const unsent = readable.map(({ found }) => found).filter((found) => !sent.has(formatKey(found)));
         await queue.send(unsent.map((found) => ({ key: found, reason: "on-demand" })));
-        const taken = readable.map(({ message }) => message);
-        await deleteMessages(sqs, urls.deadLetters, taken);
+        const processed = readable.map(({ message }) => message);
+        await deleteMessages(sqs, urls.deadLetters, processed);
         for (const found of unsent) sent.add(formatKey(found));
-        left += messages.length - taken.length;
-        onProgress?.({ sent: sent.size, left });
-        return { taken, goOn: true };
+        remaining += messages.length - processed.length;
+        onProgress?.({ sent: sent.size, remaining });
+        return { processed, shouldContinue: true };
       });
-      return { sent: sent.size, left };
+      return { sent: sent.size, remaining };
     },
   };
 }
 
-type Visit = Readonly<{ taken: readonly Fetched[]; goOn: boolean }>;
+type ScanStep = Readonly<{ processed: readonly ReceivedMessage[]; shouldContinue: boolean }>;
 
-function letterOf({ messageId, body, cause, sentMs, receives }: Fetched): DeadLetter {
-  const common = { messageId, cause: cause ?? diedCause, atMs: sentMs, receives };
+function parseDeadLetter({ messageId, body, cause, sentMs, receives }: ReceivedMessage): DeadLetter {
+  const common = { messageId, cause: cause ?? unacknowledgedCause, atMs: sentMs, receives };
   try {
     const { key, attempts = {} } = parseBody(body);
     return { ...common, key, attempts };

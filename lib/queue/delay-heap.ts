@@ -1,72 +1,71 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 
-/** What is to happen later, earliest first; at the same time, in the order it was booked. */
-export interface Timetable {
+/** Tasks that run later, earliest first; tasks of the same time run in the order in which they were scheduled. */
+export interface DelayHeap {
   readonly size: number;
-  /** Has `task` run at that time; the answer takes it back, and does nothing once it has run. */
-  book(atMs: number, task: () => void): () => void;
-  /** Keeps what is overdue, and from now on everything at its time. */
+  /** Runs `task` at that time. The returned function cancels it, and has no effect once it has run. */
+  schedule(atMs: number, task: () => void): () => void;
+  /** Runs overdue tasks, and from now on every task at its time. */
   start(): void;
-  /** Keeps nothing until it is started again, and leaves no timer behind that would hold a process open. */
+  /** Runs no task until the next start, and leaves no timer that would keep the process alive. */
   stop(): void;
 }
 
-type Booking = { readonly atMs: number; readonly order: number; readonly task: () => void; position: number };
+type DelayedTask = { readonly atMs: number; readonly order: number; readonly task: () => void; position: number };
 
-/** Timers hold 31 bits of milliseconds, some 24 days; a longer wait is cut into pieces. */
-const longestTimerMs = 24 * 3600 * 1000;
+/** Timers hold 31 bits of milliseconds, about 24 days; longer delays take several timers. */
+const maxTimerMs = 24 * 3600 * 1000;
 
-/** The position of what is in the heap no more. */
-const gone = -1;
+const removedPosition = -1;
 
 /**
- * Creates a timetable that needs one timer for any number of appointments: a heap whose members know their position,
- * so that what is taken back is gone at once and memory is bounded by what is still wanted.
+ * Creates a delay heap. It needs one timer for any number of tasks. Every task knows its position in the heap, so a
+ * canceled task is removed at once and memory is bounded by the tasks that will still run.
  */
-export function createTimetable(clock: Clock): Timetable {
-  const heap: Booking[] = [];
+export function createDelayHeap(clock: Clock): DelayHeap {
+  const heap: DelayedTask[] = [];
   let order = 0;
   let started = false;
   let armed: Readonly<{ atMs: number; disarm: () => void }> | undefined;
 
-  const isBefore = (one: Booking, other: Booking): boolean =>
-    one.atMs !== other.atMs ? one.atMs < other.atMs : one.order < other.order;
+  const isBefore = (left: DelayedTask, right: DelayedTask): boolean =>
+    left.atMs !== right.atMs ? left.atMs < right.atMs : left.order < right.order;
 
-  const place = (booking: Booking, position: number): void => {
-    heap[position] = booking;
-    booking.position = position;
+  const place = (task: DelayedTask, position: number): void => {
+    heap[position] = task;
+    task.position = position;
   };
 
-  const rise = (booking: Booking): void => {
-    let position = booking.position;
+  const rise = (task: DelayedTask): void => {
+    let position = task.position;
     while (position > 0) {
-      const above = (position - 1) >> 1;
-      const parent = heap[above];
-      if (parent === undefined || !isBefore(booking, parent)) break;
+      const parentPosition = (position - 1) >> 1;
+      const parent = heap[parentPosition];
+      if (parent === undefined || !isBefore(task, parent)) break;
       place(parent, position);
-      position = above;
+      position = parentPosition;
     }
-    place(booking, position);
+    place(task, position);
   };
 
-  const sink = (booking: Booking): void => {
-    let position = booking.position;
+  const sink = (task: DelayedTask): void => {
+    let position = task.position;
     for (;;) {
       const [left, right] = [heap[position * 2 + 1], heap[position * 2 + 2]];
       const child = right !== undefined && left !== undefined && isBefore(right, left) ? right : left;
-      if (child === undefined || !isBefore(child, booking)) break;
-      const below = child.position;
+      if (child === undefined || !isBefore(child, task)) break;
+      const childPosition = child.position;
       place(child, position);
-      position = below;
+      position = childPosition;
     }
-    place(booking, position);
+    place(task, position);
   };
 
-  const remove = (booking: Booking): void => {
-    const { position } = booking;
-    booking.position = gone;
+  const remove = (task: DelayedTask): void => {
+    const { position } = task;
+    task.position = removedPosition;
     const last = heap.pop();
-    if (last === undefined || last === booking) return;
+    if (last === undefined || last === task) return;
     place(last, position);
     rise(last);
     sink(last);
@@ -78,18 +77,18 @@ export function createTimetable(clock: Clock): Timetable {
     armed?.disarm();
     armed = undefined;
     if (first === undefined) return;
-    const delayMs = Math.min(longestTimerMs, Math.max(0, first.atMs - clock.now()));
+    const delayMs = Math.min(maxTimerMs, Math.max(0, first.atMs - clock.now()));
     armed = {
       atMs: first.atMs,
       disarm: clock.after(delayMs, () => {
         armed = undefined;
-        keep();
+        runDue();
       }),
     };
   };
 
-  /** Keeps what is due. What is booked meanwhile waits for its turn, so that a task which books itself cannot hold us. */
-  const keep = (): void => {
+  /** Runs the tasks that are due. Tasks scheduled meanwhile wait for the next call: a task that reschedules itself must not loop here. */
+  const runDue = (): void => {
     const nowMs = clock.now();
     const newest = order;
     for (let first = heap[0]; first !== undefined && first.atMs <= nowMs && first.order <= newest; first = heap[0]) {
@@ -103,21 +102,21 @@ export function createTimetable(clock: Clock): Timetable {
     get size() {
       return heap.length;
     },
-    book: (atMs, task) => {
+    schedule: (atMs, task) => {
       order += 1;
-      const booking: Booking = { atMs, order, task, position: heap.length };
-      heap.push(booking);
-      rise(booking);
+      const delayed: DelayedTask = { atMs, order, task, position: heap.length };
+      heap.push(delayed);
+      rise(delayed);
       arm();
       return () => {
-        if (booking.position === gone) return;
-        remove(booking);
+        if (delayed.position === removedPosition) return;
+        remove(delayed);
         arm();
       };
     },
     start: () => {
       started = true;
-      keep();
+      runDue();
     },
     stop: () => {
       started = false;

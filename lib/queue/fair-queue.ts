@@ -1,62 +1,62 @@
-/** A waiting line in which every tenant has a line of its own, and the tenants are served in turn. */
-export interface FairLine<T> {
+/** A queue with a FIFO per tenant that serves the tenants round-robin. */
+export interface FairQueue<T> {
   readonly length: number;
-  /** One that is patient lets others of its tenant go first, but for one of eight. */
-  join(tenant: string, member: T, manner?: Readonly<{ isPatient: boolean }>): void;
-  /** Has one that was patient, and still waits, go before those that are. */
-  hurry(tenant: string, member: T): void;
-  /** The first of the tenant whose turn it is, which is served from now on; undefined when nobody may be served. */
+  /** Adds a member. Low-priority members wait for the others of their tenant, but every eighth turn is theirs. */
+  add(tenant: string, member: T, options?: Readonly<{ isLowPriority: boolean }>): void;
+  /** Gives a waiting low-priority member normal priority. */
+  promote(tenant: string, member: T): void;
+  /** Takes the next member, which is in flight until `done`; undefined while no tenant may be served. */
   next(): T | undefined;
-  /** Ends the service of one of a tenant's members. */
+  /** One member of a tenant is no longer in flight. */
   done(tenant: string): void;
 }
 
-export type FairLineOptions = Readonly<{
-  /** As many members of one tenant are served at once; the others are passed over meanwhile. @default any number */
-  mostServed?: number | undefined;
-  /** In how many milliseconds the next member of a tenant may be served; 0 for now. @default always now */
-  restMs?: ((tenant: string) => number) | undefined;
-  /** Has the tenants' turns looked at again after that time. */
-  wakeAfter?: ((ms: number, wake: () => void) => void) | undefined;
+export type FairQueueOptions = Readonly<{
+  /** Members of one tenant that may be in flight; a tenant at its limit is skipped. @default no limit */
+  maxInFlight?: number | undefined;
+  /** Milliseconds until the next member of a tenant may be served; 0 for now. @default always 0 */
+  waitMs?: ((tenant: string) => number) | undefined;
+  /** Calls `retry` after that time, and has the caller ask for the next member again. */
+  retryAfter?: ((ms: number, retry: () => void) => void) | undefined;
 }>;
 
-/** A tenant that has members waiting or served; nothing is kept of any other. */
+/** A tenant with members that wait or are in flight; nothing is kept of any other. */
 type Tenant<T> = {
-  readonly line: Line<T>;
-  readonly patient: PatientLine<T>;
-  /** How many have gone before the patient ones since one of those was served. */
-  passed: number;
-  served: number;
-  hasTurn: boolean;
+  readonly normal: Fifo<T>;
+  readonly lowPriority: RemovableFifo<T>;
+  /** Normal members served since the last low-priority one. */
+  normalInARow: number;
+  inFlight: number;
+  isScheduled: boolean;
 };
 
-/** Whoever is patient is served after so many others: however much happens, everybody is looked at some day. */
-const mostPassed = 7;
+/** Then a low-priority member is served, so that none starves. */
+const maxNormalInARow = 7;
 
 /**
- * Creates a line in which a tenant with ten thousand members delays the first of another by one place, and in which one whose
- * members take long to serve leaves room for others.
+ * Creates a fair queue. A tenant with ten thousand members delays the first member of another tenant by one turn, and a
+ * tenant whose members are slow leaves capacity to others.
  */
-export function createFairLine<T>(options: FairLineOptions = {}): FairLine<T> {
-  const { mostServed = Number.POSITIVE_INFINITY, restMs, wakeAfter } = options;
+export function createFairQueue<T>(options: FairQueueOptions = {}): FairQueue<T> {
+  const { maxInFlight = Number.POSITIVE_INFINITY, waitMs, retryAfter } = options;
   const tenants = new Map<string, Tenant<T>>();
-  const turns = createLine<string>();
+  const schedule = createFifo<string>();
   let length = 0;
 
-  /** A tenant has one turn at a time, and none while it can make no use of it. */
-  const giveTurn = (name: string, tenant: Tenant<T>): void => {
-    if (tenant.hasTurn || waitingOf(tenant) === 0 || tenant.served >= mostServed) return;
-    tenant.hasTurn = true;
-    turns.join(name);
+  /** Gives a tenant its next turn. It has one at a time, and none while it could not use it. */
+  const scheduleTenant = (name: string, tenant: Tenant<T>): void => {
+    if (tenant.isScheduled || waitingCount(tenant) === 0 || tenant.inFlight >= maxInFlight) return;
+    tenant.isScheduled = true;
+    schedule.add(name);
   };
 
-  /** Whose turn it is; who has to rest keeps his turn until then, and holds up nobody. */
-  const nextTurn = (): string | undefined => {
+  /** The tenant whose turn it is. A tenant that has to wait returns to the schedule after its time and delays no other. */
+  const nextTenant = (): string | undefined => {
     for (;;) {
-      const name = turns.next();
-      const ms = name === undefined ? 0 : (restMs?.(name) ?? 0);
-      if (name === undefined || ms <= 0 || wakeAfter === undefined) return name;
-      wakeAfter(ms, () => turns.join(name));
+      const name = schedule.next();
+      const ms = name === undefined ? 0 : (waitMs?.(name) ?? 0);
+      if (name === undefined || ms <= 0 || retryAfter === undefined) return name;
+      retryAfter(ms, () => schedule.add(name));
     }
   };
 
@@ -64,73 +64,73 @@ export function createFairLine<T>(options: FairLineOptions = {}): FairLine<T> {
     get length() {
       return length;
     },
-    join: (name, member, { isPatient } = { isPatient: false }) => {
+    add: (name, member, { isLowPriority } = { isLowPriority: false }) => {
       const tenant = tenants.get(name) ?? {
-        line: createLine<T>(),
-        patient: createPatientLine<T>(),
-        passed: 0,
-        served: 0,
-        hasTurn: false,
+        normal: createFifo<T>(),
+        lowPriority: createRemovableFifo<T>(),
+        normalInARow: 0,
+        inFlight: 0,
+        isScheduled: false,
       };
       tenants.set(name, tenant);
-      (isPatient ? tenant.patient : tenant.line).join(member);
+      (isLowPriority ? tenant.lowPriority : tenant.normal).add(member);
       length += 1;
-      giveTurn(name, tenant);
+      scheduleTenant(name, tenant);
     },
-    hurry: (name, member) => {
+    promote: (name, member) => {
       const tenant = tenants.get(name);
-      if (tenant?.patient.leave(member) === true) tenant.line.join(member);
+      if (tenant?.lowPriority.remove(member) === true) tenant.normal.add(member);
     },
     next: () => {
-      const name = nextTurn();
+      const name = nextTenant();
       const tenant = name === undefined ? undefined : tenants.get(name);
       if (name === undefined || tenant === undefined) return undefined;
-      const member = nextOf(tenant);
+      const member = takeNext(tenant);
       length -= 1;
-      tenant.hasTurn = false;
-      tenant.served += 1;
-      giveTurn(name, tenant);
+      tenant.isScheduled = false;
+      tenant.inFlight += 1;
+      scheduleTenant(name, tenant);
       return member;
     },
     done: (name) => {
       const tenant = tenants.get(name);
       if (tenant === undefined) return;
-      tenant.served -= 1;
-      giveTurn(name, tenant);
-      if (tenant.served === 0 && waitingOf(tenant) === 0) tenants.delete(name);
+      tenant.inFlight -= 1;
+      scheduleTenant(name, tenant);
+      if (tenant.inFlight === 0 && waitingCount(tenant) === 0) tenants.delete(name);
     },
   };
 }
 
-function waitingOf<T>({ line, patient }: Tenant<T>): number {
-  return line.length + patient.length;
+function waitingCount<T>({ normal, lowPriority }: Tenant<T>): number {
+  return normal.length + lowPriority.length;
 }
 
-function nextOf<T>(tenant: Tenant<T>): T | undefined {
-  const { line, patient } = tenant;
-  if (line.length > 0 && (patient.length === 0 || tenant.passed < mostPassed)) {
-    tenant.passed += 1;
-    return line.next();
+function takeNext<T>(tenant: Tenant<T>): T | undefined {
+  const { normal, lowPriority } = tenant;
+  if (normal.length > 0 && (lowPriority.length === 0 || tenant.normalInARow < maxNormalInARow)) {
+    tenant.normalInARow += 1;
+    return normal.next();
   }
-  tenant.passed = 0;
-  return patient.next();
+  tenant.normalInARow = 0;
+  return lowPriority.next();
 }
 
-interface Line<T> {
+interface Fifo<T> {
   readonly length: number;
-  join(member: T): void;
+  add(member: T): void;
   next(): T | undefined;
 }
 
-/** First in, first out. `shift` moves every member of a long array; a head that walks moves them only now and then. */
-function createLine<T>(): Line<T> {
+/** An array with a moving head: `shift` would move every member of a long array at each call. */
+function createFifo<T>(): Fifo<T> {
   let members: (T | undefined)[] = [];
   let head = 0;
   return {
     get length() {
       return members.length - head;
     },
-    join: (member) => {
+    add: (member) => {
       members.push(member);
     },
     next: () => {
@@ -146,29 +146,29 @@ function createLine<T>(): Line<T> {
   };
 }
 
-interface PatientLine<T> extends Line<T> {
-  /** Takes one out, wherever it stands; false where it does not wait here. */
-  leave(member: T): boolean;
+interface RemovableFifo<T> extends Fifo<T> {
+  /** Removes a member from any position; false if it is not here. */
+  remove(member: T): boolean;
 }
 
-/** First in, first out, and anybody may leave. A walk over a set goes on behind those that have left. */
-function createPatientLine<T>(): PatientLine<T> {
+/** A set with one iterator that keeps its position, so that neither `next` nor `remove` searches. */
+function createRemovableFifo<T>(): RemovableFifo<T> {
   const members = new Set<T>();
-  let walk = members.values();
+  let iterator = members.values();
   return {
     get length() {
       return members.size;
     },
-    join: (member) => {
-      // A walk that has come to its end stays there.
-      if (members.size === 0) walk = members.values();
+    add: (member) => {
+      // An iterator that has reached the end of a set stays exhausted.
+      if (members.size === 0) iterator = members.values();
       members.add(member);
     },
     next: () => {
-      const { value } = walk.next();
+      const { value } = iterator.next();
       if (value !== undefined) members.delete(value);
       return value;
     },
-    leave: (member) => members.delete(member),
+    remove: (member) => members.delete(member),
   };
 }

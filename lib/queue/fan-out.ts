@@ -1,37 +1,38 @@
 import type { WorkItem, WorkQueue } from "../model/work-item.ts";
-import type { Later, SqsQueue } from "./sqs.ts";
+import type { DelayedItem, SqsQueue } from "./sqs.ts";
 import type { TenantRate } from "./tenant-rate-limit.ts";
 
-/** When each of some keys goes. */
-export type Spread = Readonly<{ atOnce: readonly WorkItem[]; later: readonly Later[] }>;
+/** Which keys of a fan-out are sent now and which later. */
+export type FanOutPlan = Readonly<{ immediate: readonly WorkItem[]; delayed: readonly DelayedItem[] }>;
 
-/** Decides when keys go that were sent together: of each tenant its burst at once, what is beyond it second by second. */
-export function spreadOut(items: readonly WorkItem[], { perSecond, burst }: TenantRate): Spread {
-  const seen = new Map<string, number>();
-  const atOnce: WorkItem[] = [];
-  const later: Later[] = [];
+/** Spreads a fan-out over time: the burst of each tenant is sent now, the rest at the tenant's rate per second. */
+export function planFanOut(items: readonly WorkItem[], { perSecond, burst }: TenantRate): FanOutPlan {
+  const sentByTenant = new Map<string, number>();
+  const immediate: WorkItem[] = [];
+  const delayed: DelayedItem[] = [];
   for (const item of items) {
-    const before = seen.get(item.key.logicalCluster) ?? 0;
-    seen.set(item.key.logicalCluster, before + 1);
-    if (before < burst) atOnce.push(item);
-    else later.push({ item, afterSeconds: Math.floor((before - burst) / perSecond) + 1 });
+    const sentBefore = sentByTenant.get(item.key.logicalCluster) ?? 0;
+    sentByTenant.set(item.key.logicalCluster, sentBefore + 1);
+    if (sentBefore < burst) immediate.push(item);
+    else delayed.push({ item, afterSeconds: Math.floor((sentBefore - burst) / perSecond) + 1 });
   }
-  return { atOnce, later };
+  return { immediate, delayed };
 }
 
 /**
- * A queue on SQS whose fan-out keeps to a tenant's share: a change of a cluster that ten thousand placements are told of would
- * otherwise stand before everybody else's keys. The rest waits on the delay queue; a fresh change of one of them does not.
+ * Wraps a queue on SQS so that fan-out respects the tenant's rate limit. Otherwise a change of one cluster that affects ten
+ * thousand placements would delay the keys of every other tenant. Keys over the limit wait on the delay queue; a new
+ * change of one of them does not.
  */
-export function spreadFanOut(queue: SqsQueue, rate: TenantRate | undefined): WorkQueue {
+export function rateLimitFanOut(queue: SqsQueue, rate: TenantRate | undefined): WorkQueue {
   if (rate === undefined) return queue;
   return {
     sendLater: queue.sendLater,
     send: async (items) => {
       const isFanOut = ({ reason }: WorkItem): boolean => reason === "fan-out";
-      const { atOnce, later } = spreadOut(items.filter(isFanOut), rate);
-      await queue.send([...items.filter((item) => !isFanOut(item)), ...atOnce]);
-      await queue.sendEachLater(later);
+      const { immediate, delayed } = planFanOut(items.filter(isFanOut), rate);
+      await queue.send([...items.filter((item) => !isFanOut(item)), ...immediate]);
+      await queue.sendManyLater(delayed);
     },
   };
 }

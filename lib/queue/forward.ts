@@ -1,33 +1,35 @@
 import { forEachConcurrently } from "../model/concurrency.ts";
-import { toDelay, toWork } from "./sqs.ts";
+import { delayQueueMessage, workQueueMessage } from "./sqs.ts";
 import type { QueueUrls, SqsClient } from "./sqs-client.ts";
-import { inHops } from "./sqs-delay.ts";
-import { type Outgoing, sendAll } from "./sqs-send.ts";
-import { hashOf, parseBody } from "./work-message.ts";
+import { splitDelay } from "./sqs-delay.ts";
+import { type OutgoingMessage, sendMessages } from "./sqs-send.ts";
+import { parseBody, sha256Base64Url } from "./work-message.ts";
 
-/** A message whose wait on the delay queue is over. */
-export type WaitedMessage = Readonly<{ messageId: string; body: string }>;
+/** A message of the delay queue whose delay has expired. */
+export type DueMessage = Readonly<{ messageId: string; body: string }>;
 
-/** Where it goes now. */
-export type Forwarding = Readonly<{ to: "work" | "delay"; outgoing: Outgoing }>;
+export type ForwardDecision = Readonly<{ to: "work" | "delay"; outgoing: OutgoingMessage }>;
 
-/** Hands on a batch and answers which messages were not taken and have to come again. */
-export type Forwarder = (records: readonly WaitedMessage[]) => Promise<Readonly<{ failed: readonly string[] }>>;
+/** Forwards a batch and returns the ids of messages that could not be sent and must be delivered again. */
+export type Forwarder = (records: readonly DueMessage[]) => Promise<Readonly<{ failed: readonly string[] }>>;
 
 /**
- * Decides where a message goes whose wait is over: to its key's line, or round again with what is left of its wait.
+ * Decides where a due message goes: to the work queue, or to the delay queue again with its remaining delay.
  *
- * Its nonce stays, so that a message which is handed on twice is one. What cannot be read goes to the work queue as it is:
- * those who work there may set it aside, with the reason.
+ * The nonce stays the same, so that SQS deduplicates a message that is forwarded twice. An unreadable message goes to the work
+ * queue unchanged: the batch runner may dead-letter it there, with the reason.
  */
-export function decideForward({ messageId, body }: WaitedMessage): Forwarding {
+export function decideForward({ messageId, body }: DueMessage): ForwardDecision {
   try {
-    const { restSeconds = 0, ...message } = parseBody(body);
-    if (restSeconds <= 0) return { to: "work", outgoing: toWork(message) };
-    const hop = inHops(Math.ceil(restSeconds));
-    return { to: "delay", outgoing: toDelay({ ...message, restSeconds: hop.restSeconds }, hop.delaySeconds) };
+    const { remainingSeconds = 0, ...message } = parseBody(body);
+    if (remainingSeconds <= 0) return { to: "work", outgoing: workQueueMessage(message) };
+    const hop = splitDelay(Math.ceil(remainingSeconds));
+    return {
+      to: "delay",
+      outgoing: delayQueueMessage({ ...message, remainingSeconds: hop.remainingSeconds }, hop.delaySeconds),
+    };
   } catch {
-    const group = hashOf(body);
+    const group = sha256Base64Url(body);
     return {
       to: "work",
       outgoing: {
@@ -39,22 +41,22 @@ export function decideForward({ messageId, body }: WaitedMessage): Forwarding {
   }
 }
 
-/** Creates what carries messages from the delay queue to the work queue. */
+/** Creates the forwarder from the delay queue to the work queue. */
 export function createForwarder({
   sqs,
   urls,
 }: Readonly<{ sqs: SqsClient; urls: Pick<QueueUrls, "work" | "delay"> }>): Forwarder {
   return async (records) => {
-    const decided = records.map((record) => ({ record, ...decideForward(record) }));
+    const decisions = records.map((record) => ({ record, ...decideForward(record) }));
     const failed: string[] = [];
     await forEachConcurrently(["work", "delay"] as const, 2, async (queue) => {
-      const those = decided.filter(({ to }) => to === queue);
-      const notTaken = await sendAll(
+      const own = decisions.filter(({ to }) => to === queue);
+      const rejected = await sendMessages(
         sqs,
         urls[queue],
-        those.map(({ outgoing }) => outgoing),
+        own.map(({ outgoing }) => outgoing),
       );
-      for (const { index } of notTaken) failed.push(those[index]?.record.messageId ?? "");
+      for (const { index } of rejected) failed.push(own[index]?.record.messageId ?? "");
     });
     return { failed };
   };

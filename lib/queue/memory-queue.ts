@@ -2,299 +2,220 @@ import type { Clock } from "@tmc/kube/clock.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { formatKey, type WorkKey } from "../model/key.ts";
 import { assertValidDelay, type Next } from "../model/next.ts";
-import { coalesce, type Work, type WorkItem, type WorkQueue } from "../model/work-item.ts";
+import type { Work, WorkItem, WorkQueue } from "../model/work-item.ts";
+import { type CpuShare, createCpuShare } from "./cpu-share.ts";
+import { createDelayHeap } from "./delay-heap.ts";
+import { createFairQueue, type FairQueue } from "./fair-queue.ts";
+import { createQueueEntries, type PendingItem, type QueueEntries, type QueueEntry } from "./queue-entries.ts";
+import { type DeadLettered, ignoreListenerErrors, type QueueEvent } from "./queue-event.ts";
+import {
+  decideFailureAction,
+  type FailureAction,
+  type FailureKind,
+  failureKindOf,
+  readableCause,
+} from "./retry-policy.ts";
+import { type ActiveRun, createWorkerPools, type RunOptions, type WorkerPool } from "./worker-pools.ts";
 
-import { createCrowdShare } from "./cpu-share.ts";
-import { createTimetable } from "./delay-heap.ts";
-import { createFairLine, type FairLine } from "./fair-queue.ts";
-import type { QueueEvent, SetAside } from "./queue-event.ts";
-import { type AfterFailure, afterFailure, type FailureSort, readableCause, sortOfFailure } from "./retry-policy.ts";
-
-import { createBreather } from "./yield.ts";
-
-/** How much a queue in memory holds. */
 export type QueueLimits = Readonly<{
-  /** Keys that wait, run, or come back later. What is sent beyond is refused as throttled. @default 1,000,000 */
+  /** Keys that wait, run or are delayed. Sends beyond this are rejected as throttled. @default 1,000,000 */
   keys?: number;
-  /** Keys set aside; the one that has lain there longest makes room. @default 1,000 */
-  setAside?: number;
+  /** Dead letters that are kept; the oldest is dropped first. @default 1,000 */
+  deadLetters?: number;
 }>;
 
 export type MemoryQueueOptions = Readonly<{
   clock: Clock;
-  /** From 0 up to 1; the spread of the waits between attempts. */
+  /** From 0 up to 1; jitter of the delays between attempts. */
   random: () => number;
   limits?: QueueLimits;
-  /** How many keys of one tenant are worked on at once, however many workers are free. @default as many as there are workers */
+  /** Keys of one tenant that are reconciled concurrently, however many workers are free. @default no limit */
   tenantConcurrency?: number | undefined;
-  /** Workers that workloads have to themselves: they mostly wait for clusters, and keep nothing else waiting. @default they are among the others */
+  /** A separate worker pool for workloads. They mostly wait for clusters and would block other keys. @default one pool for all kinds */
   workloads?: Readonly<{ workers: number; tenantConcurrency?: number | undefined }> | undefined;
-  /** The part of the process's time that a tenant has while others have something to do, from 0 to 1. @default all of it */
-  tenantShare?: number | undefined;
-  /** Told of everything that happens, after it has; for metrics and logs. What it throws is nobody's. */
+  /** The share of the process's CPU time that one tenant may use while other tenants have work, from 0 to 1. @default no limit */
+  tenantCpuShare?: number | undefined;
+  /** Called after every event, for metrics and logs. Errors it throws are ignored. */
   onEvent?: (event: QueueEvent) => void;
 }>;
 
-export type RunOptions = Readonly<{
-  /** How many keys are worked on at once, besides those that have workers to themselves. */
-  workers: number;
-  /** Ends the run: nothing more is begun, what is in flight may finish. */
-  signal: AbortSignal;
-  /** How long what is in flight may take after that; then its own signal aborts and it is returned. @default 10 */
-  graceSeconds?: number;
-}>;
-
-/** A work queue in this process's memory, with the workers that empty it. */
+/** A work queue in the memory of this process, with its workers. */
 export interface MemoryQueue extends WorkQueue {
   /**
-   * Works until the signal aborts, and is done when everything in flight has ended. What was cut off is in the queue
-   * again, as is everything not begun. Nothing falls due while nobody runs.
+   * Works until the signal aborts; resolves when everything in flight has ended. Keys that were cut off, and keys that were
+   * not started, stay in the queue. Delays do not expire while no run is active.
    */
   run(work: Work, options: RunOptions): Promise<void>;
   /** Keys that wait for a worker. */
   readonly depth: number;
-  /** Keys that are being worked on. */
+  /** Keys that are being reconciled. */
   readonly inFlight: number;
-  /** Keys that wait for a time. */
-  readonly waiting: number;
-  /** Keys that have failed since they last succeeded and will be tried again. */
+  /** Keys with a delay that has not expired. */
+  readonly delayed: number;
+  /** Keys that failed, have not succeeded since, and will be retried. */
   readonly failing: number;
-  /** How long the key that has waited longest for a worker has done so. */
+  /** How long the oldest waiting key has waited for a worker. */
   oldestAgeSeconds(): number;
-  /** What was given up, longest ago first. A key leaves the list when its work succeeds. */
-  setAside(): readonly SetAside[];
-  /** Sends again what was set aside, or only that key; answers how many. */
+  /** Dead letters, oldest first. A key is removed when its reconcile succeeds. */
+  deadLetters(): readonly DeadLettered[];
+  /** Sends all dead letters again, or only this key; returns how many. */
   redrive(key?: WorkKey): number;
 }
 
-type Later = Readonly<{ atMs: number; cancel: () => void }>;
+/** The result of a run; undefined for a run that was cut off, which says nothing about the key. */
+type RunResult = Readonly<{ next: Next } | RunFailure> | undefined;
+type RunFailure = Readonly<{ error: unknown; failureKind: FailureKind; attempts: number; action: FailureAction }>;
 
-/** All that is known of a key. There is none for a key that neither waits nor runs nor comes back. */
-type Entry = {
-  readonly key: WorkKey;
-  readonly text: string;
-  readonly crew: Crew;
-  /** What to run next. While nothing runs, the entry is then in line. */
-  pending: Readonly<{ item: WorkItem; sinceMs: number }> | undefined;
-  running: boolean;
-  /** The earliest time that a sender asked for. */
-  asked: Later | undefined;
-  /** What the last run wants: a retry or a look later. A newer run knows better, so its beginning takes this back. */
-  own: Later | undefined;
-  /** Failures since the last success, each sort by itself. */
-  failures: Map<FailureSort, number> | undefined;
-};
+type StartedItem = PendingItem & Readonly<{ startedMs: number }>;
 
-/** Keys that the same workers work on, in the order of their line. */
-type Crew = Readonly<{ line: FairLine<Entry>; workersOf: (run: Run) => number }>;
-
-type Run = {
-  readonly work: Work;
-  readonly workers: number;
-  readonly cut: AbortController;
-  readonly ended: () => void;
-  /** How many of each crew are at work. */
-  readonly busy: Map<Crew, number>;
-  draining: boolean;
-};
-
-type Ending = Readonly<{ next: Next } | { error: unknown; sort: FailureSort; attempts: number; after: AfterFailure }>;
-
-/** Creates a work queue in memory. Time comes from the clock alone; the same sends and the same random numbers give the same order. */
+/** Creates a work queue in memory. Time comes only from the clock: the same sends and random numbers give the same order. */
 export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
-  const { clock, random, limits = {}, tenantShare: share, onEvent } = options;
-  const mostKeys = limits.keys ?? 1_000_000;
-  const mostSetAside = limits.setAside ?? 1_000;
-  const entries = new Map<string, Entry>();
-  const { busyMs } = clock;
-  const crowd = share === undefined || busyMs === undefined ? undefined : createCrowdShare({ clock, busyMs, share });
-  const crewOf = (mostServed: number | undefined, workersOf: Crew["workersOf"]): Crew => {
-    if (mostServed !== undefined && !(mostServed >= 1)) {
-      throw new ControllerError("invalid", `queue: ${mostServed} keys of a tenant at once: at least 1 is needed`);
-    }
-    const wakeAfter = (ms: number, wake: () => void): void => {
-      clock.after(ms, () => {
-        wake();
-        pump();
+  const { clock, random, limits = {} } = options;
+  const emit = ignoreListenerErrors(options.onEvent);
+  const cpuShare = cpuShareOf(options);
+  const ready = createReadyQueues(options, cpuShare, () => workers.pump());
+  const delays = createDelayHeap(clock);
+  const deadLetters = createDeadLetterList(limits.deadLetters ?? 1_000);
+  const entries = createQueueEntries({
+    clock,
+    delays,
+    maxKeys: limits.keys ?? 1_000_000,
+    readyQueueOf: ready.of,
+    emit,
+    onAdded: () => workers.pump(),
+  });
+  const workers = createWorkerPools<QueueEntry>({
+    clock,
+    pools: ready.pools,
+    delays,
+    start: (entry, run, finish) => {
+      const pending = entries.begin(entry);
+      // Cannot happen: an entry in a ready queue has a pending item.
+      if (pending === undefined) return finish(() => {});
+      cpuShare?.started(entry.key.logicalCluster);
+      const startedMs = clock.now();
+      emit({ kind: "started", item: pending.item, waitedSeconds: Math.max(0, startedMs - pending.sinceMs) / 1000 });
+      void runItem(run, { entry, item: pending.item, random }).then((result) => {
+        finish(() => end(entry, { ...pending, startedMs }, result));
       });
-    };
-    return { line: createFairLine<Entry>({ mostServed, restMs: crowd?.restMs, wakeAfter }), workersOf };
-  };
-  const everyone = crewOf(options.tenantConcurrency, ({ workers }) => workers);
-  const forWorkloads =
-    options.workloads === undefined
-      ? everyone
-      : crewOf(options.workloads.tenantConcurrency, given(options.workloads.workers));
-  const crews = [...new Set([everyone, forWorkloads])];
-  const timetable = createTimetable(clock);
-  const breather = createBreather(clock);
-  const asideByKey = new Map<string, SetAside>();
-  const runs = new Set<Run>();
-  let inFlight = 0;
-  let isPumping = false;
+    },
+  });
+  const applyResult = createResultHandler({ clock, entries, deadLetters });
 
-  const tell = (event: QueueEvent): void => {
-    try {
-      onEvent?.(event);
-    } catch {
-      // Whoever only listens must not be able to stop the work.
+  const end = (entry: QueueEntry, { startedMs, ...pending }: StartedItem, result: RunResult): void => {
+    const { item } = pending;
+    entries.end(entry, result === undefined ? pending : undefined);
+    if (result !== undefined) applyResult(entry, item, result);
+    entries.removeIfIdle(entry);
+    emit(endedEvent(item, Math.max(0, clock.now() - startedMs) / 1000, result));
+  };
+
+  return {
+    send: async (items) => {
+      entries.assertCapacity(items);
+      for (const item of items) entries.add(entries.of(item.key), item, clock.now());
+    },
+    sendLater: async (item, afterSeconds) => {
+      assertValidDelay(afterSeconds);
+      entries.assertCapacity([item]);
+      if (afterSeconds <= 0) entries.add(entries.of(item.key), item, clock.now());
+      else entries.addLater(entries.of(item.key), "sentLater", { item, afterSeconds });
+    },
+    run: workers.run,
+    get depth() {
+      return ready.depth();
+    },
+    get inFlight() {
+      return workers.inFlight;
+    },
+    get delayed() {
+      return entries.delayed;
+    },
+    get failing() {
+      return entries.failing;
+    },
+    oldestAgeSeconds: entries.oldestAgeSeconds,
+    deadLetters: deadLetters.list,
+    redrive: (key) => {
+      const redriven = deadLetters.takeOut(key === undefined ? undefined : formatKey(key));
+      for (const { item } of redriven) entries.add(entries.of(item.key), { ...item, reason: "retry" }, clock.now());
+      return redriven.length;
+    },
+  };
+}
+
+/** Creates the queues in which keys wait for a worker, one per worker pool. `pump` starts waiting keys if workers are free. */
+function createReadyQueues(
+  { clock, tenantConcurrency, workloads }: MemoryQueueOptions,
+  cpuShare: CpuShare | undefined,
+  pump: () => void,
+) {
+  const create = (maxInFlight: number | undefined): FairQueue<QueueEntry> => {
+    if (maxInFlight !== undefined && !(maxInFlight >= 1)) {
+      throw new ControllerError("invalid", `queue: tenant concurrency ${maxInFlight}: must be at least 1`);
     }
-  };
-
-  const entryOf = (key: WorkKey): Entry => {
-    const text = formatKey(key);
-    const known = entries.get(text);
-    if (known !== undefined) return known;
-    const entry: Entry = {
-      key,
-      text,
-      crew: key.kind === "Workload" ? forWorkloads : everyone,
-      pending: undefined,
-      running: false,
-      asked: undefined,
-      own: undefined,
-      failures: undefined,
-    };
-    entries.set(text, entry);
-    return entry;
-  };
-
-  const forgetIfIdle = (entry: Entry): void => {
-    const { pending, running, asked, own } = entry;
-    if (!running && pending === undefined && asked === undefined && own === undefined) entries.delete(entry.text);
-  };
-
-  const refuseBeyondLimit = (items: readonly WorkItem[]): void => {
-    if (entries.size + items.length <= mostKeys) return;
-    const fresh = new Set(items.map(({ key }) => formatKey(key)).filter((text) => !entries.has(text)));
-    if (entries.size + fresh.size <= mostKeys) return;
-    throw new ControllerError("throttled", `queue: ${fresh.size} more keys are too many beside ${entries.size}`);
-  };
-
-  const add = (entry: Entry, item: WorkItem, sinceMs: number): void => {
-    const { pending } = entry;
-    if (pending === undefined) {
-      entry.pending = { item, sinceMs };
-      if (!entry.running) joinLine(entry, item);
-    } else {
-      entry.pending = { item: coalesce(pending.item, item), sinceMs: pending.sinceMs };
-      if (pending.item.isLowPriority === true && item.isLowPriority !== true)
-        entry.crew.line.hurry(entry.key.logicalCluster, entry);
-    }
-    tell({ kind: "added", item, collapsed: pending !== undefined });
-    pump();
-  };
-
-  const joinLine = (entry: Entry, { isLowPriority = false }: WorkItem): void => {
-    entry.crew.line.join(entry.key.logicalCluster, entry, { isPatient: isLowPriority });
-  };
-
-  const addLater = (entry: Entry, slot: "asked" | "own", item: WorkItem, afterSeconds: number): void => {
-    const atMs = clock.now() + afterSeconds * 1000;
-    const present = entry[slot];
-    if (present !== undefined && present.atMs <= atMs) return;
-    present?.cancel();
-    const cancel = timetable.book(atMs, () => {
-      entry[slot] = undefined;
-      add(entry, item, atMs);
-    });
-    entry[slot] = { atMs, cancel };
-    tell({ kind: "delayed", item, afterSeconds });
-  };
-
-  /** Gives work to whoever is free; after the present step, so that what is sent together is seen together. */
-  const pump = (): void => {
-    if (isPumping || runs.size === 0) return;
-    isPumping = true;
-    breather.soon(() => {
-      isPumping = false;
-      for (const run of runs) for (const crew of crews) employ(run, crew);
+    return createFairQueue<QueueEntry>({
+      maxInFlight,
+      waitMs: cpuShare?.waitMs,
+      retryAfter: (ms, retry) => {
+        clock.after(ms, () => {
+          retry();
+          pump();
+        });
+      },
     });
   };
-
-  const employ = (run: Run, crew: Crew): void => {
-    while (!run.draining && (run.busy.get(crew) ?? 0) < crew.workersOf(run)) {
-      const entry = crew.line.next();
-      if (entry === undefined) return;
-      begin(run, entry);
-    }
+  const ready = create(tenantConcurrency);
+  const pools: WorkerPool<QueueEntry>[] = [{ next: ready.next, workersOf: (count) => count }];
+  if (workloads === undefined) return { pools, of: () => ready, depth: () => ready.length };
+  const readyWorkloads = create(workloads.tenantConcurrency);
+  pools.push({ next: readyWorkloads.next, workersOf: () => workloads.workers });
+  return {
+    pools,
+    of: ({ kind }: WorkKey): FairQueue<QueueEntry> => (kind === "Workload" ? readyWorkloads : ready),
+    depth: () => ready.length + readyWorkloads.length,
   };
+}
 
-  const begin = (run: Run, entry: Entry): void => {
-    const { pending } = entry;
-    if (pending === undefined) return; // who is in line has something pending
-    entry.own?.cancel();
-    entry.own = undefined;
-    entry.pending = undefined;
-    entry.running = true;
-    run.busy.set(entry.crew, (run.busy.get(entry.crew) ?? 0) + 1);
-    inFlight += 1;
-    crowd?.begun(entry.key.logicalCluster);
-    const startedMs = clock.now();
-    tell({ kind: "started", item: pending.item, waitedSeconds: Math.max(0, startedMs - pending.sinceMs) / 1000 });
-    void perform(run, entry, pending.item).then((ending) => end(run, entry, { ...pending, startedMs }, ending));
-  };
+type RunningItem = Readonly<{ entry: QueueEntry; item: WorkItem; random: () => number }>;
 
-  const perform = async (run: Run, entry: Entry, item: WorkItem): Promise<Ending | undefined> => {
-    try {
-      const next = await run.work(item, run.cut.signal);
-      if (next.kind === "requeue") assertValidDelay(next.afterSeconds);
-      return { next };
-    } catch (error) {
-      if (run.cut.signal.aborted) return undefined; // it was cut off: that says nothing about the key
-      const sort = sortOfFailure(error);
-      const failures = entry.failures ?? new Map<FailureSort, number>();
-      const attempts = (failures.get(sort) ?? 0) + 1;
-      entry.failures = failures.set(sort, attempts);
-      return { error, sort, attempts, after: afterFailure(error, attempts, random()) };
-    }
-  };
+/** Runs the work on one item and counts a failure. Never throws; undefined if the run was cut off. */
+async function runItem({ work, signal }: ActiveRun, { entry, item, random }: RunningItem): Promise<RunResult> {
+  try {
+    const next = await work(item, signal);
+    if (next.kind === "requeue") assertValidDelay(next.afterSeconds);
+    return { next };
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    const failureKind = failureKindOf(error);
+    const failures = entry.failures ?? new Map<FailureKind, number>();
+    const attempts = (failures.get(failureKind) ?? 0) + 1;
+    entry.failures = failures.set(failureKind, attempts);
+    return { error, failureKind, attempts, action: decideFailureAction(error, attempts, random()) };
+  }
+}
 
-  const end = (
-    run: Run,
-    entry: Entry,
-    begun: Readonly<{ item: WorkItem; sinceMs: number; startedMs: number }>,
-    ending: Ending | undefined,
-  ): void => {
-    const { item } = begun;
-    entry.running = false;
-    run.busy.set(entry.crew, (run.busy.get(entry.crew) ?? 0) - 1);
-    inFlight -= 1;
-    entry.crew.line.done(entry.key.logicalCluster);
-    if (ending === undefined) entry.pending ??= begun;
-    // It goes behind those who came while it ran: another of its tenant's keys is not held back by it.
-    if (entry.pending !== undefined) joinLine(entry, entry.pending.item);
-    if (ending !== undefined && "next" in ending) succeed(entry, item, ending.next);
-    else if (ending !== undefined) fail(entry, item, ending);
-    forgetIfIdle(entry);
-
-    const durationSeconds = Math.max(0, clock.now() - begun.startedMs) / 1000;
-    if (ending === undefined) tell({ kind: "ended", item, durationSeconds, outcome: "returned" });
-    else if ("next" in ending) tell({ kind: "ended", item, durationSeconds, outcome: ending.next.kind });
-    else {
-      const { error, sort, attempts, after } = ending;
-      const afterSeconds = after.kind === "retry" ? after.afterSeconds : undefined;
-      tell({ kind: "ended", item, durationSeconds, outcome: after.kind, error, sort, attempts, afterSeconds });
-    }
-    if (run.draining && isIdle(run)) run.ended();
-    else pump();
-  };
-
-  const succeed = (entry: Entry, item: WorkItem, next: Next): void => {
+/** Returns the function that requeues, retries, drops or dead-letters a key after its run. */
+function createResultHandler({
+  clock,
+  entries,
+  deadLetters,
+}: Readonly<{ clock: Clock; entries: QueueEntries; deadLetters: DeadLetterList }>) {
+  const applySuccess = (entry: QueueEntry, item: WorkItem, next: Next): void => {
     entry.failures = undefined;
-    asideByKey.delete(entry.text);
-    // Also a wait of no time goes through the clock: a key that always wants to run must not keep others from the processor.
-    if (next.kind === "requeue") addLater(entry, "own", againFor(item, "requeue"), next.afterSeconds);
+    deadLetters.remove(entry.text);
+    if (next.kind !== "requeue") return;
+    // A delay of zero goes through the clock too: a key that always requeues itself must not starve the others.
+    entries.addLater(entry, "requeued", { item: withReason(item, "requeue"), afterSeconds: next.afterSeconds });
   };
-
-  const fail = (entry: Entry, item: WorkItem, failure: Exclude<Ending, { next: Next }>): void => {
-    const { after, attempts, error } = failure;
-    switch (after.kind) {
+  const applyFailure = (entry: QueueEntry, item: WorkItem, { action, attempts, error }: RunFailure): void => {
+    switch (action.kind) {
       case "retry": {
-        const again = againFor(item, "retry");
-        if (after.afterSeconds > 0) addLater(entry, "own", again, after.afterSeconds);
-        // A fresh change that came meanwhile is tried at once anyway, and says more.
-        else if (entry.pending === undefined) add(entry, again, clock.now());
+        const retry = withReason(item, "retry");
+        if (action.afterSeconds > 0)
+          entries.addLater(entry, "requeued", { item: retry, afterSeconds: action.afterSeconds });
+        // A change that arrived during the run is pending already: it runs at once and carries more information.
+        else if (entry.pending === undefined) entries.add(entry, retry, clock.now());
         return;
       }
       case "drop":
@@ -302,103 +223,58 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
         return;
       case "dead-letter":
         entry.failures = undefined;
-        asideByKey.delete(entry.text);
-        asideByKey.set(entry.text, { item, cause: readableCause(error), attempts, atMs: clock.now() });
-        for (const longest of asideByKey.keys()) {
-          if (asideByKey.size <= mostSetAside) break;
-          asideByKey.delete(longest);
-        }
+        deadLetters.put(entry.text, { item, cause: readableCause(error), attempts, atMs: clock.now() });
     }
   };
-
-  return {
-    send: async (items) => {
-      refuseBeyondLimit(items);
-      for (const item of items) add(entryOf(item.key), item, clock.now());
-    },
-    sendLater: async (item, afterSeconds) => {
-      assertValidDelay(afterSeconds);
-      refuseBeyondLimit([item]);
-      if (afterSeconds <= 0) add(entryOf(item.key), item, clock.now());
-      else addLater(entryOf(item.key), "asked", item, afterSeconds);
-    },
-    run: (work, { workers, signal, graceSeconds = 10 }) =>
-      new Promise((resolve, reject) => {
-        const strange = [workers, options.workloads?.workers ?? 1].find((each) => !Number.isInteger(each) || each < 1);
-        if (strange !== undefined) {
-          reject(new ControllerError("invalid", `queue: ${strange} workers: a whole number from 1 on is needed`));
-          return;
-        }
-        if (signal.aborted) {
-          resolve();
-          return;
-        }
-        let disarm = (): void => {};
-        const run: Run = {
-          work,
-          workers,
-          cut: new AbortController(),
-          busy: new Map(),
-          draining: false,
-          ended: () => {
-            disarm();
-            runs.delete(run);
-            if (runs.size === 0) timetable.stop();
-            resolve();
-          },
-        };
-        const drain = (): void => {
-          run.draining = true;
-          if (isIdle(run)) run.ended();
-          else disarm = clock.after(graceSeconds * 1000, () => run.cut.abort());
-        };
-        signal.addEventListener("abort", drain, { once: true });
-        runs.add(run);
-        timetable.start();
-        pump();
-      }),
-    get depth() {
-      return crews.reduce((sum, { line }) => sum + line.length, 0);
-    },
-    get inFlight() {
-      return inFlight;
-    },
-    get waiting() {
-      let waiting = 0;
-      for (const { asked, own } of entries.values()) if (asked !== undefined || own !== undefined) waiting += 1;
-      return waiting;
-    },
-    get failing() {
-      let failing = 0;
-      for (const { failures } of entries.values()) if (failures !== undefined) failing += 1;
-      return failing;
-    },
-    oldestAgeSeconds: () => {
-      let oldestMs = clock.now();
-      for (const { pending } of entries.values()) oldestMs = Math.min(oldestMs, pending?.sinceMs ?? oldestMs);
-      return (clock.now() - oldestMs) / 1000;
-    },
-    setAside: () => [...asideByKey.values()],
-    redrive: (key) => {
-      const chosen = key === undefined ? [...asideByKey.keys()] : [formatKey(key)];
-      let redriven = 0;
-      for (const text of chosen) {
-        const aside = asideByKey.get(text);
-        if (aside === undefined) continue;
-        asideByKey.delete(text);
-        add(entryOf(aside.item.key), { ...aside.item, reason: "retry" }, clock.now());
-        redriven += 1;
-      }
-      return redriven;
-    },
+  return (entry: QueueEntry, item: WorkItem, result: NonNullable<RunResult>): void => {
+    if ("next" in result) applySuccess(entry, item, result.next);
+    else applyFailure(entry, item, result);
   };
 }
 
-const given = (workers: number) => (): number => workers;
+/** The CPU share of tenants, where one is configured and the clock can measure it. */
+function cpuShareOf({ clock, tenantCpuShare: share }: MemoryQueueOptions): CpuShare | undefined {
+  const { busyMs } = clock;
+  return share === undefined || busyMs === undefined ? undefined : createCpuShare({ clock, busyMs, share });
+}
 
-const isIdle = ({ busy }: Run): boolean => [...busy.values()].every((count) => count === 0);
+function endedEvent(item: WorkItem, durationSeconds: number, result: RunResult): QueueEvent {
+  if (result === undefined) return { kind: "ended", item, durationSeconds, outcome: "returned" };
+  if ("next" in result) return { kind: "ended", item, durationSeconds, outcome: result.next.kind };
+  const { error, failureKind, attempts, action } = result;
+  const afterSeconds = action.kind === "retry" ? action.afterSeconds : undefined;
+  return { kind: "ended", item, durationSeconds, outcome: action.kind, error, failureKind, attempts, afterSeconds };
+}
 
-/** What has been looked at has something to wait for, and is patient no more. */
-function againFor({ isLowPriority: _, ...item }: WorkItem, reason: WorkItem["reason"]): WorkItem {
+/** A key that comes back after a run waits for something specific, so it loses its low priority. */
+function withReason({ isLowPriority: _, ...item }: WorkItem, reason: WorkItem["reason"]): WorkItem {
   return { ...item, reason };
+}
+
+type DeadLetterList = ReturnType<typeof createDeadLetterList>;
+
+/** Dead letters by key, oldest first; at most `maxSize`. */
+function createDeadLetterList(maxSize: number) {
+  const letters = new Map<string, DeadLettered>();
+  return {
+    list: (): readonly DeadLettered[] => [...letters.values()],
+    put: (keyText: string, letter: DeadLettered): void => {
+      letters.delete(keyText);
+      letters.set(keyText, letter);
+      for (const oldest of letters.keys()) {
+        if (letters.size <= maxSize) break;
+        letters.delete(oldest);
+      }
+    },
+    remove: (keyText: string): void => {
+      letters.delete(keyText);
+    },
+    /** Removes and returns the letter of a key, or all. */
+    takeOut: (keyText: string | undefined): readonly DeadLettered[] => {
+      const texts = keyText === undefined ? [...letters.keys()] : [keyText];
+      const found = texts.map((text) => letters.get(text)).filter((letter) => letter !== undefined);
+      for (const text of texts) letters.delete(text);
+      return found;
+    },
+  };
 }

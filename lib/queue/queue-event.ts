@@ -1,25 +1,25 @@
 import type { WorkItem } from "../model/work-item.ts";
-import type { FailureSort } from "./retry-policy.ts";
+import type { FailureKind } from "./retry-policy.ts";
 
 /**
- * How a run ended, seen from the queue: `drop` is a lasting fault, `returned` one that was cut off or whose next message
- * could not be sent; it is handed out again.
+ * How a reconcile ended, as the queue sees it. `drop`: permanent fault. `returned`: cut off, or its next message could not be
+ * sent; the item is delivered again.
  */
-export const outcomes = ["done", "requeue", "retry", "drop", "dead-letter", "returned"] as const;
-export type Outcome = (typeof outcomes)[number];
+export const reconcileOutcomes = ["done", "requeue", "retry", "drop", "dead-letter", "returned"] as const;
+export type ReconcileOutcome = (typeof reconcileOutcomes)[number];
 
-/** Something that happened in a queue, for metrics and logs. */
+/** An event of a work queue, for metrics and logs. */
 export type QueueEvent = Readonly<
-  | { kind: "added"; item: WorkItem /** It was waiting already. */; collapsed: boolean }
+  | { kind: "added"; item: WorkItem /** The key was waiting already. */; coalesced: boolean }
   | { kind: "delayed"; item: WorkItem; afterSeconds: number }
   | {
       kind: "started";
       item: WorkItem;
-      /** From the sending of the oldest wish that is now worked on. */
+      /** Since the oldest of the coalesced items was sent. */
       waitedSeconds: number;
-      /** How many messages collapsed into this run, where a queue hands out messages. */
+      /** Messages that were coalesced into this run, on SQS. */
       messages?: number;
-      /** How often the one that was handed out most had been, this time included; above 1, an earlier try never answered. */
+      /** The highest receive count of these messages, this delivery included. Above 1, an earlier delivery was not acknowledged. */
       receives?: number;
     }
   | {
@@ -27,7 +27,7 @@ export type QueueEvent = Readonly<
       item: WorkItem;
       durationSeconds: number;
       outcome: "done" | "requeue" | "returned";
-      /** Why it was returned, where that was not the end of the time. */
+      /** Why the item was returned; unset if its time was over. */
       error?: unknown;
     }
   | {
@@ -36,28 +36,39 @@ export type QueueEvent = Readonly<
       durationSeconds: number;
       outcome: "retry" | "drop" | "dead-letter";
       error: unknown;
-      sort: FailureSort;
-      /** Failures of this sort since the last success. */
+      failureKind: FailureKind;
+      /** Failures of this kind since the last success. */
       attempts: number;
-      /** When it is tried again, for a retry. */
+      /** Delay before the next attempt; only for a retry. */
       afterSeconds: number | undefined;
     }
   | {
-      /** A message that nobody can read; it was set aside as it is. */
+      /** A message that cannot be parsed; it was dead-lettered unchanged. */
       kind: "unreadable";
       messageId: string;
       cause: string;
       receives: number;
-      /** Why it could not be set aside, and comes again. */
+      /** Why it could not be dead-lettered; it is delivered again. */
       error?: unknown;
     }
 >;
 
-/** A key that was given up until it changes or is sent again. */
-export type SetAside = Readonly<{
+/** A key that is not retried until it changes or is redriven. */
+export type DeadLettered = Readonly<{
   item: WorkItem;
   /** The error and its causes, in one line. */
   cause: string;
   attempts: number;
   atMs: number;
 }>;
+
+/** Wraps a listener so that an error in it cannot stop the queue. */
+export function ignoreListenerErrors(listener: ((event: QueueEvent) => void) | undefined): (event: QueueEvent) => void {
+  return (event) => {
+    try {
+      listener?.(event);
+    } catch {
+      // Metrics and logs must not affect the work.
+    }
+  };
+}

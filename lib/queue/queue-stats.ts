@@ -1,29 +1,27 @@
 import { GetQueueAttributesCommand } from "@aws-sdk/client-sqs";
-import { isRecord } from "@tmc/kube/json-record.ts";
-import { errorOfSqs, nameOfQueue, type QueueUrls, type SqsClient } from "./sqs-client.ts";
+import { isRecord } from "@tmc/kube/json.ts";
+import { type QueueUrls, queueName, type SqsClient, sqsError } from "./sqs-client.ts";
 
-/** How much is in a queue; SQS counts by sampling, and says of no message how old it is. */
+/** Message counts of a queue. SQS samples them, and has no ages per message. */
 export type QueueStats = Readonly<{
   queue: keyof QueueUrls;
   name: string;
-  /** Messages that whoever asks gets. */
+  /** Messages that can be received. */
   visible: number;
-  /** Messages that are being worked on. */
+  /** Messages that were received and not yet deleted. */
   inFlight: number;
-  /** Messages that wait for their time. */
+  /** Messages whose delay has not expired. */
   delayed: number;
 }>;
 
-/** The queues as far as they are known. */
 export type KnownQueues = Readonly<{ work: string; delay?: string | undefined; deadLetters?: string | undefined }>;
 
-/** Reads how much is in a queue. */
 export async function readQueueStats(sqs: SqsClient, queue: keyof QueueUrls, url: string): Promise<QueueStats> {
-  const attributes = await attributesOf(sqs, url);
+  const attributes = await readAttributes(sqs, url);
   const count = (name: string): number => Number(attributes[name] ?? 0);
   return {
     queue,
-    name: nameOfQueue(url),
+    name: queueName(url),
     visible: count("ApproximateNumberOfMessages"),
     inFlight: count("ApproximateNumberOfMessagesNotVisible"),
     delayed: count("ApproximateNumberOfMessagesDelayed"),
@@ -31,54 +29,54 @@ export async function readQueueStats(sqs: SqsClient, queue: keyof QueueUrls, url
 }
 
 /**
- * Finds the queues that belong to a work queue, where they were not named: its dead letters by what it says itself, its
- * delay queue by the name that goes with its own, if there is such a queue.
+ * Finds the queues of a work queue that were not given: the dead-letter queue from its redrive policy, the delay queue by
+ * the naming convention, if that queue exists.
  */
-export async function findQueues(sqs: SqsClient, given: KnownQueues): Promise<KnownQueues> {
-  const { work } = given;
+export async function findQueues(sqs: SqsClient, known: KnownQueues): Promise<KnownQueues> {
+  const { work } = known;
   return {
     work,
-    deadLetters: given.deadLetters ?? (await findDeadLetters(sqs, work)),
-    delay: given.delay ?? (await delayOf(sqs, work)),
+    deadLetters: known.deadLetters ?? (await findDeadLetters(sqs, work)),
+    delay: known.delay ?? (await findDelayQueue(sqs, work)),
   };
 }
 
-/** Finds the dead letters of a work queue; undefined when it keeps none. */
+/** Finds the dead-letter queue of a work queue; undefined if it has none. */
 export async function findDeadLetters(sqs: SqsClient, work: string): Promise<string | undefined> {
-  return deadLettersOf(work, (await attributesOf(sqs, work)).RedrivePolicy);
+  return deadLettersUrl(work, (await readAttributes(sqs, work)).RedrivePolicy);
 }
 
-async function delayOf(sqs: SqsClient, work: string): Promise<string | undefined> {
+async function findDelayQueue(sqs: SqsClient, work: string): Promise<string | undefined> {
   if (!work.endsWith("work.fifo")) return undefined;
   const url = work.replace(/work\.fifo$/, "delay");
   try {
-    await attributesOf(sqs, url);
+    await readAttributes(sqs, url);
     return url;
   } catch (error) {
-    if (error instanceof Error && error.cause instanceof Error && isMissing(error.cause)) return undefined;
+    if (error instanceof Error && error.cause instanceof Error && isQueueMissing(error.cause)) return undefined;
     throw error;
   }
 }
 
-/** A redrive policy names its queue by an ARN; it is in the same account and region, as SQS demands. */
-function deadLettersOf(work: string, policy: string | undefined): string | undefined {
+/** The redrive policy has an ARN. SQS requires the same account and region, so the URL differs only in the name. */
+function deadLettersUrl(work: string, policy: string | undefined): string | undefined {
   const parsed: unknown = policy === undefined ? undefined : JSON.parse(policy);
   const arn = isRecord(parsed) ? parsed.deadLetterTargetArn : undefined;
   if (typeof arn !== "string") return undefined;
   return `${work.slice(0, work.lastIndexOf("/") + 1)}${arn.slice(arn.lastIndexOf(":") + 1)}`;
 }
 
-async function attributesOf(sqs: SqsClient, url: string): Promise<Readonly<Record<string, string | undefined>>> {
+async function readAttributes(sqs: SqsClient, url: string): Promise<Readonly<Record<string, string | undefined>>> {
   try {
     const { Attributes = {} } = await sqs.send(
       new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ["All"] }),
     );
     return Attributes;
   } catch (error) {
-    throw errorOfSqs(`look at ${nameOfQueue(url)}`, error);
+    throw sqsError(`read attributes of ${queueName(url)}`, error);
   }
 }
 
-function isMissing({ name }: Error): boolean {
+function isQueueMissing({ name }: Error): boolean {
   return name === "QueueDoesNotExist" || name === "AWS.SimpleQueueService.NonExistentQueue";
 }

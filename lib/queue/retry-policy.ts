@@ -1,100 +1,100 @@
 import { faultOf, oneLine } from "@tmc/kube/errors.ts";
 import { redactText } from "../model/redact.ts";
 
-/** What becomes of a key whose work was thrown out of: come back, look no more until it changes, or wait for a person. */
-export type AfterFailure = Readonly<
+/** What happens to a key after a failed reconcile. `drop`: not until it changes. `dead-letter`: not until it changes or an operator redrives it. */
+export type FailureAction = Readonly<
   { kind: "retry"; afterSeconds: number } | { kind: "dead-letter" } | { kind: "drop" }
 >;
 
-/** The sorts of failure that are counted each by itself. */
-export type FailureSort =
-  /** Decided on a stale read; a fresh read is all it takes. */
+/** Kinds of failure; attempts are counted per kind. */
+export type FailureKind =
+  /** The write was based on a stale read; reading again resolves it. */
   | "conflict"
-  /** Throttled or unreachable: passes by itself, nobody knows when. */
-  | "trouble"
-  /** Lasts until something else changes; that change brings the key back. */
-  | "lasting"
-  /** A bug, or something nobody thought of. */
-  | "unforeseen";
+  /** Throttled or unreachable; ends without a change of the object. */
+  | "transient"
+  /** Persists until another object changes; that change enqueues the key. */
+  | "permanent"
+  /** No known fault: most likely a bug. */
+  | "unexpected";
 
-/** The longest wait before each attempt; from the last one on it stays. */
+/** Upper bound of the delay before each retry; the last one applies to all further retries. */
 const backoffSeconds: readonly number[] = [1, 2, 4, 8, 16, 30];
 
 /**
- * A conflict is tried again at once. The second and third time a moment is left to the watch that feeds the cache, or
- * the stale read would only be repeated.
+ * The first retry after a conflict is immediate. The second and third leave the watch some time to update the cache;
+ * otherwise they would repeat the stale read.
  */
-const conflictSeconds: readonly number[] = [0, 0.02, 0.1];
+const conflictRetrySeconds: readonly number[] = [0, 0.02, 0.1];
 
-/** How often a key is worked on for something unforeseen before it is set aside: the receives of the cloud queue. */
-export const mostUnforeseen = 5;
+/** Unexpected failures before a key is dead-lettered; the same as the receive limit of the SQS queue. */
+export const maxUnexpectedFailures = 5;
 
-/** A server that asks for more than this is asked again sooner: its word must not park a key for a day. */
-const longestRetryAfterSeconds = 300;
+/** Upper bound for a Retry-After of a server, which must not be able to block a key for a day. */
+const maxRetryAfterSeconds = 300;
 
-/** Looking for secrets takes time that grows with the text; nobody reads more than this of it. */
-const longestCause = 4_000;
+/** Redaction takes time proportional to the text, so longer texts are cut first. */
+const maxCauseLength = 4_000;
 
-/** Says which sort of failure an error is; of several at once, the one that needs the most care. */
-export function sortOfFailure(error: unknown): FailureSort {
+/** Classifies an error; of several errors, the most severe one counts. */
+export function failureKindOf(error: unknown): FailureKind {
   if (error instanceof AggregateError && error.errors.length > 0) {
-    const sorts = error.errors.map(sortOfFailure);
-    const careful: readonly FailureSort[] = ["unforeseen", "trouble", "conflict"];
-    return careful.find((sort) => sorts.includes(sort)) ?? "lasting";
+    const kinds = error.errors.map(failureKindOf);
+    const bySeverity: readonly FailureKind[] = ["unexpected", "transient", "conflict"];
+    return bySeverity.find((kind) => kinds.includes(kind)) ?? "permanent";
   }
   switch (faultOf(error)) {
     case "conflict":
       return "conflict";
     case "throttled":
     case "unreachable":
-      return "trouble";
+      return "transient";
     case undefined:
-      return "unforeseen";
+      return "unexpected";
     default:
-      return "lasting";
+      return "permanent";
   }
 }
 
 /**
- * Decides what becomes of a key after its work threw.
+ * Decides what happens to a key after its reconcile threw.
  *
- * `attempts` counts the failures of this sort since the last success, this one included. `jitter`, from 0 up to 1, spreads
- * the waits over their whole length, so that what failed together does not come back together. Faults that may pass are
- * retried for ever; a lasting one was written into the object's status before it was thrown, so the key is done until
+ * `attempts` counts the failures of this kind since the last success, this one included. `jitter`, from 0 up to 1, scales
+ * the delay (full jitter), so that keys that failed together are not retried together. Transient faults are retried
+ * forever. A permanent fault was written to the object's status before it was thrown, so the key is dropped until
  * something changes.
  */
-export function afterFailure(error: unknown, attempts: number, jitter: number): AfterFailure {
-  switch (sortOfFailure(error)) {
-    case "lasting":
+export function decideFailureAction(error: unknown, attempts: number, jitter: number): FailureAction {
+  switch (failureKindOf(error)) {
+    case "permanent":
       return { kind: "drop" };
-    case "unforeseen":
-      return attempts >= mostUnforeseen ? { kind: "dead-letter" } : retry(backoff(attempts) * jitter);
+    case "unexpected":
+      return attempts >= maxUnexpectedFailures ? { kind: "dead-letter" } : retry(backoff(attempts) * jitter);
     case "conflict": {
-      const soon = conflictSeconds[attempts - 1];
-      return retry((soon ?? backoff(attempts - conflictSeconds.length)) * jitter);
+      const conflictSeconds = conflictRetrySeconds[attempts - 1];
+      return retry((conflictSeconds ?? backoff(attempts - conflictRetrySeconds.length)) * jitter);
     }
-    case "trouble": {
-      const asked = retryAfterOf(error);
-      // Not before the time that was asked for, and not all at that time.
-      return retry(asked === undefined ? backoff(attempts) * jitter : asked + jitter);
+    case "transient": {
+      const retryAfterSeconds = retryAfterOf(error);
+      // Never before the requested time, and spread over one second after it.
+      return retry(retryAfterSeconds === undefined ? backoff(attempts) * jitter : retryAfterSeconds + jitter);
     }
   }
 }
 
-/** An error and what caused it in one line that can be kept and shown: bounded, no secret. */
+/** Formats an error and its causes as one line that can be stored and shown: bounded and without secrets. */
 export function readableCause(error: unknown): string {
-  const words: string[] = [];
+  const messages: string[] = [];
   for (const part of chainOf(error)) {
-    const said = part instanceof Error ? part.message || part.name : String(part);
-    const named = part instanceof Error && part.name !== "Error" && part.name !== "ControllerError";
-    // A wrapper often repeats the words of its cause.
-    if (words.some((earlier) => earlier.includes(said))) continue;
-    words.push(named && said !== part.name ? `${part.name}: ${said}` : said);
+    const message = part instanceof Error ? part.message || part.name : String(part);
+    const isNamed = part instanceof Error && part.name !== "Error" && part.name !== "ControllerError";
+    // A wrapping error often repeats the message of its cause.
+    if (messages.some((earlier) => earlier.includes(message))) continue;
+    messages.push(isNamed && message !== part.name ? `${part.name}: ${message}` : message);
   }
-  return oneLine(redactText(words.join(": ").slice(0, longestCause))) || "unknown failure";
+  return oneLine(redactText(messages.join(": ").slice(0, maxCauseLength))) || "unknown failure";
 }
 
-function retry(afterSeconds: number): AfterFailure {
+function retry(afterSeconds: number): FailureAction {
   return { kind: "retry", afterSeconds };
 }
 
@@ -102,19 +102,19 @@ function backoff(attempts: number): number {
   return backoffSeconds[Math.max(0, attempts - 1)] ?? Math.max(...backoffSeconds);
 }
 
-/** The longest wait that any server in the chain of causes asked for. */
+/** The longest Retry-After in the chain of causes. */
 function retryAfterOf(error: unknown): number | undefined {
   let longest: number | undefined;
   for (const part of chainOf(error)) {
     if (typeof part !== "object" || part === null || !("retryAfterSeconds" in part)) continue;
     const { retryAfterSeconds } = part;
     if (typeof retryAfterSeconds !== "number" || !(retryAfterSeconds >= 0)) continue;
-    longest = Math.max(longest ?? 0, Math.min(retryAfterSeconds, longestRetryAfterSeconds));
+    longest = Math.max(longest ?? 0, Math.min(retryAfterSeconds, maxRetryAfterSeconds));
   }
   return longest;
 }
 
-/** An error, its causes and the errors it gathers, nearest first; bounded, for a chain can be a circle. */
+/** An error, its causes and aggregated errors, outermost first. Bounded, because a cause chain can be circular. */
 function* chainOf(error: unknown, depth = 0): Generator<unknown> {
   if (depth >= 8 || error === undefined || error === null) return;
   yield error;

@@ -1,58 +1,57 @@
 import type { SQSClient } from "@aws-sdk/client-sqs";
 import { ControllerError } from "@tmc/kube/fault.ts";
 
-/** The part of an SQS client that is used here. */
+/** The part of the SQS client that TMC uses. */
 export type SqsClient = Pick<SQSClient, "send">;
 
-/** Where the three queues are. */
 export type QueueUrls = Readonly<{
-  /** FIFO: one line per key. */
+  /** FIFO, one message group per key. */
   work: string;
-  /** Standard: the only sort that holds single messages back. */
+  /** Standard: FIFO queues cannot delay single messages. */
   delay: string;
-  /** FIFO: what was given up. */
+  /** FIFO. */
   deadLetters: string;
 }>;
 
 const throttlingNames = /throttl|toomanyrequests|overlimit|limitexceeded/i;
 
 /**
- * Makes a failure of SQS one of ours.
+ * Converts an error of SQS into a ControllerError.
  *
- * Its fault is always one that may pass, a missing right too: a key must not be dropped as settled because its next message could
- * not be sent. SQS's own words name accounts and roles; they stay with the cause.
+ * The fault is always transient, even for a missing permission: a key must not be dropped because its next message could not
+ * be sent. The original message can name accounts and roles; it is kept as the cause only.
  */
-export function errorOfSqs(what: string, error: unknown): ControllerError {
+export function sqsError(operation: string, error: unknown): ControllerError {
   const name = error instanceof Error ? error.name : "unknown failure";
-  const why = name === "Error" || name === "TypeError" ? codeOf(error) : withWords(name);
-  return new ControllerError(faultOfSqs(name), `sqs: ${what}: ${why}`, { cause: error });
+  const reason = name === "Error" || name === "TypeError" ? errorCode(error) : explain(name);
+  return new ControllerError(sqsFault(name), `sqs: ${operation}: ${reason}`, { cause: error });
 }
 
-/** What people can do something about, in words; any other name says enough to look it up. */
-const words: ReadonlyMap<string, string> = new Map([
+/** Explanations of errors that the operator can fix, by error name. */
+const explanations: ReadonlyMap<string, string> = new Map([
   [
     "CredentialsProviderError",
-    "no AWS credentials were found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "no AWS credentials found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
   ],
-  ["QueueDoesNotExist", "there is no such queue in this account and region"],
-  ["AccessDenied", "AWS refuses access to the queue"],
+  ["QueueDoesNotExist", "no such queue in this account and region"],
+  ["AccessDenied", "access to the queue denied"],
 ]);
 
-function withWords(name: string): string {
-  const said = words.get(name);
-  return said === undefined ? name : `${said} (${name})`;
+function explain(name: string): string {
+  const explanation = explanations.get(name);
+  return explanation === undefined ? name : `${explanation} (${name})`;
 }
 
-/** The fault of a refusal by its name, be it of a call or of one entry of a batch. */
-export function faultOfSqs(name: string): "throttled" | "unreachable" {
+/** The fault for an error name, of a call or of one entry of a batch. */
+export function sqsFault(name: string): "throttled" | "unreachable" {
   return throttlingNames.test(name) ? "throttled" : "unreachable";
 }
 
-/** A queue's name, without the account before it. */
-export function nameOfQueue(url: string): string {
+/** The name of a queue, from its URL. */
+export function queueName(url: string): string {
   return url.slice(url.lastIndexOf("/") + 1);
 }
 
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "no answer";
+function errorCode(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "no response";
 }

@@ -1,46 +1,46 @@
 import type { WorkItem } from "../model/work-item.ts";
 
-/** How a wait is put on the delay queue. */
-export type Wait = Readonly<{
-  /** What the queue itself holds the message for; 0 sends it straight to the work queue. */
+/** How SQS delivers a delay. */
+export type DelayPlan = Readonly<{
+  /** Delay of the message on the delay queue; 0 to send it to the work queue directly. */
   delaySeconds: number;
-  /** What is left after that. */
-  restSeconds: number;
-  /** The second since the epoch that the wait ends in, where all wishes for that second are one. */
+  /** The rest of the delay after that. */
+  remainingSeconds: number;
+  /** Unix time, in seconds, at which the delay ends, if messages of the same key and second are deduplicated. */
   dueSecond: number | undefined;
 }>;
 
-/** The delay queue holds no message longer. */
-export const longestDelaySeconds = 900;
+/** The longest delay that SQS supports. */
+export const maxSqsDelaySeconds = 900;
 
-/** A retry that is spread over less than this goes at once: the queue knows whole seconds only, and a conflict needs none. */
-const shortestRetrySeconds = 0.5;
+/** A retry with a shorter delay is sent now: SQS delays by whole seconds, and a conflict needs less. */
+const minDelayedRetrySeconds = 0.5;
 
-/** Shorter waits stay as they are: to round them up to a common second would double them. */
-const shortestSharedSeconds = 8;
+/** Shorter delays are not aligned: rounding them up could double them. */
+const minAlignedSeconds = 8;
 
 /**
- * Decides how a wait is kept.
+ * Plans a delay. It never ends early, except for short retries.
  *
- * Never earlier than asked, but for the spread of a retry. Nobody can take back a message that waits, so a key whose every
- * run wants to look again would gather one chain of messages for each change it ever had. Longer waits for a look
- * are therefore rounded up to a second that others hit too (by a sixteenth at most): messages for the same key and second are one wish, and
- * the queue drops the double. That is never wrong: what is dropped had been wished for before the one that runs.
+ * A delayed message cannot be canceled. A key that requeues itself after every reconcile would therefore collect one chain of
+ * messages per change it ever had. Longer delays of retries and requeues are rounded up, by a sixteenth at most, to a second
+ * that other messages of the key end at too. SQS deduplicates messages of the same key and second. This is safe: the dropped
+ * message was sent before the reconcile of the kept one starts.
  */
-export function planWait({ reason }: Pick<WorkItem, "reason">, afterSeconds: number, nowMs: number): Wait {
-  const isOurs = reason === "retry" || reason === "requeue";
-  if (afterSeconds <= 0 || (reason === "retry" && afterSeconds < shortestRetrySeconds)) {
-    return { delaySeconds: 0, restSeconds: 0, dueSecond: undefined };
+export function planDelay({ reason }: Pick<WorkItem, "reason">, afterSeconds: number, nowMs: number): DelayPlan {
+  const isFromReconcile = reason === "retry" || reason === "requeue";
+  if (afterSeconds <= 0 || (reason === "retry" && afterSeconds < minDelayedRetrySeconds)) {
+    return { delaySeconds: 0, remainingSeconds: 0, dueSecond: undefined };
   }
-  if (!isOurs || afterSeconds < shortestSharedSeconds)
-    return { ...inHops(Math.ceil(afterSeconds)), dueSecond: undefined };
+  if (!isFromReconcile || afterSeconds < minAlignedSeconds)
+    return { ...splitDelay(Math.ceil(afterSeconds)), dueSecond: undefined };
   const step = 2 ** Math.max(0, Math.floor(Math.log2(afterSeconds / 16)));
   const dueSecond = Math.ceil((nowMs / 1000 + afterSeconds) / step) * step;
-  return { ...inHops(Math.ceil(dueSecond - nowMs / 1000)), dueSecond };
+  return { ...splitDelay(Math.ceil(dueSecond - nowMs / 1000)), dueSecond };
 }
 
-/** Cuts a wait into what the delay queue can hold now and the rest. */
-export function inHops(seconds: number): Pick<Wait, "delaySeconds" | "restSeconds"> {
-  const delaySeconds = Math.min(seconds, longestDelaySeconds);
-  return { delaySeconds, restSeconds: seconds - delaySeconds };
+/** Splits a delay into the part that SQS can hold now and the rest. */
+export function splitDelay(seconds: number): Pick<DelayPlan, "delaySeconds" | "remainingSeconds"> {
+  const delaySeconds = Math.min(seconds, maxSqsDelaySeconds);
+  return { delaySeconds, remainingSeconds: seconds - delaySeconds };
 }

@@ -1,45 +1,45 @@
 import { SendMessageBatchCommand, type SendMessageBatchRequestEntry, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { forEachConcurrently } from "../model/concurrency.ts";
-import { errorOfSqs, nameOfQueue, type SqsClient } from "./sqs-client.ts";
+import { queueName, type SqsClient, sqsError } from "./sqs-client.ts";
 
-/** A message as SQS takes it. */
-export type Outgoing = Omit<SendMessageBatchRequestEntry, "Id">;
+/** A message as SQS accepts it. */
+export type OutgoingMessage = Omit<SendMessageBatchRequestEntry, "Id">;
 
-/** One that SQS did not take, by its place among those that were to be sent. */
-export type NotTaken = Readonly<{ index: number; error: ControllerError }>;
+/** A message that SQS rejected, by its index in the list to send. */
+export type RejectedMessage = Readonly<{ index: number; error: ControllerError }>;
 
-/** SQS takes no more in one call. */
-const largestBatch = 10;
+/** Limit of SQS for one call. */
+const maxBatchSize = 10;
 
-/** Calls on their way at once; more would only meet the queue's own limit sooner. */
-const callsAtOnce = 4;
+/** More concurrent calls would only reach the queue's own limit sooner. */
+const maxConcurrentCalls = 4;
 
 /**
- * Sends messages in batches and answers which were not taken.
+ * Sends messages in batches and returns the rejected ones.
  *
- * A batch can be taken in part. What was left out is tried once more by itself, because the client's own retries see
- * failed calls only. A call that failed as a whole has had those retries, and is not tried ten times over.
+ * SQS can reject single entries of a batch. They are sent once more, one by one, because the SDK retries failed calls only. A
+ * call that failed as a whole has been retried by the SDK and is not repeated for each of its messages.
  */
-export async function sendAll(
+export async function sendMessages(
   sqs: SqsClient,
   queueUrl: string,
-  outgoing: readonly Outgoing[],
-): Promise<readonly NotTaken[]> {
-  const what = `send to ${nameOfQueue(queueUrl)}`;
-  const notTaken: NotTaken[] = [];
+  outgoing: readonly OutgoingMessage[],
+): Promise<readonly RejectedMessage[]> {
+  const operation = `send to ${queueName(queueUrl)}`;
+  const rejected: RejectedMessage[] = [];
   const batches: number[] = [];
-  for (let start = 0; start < outgoing.length; start += largestBatch) batches.push(start);
+  for (let start = 0; start < outgoing.length; start += maxBatchSize) batches.push(start);
 
-  const sendOne = async (index: number, message: Outgoing): Promise<void> => {
+  const sendOne = async (index: number, message: OutgoingMessage): Promise<void> => {
     try {
       await sqs.send(new SendMessageCommand({ QueueUrl: queueUrl, ...message }));
     } catch (error) {
-      notTaken.push({ index, error: errorOfSqs(what, error) });
+      rejected.push({ index, error: sqsError(operation, error) });
     }
   };
   const sendBatch = async (start: number): Promise<void> => {
-    const batch = outgoing.slice(start, start + largestBatch);
+    const batch = outgoing.slice(start, start + maxBatchSize);
     const [only] = batch;
     if (only !== undefined && batch.length === 1) return sendOne(start, only);
     try {
@@ -54,23 +54,23 @@ export async function sendAll(
         if (message !== undefined) await sendOne(start + Number(Id), message);
       }
     } catch (error) {
-      const failure = errorOfSqs(what, error);
-      notTaken.push(...batch.map((_, at) => ({ index: start + at, error: failure })));
+      const failure = sqsError(operation, error);
+      rejected.push(...batch.map((_, at) => ({ index: start + at, error: failure })));
     }
   };
 
-  await forEachConcurrently(batches, callsAtOnce, sendBatch);
-  return notTaken.toSorted((one, other) => one.index - other.index);
+  await forEachConcurrently(batches, maxConcurrentCalls, sendBatch);
+  return rejected.toSorted((one, other) => one.index - other.index);
 }
 
-/** Fails in one line that says how many messages were not taken, and why the first was not. */
-export function refuseNotTaken(notTaken: readonly NotTaken[], sent: number): void {
-  const [first] = notTaken;
+/** Throws if messages were rejected: one line with their number and the first error. */
+export function throwIfRejected(rejected: readonly RejectedMessage[], sent: number): void {
+  const [first] = rejected;
   if (first === undefined) return;
   const { error } = first;
-  const fault = notTaken.every((one) => one.error.fault === "throttled") ? "throttled" : "unreachable";
+  const fault = rejected.every((one) => one.error.fault === "throttled") ? "throttled" : "unreachable";
   if (sent === 1) throw error;
-  throw new ControllerError(fault, `${error.message} (${notTaken.length} of ${sent} messages were not taken)`, {
+  throw new ControllerError(fault, `${error.message} (${rejected.length} of ${sent} messages rejected)`, {
     cause: error.cause,
   });
 }

@@ -2,17 +2,17 @@ import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 import { formatKey } from "../model/key.ts";
 import { assertValidDelay } from "../model/next.ts";
 import type { WorkQueue } from "../model/work-item.ts";
-import type { QueueEvent } from "./queue-event.ts";
+import { ignoreListenerErrors, type QueueEvent } from "./queue-event.ts";
 import type { QueueUrls, SqsClient } from "./sqs-client.ts";
-import { planWait } from "./sqs-delay.ts";
-import { type Outgoing, refuseNotTaken, sendAll } from "./sqs-send.ts";
+import { planDelay } from "./sqs-delay.ts";
+import { type OutgoingMessage, sendMessages, throwIfRejected } from "./sqs-send.ts";
 import {
-  collapseMessages,
+  coalesceMessages,
   type DelayedMessage,
   deduplicationIdOf,
   formatAttempts,
   formatBody,
-  groupOf,
+  messageGroupOf,
   needsNonce,
   type WorkMessage,
 } from "./work-message.ts";
@@ -20,96 +20,95 @@ import {
 export type { QueueUrls, SqsClient } from "./sqs-client.ts";
 export type { WorkMessage } from "./work-message.ts";
 
-/** A message as it came, for one that cannot be read. */
+/** A message as it was received, for messages that cannot be parsed. */
 export type RawMessage = Readonly<{ body: string; groupId: string }>;
 
-/** A message and how long it is to wait. */
-export type Later = Readonly<{ item: WorkMessage; afterSeconds: number }>;
+export type DelayedItem = Readonly<{ item: WorkMessage; afterSeconds: number }>;
 
-/** A work queue on SQS. Everything it throws may pass; what it answers was taken by SQS. */
+/** A work queue on SQS. A call that resolves was accepted by SQS; every error it throws is transient. */
 export interface SqsQueue extends WorkQueue {
-  /** Sends items at once; those for the same key as one. */
+  /** Sends items now; items of the same key are coalesced. */
   send(items: readonly WorkMessage[]): Promise<void>;
-  /** Whole seconds, never early, any length. A retry of less than half a second goes at once. */
+  /** Sends an item after a delay of any length, in whole seconds, never early. A retry of less than half a second is sent now. */
   sendLater(item: WorkMessage, afterSeconds: number): Promise<void>;
-  /** The same for many, ten to a call. */
-  sendEachLater(later: readonly Later[]): Promise<void>;
-  /** Gives a message up: it lies with the dead letters, with its cause, until a person sends it again. */
-  setAside(message: WorkMessage | RawMessage, cause: string): Promise<void>;
+  /** Sends many delayed items, ten per call. */
+  sendManyLater(items: readonly DelayedItem[]): Promise<void>;
+  /** Sends a message to the dead-letter queue, with its cause. It stays there until an operator redrives it. */
+  deadLetter(message: WorkMessage | RawMessage, cause: string): Promise<void>;
 }
 
 export type SqsQueueOptions = Readonly<{
   sqs: SqsClient;
   urls: QueueUrls;
-  /** @default the system's */
+  /** @default the system clock */
   clock?: Clock;
-  /** From 0 up to 1; makes wishes tell apart. @default Math.random */
+  /** From 0 up to 1; makes nonces unique. @default Math.random */
   random?: () => number;
-  /** Told of everything that was sent, after it was; for metrics and logs. What it throws is nobody's. */
+  /** Called after every send, for metrics and logs. Errors it throws are ignored. */
   onEvent?: (event: QueueEvent) => void;
 }>;
 
-/** The attribute of a dead letter that says why it is one. */
+/** Message attribute of a dead letter with the error that caused it. */
 export const causeAttribute = "cause";
 
-/** Creates the sending half of a work queue on SQS; batch runner and worker are the other. */
+/** Creates the sending side of a work queue on SQS; the batch runner and the worker are the receiving side. */
 export function createSqsQueue(options: SqsQueueOptions): SqsQueue {
-  const { sqs, urls, clock = systemClock, random = Math.random, onEvent } = options;
-  const nonce = createNonces({ clock, random });
-  const tell = (event: QueueEvent): void => {
-    try {
-      onEvent?.(event);
-    } catch {
-      // Whoever only listens must not be able to stop the work.
-    }
-  };
+  const { sqs, urls, clock = systemClock, random = Math.random } = options;
+  const nonce = createNonceSource({ clock, random });
+  const emit = ignoreListenerErrors(options.onEvent);
 
-  const deliver = async (url: string, outgoing: readonly Outgoing[]): Promise<void> =>
-    refuseNotTaken(await sendAll(sqs, url, outgoing), outgoing.length);
+  const deliver = async (url: string, outgoing: readonly OutgoingMessage[]): Promise<void> =>
+    throwIfRejected(await sendMessages(sqs, url, outgoing), outgoing.length);
 
   const send = async (items: readonly WorkMessage[]): Promise<void> => {
     const messages = new Map<string, WorkMessage>();
     for (const item of items) {
       const text = formatKey(item.key);
       const waiting = messages.get(text);
-      messages.set(text, waiting === undefined ? item : collapseMessages(waiting, item));
+      messages.set(text, waiting === undefined ? item : coalesceMessages(waiting, item));
     }
     await deliver(
       urls.work,
-      [...messages.values()].map((message) => toWork({ ...message, nonce: needsNonce(message) ? nonce() : undefined })),
+      [...messages.values()].map((message) =>
+        workQueueMessage({ ...message, nonce: needsNonce(message) ? nonce() : undefined }),
+      ),
     );
     const seen = new Set<string>();
     for (const item of items) {
-      tell({ kind: "added", item, collapsed: seen.has(formatKey(item.key)) });
+      emit({ kind: "added", item, coalesced: seen.has(formatKey(item.key)) });
       seen.add(formatKey(item.key));
     }
   };
 
-  const sendEachLater = async (later: readonly Later[]): Promise<void> => {
-    for (const { afterSeconds } of later) assertValidDelay(afterSeconds);
+  const sendManyLater = async (items: readonly DelayedItem[]): Promise<void> => {
+    for (const { afterSeconds } of items) assertValidDelay(afterSeconds);
     const nowMs = clock.now();
-    const planned = later.map((one) => ({ ...one, wait: planWait(one.item, one.afterSeconds, nowMs) }));
-    const held = planned.filter(({ wait }) => wait.delaySeconds > 0);
-    const atOnce = planned.filter(({ wait }) => wait.delaySeconds === 0);
+    const planned = items.map((delayedItem) => ({
+      ...delayedItem,
+      plan: planDelay(delayedItem.item, delayedItem.afterSeconds, nowMs),
+    }));
+    const delayed = planned.filter(({ plan }) => plan.delaySeconds > 0);
+    const immediate = planned.filter(({ plan }) => plan.delaySeconds === 0);
     await deliver(
       urls.delay,
-      held.map(({ item, wait: { delaySeconds, restSeconds, dueSecond } }) => {
-        // The letters stand for the attempts: they are in the body, which has to follow from the id.
-        const own = dueSecond === undefined ? nonce() : `${dueSecond.toString(36)}.${formatAttempts(item.attempts)}`;
-        return toDelay({ ...item, nonce: own, restSeconds }, delaySeconds);
+      delayed.map(({ item, plan: { delaySeconds, remainingSeconds, dueSecond } }) => {
+        // Equal ids must have equal bodies, and the attempts are part of the body.
+        const nonceText =
+          dueSecond === undefined ? nonce() : `${dueSecond.toString(36)}.${formatAttempts(item.attempts)}`;
+        return delayQueueMessage({ ...item, nonce: nonceText, remainingSeconds }, delaySeconds);
       }),
     );
-    for (const { item, afterSeconds } of held) tell({ kind: "delayed", item, afterSeconds });
-    if (atOnce.length > 0) await send(atOnce.map(({ item }) => item));
+    for (const { item, afterSeconds } of delayed) emit({ kind: "delayed", item, afterSeconds });
+    if (immediate.length > 0) await send(immediate.map(({ item }) => item));
   };
 
   return {
     send,
-    sendLater: (item, afterSeconds) => sendEachLater([{ item, afterSeconds }]),
-    sendEachLater,
-    setAside: async (message, cause) => {
+    sendLater: (item, afterSeconds) => sendManyLater([{ item, afterSeconds }]),
+    sendManyLater,
+    deadLetter: async (message, cause) => {
       const { body, groupId } =
-        "body" in message ? message : { body: formatBody(message), groupId: groupOf(message.key) };
+        "body" in message ? message : { body: formatBody(message), groupId: messageGroupOf(message.key) };
       await deliver(urls.deadLetters, [
         {
           MessageBody: body,
@@ -122,32 +121,34 @@ export function createSqsQueue(options: SqsQueueOptions): SqsQueue {
   };
 }
 
-/** A message for the work queue, in its key's line. */
-export function toWork(message: WorkMessage): Outgoing {
+/** A message for the work queue, in the message group of its key. */
+export function workQueueMessage(message: WorkMessage): OutgoingMessage {
   return {
     MessageBody: formatBody(message),
-    MessageGroupId: groupOf(message.key),
+    MessageGroupId: messageGroupOf(message.key),
     MessageDeduplicationId: deduplicationIdOf(message),
   };
 }
 
-/** A message for the delay queue. */
-export function toDelay({ restSeconds = 0, ...message }: DelayedMessage, delaySeconds: number): Outgoing {
+export function delayQueueMessage(
+  { remainingSeconds = 0, ...message }: DelayedMessage,
+  delaySeconds: number,
+): OutgoingMessage {
   return {
-    MessageBody: formatBody(restSeconds > 0 ? { ...message, restSeconds } : message),
+    MessageBody: formatBody(remainingSeconds > 0 ? { ...message, remainingSeconds } : message),
     DelaySeconds: delaySeconds,
   };
 }
 
 /**
- * Creates a source of short texts that do not come twice: time, a count, and a number that tells this process from
- * others which began in the same moment.
+ * Creates a source of unique short texts: the time, a counter, and a random number that distinguishes processes that
+ * started in the same millisecond.
  */
-export function createNonces({ clock, random }: Readonly<{ clock: Clock; random: () => number }>): () => string {
-  const own = Math.floor(random() * 36 ** 6).toString(36);
+export function createNonceSource({ clock, random }: Readonly<{ clock: Clock; random: () => number }>): () => string {
+  const processId = Math.floor(random() * 36 ** 6).toString(36);
   let count = 0;
   return () => {
     count += 1;
-    return [clock.now().toString(36), own, count.toString(36)].join(".");
+    return [clock.now().toString(36), processId, count.toString(36)].join(".");
   };
 }

@@ -1,23 +1,23 @@
-/** How fast the keys of one tenant may go: so many a second, and so many at once after a rest. */
+/** Rate limit of one tenant's keys: a token bucket of `burst` keys, refilled `perSecond`. */
 export type TenantRate = Readonly<{ perSecond: number; burst: number }>;
 
 /**
- * What a tenant may send to a queue that knows of no tenants, unless the operator says otherwise: an eighth of the 800 keys
- * a second that functions take at their usual concurrency (20 batches of 10 keys, a quarter of a second each).
+ * Default limit of keys that one tenant sends to a queue without fair shares, such as SQS. It is an eighth of the 800 keys per
+ * second that functions process at the default concurrency: 20 batches of 10 keys, a quarter of a second each.
  */
 export const defaultTenantEventsPerSecond = 100;
 
-/** Beyond this a limit is none: no hub tells so many changes. */
-export const mostTenantEventsPerSecond = 100_000;
+/** Upper bound of the setting: no upstream has this many changes per second. */
+export const maxTenantEventsPerSecond = 100_000;
 
-/** A burst stands in everybody's way for as long as it takes to work off, so it is a quarter of a second's share. */
+/** Other tenants wait for as long as a burst takes to process, so it is limited to a quarter of a second's share. */
 const burstSeconds = 0.25;
 
 /**
- * The rate that an operator has set, undefined for none.
+ * Returns the rate limit for a setting; undefined for no limit.
  *
  * @param perSecond 0 for no limit
- * @param isShared whether there can be more than one tenant: whoever is alone holds up nobody
+ * @param isShared whether there can be more than one tenant; a single tenant is not limited
  */
 export function tenantRateOf({
   perSecond,
@@ -27,8 +27,8 @@ export function tenantRateOf({
   return { perSecond, burst: Math.max(1, Math.ceil(perSecond * burstSeconds)) };
 }
 
-/** Whether what is looked after can have more than one tenant. */
-export function isSharedByTenants({
+/** Whether these workspaces, or this export, can have more than one tenant. */
+export function isMultiTenant({
   workspaces,
   apiExport,
 }: Readonly<{ workspaces?: readonly string[] | undefined; apiExport?: unknown }>): boolean {

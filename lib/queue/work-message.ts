@@ -1,73 +1,74 @@
 import { createHash } from "node:crypto";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import { isRecord } from "@tmc/kube/json-record.ts";
-import { subdomainProblems } from "@tmc/kube/selector.ts";
-import { formatKey, type WorkKey, workKinds, workloadAddress } from "../model/key.ts";
-import { coalesce, reasons, type WorkItem } from "../model/work-item.ts";
+import { isRecord } from "@tmc/kube/json.ts";
+import { subdomainErrors } from "@tmc/kube/selector.ts";
+import { formatKey, parseWorkloadKey, type WorkKey, workKinds } from "../model/key.ts";
+import { coalesce, type WorkItem, workReasons } from "../model/work-item.ts";
+import type { FailureKind } from "./retry-policy.ts";
 
-import type { FailureSort } from "./retry-policy.ts";
+/** Failures since the last success, by kind. */
+export type Attempts = Readonly<Partial<Record<FailureKind, number>>>;
 
-/** Failures since the last success, each sort by itself. */
-export type Attempts = Readonly<Partial<Record<FailureSort, number>>>;
-
-/** A work item on its way through the cloud: no process remembers it, so it carries its own past. */
+/** A work item as an SQS message. No process keeps state for it, so it carries its own failure counts. */
 export type WorkMessage = WorkItem &
   Readonly<{
     attempts?: Attempts | undefined;
-    /** What tells this wish from others of the same reason; two messages with the same one are one wish. */
+    /** Part of the deduplication id: SQS drops a message of the same key, version, reason and nonce. */
     nonce?: string | undefined;
   }>;
 
-/** A message of the delay queue; what is left of a wait that is longer than that queue can hold comes after it. */
-export type DelayedMessage = WorkMessage & Readonly<{ restSeconds?: number | undefined }>;
+/** A message of the delay queue. `remainingSeconds` is the rest of a delay that exceeds the limit of SQS. */
+export type DelayedMessage = WorkMessage & Readonly<{ remainingSeconds?: number | undefined }>;
 
-/** What is counted; a lasting fault is not. The letters keep a deduplication id short. */
-const counted = { conflict: "c", trouble: "t", unforeseen: "u" } as const;
-const countedSorts = ["conflict", "trouble", "unforeseen"] as const;
+/** The kinds that are counted; permanent faults are not. Letters keep the deduplication id short. */
+const attemptLetters = { conflict: "c", transient: "t", unexpected: "u" } as const;
+const countedKinds = ["conflict", "transient", "unexpected"] as const;
 
-/** From here on every wait is as long as the one before, so nothing is gained by counting, and equal wishes stay equal. */
-export const mostCounted = 9;
+/** From here on every delay is the same. Not counting further keeps the ids of equal retries equal, so that SQS deduplicates them. */
+export const maxCountedFailures = 9;
 
-const clusterPattern = /^[a-z0-9-]*$/;
+const logicalClusterPattern = /^[a-z0-9-]*$/;
 const noncePattern = /^[A-Za-z0-9.-]{1,40}$/;
 const shortVersion = /^[A-Za-z0-9]{1,24}$/;
 
-/** The line that a key's messages stand in, so that one of them is worked on at a time. Names may be longer than a group's. */
-export function groupOf(key: WorkKey): string {
-  return hashOf(formatKey(key));
+/** The message group of a key: SQS delivers one group to one consumer at a time. Hashed, because a key can exceed the length limit. */
+export function messageGroupOf(key: WorkKey): string {
+  return sha256Base64Url(formatKey(key));
 }
 
-/** A text as a group's name. */
-export function hashOf(text: string): string {
+/** SHA-256 of a text, in characters that SQS accepts in ids. */
+export function sha256Base64Url(text: string): string {
   return createHash("sha256").update(text).digest("base64url");
 }
 
 /**
- * What the queue tells doubles by, for five minutes, also after the message has been worked on.
+ * The deduplication id of a message. SQS drops messages with the same id for five minutes, even after the first was processed.
  *
- * A change of a version is one wish whoever sends it. Everything else has a nonce, or the queue would take a second look for
- * the double of the first.
+ * A change has its object's version, so several relays may send it. Every other message has a nonce; otherwise SQS would drop
+ * a second requeue or resync of the same key.
  */
 export function deduplicationIdOf({ key, reason, resourceVersion = "", nonce }: WorkMessage): string {
   const version =
-    resourceVersion === "" || shortVersion.test(resourceVersion) ? resourceVersion : hashOf(resourceVersion);
-  const parts = [groupOf(key), version.slice(0, 24), reason];
+    resourceVersion === "" || shortVersion.test(resourceVersion) ? resourceVersion : sha256Base64Url(resourceVersion);
+  const parts = [messageGroupOf(key), version.slice(0, 24), reason];
   return (nonce === undefined ? parts : [...parts, nonce]).join("-");
 }
 
-/** Says whether two senders of this item mean the same wish. */
+/** Whether an item needs a nonce: it does not identify a change by its version. */
 export function needsNonce({ reason, resourceVersion }: WorkItem): boolean {
   return reason !== "changed" || resourceVersion === undefined || resourceVersion === "";
 }
 
-/** The attempts of a message in a few letters, such as `c1t4`. */
+/** Formats attempts for a deduplication id, such as `c1t4`. */
 export function formatAttempts(attempts: Attempts = {}): string {
-  return countedSorts.map((sort) => (attempts[sort] === undefined ? "" : `${counted[sort]}${attempts[sort]}`)).join("");
+  return countedKinds
+    .map((kind) => (attempts[kind] === undefined ? "" : `${attemptLetters[kind]}${attempts[kind]}`))
+    .join("");
 }
 
-/** A message as text: the key and why it was sent, never an object. The same deduplication id gives the same text. */
+/** Formats a message body: the key and the reason, never an object. Messages with the same deduplication id have the same body. */
 export function formatBody(message: DelayedMessage): string {
-  const { key, reason, resourceVersion: rv, attempts, nonce, restSeconds } = message;
+  const { key, reason, resourceVersion: rv, attempts, nonce, remainingSeconds } = message;
   const { logicalCluster, kind, name } = key;
   const hasFailed = attempts !== undefined && Object.keys(attempts).length > 0;
   return JSON.stringify({
@@ -79,30 +80,30 @@ export function formatBody(message: DelayedMessage): string {
     rv,
     attempts: hasFailed ? attempts : undefined,
     nonce,
-    restSeconds,
+    remainingSeconds,
   });
 }
 
-/** Reads what `formatBody` wrote; refuses anything else in one line that says why. */
+/** Parses a body of `formatBody`; throws a one-line error for anything else. */
 export function parseBody(text: string): DelayedMessage {
   const body = parseJson(text);
   if (!isRecord(body)) throw unreadable("is not a JSON object");
-  if (body.v !== 1) throw unreadable(`has the version ${shown(body.v)}, not 1`);
-  const { logicalCluster, name, rv, nonce, restSeconds } = body;
+  if (body.v !== 1) throw unreadable(`has the version ${describeValue(body.v)}, not 1`);
+  const { logicalCluster, name, rv, nonce, remainingSeconds } = body;
   const kind = workKinds.find((known) => known === body.kind);
-  const reason = reasons.find((known) => known === body.reason);
-  if (kind === undefined) throw unreadable(`has the kind ${shown(body.kind)}`);
-  if (reason === undefined) throw unreadable(`has the reason ${shown(body.reason)}`);
-  if (typeof logicalCluster !== "string" || !clusterPattern.test(logicalCluster)) {
-    throw unreadable(`has the logicalCluster ${shown(logicalCluster)}`);
+  const reason = workReasons.find((known) => known === body.reason);
+  if (kind === undefined) throw unreadable(`has the kind ${describeValue(body.kind)}`);
+  if (reason === undefined) throw unreadable(`has the reason ${describeValue(body.reason)}`);
+  if (typeof logicalCluster !== "string" || !logicalClusterPattern.test(logicalCluster)) {
+    throw unreadable(`has the logicalCluster ${describeValue(logicalCluster)}`);
   }
-  if (typeof name !== "string" || !isNameOf(kind, name)) throw unreadable(`has the name ${shown(name)}`);
-  if (rv !== undefined && typeof rv !== "string") throw unreadable(`has the version of an object ${shown(rv)}`);
+  if (typeof name !== "string" || !isValidName(kind, name)) throw unreadable(`has the name ${describeValue(name)}`);
+  if (rv !== undefined && typeof rv !== "string") throw unreadable(`has the resource version ${describeValue(rv)}`);
   if (nonce !== undefined && !(typeof nonce === "string" && noncePattern.test(nonce))) {
-    throw unreadable(`has the nonce ${shown(nonce)}`);
+    throw unreadable(`has the nonce ${describeValue(nonce)}`);
   }
-  if (restSeconds !== undefined && !(typeof restSeconds === "number" && restSeconds >= 0)) {
-    throw unreadable(`has ${shown(restSeconds)} seconds left`);
+  if (remainingSeconds !== undefined && !(typeof remainingSeconds === "number" && remainingSeconds >= 0)) {
+    throw unreadable(`has the remaining seconds ${describeValue(remainingSeconds)}`);
   }
   return {
     key: { logicalCluster, kind, name },
@@ -110,28 +111,27 @@ export function parseBody(text: string): DelayedMessage {
     resourceVersion: rv,
     attempts: parseAttempts(body.attempts),
     nonce,
-    restSeconds,
+    remainingSeconds,
   };
 }
 
-/** Makes one of two messages for the same key, the later one given last; a fresh change keeps the count of attempts. */
-export function collapseMessages(waiting: WorkMessage, fresh: WorkMessage): WorkMessage {
-  const attempts: Partial<Record<FailureSort, number>> = { ...waiting.attempts };
-  for (const sort of countedSorts) {
-    const count = fresh.attempts?.[sort];
-    if (count !== undefined) attempts[sort] = Math.max(count, attempts[sort] ?? 0);
+/** Coalesces two messages of the same key. A new change keeps the counted attempts. */
+export function coalesceMessages(waiting: WorkMessage, fresh: WorkMessage): WorkMessage {
+  const attempts: Partial<Record<FailureKind, number>> = { ...waiting.attempts };
+  for (const kind of countedKinds) {
+    const count = fresh.attempts?.[kind];
+    if (count !== undefined) attempts[kind] = Math.max(count, attempts[kind] ?? 0);
   }
   return { ...coalesce(waiting, fresh), attempts };
 }
 
-/** Adds a failure to those before it. */
-export function countFailure(attempts: Attempts = {}, sort: FailureSort): Attempts {
-  return { ...attempts, [sort]: Math.min(mostCounted, (attempts[sort] ?? 0) + 1) };
+export function countFailure(attempts: Attempts = {}, kind: FailureKind): Attempts {
+  return { ...attempts, [kind]: Math.min(maxCountedFailures, (attempts[kind] ?? 0) + 1) };
 }
 
-function isNameOf(kind: WorkKey["kind"], name: string): boolean {
-  const objectName = kind === "Workload" ? workloadAddress({ name })?.name : name;
-  return objectName !== undefined && subdomainProblems(objectName).length === 0;
+function isValidName(kind: WorkKey["kind"], name: string): boolean {
+  const objectName = kind === "Workload" ? parseWorkloadKey({ name })?.name : name;
+  return objectName !== undefined && subdomainErrors(objectName).length === 0;
 }
 
 function parseJson(text: string): unknown {
@@ -144,21 +144,21 @@ function parseJson(text: string): unknown {
 
 function parseAttempts(value: unknown): Attempts | undefined {
   if (value === undefined) return undefined;
-  if (!isRecord(value)) throw unreadable(`has the attempts ${shown(value)}`);
-  const attempts: Partial<Record<FailureSort, number>> = {};
-  for (const sort of countedSorts) {
-    const count = value[sort];
+  if (!isRecord(value)) throw unreadable(`has the attempts ${describeValue(value)}`);
+  const attempts: Partial<Record<FailureKind, number>> = {};
+  for (const kind of countedKinds) {
+    const count = value[kind];
     if (count === undefined) continue;
     if (typeof count !== "number" || !Number.isInteger(count) || count < 1) {
-      throw unreadable(`has the attempts ${shown(count)}`);
+      throw unreadable(`has the attempts ${describeValue(count)}`);
     }
-    attempts[sort] = Math.min(count, mostCounted);
+    attempts[kind] = Math.min(count, maxCountedFailures);
   }
   return attempts;
 }
 
-/** A strange value in a few letters; it may be anything, so no more than its beginning is shown. */
-function shown(value: unknown): string {
+/** Describes an invalid value. Only its beginning is shown, because it can be anything. */
+function describeValue(value: unknown): string {
   return typeof value === "string"
     ? JSON.stringify(value.slice(0, 40))
     : value === undefined

@@ -1,30 +1,30 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 
-/** Runs tasks one after the other, and lets the process breathe in between. */
-export interface Breather {
-  /** Runs the task after the present step; after whatever has come in, when time has passed since the process last looked. */
-  soon(task: () => void): void;
+/** Defers tasks so that the event loop can serve its sockets in between. */
+export interface Yielder {
+  /** Runs the task as a microtask; after pending input, if time has passed since the event loop last read its sockets. */
+  defer(task: () => void): void;
 }
 
 /**
- * Creates a breather.
+ * Creates a yielder.
  *
- * Work that finds nothing to do never waits for anything: ten thousand such keys in a row would keep the process from its
- * sockets for as long as they take, and everybody else's changes with it.
+ * Reconciles that find nothing to do never wait for anything. Ten thousand of them in a row would keep the process from
+ * its sockets for as long as they take, and delay the changes of every other tenant.
  */
-export function createBreather({ now, afterInput }: Pick<Clock, "now" | "afterInput">): Breather {
-  if (afterInput === undefined) return { soon: queueMicrotask };
-  /** When the process last came to its sockets, as far as anybody has asked since. */
-  let breathedMs: number | undefined;
+export function createYielder({ now, afterInput }: Pick<Clock, "now" | "afterInput">): Yielder {
+  if (afterInput === undefined) return { defer: queueMicrotask };
+  /** When the event loop last read its sockets; undefined until the next call measures it. */
+  let lastInputMs: number | undefined;
   return {
-    soon: (task) => {
-      if (breathedMs === undefined) {
-        breathedMs = now();
+    defer: (task) => {
+      if (lastInputMs === undefined) {
+        lastInputMs = now();
         afterInput(() => {
-          breathedMs = undefined;
+          lastInputMs = undefined;
         });
       }
-      if (now() > breathedMs) afterInput(task);
+      if (now() > lastInputMs) afterInput(task);
       else queueMicrotask(task);
     },
   };

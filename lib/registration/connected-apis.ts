@@ -1,38 +1,38 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { RegistrationStatus } from "./probe-outcome.ts";
 
-/** What was seen of one of the workspace's APIBindings. */
-export type SeenBinding = Readonly<{
+/** The state of one APIBinding of the registration's workspace. */
+export type ObservedBinding = Readonly<{
   name: string;
-  /** Undefined where it cannot be seen. */
+  /** Undefined if TMC cannot read it. */
   isBound: boolean | undefined;
-  /** Why it is not bound, or not seen; the same each time. */
-  why?: string | undefined;
+  /** Why it is not bound or cannot be read; the same text each time. */
+  error?: string | undefined;
 }>;
 
-/** Looks at APIBindings of one logical cluster, by their names. */
+/** Reads APIBindings of one logical cluster by name. */
 export type ReadBindings = (
   address: Readonly<{ logicalCluster: string; names: readonly string[] }>,
   signal: AbortSignal,
-) => Promise<readonly SeenBinding[]>;
+) => Promise<readonly ObservedBinding[]>;
 
-/** The names of the bindings that a registration asks for. */
+/** The APIBindings that a registration names in its spec. */
 export function bindingNames({ spec }: ClusterRegistration): readonly string[] {
   return (spec.apiBindings ?? []).map(({ name }) => name);
 }
 
-/** Mirrors what a registration asks for; what was not seen is not said to be connected, nor not to be. */
+/** Builds `status.connectedAPIs`. `connected` is unset for a binding that TMC could not read. */
 export function connectedApis(
   names: readonly string[],
-  seen: readonly SeenBinding[],
+  observed: readonly ObservedBinding[],
 ): NonNullable<RegistrationStatus["connectedAPIs"]> {
   return names.map((apiBinding) => {
-    const { isBound, why } = seen.find(({ name }) => name === apiBinding) ?? {};
-    const error = isBound === true ? undefined : (why ?? "nobody has looked");
+    const { isBound, error = "TMC has not read the APIBinding" } =
+      observed.find(({ name }) => name === apiBinding) ?? {};
     return {
       apiBinding,
       ...(isBound !== undefined && { connected: isBound }),
-      ...(error !== undefined && { error }),
+      ...(isBound !== true && { error }),
     };
   });
 }

@@ -3,70 +3,71 @@ import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type Condition, type DecidedCondition, findCondition, withCondition } from "../model/condition.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import { formatTimestamp, parseTimestamp } from "../model/timestamp.ts";
-import { bindingNames, connectedApis, type SeenBinding } from "./connected-apis.ts";
-import type { Detected, Failed, Healthy, Look, RegistrationStatus } from "./probe-outcome.ts";
+import { bindingNames, connectedApis, type ObservedBinding } from "./connected-apis.ts";
+import type { Detected, Failed, ProbeOutcome, RegistrationStatus } from "./probe-outcome.ts";
 import type { RegistrationSettings } from "./settings.ts";
 
-export type Facts = Readonly<{
+export type RegistrationFacts = Readonly<{
   registration: ClusterRegistration;
-  /** What a look has shown; undefined when none was due. */
-  look: Look | undefined;
-  /** The APIBindings that the registration asks for, as they were seen beside that look. @default none */
-  bindings?: readonly SeenBinding[] | undefined;
-  /** When the look began. */
+  /** Undefined if no probe was due. */
+  outcome: ProbeOutcome | undefined;
+  /** The APIBindings that the registration names, read together with the probe. @default none */
+  bindings?: readonly ObservedBinding[] | undefined;
+  /** When the probe started. */
   nowMs: number;
   settings: RegistrationSettings;
 }>;
 
-export type Plan = Readonly<{
-  /** The whole status to write; undefined when what is there may stay. */
+export type RegistrationPlan = Readonly<{
+  /** The complete status to write; undefined if no write is needed. */
   status: RegistrationStatus | undefined;
-  /** How Ready has changed, for the log. */
-  changes: readonly ObjectEvent[];
-  /** What people hear of by Events beside the registration. */
+  /** Changes of the Ready condition, for the log. */
+  readyChanges: readonly ObjectEvent[];
+  /** Events to record for the registration. */
   events: readonly ObjectEvent[];
 }>;
 
-const nothing: Plan = { status: undefined, changes: [], events: [] };
+const noChange: RegistrationPlan = { status: undefined, readyChanges: [], events: [] };
 
-/** Said of a cluster by its configuration alone: what probes have shown before does not count against it. */
-const reasonsOfConfiguration: ReadonlySet<string> = new Set([
+/** Reasons that come from the configuration, not from probes: after them one successful probe makes the cluster Ready. */
+const configurationReasons: ReadonlySet<string> = new Set([
   "ClusterNotConfigured",
   "CredentialsInvalid",
   "CredentialsExpired",
   "PermissionClaimNotAccepted",
 ]);
 
-const readyMessage = "the cluster answers and says that it is ready";
-const recoveringMessage = "the cluster answers again; it is Ready once it goes on doing so";
+const readyMessage = "the cluster responds and reports that it is ready";
+const recoveringMessage = "the cluster responds again; it becomes Ready after further successful probes";
 
 /**
- * Decides what is said about a cluster after a look at it.
+ * Decides the status of a registration after a probe.
  *
- * It is not Ready after some failed probes in a row, and Ready again after some good ones; a cluster that was never reached
- * before is Ready at its first good probe, and one that is not configured is not Ready at once. A healthy idle cluster is
- * written once per `heartbeatWriteSeconds`; a dead one is written as it dies and then only when its cause changes.
+ * Ready becomes False after several failed probes in a row and True again after several successful ones. A cluster that
+ * was never reached becomes Ready with its first successful probe; one that is not configured is not Ready at once. The
+ * status of a healthy idle cluster is written once per `heartbeatWriteSeconds`. That of a failing cluster is written
+ * while it fails, and then only when the cause changes.
  */
-export function decide(facts: Facts): Plan {
-  const { registration, look, settings } = facts;
-  if (look === undefined) return nothing;
+export function decideRegistration(facts: RegistrationFacts): RegistrationPlan {
+  const { registration, outcome, settings } = facts;
+  if (outcome === undefined) return noChange;
   const before = registration.status ?? {};
-  const present = findCondition(before.conditions, "Ready");
-  const wanted = statusAfter(facts, before, look);
-  if (!isWorthWriting({ before, wanted, look, nowMs: facts.nowMs, settings })) return nothing;
-  const after = findCondition(wanted.conditions, "Ready");
+  const readyBefore = findCondition(before.conditions, "Ready");
+  const desired = statusAfter(facts, before, outcome);
+  if (!isWriteNeeded({ before, desired, outcome, nowMs: facts.nowMs, settings })) return noChange;
+  const readyAfter = findCondition(desired.conditions, "Ready");
   return {
-    status: wanted,
-    changes: changesBetween(present, after),
-    events: eventsOfLook({ look, before: present, after }),
+    status: desired,
+    readyChanges: changesBetween(readyBefore, readyAfter),
+    events: probeEvents({ outcome, before: readyBefore, after: readyAfter }),
   };
 }
 
-function statusAfter(facts: Facts, before: RegistrationStatus, look: Look): RegistrationStatus {
+function statusAfter(facts: RegistrationFacts, before: RegistrationStatus, outcome: ProbeOutcome): RegistrationStatus {
   const { registration, bindings = [], nowMs, settings } = facts;
   const names = bindingNames(registration);
   const generation = registration.metadata.generation;
-  const { ready, counters } = judge(before, look, settings);
+  const { ready, counters } = decideReady(before, outcome, settings);
   const {
     consecutiveFailures: _,
     consecutiveSuccesses: __,
@@ -76,20 +77,27 @@ function statusAfter(facts: Facts, before: RegistrationStatus, look: Look): Regi
     ...kept
   } = before;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
-  const isInDoubt = counters.consecutiveFailures !== undefined || counters.consecutiveSuccesses !== undefined;
+  const isUnsettled = counters.consecutiveFailures !== undefined || counters.consecutiveSuccesses !== undefined;
   return {
-    ...(look.kind === "healthy" && look.detected !== undefined ? withDetected(kept, look.detected, nowMs) : kept),
+    ...(outcome.kind === "healthy" && outcome.detected !== undefined
+      ? withDetected(kept, outcome.detected, nowMs)
+      : kept),
     conditions: withCondition(before.conditions ?? [], { ...ready, ...observed }, formatTimestamp(nowMs)),
     ...observed,
     ...(names.length > 0 && { connectedAPIs: connectedApis(names, bindings) }),
-    ...(look.kind === "healthy" && { lastHeartbeat: formatTimestamp(heartbeatMs(before, nowMs)) }),
+    ...(outcome.kind === "healthy" && { lastHeartbeat: formatTimestamp(heartbeatMs(before, nowMs)) }),
     ...counters,
-    ...(isInDoubt && { nextProbeTime: formatTimestamp(nowMs + settings.intervalSeconds * 1000) }),
-    ...(look.credentialsExpireMs !== undefined && { credentialsExpire: formatTimestamp(look.credentialsExpireMs) }),
+    ...(isUnsettled && { nextProbeTime: formatTimestamp(nowMs + settings.intervalSeconds * 1000) }),
+    ...(outcome.credentialsExpireMs !== undefined && {
+      credentialsExpire: formatTimestamp(outcome.credentialsExpireMs),
+    }),
   };
 }
 
-/** Clocks differ: a heartbeat a little ahead is another controller's, and is not taken back; one far ahead is a mistake. */
+/**
+ * Clock skew between controllers: a heartbeat up to this far in the future was written by another controller and is kept.
+ * One further ahead is an error and is overwritten.
+ */
 const clockSkewMs = 5 * 60_000;
 
 function heartbeatMs(before: RegistrationStatus, nowMs: number): number {
@@ -98,51 +106,64 @@ function heartbeatMs(before: RegistrationStatus, nowMs: number): number {
 }
 
 type Counters = Pick<RegistrationStatus, "consecutiveFailures" | "consecutiveSuccesses">;
-type Judgement = Readonly<{ ready: DecidedCondition; counters: Counters }>;
+type ReadyAndCounters = Readonly<{ ready: DecidedCondition; counters: Counters }>;
 
-function judge(before: RegistrationStatus, look: Look, settings: RegistrationSettings): Judgement {
-  switch (look.kind) {
+function decideReady(
+  before: RegistrationStatus,
+  outcome: ProbeOutcome,
+  settings: RegistrationSettings,
+): ReadyAndCounters {
+  switch (outcome.kind) {
     case "not-configured":
-      return { ready: notReady(look.reason, look.message), counters: {} };
+      return { ready: notReadyCondition(outcome.reason, outcome.message), counters: {} };
     case "failed":
-      return judgeFailed(before, look, settings);
+      return decideAfterFailure(before, outcome, settings);
     case "healthy":
-      return judgeHealthy(before, look, settings);
+      return decideAfterSuccess(before, settings);
   }
 }
 
-function judgeFailed(before: RegistrationStatus, look: Failed, settings: RegistrationSettings): Judgement {
+function decideAfterFailure(
+  before: RegistrationStatus,
+  outcome: Failed,
+  settings: RegistrationSettings,
+): ReadyAndCounters {
   const present = findCondition(before.conditions, "Ready");
   const failures = Math.min(settings.failuresToUnready, (before.consecutiveFailures ?? 0) + 1);
   const counters = { consecutiveFailures: failures };
-  if (present?.status === "True" && failures < settings.failuresToUnready) return { ready: isReady, counters };
-  return { ready: notReady(look.reason, look.message), counters };
+  if (present?.status === "True" && failures < settings.failuresToUnready) return { ready: readyCondition, counters };
+  return { ready: notReadyCondition(outcome.reason, outcome.message), counters };
 }
 
-function judgeHealthy(before: RegistrationStatus, _: Healthy, settings: RegistrationSettings): Judgement {
+function decideAfterSuccess(before: RegistrationStatus, settings: RegistrationSettings): ReadyAndCounters {
   const present = findCondition(before.conditions, "Ready");
   const successes = (before.consecutiveSuccesses ?? 0) + 1;
   const isFirstContact =
-    before.lastHeartbeat === undefined || present === undefined || reasonsOfConfiguration.has(present.reason);
+    before.lastHeartbeat === undefined || present === undefined || configurationReasons.has(present.reason);
   if (present?.status === "True" || isFirstContact || successes >= settings.successesToReady) {
-    return { ready: isReady, counters: {} };
+    return { ready: readyCondition, counters: {} };
   }
   return {
-    ready: notReady("ClusterUnhealthy", recoveringMessage),
+    ready: notReadyCondition("ClusterUnhealthy", recoveringMessage),
     counters: { consecutiveSuccesses: successes },
   };
 }
 
-const isReady: DecidedCondition = { type: "Ready", status: "True", reason: "ClusterReady", message: readyMessage };
+const readyCondition: DecidedCondition = {
+  type: "Ready",
+  status: "True",
+  reason: "ClusterReady",
+  message: readyMessage,
+};
 
-function notReady(reason: string, message: string): DecidedCondition {
+function notReadyCondition(reason: string, message: string): DecidedCondition {
   return { type: "Ready", status: "False", severity: "Error", reason, message };
 }
 
 /**
- * Adds what was detected. Capabilities: `compute` (in the version of Kubernetes) wherever the cluster answers, `storage`
- * where there is a storage class, `networking` where Ingress is served, `gpu` where a node has graphics processors for
- * pods. A capability whose part could not be looked at stays as it was.
+ * Adds the detected facts. Capabilities: `compute` (with the Kubernetes version) always, `storage` if there is a storage
+ * class, `networking` if Ingress is served, `gpu` if a node offers GPUs to pods. A capability whose facts could not be
+ * read stays as it was.
  */
 function withDetected(before: RegistrationStatus, detected: Detected, nowMs: number): RegistrationStatus {
   const { kubernetesVersion, apis: apisBefore, capacity, allocatable, nodes, capabilities = [], ...kept } = before;
@@ -151,14 +172,14 @@ function withDetected(before: RegistrationStatus, detected: Detected, nowMs: num
   const nodeFacts =
     detected.nodes === undefined
       ? { ...(nodes && { nodes }), ...(capacity && { capacity }), ...(allocatable && { allocatable }) }
-      : detected.nodes === "refused"
+      : detected.nodes === "forbidden"
         ? {}
         : { nodes: detected.nodes.nodes, capacity: detected.nodes.capacity, allocatable: detected.nodes.allocatable };
   const had = (type: string): boolean => capabilities.some((each) => each.type === type);
   const hasIngress = apis?.some(
     ({ groupVersion, kinds }) => groupVersion.startsWith("networking.k8s.io/") && kinds?.includes("Ingress"),
   );
-  const hasGpu = detected.nodes === undefined ? had("gpu") : detected.nodes !== "refused" && detected.nodes.gpu;
+  const hasGpu = detected.nodes === undefined ? had("gpu") : detected.nodes !== "forbidden" && detected.nodes.gpu;
   return {
     ...kept,
     ...(version !== undefined && { kubernetesVersion: version }),
@@ -174,29 +195,29 @@ function withDetected(before: RegistrationStatus, detected: Detected, nowMs: num
   };
 }
 
-type Difference = Readonly<{
+type StatusChange = Readonly<{
   before: RegistrationStatus;
-  wanted: RegistrationStatus;
-  look: Look;
+  desired: RegistrationStatus;
+  outcome: ProbeOutcome;
   nowMs: number;
   settings: RegistrationSettings;
 }>;
 
-/** Every write wakes the watchers: times alone are written once a while, and with whatever else is written. */
-function isWorthWriting({ before, wanted, look, nowMs, settings }: Difference): boolean {
-  const patienceMs = settings.heartbeatWriteSeconds * 1000;
-  if (isDeepStrictEqual(withoutTimes(before), withoutTimes(wanted))) {
-    if (look.kind !== "healthy") return false;
+/** Every write triggers the watchers, so changed times alone are written only once per `heartbeatWriteSeconds`. */
+function isWriteNeeded({ before, desired, outcome, nowMs, settings }: StatusChange): boolean {
+  const minIntervalMs = settings.heartbeatWriteSeconds * 1000;
+  if (isDeepStrictEqual(withoutTimes(before), withoutTimes(desired))) {
+    if (outcome.kind !== "healthy") return false;
     const lastMs = parseTimestamp(before.lastHeartbeat);
-    return lastMs === undefined || Math.abs(heartbeatMs(before, nowMs) - lastMs) >= patienceMs;
+    return lastMs === undefined || Math.abs(heartbeatMs(before, nowMs) - lastMs) >= minIntervalMs;
   }
-  // A dying network gives another cause each time; while nothing else is new, the cause is told once a while.
-  if (look.kind !== "failed" || !isDeepStrictEqual(withoutCause(before), withoutCause(wanted))) return true;
+  // A failing network reports another cause with every probe; a change of the cause alone is written no more often.
+  if (outcome.kind !== "failed" || !isDeepStrictEqual(withoutCause(before), withoutCause(desired))) return true;
   const writtenMs = (parseTimestamp(before.nextProbeTime) ?? 0) - settings.intervalSeconds * 1000;
-  return nowMs - writtenMs >= patienceMs || writtenMs > nowMs;
+  return nowMs - writtenMs >= minIntervalMs || writtenMs > nowMs;
 }
 
-/** A status as it counts for the question whether it differs: that a time is there counts, not which. */
+/** The status for comparisons: only the presence of a time counts, not its value. */
 function withoutTimes(status: RegistrationStatus): object {
   const { lastHeartbeat: _, capabilitiesDetected: __, nextProbeTime: ___, credentialsExpire, ...rest } = status;
   return { ...rest, expires: credentialsExpire !== undefined };
@@ -204,7 +225,7 @@ function withoutTimes(status: RegistrationStatus): object {
 
 function withoutCause(status: RegistrationStatus): object {
   const conditions = (status.conditions ?? []).map(({ reason, message, ...rest }) =>
-    rest.type === "Ready" && rest.status === "False" && !reasonsOfConfiguration.has(reason)
+    rest.type === "Ready" && rest.status === "False" && !configurationReasons.has(reason)
       ? rest
       : { ...rest, reason, message },
   );
@@ -216,17 +237,21 @@ function changesBetween(before: Condition | undefined, after: Condition | undefi
   return [{ type: after.status === "True" ? "Normal" : "Warning", reason: after.reason, message: after.message }];
 }
 
-/** The condition Ready of a registration before and after it says what a look has shown. */
-export type Turn = Readonly<{ look: Look; before: Condition | undefined; after: Condition | undefined }>;
+/** The Ready condition before and after a probe. */
+export type ReadyTransition = Readonly<{
+  outcome: ProbeOutcome;
+  before: Condition | undefined;
+  after: Condition | undefined;
+}>;
 
 /**
- * What people hear of a look, as an Event beside the registration: that the cluster has turned not Ready, and why.
+ * Returns the Events to record after a probe: one if the cluster lost Ready, with the cause.
  *
- * A cluster that stays so is told again only for another reason: what a dying network says changes with every probe. A look
- * that went well is never told; how the cluster is and when it was last heard from is in its status.
+ * While the cluster stays not Ready, another Event is recorded only for another reason: the messages of a failing network
+ * change with every probe. Successful probes record no Events; the status has the condition and the last heartbeat.
  */
-export function eventsOfLook({ look, before, after }: Turn): readonly ObjectEvent[] {
-  if (look.kind === "healthy" || after?.status !== "False") return [];
+export function probeEvents({ outcome, before, after }: ReadyTransition): readonly ObjectEvent[] {
+  if (outcome.kind === "healthy" || after?.status !== "False") return [];
   if (before?.status === "False" && before.reason === after.reason) return [];
   return [{ type: "Warning", reason: "HeartbeatFailed", message: `${after.reason}: ${after.message}` }];
 }

@@ -2,29 +2,29 @@ import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { parseTimestamp } from "../model/timestamp.ts";
 import type { RegistrationSettings } from "./settings.ts";
 
-export type DepartureFacts = Readonly<{
+export type DeletionFacts = Readonly<{
   registration: ClusterRegistration;
-  /** Whether a placement still names the cluster. */
+  /** Whether a placement or workload still uses the cluster. */
   isUsed: boolean;
   nowMs: number;
   settings: RegistrationSettings;
 }>;
 
-export type Departure = Readonly<{ kind: "release" }> | Readonly<{ kind: "wait"; afterSeconds: number }>;
+export type Deletion = Readonly<{ kind: "release" }> | Readonly<{ kind: "wait"; afterSeconds: number }>;
 
-/** Longest and shortest time between two looks at whether the placements have let go. */
-const shortestWaitSeconds = 1;
-const longestWaitSeconds = 30;
+/** Bounds of the time between two checks whether the cluster is still used. */
+const minWaitSeconds = 1;
+const maxWaitSeconds = 30;
 
 /**
- * Decides whether a deleted registration may go: when no placement names it any more, or after a bounded time. The waits in
- * between grow with the time that has passed, and nothing need be remembered for that.
+ * Decides whether the finalizer of a deleted registration can be removed: when nothing uses the cluster any more, or
+ * after `releaseAfterSeconds`. The wait between checks grows with the time since the deletion, so it needs no state.
  */
-export function decideDeparture({ registration, isUsed, nowMs, settings }: DepartureFacts): Departure {
+export function decideDeletion({ registration, isUsed, nowMs, settings }: DeletionFacts): Deletion {
   const sinceMs = parseTimestamp(registration.metadata.deletionTimestamp) ?? nowMs;
   const passedSeconds = Math.max(0, (nowMs - sinceMs) / 1000);
-  const leftSeconds = settings.releaseAfterSeconds - passedSeconds;
-  if (!isUsed || leftSeconds <= 0) return { kind: "release" };
-  const wait = Math.min(Math.max(passedSeconds, shortestWaitSeconds), longestWaitSeconds, leftSeconds);
+  const remainingSeconds = settings.releaseAfterSeconds - passedSeconds;
+  if (!isUsed || remainingSeconds <= 0) return { kind: "release" };
+  const wait = Math.min(Math.max(passedSeconds, minWaitSeconds), maxWaitSeconds, remainingSeconds);
   return { kind: "wait", afterSeconds: Math.max(1, Math.ceil(wait)) };
 }

@@ -1,15 +1,14 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 
-/** What is written about a cluster. */
 export type RegistrationStatus = NonNullable<ClusterRegistration["status"]>;
 
-type Expiring = Readonly<{
-  /** When the credentials end, where they say so; milliseconds since the epoch. */
+type CredentialExpiry = Readonly<{
+  /** When the credentials expire, in milliseconds since the epoch; undefined if they do not say. */
   credentialsExpireMs?: number | undefined;
 }>;
 
-/** Nobody can try the cluster, and why: what is configured is missing or wrong. */
-export type NoWayIn = Expiring &
+/** No probe was possible: the configuration of the cluster is missing or invalid. */
+export type NotConfigured = CredentialExpiry &
   Readonly<{
     kind: "not-configured";
     reason:
@@ -21,50 +20,50 @@ export type NoWayIn = Expiring &
     message: string;
   }>;
 
-/** The cluster was tried and is not well, or does not let us in. */
-export type Failed = Expiring &
+/** The probe failed: the cluster is unreachable or unhealthy, or it rejected the credentials. */
+export type Failed = CredentialExpiry &
   Readonly<{
     kind: "failed";
     reason: "ClusterUnhealthy" | "CredentialsRejected" | "AccessDenied" | "EndpointNotAllowed";
     message: string;
   }>;
 
-/** The cluster answered well. */
-export type Healthy = Expiring &
+/** The probe succeeded. */
+export type Healthy = CredentialExpiry &
   Readonly<{
     kind: "healthy";
-    /** What it was found to be; only now and then it is looked at. */
+    /** Set only if this probe also ran the detection. */
     detected?: Detected | undefined;
   }>;
 
-/** What a look at a cluster has shown. */
-export type Look = NoWayIn | Failed | Healthy;
+/** The outcome of probing a cluster. */
+export type ProbeOutcome = NotConfigured | Failed | Healthy;
 
 export type ServedApi = Readonly<{ groupVersion: string; kinds: readonly string[] }>;
-export type Amounts = Readonly<{
+export type ResourceTotals = Readonly<{
   cpu: string;
   memory: string;
   pods: string;
-  /** Left out when no node says anything of it. */
+  /** Unset if no node reports it. */
   storage?: string;
   gpu?: string;
 }>;
 export type NodeFacts = Readonly<{
   nodes: Readonly<{ ready: number; total: number }>;
-  capacity: Amounts;
-  allocatable: Amounts;
-  /** Whether a node has graphics processors for pods. */
+  capacity: ResourceTotals;
+  allocatable: ResourceTotals;
+  /** Whether a schedulable node offers GPUs to pods. */
   gpu: boolean;
 }>;
 
 /**
- * What a cluster was found to be. A part that could not be found out this time is undefined, and what was known of it
- * before stays; a part that we may not see is "refused", and nothing is said of it.
+ * Detected facts of a cluster. A part that could not be read this time is undefined, and the status keeps its old value.
+ * A part that TMC may not read is "forbidden", and the status has no value for it.
  */
 export type Detected = Readonly<{
   version: string | undefined;
   apis: readonly ServedApi[] | undefined;
-  nodes: NodeFacts | "refused" | undefined;
-  /** Whether a volume can be had. */
+  nodes: NodeFacts | "forbidden" | undefined;
+  /** Whether the cluster has a storage class. */
   storage: boolean | undefined;
 }>;

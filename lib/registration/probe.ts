@@ -5,39 +5,38 @@ import { ApiError, faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { addQuantities, formatQuantity, isQuantity, parseQuantity, zeroQuantity } from "@tmc/kube/quantity.ts";
-import type { Amounts, Detected, Failed, Healthy, NodeFacts } from "./probe-outcome.ts";
-import { type Call, findServedApis } from "./served-apis.ts";
+import type { Detected, Failed, Healthy, NodeFacts, ResourceTotals } from "./probe-outcome.ts";
+import { type DetectionCall, readServedApis } from "./served-apis.ts";
 
-/** Where a cluster says how it is: the best first; a cluster that refuses one may still answer the next. */
+/** Health endpoints, the most meaningful first. If a cluster forbids or lacks one, the next is tried. */
 const healthPaths = ["/readyz", "/livez", "/version"] as const;
-/** A path on which a cluster says how it is. */
 export type HealthPath = (typeof healthPaths)[number];
 
 export type ProbeOptions = Readonly<{
-  /** For the question how it is; what it is may take as long again. */
+  /** Timeout of the health check; the detection has the same timeout again. */
   timeoutMs: number;
   signal: AbortSignal;
   clock: Clock;
-  /** Whether to look at what the cluster is, too. A probe that finds another version does so in any case. */
+  /** Whether to run the detection. A health check that returns a new version always runs it. */
   detect: boolean;
-  /** The path that answered last time, so that a cluster that refuses others still costs one request. */
+  /** The path that succeeded last time, so that a cluster without `/readyz` still costs one request per probe. */
   path?: HealthPath | undefined;
-  /** The version that is known. */
+  /** The known version of the cluster. */
   version?: string | undefined;
 }>;
 
 export type ProbeResult = Readonly<{
-  /** What the cluster answered on. */
+  /** The path that succeeded. */
   path?: HealthPath | undefined;
   outcome: Omit<Healthy, "credentialsExpireMs"> | Omit<Failed, "credentialsExpireMs">;
 }>;
 
 /**
- * Asks a cluster how it is. A healthy one costs one request; what it is (version, served APIs, nodes, storage) five more.
- * Nothing that the cluster says or does makes this throw; only the caller's own signal does.
+ * Probes a cluster. The health check of a healthy cluster costs one request; the detection of version, served APIs, nodes
+ * and storage costs five more. Failures of the cluster are returned; only the caller's signal makes it throw.
  */
 export async function probe(client: KubeClient, options: ProbeOptions): Promise<ProbeResult> {
-  const health = await askHealth(client, options);
+  const health = await checkHealth(client, options);
   if (health.kind === "failed") return { outcome: health };
   const { path, version } = health;
   const isNew = version !== undefined && version !== options.version;
@@ -45,53 +44,54 @@ export async function probe(client: KubeClient, options: ProbeOptions): Promise<
   return { path, outcome: { kind: "healthy", detected: await detect(client, options, version) } };
 }
 
-type Answered = Readonly<{ kind: "answered"; path: HealthPath; version?: string | undefined }>;
+type Succeeded = Readonly<{ kind: "succeeded"; path: HealthPath; version?: string | undefined }>;
 
-async function askHealth(client: KubeClient, options: ProbeOptions): Promise<Answered | Failed> {
+async function checkHealth(client: KubeClient, options: ProbeOptions): Promise<Succeeded | Failed> {
   const { signal, clock, timeoutMs } = options;
   const endsMs = clock.now() + timeoutMs;
   const known = options.path ?? "/readyz";
   let status = 0;
   for (const path of [known, ...healthPaths.filter((each) => each !== known)]) {
     try {
-      const answer = await client.raw("GET", path, {
+      const response = await client.raw("GET", path, {
         signal,
         timeoutMs: Math.max(1, endsMs - clock.now()),
         accept: "*/*",
       });
-      if (answer.status === 200) {
-        const version = path === "/version" ? versionOf(answer.text) : undefined;
-        // Any web server has a page for any path; an API server says its version.
-        if (path === "/version" && version === undefined) return unhealthy(`${path} is not an API server's answer`);
-        return { kind: "answered", path, version };
+      if (response.status === 200) {
+        const version = path === "/version" ? versionOf(response.text) : undefined;
+        // A web server may return a page for any path; only an API server returns a version.
+        if (path === "/version" && version === undefined)
+          return unhealthy(`${path} did not return a Kubernetes version`);
+        return { kind: "succeeded", path, version };
       }
-      status = answer.status;
-      if (status !== 403 && status !== 404) return failureOf(path, answer);
+      status = response.status;
+      if (status !== 403 && status !== 404) return failureOfResponse(path, response);
     } catch (error) {
       return failureOfError(error, signal);
     }
   }
-  if (status === 404) return unhealthy("none of its health paths is served: not an API server");
+  if (status === 404) return unhealthy(`the server has none of ${healthPaths.join(", ")}: not an API server`);
   return {
     kind: "failed",
     reason: "AccessDenied",
-    message: `the cluster lets the credentials ask neither ${healthPaths.join(" nor ")}`,
+    message: `the credentials are not allowed to read any of ${healthPaths.join(", ")}`,
   };
 }
 
 const unhealthy = (message: string): Failed => ({ kind: "failed", reason: "ClusterUnhealthy", message });
 
-function failureOf(path: string, { status, text }: Readonly<{ status: number; text: string }>): Failed {
+function failureOfResponse(path: string, { status, text }: Readonly<{ status: number; text: string }>): Failed {
   if (status === 401) {
-    return { kind: "failed", reason: "CredentialsRejected", message: "the cluster refuses the credentials" };
+    return { kind: "failed", reason: "CredentialsRejected", message: "the cluster rejects the credentials" };
   }
-  if (status >= 300 && status <= 399) return unhealthy(`${path} answers ${status}: redirects are not followed`);
-  if (status === 429) return unhealthy(`${path} answers 429: the cluster has too much to do`);
+  if (status >= 300 && status <= 399) return unhealthy(`${path} returned ${status}: redirects are not followed`);
+  if (status === 429) return unhealthy(`${path} returned 429: the cluster is overloaded`);
   const checks = failedChecks(text);
-  return unhealthy(`${path} answers ${status}${checks.length === 0 ? "" : `: ${checks.join(", ")} failed`}`);
+  return unhealthy(`${path} returned ${status}${checks.length === 0 ? "" : `: ${checks.join(", ")} failed`}`);
 }
 
-/** The checks that an API server says have failed; of all its words these alone are short and the same each time. */
+/** The names of the failed checks. The rest of the response is omitted: it is long and differs between requests. */
 function failedChecks(text: string): string[] {
   const names = text
     .slice(0, 16_384)
@@ -107,46 +107,46 @@ function failureOfError(error: unknown, signal: AbortSignal): Failed {
   if (faultOf(error) === "unauthorized") {
     return { kind: "failed", reason: "CredentialsRejected", message: messageOf(error) };
   }
-  // No server has said so: it was the check of where we connect to.
+  // A "forbidden" that is not an API error comes from the endpoint check before the connection.
   if (error instanceof ControllerError && error.fault === "forbidden" && !(error instanceof ApiError)) {
     return { kind: "failed", reason: "EndpointNotAllowed", message: error.message };
   }
   return unhealthy(messageOf(error));
 }
 
-/** The words of our own errors are one line, without secrets and the same each time; others' need not be. */
+/** Messages of our own errors are one line, stable and free of secrets; those of other errors may not be. */
 function messageOf(error: unknown): string {
-  return error instanceof ControllerError ? error.message : "the cluster cannot be asked";
+  return error instanceof ControllerError ? error.message : "the request to the cluster failed";
 }
 
 async function detect(client: KubeClient, options: ProbeOptions, version: string | undefined): Promise<Detected> {
   const { clock, timeoutMs } = options;
   const endsMs = clock.now() + timeoutMs;
   const deadline = createDeadline(clock, { signal: options.signal, timeoutMs });
-  const call: Call = { signal: deadline.signal, timeoutMs: () => Math.max(1, endsMs - clock.now()) };
-  /** A part that fails leaves what was known: the cluster is healthy, and says the rest another time. */
-  const part = async <T>(find: () => Promise<T>): Promise<T | undefined> => {
+  const call: DetectionCall = { signal: deadline.signal, timeoutMs: () => Math.max(1, endsMs - clock.now()) };
+  /** A part that fails is undefined and keeps its old value in the status: the cluster is healthy all the same. */
+  const part = async <T>(read: () => Promise<T>): Promise<T | undefined> => {
     try {
-      return await find();
+      return await read();
     } catch {
       options.signal.throwIfAborted();
       return undefined;
     }
   };
   try {
-    const [found, apis, nodes, storage] = await Promise.all([
-      version ?? part(() => findVersion(client, call)),
-      part(() => findServedApis(client, call)),
-      part(() => findNodes(client, call)),
-      part(() => findStorage(client, call)),
+    const [detectedVersion, apis, nodes, storage] = await Promise.all([
+      version ?? part(() => readVersion(client, call)),
+      part(() => readServedApis(client, call)),
+      part(() => readNodes(client, call)),
+      part(() => readStorage(client, call)),
     ]);
-    return { version: found, apis, nodes, storage };
+    return { version: detectedVersion, apis, nodes, storage };
   } finally {
     deadline.end();
   }
 }
 
-async function findVersion(client: KubeClient, { signal, timeoutMs }: Call): Promise<string | undefined> {
+async function readVersion(client: KubeClient, { signal, timeoutMs }: DetectionCall): Promise<string | undefined> {
   const { status, text } = await client.raw("GET", "/version", { signal, timeoutMs: timeoutMs() });
   return status === 200 ? versionOf(text) : undefined;
 }
@@ -165,24 +165,24 @@ function versionOf(text: string): string | undefined {
 const nodeType: ResourceType = { group: "", version: "v1", plural: "nodes" };
 const storageClassType: ResourceType = { group: "storage.k8s.io", version: "v1", plural: "storageclasses" };
 
-const isRefused = (error: unknown): boolean => ["forbidden", "not-found"].includes(faultOf(error) ?? "");
+const isForbiddenOrMissing = (error: unknown): boolean => ["forbidden", "not-found"].includes(faultOf(error) ?? "");
 
-async function findNodes(client: KubeClient, { signal, timeoutMs }: Call): Promise<NodeFacts | "refused"> {
+async function readNodes(client: KubeClient, { signal, timeoutMs }: DetectionCall): Promise<NodeFacts | "forbidden"> {
   try {
-    // From the server's cache: a big cluster's nodes are many, and nobody needs them to the second.
+    // resourceVersion 0 reads from the server's cache: large clusters have many nodes, and slightly stale data suffices.
     const { items } = await client.listAll(
       { type: nodeType },
       { signal, timeoutMs: timeoutMs(), resourceVersion: "0" },
     );
     return sumNodes(items);
   } catch (error) {
-    if (isRefused(error)) return "refused";
+    if (isForbiddenOrMissing(error)) return "forbidden";
     throw error;
   }
 }
 
-/** A volume can be had where there is a storage class; where we may not look, being served has to do. */
-async function findStorage(client: KubeClient, { signal, timeoutMs }: Call): Promise<boolean> {
+/** Whether there is a storage class. If TMC may not list them, storage is assumed, since the type is served. */
+async function readStorage(client: KubeClient, { signal, timeoutMs }: DetectionCall): Promise<boolean> {
   try {
     const { items } = await client.metadata.list(
       { type: storageClassType },
@@ -190,7 +190,7 @@ async function findStorage(client: KubeClient, { signal, timeoutMs }: Call): Pro
     );
     return items.length > 0;
   } catch (error) {
-    if (isRefused(error)) return faultOf(error) === "forbidden";
+    if (isForbiddenOrMissing(error)) return faultOf(error) === "forbidden";
     throw error;
   }
 }
@@ -198,31 +198,31 @@ async function findStorage(client: KubeClient, { signal, timeoutMs }: Call): Pro
 type Entry = Readonly<Record<string, unknown>>;
 
 /**
- * Adds up the nodes of a cluster. Capacity counts all of them; allocatable only those that are ready and take pods, for
- * that is what new work can have.
+ * Sums up the nodes of a cluster. Capacity counts all nodes; allocatable counts only nodes that are ready and schedulable,
+ * which is what new workloads can use.
  */
 export function sumNodes(nodes: readonly KubeObject[]): NodeFacts {
   const ready = nodes.filter(isReady);
-  const open = ready.filter(({ spec }) => entryOf(spec).unschedulable !== true);
+  const schedulable = ready.filter(({ spec }) => entryOf(spec).unschedulable !== true);
   return {
     nodes: { ready: ready.length, total: nodes.length },
-    capacity: sumOf(nodes, "capacity"),
-    allocatable: sumOf(open, "allocatable"),
-    gpu: open.some((node) => Object.entries(amountsOf(node, "allocatable")).some(isSomeGpu)),
+    capacity: sumResources(nodes, "capacity"),
+    allocatable: sumResources(schedulable, "allocatable"),
+    gpu: schedulable.some((node) => Object.entries(amountsOf(node, "allocatable")).some(isGpu)),
   };
 }
 
-/** `nvidia.com/gpu`, `amd.com/gpu`, `gpu.intel.com/i915` …: device plugins have no common name for them. */
-function isSomeGpu([resource, amount]: readonly [string, unknown]): boolean {
+/** `nvidia.com/gpu`, `amd.com/gpu`, `gpu.intel.com/i915` …: device plugins have no common resource name. */
+function isGpu([resource, amount]: readonly [string, unknown]): boolean {
   const [vendor = "", name = ""] = resource.split("/");
   if (name !== "gpu" && !name.startsWith("gpu-") && !vendor.startsWith("gpu.")) return false;
   return isQuantity(amount) && parseQuantity(amount).nanos > 0n;
 }
 
-function sumOf(nodes: readonly KubeObject[], field: "capacity" | "allocatable"): Amounts {
+function sumResources(nodes: readonly KubeObject[], field: "capacity" | "allocatable"): ResourceTotals {
   const all = nodes.flatMap((node) => Object.entries(amountsOf(node, field)));
-  const sum = (isWanted: (entry: readonly [string, unknown]) => boolean): string | undefined => {
-    const amounts = all.filter(isWanted).map(([, amount]) => amount);
+  const sum = (isIncluded: (entry: readonly [string, unknown]) => boolean): string | undefined => {
+    const amounts = all.filter(isIncluded).map(([, amount]) => amount);
     const quantities = amounts.filter(isQuantity).map(parseQuantity);
     if (quantities.length === 0) return undefined;
     return formatQuantity(quantities.reduce((total, each) => addQuantities(total, each), zeroQuantity));
@@ -230,7 +230,7 @@ function sumOf(nodes: readonly KubeObject[], field: "capacity" | "allocatable"):
   const sumNamed = (name: string) => sum(([resource]) => resource === name);
   const none = formatQuantity(zeroQuantity);
   const storage = sumNamed("ephemeral-storage");
-  const gpu = sum(isSomeGpu);
+  const gpu = sum(isGpu);
   return {
     cpu: sumNamed("cpu") ?? none,
     memory: sumNamed("memory") ?? none,

@@ -1,16 +1,16 @@
-import type { Failed, NoWayIn } from "./probe-outcome.ts";
+import type { Failed, NotConfigured } from "./probe-outcome.ts";
 
-/** Every reason that a cluster's condition Ready can have, and what it means. */
-export const clusterReasons: Readonly<Record<NoWayIn["reason"] | Failed["reason"] | "ClusterReady", string>> = {
-  ClusterReady: "The cluster answers and says that it is ready.",
-  ClusterNotConfigured: "There are no credentials for it; the message says where they were looked for.",
+/** The reasons of a ClusterRegistration's Ready condition and their meaning. */
+export const clusterReasons: Readonly<Record<NotConfigured["reason"] | Failed["reason"] | "ClusterReady", string>> = {
+  ClusterReady: "The cluster responds and reports that it is ready.",
+  ClusterNotConfigured: "No credentials were found for the cluster; the message says where TMC searched.",
   PermissionClaimNotAccepted:
-    "Its credentials are in a secret that TMC may not read: the workspace's APIBinding does not accept the claim on secrets. " +
-    "It heals by itself once the claim is accepted.",
-  CredentialsInvalid: "Its credentials cannot be used; the message says what is wrong with them.",
-  CredentialsExpired: "Its credentials have ended.",
-  CredentialsRejected: "The cluster does not accept its credentials.",
-  AccessDenied: "The cluster knows who we are and does not let us ask how it is.",
-  EndpointNotAllowed: "Its server is at an address that tenants may not name.",
-  ClusterUnhealthy: "It does not answer, or says that it is not ready.",
+    "The credentials are in a Secret that TMC may not read, because the APIBinding of the workspace does not accept the " +
+    "permission claim on secrets. The cluster becomes Ready after the claim is accepted.",
+  CredentialsInvalid: "The credentials cannot be used; the message says why.",
+  CredentialsExpired: "The credentials have expired.",
+  CredentialsRejected: "The cluster rejects the credentials.",
+  AccessDenied: "The cluster accepts the credentials, but does not allow them to read its health endpoints.",
+  EndpointNotAllowed: "The server address is not allowed for tenants.",
+  ClusterUnhealthy: "The cluster does not respond, or reports that it is not ready.",
 };

@@ -3,191 +3,203 @@ import type { ObjectEvent } from "../model/event.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
 import { done, type Next, requeueAfter } from "../model/next.ts";
 import type { Work, WorkItem } from "../model/work-item.ts";
-import { bindingNames, type SeenBinding } from "./connected-apis.ts";
-import { decide } from "./decide.ts";
-import { decideDeparture } from "./deletion.ts";
-import { decideDue, type Occasion } from "./due.ts";
-import type { Look, RegistrationStatus } from "./probe-outcome.ts";
+import { bindingNames, type ObservedBinding } from "./connected-apis.ts";
+import { decideRegistration } from "./decide.ts";
+import { decideDeletion } from "./deletion.ts";
+import { decideDue, type ProbeTrigger } from "./due.ts";
+import type { ProbeOutcome, RegistrationStatus } from "./probe-outcome.ts";
 import { defaultRegistrationSettings, type RegistrationSettings } from "./settings.ts";
 
-/** Keeps a deleted registration until no placement uses it any more. */
+/** Keeps a deleted registration until no placement or workload uses its cluster any more. */
 export const clusterFinalizer = "tmc.kcp.io/cluster";
 
-export type LookOptions = Readonly<{
-  /** Whether to find out what the cluster is, too. */
+export type ProbeRequest = Readonly<{
+  /** Whether to also detect version, APIs, nodes and storage. */
   detect: boolean;
-  /** Whether to read the credentials anew: somebody asks for it and may have just changed them. */
+  /** Whether to bypass cached credentials: a user who requests a probe may have just changed them. */
   fresh: boolean;
   timeoutMs: number;
 }>;
 
-/** When this process last looked at a cluster; nothing in a function that has just started. */
-export type Memory = Readonly<{ probedMs?: number | undefined; detectedMs?: number | undefined }>;
+/** When this process last probed a cluster; empty in a new process. */
+export type LastProbe = Readonly<{ probedMs?: number | undefined; detectedMs?: number | undefined }>;
 
-/** How a cluster was when placements were last told of it, where that is known, and how it is now, unless it has gone. */
-export type Change = Readonly<{
+/**
+ * A change of a registration: `before` is the state that placements were last notified of, if known; `after` is the
+ * current state, undefined if the registration is gone.
+ */
+export type RegistrationChange = Readonly<{
   before?: ClusterRegistration | undefined;
   after?: ClusterRegistration | undefined;
 }>;
 
-/** All that this reconciler needs of the world. The adapters give it; a test gives a small object. */
+/** Everything that the registration reconciler reads and writes; tests replace it with an in-memory world. */
 export interface RegistrationWorld {
   nowMs(): number;
   read(key: ObjectKey, signal: AbortSignal): Promise<ClusterRegistration | undefined>;
-  /** Fails with the fault "conflict" when the registration has changed since it was seen; so does the next one. */
+  /** Returns the written object. Throws the fault "conflict" if the registration has changed since it was observed. */
   writeStatus(
     key: ObjectKey,
-    seen: ClusterRegistration,
+    observed: ClusterRegistration,
     status: RegistrationStatus,
     signal: AbortSignal,
   ): Promise<ClusterRegistration>;
+  /** Like `writeStatus`. */
   writeFinalizers(
     key: ObjectKey,
-    seen: ClusterRegistration,
+    observed: ClusterRegistration,
     finalizers: readonly string[],
     signal: AbortSignal,
   ): Promise<ClusterRegistration>;
 
-  /** Finds the way into the cluster and asks how it is. Throws only when the hub cannot be asked, or on the signal. */
-  look(key: ObjectKey, registration: ClusterRegistration, options: LookOptions, signal: AbortSignal): Promise<Look>;
-  /** Looks at APIBindings of the registration's own workspace. That one cannot be seen is an answer. */
-  readBindings(key: ObjectKey, names: readonly string[], signal: AbortSignal): Promise<readonly SeenBinding[]>;
-  memory(key: ObjectKey): Memory;
-  remember(key: ObjectKey, memory: Memory): void;
-  /** Ends connections and drops what is remembered: the registration has gone or is going. */
+  /** Finds credentials and probes the cluster. Throws only if upstream cannot be read, or on the signal. */
+  probe(
+    key: ObjectKey,
+    registration: ClusterRegistration,
+    options: ProbeRequest,
+    signal: AbortSignal,
+  ): Promise<ProbeOutcome>;
+  /** Reads APIBindings of the registration's own workspace. A binding that TMC may not read is a result, not an error. */
+  readBindings(key: ObjectKey, names: readonly string[], signal: AbortSignal): Promise<readonly ObservedBinding[]>;
+  lastProbe(key: ObjectKey): LastProbe;
+  recordProbe(key: ObjectKey, probe: LastProbe): void;
+  /** Closes connections and drops all state of a registration that is gone or being deleted. */
   forget(key: ObjectKey): Promise<void>;
 
-  /** The same text as long as placements would decide the same about the cluster. */
-  fingerprint(registration: ClusterRegistration): string;
-  /** The placements that a change of the cluster may concern, and the workloads that it has. */
-  concerned(key: ObjectKey, change: Change, signal: AbortSignal): Promise<readonly WorkKey[]>;
-  /** The placements whose status names the cluster, and the workloads that it has. */
-  users(key: ObjectKey, signal: AbortSignal): Promise<readonly WorkKey[]>;
-  wake(keys: readonly WorkKey[]): Promise<void>;
-  /** Hears how Ready has changed. */
-  note(key: ObjectKey, change: ObjectEvent): void;
-  /** Tells people something, as an Event beside the registration. A failure to tell is logged, never thrown. */
-  tell(key: ObjectKey, about: ClusterRegistration, event: ObjectEvent): void;
+  /** Hash of the facts that placements read from a registration; it is compared with `status.notifiedHash`. */
+  factsHash(registration: ClusterRegistration): string;
+  /** The placements that a change of the registration may affect, and the workloads with copies on the cluster. */
+  affected(key: ObjectKey, change: RegistrationChange, signal: AbortSignal): Promise<readonly WorkKey[]>;
+  /** The placements that have selected the cluster, and the workloads with copies on it. */
+  dependents(key: ObjectKey, signal: AbortSignal): Promise<readonly WorkKey[]>;
+  enqueue(keys: readonly WorkKey[]): Promise<void>;
+  logReadyChange(key: ObjectKey, change: ObjectEvent): void;
+  /** Records a Kubernetes Event for the registration. Failures are logged, never thrown. */
+  recordEvent(key: ObjectKey, registration: ClusterRegistration, event: ObjectEvent): void;
 }
 
-/** Keeps what is said about clusters true, and tells the placements when it changes. */
+/** Creates the reconcile function for registrations: it probes clusters, writes their status and notifies placements. */
 export function registrationReconciler(
   world: RegistrationWorld,
   settings: RegistrationSettings = defaultRegistrationSettings,
 ): Work<ObjectKey> {
   return async ({ key, reason }, signal) => {
-    const seen = await world.read(key, signal);
-    if (seen === undefined) return afterwards(world, key, signal);
-    if (seen.metadata.deletionTimestamp !== undefined) return depart(world, settings, { key, seen }, signal);
+    const observed = await world.read(key, signal);
+    if (observed === undefined) return reconcileGone(world, key, signal);
+    if (observed.metadata.deletionTimestamp !== undefined) {
+      return reconcileDeletion(world, settings, { key, observed }, signal);
+    }
     const nowMs = world.nowMs();
-    const { probedMs, detectedMs } = world.memory(key);
-    const occasion = occasionOf(reason);
+    const { probedMs, detectedMs } = world.lastProbe(key);
+    const trigger = triggerOf(reason);
     const due = decideDue({
-      registration: seen,
-      occasion,
+      registration: observed,
+      trigger,
       lastProbeMs: probedMs,
       lastDetectionMs: detectedMs,
       nowMs,
       settings,
     });
 
-    // The finalizer is there before anything can rely on the cluster.
-    const registration = await guard(world, { key, seen }, signal);
-    const look =
+    // The finalizer must exist before any placement can use the cluster.
+    const registration = await ensureFinalizer(world, { key, observed }, signal);
+    const outcome =
       due.kind === "now"
-        ? await world.look(
+        ? await world.probe(
             key,
             registration,
-            { detect: due.detect, fresh: occasion === "on-demand", timeoutMs: settings.probeTimeoutMs },
+            { detect: due.detect, fresh: trigger === "on-demand", timeoutMs: settings.probeTimeoutMs },
             signal,
           )
         : undefined;
-    const names = look === undefined ? [] : bindingNames(registration);
+    const names = outcome === undefined ? [] : bindingNames(registration);
     const bindings = names.length === 0 ? [] : await world.readBindings(key, names, signal);
-    const { status, changes, events } = decide({ registration, look, bindings, nowMs, settings });
+    const { status, readyChanges, events } = decideRegistration({ registration, outcome, bindings, nowMs, settings });
     await report(world, { key, registration, status }, signal);
-    for (const change of changes) world.note(key, change);
-    for (const event of events) world.tell(key, registration, event);
-    // Only now: a look whose result could not be written is made again with the retry.
-    if (look !== undefined) {
-      const isDetected = look.kind === "healthy" && look.detected !== undefined;
-      world.remember(key, { probedMs: nowMs, detectedMs: isDetected ? nowMs : detectedMs });
+    for (const change of readyChanges) world.logReadyChange(key, change);
+    for (const event of events) world.recordEvent(key, registration, event);
+    // Recorded last: if the status could not be written, the retry probes again.
+    if (outcome !== undefined) {
+      const isDetected = outcome.kind === "healthy" && outcome.detected !== undefined;
+      world.recordProbe(key, { probedMs: nowMs, detectedMs: isDetected ? nowMs : detectedMs });
     }
     return due.kind === "later" ? requeueAfter(due.afterSeconds) : done;
   };
 }
 
-function occasionOf(reason: WorkItem["reason"]): Occasion {
-  return reason === "heartbeat" || reason === "on-demand" || reason === "resync" ? reason : "passing";
+function triggerOf(reason: WorkItem["reason"]): ProbeTrigger {
+  return reason === "heartbeat" || reason === "on-demand" || reason === "resync" ? reason : "other";
 }
 
-type Subject = Readonly<{ key: ObjectKey; seen: ClusterRegistration }>;
+type ObservedRegistration = Readonly<{ key: ObjectKey; observed: ClusterRegistration }>;
 
-async function guard(
+async function ensureFinalizer(
   world: RegistrationWorld,
-  { key, seen }: Subject,
+  { key, observed }: ObservedRegistration,
   signal: AbortSignal,
 ): Promise<ClusterRegistration> {
-  const finalizers = seen.metadata.finalizers ?? [];
-  if (finalizers.includes(clusterFinalizer)) return seen;
-  return world.writeFinalizers(key, seen, [...finalizers, clusterFinalizer], signal);
+  const finalizers = observed.metadata.finalizers ?? [];
+  if (finalizers.includes(clusterFinalizer)) return observed;
+  return world.writeFinalizers(key, observed, [...finalizers, clusterFinalizer], signal);
 }
 
-type News = Readonly<{
+type StatusReport = Readonly<{
   key: ObjectKey;
   registration: ClusterRegistration;
-  /** What is to be written; undefined when the status may stay. */
+  /** The status to write; undefined if no write is needed. */
   status: RegistrationStatus | undefined;
 }>;
 
 /**
- * Writes the status and tells the placements what is new to them. They are told after they can see it and before that is
- * recorded: who is cut off in between tells them again. One write, where the status itself brings them nothing new.
+ * Writes the status and enqueues the affected placements. They are enqueued after the status is written, so that they
+ * read it, and before `notifiedHash` is written: a crash in between enqueues them again. If the status itself does not
+ * change the facts (a label or taint changed), one write does both.
  */
 async function report(
   world: RegistrationWorld,
-  { key, registration, status }: News,
+  { key, registration, status }: StatusReport,
   signal: AbortSignal,
 ): Promise<void> {
-  const wanted = status ?? registration.status ?? {};
-  const fingerprint = world.fingerprint({ ...registration, status: wanted });
-  const isTold = registration.status?.notifiedHash === fingerprint;
-  const visible = world.fingerprint(registration);
-  const isVisible = visible === fingerprint;
+  const desired = status ?? registration.status ?? {};
+  const hash = world.factsHash({ ...registration, status: desired });
+  const isNotified = registration.status?.notifiedHash === hash;
+  const storedHash = world.factsHash(registration);
+  const isStored = storedHash === hash;
   let current = registration;
-  if (status !== undefined && (isTold || !isVisible)) {
+  if (status !== undefined && (isNotified || !isStored)) {
     current = await world.writeStatus(key, registration, status, signal);
   }
-  if (isTold) return;
-  const before = registration.status?.notifiedHash === visible ? registration : undefined;
-  const keys = await world.concerned(key, { before, after: current }, signal);
-  if (keys.length > 0) await world.wake(keys);
-  await world.writeStatus(key, current, { ...wanted, notifiedHash: fingerprint }, signal);
+  if (isNotified) return;
+  const before = registration.status?.notifiedHash === storedHash ? registration : undefined;
+  const keys = await world.affected(key, { before, after: current }, signal);
+  if (keys.length > 0) await world.enqueue(keys);
+  await world.writeStatus(key, current, { ...desired, notifiedHash: hash }, signal);
 }
 
-async function depart(
+async function reconcileDeletion(
   world: RegistrationWorld,
   settings: RegistrationSettings,
-  { key, seen }: Subject,
+  { key, observed }: ObservedRegistration,
   signal: AbortSignal,
 ): Promise<Next> {
   await world.forget(key);
-  const finalizers = seen.metadata.finalizers ?? [];
+  const finalizers = observed.metadata.finalizers ?? [];
   if (!finalizers.includes(clusterFinalizer)) return done;
-  const users = await world.users(key, signal);
-  const departure = decideDeparture({ registration: seen, isUsed: users.length > 0, nowMs: world.nowMs(), settings });
-  const concerned = await world.concerned(key, { after: seen }, signal);
-  if (concerned.length > 0) await world.wake(concerned);
-  if (departure.kind === "wait") return requeueAfter(departure.afterSeconds);
+  const dependents = await world.dependents(key, signal);
+  const isUsed = dependents.length > 0;
+  const deletion = decideDeletion({ registration: observed, isUsed, nowMs: world.nowMs(), settings });
+  const affected = await world.affected(key, { after: observed }, signal);
+  if (affected.length > 0) await world.enqueue(affected);
+  if (deletion.kind === "wait") return requeueAfter(deletion.afterSeconds);
   const others = finalizers.filter((finalizer) => finalizer !== clusterFinalizer);
-  await world.writeFinalizers(key, seen, others, signal);
+  await world.writeFinalizers(key, observed, others, signal);
   return done;
 }
 
-/** Placements that still speak of a cluster that has gone hear of it. */
-async function afterwards(world: RegistrationWorld, key: ObjectKey, signal: AbortSignal): Promise<Next> {
+/** Enqueues the placements whose status still has decisions about a registration that is gone. */
+async function reconcileGone(world: RegistrationWorld, key: ObjectKey, signal: AbortSignal): Promise<Next> {
   await world.forget(key);
-  const keys = await world.concerned(key, {}, signal);
-  if (keys.length > 0) await world.wake(keys);
+  const keys = await world.affected(key, {}, signal);
+  if (keys.length > 0) await world.enqueue(keys);
   return done;
 }

@@ -2,54 +2,62 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import { compareStrings } from "@tmc/kube/compare.ts";
 import type { ServedApi } from "./probe-outcome.ts";
 
-/** Both forms in one request: servers of 1.27 and later give everything at once, older ones only the groups. */
+/** Accepts aggregated discovery (Kubernetes 1.27 and later) and the list of groups that older servers return. */
 const accept = [
   "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
   "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
   "application/json",
 ].join(",");
 
-/** The status of a registration must stay small; a cluster with more kinds than this is not fully described. */
-const mostKinds = 2_000;
-const mostGroupVersions = 1_000;
-/** So many resource lists of an older server are asked for at once. */
-const atOnce = 8;
+/** Bounds that keep the status small; a cluster with more kinds is not described completely. */
+const maxKinds = 2_000;
+const maxGroupVersions = 1_000;
+/** Concurrent requests for the resource lists of an older server. */
+const concurrency = 8;
 
-export type Call = Readonly<{ signal: AbortSignal; timeoutMs: () => number }>;
+export type DetectionCall = Readonly<{ signal: AbortSignal; timeoutMs: () => number }>;
 type Entry = Readonly<Record<string, unknown>>;
 
 /**
- * Finds out which kinds can be created on a cluster: two requests, or one per group and version where the server is old.
- * Undefined when the cluster does not tell.
+ * Reads which kinds can be created on a cluster: two requests, or one per group and version for older servers. Undefined
+ * if discovery fails.
  */
-export async function findServedApis(client: KubeClient, call: Call): Promise<readonly ServedApi[] | undefined> {
-  const found = await Promise.all(["/api", "/apis"].map((path) => readRoot(client, path, call)));
-  const lists = found.filter((each) => each !== undefined);
-  return lists.length < found.length ? undefined : inOrder(lists.flat());
+export async function readServedApis(
+  client: KubeClient,
+  call: DetectionCall,
+): Promise<readonly ServedApi[] | undefined> {
+  const roots = await Promise.all(["/api", "/apis"].map((path) => readRoot(client, path, call)));
+  const lists = roots.filter((root) => root !== undefined);
+  return lists.length < roots.length ? undefined : sortAndBound(lists.flat());
 }
 
-async function readRoot(client: KubeClient, path: string, call: Call): Promise<readonly ServedApi[] | undefined> {
+async function readRoot(
+  client: KubeClient,
+  path: string,
+  call: DetectionCall,
+): Promise<readonly ServedApi[] | undefined> {
   const body = await readJson(client, path, call);
   if (body === undefined) return undefined;
-  if (body.kind === "APIGroupDiscoveryList") return entriesOf(body.items).flatMap(aggregated);
+  if (body.kind === "APIGroupDiscoveryList") return entriesOf(body.items).flatMap(parseAggregatedGroup);
   const groupVersions =
     path === "/api"
       ? textsOf(body.versions)
       : entriesOf(body.groups).flatMap((group) => entriesOf(group.versions).map((each) => textOf(each.groupVersion)));
   const lists: ServedApi[] = [];
-  const waiting = groupVersions.filter(isGroupVersion).slice(0, mostGroupVersions);
-  const work = async (): Promise<void> => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+  const pending = groupVersions.filter(isGroupVersion).slice(0, maxGroupVersions);
+  const worker = async (): Promise<void> => {
+    for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
       const list = await readJson(client, `${path}/${next}`, call);
-      // A group whose own server is down is left out, as the aggregated form leaves it out.
-      if (list !== undefined) lists.push({ groupVersion: next, kinds: entriesOf(list.resources).flatMap(plainKind) });
+      // A group whose API server is down is omitted, as aggregated discovery omits it.
+      if (list !== undefined)
+        lists.push({ groupVersion: next, kinds: entriesOf(list.resources).flatMap(parseResourceKind) });
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, work));
+  await Promise.all(Array.from({ length: concurrency }, worker));
   return lists;
 }
 
-async function readJson(client: KubeClient, path: string, call: Call): Promise<Entry | undefined> {
+async function readJson(client: KubeClient, path: string, call: DetectionCall): Promise<Entry | undefined> {
   const { status, text } = await client.raw("GET", path, { accept, signal: call.signal, timeoutMs: call.timeoutMs() });
   if (status !== 200) return undefined;
   try {
@@ -60,7 +68,7 @@ async function readJson(client: KubeClient, path: string, call: Call): Promise<E
   }
 }
 
-function aggregated(item: Entry): ServedApi[] {
+function parseAggregatedGroup(item: Entry): ServedApi[] {
   const group = isEntry(item.metadata) ? textOf(item.metadata.name) : "";
   return entriesOf(item.versions).map((version) => ({
     groupVersion: group === "" ? textOf(version.version) : `${group}/${textOf(version.version)}`,
@@ -70,27 +78,27 @@ function aggregated(item: Entry): ServedApi[] {
   }));
 }
 
-function plainKind(resource: Entry): string[] {
+function parseResourceKind(resource: Entry): string[] {
   const isSubresource = textOf(resource.name).includes("/");
   return isSubresource || !textsOf(resource.verbs).includes("create") ? [] : [textOf(resource.kind)];
 }
 
-/** In one order, whatever the server's, and within bounds: Kubernetes' own kinds come before custom ones. */
-function inOrder(lists: readonly ServedApi[]): readonly ServedApi[] {
+/** Sorts the APIs and applies the bounds. Built-in kinds take precedence over custom ones. */
+function sortAndBound(lists: readonly ServedApi[]): readonly ServedApi[] {
   const kinds = new Map<string, Set<string>>();
   for (const list of lists.filter(({ groupVersion }) => isGroupVersion(groupVersion))) {
     const present = kinds.get(list.groupVersion) ?? new Set();
     for (const kind of list.kinds) if (isKind(kind)) present.add(kind);
     kinds.set(list.groupVersion, present);
   }
-  let left = mostKinds;
+  let remaining = maxKinds;
   return [...kinds]
     .filter(([, names]) => names.size > 0)
     .toSorted(([a], [b]) => rank(a) - rank(b) || compareStrings(a, b))
-    .slice(0, mostGroupVersions)
+    .slice(0, maxGroupVersions)
     .map(([groupVersion, names]) => {
-      const kept = [...names].toSorted().slice(0, left);
-      left -= kept.length;
+      const kept = [...names].toSorted().slice(0, remaining);
+      remaining -= kept.length;
       return { groupVersion, kinds: kept };
     })
     .filter((api) => api.kinds.length > 0)

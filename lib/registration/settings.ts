@@ -1,21 +1,20 @@
-/** How closely clusters are watched. */
+/** How often clusters are probed, and how many probes change Ready. */
 export type RegistrationSettings = Readonly<{
-  /** A cluster is probed about this often, a dead one too: it costs no more than a healthy one. */
+  /** Interval of the probes. Unreachable clusters have the same interval: their probes cost no more. */
   intervalSeconds: number;
-  /** `lastHeartbeat` is written at most this often while nothing else changes; each write wakes the watchers. */
+  /** Minimum interval between writes of `lastHeartbeat` while nothing else changes; each write triggers the watchers. */
   heartbeatWriteSeconds: number;
-  /** Failed probes in a row that make a Ready cluster not Ready. */
+  /** Consecutive failed probes after which a Ready cluster loses Ready. */
   failuresToUnready: number;
-  /** Good probes in a row that make it Ready again. */
+  /** Consecutive successful probes after which it is Ready again. */
   successesToReady: number;
-  /** Version, APIs, nodes and capabilities of a healthy cluster are looked at this often. */
+  /** Interval of the detection of version, APIs, nodes and storage. */
   detectEverySeconds: number;
   probeTimeoutMs: number;
-  /** A registration that is deleted goes after this time even when placements still name it. */
+  /** After this time the finalizer of a deleted registration is removed even if placements still use the cluster. */
   releaseAfterSeconds: number;
 }>;
 
-/** What holds unless the operator says otherwise. */
 export const defaultRegistrationSettings: RegistrationSettings = {
   intervalSeconds: 30,
   heartbeatWriteSeconds: 60,

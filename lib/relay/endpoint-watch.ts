@@ -1,107 +1,103 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
-import { pageByPage } from "@tmc/kube/paged-list.ts";
 import type { TypeId } from "../api/workload-kinds.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { ExportEndpoint } from "../upstream/export/endpoints.ts";
 import { apiBindings } from "../upstream/kcp-types.ts";
-import { clusterOf } from "../upstream/logical-cluster.ts";
-import { recordLane, workloadLanes } from "../upstream/watched-resources.ts";
-import { createTenantRoll, type RollChange, traceOfBinding } from "./bound-tenants.ts";
-import type { Ledger, TenantBook } from "./change-tracker.ts";
-import { follow } from "./follow.ts";
+import { logicalClusterIn } from "../upstream/logical-cluster.ts";
+import { watchedResources } from "../upstream/watched-resources.ts";
+import type { ChangeTracker, TenantTracker } from "./event-to-key/change-tracker.ts";
+import type { RelayedWorkloads } from "./event-to-key/workload-tracker.ts";
 import type { RelayListener } from "./listener.ts";
-import { type FollowLaneOptions, followLane, orderOfLanes } from "./resource-watch.ts";
-import { createLaneGroup, type LaneGroup } from "./resource-watch-group.ts";
-import { createSecretWatch } from "./secret-watch.ts";
-import type { RelayedWorkloads } from "./workload-tracker.ts";
+import { createBoundTenants, projectBinding, type TenantChange } from "./watch/bound-tenants.ts";
+import { startResourceInformer } from "./watch/resource-informer.ts";
+import { createSecretWatch } from "./watch/secret-watch.ts";
+import { createSharedInformers, type SharedInformers } from "./watch/shared-informers.ts";
+import { listPriorityOf, startWorkloadInformer, type WorkloadInformerOptions } from "./watch/workload-informer.ts";
 
 export type EndpointWatchOptions = Readonly<{
   endpoint: ExportEndpoint;
   types: Readonly<Record<ReconciledKind, ResourceType>>;
-  ledger: Ledger;
+  tracker: ChangeTracker;
   listener: RelayListener;
-  slim: (object: KubeObject) => KubeObject;
+  transform: (object: KubeObject) => KubeObject;
   clock: Clock;
   random: () => number;
   relistSeconds: number;
-  /** @default no workload is looked after */
+  /** @default no workloads */
   workloads?: RelayedWorkloads | undefined;
-  /** Hears of tenants that have come or gone here, and of the first list of them. */
-  onRoll(clusters: readonly string[]): void;
+  /** Called with tenants that were bound or unbound at this endpoint, and after the first list of bindings. */
+  onTenants(logicalClusters: readonly string[]): void;
 }>;
 
 /**
- * All tenants of one endpoint, watched at once: one watch for the bindings, one for each kind, and one for secrets while any
- * registration refers to one, however many tenants there are. Where workloads are looked after, also one for each of their
- * types, of what comes along with them, of records and of namespaces.
+ * Watches all tenants of one endpoint at once: one watch for the bindings, one for each of our kinds, and one for secrets
+ * while any registration refers to one, however many tenants there are. With workloads, also one for each resource that sync
+ * depends on.
  */
 export interface EndpointWatch {
   readonly endpoint: ExportEndpoint;
   /** Whether the bindings have been listed once. */
   readonly isListed: boolean;
-  /** The tenants whose bindings are seen here. */
-  clusters(): readonly string[];
-  shows(logicalCluster: string): boolean;
-  /** Begins to look after a tenant. */
+  /** The tenants that are bound at this endpoint. */
+  tenants(): readonly string[];
+  hasTenant(logicalCluster: string): boolean;
+  /** Starts to relay the changes of a tenant. */
   engage(logicalCluster: string): void;
   release(logicalCluster: string): void;
   stop(): Promise<void>;
 }
 
-/** Begins to watch an endpoint. */
+/** Starts to watch an endpoint. */
 export function watchEndpoint(options: EndpointWatchOptions): EndpointWatch {
-  const { endpoint, types, ledger, listener, slim, clock, random, relistSeconds, onRoll } = options;
-  const place = endpoint.url;
-  const everywhere = endpoint.at("*");
-  const roll = createTenantRoll();
-  /** The books of the tenants that are looked after. */
-  const books = new Map<string, TenantBook>();
-  const watching = { place, listener, clock, random, relistSeconds };
+  const { endpoint, types, tracker, listener, transform, clock, random, relistSeconds, onTenants } = options;
+  const scope = endpoint.url;
+  const allTenants = endpoint.at("*");
+  const bound = createBoundTenants();
+  const engaged = new Map<string, TenantTracker>();
+  const shared = { client: allTenants, scope, listener, clock, random, relistSeconds };
   let isListed = false;
-  let stopped = false;
+  let isStopped = false;
 
   const secrets = createSecretWatch({
-    client: options.workloads === undefined ? everywhere : undefined,
-    clusterOf,
+    client: options.workloads === undefined ? allTenants : undefined,
+    clusterOf: logicalClusterIn,
     clock,
     random,
     relistSeconds,
-    onChanged: ledger.secretsChanged,
-    onTrouble: (error, retryInMs) => listener.trouble?.({ what: "Secret", logicalCluster: place, error, retryInMs }),
+    onChanged: tracker.secretsChanged,
+    onFailure: (error, retryInMs) => listener.failed?.({ what: "Secret", scope, error, retryInMs }),
   });
-  const kinds = createLaneGroup<ReconciledKind>({
-    ids: reconciledKinds,
+  const kinds = createSharedInformers<ReconciledKind>({
+    resources: reconciledKinds,
     clock,
-    follow: (kind, follower) =>
-      follow({ ...watching, client: pageByPage(everywhere, slim), type: types[kind], what: kind }, follower),
+    start: (kind, handler) => startResourceInformer({ ...shared, transform, type: types[kind], what: kind }, handler),
   });
-  // A group of its own: nothing about our kinds waits for the workloads of all tenants.
-  const workloads = options.workloads && workloadGroup(options.workloads, { ...watching, client: everywhere, secrets });
+  // Separate from our kinds: nothing about these waits for the workloads of all tenants.
+  const workloads = options.workloads && workloadInformers(options.workloads, { ...shared, secrets });
 
-  const takeRoll = (changes: readonly RollChange[]): void => {
+  const applyChanges = (changes: readonly TenantChange[]): void => {
     const moved = changes.filter(({ kind }) => kind !== "claims").map(({ logicalCluster }) => logicalCluster);
-    if (moved.length > 0) onRoll(moved);
+    if (moved.length > 0) onTenants(moved);
     for (const { kind, logicalCluster } of changes) {
-      // What was refused may be given now, and the other way round.
-      if (kind !== "claims" || !books.has(logicalCluster)) continue;
-      ledger.secretsChanged(
-        secrets.referrers(logicalCluster).map((name) => ({ logicalCluster: logicalCluster, name })),
-      );
-      books.get(logicalCluster)?.workloads?.wakeAll();
+      const tenant = engaged.get(logicalCluster);
+      // A permission claim was accepted or rejected: what TMC may read has changed.
+      if (kind !== "claims" || tenant === undefined) continue;
+      tracker.secretsChanged(secrets.referrers(logicalCluster).map((name) => ({ logicalCluster, name })));
+      tenant.workloads?.enqueueAll();
       workloads?.relist();
     }
   };
-  const bindings = follow(
-    { ...watching, client: pageByPage(everywhere, traceOfBinding), type: apiBindings, what: "APIBinding" },
+  const bindings = startResourceInformer(
+    { ...shared, transform: projectBinding, type: apiBindings, what: "APIBinding" },
     {
       listed: (objects) => {
         isListed = true;
-        takeRoll(roll.takeList(objects));
-        onRoll([]);
+        applyChanges(bound.applyList(objects));
+        onTenants([]);
       },
-      changed: (object) => takeRoll(roll.take(object)),
-      deleted: (object) => takeRoll(roll.lose(object)),
+      changed: (object) => applyChanges(bound.applyBinding(object)),
+      deleted: (object) => applyChanges(bound.removeBinding(object)),
     },
   );
 
@@ -110,37 +106,42 @@ export function watchEndpoint(options: EndpointWatchOptions): EndpointWatch {
     get isListed() {
       return isListed;
     },
-    clusters: roll.clusters,
-    shows: roll.has,
+    tenants: bound.tenants,
+    hasTenant: bound.has,
     engage: (logicalCluster) => {
-      if (stopped) return;
-      const book = ledger.open(logicalCluster, secrets);
-      books.set(logicalCluster, book);
-      kinds.engage(logicalCluster, book);
-      if (book.workloads !== undefined) workloads?.engage(logicalCluster, book.workloads);
+      if (isStopped) return;
+      const tenant = tracker.track(logicalCluster, secrets);
+      engaged.set(logicalCluster, tenant);
+      kinds.engage(logicalCluster, tenant);
+      if (tenant.workloads !== undefined) workloads?.engage(logicalCluster, tenant.workloads);
     },
     release: (logicalCluster) => {
-      books.delete(logicalCluster);
-      ledger.close(logicalCluster);
+      engaged.delete(logicalCluster);
+      tracker.untrack(logicalCluster);
       kinds.release(logicalCluster);
       workloads?.release(logicalCluster);
     },
     stop: async () => {
-      stopped = true;
+      isStopped = true;
       await Promise.all([kinds.stop(), workloads?.stop(), bindings.stop(), secrets.stop()]);
     },
   };
 }
 
-function workloadGroup(
-  { types, slim = (object) => object }: RelayedWorkloads,
-  watching: Omit<FollowLaneOptions, "slim" | "order">,
-): LaneGroup<TypeId> {
-  const lanes = new Map(workloadLanes(types).map((lane) => [lane.id, lane]));
-  const order = orderOfLanes(lanes.values(), watching.clock);
-  return createLaneGroup({
-    ids: [...lanes.keys()],
-    clock: watching.clock,
-    follow: (id, follower) => followLane(lanes.get(id) ?? recordLane, { ...watching, slim, order }, follower),
+function workloadInformers(
+  { types, transform = (object) => object }: RelayedWorkloads,
+  shared: Omit<WorkloadInformerOptions, "transform" | "priority">,
+): SharedInformers<TypeId> {
+  const resources = watchedResources(types);
+  const priority = listPriorityOf(resources, shared.clock);
+  const byId = new Map(resources.map((resource) => [resource.id, resource]));
+  return createSharedInformers({
+    resources: [...byId.keys()],
+    clock: shared.clock,
+    start: (id, handler) => {
+      const resource = byId.get(id);
+      if (resource === undefined) throw new Error(`no resource ${id} is watched`);
+      return startWorkloadInformer(resource, { ...shared, transform, priority }, handler);
+    },
   });
 }

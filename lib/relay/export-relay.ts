@@ -1,33 +1,33 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
+import type { Informer } from "@tmc/kube/informer/informer.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { type ExportAddress, formatExportAddress } from "../upstream/export/address.ts";
-import { type ExportEndpoint, urlsOf } from "../upstream/export/endpoints.ts";
-
+import { type ExportEndpoint, endpointUrlsOf } from "../upstream/export/endpoints.ts";
 import type { ExportHub } from "../upstream/export/hub.ts";
 import { endpointSlices } from "../upstream/kcp-types.ts";
 import { clientOf } from "../upstream/logical-cluster.ts";
-import { createLedger } from "./change-tracker.ts";
 import { type EndpointWatch, watchEndpoint } from "./endpoint-watch.ts";
-import { type Following, follow } from "./follow.ts";
-import { createListing } from "./initial-lists.ts";
+import { type ChangeTracker, createChangeTracker } from "./event-to-key/change-tracker.ts";
+import type { RelayListener } from "./listener.ts";
 import { defaultRelistSeconds, type Relay, type RelayParts, relayOf, stopRelay } from "./relay.ts";
+import { createInitialLists } from "./watch/initial-lists.ts";
+import { startResourceInformer } from "./watch/resource-informer.ts";
 
 export type ExportRelayOptions = RelayParts &
   Readonly<{
     /** A client at the root of the server that has the export's workspace. */
     provider: KubeClient;
     export: ExportAddress;
-    /** Is told the endpoints as they are seen, and where each tenant is. */
-    hub: Pick<ExportHub, "endpoints" | "take" | "placed">;
+    /** Gets the endpoints as the relay reads them, and the endpoint of each tenant. */
+    hub: Pick<ExportHub, "endpoints" | "setEndpoints" | "setEndpointOf">;
   }>;
 
-/** A relay over all tenants of an export. */
+/** A relay for all tenants of an export. */
 export interface ExportRelay extends Relay {
-  /** Addresses of the endpoints that are watched. */
+  /** The URLs of the endpoints that are watched. */
   endpoints(): readonly string[];
-  /** The logical clusters that are looked after. */
+  /** The logical clusters whose changes are relayed. */
   tenants(): readonly string[];
-  /** Whether a logical cluster is one of them. */
   isEngaged(logicalCluster: string): boolean;
 }
 
@@ -35,135 +35,166 @@ export interface ExportRelay extends Relay {
 const retryMs = 30_000;
 
 /**
- * Creates the relay over all tenants of an export.
+ * Creates the relay for all tenants of an export.
  *
- * The export's endpoints are watched as data that changes; behind each of them all tenants are watched at once, so the number
- * of watches does not grow with them. A tenant is looked after from when its binding is ready until that has gone. What is
- * known of a tenant belongs to its endpoint: versions of two endpoints are never compared.
+ * The relay watches the endpoint slice of the export and, behind each endpoint, all tenants at once: the number of watches
+ * does not grow with the tenants. A tenant is engaged from when its binding is ready until the binding is deleted. State of a
+ * tenant belongs to one endpoint: resourceVersions of two endpoints are never compared.
  */
 export function createExportRelay(options: ExportRelayOptions): ExportRelay {
-  const { provider, hub, types, clock, random, listener = {}, slim = (object) => object } = options;
+  const { provider, hub, types, clock, random, workloads, listener = {}, transform = (object) => object } = options;
   const relistSeconds = options.relistSeconds ?? defaultRelistSeconds;
   const address = formatExportAddress(options.export);
-  const ledger = createLedger({ ...options, listener, onListed: () => listing.look() });
+  const tracker = createChangeTracker({ ...options, listener, onListed: () => initialLists.check() });
   const endpoints = new Map<string, EndpointWatch>();
-  /** At which endpoint each tenant is looked after. */
-  const owners = new Map<string, string>();
-  let slices: Following | undefined;
+  const assignments = createTenantAssignments({ endpoints, tracker, hub, listener });
+  let slices: Informer | undefined;
   let isSliceRead = false;
-  let stopped = false;
-  /** Changes of the endpoints happen one after the other: opening one may take time. */
+  let isStopped = false;
+  /** Changes of the endpoints run one after the other: opening one may take time. */
   let changing: Promise<void> = Promise.resolve();
   let cancelRetry = (): void => {};
 
   const unlisted = (): readonly string[] => [
     ...(isSliceRead ? [] : [`endpoints of ${address}`]),
-    ...[...endpoints].filter(([, each]) => !each.isListed).map(([url]) => `tenants at ${url}`),
-    ...ledger.unlisted(),
+    ...[...endpoints].filter(([, { isListed }]) => !isListed).map(([url]) => `tenants at ${url}`),
+    ...tracker.unlisted(),
   ];
-  const listing = createListing(unlisted);
+  const initialLists = createInitialLists(unlisted);
 
-  /** Has a tenant looked after where it is seen; one that is seen at two endpoints stays where it was. */
-  const settle = (logicalCluster: string): void => {
-    const owner = owners.get(logicalCluster);
-    if (owner !== undefined && endpoints.get(owner)?.shows(logicalCluster) === true) return;
-    const next = [...endpoints.values()].find((each) => each.shows(logicalCluster));
-    if (owner !== undefined) {
-      const before = endpoints.get(owner);
-      if (before === undefined) ledger.close(logicalCluster);
-      else before.release(logicalCluster);
-      owners.delete(logicalCluster);
-      hub.placed(logicalCluster, undefined);
-      listener.released?.(logicalCluster);
-    }
-    if (next === undefined) return;
-    owners.set(logicalCluster, next.endpoint.url);
-    hub.placed(logicalCluster, next.endpoint.url);
-    next.engage(logicalCluster);
-  };
-  const onRoll = (clusters: readonly string[]): void => {
-    if (stopped) return;
-    for (const logicalCluster of clusters) settle(logicalCluster);
-    listing.look();
+  const onTenants = (logicalClusters: readonly string[]): void => {
+    if (isStopped) return;
+    for (const logicalCluster of logicalClusters) assignments.assign(logicalCluster);
+    initialLists.check();
   };
 
-  const leave = async (isLeft: (endpoint: ExportEndpoint) => boolean): Promise<void> => {
-    const left = [...endpoints.values()].filter(({ endpoint }) => isLeft(endpoint));
-    for (const { endpoint } of left) endpoints.delete(endpoint.url);
-    for (const each of left) for (const logicalCluster of each.clusters()) settle(logicalCluster);
-    await Promise.all(left.map((each) => each.stop()));
+  const closeEndpoints = async (isClosed: (endpoint: ExportEndpoint) => boolean): Promise<void> => {
+    const closed = [...endpoints.values()].filter(({ endpoint }) => isClosed(endpoint));
+    for (const { endpoint } of closed) endpoints.delete(endpoint.url);
+    for (const each of closed) for (const logicalCluster of each.tenants()) assignments.assign(logicalCluster);
+    await Promise.all(closed.map((each) => each.stop()));
   };
-  const change = async (urls: readonly string[]): Promise<void> => {
-    if (stopped) return;
+  const applyUrls = async (urls: readonly string[]): Promise<void> => {
+    if (isStopped) return;
     cancelRetry();
-    await leave(({ url }) => !urls.includes(url));
-    await hub.take(urls);
+    await closeEndpoints(({ url }) => !urls.includes(url));
+    await hub.setEndpoints(urls);
     const opened = hub.endpoints();
-    // One that was closed and opened anew in between has other connections.
-    await leave((endpoint) => !opened.includes(endpoint));
-    if (stopped) return;
+    // An endpoint that was closed and opened again meanwhile has other connections.
+    await closeEndpoints((endpoint) => !opened.includes(endpoint));
+    if (isStopped) return;
     for (const endpoint of opened) {
       if (endpoints.has(endpoint.url)) continue;
-      const { workloads } = options;
-      const watching = { types, ledger, listener, slim, clock, random, relistSeconds, workloads, onRoll };
-      endpoints.set(endpoint.url, watchEndpoint({ ...watching, endpoint }));
+      const shared = { types, tracker, listener, transform, clock, random, relistSeconds, workloads, onTenants };
+      endpoints.set(endpoint.url, watchEndpoint({ ...shared, endpoint }));
     }
     isSliceRead = true;
-    listing.look();
+    initialLists.check();
     if (endpoints.size < urls.length) cancelRetry = clock.after(retryMs, () => enqueue(urls));
   };
   const enqueue = (urls: readonly string[]): void => {
     const onFailure = (error: unknown): void => {
-      listener.trouble?.({ what: "APIExportEndpointSlice", logicalCluster: address, error, retryInMs: retryMs });
+      listener.failed?.({ what: "APIExportEndpointSlice", scope: address, error, retryInMs: retryMs });
       cancelRetry = clock.after(retryMs, () => enqueue(urls));
     };
-    changing = changing.then(() => change(urls)).catch(onFailure);
+    changing = changing.then(() => applyUrls(urls)).catch(onFailure);
   };
-  const take = (slice: KubeObject | undefined): void => {
-    // A slice that is not there names no endpoint, and takes none away.
+  const applySlice = (slice: KubeObject | undefined): void => {
+    // A missing slice names no endpoint, and closes none.
     if (slice === undefined && isSliceRead) return;
-    enqueue(slice === undefined ? [] : urlsOf(slice));
+    enqueue(slice === undefined ? [] : endpointUrlsOf(slice));
   };
   const isOurs = ({ metadata }: KubeObject): boolean => metadata.name === options.export.name;
 
   return {
-    ...relayOf(ledger, listing, unlisted),
+    ...relayOf(tracker, initialLists, unlisted),
     start: () => {
-      slices ??= follow(
+      slices ??= startResourceInformer(
         {
           client: clientOf(provider, options.export.path),
           type: endpointSlices,
           what: "APIExportEndpointSlice",
-          place: address,
+          scope: address,
           listener,
+          transform: (object) => object,
           clock,
           random,
           relistSeconds,
         },
         {
-          listed: (objects) => take(objects.find(isOurs)),
-          changed: (object) => isOurs(object) && take(object),
+          listed: (objects) => applySlice(objects.find(isOurs)),
+          changed: (object) => {
+            if (isOurs(object)) applySlice(object);
+          },
           deleted: () => {},
         },
       );
     },
     stop: (limitMs) => {
-      stopped = true;
+      isStopped = true;
       cancelRetry();
-      const ends = [changing, ...[...endpoints.values()].map((each) => each.stop())];
-      return stopRelay({ clock, ledger, listing, limitMs }, slices === undefined ? ends : [slices.stop(), ...ends]);
+      const stopping = [changing, ...[...endpoints.values()].map((each) => each.stop())];
+      return stopRelay(
+        { clock, tracker, initialLists, limitMs },
+        slices === undefined ? stopping : [slices.stop(), ...stopping],
+      );
     },
     endpoints: () => [...endpoints.keys()],
-    tenants: () => [...owners.keys()],
-    isEngaged: (logicalCluster) => owners.has(logicalCluster),
+    tenants: assignments.tenants,
+    isEngaged: assignments.has,
     get unsent() {
-      return ledger.outbox.size;
+      return tracker.outbox.size;
     },
     get limited() {
-      return ledger.outbox.limited;
+      return tracker.outbox.limited;
     },
     get isQueueFailing() {
-      return ledger.outbox.isFailing;
+      return tracker.outbox.isFailing;
     },
+  };
+}
+
+/** The endpoint of each engaged tenant. */
+type TenantAssignments = Readonly<{
+  /** Engages a tenant at an endpoint that has it, and releases it elsewhere. A tenant that two endpoints have is not moved. */
+  assign(logicalCluster: string): void;
+  has(logicalCluster: string): boolean;
+  tenants(): readonly string[];
+}>;
+
+function createTenantAssignments({
+  endpoints,
+  tracker,
+  hub,
+  listener,
+}: Readonly<{
+  endpoints: ReadonlyMap<string, EndpointWatch>;
+  tracker: Pick<ChangeTracker, "untrack">;
+  hub: Pick<ExportHub, "setEndpointOf">;
+  listener: Pick<RelayListener, "released">;
+}>): TenantAssignments {
+  const urlOf = new Map<string, string>();
+  const release = (logicalCluster: string, url: string): void => {
+    const endpoint = endpoints.get(url);
+    // An endpoint that was closed has released nothing in the tracker.
+    if (endpoint === undefined) tracker.untrack(logicalCluster);
+    else endpoint.release(logicalCluster);
+    urlOf.delete(logicalCluster);
+    hub.setEndpointOf(logicalCluster, undefined);
+    listener.released?.(logicalCluster);
+  };
+  return {
+    assign: (logicalCluster) => {
+      const current = urlOf.get(logicalCluster);
+      if (current !== undefined && endpoints.get(current)?.hasTenant(logicalCluster) === true) return;
+      const next = [...endpoints.values()].find((each) => each.hasTenant(logicalCluster));
+      if (current !== undefined) release(logicalCluster, current);
+      if (next === undefined) return;
+      urlOf.set(logicalCluster, next.endpoint.url);
+      hub.setEndpointOf(logicalCluster, next.endpoint.url);
+      next.engage(logicalCluster);
+    },
+    has: (logicalCluster) => urlOf.has(logicalCluster),
+    tenants: () => [...urlOf.keys()],
   };
 }

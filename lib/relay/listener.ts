@@ -3,53 +3,53 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { TypeId } from "../api/workload-kinds.ts";
 import type { ObjectKey, ReconciledKind } from "../model/key.ts";
 
-/** What a relay watches in the hub. */
+/** A collection that a relay watches upstream. */
 export type Watched =
   | ReconciledKind
   | ForeignKind
   | "Secret"
   | "APIBinding"
   | "APIExportEndpointSlice"
-  /** A type that is watched for the sake of workloads: `deployments.v1.apps`. */
+  /** A resource that sync depends on: `deployments.v1.apps`. */
   | TypeId;
 
-/** Kinds of others that can make clusters known. */
+/** Kinds of other projects that stand for clusters. */
 export type ForeignKind = "SyncTarget" | "ControlPlane" | "ControlPlaneEndpoint" | "ControlPlaneRegistration";
 
 /**
- * Hears what the relay sees, before any key of it is sent. A cache in the same process listens here.
+ * Gets what the relay reads, before the relay sends any key of it. The cache of the same process is fed this way.
  *
- * A `place` is where a watch runs: a logical cluster, or the address of an endpoint behind which all tenants are watched
- * at once.
+ * `scope` says where a watch runs: in a logical cluster, or at the URL of an endpoint that serves all tenants.
  */
 export interface RelayListener {
-  listed?(kind: ReconciledKind, logicalCluster: string, objects: readonly KubeObject[]): void;
+  /** `resourceVersion` is the version of the list, where it is known. */
+  listed?(kind: ReconciledKind, logicalCluster: string, objects: readonly KubeObject[], resourceVersion?: string): void;
   changed?(kind: ReconciledKind, logicalCluster: string, object: KubeObject): void;
   deleted?(kind: ReconciledKind, logicalCluster: string, object: KubeObject): void;
-  /** A secret that this registration refers to came, changed or went. */
+  /** A secret that this registration refers to was created, changed or deleted. */
   secretChanged?(registration: ObjectKey): void;
-  /** A list was read whole. */
-  relisted?(kind: ReconciledKind, place: string): void;
-  /** A watch that had ended was taken up again where it left off. */
-  restarted?(kind: ReconciledKind, place: string): void;
-  /** A watch was taken by the server, or has told something. */
-  alive?(what: Watched, place: string): void;
-  /** A watch is no longer wanted. */
-  ended?(what: Watched, place: string): void;
-  /** A logical cluster is looked after no more; what was seen of it says nothing from now on. */
+  /** A list was read completely. */
+  relisted?(kind: ReconciledKind, scope: string): void;
+  /** A watch that had ended was resumed. */
+  restarted?(kind: ReconciledKind, scope: string): void;
+  /** The server accepted a watch, or sent an event. */
+  alive?(what: Watched, scope: string): void;
+  /** The relay stopped a watch. */
+  ended?(what: Watched, scope: string): void;
+  /** A logical cluster is no longer a tenant; what was read of it is no longer kept up to date. */
   released?(logicalCluster: string): void;
-  /** A watch for the sake of workloads told something. */
+  /** A watch of a resource that sync depends on sent an event. */
   workloadEvent?(event: "modified" | "deleted"): void;
-  /** A type that may be missing is not served, or not given to us; without an error, it is there again. */
-  absent?(absence: Readonly<{ what: Watched; logicalCluster: string; error: ApiError | undefined }>): void;
-  /** Something failed; it is tried again by itself. */
-  trouble?(trouble: RelayTrouble): void;
+  /** An optional type is not served, or hidden from us; without an error, it is there again. */
+  absent?(absence: Readonly<{ what: Watched; scope: string; error: ApiError | undefined }>): void;
+  /** A watch or the queue failed; the relay retries by itself. */
+  failed?(failure: RelayFailure): void;
 }
 
-export type RelayTrouble = Readonly<{
-  /** Where: something that is watched, or the queue, which has no place. */
+export type RelayFailure = Readonly<{
   what: Watched | "queue";
-  logicalCluster: string;
+  /** Empty for the queue. */
+  scope: string;
   error: unknown;
   retryInMs: number;
 }>;

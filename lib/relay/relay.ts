@@ -1,193 +1,203 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
+import type { Informer } from "@tmc/kube/informer/informer.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
-import { pageByPage } from "@tmc/kube/paged-list.ts";
 import { type ReconciledKind, reconciledKinds } from "../model/key.ts";
 import type { WorkQueue } from "../model/work-item.ts";
 import type { TenantRate } from "../queue/tenant-rate-limit.ts";
-import { workloadLanes } from "../upstream/watched-resources.ts";
-import { createLedger, type Ledger } from "./change-tracker.ts";
-import { type Follower, type Following, type FollowOptions, follow } from "./follow.ts";
-import { createListing, type Listing } from "./initial-lists.ts";
+import { watchedResources } from "../upstream/watched-resources.ts";
+import { type ChangeTracker, createChangeTracker } from "./event-to-key/change-tracker.ts";
+import type { RelayedWorkloads } from "./event-to-key/workload-tracker.ts";
 import type { RelayListener } from "./listener.ts";
-import { followLane, orderOfLanes } from "./resource-watch.ts";
-import { createSecretWatch } from "./secret-watch.ts";
-import type { RelayedWorkloads } from "./workload-tracker.ts";
+import { createInitialLists, type InitialLists } from "./watch/initial-lists.ts";
+import {
+  type ResourceHandler,
+  type ResourceInformerOptions,
+  startResourceInformer,
+} from "./watch/resource-informer.ts";
+import { createSecretWatch } from "./watch/secret-watch.ts";
+import { listPriorityOf, startWorkloadInformer } from "./watch/workload-informer.ts";
 
-export type { RelayListener, RelayTrouble } from "./listener.ts";
+/** A logical cluster to watch, and a client for it. */
+export type RelayedWorkspace = Readonly<{ logicalCluster: string; client: KubeClient }>;
 
-/** A logical cluster to watch, and the way there. */
-export type RelayedCluster = Readonly<{ logicalCluster: string; client: KubeClient }>;
-
-/** What every relay works with, whatever it watches. */
+/** The options that all relays share. */
 export type RelayParts = Readonly<{
   types: Readonly<Record<ReconciledKind, ResourceType>>;
   queue: Pick<WorkQueue, "send">;
   clock: Clock;
   random: () => number;
   listener?: RelayListener | undefined;
-  /** Takes from an object what the listener does not keep. @default nothing */
-  slim?: ((object: KubeObject) => KubeObject) | undefined;
-  /** How many keys are sent at a time (`lib/relay/outbox.ts`). @default 1000 */
+  /** Removes from an object what the listener does not keep. @default the whole object is kept */
+  transform?: ((object: KubeObject) => KubeObject) | undefined;
+  /** How many keys are sent at a time (`lib/relay/outbox/outbox.ts`). @default 1000 */
   batchSize?: number | undefined;
-  /** How long a key waits for others to be sent with. @default 0 */
+  /** How long a key waits to be sent together with others. @default 0 */
   gatherMs?: number | undefined;
-  /** How fast the keys of one tenant may go. @default as fast as the queue takes them */
+  /** The rate limit for the keys of one tenant. @default none */
   tenantRate?: TenantRate | undefined;
-  /** How often everything is listed again, so that a watch that missed something heals. @default 30 minutes */
+  /** How often everything is listed again, so that a watch that missed something recovers. @default 30 minutes */
   relistSeconds?: number | undefined;
   /**
-   * Follows the clusters of a workspace in place of its registrations alone, where other kinds make clusters known as well;
-   * an export shows none. @default none
+   * Watches all kinds that stand for clusters in a workspace, instead of ClusterRegistrations alone. An export does not
+   * show the other kinds. @default ClusterRegistrations alone
    */
-  followClusters?: FollowClusters | undefined;
-  /** Watches workloads as well, and sends keys of them. @default none are looked after */
+  watchClusterSources?: WatchClusterSources | undefined;
+  /** Watches workloads too, and sends their keys. @default no workloads */
   workloads?: RelayedWorkloads | undefined;
 }>;
 
-/** Follows the clusters of one logical cluster, whatever kinds make them known. */
-export type FollowClusters = (
-  options: Omit<FollowOptions, "type" | "what">,
-  follower: Follower,
-) => readonly Following[];
+/** Starts the informers of all kinds that stand for clusters in one logical cluster. */
+export type WatchClusterSources = (
+  options: Omit<ResourceInformerOptions, "type" | "what">,
+  handler: ResourceHandler,
+) => readonly Informer[];
 
-export type RelayOptions = RelayParts & Readonly<{ clusters: readonly RelayedCluster[] }>;
+export type RelayOptions = RelayParts & Readonly<{ workspaces: readonly RelayedWorkspace[] }>;
 
-/** Turns what happens in the hub into keys on the queue. */
+/** Turns changes upstream into keys on the work queue. */
 export interface Relay {
   start(): void;
-  /** Watches nothing more and sends what is left, for as long as that takes within the time; answers the keys left over. */
+  /** Stops all watches and sends the remaining keys for at most `limitMs`; returns how many keys were not sent. */
   stop(limitMs: number): Promise<number>;
   /** Whether both kinds of a logical cluster have been listed once. */
   isListed(logicalCluster: string): boolean;
-  /** Of what not everything has been listed yet: logical clusters, and whatever it takes to know of them. */
+  /** What has not been listed yet: logical clusters, endpoint slices, endpoints. */
   unlisted(): readonly string[];
   /** Resolves when everything has been listed once. */
   whenListed(): Promise<void>;
   /** Keys that wait to be sent. */
   readonly unsent: number;
-  /** Those of them that wait because their tenant is over its limit. */
+  /** Of these, the keys that wait because their tenant exceeds its rate limit. */
   readonly limited: number;
-  /** How long the key that waits longest for the queue has been waiting; those over a limit do not wait for it. */
+  /** Age of the oldest key that waits for the queue; keys that wait for a rate limit do not count. */
   oldestUnsentSeconds(): number;
-  /** Whether keys wait because the queue did not take the last ones. */
+  /** Whether keys wait because the queue rejected the last ones. */
   readonly isQueueFailing: boolean;
 }
 
 export const defaultRelistSeconds = 1_800;
 
-/** Creates the relay over logical clusters that are reached directly. One that cannot be listed holds up no other. */
+/** Creates the relay for workspaces that are reached directly. A workspace that cannot be listed delays no other. */
 export function createRelay(options: RelayOptions): Relay {
-  const { clusters, types, clock, random, followClusters, listener = {}, slim = (object) => object } = options;
+  const { workspaces, types, clock, random, watchClusterSources, listener = {}, transform = identity } = options;
   const relistSeconds = options.relistSeconds ?? defaultRelistSeconds;
-  const ledger = createLedger({ ...options, listener, onListed: () => listing.look() });
-  const listing = createListing(ledger.unlisted);
-  const following: Following[] = [];
-  const tenants = clusters.map(({ logicalCluster, client }) => {
+  const tracker = createChangeTracker({ ...options, listener, onListed: () => initialLists.check() });
+  const initialLists = createInitialLists(tracker.unlisted);
+  const informers: Informer[] = [];
+  const tenants = workspaces.map(({ logicalCluster, client }) => {
     const secrets = createSecretWatch({
       client: options.workloads === undefined ? client : undefined,
       clusterOf: () => logicalCluster,
       clock,
       random,
       relistSeconds,
-      onChanged: ledger.secretsChanged,
-      onTrouble: (error, retryInMs) => listener.trouble?.({ what: "Secret", logicalCluster, error, retryInMs }),
+      onChanged: tracker.secretsChanged,
+      onFailure: (error, retryInMs) => listener.failed?.({ what: "Secret", scope: logicalCluster, error, retryInMs }),
     });
-    return { logicalCluster, client, secrets, book: ledger.open(logicalCluster, secrets) };
+    return { logicalCluster, client, secrets, changes: tracker.track(logicalCluster, secrets) };
   });
+  type Tenant = (typeof tenants)[number];
 
-  const followWorkloads = ({
-    logicalCluster,
-    client,
-    secrets,
-    book,
-  }: (typeof tenants)[number]): readonly Following[] => {
-    const { workloads } = book;
-    if (options.workloads === undefined || workloads === undefined) return [];
-    const { slim: slimWorkload = (object) => object } = options.workloads;
-    const lanes = workloadLanes(options.workloads.types);
-    const watching = { place: logicalCluster, listener, clock, random, relistSeconds };
-    const watched = { ...watching, client, slim: slimWorkload, secrets, order: orderOfLanes(lanes, clock) };
-    return lanes.map((lane) =>
-      followLane(lane, watched, {
-        listed: (objects) => workloads.takeList(lane.id, objects),
-        absent: () => workloads.takeAbsent(lane.id),
-        changed: (object) => workloads.takeChanged(lane.id, object),
-        deleted: (object) => workloads.takeDeleted(lane.id, object),
-      }),
-    );
+  const startKinds = ({ logicalCluster, client, changes }: Tenant): void => {
+    const shared = { client, scope: logicalCluster, listener, transform, clock, random, relistSeconds };
+    for (const kind of reconciledKinds) {
+      const handler: ResourceHandler = {
+        listed: (objects, { resourceVersion }) => changes.listed(kind, objects, resourceVersion),
+        changed: (object) => changes.changed(kind, object),
+        deleted: (object) => changes.deleted(kind, object),
+      };
+      if (kind === "ClusterRegistration" && watchClusterSources !== undefined) {
+        informers.push(...watchClusterSources(shared, handler));
+      } else informers.push(startResourceInformer({ ...shared, type: types[kind], what: kind }, handler));
+    }
+  };
+  const startWorkloads = ({ logicalCluster, client, secrets, changes }: Tenant): void => {
+    const { workloads } = changes;
+    if (options.workloads === undefined || workloads === undefined) return;
+    const resources = watchedResources(options.workloads.types);
+    const shared = {
+      client,
+      scope: logicalCluster,
+      listener,
+      transform: options.workloads.transform ?? identity,
+      secrets,
+      priority: listPriorityOf(resources, clock),
+      clock,
+      random,
+      relistSeconds,
+    };
+    for (const resource of resources) {
+      informers.push(
+        startWorkloadInformer(resource, shared, {
+          listed: (objects, { resourceVersion }) => workloads.listed(resource.id, objects, resourceVersion),
+          absent: () => workloads.absent(resource.id),
+          changed: (object) => workloads.changed(resource.id, object),
+          deleted: (object) => workloads.deleted(resource.id, object),
+        }),
+      );
+    }
   };
 
   return {
-    ...relayOf(ledger, listing, ledger.unlisted),
+    ...relayOf(tracker, initialLists, tracker.unlisted),
     start: () => {
-      if (following.length > 0) return;
+      if (informers.length > 0) return;
       for (const tenant of tenants) {
-        const { logicalCluster, client, book } = tenant;
-        for (const kind of reconciledKinds) {
-          const watched = {
-            client: pageByPage(client, slim),
-            place: logicalCluster,
-            listener,
-            clock,
-            random,
-            relistSeconds,
-          };
-          const follower: Follower = {
-            listed: (objects) => book.takeList(kind, objects),
-            changed: (object) => book.takeChanged(kind, object),
-            deleted: (object) => book.takeDeleted(kind, object),
-          };
-          if (kind === "ClusterRegistration" && followClusters !== undefined) {
-            following.push(...followClusters(watched, follower));
-          } else following.push(follow({ ...watched, type: types[kind], what: kind }, follower));
-        }
-        following.push(...followWorkloads(tenant));
+        startKinds(tenant);
+        startWorkloads(tenant);
       }
     },
     stop: (limitMs) =>
-      stopRelay({ clock, ledger, listing, limitMs }, [
-        ...following.map((each) => each.stop()),
+      stopRelay({ clock, tracker, initialLists, limitMs }, [
+        ...informers.map((informer) => informer.stop()),
         ...tenants.map(({ secrets }) => secrets.stop()),
       ]),
-    // Not spread: these are asked for anew each time.
+    // Getters are not spread: a spread would copy their value once.
     get unsent() {
-      return ledger.outbox.size;
+      return tracker.outbox.size;
     },
     get limited() {
-      return ledger.outbox.limited;
+      return tracker.outbox.limited;
     },
     get isQueueFailing() {
-      return ledger.outbox.isFailing;
+      return tracker.outbox.isFailing;
     },
   };
 }
 
-/** What is the same for every relay that keeps a ledger. */
+/** The part that is the same for all relays. */
 export function relayOf(
-  ledger: Ledger,
-  listing: Listing,
+  tracker: ChangeTracker,
+  initialLists: InitialLists,
   unlisted: () => readonly string[],
 ): Pick<Relay, "isListed" | "unlisted" | "whenListed" | "oldestUnsentSeconds"> {
   return {
-    isListed: ledger.isListed,
+    isListed: tracker.isListed,
     unlisted,
-    whenListed: listing.whenListed,
-    oldestUnsentSeconds: () => ledger.outbox.oldestAgeSeconds(),
+    whenListed: initialLists.whenListed,
+    oldestUnsentSeconds: () => tracker.outbox.oldestAgeSeconds(),
   };
 }
 
-/** Waits for the watches to end and sends what is left within the time; answers the keys left over. */
+/** Waits for the watches to stop and sends the remaining keys within the limit; returns how many were not sent. */
 export async function stopRelay(
-  { clock, ledger, listing, limitMs }: Readonly<{ clock: Clock; ledger: Ledger; listing: Listing; limitMs: number }>,
-  ends: readonly Promise<unknown>[],
+  {
+    clock,
+    tracker,
+    initialLists,
+    limitMs,
+  }: Readonly<{ clock: Clock; tracker: ChangeTracker; initialLists: InitialLists; limitMs: number }>,
+  stopping: readonly Promise<unknown>[],
 ): Promise<number> {
   const limit = new AbortController();
   const cancel = clock.after(limitMs, () => limit.abort());
-  await Promise.all(ends);
-  const left = await ledger.outbox.drain(limit.signal);
+  await Promise.all(stopping);
+  const unsent = await tracker.outbox.drain(limit.signal);
   cancel();
-  ledger.outbox.stop();
-  listing.end();
-  return left;
+  tracker.outbox.stop();
+  initialLists.end();
+  return unsent;
 }
+
+const identity = (object: KubeObject): KubeObject => object;

@@ -1,119 +1,116 @@
 import type { Clock } from "@tmc/kube/clock.ts";
+import { isNewer } from "@tmc/kube/informer/resource-version.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { isNewer } from "@tmc/kube/resource-version.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { type Origin, type Reading, readClusterRegistration } from "./cluster.ts";
+import { type ClusterView, readClusterRegistration, type SourceOrigin } from "./cluster.ts";
 
 import { controlPlaneNameOf, readControlPlaneEndpoint, readControlPlaneRegistration } from "./control-plane.ts";
 import type { SourceConfig } from "./flags.ts";
-import { settleNames } from "./resolve-names.ts";
+import { resolveNames } from "./resolve-names.ts";
 import {
   clusterRegistrations,
   controlPlaneEndpoints,
   controlPlaneRegistrations,
   controlPlanes,
-  type ReadType,
   type SourceKind,
+  type SourceType,
   syncTargets,
   typesOf,
 } from "./source-kinds.ts";
 import { readSyncTarget } from "./sync-target.ts";
 
-/** The part of the options that says what counts as a cluster. */
-export type RosterConfig = Pick<SourceConfig, "sources" | "namespaces" | "template">;
+export type ClusterIndexConfig = Pick<SourceConfig, "sources" | "namespaces" | "template">;
 
-/** Where an object of a source is. */
+/** Address of a source object; `namespace` is empty for a cluster-scoped object. */
 export type SourceAddress = Readonly<{ namespace: string; name: string }>;
 
 /**
- * The objects of all sources in one logical cluster, as watches tell of them. A registry asks the server each time; here the
- * same answers come from what was seen.
+ * An index of the clusters of all sources in one logical cluster, fed by watches. It gives the same results as a
+ * ClusterRegistry, which reads from the server each time.
  */
-export interface Roster {
-  /** The types that have to be watched. */
-  readonly types: readonly ReadType[];
-  /** Whether each of them has been listed once. */
-  isWhole(): boolean;
-  /** Takes a whole list. What it no longer names stays, in doubt: not seen is not gone. */
-  takeList(type: ReadType, objects: readonly KubeObject[]): void;
-  /** Takes one object; the answer names the clusters that may be others now. An older one changes nothing. */
-  take(type: ReadType, object: KubeObject): readonly string[];
-  /** Lets go of one that is known to be gone; likewise. */
-  lose(type: ReadType, address: SourceAddress): readonly string[];
-  /** The names of all clusters. */
+export interface ClusterIndex {
+  /** The types to watch. */
+  readonly types: readonly SourceType[];
+  /** Whether each type has been listed at least once. */
+  hasSynced(): boolean;
+  /** Replaces the objects of a type with a list. Objects missing from the list are kept and marked stale: not seen is not gone. */
+  replace(type: SourceType, objects: readonly KubeObject[]): void;
+  /** Stores an object, unless a newer version is stored. Returns the names of the clusters that may have changed. */
+  upsert(type: SourceType, object: KubeObject): readonly string[];
+  /** Removes an object that was deleted. Returns the names of the clusters that may have changed. */
+  remove(type: SourceType, address: SourceAddress): readonly string[];
   names(): readonly string[];
-  /** What makes the cluster of a name known, as of now, the same object until it is another; undefined for none. */
-  find(name: string): Reading | undefined;
-  /** The object that a reading is of. */
-  objectOf(origin: Pick<Origin, "source" | "namespace" | "name">): KubeObject | undefined;
-  /** Whether a list has left out the object that a reading is of since it was last seen. */
-  isDoubted(origin: Pick<Origin, "source" | "namespace" | "name">): boolean;
+  /** Returns the current view of a cluster; the same instance until the view changes. */
+  find(name: string): ClusterView | undefined;
+  /** Returns the source object of a view. */
+  objectOf(origin: Pick<SourceOrigin, "source" | "namespace" | "name">): KubeObject | undefined;
+  /** Whether the source object of a view was missing from the last list. */
+  isStale(origin: Pick<SourceOrigin, "source" | "namespace" | "name">): boolean;
 }
 
-type Held = { object: KubeObject; isDoubted: boolean };
-/** By name and then by namespace. */
-type Shelf = Map<string, Map<string, Held>>;
+type IndexEntry = { object: KubeObject; isStale: boolean };
+/** Entries by name, then by namespace. */
+type EntriesByName = Map<string, Map<string, IndexEntry>>;
 
-/** Creates a roster in which nothing is known. */
-export function createRoster(
-  cluster: string,
-  { config, clock }: Readonly<{ config: RosterConfig; clock: Clock }>,
-): Roster {
+export function createClusterIndex(
+  logicalCluster: string,
+  { config, clock }: Readonly<{ config: ClusterIndexConfig; clock: Clock }>,
+): ClusterIndex {
   const { sources, namespaces, template } = config;
   const types = [...new Set(sources.flatMap((source) => typesOf[source]))];
-  const shelves = new Map<ReadType, Shelf>(types.map((type) => [type, new Map()]));
-  const listed = new Set<ReadType>();
-  const known = new Map<string, Reading>();
+  const entriesByType = new Map<SourceType, EntriesByName>(types.map((type) => [type, new Map()]));
+  const listedTypes = new Set<SourceType>();
+  const viewCache = new Map<string, ClusterView>();
 
-  const shelfOf = (type: ReadType): Shelf => shelves.get(type) ?? new Map();
-  const heldAt = (type: ReadType, { namespace, name }: SourceAddress): Held | undefined =>
-    shelfOf(type).get(name)?.get(namespace);
-  const named = (type: ReadType, name: string): readonly KubeObject[] =>
-    [...(shelfOf(type).get(name)?.values() ?? [])].map(({ object }) => object);
+  const entriesOf = (type: SourceType): EntriesByName => entriesByType.get(type) ?? new Map();
+  const entryAt = (type: SourceType, { namespace, name }: SourceAddress): IndexEntry | undefined =>
+    entriesOf(type).get(name)?.get(namespace);
+  const objectsNamed = (type: SourceType, name: string): readonly KubeObject[] =>
+    [...(entriesOf(type).get(name)?.values() ?? [])].map(({ object }) => object);
   const isInScope = ({ metadata: { namespace } }: KubeObject): boolean =>
     namespace === undefined || namespaces === undefined || namespaces.includes(namespace);
 
-  const put = (type: ReadType, object: KubeObject): boolean => {
-    const { namespace, name } = addressOf(object);
-    const shelf = shelfOf(type);
-    const before = shelf.get(name)?.get(namespace);
-    const isOther = before?.object.metadata.uid !== object.metadata.uid;
-    if (before !== undefined && !isOther && !isNewer(object, before.object)) {
-      before.isDoubted = false;
+  const store = (type: SourceType, object: KubeObject): boolean => {
+    const { namespace, name } = sourceAddressOf(object);
+    const byName = entriesOf(type);
+    const before = byName.get(name)?.get(namespace);
+    const isAnotherObject = before?.object.metadata.uid !== object.metadata.uid;
+    if (before !== undefined && !isAnotherObject && !isNewer(object, before.object)) {
+      before.isStale = false;
       return false;
     }
-    shelf.set(name, (shelf.get(name) ?? new Map<string, Held>()).set(namespace, { object, isDoubted: false }));
+    byName.set(name, (byName.get(name) ?? new Map<string, IndexEntry>()).set(namespace, { object, isStale: false }));
     return true;
   };
-  /** Whatever refers to an object of the type may be another cluster now; who refers to which is not kept. */
-  const forgetConcerned = (type: ReadType, name: string): readonly string[] => {
+  /** Invalidates every view that may depend on an object of the type; references between objects are not indexed. */
+  const invalidateDependents = (type: SourceType, name: string): readonly string[] => {
     const all = sources.flatMap((source) => {
-      const [own, ...referred] = typesOf[source];
-      return own === type ? [name] : referred.includes(type) ? [...shelfOf(own).keys()] : [];
+      const [own, ...referenced] = typesOf[source];
+      return own === type ? [name] : referenced.includes(type) ? [...entriesOf(own).keys()] : [];
     });
-    for (const each of all) known.delete(each);
+    for (const each of all) viewCache.delete(each);
     return [...new Set(all)];
   };
 
-  const readings = (source: SourceKind, name: string): readonly Reading[] => {
-    const context = { cluster, template, nowMs: clock.now() };
+  const readViews = (source: SourceKind, name: string): readonly ClusterView[] => {
+    const context = { logicalCluster, template, nowMs: clock.now() };
     switch (source) {
       case "clusterregistration":
-        // Nothing that does not follow our own schema gets into a server.
-        return named(clusterRegistrations, name).map((object) =>
+        // The server validates ClusterRegistrations against our schema.
+        return objectsNamed(clusterRegistrations, name).map((object) =>
           readClusterRegistration(object as ClusterRegistration, context),
         );
       case "synctarget":
-        return named(syncTargets, name).map((object) => readSyncTarget(object, context));
+        return objectsNamed(syncTargets, name).map((object) => readSyncTarget(object, context));
       case "controlplaneendpoint":
-        return named(controlPlaneEndpoints, name).map((object) => readControlPlaneEndpoint(object, context));
+        return objectsNamed(controlPlaneEndpoints, name).map((object) => readControlPlaneEndpoint(object, context));
       case "controlplaneregistration":
-        return named(controlPlaneRegistrations, name).map((registration) =>
+        return objectsNamed(controlPlaneRegistrations, name).map((registration) =>
           readControlPlaneRegistration(
             {
               registration,
-              controlPlane: named(controlPlanes, controlPlaneNameOf(registration))[0],
-              endpointsOf: (endpoint) => named(controlPlaneEndpoints, endpoint),
+              controlPlane: objectsNamed(controlPlanes, controlPlaneNameOf(registration))[0],
+              endpointsOf: (endpoint) => objectsNamed(controlPlaneEndpoints, endpoint),
             },
             context,
           ),
@@ -123,47 +120,46 @@ export function createRoster(
 
   return {
     types,
-    isWhole: () => listed.size === types.length,
-    takeList: (type, objects) => {
-      const missing = new Set([...shelfOf(type).values()].flatMap((shelf) => [...shelf.values()]));
+    hasSynced: () => listedTypes.size === types.length,
+    replace: (type, objects) => {
+      const missing = new Set([...entriesOf(type).values()].flatMap((byNamespace) => [...byNamespace.values()]));
       for (const object of objects.filter(isInScope)) {
-        const before = heldAt(type, addressOf(object));
+        const before = entryAt(type, sourceAddressOf(object));
         if (before !== undefined) missing.delete(before);
-        put(type, object);
+        store(type, object);
       }
-      for (const held of missing) held.isDoubted = true;
-      known.clear();
-      listed.add(type);
+      for (const entry of missing) entry.isStale = true;
+      viewCache.clear();
+      listedTypes.add(type);
     },
-    take: (type, object) => {
-      if (!isInScope(object) || !put(type, object)) return [];
-      return forgetConcerned(type, object.metadata.name ?? "");
+    upsert: (type, object) => {
+      if (!isInScope(object) || !store(type, object)) return [];
+      return invalidateDependents(type, object.metadata.name ?? "");
     },
-    lose: (type, { namespace, name }) => {
-      const shelf = shelfOf(type);
-      const rest = shelf.get(name);
-      if (rest?.delete(namespace) !== true) return [];
-      if (rest.size === 0) shelf.delete(name);
-      return forgetConcerned(type, name);
+    remove: (type, { namespace, name }) => {
+      const byName = entriesOf(type);
+      const byNamespace = byName.get(name);
+      if (byNamespace?.delete(namespace) !== true) return [];
+      if (byNamespace.size === 0) byName.delete(name);
+      return invalidateDependents(type, name);
     },
-    names: () => [...new Set(sources.flatMap((source) => [...shelfOf(typesOf[source][0]).keys()]))].toSorted(),
+    names: () => [...new Set(sources.flatMap((source) => [...entriesOf(typesOf[source][0]).keys()]))].toSorted(),
     find: (name) => {
-      const before = known.get(name);
+      const before = viewCache.get(name);
       if (before !== undefined && clock.now() < (before.changesAtMs ?? Number.POSITIVE_INFINITY)) return before;
-      const { winners } = settleNames(
-        sources.flatMap((source) => readings(source, name)),
+      const { winners } = resolveNames(
+        sources.flatMap((source) => readViews(source, name)),
         sources,
       );
       const [winner] = winners;
-      if (winner !== undefined) known.set(name, winner);
+      if (winner !== undefined) viewCache.set(name, winner);
       return winner;
     },
-    objectOf: ({ source, ...address }) => heldAt(typesOf[source][0], address)?.object,
-    isDoubted: ({ source, ...address }) => heldAt(typesOf[source][0], address)?.isDoubted === true,
+    objectOf: ({ source, ...address }) => entryAt(typesOf[source][0], address)?.object,
+    isStale: ({ source, ...address }) => entryAt(typesOf[source][0], address)?.isStale === true,
   };
 }
 
-/** Where an object is. */
-export function addressOf({ metadata: { namespace = "", name = "" } }: KubeObject): SourceAddress {
+export function sourceAddressOf({ metadata: { namespace = "", name = "" } }: KubeObject): SourceAddress {
   return { namespace, name };
 }

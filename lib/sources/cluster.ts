@@ -3,22 +3,22 @@ import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { ObjectKey } from "../model/key.ts";
 import { type ClusterFacts, clusterFacts } from "../placement/observed.ts";
 import type { SourceKind } from "./source-kinds.ts";
-import { originOf, type ReadingContext, renderedSecret, wayIn } from "./view.ts";
+import { accessFields, type ReadContext, sourceOriginOf, templatedSecret } from "./view.ts";
 
-/** The object that a cluster was read from. */
-export type Origin = Readonly<{
-  /** The logical cluster it is in; empty on a plain Kubernetes hub. */
-  cluster: string;
+/** Identifies the object that describes a cluster. */
+export type SourceOrigin = Readonly<{
+  /** Empty if the upstream is a plain Kubernetes cluster. */
+  logicalCluster: string;
   source: SourceKind;
-  /** Empty where the kind is cluster-scoped. */
+  /** Empty for a cluster-scoped object. */
   namespace: string;
   name: string;
   uid: string;
-  /** When it was created, in milliseconds since the epoch; 0 where nobody says. */
+  /** Creation time in milliseconds since the epoch; 0 if unknown. */
   createdMs: number;
 }>;
 
-/** Why there is no way into a cluster yet: kplane's words where it has one. */
+/** Why a cluster cannot be accessed yet. The reasons are those of kplane where it defines one. */
 export type PendingReason =
   | "ControlPlaneRefMissing"
   | "ControlPlaneNotFound"
@@ -28,89 +28,98 @@ export type PendingReason =
   | "ServiceUnknown";
 export type Pending = Readonly<{ reason: PendingReason; message: string }>;
 
-/** What a control plane can be registered for. */
-export const services = ["Controllers", "Scheduler", "Workloads"] as const;
-export type Service = (typeof services)[number];
+/** Services for which a ControlPlaneRegistration can register a control plane. */
+export const controlPlaneServices = ["Controllers", "Scheduler", "Workloads"] as const;
+export type ControlPlaneService = (typeof controlPlaneServices)[number];
 
-/** What a source makes of one object. */
-export type Reading = Readonly<{
-  origin: Origin;
-  /** The cluster as its owner would have registered it; the object itself where it is a registration. Never written anywhere. */
+/** One source object, read as a cluster. */
+export type ClusterView = Readonly<{
+  origin: SourceOrigin;
+  /** The equivalent ClusterRegistration, in memory only; for the source `clusterregistration` the object itself. */
   registration: ClusterRegistration;
-  /** The address of its API server, where the object leads to one. */
+  /** URL of the API server; undefined if the object does not lead to one. */
   endpoint?: string | undefined;
-  /** Undefined when everything that leads into the cluster is named. */
+  /** Undefined if endpoint and credentials are resolved. */
   pending?: Pending | undefined;
-  /** Undefined for everything. */
-  services?: readonly Service[] | undefined;
-  /** When the facts change next by time alone, in milliseconds since the epoch. */
+  /** Undefined for all services. */
+  services?: readonly ControlPlaneService[] | undefined;
+  /** When the view changes next without a change of the object, in milliseconds since the epoch. */
   changesAtMs?: number | undefined;
 }>;
 
-/** A cluster, whatever kind of object made it known. */
-export type Cluster = Reading &
+/** A cluster of any source. */
+export type SourceCluster = ClusterView &
   Readonly<{
-    /** The name that the rest of TMC knows it by; unique in its logical cluster. */
+    /** The key that the rest of TMC uses; unique in its logical cluster. */
     key: ObjectKey;
-    /** The origin in one text. */
+    /** The origin as a string. */
     id: string;
     facts: ClusterFacts;
-    /** The same as long as the way into it is named the same; it gives no secret away. */
-    digest: string;
+    /** Hash of everything that determines endpoint and credentials. Reveals no secret. */
+    accessHash: string;
   }>;
 
-/** Completes a reading. */
-export function asCluster(reading: Reading): Cluster {
+export function toSourceCluster(reading: ClusterView): SourceCluster {
   const { origin, registration, pending } = reading;
   return {
     ...reading,
-    key: { logicalCluster: origin.cluster, kind: "ClusterRegistration", name: origin.name },
-    id: formatOrigin(origin),
-    facts: withoutWayIn(clusterFacts(registration), pending),
-    digest: digestOf(reading),
+    key: { logicalCluster: origin.logicalCluster, kind: "ClusterRegistration", name: origin.name },
+    id: formatSourceOrigin(origin),
+    facts: withoutAccess(clusterFacts(registration), pending),
+    accessHash: hashAccess(reading),
   };
 }
 
-/** The cluster with what TMC itself has seen of it in place of what its object says. */
-export function asObserved(cluster: Cluster, status: NonNullable<ClusterRegistration["status"]>): Cluster {
-  return asCluster({ ...cluster, registration: { ...cluster.registration, status }, changesAtMs: undefined });
+/** Returns the cluster with the status that TMC observed in place of the status in its object. */
+export function withObservedStatus(
+  cluster: SourceCluster,
+  status: NonNullable<ClusterRegistration["status"]>,
+): SourceCluster {
+  return toSourceCluster({ ...cluster, registration: { ...cluster.registration, status }, changesAtMs: undefined });
 }
 
-/** `1k2x…|synctarget/east`, or with its namespace `|controlplaneendpoint/team-a/east`: one text for one object. */
-export function formatOrigin({ cluster, source, namespace, name }: Omit<Origin, "uid" | "createdMs">): string {
-  return `${cluster}|${source}/${namespace === "" ? "" : `${namespace}/`}${name}`;
+/** `1k2x…|synctarget/east`, or `|controlplaneendpoint/team-a/east` for a namespaced object. */
+export function formatSourceOrigin({
+  logicalCluster,
+  source,
+  namespace,
+  name,
+}: Omit<SourceOrigin, "uid" | "createdMs">): string {
+  return `${logicalCluster}|${source}/${namespace === "" ? "" : `${namespace}/`}${name}`;
 }
 
 /**
- * Nothing is placed on a cluster that cannot be got into, whatever others say of it. Since when stays
- * open: an endpoint that was there a moment ago is no long outage, and whoever tolerates it counts from when it is first seen.
+ * Makes a cluster that cannot be accessed not Ready, whatever its object reports. The time of the transition is left unset:
+ * a briefly missing endpoint is not a long outage, so tolerations count from the time at which it is first seen.
  */
-function withoutWayIn(facts: ClusterFacts, pending: Pending | undefined): ClusterFacts {
+function withoutAccess(facts: ClusterFacts, pending: Pending | undefined): ClusterFacts {
   if (pending === undefined || facts.ready !== "True") return facts;
   return { ...facts, ready: "Unknown", readyReason: pending.reason };
 }
 
-function digestOf({ origin, registration, endpoint, pending }: Reading): string {
-  const { credentials, endpoint: named } = registration.spec;
+function hashAccess({ origin, registration, endpoint, pending }: ClusterView): string {
+  const { credentials, endpoint: specEndpoint } = registration.spec;
   return createHash("sha256")
-    .update(JSON.stringify([formatOrigin(origin), origin.uid, endpoint, named, credentials, pending?.reason]))
+    .update(
+      JSON.stringify([formatSourceOrigin(origin), origin.uid, endpoint, specEndpoint, credentials, pending?.reason]),
+    )
     .digest("hex")
     .slice(0, 16);
 }
 
-/** Reads one of our own registrations. Where it names no credentials the operator's template does, if there is one. */
+/** Reads a ClusterRegistration. Without `spec.credentials`, the operator's secret template applies if there is one. */
 export function readClusterRegistration(
   registration: ClusterRegistration,
-  { cluster, template }: Pick<ReadingContext, "cluster" | "template">,
-): Reading {
-  const origin = originOf("clusterregistration", cluster, registration);
+  { logicalCluster, template }: Pick<ReadContext, "logicalCluster" | "template">,
+): ClusterView {
+  const origin = sourceOriginOf("clusterregistration", logicalCluster, registration);
   const endpoint = registration.spec.endpoint?.server;
   if (registration.spec.credentials !== undefined || template === undefined) return { origin, registration, endpoint };
-  const secret = renderedSecret(template, origin);
+  const secret = templatedSecret(template, origin);
   if ("reason" in secret) return { origin, registration, endpoint, pending: secret };
   return {
     origin,
     endpoint,
-    registration: { ...registration, spec: { ...registration.spec, ...wayIn(origin, { secret }) } },
+    registration: { ...registration, spec: { ...registration.spec, ...accessFields(origin, { secret }) } },
   };
 }

@@ -2,8 +2,8 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { troubleOfHub } from "../upstream/hub-requests.ts";
-import { type Reading, readClusterRegistration } from "./cluster.ts";
+import { asUpstreamError } from "../upstream/hub-requests.ts";
+import { type ClusterView, readClusterRegistration } from "./cluster.ts";
 import {
   controlPlaneNameOf,
   endpointNameOf,
@@ -15,43 +15,42 @@ import {
   controlPlaneEndpoints,
   controlPlaneRegistrations,
   controlPlanes,
-  type ReadType,
   type SourceKind,
+  type SourceType,
   syncTargets,
 } from "./source-kinds.ts";
 import { readSyncTarget } from "./sync-target.ts";
-import type { ReadingContext } from "./view.ts";
+import type { ReadContext } from "./view.ts";
 
-/** What is asked of a source. */
 export type SourceRequest = Readonly<{
-  place: Place;
-  context: ReadingContext;
-  /** One name; undefined for all. */
+  scope: ReadScope;
+  context: ReadContext;
+  /** Reads only clusters of this name; undefined for all. */
   name?: string | undefined;
 }>;
 
-/** Reads the clusters that one source has, those of a name or all; undefined when its kind is not served. */
-export type ReadSource = (request: SourceRequest, signal: AbortSignal) => Promise<readonly Reading[] | undefined>;
+/** Reads the clusters of one source; undefined if the server does not serve its kind. */
+export type ReadSource = (request: SourceRequest, signal: AbortSignal) => Promise<readonly ClusterView[] | undefined>;
 
-/** Every source. */
+/** The reader of each source. */
 export const readSource: Readonly<Record<SourceKind, ReadSource>> = {
-  clusterregistration: async ({ place, context, name }, signal) => {
-    const objects = await readObjects(place, { type: clusterRegistrations, name }, signal);
-    // Nothing that does not follow our own schema gets into a server.
+  clusterregistration: async ({ scope, context, name }, signal) => {
+    const objects = await readObjects(scope, { type: clusterRegistrations, name }, signal);
+    // The server validates ClusterRegistrations against our schema.
     return objects?.map((object) => readClusterRegistration(object as ClusterRegistration, context));
   },
-  synctarget: async ({ place, context, name }, signal) => {
-    const objects = await readObjects(place, { type: syncTargets, name }, signal);
+  synctarget: async ({ scope, context, name }, signal) => {
+    const objects = await readObjects(scope, { type: syncTargets, name }, signal);
     return objects?.map((object) => readSyncTarget(object, context));
   },
-  controlplaneendpoint: async ({ place, context, name }, signal) => {
-    const objects = await readObjects(place, { type: controlPlaneEndpoints, name }, signal);
+  controlplaneendpoint: async ({ scope, context, name }, signal) => {
+    const objects = await readObjects(scope, { type: controlPlaneEndpoints, name }, signal);
     return objects?.map((object) => readControlPlaneEndpoint(object, context));
   },
-  controlplaneregistration: async ({ place, context, name }, signal) => {
-    const registrations = await readObjects(place, { type: controlPlaneRegistrations, name }, signal);
+  controlplaneregistration: async ({ scope, context, name }, signal) => {
+    const registrations = await readObjects(scope, { type: controlPlaneRegistrations, name }, signal);
     if (registrations === undefined || registrations.length === 0) return registrations === undefined ? undefined : [];
-    const { planes, endpoints } = await readReferred(place, registrations, signal);
+    const { planes, endpoints } = await readReferenced(scope, registrations, signal);
     return registrations.map((registration) =>
       readControlPlaneRegistration(
         {
@@ -67,51 +66,50 @@ export const readSource: Readonly<Record<SourceKind, ReadSource>> = {
 
 type ByName = ReadonlyMap<string, readonly KubeObject[]>;
 
-/** The objects that registrations lead to: for one registration those alone, for several all that there are. */
-async function readReferred(
-  place: Place,
+/** Reads the objects that registrations reference: by name for a single registration, otherwise all of them. */
+async function readReferenced(
+  scope: ReadScope,
   registrations: readonly KubeObject[],
   signal: AbortSignal,
 ): Promise<{ planes: ByName; endpoints: ByName }> {
   const [registration, ...others] = registrations;
   if (registration === undefined || others.length > 0) {
     const [planes, endpoints] = await Promise.all([
-      readObjects(place, { type: controlPlanes }, signal),
-      readObjects(place, { type: controlPlaneEndpoints }, signal),
+      readObjects(scope, { type: controlPlanes }, signal),
+      readObjects(scope, { type: controlPlaneEndpoints }, signal),
     ]);
     return { planes: byName(planes), endpoints: byName(endpoints) };
   }
   const planeName = controlPlaneNameOf(registration);
-  const planes = planeName === "" ? [] : await readObjects(place, { type: controlPlanes, name: planeName }, signal);
+  const planes = planeName === "" ? [] : await readObjects(scope, { type: controlPlanes, name: planeName }, signal);
   const endpointName = endpointNameOf({ registration, controlPlane: planes?.[0] });
   const endpoints =
     endpointName === undefined
       ? []
-      : await readObjects(place, { type: controlPlaneEndpoints, name: endpointName }, signal);
+      : await readObjects(scope, { type: controlPlaneEndpoints, name: endpointName }, signal);
   return { planes: byName(planes), endpoints: byName(endpoints) };
 }
 
 const byName = (objects: readonly KubeObject[] = []): ByName =>
   Map.groupBy(objects, ({ metadata }) => metadata.name ?? "");
 
-/** Where objects are read. */
-export type Place = Readonly<{
-  /** A client in the logical cluster. */
+export type ReadScope = Readonly<{
+  /** A client for the logical cluster. */
   client: Pick<KubeClient, "listAll">;
-  /** Undefined for all. */
+  /** Undefined for all namespaces. */
   namespaces: readonly string[] | undefined;
 }>;
 
-/** Which objects: all of a type, or those of one name. */
-export type Wanted = Readonly<{ type: ReadType; name?: string | undefined }>;
+/** All objects of a type, or those of one name. */
+export type ObjectQuery = Readonly<{ type: SourceType; name?: string | undefined }>;
 
 /**
- * Reads objects, in whatever scope the server keeps their type. Undefined when the type is not served: that says nothing
- * about what is stored.
+ * Reads objects of a type that may be namespaced or cluster-scoped. Undefined if the type is not served, which does not mean
+ * that no objects are stored.
  */
 export async function readObjects(
-  { client, namespaces }: Place,
-  { type: { maybeNamespaced, ...type }, name }: Wanted,
+  { client, namespaces }: ReadScope,
+  { type: { maybeNamespaced, ...type }, name }: ObjectQuery,
   signal: AbortSignal,
 ): Promise<readonly KubeObject[] | undefined> {
   const list = async (namespace?: string): Promise<readonly KubeObject[] | undefined> => {
@@ -121,19 +119,17 @@ export async function readObjects(
       return items;
     } catch (error) {
       if (faultOf(error) === "not-found") return undefined;
-      throw troubleOfHub(error);
+      throw asUpstreamError(error);
     }
   };
   if (!maybeNamespaced || namespaces === undefined) return list();
-  // One namespace after the other, for that may be all that we are allowed.
+  // Listed per namespace, because TMC may have no permission to list all namespaces.
   const [first, ...others] = namespaces;
   const objects = first === undefined ? undefined : await list(first);
   if (objects === undefined) {
-    // Not in namespaces, or not at all. What turns out to be in one after all is held to the same bounds.
-    const everywhere = await list();
-    return everywhere?.filter(
-      ({ metadata: { namespace } }) => namespace === undefined || namespaces.includes(namespace),
-    );
+    // The type is cluster-scoped or not served. If it is namespaced after all, the scope is applied here.
+    const all = await list();
+    return all?.filter(({ metadata: { namespace } }) => namespace === undefined || namespaces.includes(namespace));
   }
   const rest = await Promise.all(others.map(list));
   return [...objects, ...rest.flatMap((found) => found ?? [])];

@@ -1,38 +1,38 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
-import { formatOrigin, type Origin, type Reading } from "./cluster.ts";
+import { type ClusterView, formatSourceOrigin, type SourceOrigin } from "./cluster.ts";
 import type { SourceKind } from "./source-kinds.ts";
 
-/** An object whose name another one has. */
-export type TurnedAway = Readonly<{ origin: Origin; message: string }>;
+/** An object that is not used because another object has the same name. */
+export type RejectedObject = Readonly<{ origin: SourceOrigin; message: string }>;
 
 /**
- * Gives each name to one object: to the source that the operator named first, and within a source to the oldest object.
+ * Assigns each name to one object: to the source that the operator listed first, and within a source to the oldest object.
  *
- * So a SyncTarget can be replaced by a registration of its name, and nobody takes a cluster over by creating another object of
- * its name in a namespace of his own.
+ * So a ClusterRegistration can replace a SyncTarget of the same name, and a user cannot take over a cluster by creating an
+ * object of the same name in another namespace.
  */
-export function settleNames(
-  readings: readonly Reading[],
+export function resolveNames(
+  readings: readonly ClusterView[],
   sources: readonly SourceKind[],
-): Readonly<{ winners: readonly Reading[]; turnedAway: readonly TurnedAway[] }> {
-  const winners = new Map<string, Reading>();
-  const turnedAway: TurnedAway[] = [];
-  const rank = ({ origin }: Reading): number => sources.indexOf(origin.source);
+): Readonly<{ winners: readonly ClusterView[]; rejected: readonly RejectedObject[] }> {
+  const winners = new Map<string, ClusterView>();
+  const rejected: RejectedObject[] = [];
+  const rank = ({ origin }: ClusterView): number => sources.indexOf(origin.source);
   const inOrder = readings.toSorted((one, other) => rank(one) - rank(other) || byAge(one.origin, other.origin));
   for (const reading of inOrder) {
     const { origin } = reading;
     const holder = winners.get(origin.name);
     if (holder === undefined) winners.set(origin.name, reading);
-    else turnedAway.push({ origin, message: `the name is taken by ${formatOrigin(holder.origin)}` });
+    else rejected.push({ origin, message: `the name is taken by ${formatSourceOrigin(holder.origin)}` });
   }
   const names = [...winners.keys()].toSorted();
-  return { winners: names.flatMap((name) => winners.get(name) ?? []), turnedAway };
+  return { winners: names.flatMap((name) => winners.get(name) ?? []), rejected };
 }
 
-function byAge(one: Origin, other: Origin): number {
+function byAge(one: SourceOrigin, other: SourceOrigin): number {
   return (
     one.createdMs - other.createdMs ||
     compareStrings(one.uid, other.uid) ||
-    compareStrings(formatOrigin(one), formatOrigin(other))
+    compareStrings(formatSourceOrigin(one), formatSourceOrigin(other))
   );
 }

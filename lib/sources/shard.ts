@@ -1,18 +1,18 @@
 import { createHash } from "node:crypto";
 import { formatKey, type WorkKey } from "../model/key.ts";
 import type { ObjectCache } from "../upstream/object-cache.ts";
-import type { Cluster } from "./cluster.ts";
+import type { SourceCluster } from "./cluster.ts";
 
-/** The label with which an operator puts a cluster into a shard by hand. */
+/** Label with which an operator assigns a cluster to a shard. */
 export const shardLabel = "tmc.kcp.io/shard";
 
-/** Which shard a process is, and all that there are. */
+/** The shard of this process, and all shards. */
 export type ShardConfig = Readonly<{ id: string; shards: readonly string[] }>;
 
 /**
- * The shard that a cluster belongs to: the one it is labelled with while that is among them, else the one that hashes
- * highest with its name. Everybody who knows the same shards gets the same answer, in whatever order he knows them, and a
- * shard that joins takes clusters from others but moves none between them. Undefined only where there is no shard.
+ * Returns the shard of a cluster: the one in its label if it exists, else the one chosen by rendezvous hashing. The result
+ * does not depend on the order of the shards, and a new shard takes clusters from the others without moving any between
+ * them. Undefined only if there are no shards.
  */
 export function shardOf(name: string, shards: readonly string[], label?: string): string | undefined {
   if (label !== undefined && shards.includes(label)) return label;
@@ -26,25 +26,25 @@ export function shardOf(name: string, shards: readonly string[], label?: string)
   return best?.shard;
 }
 
-/** Tells whether a cluster is this process's; all are where nothing is said of shards. */
-export function createShardFilter(config: ShardConfig | undefined): (cluster: Cluster) => boolean {
+/** Creates a filter for the clusters of this process; without sharding it accepts all. */
+export function createClusterShardFilter(config: ShardConfig | undefined): (cluster: SourceCluster) => boolean {
   if (config === undefined) return () => true;
   const { id, shards } = config;
-  // By its name and not by its object: one that takes its name over stays in its shard.
+  // Hashed by name, not by object: an object that takes over the name stays in the shard.
   return ({ key, registration }) => shardOf(formatKey(key), shards, registration.metadata.labels?.[shardLabel]) === id;
 }
 
-/** Tells whether a key is this process's to look after. */
-export type IsMine = (key: WorkKey) => boolean;
+/** Returns whether this process is responsible for a key. */
+export type ShardFilter = (key: WorkKey) => boolean;
 
 /**
- * Divides keys among the processes of one installation; all are this one's where nothing is said of shards.
+ * Creates a filter that divides keys among the processes of one installation; without sharding it accepts all.
  *
- * It counts for what a process learns by itself: what its watches tell, heartbeats and resyncs. Whom a change of a cluster
- * concerns is told by the process that has found the change, and that one decides about them: nobody else would hear of it.
- * An object that has gone is everybody's, for who it belonged to went with its label, and each lets go of what it held.
+ * It applies to watch events, heartbeats and resyncs. Placements that are affected by a cluster change are reconciled by the
+ * process that observed the change, because no other process is notified. A deleted object belongs to all shards: its label
+ * is gone, and each process must release what it holds for it.
  */
-export function createDuty(shard: ShardConfig | undefined, cache: Pick<ObjectCache, "get">): IsMine {
+export function createKeyShardFilter(shard: ShardConfig | undefined, cache: Pick<ObjectCache, "get">): ShardFilter {
   if (shard === undefined) return () => true;
   const { id, shards } = shard;
   return (key) => {

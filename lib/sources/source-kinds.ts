@@ -1,7 +1,8 @@
 import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { clusterRegistration } from "../api/cluster-registration.ts";
+import type { PolicyRule } from "../api/rbac.ts";
 
-/** Where clusters can come from; the words of `--cluster-source`. */
+/** The cluster sources, as `--cluster-source` names them. */
 export const sourceKinds = [
   "clusterregistration",
   "synctarget",
@@ -10,53 +11,49 @@ export const sourceKinds = [
 ] as const;
 export type SourceKind = (typeof sourceKinds)[number];
 
-/** Whether clusters are made known by anything but our own registrations. */
-export function hasForeign(sources: readonly SourceKind[]): boolean {
+/** Returns whether any source is not ClusterRegistration. */
+export function hasExternalSources(sources: readonly SourceKind[]): boolean {
   return sources.some((source) => source !== "clusterregistration");
 }
 
-/** A type that a source reads. */
-export type ReadType = ResourceType &
+export type SourceType = ResourceType &
   Readonly<{
-    /** Whether there are servers that keep it in namespaces; some keep the very same type outside of them. */
+    /** Whether the type can be namespaced. Some servers serve the same type as cluster-scoped. */
     maybeNamespaced: boolean;
   }>;
 
 const kplane = { group: "controlplane.kplane.dev", version: "v1alpha1" } as const;
 
-export const clusterRegistrations: ReadType = {
+export const clusterRegistrations: SourceType = {
   group: clusterRegistration.group,
   version: clusterRegistration.version,
   plural: clusterRegistration.plural,
   maybeNamespaced: false,
 };
-export const syncTargets: ReadType = {
+export const syncTargets: SourceType = {
   group: "workload.kcp.io",
   version: "v1alpha1",
   plural: "synctargets",
   maybeNamespaced: false,
 };
-export const controlPlanes: ReadType = { ...kplane, plural: "controlplanes", maybeNamespaced: false };
-export const controlPlaneEndpoints: ReadType = { ...kplane, plural: "controlplaneendpoints", maybeNamespaced: true };
-export const controlPlaneRegistrations: ReadType = {
+export const controlPlanes: SourceType = { ...kplane, plural: "controlplanes", maybeNamespaced: false };
+export const controlPlaneEndpoints: SourceType = { ...kplane, plural: "controlplaneendpoints", maybeNamespaced: true };
+export const controlPlaneRegistrations: SourceType = {
   ...kplane,
   plural: "controlplaneregistrations",
   maybeNamespaced: true,
 };
 
-/** What each source reads besides Secrets: its own objects first, then those they refer to. */
-export const typesOf: Readonly<Record<SourceKind, readonly [own: ReadType, ...referred: ReadType[]]>> = {
+/** The types that each source reads besides Secrets: its own type, then the referenced types. */
+export const typesOf: Readonly<Record<SourceKind, readonly [own: SourceType, ...referred: SourceType[]]>> = {
   clusterregistration: [clusterRegistrations],
   synctarget: [syncTargets],
   controlplaneendpoint: [controlPlaneEndpoints],
   controlplaneregistration: [controlPlaneRegistrations, controlPlanes, controlPlaneEndpoints],
 };
 
-/** A rule of a role, as RBAC writes it. */
-export type Rule = Readonly<{ apiGroups: readonly string[]; resources: readonly string[]; verbs: readonly string[] }>;
-
-/** All that the process that reads the sources needs to be allowed: it reads, and it writes nothing. */
-export function rulesOfSources(kinds: readonly SourceKind[]): readonly Rule[] {
+/** Returns the RBAC rules that reading the sources needs. It writes nothing. */
+export function sourcePolicyRules(kinds: readonly SourceKind[]): readonly PolicyRule[] {
   const types = kinds.flatMap((kind) => typesOf[kind]);
   const groups = [...new Set(types.map(({ group }) => group))];
   return [

@@ -1,65 +1,69 @@
 import { type CredentialSource, type CredentialsOutcome, notConfigured } from "../credentials/credentials.ts";
 import { formatKey, type ObjectKey } from "../model/key.ts";
-import { asCluster, type Cluster, type Reading, readClusterRegistration } from "./cluster.ts";
+import { type ClusterView, readClusterRegistration, type SourceCluster, toSourceCluster } from "./cluster.ts";
 
-import { isForeign } from "./foreign-object.ts";
+import { isExternal } from "./external-object.ts";
 import type { SecretTemplate } from "./secret-template.ts";
 
 export type SourcedCredentialsOptions = Readonly<{
   credentials: CredentialSource;
-  /** The operator's rule for clusters that name no credentials. */
+  /** The operator's secret template for clusters that name no credentials. */
   template: SecretTemplate | undefined;
-  /** What makes a cluster of another kind known. @default there are none */
-  readingOf?: ((key: ObjectKey) => Reading | undefined) | undefined;
+  /** Returns the view of a cluster of another source. @default none */
+  viewOf?: ((key: ObjectKey) => ClusterView | undefined) | undefined;
 }>;
 
-/** Finds the way into clusters of every source where their objects, or the operator's template, say that it is. */
+/** Creates a credential source for the clusters of all sources. */
 export function createSourcedCredentials(options: SourcedCredentialsOptions): CredentialSource {
-  const { credentials, template, readingOf = () => undefined } = options;
-  const access = createClusterAccess(credentials);
+  const { credentials, template, viewOf = () => undefined } = options;
+  const access = createSourceAccess(credentials);
   return {
     find: ({ key, registration }, signal) => {
-      const foreign = isForeign(registration) ? readingOf(key) : undefined;
-      const reading = foreign ?? readClusterRegistration(registration, { cluster: key.logicalCluster, template });
-      return access.find(asCluster(reading), signal);
+      const externalView = isExternal(registration) ? viewOf(key) : undefined;
+      const view =
+        externalView ?? readClusterRegistration(registration, { logicalCluster: key.logicalCluster, template });
+      return access.find(toSourceCluster(view), signal);
     },
-    forget: access.forget,
+    invalidate: access.invalidate,
   };
 }
 
-/** The way into clusters of every source. */
-export interface ClusterAccess {
-  /** What is wrong with the credentials is an answer; only a source of them that cannot be asked just now throws. */
-  find(cluster: Cluster, signal: AbortSignal): Promise<CredentialsOutcome>;
-  /** Lets go of what is remembered: the cluster has gone, its secret has changed, or it refused what it held. */
-  forget(key: ObjectKey): void;
+/** Finds the credentials of clusters of all sources. */
+export interface SourceAccess {
+  /** Missing or invalid credentials are a result; throws only if the credential source cannot be reached. */
+  find(cluster: SourceCluster, signal: AbortSignal): Promise<CredentialsOutcome>;
+  /** Drops cached credentials: the cluster was deleted, its secret changed, or the cluster rejected them. */
+  invalidate(key: ObjectKey): void;
 }
 
-/** Creates the way in over the sources of credentials that registrations have. */
-export function createClusterAccess(credentials: CredentialSource): ClusterAccess {
-  const digests = new Map<string, string>();
+/** Creates SourceAccess on top of the credential source for registrations. */
+export function createSourceAccess(credentials: CredentialSource): SourceAccess {
+  const accessHashes = new Map<string, string>();
   return {
     find: async (cluster, signal) => {
-      const { key, registration, digest, pending } = cluster;
+      const { key, registration, accessHash, pending } = cluster;
       const id = formatKey(key);
-      const before = digests.get(id);
-      if (before !== undefined && before !== digest) credentials.forget(key);
-      digests.set(id, digest);
+      const before = accessHashes.get(id);
+      if (before !== undefined && before !== accessHash) credentials.invalidate(key);
+      accessHashes.set(id, accessHash);
       if (pending !== undefined) return notConfigured(`${pending.reason}: ${pending.message}`);
-      return credentials.find({ key, registration: versioned(cluster, registration) }, signal);
+      return credentials.find({ key, registration: withHashAsGeneration(cluster, registration) }, signal);
     },
-    forget: (key) => {
-      digests.delete(formatKey(key));
-      credentials.forget(key);
+    invalidate: (key) => {
+      accessHashes.delete(formatKey(key));
+      credentials.invalidate(key);
     },
   };
 }
 
 /**
- * Sources of credentials remember by generation. What leads into a cluster can change without one, as when a control plane's
- * status names another secret, and another object may take the name over: so the digest takes the generation's place.
+ * Credential sources cache by generation. Endpoint and secret can change without a new generation, for example if a
+ * ControlPlane's status names another secret or another object takes over the name, so the access hash replaces it.
  */
-function versioned({ digest }: Cluster, registration: Cluster["registration"]): Cluster["registration"] {
-  const generation = Number.parseInt(digest.slice(0, 12), 16);
+function withHashAsGeneration(
+  { accessHash }: SourceCluster,
+  registration: SourceCluster["registration"],
+): SourceCluster["registration"] {
+  const generation = Number.parseInt(accessHash.slice(0, 12), 16);
   return { ...registration, metadata: { ...registration.metadata, generation } };
 }

@@ -2,15 +2,15 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { MergePatch } from "@tmc/kube/merge-patch.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { findCondition } from "../model/condition.ts";
-import { listAt, timestampAt, trimmedTextAt } from "./fields.ts";
+import { arrayAt, timestampAt, trimmedTextAt } from "./fields.ts";
 import { heartbeatFields } from "./sync-target.ts";
 
-/** The two fields that documents name, for a target that shows none yet: its schema keeps the one that it has. */
-const documentedHeartbeats: readonly (readonly string[])[] = [["lastHeartbeatTime"], ["lastSyncerHeartbeatTime"]];
+/** Used if the target has no heartbeat field yet. Both documented names are written; the server keeps the one in its schema. */
+const defaultHeartbeatFields: readonly (readonly string[])[] = [["lastHeartbeatTime"], ["lastSyncerHeartbeatTime"]];
 
 /**
- * What TMC writes into a SyncTarget's status after a look: its condition Ready, and when the cluster last answered. All other
- * conditions and fields stay as they are. Undefined when that is there already.
+ * Returns the patch that writes the Ready condition and the last heartbeat to a SyncTarget's status after a probe. It leaves
+ * all other conditions and fields unchanged. Undefined if nothing changes.
  */
 export function syncTargetPatch(
   object: KubeObject,
@@ -26,25 +26,24 @@ function readyPatch(
 ): MergePatch {
   const ready = findCondition(conditions, "Ready");
   if (ready === undefined) return {};
-  const present = listAt(object, "status", "conditions");
+  const present = arrayAt(object, "status", "conditions");
   const at = present.findIndex((entry) => trimmedTextAt(entry, "type") === "Ready");
-  // A schema may leave out what it does not know, severity for one: that is no difference.
-  const isThere = ["status", "reason", "message"].every(
+  // A schema may lack fields such as severity, so only these fields are compared.
+  const isCurrent = ["status", "reason", "message"].every(
     (field) => trimmedTextAt(present[at], field) === trimmedTextAt(ready, field),
   );
-  if (at >= 0 && isThere) return {};
+  if (at >= 0 && isCurrent) return {};
   return { conditions: at < 0 ? [...present, ready] : present.with(at, ready) };
 }
 
 function heartbeatPatch(object: KubeObject, lastHeartbeat: string | undefined): MergePatch {
   if (lastHeartbeat === undefined) return {};
-  const shown = heartbeatFields.filter((path) => trimmedTextAt(object, "status", ...path) !== "");
-  const paths = shown.length === 0 ? documentedHeartbeats : shown;
-  const late = paths.filter((path) => timestampAt(object, "status", ...path) !== Date.parse(lastHeartbeat));
-  return Object.assign({}, ...late.map((path) => patchAt(path, lastHeartbeat)));
+  const presentFields = heartbeatFields.filter((path) => trimmedTextAt(object, "status", ...path) !== "");
+  const paths = presentFields.length === 0 ? defaultHeartbeatFields : presentFields;
+  const outdated = paths.filter((path) => timestampAt(object, "status", ...path) !== Date.parse(lastHeartbeat));
+  return Object.assign({}, ...outdated.map((path) => patchAt(path, lastHeartbeat)));
 }
 
-/** The patch that puts a value at a path. */
 function patchAt([first = "", ...rest]: readonly string[], value: string): MergePatch {
   return { [first]: rest.length === 0 ? value : patchAt(rest, value) };
 }

@@ -1,49 +1,49 @@
+import { valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { isQuantity } from "@tmc/kube/quantity.ts";
 import { findCondition } from "../model/condition.ts";
 import { parseDurationSeconds } from "../model/duration.ts";
-import { valueAt } from "../model/json.ts";
-import type { Pending, Reading } from "./cluster.ts";
-import { conditionsOf, listAt, timestampAt, trimmedTextAt } from "./fields.ts";
-import type { SecretPointer } from "./secret-template.ts";
+import type { ClusterView, Pending } from "./cluster.ts";
+import { arrayAt, parseConditions, timestampAt, trimmedTextAt } from "./fields.ts";
+import type { KubeconfigSecret } from "./secret-template.ts";
 import {
+  accessFields,
+  checkedSecret,
   checkedServer,
-  namedSecret,
-  originOf,
-  type ReadingContext,
-  renderedSecret,
-  type Spec,
-  type Status,
-  viewOf,
-  wayIn,
+  type ReadContext,
+  type SourceSpec,
+  type SourceStatus,
+  sourceOriginOf,
+  templatedSecret,
+  toRegistration,
 } from "./view.ts";
 
-/** Three heartbeats of a syncer, and what the first TMC allowed it. */
-const heartbeatLimitMs = 60_000;
-/** What keeps work off a target whose `evictAfter` has passed. */
+/** Three heartbeats of a syncer; the same timeout as in kcp's original TMC. */
+const heartbeatTimeoutMs = 60_000;
+/** Taint of a target whose `evictAfter` time has passed. */
 const evictTaint = "workload.kcp.io/evict";
 
 /**
- * Reads a SyncTarget of any of the forms that exist: the first TMC's (no address, a syncer reports) and the later ones with
- * `workloadCluster` or `apiServerURL`.
+ * Reads a SyncTarget in any of its existing schemas: that of kcp's original TMC (no endpoint, a syncer reports the status),
+ * and later ones with `workloadCluster` or `apiServerURL`.
  */
-export function readSyncTarget(object: KubeObject, { cluster, template, nowMs }: ReadingContext): Reading {
-  const origin = originOf("synctarget", cluster, object);
+export function readSyncTarget(object: KubeObject, { logicalCluster, template, nowMs }: ReadContext): ClusterView {
+  const origin = sourceOriginOf("synctarget", logicalCluster, object);
   const address =
     trimmedTextAt(object, "spec", "workloadCluster", "endpoint") || trimmedTextAt(object, "spec", "apiServerURL");
   const checked = address === "" ? undefined : checkedServer(address);
   const [server, badServer] = checked !== undefined && "server" in checked ? [checked.server] : [undefined, checked];
-  const named = secretOf(object) ?? (template === undefined ? undefined : renderedSecret(template, origin));
-  const [secret, noSecret] = named !== undefined && "reason" in named ? [undefined, named] : [named];
-  const eviction = evictionOf(object, nowMs);
-  const { status, staleAtMs } = statusOf(object, nowMs);
-  const changes = [eviction.atMs, staleAtMs].filter((moment) => moment !== undefined);
+  const declared = declaredSecret(object) ?? (template === undefined ? undefined : templatedSecret(template, origin));
+  const [secret, noSecret] = declared !== undefined && "reason" in declared ? [undefined, declared] : [declared];
+  const eviction = parseEviction(object, nowMs);
+  const { status, staleAtMs } = parseStatus(object, nowMs);
+  const changeTimes = [eviction.atMs, staleAtMs].filter((timeMs) => timeMs !== undefined);
   return {
     origin,
-    registration: viewOf(
+    registration: toRegistration(
       object,
       {
-        ...wayIn(origin, { secret, server }),
+        ...accessFields(origin, { secret, server }),
         capabilities: capabilitiesOf(object),
         taints: eviction.taints,
         ...(eviction.afterSeconds === undefined ? {} : { evictAfterSeconds: eviction.afterSeconds }),
@@ -53,26 +53,26 @@ export function readSyncTarget(object: KubeObject, { cluster, template, nowMs }:
     ),
     endpoint: server,
     pending: badServer ?? noSecret,
-    changesAtMs: changes.length === 0 ? undefined : Math.min(...changes),
+    changesAtMs: changeTimes.length === 0 ? undefined : Math.min(...changeTimes),
   };
 }
 
-/** The secret that the target names; undefined where it leaves credentials to the operator. */
-function secretOf(object: KubeObject): SecretPointer | Pending | undefined {
+/** Returns the Secret that the target names; undefined if it names none. */
+function declaredSecret(object: KubeObject): KubeconfigSecret | Pending | undefined {
   const credentials = valueAt(object, "spec", "workloadCluster", "credentials");
   const name = trimmedTextAt(credentials, "secretRef", "name");
   if (name !== "") {
     const key = trimmedTextAt(credentials, "secretRef", "key") || "kubeconfig";
-    return namedSecret({ namespace: trimmedTextAt(credentials, "secretRef", "namespace"), name, key });
+    return checkedSecret({ namespace: trimmedTextAt(credentials, "secretRef", "namespace"), name, key });
   }
   if (trimmedTextAt(credentials, "serviceAccountRef", "name") === "") return undefined;
-  return { reason: "KubeconfigPending", message: "serviceAccountRef leads into no cluster: name a secret" };
+  return { reason: "KubeconfigPending", message: "serviceAccountRef is not supported: use secretRef" };
 }
 
-/** One entry for each type: the documented form has one for each resource of it. One that is missing makes all of it missing. */
-function capabilitiesOf(object: KubeObject): NonNullable<Spec["capabilities"]> {
+/** Merges capabilities by type, because some schemas have an entry per resource. A type is available if all its entries are. */
+function capabilitiesOf(object: KubeObject): NonNullable<SourceSpec["capabilities"]> {
   const available = new Map<string, boolean>();
-  for (const entry of listAt(object, "spec", "capabilities")) {
+  for (const entry of arrayAt(object, "spec", "capabilities")) {
     const type = trimmedTextAt(entry, "type");
     if (type === "") continue;
     available.set(type, (available.get(type) ?? true) && valueAt(entry, "available") !== false);
@@ -80,10 +80,14 @@ function capabilitiesOf(object: KubeObject): NonNullable<Spec["capabilities"]> {
   return [...available].map(([type, isAvailable]) => ({ type, available: isAvailable }));
 }
 
-type Eviction = Readonly<{ taints: NonNullable<Spec["taints"]>; atMs?: number; afterSeconds?: number }>;
+type EvictionSettings = Readonly<{
+  taints: NonNullable<SourceSpec["taints"]>;
+  atMs?: number;
+  afterSeconds?: number;
+}>;
 
-/** `evictAfter` is a moment in the first TMC. Later it became a length of time, which counts from the loss of contact. */
-function evictionOf(object: KubeObject, nowMs: number): Eviction {
+/** Parses `evictAfter`: a timestamp in kcp's original TMC, a duration since the last contact in later schemas. */
+function parseEviction(object: KubeObject, nowMs: number): EvictionSettings {
   const evictMs = timestampAt(object, "spec", "evictAfter");
   if (evictMs === undefined) {
     const seconds = parseDurationSeconds(trimmedTextAt(object, "spec", "evictAfter"));
@@ -94,7 +98,7 @@ function evictionOf(object: KubeObject, nowMs: number): Eviction {
   return { taints: [{ key: evictTaint, effect: "NoExecute", timeAdded }] };
 }
 
-/** Where the forms of a SyncTarget say when it was last heard of. */
+/** The heartbeat fields of the different SyncTarget schemas. */
 export const heartbeatFields: readonly (readonly string[])[] = [
   ["lastSyncerHeartbeatTime"],
   ["lastHeartbeatTime"],
@@ -103,20 +107,20 @@ export const heartbeatFields: readonly (readonly string[])[] = [
   ["heartbeat", "lastHeartbeat"],
 ];
 
-/** What the syncer reports. It cannot report that it has died: whether it is still heard is judged by our own clock. */
-function statusOf(object: KubeObject, nowMs: number): { status: Status; staleAtMs?: number | undefined } {
-  const conditions = conditionsOf(object);
+/** Parses the status that the syncer reports. A dead syncer reports nothing, so the heartbeat's age is measured with our own clock. */
+function parseStatus(object: KubeObject, nowMs: number): { status: SourceStatus; staleAtMs?: number | undefined } {
+  const conditions = parseConditions(object);
   const isReady = findCondition(conditions, "Ready")?.status === "True";
-  const beats = heartbeatFields
+  const heartbeats = heartbeatFields
     .map((path) => timestampAt(object, "status", ...path))
-    .filter((moment) => moment !== undefined);
-  const lastMs = beats.length === 0 ? undefined : Math.max(...beats);
-  const staleAtMs = lastMs === undefined ? undefined : lastMs + heartbeatLimitMs;
+    .filter((timeMs) => timeMs !== undefined);
+  const lastMs = heartbeats.length === 0 ? undefined : Math.max(...heartbeats);
+  const staleAtMs = lastMs === undefined ? undefined : lastMs + heartbeatTimeoutMs;
   const isStale = staleAtMs !== undefined && staleAtMs <= nowMs;
   const kubernetesVersion = trimmedTextAt(object, "status", "clusterInfo", "version");
   return {
     status: {
-      conditions: isReady && isStale ? [silentSince(staleAtMs)] : [...conditions],
+      conditions: isReady && isStale ? [heartbeatStaleCondition(staleAtMs)] : [...conditions],
       ...(lastMs !== undefined && { lastHeartbeat: new Date(lastMs).toISOString() }),
       ...(kubernetesVersion !== "" && { kubernetesVersion }),
       allocatable: allocatableOf(object),
@@ -125,21 +129,21 @@ function statusOf(object: KubeObject, nowMs: number): { status: Status; staleAtM
   };
 }
 
-const silentSince = (staleAtMs: number): NonNullable<Status["conditions"]>[number] => ({
+const heartbeatStaleCondition = (staleAtMs: number): NonNullable<SourceStatus["conditions"]>[number] => ({
   type: "Ready",
   status: "Unknown",
   reason: "HeartbeatStale",
-  message: "the syncer has not been heard of for a minute",
+  message: "the syncer has sent no heartbeat for a minute",
   lastTransitionTime: new Date(staleAtMs).toISOString(),
 });
 
-function allocatableOf(object: KubeObject): NonNullable<Status["allocatable"]> {
+function allocatableOf(object: KubeObject): NonNullable<SourceStatus["allocatable"]> {
   const amount = (resource: "cpu" | "memory" | "pods"): { [name: string]: string } => {
     const quantity = valueAt(object, "status", "allocatable", resource);
     if (isQuantity(quantity)) return { [resource]: String(quantity) };
     const number = valueAt(object, "status", "allocatableCapacity", resource);
     if (typeof number !== "number" || !Number.isSafeInteger(number)) return {};
-    // Plain numbers there are thousandths of a processor, bytes and pods.
+    // Plain numbers are milli-CPUs, bytes and pods.
     return { [resource]: resource === "cpu" ? `${number}m` : String(number) };
   };
   return { ...amount("cpu"), ...amount("memory"), ...amount("pods") };

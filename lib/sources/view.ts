@@ -1,28 +1,25 @@
 import type { KubeObject, ObjectMeta } from "@tmc/kube/kube-object.ts";
-import { parseServerAddress } from "@tmc/kube/server-address.ts";
+import { parseServerAddress } from "@tmc/kube/kubeconfig/server-address.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import type { Origin, Pending } from "./cluster.ts";
+import type { Pending, SourceOrigin } from "./cluster.ts";
 import { timestampAt } from "./fields.ts";
-import type { SecretPointer, SecretTemplate } from "./secret-template.ts";
-import { pointerProblem, renderSecret } from "./secret-template.ts";
+import type { KubeconfigSecret, SecretTemplate } from "./secret-template.ts";
+import { renderSecret, secretReferenceError } from "./secret-template.ts";
 import type { SourceKind } from "./source-kinds.ts";
 
-/** What a source needs to know besides the objects. */
-export type ReadingContext = Readonly<{
-  /** The logical cluster that the objects are in. */
-  cluster: string;
-  /** The operator's rule for secrets; undefined where none is given. */
+export type ReadContext = Readonly<{
+  logicalCluster: string;
+  /** The operator's secret template. */
   template: SecretTemplate | undefined;
   nowMs: number;
 }>;
 
-export type Spec = ClusterRegistration["spec"];
-export type Status = NonNullable<ClusterRegistration["status"]>;
+export type SourceSpec = ClusterRegistration["spec"];
+export type SourceStatus = NonNullable<ClusterRegistration["status"]>;
 
-/** Where an object stands. */
-export function originOf(source: SourceKind, cluster: string, { metadata }: KubeObject): Origin {
+export function sourceOriginOf(source: SourceKind, logicalCluster: string, { metadata }: KubeObject): SourceOrigin {
   return {
-    cluster,
+    logicalCluster,
     source,
     namespace: metadata.namespace ?? "",
     name: metadata.name ?? "",
@@ -31,18 +28,22 @@ export function originOf(source: SourceKind, cluster: string, { metadata }: Kube
   };
 }
 
-/** An object of another kind as a registration that says the same. */
-export function viewOf({ metadata }: KubeObject, spec: Omit<Spec, "location">, status: Status): ClusterRegistration {
+/** Returns the ClusterRegistration that is equivalent to an object of another kind. */
+export function toRegistration(
+  { metadata }: KubeObject,
+  spec: Omit<SourceSpec, "location">,
+  status: SourceStatus,
+): ClusterRegistration {
   return {
     apiVersion: "tmc.kcp.io/v1alpha1",
     kind: "ClusterRegistration",
-    metadata: lastingMetadata(metadata),
+    metadata: withoutManagedFields(metadata),
     spec: { location: locationOf(metadata.labels ?? {}), ...spec },
     status,
   };
 }
 
-/** The labels in which people say where a cluster is, the most exact first; kinds without a location have nothing else. */
+/** Labels that give the location of a cluster, the most specific first. Kinds of other projects have no location field. */
 const locationLabels = ["location", "topology.kubernetes.io/zone", "topology.kubernetes.io/region", "region"] as const;
 
 function locationOf(labels: Readonly<Record<string, string>>): string {
@@ -50,48 +51,48 @@ function locationOf(labels: Readonly<Record<string, string>>): string {
   return label === undefined ? "" : (labels[label] ?? "");
 }
 
-function lastingMetadata(metadata: ObjectMeta): ObjectMeta {
+function withoutManagedFields(metadata: ObjectMeta): ObjectMeta {
   const { managedFields: _, ...rest } = metadata;
   return rest;
 }
 
-/** An address that can be one of an API server, or why it cannot. */
+/** Normalizes the URL of an API server, or returns why it is invalid. */
 export function checkedServer(server: string): Readonly<{ server: string }> | Pending {
   try {
     const { origin, basePath, protocol } = parseServerAddress(server);
     if (protocol === "https:") return { server: origin + basePath };
     return { reason: "EndpointInvalid", message: "the endpoint is not https" };
   } catch (error) {
-    // The parser's words never repeat what may carry credentials.
+    // The parser's messages do not contain the URL, which may contain credentials.
     const why = error instanceof Error ? error.message : "cannot be read";
-    return { reason: "EndpointInvalid", message: `the endpoint cannot be used: ${why}` };
+    return { reason: "EndpointInvalid", message: `the endpoint is invalid: ${why}` };
   }
 }
 
-/** The secret that an object names itself, or why it cannot be looked for. */
-export function namedSecret(named: SecretPointer): SecretPointer | Pending {
+/** Returns the Secret that an object names, or why the reference is invalid. */
+export function checkedSecret(named: KubeconfigSecret): KubeconfigSecret | Pending {
   if (named.namespace === "")
-    return pendingKubeconfig(`secret ${JSON.stringify(named.name)}: its namespace is missing`);
-  const problem = pointerProblem(named);
-  return problem === undefined ? named : pendingKubeconfig(problem);
+    return pendingKubeconfig(`secret ${JSON.stringify(named.name)}: the namespace is missing`);
+  const error = secretReferenceError(named);
+  return error === undefined ? named : pendingKubeconfig(error);
 }
 
-/** The secret that the operator's rule gives an object, or why it gives none. */
-export function renderedSecret(template: SecretTemplate, origin: Origin): SecretPointer | Pending {
+/** Returns the Secret that the operator's template gives for an object, or why it gives none. */
+export function templatedSecret(template: SecretTemplate, origin: SourceOrigin): KubeconfigSecret | Pending {
   const rendered = renderSecret(template, origin);
-  return "problem" in rendered ? pendingKubeconfig(rendered.problem) : rendered;
+  return "error" in rendered ? pendingKubeconfig(rendered.error) : rendered;
 }
 
-/** The way in, as a registration names it. */
-export function wayIn(
-  origin: Origin,
-  { secret, server }: Readonly<{ secret?: SecretPointer | undefined; server?: string | undefined }>,
-): Pick<Spec, "credentials" | "endpoint"> {
-  // Who may write in one namespace must not lead a token out of another to a server of his own.
-  const isOwn = secret === undefined || origin.namespace === "" || secret.namespace === origin.namespace;
+/** Returns the fields of a registration's spec that give access to the cluster. */
+export function accessFields(
+  origin: SourceOrigin,
+  { secret, server }: Readonly<{ secret?: KubeconfigSecret | undefined; server?: string | undefined }>,
+): Pick<SourceSpec, "credentials" | "endpoint"> {
+  // A user of one namespace must not send a token from a Secret of another namespace to a server of their choice.
+  const isSameNamespace = secret === undefined || origin.namespace === "" || secret.namespace === origin.namespace;
   return {
     ...(secret !== undefined && { credentials: { secretRef: secret } }),
-    ...(server !== undefined && isOwn && { endpoint: { server } }),
+    ...(server !== undefined && isSameNamespace && { endpoint: { server } }),
   };
 }
 

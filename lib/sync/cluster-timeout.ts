@@ -4,22 +4,22 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import type { SyncSettings } from "./settings.ts";
 
 /**
- * Works on one cluster for as long as a look at a workload may spend there; one that takes longer is the fault "unreachable".
- * So a cluster that hangs keeps nobody from hearing what the others say.
+ * Runs work on one cluster within the time that a reconcile may spend there; a timeout is the fault "unreachable". A cluster
+ * that hangs therefore does not delay the report about the others.
  */
 export async function withClusterTimeout<T>(
-  { clock, settings }: Readonly<{ clock: Clock; settings: Pick<SyncSettings, "clusterSeconds"> }>,
-  name: string,
+  { clock, settings }: Readonly<{ clock: Clock; settings: Pick<SyncSettings, "clusterTimeoutSeconds"> }>,
+  targetCluster: string,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const { clusterSeconds } = settings;
-  const deadline = createDeadline(clock, { signal, timeoutMs: clusterSeconds * 1000 });
+  const { clusterTimeoutSeconds } = settings;
+  const deadline = createDeadline(clock, { signal, timeoutMs: clusterTimeoutSeconds * 1000 });
   try {
     return await unlessAborted(work(deadline.signal), deadline.signal);
   } catch (error) {
     if (!deadline.expired || signal.aborted) throw error;
-    throw new ControllerError("unreachable", `cluster ${name}: no answer in time`, { cause: error });
+    throw new ControllerError("unreachable", `cluster ${targetCluster}: no answer in time`, { cause: error });
   } finally {
     deadline.end();
   }

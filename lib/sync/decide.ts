@@ -2,80 +2,76 @@ import { byKey } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { controlsOf } from "./control-annotations.ts";
-import type { Reference } from "./dependencies/references.ts";
+import { type Reference, referenceId } from "./dependencies/references.ts";
 import type { Workload } from "./sync-objects.ts";
 
-/** What is to become of a workload, before anything is known of its copies. */
+/** The facts about a workload that decide where it should be. Nothing is known about its copies yet. */
+export type IntentFacts = Readonly<{
+  /** Undefined when the server has reported that the workload does not exist. */
+  workload: Workload | undefined;
+  record: WorkloadSync | undefined;
+  /** The placement that governs the workload. */
+  placement: WorkloadPlacement | undefined;
+  /** The objects that the workload references and that are distributed with it. */
+  references: readonly Reference[];
+  /** Whether the type is only claimed from the tenant. TMC adds no finalizer to such objects, so their deletion is not observed. */
+  isClaimed?: boolean | undefined;
+  /** The cluster that has the original of an upsynced workload. It gets no copy. */
+  upsyncOriginCluster?: string | undefined;
+  /** Clusters that have a copy, or may have one, that no record names. */
+  unrecordedClusters?: readonly string[] | undefined;
+}>;
+
+/** What is to become of a workload, decided before its copies are read. */
 export type Intent = Readonly<{
   /**
-   * `wanted`: a placement says where it belongs. `unwanted`: none does. `deleted`: its owner deletes it. `vanished`: it is
-   * not there, and nobody saw it being deleted.
+   * `placed`: a placement selects it. `unplaced`: no placement does. `deleted`: its owner deletes it. `vanished`: it does not
+   * exist, and its deletion was not observed.
    */
-  kind: "wanted" | "unwanted" | "deleted" | "vanished";
+  kind: "placed" | "unplaced" | "deleted" | "vanished";
+  /** The governing placement of a workload that is `placed`. */
   placement: WorkloadPlacement | undefined;
-  /** Where it belongs, by name. */
+  /** Names of the clusters that should have a copy. */
   targets: readonly string[];
-  /** Where it is or may be, by name: what the record has to say before anything is written. */
+  /** Names of the clusters that have a copy, or may have one. The record names all of them before anything is written. */
   clusters: readonly string[];
-  /** What comes along with it now. */
+  /** References to distribute now. */
   references: readonly Reference[];
-  /** What came along with it before, or does now. */
+  /** References that are or were distributed; the record keeps them until they are removed everywhere. */
   recordedReferences: readonly Pick<Reference, "kind" | "name">[];
 }>;
 
-export type IntentFacts = Readonly<{
-  /** Undefined when the hub has said that it is not there. */
-  workload: Workload | undefined;
-  record: WorkloadSync | undefined;
-  /** The placement that governs it. */
-  placement: WorkloadPlacement | undefined;
-  /** What the workload refers to. */
-  references: readonly Reference[];
-  /** Whether TMC may write nothing to its type, and so cannot hold its deletion back until it was seen. */
-  isClaimed?: boolean | undefined;
-  /** The cluster that the workload was born on: it has the original, and is given no copy. */
-  birthplace?: string | undefined;
-  /** Clusters on which copies were found that no record knows of. */
-  found?: readonly string[] | undefined;
-}>;
-
-/** Decides where a workload belongs, and where it may be. */
+/** Decides where a workload should be, and where it may be. */
 export function decideIntent(facts: IntentFacts): Intent {
-  const { workload, record, placement, references, found = [], isClaimed = false, birthplace } = facts;
-  const recorded = record?.spec.clusters ?? [];
-  const kind =
-    workload === undefined
-      ? record?.spec.deleted === true || isClaimed
-        ? "deleted"
-        : "vanished"
-      : workload.metadata.deletionTimestamp !== undefined
-        ? "deleted"
-        : placement === undefined
-          ? "unwanted"
-          : "wanted";
+  const { workload, record, unrecordedClusters = [], upsyncOriginCluster } = facts;
+  const kind = decideKind(facts);
+  const placement = kind === "placed" ? facts.placement : undefined;
+  const references = kind === "placed" ? facts.references : [];
   const { allows } = controlsOf(workload);
-  const isTarget = (name: string): boolean => name !== birthplace && allows(name);
-  const targets = kind === "wanted" ? (placement?.status?.selectedClusters ?? []).filter(isTarget) : [];
-  const current = kind === "wanted" ? references : [];
+  const targets = (placement?.status?.selectedClusters ?? []).filter(
+    (name) => name !== upsyncOriginCluster && allows(name),
+  );
   return {
     kind,
-    placement: kind === "wanted" ? placement : undefined,
+    placement,
     targets: [...targets].toSorted(),
-    clusters: [...new Set([...recorded, ...targets, ...found])].toSorted(),
-    references: current,
-    recordedReferences: united(record?.spec.references ?? [], current),
+    clusters: [...new Set([...(record?.spec.clusters ?? []), ...targets, ...unrecordedClusters])].toSorted(),
+    references,
+    recordedReferences: mergeReferences(record?.spec.references ?? [], references),
   };
 }
 
-function united(
-  recorded: readonly Pick<Reference, "kind" | "name">[],
-  current: readonly Reference[],
-): readonly Pick<Reference, "kind" | "name">[] {
-  const all = new Map([...recorded, ...current].map(({ kind, name }) => [referenceId({ kind, name }), { kind, name }]));
-  return [...all].toSorted(byKey).map(([, reference]) => reference);
+function decideKind({ workload, record, placement, isClaimed = false }: IntentFacts): Intent["kind"] {
+  if (workload === undefined) return record?.spec.deleted === true || isClaimed ? "deleted" : "vanished";
+  if (workload.metadata.deletionTimestamp !== undefined) return "deleted";
+  return placement === undefined ? "unplaced" : "placed";
 }
 
-/** `Secret/registry`: one text for one reference. */
-export function referenceId({ kind, name }: Pick<Reference, "kind" | "name">): string {
-  return `${kind}/${name}`;
+/** The union of two lists of references, sorted. */
+function mergeReferences(
+  recorded: Intent["recordedReferences"],
+  current: readonly Reference[],
+): Intent["recordedReferences"] {
+  const all = new Map([...recorded, ...current].map(({ kind, name }) => [referenceId({ kind, name }), { kind, name }]));
+  return [...all].toSorted(byKey).map(([, reference]) => reference);
 }

@@ -5,63 +5,63 @@ import type { Locator } from "./ownership/namespace-map.ts";
 import type { Owner } from "./ownership/owner.ts";
 import type { Copy, DownstreamState, Manifest } from "./sync-objects.ts";
 
-/** A copy's address on its cluster: the registration, and where it is there. */
+/** The address of a copy: the registration of its cluster, and the object there. */
 export type CopyAddress = Readonly<{ registration: ObjectKey; object: WorkloadAddress }>;
 
 /**
- * The clusters as sync works on them. A cluster that cannot be asked is the fault "unreachable"; what a cluster refuses
- * is "invalid" or "forbidden" with its own words. Nothing that does not carry the owner mark is ever changed or removed
- * without being told to.
+ * The registered clusters as sync reads and writes them. A cluster that cannot be reached is the fault "unreachable". A
+ * rejection is "invalid" or "forbidden" with the cluster's message. An object without the owner annotation is changed or
+ * deleted only where the caller asks for it (adoption).
  */
 export interface Downstream {
-  /** Says of which types a cluster has copies, so that whoever watches clusters tells of changes there. */
-  subscribe(cluster: ObjectKey, types: readonly ResourceType[]): void;
+  /** Declares which types of a cluster have copies, so that the relay watches them. */
+  subscribe(registration: ObjectKey, types: readonly ResourceType[]): void;
   /**
-   * What is known of a copy. Answered from a watch of the cluster where one runs and has listed; otherwise asked. Whoever only
-   * wants to create what is not there may presume: then a watch that knows of none is answer enough, and an apply that finds
-   * something there after all fails with "conflict".
+   * Reads a copy: from the watch cache if the watch of that cluster has listed, otherwise from the cluster. A copy that the
+   * cache lacks is read from the cluster, unless `acceptCachedAbsence` is set. A caller that only creates may set it: its
+   * apply fails with "conflict" if the object exists after all.
    */
   readCopy(
     address: CopyAddress,
-    origin: Owner,
+    owner: Owner,
     signal: AbortSignal,
-    options?: Readonly<{ mayPresume?: boolean }>,
+    options?: Readonly<{ acceptCachedAbsence?: boolean }>,
   ): Promise<DownstreamState>;
-  /** What the cluster itself says of a copy now, never from memory. */
-  readCopyUncached(address: CopyAddress, origin: Owner, signal: AbortSignal): Promise<DownstreamState>;
-  /** The whole object as the cluster has it now, never from memory; undefined when the cluster says that it is not there. */
+  /** Reads a copy from the cluster, never from the cache. */
+  readCopyUncached(address: CopyAddress, owner: Owner, signal: AbortSignal): Promise<DownstreamState>;
+  /** Reads the whole object from the cluster, never from the cache; undefined when the cluster reports that it does not exist. */
   readObject(address: CopyAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
-  /** Whether a cluster serves a type now, by its own word of a moment ago at most. */
+  /** Whether a cluster serves a type, by discovery that is at most a few seconds old. */
   serves(registration: ObjectKey, type: ResourceType, signal: AbortSignal): Promise<boolean>;
-  /** Sees to it that a cluster is given the definition of a type, and says how far that has come; it does not wait for it. */
+  /** Applies the definition of a type to a cluster if needed, and reports its state without waiting for it. */
   ensureType(
     registration: ObjectKey,
-    wanted: Readonly<{ type: ResourceType; definition: TypeDefinition; hub: string }>,
+    desired: Readonly<{ type: ResourceType; definition: TypeDefinition; hub: string }>,
     signal: AbortSignal,
   ): Promise<TypeState>;
-  /** Makes sure that the namespace of a tenant is there. Fails with "invalid" when its name belongs to another. */
+  /** Creates a tenant's namespace if it does not exist. Fails with "invalid" when the name has another owner. */
   ensureNamespace(registration: ObjectKey, locator: Locator, signal: AbortSignal): Promise<void>;
-  /** Server-side apply with our field manager; the answer is the object as it is then. */
+  /** Server-side apply with our field manager; returns the stored object. */
   apply(address: CopyAddress, manifest: Manifest, signal: AbortSignal): Promise<KubeObject>;
-  /** Removes the object with this uid; settled when it is gone or going, and when there is another by now. */
+  /** Deletes the object with this uid. Succeeds when it is gone or terminating, and when another object has its name by now. */
   remove(address: CopyAddress, uid: string, signal: AbortSignal): Promise<void>;
-  /** Takes our mark off the object with this uid and leaves it otherwise as it is. */
+  /** Removes our label and annotation from the object with this uid and leaves the rest unchanged. */
   release(address: CopyAddress, uid: string, signal: AbortSignal): Promise<void>;
-  /** Removes a tenant's namespace that is empty, ours and no longer wanted; answers whether it is gone or going. */
+  /** Deletes a tenant's namespace that is empty and ours; returns whether it is gone or terminating. */
   removeNamespace(registration: ObjectKey, locator: Locator, signal: AbortSignal): Promise<boolean>;
 }
 
-/** How far a cluster has come with a type that it is given. */
+/** How far the installation of a type on a cluster is. */
 export type TypeState =
   | Readonly<{ kind: "served" }>
-  | Readonly<{ kind: "coming"; why: string }>
-  /** It has one of that name that is not ours, and not what is needed. */
-  | Readonly<{ kind: "refused"; why: string }>;
+  | Readonly<{ kind: "installing"; message: string }>
+  /** The cluster has a definition of that name that is not ours and does not fit. */
+  | Readonly<{ kind: "rejected"; message: string }>;
 
-/** Whose writes ours are on a cluster. */
-export const fieldManager = "tmc";
+/** The field manager of all our writes to clusters. */
+export const downstreamFieldManager = "tmc";
 
-/** What is kept of an object on a cluster. */
+/** The part of a downstream object that sync keeps. */
 export function copyOf({ metadata, status }: KubeObject): Copy {
   return {
     uid: metadata.uid ?? "",

@@ -7,28 +7,28 @@ import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { allSettledOrThrow } from "../model/concurrency.ts";
 import type { Hub } from "../model/hub.ts";
-import { type ObjectKey, type WorkloadAddress, type WorkloadKey, workloadAddress } from "../model/key.ts";
+import { type ObjectKey, parseWorkloadKey, type WorkloadAddress, type WorkloadKey } from "../model/key.ts";
 import type { BurstGate } from "./burst-gate.ts";
 import { withClusterTimeout } from "./cluster-timeout.ts";
 import { type Controls, controlsOf } from "./control-annotations.ts";
-import { decideIntent, type Intent, referenceId } from "./decide.ts";
-import { type Reference, referencesOf } from "./dependencies/references.ts";
-import { isServerMade } from "./desired/server-fields.ts";
+import { decideIntent, type Intent } from "./decide.ts";
+import { type Reference, referenceId, referencesOf } from "./dependencies/references.ts";
+import { isServerCreated } from "./desired/server-fields.ts";
 import type { CopyAddress, Downstream } from "./downstream.ts";
 import { downstreamNamespace, type Locator } from "./ownership/namespace-map.ts";
 import type { Owner } from "./ownership/owner.ts";
 import { recordName, syncFinalizer } from "./ownership/record.ts";
 import { upsyncOriginOf } from "./ownership/upsync-origin.ts";
-import { governorOf, type Scope } from "./selection.ts";
+import { resolvePlacement, type SelectionScope } from "./selection.ts";
 import type { SyncSettings } from "./settings.ts";
 import type { StatusDebounce } from "./status/debounce.ts";
 import type { UpsyncOriginState, UpsyncOrigins } from "./status/upsync-origin-status.ts";
 import type { CopyRecord, DownstreamState, TargetCluster, Workload } from "./sync-objects.ts";
 import type { TypeBlocker } from "./targets/served-types.ts";
-import { targetClusterOf } from "./targets/sync-cluster.ts";
+import { targetClusterOf } from "./targets/target-cluster.ts";
 import type { WorkloadHub } from "./workload-hub.ts";
 
-/** What sync works with. */
+/** The interfaces and settings that the sync reconciler works with. */
 export type SyncTools = Readonly<{
   /** Registrations and placements. */
   hub: Hub;
@@ -36,124 +36,130 @@ export type SyncTools = Readonly<{
   downstream: Downstream;
   clock: Clock;
   settings: SyncSettings;
-  /** Holds back reports of what passes. @default everything is written at once */
+  /** Delays status writes during rollouts. @default every status is written at once */
   debounce?: StatusDebounce | undefined;
-  /** Has many that come at once made safe before any is put on clusters. @default each is put there at once */
+  /** In a burst of new workloads, delays copies until all are protected upstream. @default copies are written at once */
   burstGate?: BurstGate | undefined;
-  /** Tells how the originals of workloads are that were born on clusters. @default nobody asks */
+  /** Reads the originals of upsynced workloads. @default they are not read */
   upsyncOrigins?: UpsyncOrigins | undefined;
-  /** Hears of every write to a cluster, for counting. */
-  onCopy?: ((news: CopyAction) => void) | undefined;
-  /** Has a placement look, some seconds later, at what has become of its workloads. @default the next resync does */
+  /** Called after every downstream write and every newly held deletion, for metrics. */
+  onCopyAction?: ((action: CopyAction) => void) | undefined;
+  /** Enqueues a placement, with a delay, to update what it reports about its workloads. @default the next resync does */
   notifyPlacement?: ((key: ObjectKey) => Promise<void>) | undefined;
 }>;
 
-/** Something that was done to a copy. */
+/** An action on a copy, as metrics count it. */
 export type CopyAction = Readonly<{
   key: WorkloadKey;
   targetCluster: string;
   action: "new" | "changed" | "drifted" | "adopted" | "removed" | "released" | "held";
 }>;
 
-/** All that one look at a workload is about. */
+/** The facts that one reconcile of a workload works on. */
 export type Observed = Readonly<{
   key: WorkloadKey;
   address: WorkloadAddress;
   type: WorkloadType;
   workload: Workload | undefined;
   record: WorkloadSync | undefined;
-  /** What was last found of each copy: what the record says, or what has been found since and is not yet written. */
-  known: readonly CopyRecord[];
+  /** The last known state of each copy: from the record, or newer if the debounce has not written it yet. */
+  previousCopies: readonly CopyRecord[];
   placements: readonly WorkloadPlacement[];
-  clusters: ReadonlyMap<string, TargetCluster>;
+  /** All registered clusters of the logical cluster, by name. */
+  targetClusters: ReadonlyMap<string, TargetCluster>;
   intent: Intent;
   controls: Controls;
   locator: Locator;
-  /** The cluster that has the original, where the workload was born on one and is followed there. */
+  /** The cluster that has the original, if the workload was upsynced and the original is still read. */
   upsyncOrigin: UpsyncOriginState | undefined;
-  /** Where things that it refers to are, or will be, by placements of their own; by `referenceId`. */
+  /** Referenced objects that have a placement of their own, by `referenceId`, with the clusters that it selects. */
   placedReferences: ReadonlyMap<string, readonly string[]>;
 }>;
 
-/** The registration of a cluster. */
 export function registrationKey(logicalCluster: string, name: string): ObjectKey {
   return { logicalCluster, kind: "ClusterRegistration", name };
 }
 
-/** Where the copy of a workload is on a cluster. */
+/** The address of a workload's copy on a cluster. */
 export function copyAddress(
   { key, address, locator }: Pick<Observed, "key" | "address" | "locator">,
-  name: string,
+  targetCluster: string,
 ): CopyAddress {
   const object = { type: address.type, namespace: downstreamNamespace(locator), name: address.name };
-  return { registration: registrationKey(key.logicalCluster, name), object };
+  return { registration: registrationKey(key.logicalCluster, targetCluster), object };
 }
 
-/** Whose copy that is. */
+/** The owner that a workload's copy on a cluster must name. */
 export function copyOwner(
   { address, locator, type }: Pick<Observed, "address" | "locator" | "type">,
-  name: string,
+  targetCluster: string,
 ): Owner {
-  return { ...locator, registration: name, apiVersion: type.apiVersion, kind: type.kind, name: address.name };
+  return { ...locator, registration: targetCluster, apiVersion: type.apiVersion, kind: type.kind, name: address.name };
 }
 
 export type ReadTools = Pick<SyncTools, "downstream" | "clock" | "settings">;
 
-/** How a copy is looked at: whether nothing may be presumed to be there, or only the cluster's own word counts. */
-type Look = Readonly<{ mayPresume?: boolean; isAsked?: boolean }>;
+/** How to read a copy: whether the cache may say that it is absent, or whether the cache must not be used at all. */
+type ReadOptions = Readonly<{ acceptCachedAbsence?: boolean; isUncached?: boolean }>;
 
-/** What is known of the copy on a cluster. One that cannot be asked is no failure of the others. */
+/** Reads the copy on a cluster. A cluster that cannot be read yields `unknown` and does not fail the reconcile. */
 export async function readCopy(
   tools: ReadTools,
-  scene: Pick<Observed, "key" | "address" | "locator" | "type">,
-  name: string,
+  observed: Pick<Observed, "key" | "address" | "locator" | "type">,
+  targetCluster: string,
   signal: AbortSignal,
-  { mayPresume = false, isAsked = false }: Look = {},
+  { acceptCachedAbsence = false, isUncached = false }: ReadOptions = {},
 ): Promise<DownstreamState> {
+  const address = copyAddress(observed, targetCluster);
+  const owner = copyOwner(observed, targetCluster);
   try {
-    return await withClusterTimeout(tools, name, signal, (itsSignal) =>
-      isAsked
-        ? tools.downstream.readCopyUncached(copyAddress(scene, name), copyOwner(scene, name), itsSignal)
-        : tools.downstream.readCopy(copyAddress(scene, name), copyOwner(scene, name), itsSignal, { mayPresume }),
+    return await withClusterTimeout(tools, targetCluster, signal, (clusterSignal) =>
+      isUncached
+        ? tools.downstream.readCopyUncached(address, owner, clusterSignal)
+        : tools.downstream.readCopy(address, owner, clusterSignal, { acceptCachedAbsence }),
     );
   } catch (error) {
     signal.throwIfAborted();
     if (faultOf(error) === undefined) throw error;
-    return { kind: "unknown", why: oneLine(error instanceof Error ? error.message : "it cannot be asked") };
+    return { kind: "unknown", message: oneLine(error instanceof Error ? error.message : "the cluster cannot be read") };
   }
 }
 
-/** What is known of the copy on every cluster that has one or may have one, but for those whose type is in trouble. */
+/** Reads the copy on every cluster that has one or may have one, except where the type itself is blocked. */
 export async function readCopies(
   tools: ReadTools,
-  { scene, troubles }: Readonly<{ scene: Observed; troubles: ReadonlyMap<string, TypeBlocker> }>,
+  { observed, typeBlockers }: Readonly<{ observed: Observed; typeBlockers: ReadonlyMap<string, TypeBlocker> }>,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, DownstreamState>> {
-  const { clusters, intent, address } = scene;
+  const { key, targetClusters, previousCopies, intent, address } = observed;
   const { downstream } = tools;
-  const kinds = [...new Set(intent.recordedReferences.map(({ kind }) => kind))];
-  const types = [address.type, ...kinds.map((kind) => referenceTypes[kind])];
-  const written = new Set(
-    scene.known.flatMap(({ name, appliedHash: applied }) => (applied === undefined ? [] : [name])),
-  );
-  const seen = await allSettledOrThrow(
+  const referenceKinds = [...new Set(intent.recordedReferences.map(({ kind }) => kind))];
+  const types = [address.type, ...referenceKinds.map((kind) => referenceTypes[kind])];
+  const applied = new Set(previousCopies.flatMap(({ name, appliedHash }) => (appliedHash === undefined ? [] : [name])));
+  const states = await allSettledOrThrow(
     intent.clusters.map(async (name): Promise<[string, DownstreamState]> => {
-      if (clusters.get(name)?.isReady !== true) return [name, { kind: "unknown", why: "the cluster is not ready" }];
-      const trouble = troubles.get(name);
-      if (trouble !== undefined) return [name, { kind: "unknown", why: trouble.obstacle.message }];
-      downstream.subscribe(registrationKey(scene.key.logicalCluster, name), types);
-      // Where one was written, or should not be, that there is none is for the cluster to say.
-      const mayPresume = intent.targets.includes(name) && !written.has(name);
-      return [name, await readCopy(tools, scene, name, signal, { mayPresume })];
+      if (targetClusters.get(name)?.isReady !== true) {
+        return [name, { kind: "unknown", message: "the cluster is not ready" }];
+      }
+      const typeBlocker = typeBlockers.get(name);
+      if (typeBlocker !== undefined) return [name, { kind: "unknown", message: typeBlocker.blocker.message }];
+      downstream.subscribe(registrationKey(key.logicalCluster, name), types);
+      // Where a copy was written, or should not be, only the cluster itself can say that there is none.
+      const acceptCachedAbsence = intent.targets.includes(name) && !applied.has(name);
+      return [name, await readCopy(tools, observed, name, signal, { acceptCachedAbsence })];
     }),
   );
-  return new Map(seen);
+  return new Map(states);
 }
 
-/** Gathers what one look at a workload is about; undefined when it is none of our business. */
-export async function observe(tools: SyncTools, key: WorkloadKey, signal: AbortSignal): Promise<Observed | undefined> {
+/** Reads the facts that one reconcile works on; undefined when TMC has nothing to do with the workload. */
+export async function observeWorkload(
+  tools: SyncTools,
+  key: WorkloadKey,
+  signal: AbortSignal,
+): Promise<Observed | undefined> {
   const { hub, workloads, settings, upsyncOrigins, debounce } = tools;
-  const address = workloadAddress(key);
+  const address = parseWorkloadKey(key);
   const type = workloads.types.find(({ type: each }) => address !== undefined && typeId(each) === typeId(address.type));
   if (address === undefined || type === undefined) return undefined;
   const { logicalCluster } = key;
@@ -166,55 +172,54 @@ export async function observe(tools: SyncTools, key: WorkloadKey, signal: AbortS
     workloads.namespaceLabels(logicalCluster, namespace, signal),
   ]);
   if (workload === undefined && record === undefined) return undefined;
-  const clusters = new Map(registrations.map((each) => [each.metadata.name ?? "", targetClusterOf(each)]));
-  const placements = await withRecorded(hub, { logicalCluster, listed, recorded: record?.spec.placement }, signal);
+  const targetClusters = new Map(registrations.map((each) => [each.metadata.name ?? "", targetClusterOf(each)]));
+  const recorded = record?.spec.placement;
+  const placements = await withRecordedPlacement(hub, { logicalCluster, listed, recorded }, signal);
   const scope = { placements, namespace, namespaceLabels };
-  const governor =
-    workload === undefined || workload.metadata.deletionTimestamp !== undefined || isMadeByServer(workload)
+  const { placement, blocker: selectorBlocker } =
+    workload === undefined || workload.metadata.deletionTimestamp !== undefined || isCreatedByController(workload)
       ? {}
-      : governorOf(scope, { ...type, labels: workload.metadata.labels }, record?.spec.placement);
-  const { placement } = governor;
+      : resolvePlacement(scope, { ...type, labels: workload.metadata.labels }, recorded);
   const hasFinalizer = workload?.metadata.finalizers?.includes(syncFinalizer) === true;
-  const birthplace = workload && upsyncOriginOf({ ...type, metadata: workload.metadata }, logicalCluster);
-  if (record === undefined && placement === undefined && !hasFinalizer && birthplace === undefined) return undefined;
+  const origin = workload && upsyncOriginOf({ ...type, metadata: workload.metadata }, logicalCluster);
+  if (record === undefined && placement === undefined && !hasFinalizer && origin === undefined) return undefined;
   const locator: Locator = { hub: settings.hubId, logicalCluster, namespace };
-  const { references, ownPlaces } =
+  const { references, placedReferences } =
     workload === undefined || placement === undefined
-      ? { references: [], ownPlaces: new Map<string, readonly string[]>() }
-      : await withoutGoverned(workloads, { key, scope, references: referencesOf(workload) }, signal);
+      ? { references: [], placedReferences: new Map<string, readonly string[]>() }
+      : await splitReferences(workloads, { key, scope, references: referencesOf(workload) }, signal);
   const controls = controlsOf(workload);
-  const stopped = governor.problem ?? controls.stopped;
-  const home = birthplace && (await upsyncOrigins?.see(birthplace, address, signal));
-  const known = debounce?.unwritten(key, record) ?? record?.status?.clusters ?? [];
+  const upsyncOrigin = origin && (await upsyncOrigins?.read(origin, address, signal));
+  const previousCopies = debounce?.unwrittenCopies(key, record) ?? record?.status?.clusters ?? [];
   const base = {
     key,
     address,
     type,
     workload,
     record,
-    known,
+    previousCopies,
     placements,
-    clusters,
+    targetClusters,
     locator,
-    upsyncOrigin: home,
-    placedReferences: ownPlaces,
+    upsyncOrigin,
+    placedReferences,
   };
-  // A record that was lost is made again from what the clusters have.
-  const found = record === undefined && hasFinalizer ? await findCopies(tools, base, signal) : [];
+  // A record that was lost is created again from what the clusters have.
+  const unrecordedClusters = record === undefined && hasFinalizer ? await findCopies(tools, base, signal) : [];
   const intent = decideIntent({
     workload,
     record,
     placement,
     references,
-    found,
+    unrecordedClusters,
     isClaimed: !type.isOffered,
-    birthplace: birthplace?.registration,
+    upsyncOriginCluster: origin?.registration,
   });
-  return { ...base, controls: { ...controls, stopped }, intent };
+  return { ...base, controls: { ...controls, syncBlocker: selectorBlocker ?? controls.syncBlocker }, intent };
 }
 
-/** The placements, with the one that the work is placed by: one that is in no list may only not have been seen. */
-async function withRecorded(
+/** Adds the recorded placement to the listed ones if the server still has it: a list may lack it for a moment. */
+async function withRecordedPlacement(
   hub: SyncTools["hub"],
   {
     logicalCluster,
@@ -229,55 +234,58 @@ async function withRecorded(
   return unlisted === undefined ? listed : [...listed, unlisted];
 }
 
-/** What comes along, and where what does not is by a placement of its own. */
-type Parted = Readonly<{ references: readonly Reference[]; ownPlaces: Observed["placedReferences"] }>;
+/** The references that are distributed with the workload, and those that a placement of their own distributes. */
+type SplitReferences = Readonly<{
+  references: readonly Reference[];
+  placedReferences: Observed["placedReferences"];
+}>;
 
-/** What has a placement of its own comes by that, and not along with others. */
-async function withoutGoverned(
+/** Separates the references that have a placement of their own, which are not distributed with the workload. */
+async function splitReferences(
   workloads: WorkloadHub,
-  { key, scope, references }: Readonly<{ key: WorkloadKey; scope: Scope; references: readonly Reference[] }>,
+  { key, scope, references }: Readonly<{ key: WorkloadKey; scope: SelectionScope; references: readonly Reference[] }>,
   signal: AbortSignal,
-): Promise<Parted> {
-  const ownPlaces = new Map<string, readonly string[]>();
-  const left = await allSettledOrThrow(
+): Promise<SplitReferences> {
+  const placedReferences = new Map<string, readonly string[]>();
+  const distributed = await allSettledOrThrow(
     references.map(async (reference) => {
       const { kind, name } = reference;
-      const isNamed = scope.placements.some(({ spec: { workloadSelector: selector } }) =>
+      const mayBeSelected = scope.placements.some(({ spec: { workloadSelector: selector } }) =>
         selector?.workloadTypes === undefined
           ? selector !== undefined && kind === "PersistentVolumeClaim"
           : selector.workloadTypes.some((each) => each.kind === kind),
       );
-      if (!isNamed) return reference;
+      if (!mayBeSelected) return reference;
       const objects = await workloads.list(key.logicalCluster, referenceTypes[kind], signal);
       const object = objects.find(({ metadata }) => metadata.namespace === scope.namespace && metadata.name === name);
-      const governor =
-        object && governorOf(scope, { apiVersion: "v1", kind, labels: object.metadata.labels }, undefined);
-      if (governor?.placement === undefined) return reference;
-      ownPlaces.set(referenceId(reference), governor.placement.status?.selectedClusters ?? []);
+      const found =
+        object && resolvePlacement(scope, { apiVersion: "v1", kind, labels: object.metadata.labels }, undefined);
+      if (found?.placement === undefined) return reference;
+      placedReferences.set(referenceId(reference), found.placement.status?.selectedClusters ?? []);
       return undefined;
     }),
   );
-  return { references: left.filter((reference) => reference !== undefined), ownPlaces };
+  return { references: distributed.filter((reference) => reference !== undefined), placedReferences };
 }
 
-/** What a hub makes by itself, every cluster makes by itself too. */
-function isMadeByServer({ kind, metadata }: Workload): boolean {
+/** Whether servers or controllers create the object; every cluster creates its own then. */
+function isCreatedByController({ kind, metadata }: Workload): boolean {
   return (
-    isServerMade(kind, metadata.name ?? "") ||
+    isServerCreated(kind, metadata.name ?? "") ||
     metadata.ownerReferences?.some(({ controller }) => controller === true) === true
   );
 }
 
-/** Clusters that have a copy, or may have one. */
+/** Names of the clusters that have a copy, or may have one. */
 async function findCopies(
   tools: SyncTools,
-  scene: Omit<Observed, "intent" | "controls">,
+  observed: Omit<Observed, "intent" | "controls">,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const found = await allSettledOrThrow(
-    [...scene.clusters.values()].map(async ({ name, isReady }) => {
+    [...observed.targetClusters.values()].map(async ({ name, isReady }) => {
       if (!isReady) return name;
-      const { kind } = await readCopy(tools, scene, name, signal);
+      const { kind } = await readCopy(tools, observed, name, signal);
       return kind === "there" || kind === "unknown" ? name : undefined;
     }),
   );

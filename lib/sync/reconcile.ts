@@ -1,13 +1,12 @@
 import type { WorkloadKey } from "../model/key.ts";
-import { done, earliest, requeueAfter } from "../model/next.ts";
+import { done, earliestNext, requeueAfter } from "../model/next.ts";
 import type { Work } from "../model/work-item.ts";
 import { readDependencies } from "./dependencies/distribute.ts";
 import { pruneDependencies } from "./dependencies/prune.ts";
 import { evictCopies } from "./eviction/evict.ts";
 import { notifyPlacements } from "./fan-out.ts";
-import { observe, readCopies, type SyncTools } from "./observed.ts";
-
-import { finish } from "./ownership/finish.ts";
+import { observeWorkload, readCopies, type SyncTools } from "./observed.ts";
+import { finalize } from "./ownership/finalize.ts";
 import { protectWorkload } from "./ownership/protect.ts";
 import { decideRequeue } from "./requeue.ts";
 import { upsyncOriginOutcomes } from "./status/upsync-origin-status.ts";
@@ -16,49 +15,57 @@ import { applyTargets } from "./targets/apply-all.ts";
 import { ensureTypesServed } from "./targets/served-types.ts";
 
 /**
- * Creates the work on workloads: each is on the clusters that it belongs on, and its status says how it is there.
+ * Creates the reconciler of workloads: it applies each workload to the clusters that its placement selects, removes it from
+ * the others, and reports the state of its copies upstream.
  *
- * The order is what makes it safe to die anywhere: the hub says where copies may be before any is written, and until the
- * cluster itself has said that it has none.
+ * The order of the steps makes a crash at any point safe: the sync record names a cluster before the first write there, and
+ * until the cluster itself has reported that it has no copy.
  */
 export function syncReconciler(tools: SyncTools): Work<WorkloadKey> {
-  const { workloads, clock, settings, onCopy, debounce, burstGate } = tools;
+  const { workloads, clock, settings, onCopyAction, debounce, burstGate } = tools;
   return async ({ key }, signal) => {
-    const restSeconds = burstGate?.restSeconds(key);
-    if (restSeconds !== undefined) return requeueAfter(restSeconds);
-    const seen = await observe(tools, key, signal);
-    if (seen === undefined) {
+    const deferSeconds = burstGate?.reconcileDelaySeconds(key);
+    if (deferSeconds !== undefined) return requeueAfter(deferSeconds);
+
+    const initial = await observeWorkload(tools, key, signal);
+    if (initial === undefined) {
       burstGate?.forget(key);
       return done;
     }
-    const guarded = await protectWorkload(workloads, seen, signal);
-    // One that is somewhere already and moves on waits for nobody.
-    const isMadeSafe = seen.record === undefined && guarded.record !== undefined;
-    const waitSeconds = burstGate?.waitSeconds(key, { isMadeSafe });
-    if (waitSeconds !== undefined) return requeueAfter(waitSeconds);
-    const troubles = await ensureTypesServed(tools, guarded, signal);
-    const sightings = await readCopies(tools, { scene: guarded, troubles }, signal);
-    const where = { cluster: key.logicalCluster, namespace: guarded.address.namespace };
-    const company = await readDependencies(workloads, where, guarded.intent.references, signal);
-    const settledTargets = await applyTargets(tools, { scene: guarded, sightings, troubles, company }, signal);
-    const { targets, shortfall, differences } = settledTargets;
-    for (const { wrote, record } of targets.values()) {
-      if (wrote !== undefined) onCopy?.({ key, targetCluster: record.name, action: wrote });
+
+    const observed = await protectWorkload(workloads, initial, signal);
+    // The gate delays only new workloads; one that is on some cluster already moves on at once.
+    const isNewlyProtected = initial.record === undefined && observed.record !== undefined;
+    const gateSeconds = burstGate?.writeDelaySeconds(key, { isNewlyProtected });
+    if (gateSeconds !== undefined) return requeueAfter(gateSeconds);
+
+    const typeBlockers = await ensureTypesServed(tools, observed, signal);
+    const downstreamStates = await readCopies(tools, { observed, typeBlockers }, signal);
+    const dependencies = await readDependencies(workloads, observed, signal);
+
+    const applied = await applyTargets(tools, { observed, downstreamStates, typeBlockers, dependencies }, signal);
+    const { targets, shortfall, differences } = applied;
+    for (const { writeCause, record } of targets.values()) {
+      if (writeCause !== undefined) onCopyAction?.({ key, targetCluster: record.name, action: writeCause });
     }
-    const { kept, forgotten } = await evictCopies(tools, { scene: guarded, sightings, targets }, signal);
-    const outcomes = [...upsyncOriginOutcomes(guarded), ...targets.values(), ...kept];
-    const { record, workload } = guarded;
-    const hasMore = kept.length + forgotten.length > 0 || shortfall !== undefined || workload === undefined;
-    const holdSeconds = debounce?.holdSeconds({ key, record, targets: [...targets.values()], hasMore });
-    if (holdSeconds !== undefined) return requeueAfter(holdSeconds);
+    const { kept, evicted } = await evictCopies(tools, { observed, downstreamStates, targets }, signal);
+
+    const outcomes = [...upsyncOriginOutcomes(observed), ...targets.values(), ...kept];
+    const hasOtherChanges =
+      kept.length + evicted.length > 0 || shortfall !== undefined || observed.workload === undefined;
+    const debounceFacts = { key, record: observed.record, targets: [...targets.values()], hasOtherChanges };
+    const debounceSeconds = debounce?.delaySeconds(debounceFacts);
+    if (debounceSeconds !== undefined) return requeueAfter(debounceSeconds);
+
     const now = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
-    const found = { scene: guarded, outcomes, shortfall, differences, now };
-    const { scene, againSeconds: stalledIn } = await writeReport(tools, found, signal);
-    const collected = await pruneDependencies(tools, { scene, targets, forgotten }, signal);
-    const { record: after, next } = await finish(tools, { left: kept, collected }, signal);
-    await notifyPlacements(tools, key, { before: seen.record, after });
-    const look = { status: scene.record?.status, settings, nowMs: clock.now() };
-    const soon = earliest(next, decideRequeue(outcomes, look));
-    return stalledIn === undefined ? soon : earliest(soon, requeueAfter(stalledIn));
+    const report = await writeReport(tools, { observed, outcomes, shortfall, differences, now }, signal);
+    const pruned = await pruneDependencies(tools, { observed: report.observed, targets, evicted }, signal);
+    const { record, next } = await finalize(tools, { kept, pruned }, signal);
+    await notifyPlacements(tools, key, { before: initial.record, after: record });
+
+    const { status } = report.observed.record ?? {};
+    const copiesDue = decideRequeue(outcomes, { status, settings, nowMs: clock.now() });
+    const stalledDue = report.stalledInSeconds === undefined ? done : requeueAfter(report.stalledInSeconds);
+    return earliestNext(earliestNext(next, copiesDue), stalledDue);
   };
 }

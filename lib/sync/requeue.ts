@@ -1,57 +1,60 @@
-import { done, earliest, type Next, requeueAfter } from "../model/next.ts";
+import { done, earliestNext, type Next, requeueAfter } from "../model/next.ts";
 import type { SyncSettings } from "./settings.ts";
 import type { CopyRecord, SyncStatus } from "./sync-objects.ts";
-import type { Outcome } from "./targets/apply.ts";
+import type { CopyOutcome } from "./targets/apply.ts";
 
-/** How long to wait between two looks at something that does not change. */
-type Gaps = Readonly<{ leastSeconds: number; mostSeconds: number }>;
+/** The poll interval of something that does not change grows from min to max. */
+type PollInterval = SyncSettings["pollInterval"];
 
-/** A wait is so much of the time that a copy has been as it is: who took long is heard of late by a quarter of that. */
-const share = 1 / 4;
+/** The interval is this share of the time since the last change: a slow rollout is noticed late by a quarter of its duration. */
+const shareOfAge = 1 / 4;
 
-/** States that a cluster turns into others by itself. The rest are good, wait for a person, or have a time of their own. */
-const mayTurn: ReadonlySet<CopyRecord["state"]> = new Set(["Pending", "Applied", "Failed"]);
+/** States that a cluster leaves by itself. All others are final, wait for a user, or have a requeue time of their own. */
+const transientStates: ReadonlySet<CopyRecord["state"]> = new Set(["Pending", "Applied", "Failed"]);
 
 /**
- * Decides when copies are looked at again: those that could not be settled, and where nobody tells of changes on clusters,
- * those that are not ready. One that is ready asks for nothing.
+ * Decides when to reconcile again because of the copies: where an outcome asks for it, and, if copies are not watched, for
+ * copies that are not ready. A copy that is ready needs no requeue.
  */
 export function decideRequeue(
-  outcomes: readonly Pick<Outcome, "record" | "copy" | "againSeconds">[],
+  outcomes: readonly Pick<CopyOutcome, "record" | "copy" | "requeueSeconds">[],
   {
     status,
     settings,
     nowMs,
   }: Readonly<{
-    /** The record as it was written: it knows since when each copy is as it is. */
+    /** The status as it was written: it has the time of each copy's last change. */
     status: SyncStatus | undefined;
-    settings: Pick<SyncSettings, "isToldOfCopies" | "lookSeconds">;
+    settings: Pick<SyncSettings, "watchesCopies" | "pollInterval">;
     nowMs: number;
   }>,
 ): Next {
   const entries = new Map((status?.clusters ?? []).map((entry) => [entry.name, entry]));
-  return outcomes.reduce<Next>((soon, { record, copy, againSeconds }) => {
-    const isUntold = !settings.isToldOfCopies && copy !== undefined && mayTurn.has(record.state);
-    const gaps: readonly Gaps[] = [
-      ...(againSeconds === undefined ? [] : [{ leastSeconds: againSeconds, mostSeconds: againSeconds }]),
-      ...(isUntold ? [settings.lookSeconds] : []),
+  return outcomes.reduce<Next>((next, { record, copy, requeueSeconds }) => {
+    const isPolled = !settings.watchesCopies && copy !== undefined && transientStates.has(record.state);
+    const intervals: readonly PollInterval[] = [
+      ...(requeueSeconds === undefined ? [] : [{ minSeconds: requeueSeconds, maxSeconds: requeueSeconds }]),
+      ...(isPolled ? [settings.pollInterval] : []),
     ];
     const sinceMs = Date.parse(entries.get(record.name)?.lastObservedTime ?? "");
-    return gaps.reduce((one, each) => earliest(one, requeueAfter(secondsToRequeue(each, sinceMs, nowMs))), soon);
+    return intervals.reduce(
+      (soonest, interval) => earliestNext(soonest, requeueAfter(secondsToRequeue(interval, sinceMs, nowMs))),
+      next,
+    );
   }, done);
 }
 
 /**
- * The time to the next look at something that has been as it is since then.
+ * The seconds until the next poll of something that last changed at `sinceMs`.
  *
- * Looks are due at moments that follow from that time alone. Whoever asks between two of them, and however often, is told the
- * same next one: on a queue that cannot take back what waits, looks for different causes become one, and stay one.
+ * Due times follow from `sinceMs` alone, so every call between two polls returns the same next one. On a queue that cannot
+ * withdraw a delayed message, requeues for several causes therefore coincide instead of multiplying.
  */
-export function secondsToRequeue({ leastSeconds, mostSeconds }: Gaps, sinceMs: number, nowMs: number): number {
-  if (Number.isNaN(sinceMs)) return leastSeconds;
+export function secondsToRequeue({ minSeconds, maxSeconds }: PollInterval, sinceMs: number, nowMs: number): number {
+  if (Number.isNaN(sinceMs)) return minSeconds;
   const ageSeconds = Math.max(0, nowMs - sinceMs) / 1000;
-  let gap = leastSeconds;
-  while (gap * 2 <= Math.min(mostSeconds, ageSeconds * share)) gap *= 2;
-  // Not the next but the one after it where that is nearer than half a gap: it would only see the same again.
-  return Math.ceil(ageSeconds / gap + 0.5) * gap - ageSeconds;
+  let interval = minSeconds;
+  while (interval * 2 <= Math.min(maxSeconds, ageSeconds * shareOfAge)) interval *= 2;
+  // A poll that is nearer than half an interval is skipped: it would observe the same state again.
+  return Math.ceil(ageSeconds / interval + 0.5) * interval - ageSeconds;
 }

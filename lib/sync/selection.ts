@@ -7,7 +7,7 @@ import type { Texts } from "../model/json.ts";
 import { isReservedNamespace } from "./ownership/namespace-map.ts";
 import type { Blocker } from "./targets/decide.ts";
 
-/** What placements ask of a workload, which is of a type that is looked after. */
+/** The facts about a workload that selectors match. Its type is one that TMC syncs. */
 export type Selectable = Readonly<{
   apiVersion: string;
   kind: string;
@@ -17,68 +17,68 @@ export type Selectable = Readonly<{
   namespaceLabels: Texts | undefined;
 }>;
 
-type Selecting = Readonly<Pick<WorkloadPlacement, "metadata" | "spec">>;
+type PlacementSelector = Readonly<Pick<WorkloadPlacement, "metadata" | "spec">>;
 
 /**
- * Tells whether a placement is about a workload: about none without a selector, and otherwise about what every part of the
- * selector names. A part that is left out names all; of the types all but those that only come along. An empty list
- * names none.
+ * Whether a placement selects a workload. A placement without a selector selects nothing. Otherwise all given criteria must
+ * match. An omitted criterion matches everything, except that omitted types do not match types that are only distributed as
+ * dependencies. An empty list matches nothing.
  *
- * Fails with the fault "invalid", naming the field, when the selector makes no sense: such a placement says neither yes nor
- * no.
+ * Fails with the fault "invalid", naming the field, when the selector is invalid: such a placement neither selects a
+ * workload nor rejects it.
  */
-export function selectsWorkload({ metadata, spec }: Selecting, workload: Selectable): boolean {
+export function selectsWorkload({ metadata, spec }: PlacementSelector, workload: Selectable): boolean {
   const { workloadSelector } = spec;
   if (workloadSelector === undefined || isReservedNamespace(workload.namespace)) return false;
-  const parsed = parseOnce(workloadSelector);
+  const parsed = parseSelectors(workloadSelector);
   if (typeof parsed === "string") {
     throw new ControllerError("invalid", `placement ${JSON.stringify(metadata.name ?? "")}: ${parsed}`);
   }
   return (
-    namesType(workloadSelector, workload) &&
-    namesNamespace(workloadSelector, workload.namespace) &&
+    matchesType(workloadSelector, workload) &&
+    matchesNamespace(workloadSelector, workload.namespace) &&
     matchesLabels(parsed.labels, workload.labels) &&
     matchesLabels(parsed.namespaceLabels, workload.namespaceLabels)
   );
 }
 
-/** The placement that says where a workload runs, and the names of others that would say so too, the next one first. */
-export type Governing<P> = Readonly<{ placement: P; others: readonly string[] }>;
+/** The placement that governs a workload, and the names of the others that select it, in order of precedence. */
+export type GoverningPlacement<P> = Readonly<{ placement: P; others: readonly string[] }>;
 
 /**
- * Finds the one placement that governs a workload: the recorded one for as long as it selects it, so that a new placement
- * moves nothing by itself; else one that asks for labels before one that asks for none, then the oldest, then by name.
- * One that is being deleted governs nothing.
+ * Finds the one placement that governs a workload. The recorded one governs as long as it selects the workload, so that a new
+ * placement moves nothing by itself. Otherwise a placement that selects by labels precedes one that does not, then the
+ * oldest, then by name. A placement that is being deleted governs nothing.
  *
- * A placement whose selector makes no sense keeps what it has and gets nothing new: where it is the recorded one this fails
- * with the fault "invalid", for to pass it over would send its work away because of a slip of the pen.
+ * A placement with an invalid selector keeps its workloads and gets no new ones. If it is the recorded one, this fails with
+ * the fault "invalid": ignoring it would evict its workloads because of a typo.
  */
-export function governing<P extends Selecting>(
+export function findGoverningPlacement<P extends PlacementSelector>(
   placements: readonly P[],
   workload: Selectable,
   recorded: string | undefined,
-): Governing<P> | undefined {
+): GoverningPlacement<P> | undefined {
   const isRecorded = ({ metadata }: P) => metadata.name === recorded;
   const selecting = placements
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-    .filter((each) => (isRecorded(each) || isReadable(each)) && selectsWorkload(each, workload))
+    .filter((each) => (isRecorded(each) || hasValidSelector(each)) && selectsWorkload(each, workload))
     .toSorted((one, other) => (isRecorded(one) ? -1 : isRecorded(other) ? 1 : byPrecedence(one, other)));
   const [placement, ...others] = selecting;
   return placement === undefined ? undefined : { placement, others: others.map(({ metadata }) => metadata.name ?? "") };
 }
 
 type WorkloadSelector = NonNullable<WorkloadPlacement["spec"]["workloadSelector"]>;
-type Parsed = Readonly<{ labels: LabelSelector; namespaceLabels: LabelSelector }>;
+type ParsedSelectors = Readonly<{ labels: LabelSelector; namespaceLabels: LabelSelector }>;
 
-// An object that was handed out is never changed, so what was read from it stays true; it goes when the object goes.
-const parsedSelectors = new WeakMap<WorkloadSelector, Parsed | string>();
+// Cached objects are never modified, so a parsed selector stays valid as long as its object exists.
+const parsedSelectors = new WeakMap<WorkloadSelector, ParsedSelectors | string>();
 
-/** The selectors, or what is wrong with them: every workload asks for them anew. */
-function parseOnce(selector: WorkloadSelector): Parsed | string {
-  const known = parsedSelectors.get(selector);
-  if (known !== undefined) return known;
-  const labels = parse("labelSelector", selector.labelSelector);
-  const namespaceLabels = parse("namespaceSelector", selector.namespaceSelector);
+/** The parsed selectors, or an error message. The result is cached, because every workload asks for it. */
+function parseSelectors(selector: WorkloadSelector): ParsedSelectors | string {
+  const cached = parsedSelectors.get(selector);
+  if (cached !== undefined) return cached;
+  const labels = parseSelector("labelSelector", selector.labelSelector);
+  const namespaceLabels = parseSelector("namespaceSelector", selector.namespaceSelector);
   const parsed =
     typeof labels === "string"
       ? labels
@@ -89,7 +89,7 @@ function parseOnce(selector: WorkloadSelector): Parsed | string {
   return parsed;
 }
 
-function parse(field: string, selector: LabelSelectorObject = {}): LabelSelector | string {
+function parseSelector(field: string, selector: LabelSelectorObject = {}): LabelSelector | string {
   try {
     return selectorFromObject(selector);
   } catch (error) {
@@ -97,77 +97,75 @@ function parse(field: string, selector: LabelSelectorObject = {}): LabelSelector
   }
 }
 
-/** Whether a placement's selector makes sense. */
-export function isReadable({ spec }: Selecting): boolean {
-  return spec.workloadSelector === undefined || typeof parseOnce(spec.workloadSelector) !== "string";
+export function hasValidSelector({ spec }: PlacementSelector): boolean {
+  return spec.workloadSelector === undefined || typeof parseSelectors(spec.workloadSelector) !== "string";
 }
 
-function namesType({ workloadTypes }: WorkloadSelector, { apiVersion, kind }: Selectable): boolean {
-  const isIt = (type: Readonly<{ apiVersion: string; kind: string }>) =>
+function matchesType({ workloadTypes }: WorkloadSelector, { apiVersion, kind }: Selectable): boolean {
+  const isSameType = (type: Readonly<{ apiVersion: string; kind: string }>) =>
     type.apiVersion === apiVersion && type.kind === kind;
-  return workloadTypes === undefined ? !claimedWorkloads.some(isIt) : workloadTypes.some(isIt);
+  return workloadTypes === undefined ? !claimedWorkloads.some(isSameType) : workloadTypes.some(isSameType);
 }
 
-function namesNamespace({ namespaces, excludedNamespaces }: WorkloadSelector, namespace: string): boolean {
+function matchesNamespace({ namespaces, excludedNamespaces }: WorkloadSelector, namespace: string): boolean {
   if (excludedNamespaces?.includes(namespace) === true) return false;
   return namespaces === undefined || namespaces.includes(namespace);
 }
 
-function byPrecedence(one: Selecting, other: Selecting): number {
+function byPrecedence(one: PlacementSelector, other: PlacementSelector): number {
   return (
-    Number(asksForLabels(other)) - Number(asksForLabels(one)) ||
-    compareStrings(one.metadata.creationTimestamp ?? youngest, other.metadata.creationTimestamp ?? youngest) ||
+    Number(selectsByLabels(other)) - Number(selectsByLabels(one)) ||
+    compareStrings(one.metadata.creationTimestamp ?? notCreated, other.metadata.creationTimestamp ?? notCreated) ||
     compareStrings(one.metadata.name ?? "", other.metadata.name ?? "")
   );
 }
 
-function asksForLabels({ spec }: Selecting): boolean {
+function selectsByLabels({ spec }: PlacementSelector): boolean {
   const { matchLabels = {}, matchExpressions = [] } = spec.workloadSelector?.labelSelector ?? {};
   return Object.keys(matchLabels).length > 0 || matchExpressions.length > 0;
 }
 
-/** After every moment that a server writes. */
-const youngest = "~";
+/** Sorts after every timestamp that a server writes. */
+const notCreated = "~";
 
-/** The types of which these placements may be about some: those that they name, and of one that names none every type of work. */
+/** The types of which these placements may select objects: the types that they name, or every offered type where one names none. */
 export function selectedTypes(
   placements: readonly Pick<WorkloadPlacement, "spec">[],
   types: readonly WorkloadType[],
 ): readonly WorkloadType[] {
   const selectors = placements.flatMap(({ spec }) => spec.workloadSelector ?? []);
-  return types.filter((each) =>
+  return types.filter((type) =>
     selectors.some(({ workloadTypes }) =>
       workloadTypes === undefined
-        ? !isClaimed(each)
-        : workloadTypes.some(({ apiVersion, kind }) => apiVersion === each.apiVersion && kind === each.kind),
+        ? !isClaimed(type)
+        : workloadTypes.some(({ apiVersion, kind }) => apiVersion === type.apiVersion && kind === type.kind),
     ),
   );
 }
 
-/** What the placements of a logical cluster are asked about a namespace. */
-export type Scope = Readonly<{
+/** The placements of a logical cluster, and the namespace whose workloads they are matched against. */
+export type SelectionScope = Readonly<{
   placements: readonly WorkloadPlacement[];
   namespace: string;
   namespaceLabels: Readonly<Record<string, string>> | undefined;
 }>;
 
-/** Who says where a workload runs, and what is wrong with that. */
-export type Governor = Readonly<{ placement?: WorkloadPlacement | undefined; problem?: Blocker }>;
+/** The placement that governs a workload, and why it cannot be evaluated, if so. */
+export type ResolvedPlacement = Readonly<{ placement?: WorkloadPlacement | undefined; blocker?: Blocker }>;
 
-/** The placement that governs a workload. One whose selector makes no sense keeps what it has, as it is. */
-export function governorOf(
-  { placements, namespace, namespaceLabels }: Scope,
+/** Finds the placement that governs a workload. The recorded one, if its selector is invalid, is returned with a blocker. */
+export function resolvePlacement(
+  { placements, namespace, namespaceLabels }: SelectionScope,
   workload: Pick<Selectable, "apiVersion" | "kind" | "labels">,
   recorded: string | undefined,
-): Governor {
+): ResolvedPlacement {
   const { apiVersion, kind, labels } = workload;
+  const selectable = { apiVersion, kind, labels, namespace, namespaceLabels };
   try {
-    return {
-      placement: governing(placements, { apiVersion, kind, labels, namespace, namespaceLabels }, recorded)?.placement,
-    };
+    return { placement: findGoverningPlacement(placements, selectable, recorded)?.placement };
   } catch (error) {
     if (!(error instanceof ControllerError) || error.fault !== "invalid") throw error;
     const placement = placements.find(({ metadata }) => metadata.name === recorded);
-    return { placement, problem: { reason: "SelectorInvalid", message: error.message } };
+    return { placement, blocker: { reason: "SelectorInvalid", message: error.message } };
   }
 }

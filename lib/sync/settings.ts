@@ -1,44 +1,44 @@
 import { type DeletionGuardSettings, defaultDeletionGuardSettings } from "./eviction/deletion-guard.ts";
 
 export type SyncSettings = Readonly<{
-  /** Tells this hub's copies on a cluster from those of any other. Names of logical clusters are unique as it is. */
+  /** Identifies this control plane: copies of other control planes on the same cluster carry another id. */
   hubId: string;
-  brake: DeletionGuardSettings;
-  /** How many calls a cluster gets. */
+  deletionGuard: DeletionGuardSettings;
+  /** Rate limit of the calls to one cluster. */
   callRate: Readonly<{ perSecond: number; burst: number }>;
-  /** How long one call to a cluster may take. */
-  callSeconds: number;
-  /** How long one look at a workload works on any one cluster: longer than a call, and less than half of what a look may take. */
-  clusterSeconds: number;
-  /** Whether changes of copies are told; otherwise those that are not ready are looked at again and again. */
-  isToldOfCopies: boolean;
-  /** How soon they are at first, and how rarely at last: the longer one has been as it is, the longer the next look waits. */
-  lookSeconds: Readonly<{ leastSeconds: number; mostSeconds: number }>;
-  /** How long the deletion of a workload waits for a cluster that is not heard from; its copy is removed when it is back. */
-  abandonSeconds: number;
-  /** How soon a cluster that could not be asked is asked again, as long as it counts as ready. */
+  /** Timeout of one call to a cluster. */
+  callTimeoutSeconds: number;
+  /** How long one reconcile works on any one cluster: longer than a call, and less than half of the reconcile's own timeout. */
+  clusterTimeoutSeconds: number;
+  /** Whether copies are watched. Otherwise sync polls the copies that are not ready. */
+  watchesCopies: boolean;
+  /** The poll interval grows from min to max with the time that a copy has not changed. */
+  pollInterval: Readonly<{ minSeconds: number; maxSeconds: number }>;
+  /** How long the deletion of a workload waits for a cluster that is not Ready. The copy there is deleted once the cluster is back. */
+  deletionTimeoutSeconds: number;
+  /** Retry delay for a cluster that is Ready and could not be reached. */
   retrySeconds: number;
-  /** How soon what a cluster refused is offered to it again: what it minds may be gone without a change to the workload. */
-  refusedSeconds: number;
-  /** How soon a cluster that was given a type is asked whether it serves it. */
-  installSeconds: number;
-  /** After how long a copy that cannot be written counts as stalled: some tries were made by then. */
-  stalledSeconds: number;
+  /** Retry delay for what a cluster rejected: the cause may disappear without a change to the workload. */
+  rejectedRetrySeconds: number;
+  /** Delay before asking a cluster whether it serves a type whose definition was just applied. */
+  typeInstallRetrySeconds: number;
+  /** After how long a copy that cannot be written counts as stalled; several attempts were made by then. */
+  stalledAfterSeconds: number;
 }>;
 
 export const defaultSyncSettings: SyncSettings = {
   hubId: "kcp",
-  brake: defaultDeletionGuardSettings,
+  deletionGuard: defaultDeletionGuardSettings,
   callRate: { perSecond: 200, burst: 400 },
-  callSeconds: 4,
-  // A function gives a look 12 s in all, of which the hub has its part.
-  clusterSeconds: 5,
-  isToldOfCopies: false,
-  // At last every four minutes: what has waited that long can wait so much longer, and a resync comes as well.
-  lookSeconds: { leastSeconds: 2, mostSeconds: 256 },
-  abandonSeconds: 3_600,
+  callTimeoutSeconds: 4,
+  // A function allows 12 s for one reconcile, part of which the upstream calls need.
+  clusterTimeoutSeconds: 5,
+  watchesCopies: false,
+  // At most every four minutes: what has waited that long can wait a little longer, and the resync runs as well.
+  pollInterval: { minSeconds: 2, maxSeconds: 256 },
+  deletionTimeoutSeconds: 3_600,
   retrySeconds: 10,
-  refusedSeconds: 120,
-  installSeconds: 1,
-  stalledSeconds: 300,
+  rejectedRetrySeconds: 120,
+  typeInstallRetrySeconds: 1,
+  stalledAfterSeconds: 300,
 };

@@ -1,11 +1,10 @@
 import type { JsonObject, KubeObject, ObjectMeta } from "@tmc/kube/kube-object.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import type { Condition } from "../model/condition.ts";
 
-/** A workload of a tenant, of whatever type. */
+/** A tenant's workload of any type. */
 export type Workload = KubeObject;
 
-/** What is written to a cluster: an object without anything that servers add to it. */
+/** An object as it is written to a cluster: without any field that servers add. */
 export type Manifest = Readonly<{
   apiVersion: string;
   kind: string;
@@ -13,26 +12,26 @@ export type Manifest = Readonly<{
   [field: string]: unknown;
 }>;
 
-/** What sync uses of a cluster. */
+/** The facts about a registered cluster that sync uses. */
 export type TargetCluster = Readonly<{
   name: string;
   location: string;
   /** Labels and derived keys. */
   labels: ReadonlyMap<string, string>;
-  /** Whether it is heard from. */
+  /** Whether the registration's Ready condition is True. */
   isReady: boolean;
   isDeleting: boolean;
-  /** Whether somebody sends its work away. */
+  /** Whether the drain taint evicts its workloads. */
   isDrained: boolean;
-  /** When it last answered well. */
+  /** Time of the last successful probe. */
   lastHeartbeat: string | undefined;
-  /** `apps/v1 Deployment` …; undefined while not known. */
+  /** The served types, such as `apps/v1 Deployment`; undefined while not known. */
   apis: ReadonlySet<string> | undefined;
-  /** Processors for pods, in thousandths; undefined while not known. */
+  /** Allocatable CPU in millicores; undefined while not known. */
   milliCpu: number | undefined;
 }>;
 
-/** A copy of a workload, as a cluster has it. */
+/** A copy of a workload, as its cluster stores it. */
 export type Copy = Readonly<{
   uid: string;
   resourceVersion: string;
@@ -41,15 +40,17 @@ export type Copy = Readonly<{
   status: JsonObject | undefined;
 }>;
 
-/** What is known of a copy: nothing is taken for gone that was only not seen. */
+/** What is known about a copy. An object that could not be read is unknown, never absent. */
 export type DownstreamState =
   | Readonly<{ kind: "there"; copy: Copy }>
-  /** The cluster itself has said so; or, presumed, a watch of what is ours there knows of none, which is enough to create one. */
-  | Readonly<{ kind: "absent"; isPresumed?: boolean }>
-  /** An object of that name that is not ours; `who` says whose it is, `holder` by which other registration the same workload has it. */
-  | Readonly<{ kind: "foreign"; copy: Copy; who: string; holder?: string | undefined }>
-  | Readonly<{ kind: "unknown"; why: string }>;
+  /** The cluster itself reported that the object does not exist. If `isCached`, only the watch cache lacks it, which is enough to create it. */
+  | Readonly<{ kind: "absent"; isCached?: boolean }>
+  /**
+   * The cluster has an object of that name that this registration does not own; `message` says why not. If another
+   * registration owns it for the same workload, `otherRegistration` names that.
+   */
+  | Readonly<{ kind: "foreign"; copy: Copy; message: string; otherRegistration?: string | undefined }>
+  | Readonly<{ kind: "unknown"; message: string }>;
 
 export type SyncStatus = NonNullable<WorkloadSync["status"]>;
 export type CopyRecord = NonNullable<SyncStatus["clusters"]>[number];
-export type Conditions = readonly Condition[];

@@ -6,67 +6,67 @@ import type { WorkloadKey } from "../model/key.ts";
 import type { Reference } from "./dependencies/references.ts";
 import type { SyncStatus, Workload } from "./sync-objects.ts";
 
-/** An object of one of the types that come along with workloads, by its name in the hub. */
+/** The upstream address of an object that workloads reference. */
 export type ReferenceAddress = Readonly<{ logicalCluster: string; namespace: string }> &
   Pick<Reference, "kind" | "name">;
 
-/** Where a record is. */
+/** The address of a sync record. */
 export type RecordAddress = Readonly<{ logicalCluster: string; namespace: string; name: string }>;
 
 /**
- * The workloads that tenants keep in the hub, and TMC's records of them. As with `lib/model/hub.ts`, every call names its
- * logical cluster, reads may be answered from what the relay has just seen, and every write carries the version that it
- * was decided on: a stale read ends as the fault "conflict".
+ * The tenants' workloads and TMC's sync records upstream. As in `lib/model/hub.ts`, every call names its logical cluster,
+ * reads may be served from the relay's cache, and every write carries the resourceVersion that it was decided on: a write
+ * after a stale read fails with the fault "conflict".
  */
 export interface WorkloadHub {
-  /** The workload, or undefined when the server (not only the cache) says that it is not there. */
+  /** The workload, or undefined when the server (not only the cache) reports that it does not exist. */
   read(key: WorkloadKey, signal: AbortSignal): Promise<Workload | undefined>;
   /** All workloads of a type in a logical cluster. */
-  list(cluster: string, type: ResourceType, signal: AbortSignal): Promise<readonly Workload[]>;
-  /** The types of workloads that are looked after. */
+  list(logicalCluster: string, type: ResourceType, signal: AbortSignal): Promise<readonly Workload[]>;
+  /** The workload types that TMC syncs. */
   readonly types: readonly WorkloadType[];
-  /** Replaces the status of what was `seen`. */
-  writeStatus(key: WorkloadKey, seen: Workload, status: object, signal: AbortSignal): Promise<Workload>;
-  /** Replaces the finalizers of what was `seen`. */
+  /** Replaces the status of the workload as it was `observed`. */
+  writeStatus(key: WorkloadKey, observed: Workload, status: object, signal: AbortSignal): Promise<Workload>;
+  /** Replaces the finalizers of the workload as it was `observed`. */
   writeFinalizers(
     key: WorkloadKey,
-    seen: Workload,
+    observed: Workload,
     finalizers: readonly string[],
     signal: AbortSignal,
   ): Promise<Workload>;
 
   readRecord(address: RecordAddress, signal: AbortSignal): Promise<WorkloadSync | undefined>;
-  /** All records of a logical cluster. */
-  listRecords(cluster: string, signal: AbortSignal): Promise<readonly WorkloadSync[]>;
-  /** The same with all that others have written up to now, where a list that was read before would be gone by. */
-  listRecordsUncached(cluster: string, signal: AbortSignal): Promise<readonly WorkloadSync[]>;
-  /** Fails with the fault "exists" when there is one by now. */
+  /** All sync records of a logical cluster. */
+  listRecords(logicalCluster: string, signal: AbortSignal): Promise<readonly WorkloadSync[]>;
+  /** All sync records of a logical cluster, read after all writes up to now instead of from a list that a batch shares. */
+  listRecordsUncached(logicalCluster: string, signal: AbortSignal): Promise<readonly WorkloadSync[]>;
+  /** Fails with the fault "exists" when the record exists by now. */
   createRecord(address: RecordAddress, record: WorkloadSync, signal: AbortSignal): Promise<WorkloadSync>;
-  /** Replaces spec, finalizers and owner references of what was `seen` by those of `wanted`. */
+  /** Replaces spec, finalizers and owner references of the record as it was `observed`. */
   writeRecord(
     address: RecordAddress,
-    seen: WorkloadSync,
-    wanted: Pick<WorkloadSync, "spec" | "metadata">,
+    observed: WorkloadSync,
+    desired: Pick<WorkloadSync, "spec" | "metadata">,
     signal: AbortSignal,
   ): Promise<WorkloadSync>;
   writeRecordStatus(
     address: RecordAddress,
-    seen: WorkloadSync,
+    observed: WorkloadSync,
     status: SyncStatus,
     signal: AbortSignal,
   ): Promise<WorkloadSync>;
 
-  /** The labels of a namespace; undefined when it is not there. */
+  /** The labels of a namespace; undefined when it does not exist. */
   namespaceLabels(
-    cluster: string,
+    logicalCluster: string,
     namespace: string,
     signal: AbortSignal,
   ): Promise<Readonly<Record<string, string>> | undefined>;
-  /** The version of something that a workload refers to; undefined when it is not there. */
+  /** The resourceVersion of a referenced object; undefined when it does not exist. */
   referenceVersion(address: ReferenceAddress, signal: AbortSignal): Promise<string | undefined>;
-  /** The thing itself, always read fresh and never kept. */
+  /** The referenced object itself, always read from the server and never cached. */
   readReference(address: ReferenceAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
 
-  /** Tells people something about a workload, as an Event beside it. A failure to tell is logged, never thrown. */
-  recordEvent(key: WorkloadKey, about: Workload, event: ObjectEvent): void;
+  /** Records an Event about a workload. A failure is logged, never thrown. */
+  recordEvent(key: WorkloadKey, workload: Workload, event: ObjectEvent): void;
 }

@@ -9,18 +9,18 @@ export type AwaitWorkspaceOptions = Readonly<{
   clock: Clock;
   random: () => number;
   signal: AbortSignal;
-  /** Hears why it is asked again, and when. */
+  /** Called before each retry, with the error and the delay. */
   onWait: (error: unknown, retryInMs: number) => void;
 }>;
 
-/** A kcp that starts answers before it has read its workspaces; after this time it has, or never will. */
+/** A kcp server that starts answers before it has loaded its workspaces. After this time its answer counts. */
 const warmUpMs = 60_000;
 
 /**
- * Finds the logical cluster of a workspace, and asks again for as long as the hub cannot be reached.
+ * Resolves the logical cluster of a workspace, and retries while the server is unreachable.
  *
- * A hub that is well and has no such workspace is believed at once. One that was away, or says that it is not ready, is
- * given some time: while it starts it refuses what it knows perfectly well a moment later.
+ * If a ready server does not have the workspace, this fails at once. A server that was unreachable or is not ready gets some time:
+ * while it starts it answers 403 or 404 for workspaces that it serves shortly after.
  */
 export function awaitWorkspace(
   client: KubeClient,
@@ -30,27 +30,27 @@ export function awaitWorkspace(
   return awaitAnswer(client, () => resolveLogicalCluster(client, workspace, options.signal), options);
 }
 
-/** The same for anything that the hub is asked for at the start; a refusal is the cause of the error that `ask` gives. */
+/** The same for any first request to the server. If the server rejects it, that error must be the `cause` of what `request` throws. */
 export async function awaitAnswer<T>(
   client: KubeClient,
-  ask: () => Promise<T>,
+  request: () => Promise<T>,
   { clock, random, signal, onWait }: AwaitWorkspaceOptions,
 ): Promise<T> {
   const backoff = createBackoff({ shortestMs: 500, longestMs: 15_000, random });
-  let wasAway = false;
-  let refusedSinceMs: number | undefined;
+  let wasUnavailable = false;
+  let rejectedSinceMs: number | undefined;
   for (;;) {
     try {
-      return await ask();
+      return await request();
     } catch (error) {
       if (signal.aborted) throw error;
-      if (mayPass(error)) {
-        wasAway = true;
-        refusedSinceMs = undefined;
+      if (isTransient(error)) {
+        wasUnavailable = true;
+        rejectedSinceMs = undefined;
       } else {
-        wasAway ||= isRefusal(error) && !(await isHubReady(client, signal));
-        refusedSinceMs ??= clock.now();
-        if (!wasAway || !isRefusal(error) || clock.now() - refusedSinceMs >= warmUpMs) throw error;
+        wasUnavailable ||= isRejection(error) && !(await isServerReady(client, signal));
+        rejectedSinceMs ??= clock.now();
+        if (!wasUnavailable || !isRejection(error) || clock.now() - rejectedSinceMs >= warmUpMs) throw error;
       }
       const retryInMs = backoff.nextMs();
       onWait(error, retryInMs);
@@ -59,24 +59,24 @@ export async function awaitAnswer<T>(
   }
 }
 
-function mayPass(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   const fault = faultOf(error);
   return fault === "unreachable" || fault === "throttled";
 }
 
-/** Whether the hub itself has said that there is no such workspace for us. */
-function isRefusal(error: unknown): boolean {
+/** Whether the server answered that TMC has no such workspace or no access to it. */
+function isRejection(error: unknown): boolean {
   const fault = error instanceof Error ? faultOf(error.cause) : undefined;
   return fault === "not-found" || fault === "forbidden";
 }
 
-async function isHubReady(client: KubeClient, signal: AbortSignal): Promise<boolean> {
+async function isServerReady(client: KubeClient, signal: AbortSignal): Promise<boolean> {
   try {
     const { status } = await client.at("/").raw("GET", "/readyz", { signal });
-    // Who may not ask learns nothing by it.
+    // A 401 or 403 says nothing about readiness.
     return status < 500;
   } catch (error) {
-    if (!mayPass(error)) throw error;
+    if (!isTransient(error)) throw error;
     return false;
   }
 }

@@ -1,90 +1,89 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
 import { unlessAborted } from "@tmc/kube/deadline.ts";
+import { isNewer } from "@tmc/kube/informer/resource-version.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { isNewer } from "@tmc/kube/resource-version.ts";
 
 /**
- * Lists that are read once for all that work on the same batch, however many ask at once. Whatever is read or written
- * meanwhile takes its place in them: nobody sees a list that is behind his own write.
+ * Lists that are read once per batch of keys and shared by all reconciles of the batch. Objects that are read or written
+ * meanwhile are merged into the lists, so a reconcile never gets a list that is older than its own write.
  */
 export interface BatchLists {
-  /** Forgets what was read: whatever is decided from now on is decided on lists that begin from now on. */
-  begin(): void;
-  /** The list of that name, in the order of namespaces and names; read by `read` where it was not in this batch. */
+  /** Drops all lists: decisions after this call use lists that are read after it. */
+  clear(): void;
+  /** The list with this id, sorted by namespace and name; calls `read` if the batch does not have it yet. */
   list(id: string, read: () => Promise<readonly KubeObject[]>, signal: AbortSignal): Promise<readonly KubeObject[]>;
-  /** Forgets one of them: whoever asks next gets one that begins then. */
-  renew(id: string): void;
-  /** Takes in what was seen of an object that belongs into a list. */
-  note(id: string, object: KubeObject): void;
+  /** Drops one list: the next call reads it again. */
+  invalidate(id: string): void;
+  /** Merges an object that was read or written into a list, unless the list has a newer one. */
+  upsert(id: string, object: KubeObject): void;
 }
 
-/** A list that was asked for in this batch. */
-type Room = {
+type BatchList = {
   readonly id: string;
-  readonly listing: Promise<void>;
-  /** Undefined until it has been read. */
+  readonly reading: Promise<void>;
+  /** Undefined until the list was read. */
   objects: readonly KubeObject[] | undefined;
-  /** What was seen of single objects while it was being read: the list may be older. */
-  readonly noted: Map<string, KubeObject>;
+  /** Objects that were read or written while the list was being read: the list may contain older versions. */
+  readonly merged: Map<string, KubeObject>;
 };
 
 /** Creates the lists of a process that works on one batch after the other. */
 export function createBatchLists(): BatchLists {
-  const rooms = new Map<string, Room>();
-  /** Lists on their way, of a batch that another has begun beside too: somebody waits for each. */
-  const reading = new Set<Room>();
+  const lists = new Map<string, BatchList>();
+  /** Lists that are being read, also those of an earlier batch that is still running. */
+  const inFlight = new Set<BatchList>();
 
-  const openRoom = (id: string, read: () => Promise<readonly KubeObject[]>): Room => {
+  const start = (id: string, read: () => Promise<readonly KubeObject[]>): BatchList => {
     const fill = async (): Promise<void> => {
       try {
-        // Nobody's signal: who waits for it are several, and each of them may leave.
-        const sorted = (await read()).toSorted((one, other) => compareStrings(placeOf(one), placeOf(other)));
-        room.objects = [...room.noted.values()].reduce(withObject, sorted);
+        // Without a signal: several callers wait for the list, and each of them may abort.
+        const sorted = (await read()).toSorted((one, other) => compareStrings(idOf(one), idOf(other)));
+        list.objects = [...list.merged.values()].reduce(withObject, sorted);
       } catch (error) {
-        if (rooms.get(id) === room) rooms.delete(id); // whoever asks next tries again
+        if (lists.get(id) === list) lists.delete(id); // the next caller retries
         throw error;
       } finally {
-        reading.delete(room);
+        inFlight.delete(list);
       }
     };
-    const room: Room = { id, listing: Promise.resolve().then(fill), objects: undefined, noted: new Map() };
-    rooms.set(id, room);
-    reading.add(room);
-    return room;
+    const list: BatchList = { id, reading: Promise.resolve().then(fill), objects: undefined, merged: new Map() };
+    lists.set(id, list);
+    inFlight.add(list);
+    return list;
   };
 
   return {
-    begin: () => rooms.clear(),
-    renew: (id) => {
-      rooms.delete(id);
+    clear: () => lists.clear(),
+    invalidate: (id) => {
+      lists.delete(id);
     },
     list: async (id, read, signal) => {
-      const room = rooms.get(id) ?? openRoom(id, read);
-      await unlessAborted(room.listing, signal);
-      // Another batch may have read a newer one meanwhile; who counts by these lists must not go back.
-      return rooms.get(id)?.objects ?? room.objects ?? [];
+      const list = lists.get(id) ?? start(id, read);
+      await unlessAborted(list.reading, signal);
+      // Another batch may have read a newer list meanwhile. Callers that count by these lists must not get an older one.
+      return lists.get(id)?.objects ?? list.objects ?? [];
     },
-    note: (id, object) => {
-      const room = rooms.get(id);
-      if (room?.objects !== undefined) room.objects = withObject(room.objects, object);
-      const place = placeOf(object);
-      for (const each of reading) {
-        if (each.id === id && isNewerThan(each.noted.get(place), object)) each.noted.set(place, object);
+    upsert: (id, object) => {
+      const list = lists.get(id);
+      if (list?.objects !== undefined) list.objects = withObject(list.objects, object);
+      const key = idOf(object);
+      for (const each of inFlight) {
+        if (each.id === id && isNewerThan(each.merged.get(key), object)) each.merged.set(key, object);
       }
     },
   };
 }
 
-const placeOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
+const idOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
 const isNewerThan = (present: KubeObject | undefined, object: KubeObject): boolean =>
   present === undefined || isNewer(object, present);
 
-/** The list with an object in its place, unless a newer one stands there; the list itself when nothing changes. */
+/** The sorted list with an object inserted or replaced, unless it has a newer one; the same array if nothing changes. */
 function withObject(objects: readonly KubeObject[], object: KubeObject): readonly KubeObject[] {
-  const place = placeOf(object);
-  const found = objects.findIndex((present) => placeOf(present) >= place);
-  const at = found < 0 ? objects.length : found;
-  const present = objects[at];
-  if (present === undefined || placeOf(present) !== place) return objects.toSpliced(at, 0, object);
-  return isNewer(object, present) ? objects.with(at, object) : objects;
+  const id = idOf(object);
+  const found = objects.findIndex((present) => idOf(present) >= id);
+  const index = found < 0 ? objects.length : found;
+  const present = objects[index];
+  if (present === undefined || idOf(present) !== id) return objects.toSpliced(index, 0, object);
+  return isNewer(object, present) ? objects.with(index, object) : objects;
 }

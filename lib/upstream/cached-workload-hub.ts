@@ -3,98 +3,95 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { formatTarget } from "@tmc/kube/paths.ts";
 import { typeId } from "../api/workload-kinds.ts";
-import { isMetadataOnly, workloadLanes } from "./watched-resources.ts";
-import type { SeenAddress, WorkloadCache } from "./workload-cache.ts";
-import { type TellingWorkloadHub, type WorkloadHubParts, workloadHubOf } from "./workload-hub.ts";
-import { createWorkloadRequests, isOver } from "./workload-requests.ts";
+import { isMetadataOnly, watchedResources } from "./watched-resources.ts";
+import type { CachedAddress, WorkloadCache } from "./workload-cache.ts";
+import { createWorkloadHub, type FlushableWorkloadHub, type WorkloadHubOptions } from "./workload-hub.ts";
+import { createWorkloadRequests, isDeletionComplete } from "./workload-requests.ts";
 
-export type CachedWorkloadHubOptions = WorkloadHubParts &
+export type CachedWorkloadHubOptions = WorkloadHubOptions &
   Readonly<{
-    /** What the relay has seen; reads and lists are answered from it. */
+    /** Fed by the relay; answers reads and lists. */
     cache: WorkloadCache;
   }>;
 
 /**
- * Creates the hub of workloads of a process whose relay watches them.
+ * Creates the workload hub of a process whose relay watches workloads.
  *
- * What the cache has is answered without a request, unless it is in doubt. What the cache does not have is asked for before it
- * counts as gone; only a record that was not seen is none, because creating it would say otherwise. A write is one request,
- * and what it answers is in the cache before anyone reads again.
+ * A cached object is returned without a request unless it is stale. An object that is not cached is read from the server before
+ * it counts as gone. The only exception are sync records after their first list: a missing one counts as not there, because
+ * creating it would fail if it existed. A write is one request, and its answer is in the cache before the next read.
  */
-export function createCachedWorkloadHub(options: CachedWorkloadHubOptions): TellingWorkloadHub {
+export function createCachedWorkloadHub(options: CachedWorkloadHubOptions): FlushableWorkloadHub {
   const { client, cache, onWrite } = options;
   const requests = createWorkloadRequests(client, onWrite);
 
-  const ask = async (
-    address: SeenAddress,
-    get: (address: SeenAddress, signal: AbortSignal) => Promise<KubeObject | undefined>,
+  const readUncached = async (
+    address: CachedAddress,
+    get: (address: CachedAddress, signal: AbortSignal) => Promise<KubeObject | undefined>,
     signal: AbortSignal,
   ): Promise<KubeObject | undefined> => {
-    const before = cache.get(address)?.metadata.resourceVersion;
-    const object = await get(address, signal);
-    if (object === undefined) {
-      // The one that was in doubt is gone. One that the watch has brought while we asked is another.
-      cache.takeGone(address, before);
-      return cache.get(address);
-    }
-    cache.trust(address);
-    return cache.takeAnswer(address, object);
+    const answered = cache.request(address);
+    return answered(await get(address, signal));
   };
-  const wholeTypes = new Set(workloadLanes(cache.types).flatMap((lane) => (isMetadataOnly(lane) ? [] : [lane.id])));
-  const isWhole = ({ type }: SeenAddress): boolean => wholeTypes.has(typeId(type));
-  const known = (address: SeenAddress): KubeObject | undefined =>
-    cache.isDoubted(address) ? undefined : cache.get(address);
-  const doubtAfter = (address: SeenAddress, error: unknown): void => {
+  const wholeTypes = new Set(
+    watchedResources(cache.types).flatMap((resource) => (isMetadataOnly(resource) ? [] : [resource.id])),
+  );
+  const isWhole = ({ type }: CachedAddress): boolean => wholeTypes.has(typeId(type));
+  const known = (address: CachedAddress): KubeObject | undefined =>
+    cache.isStale(address) ? undefined : cache.get(address);
+  const markStaleAfter = (address: CachedAddress, error: unknown): void => {
     const fault = faultOf(error);
-    // Whatever the cache said was not so, or may be so no longer: a cut connection tells nothing about the write.
+    // The cached object is outdated, or may be: a broken connection leaves open whether the server stored the write.
     if (fault === "conflict" || fault === "not-found" || fault === "unreachable" || fault === "exists") {
-      cache.doubt(address);
+      cache.markStale(address);
     }
   };
 
-  return workloadHubOf(
+  return createWorkloadHub(
     {
-      read: async (address, signal) => known(address) ?? ask(address, requests.get, signal),
-      // What the cache keeps whole is not given half.
+      read: async (address, signal) => known(address) ?? readUncached(address, requests.get, signal),
+      // A type that is cached completely is never answered with metadata only.
       getMetadata: async (address, signal) =>
-        known(address) ?? ask(address, isWhole(address) ? requests.get : requests.getMetadata, signal),
+        known(address) ?? readUncached(address, isWhole(address) ? requests.get : requests.getMetadata, signal),
       readRecord: async (address, signal) => {
         const { logicalCluster, type } = address;
-        if (cache.isListed(logicalCluster, type) && !cache.isDoubted(address)) return cache.get(address);
-        return ask(address, requests.get, signal);
+        if (cache.isListed(logicalCluster, type) && !cache.isStale(address)) return cache.get(address);
+        return readUncached(address, requests.get, signal);
       },
-      readFresh: requests.get,
+      readUncached: requests.get,
       list: async (type, logicalCluster) => {
         if (cache.isListed(logicalCluster, type)) return cache.list(type, logicalCluster);
-        const where = logicalCluster || "the cluster";
-        throw new ControllerError("unreachable", `hub: list ${formatTarget({ type })} in ${where}: not listed yet`);
+        const scope = logicalCluster || "the cluster";
+        throw new ControllerError(
+          "unreachable",
+          `upstream: list ${formatTarget({ type })} in ${scope}: not listed yet`,
+        );
       },
       patch: async (address, part, patch, signal) => {
+        const answered = cache.request(address);
         try {
           const answer = await requests.patch(address, part, patch, signal);
-          const object = cache.takeAnswer(address, answer);
-          if (isOver(answer)) cache.takeGone(address, answer.metadata.resourceVersion);
+          const object = answered(answer) ?? answer;
+          if (isDeletionComplete(answer)) cache.remove(address, answer.metadata.resourceVersion);
           return object;
         } catch (error) {
-          doubtAfter(address, error);
+          markStaleAfter(address, error);
           throw error;
         }
       },
       create: async (address, object, signal) => {
-        const admit = cache.admit(address);
+        const answered = cache.request(address);
         try {
           const created = await requests.create(address, object, signal);
-          admit(created);
-          return cache.takeAnswer(address, created);
+          return answered(created) ?? created;
         } catch (error) {
-          admit();
-          doubtAfter(address, error);
+          markStaleAfter(address, error);
           throw error;
         }
       },
       remove: async (address, seen, signal) => {
-        // Whether it has gone, or waits for somebody's finalizer, the server says.
-        cache.doubt(address);
+        // The object may be gone, or still wait for a finalizer: only the server knows.
+        cache.markStale(address);
         await requests.remove(address, seen, signal);
       },
     },

@@ -1,25 +1,25 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import { isRecord } from "@tmc/kube/json-record.ts";
+import { isRecord } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ExportedType } from "../api/api-export.ts";
 import { offeredKinds } from "../api/kinds.ts";
-import { schemaOf } from "../api/resource-schema.ts";
+import { resourceSchemaOf } from "../api/resource-schema.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
 import { statusStrategyAnnotation, statusSumAnnotation, typeStatusRule } from "../sync/status/strategy.ts";
-import { fingerprintOfDefinition } from "../sync/targets/type-definition.ts";
+import { definitionHash } from "../sync/targets/type-definition.ts";
 import type { ExportAddress } from "./export/address.ts";
 import { type ApiExport, apiExports, apiResourceSchemas } from "./kcp-types.ts";
 import { clientOf } from "./logical-cluster.ts";
 
-/** Of the annotations of a schema, what Kubernetes asks of a definition in its own groups. */
+/** Kubernetes requires this annotation on definitions in its own API groups. */
 const approvalAnnotation = "api-approved.kubernetes.io";
 
 /**
- * Reads the types that an operator has added to the export beside ours, as types of workloads. Those without namespaces are
- * left out: nothing keeps the objects of two tenants apart there.
+ * Reads the workload types that an operator has added to the export. Cluster-scoped types are left out, because the objects of
+ * two tenants would collide downstream.
  *
- * @param client at the server's root; it has to be allowed to read the export and its schemas
+ * @param client a client at the server's root that may list APIExports and APIResourceSchemas
  */
 export async function readCustomWorkloads(
   client: KubeClient,
@@ -27,23 +27,23 @@ export async function readCustomWorkloads(
   signal?: AbortSignal,
 ): Promise<readonly WorkloadType[]> {
   const provider = clientOf(client, path);
-  // Listed and not got: whoever only looks, as the relay does, may get nothing.
+  // A list instead of a get: the user of the relay may only list and watch.
   const exports = await provider.listAll<ApiExport & KubeObject>({ type: apiExports }, { signal });
   const found = exports.items.find(({ metadata }) => metadata.name === name);
-  if (found === undefined) throw new ControllerError("not-found", `kcp: export ${path}:${name} is not there`);
+  if (found === undefined) throw new ControllerError("not-found", `kcp: export ${path}:${name} does not exist`);
   const { spec } = found;
   const ours = new Set(offeredKinds.map(({ plural, group }) => `${plural}.${group}`));
   const added = (spec?.resources ?? []).filter(({ name: plural, group }) => !ours.has(`${plural}.${group}`));
   if (added.length === 0) return [];
   const schemas = await provider.listAll<KubeObject>({ type: apiResourceSchemas }, { signal });
-  const named = new Map(schemas.items.map((schema) => [schema.metadata.name ?? "", schema]));
+  const byName = new Map(schemas.items.map((schema) => [schema.metadata.name ?? "", schema]));
   return added
-    .map(({ schema }) => named.get(schema))
+    .map(({ schema }) => byName.get(schema))
     .map((schema) => schema && customWorkload(schema))
     .filter((type) => type !== undefined);
 }
 
-/** Makes a type of workload of an APIResourceSchema; undefined for one without namespaces, or without a version that is stored. */
+/** Converts an APIResourceSchema to a workload type; undefined if it is cluster-scoped or has no storage version. */
 export function customWorkload({
   metadata,
   spec,
@@ -76,7 +76,7 @@ export function customWorkload({
         kind,
         spec: definition,
         ...(approval === undefined ? {} : { annotations: { [approvalAnnotation]: approval } }),
-        fingerprint: fingerprintOfDefinition(definition),
+        fingerprint: definitionHash(definition),
         madeAt: metadata.creationTimestamp,
       },
       hasStatus: isRecord(version.subresources) && isRecord(version.subresources.status),
@@ -85,36 +85,36 @@ export function customWorkload({
   };
 }
 
-/** A type that the operator adds to the export: what the export says of it, and the schema that goes with it. */
-export type CustomType = Readonly<{ type: ExportedType; schema: ReturnType<typeof schemaOf> }>;
+/** A type that an operator adds to the export: its entry in the export, and its APIResourceSchema. */
+export type CustomType = Readonly<{ type: ExportedType; schema: ReturnType<typeof resourceSchemaOf> }>;
 
-/** Of a CRD's version, what an APIResourceSchema has too; the schema itself is lifted out of its wrapping. */
+/** The fields of a CRD version that an APIResourceSchema has too. The schema itself is one level higher there. */
 const versionFields = ["name", "served", "storage", "deprecated", "deprecationWarning", "subresources"] as const;
 
 /**
- * Reads a CustomResourceDefinition as a type for the export.
+ * Converts a CustomResourceDefinition to a type for the export.
  *
- * @param where names the file, for messages
+ * @param file the name of the file, for messages
  */
-export function parseCustomType(document: unknown, where: string): CustomType {
-  const refuse = (why: string): ControllerError => new ControllerError("invalid", `${where}: ${why}`);
+export function parseCustomType(document: unknown, file: string): CustomType {
+  const invalid = (reason: string): ControllerError => new ControllerError("invalid", `${file}: ${reason}`);
   if (!isRecord(document) || document.kind !== "CustomResourceDefinition" || !isRecord(document.spec)) {
-    throw refuse("is not a CustomResourceDefinition");
+    throw invalid("is not a CustomResourceDefinition");
   }
-  if (document.apiVersion !== "apiextensions.k8s.io/v1") throw refuse("is not of apiextensions.k8s.io/v1");
+  if (document.apiVersion !== "apiextensions.k8s.io/v1") throw invalid("is not of apiextensions.k8s.io/v1");
   const { group, names, scope, versions } = document.spec;
   if (typeof group !== "string" || typeof scope !== "string" || !isRecord(names) || !Array.isArray(versions)) {
-    throw refuse("lacks group, names, scope or versions");
+    throw invalid("lacks group, names, scope or versions");
   }
   const { plural } = names;
-  if (typeof plural !== "string") throw refuse("lacks names.plural");
-  // A conversion would have to come with it, and a webhook of a cluster cannot be reached from kcp.
+  if (typeof plural !== "string") throw invalid("lacks names.plural");
+  // Several versions need a conversion webhook, and kcp cannot reach a webhook of a cluster.
   const [version, ...more] = versions.filter(isRecord);
   if (version === undefined || more.length > 0) {
-    throw refuse(`${plural}.${group} has ${versions.length} versions; the export takes types with exactly one`);
+    throw invalid(`${plural}.${group} has ${versions.length} versions; the export takes types with exactly one`);
   }
   const schema = isRecord(version.schema) ? version.schema.openAPIV3Schema : undefined;
-  if (typeof version.name !== "string" || !isRecord(schema)) throw refuse(`${plural}.${group} has no schema`);
+  if (typeof version.name !== "string" || !isRecord(schema)) throw invalid(`${plural}.${group} has no schema`);
   const spec = {
     group,
     scope,
@@ -129,11 +129,11 @@ export function parseCustomType(document: unknown, where: string): CustomType {
       },
     ],
   };
-  const made = withAnnotations(schemaOf(version.name, spec), statusAnnotations(document.metadata));
-  return { type: { group, plural, schema: made.metadata.name }, schema: made };
+  const created = withAnnotations(resourceSchemaOf(version.name, spec), statusAnnotations(document.metadata));
+  return { type: { group, plural, schema: created.metadata.name }, schema: created };
 }
 
-/** What the operator says in a definition of how statuses become one goes with the type. */
+/** The annotations of a definition that configure how the statuses of copies are merged. */
 function statusAnnotations(metadata: unknown): Readonly<Record<string, string>> {
   const annotations = isRecord(metadata) && isRecord(metadata.annotations) ? metadata.annotations : {};
   return Object.fromEntries(
@@ -144,7 +144,10 @@ function statusAnnotations(metadata: unknown): Readonly<Record<string, string>> 
   );
 }
 
-function withAnnotations<T extends ReturnType<typeof schemaOf>>(schema: T, more: Readonly<Record<string, string>>): T {
+function withAnnotations<T extends ReturnType<typeof resourceSchemaOf>>(
+  schema: T,
+  more: Readonly<Record<string, string>>,
+): T {
   if (Object.keys(more).length === 0) return schema;
   return { ...schema, metadata: { ...schema.metadata, annotations: { ...schema.metadata.annotations, ...more } } };
 }

@@ -11,55 +11,49 @@ import type { ObjectCache } from "./object-cache.ts";
 export type DirectHubOptions = Readonly<{
   /** A client at the server's root. */
   client: KubeClient;
-  /** What the relay has seen; reads and lists are answered from it. */
+  /** Fed by the relay; answers reads and lists. */
   cache: ObjectCache;
-  /** Told of every write before it is made. */
+  /** Called before every write. */
   onWrite?: ((write: HubWrite) => void) | undefined;
 }>;
 
 /**
- * Creates the hub over workspaces that are reached directly, or over a plain cluster with our kinds.
+ * Creates the hub for workspaces that are reached directly, or for a plain cluster with our kinds.
  *
- * Reads cost nothing: they are answered from the cache, but for a key that is in doubt, after a conflict or when a list no
- * longer named it. A write is one request, and what it answers is in the cache before anyone reads again.
+ * Reads are answered from the cache, except for stale keys (after a conflict, or when a list lacked the object). A write is one
+ * request, and its answer is in the cache before the next read.
  */
 export function createDirectHub({ client, cache, onWrite }: DirectHubOptions): Hub {
   const requests = createHubRequests(client, onWrite);
 
-  const readFresh = async (key: ObjectKey, signal: AbortSignal): Promise<KubeObject | undefined> => {
-    const before = cache.get(key)?.metadata.resourceVersion;
-    const object = await requests.get(key, signal);
-    if (object === undefined) {
-      // The one that was in doubt is gone. One that the watch has brought while we asked is another.
-      cache.takeGone(key, before);
-      return cache.get(key);
-    }
-    cache.trust(key);
-    return cache.takeAnswer(key, object);
+  const readUncached = async (key: ObjectKey, signal: AbortSignal): Promise<KubeObject | undefined> => {
+    const answered = cache.request(key);
+    return answered(await requests.get(key, signal));
   };
 
   const write = async (key: ObjectKey, part: HubWrite["part"], patch: MergePatch, signal: AbortSignal) => {
+    const answered = cache.request(key);
     try {
-      return cache.takeAnswer(key, await requests.patch(key, part, patch, signal));
+      return answered(await requests.patch(key, part, patch, signal));
     } catch (error) {
       const fault = faultOf(error);
-      // Whatever the cache said was not so, or may be so no longer: a cut connection tells nothing about the write.
-      if (fault === "conflict" || fault === "not-found" || fault === "unreachable") cache.doubt(key);
+      // The cached object is outdated, or may be: a broken connection leaves open whether the server stored the write.
+      if (fault === "conflict" || fault === "not-found" || fault === "unreachable") cache.markStale(key);
       throw error;
     }
   };
 
   return {
-    // The type that callers name is what the kind's schema gives: nothing else gets into a server, nor from it into the cache.
+    // The server validates objects against the kind's schema, so callers may name its type.
     read: async <T extends KubeObject>(key: ObjectKey, signal: AbortSignal) =>
-      (cache.isDoubted(key) ? await readFresh(key, signal) : cache.get(key)) as T | undefined,
+      (cache.isStale(key) ? await readUncached(key, signal) : cache.get(key)) as T | undefined,
     confirm: async <T extends KubeObject>(key: ObjectKey, signal: AbortSignal) =>
-      (await readFresh(key, signal)) as T | undefined,
+      (await readUncached(key, signal)) as T | undefined,
     list: async <T extends KubeObject>(kind: ReconciledKind, logicalCluster: string) => {
       if (!cache.isListed(logicalCluster)) {
         throw new ControllerError(
           "unreachable",
-          `hub: list ${kind} in ${logicalCluster || "the cluster"}: not listed yet`,
+          `upstream: list ${kind} in ${logicalCluster || "the cluster"}: not listed yet`,
         );
       }
       return cache.list(kind, logicalCluster) as readonly T[];
@@ -67,7 +61,7 @@ export function createDirectHub({ client, cache, onWrite }: DirectHubOptions): H
     writeStatus: async <T extends KubeObject>(key: ObjectKey, seen: T, status: object, signal: AbortSignal) => {
       const patch = statusPatch(key, seen, status);
       if (patch === undefined) return seen;
-      // Before anything is waited for: the next decision must count this one.
+      // Before the first await: the next decision must count this one.
       const release = cache.reserve(key, selectionOf(status));
       try {
         return (await write(key, "status", patch, signal)) as T;

@@ -7,155 +7,162 @@ import type { ObjectEvent } from "../model/event.ts";
 import type { WorkKey } from "../model/key.ts";
 import { clientOf } from "./logical-cluster.ts";
 
-/** What an Event names of the object that it is about. */
+/** The fields of an object that an Event about it contains. */
 export type EventSubject = Pick<KubeObject, "apiVersion" | "kind"> &
   Readonly<{ metadata: Pick<KubeObject["metadata"], "namespace" | "name" | "uid"> }>;
 
-/** In which logical cluster the object is, and on which kind of key the work was that tells of it, if it was any. */
-export type EventPlace = Readonly<{ logicalCluster: string; kind?: WorkKey["kind"] }>;
+/** The logical cluster of the object, and the kind of the key whose reconcile records the Event, if it is one. */
+export type EventContext = Readonly<{ logicalCluster: string; kind?: WorkKey["kind"] }>;
 
-/** Tells people about objects of the hub, by Events beside them. */
-export interface HubEvents {
-  /** Tells something; the same news are one Event however often they come, and cost a request once a minute at most. */
-  tell(place: EventPlace, about: EventSubject, event: ObjectEvent): void;
-  /** Resolves when all that was told has been written or given up. */
-  whenTold(): Promise<void>;
+/** Writes Kubernetes Events about upstream objects into their logical clusters. */
+export interface EventSink {
+  /** Writes an Event in the background. Equal Events become one object with a count, and at most one request per minute. */
+  record(context: EventContext, about: EventSubject, event: ObjectEvent): void;
+  /** Resolves when every recorded Event was written or has failed. */
+  whenFlushed(): Promise<void>;
 }
 
-/** Which object could not be told about. */
-export type Untold = Readonly<{ logicalCluster: string; name: string }>;
+/** The object whose Event could not be written. */
+export type FailedEvent = Readonly<{ logicalCluster: string; name: string }>;
 
-export type HubEventsOptions = Readonly<{
+export type EventSinkOptions = Readonly<{
   /** A client at the server's root. */
   client: KubeClient;
   clock: Clock;
-  /** Hears of what could not be told; nothing else comes of it. */
-  onTrouble?: ((error: unknown, about: Untold) => void) | undefined;
-  /** Told of every write before it is made. */
-  onWrite?: ((place: EventPlace) => void) | undefined;
+  /** Called for an Event that could not be written; it is not retried. */
+  onFailure?: ((error: unknown, about: FailedEvent) => void) | undefined;
+  /** Called before every write, for metrics. */
+  onWrite?: ((context: EventContext) => void) | undefined;
 }>;
 
 const events: ResourceType = { group: "", version: "v1", plural: "events" };
-const quietMs = 60_000;
-/** News are remembered so that they are not told again; beyond this many, the server says that they are none. */
-const mostRemembered = 4_096;
-/** Nobody waits for an Event, so they must not take the connections of those who are waited for. */
-const atOnce = 2;
-/** What nobody could tell in time nobody needs to hear. */
-const mostWaiting = 1_000;
-const longestMessage = 1_024;
-const longestName = 200;
+/** Equal Events within this time are dropped. */
+const repeatMs = 60_000;
+/** The number of Events whose count is remembered. An older one costs one more request: its create fails with "exists". */
+const maxRemembered = 4_096;
+/** No caller waits for an Event, so Events must not use up the connections that reconciles need. */
+const maxConcurrentWrites = 2;
+/** Events beyond this queue length are dropped. */
+const maxQueued = 1_000;
+const maxMessageLength = 1_024;
+const maxNameLength = 200;
 const fieldManager = "tmc";
-/** Where Events about objects without a namespace are kept: servers take them nowhere else. */
-const namespaceOfNone = "default";
+/** Servers accept Events about cluster-scoped objects only in this namespace. */
+const clusterScopedNamespace = "default";
 
-type News = Readonly<{ place: EventPlace; about: EventSubject; event: ObjectEvent; namespace: string; name: string }>;
-type Told = { atMs: number; count: number };
+type QueuedEvent = Readonly<{
+  context: EventContext;
+  about: EventSubject;
+  event: ObjectEvent;
+  namespace: string;
+  name: string;
+}>;
+type Memory = { atMs: number; count: number };
 
-/** Creates what tells. */
-export function createHubEvents({
+/** Creates an event sink. */
+export function createEventSink({
   client,
   clock,
-  onTrouble = () => {},
+  onFailure = () => {},
   onWrite = () => {},
-}: HubEventsOptions): HubEvents {
-  /** In the order in which they were first told. */
-  const told = new Map<string, Told>();
-  const waiting: News[] = [];
-  const idle = new Set<() => void>();
-  let underWay = 0;
+}: EventSinkOptions): EventSink {
+  /** In the order of their first recording. */
+  const memories = new Map<string, Memory>();
+  const queue: QueuedEvent[] = [];
+  const flushed = new Set<() => void>();
+  let writing = 0;
 
-  const remember = (id: string): Told => {
-    const known = told.get(id);
+  const memoryOf = (id: string): Memory => {
+    const known = memories.get(id);
     if (known !== undefined) return known;
-    const [oldest] = told.keys();
-    if (told.size >= mostRemembered && oldest !== undefined) told.delete(oldest);
-    const made: Told = { atMs: Number.NEGATIVE_INFINITY, count: 0 };
-    told.set(id, made);
-    return made;
+    const [oldest] = memories.keys();
+    if (memories.size >= maxRemembered && oldest !== undefined) memories.delete(oldest);
+    const created: Memory = { atMs: Number.NEGATIVE_INFINITY, count: 0 };
+    memories.set(id, created);
+    return created;
   };
 
-  const write = async (news: News): Promise<void> => {
-    const { place, namespace } = news;
-    const at = clientOf(client, place.logicalCluster);
+  const write = async (queued: QueuedEvent): Promise<void> => {
+    const { context, namespace } = queued;
+    const tenant = clientOf(client, context.logicalCluster);
     const collection = { type: events, namespace };
-    const memory = remember(idOf(news));
+    const memory = memoryOf(idOf(queued));
     const nowText = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
     const create = async (): Promise<void> => {
-      onWrite(place);
-      await at.create(collection, eventOf(news, nowText), { fieldManager });
+      onWrite(context);
+      await tenant.create(collection, eventObject(queued, nowText), { fieldManager });
       memory.count = 1;
     };
-    const repeat = async (count: number): Promise<void> => {
-      onWrite(place);
+    const setCount = async (count: number): Promise<void> => {
+      onWrite(context);
       const patch = { type: "merge", body: { count, lastTimestamp: nowText } } as const;
-      await at.patch({ ...collection, name: news.name }, patch, { fieldManager });
+      await tenant.patch({ ...collection, name: queued.name }, patch, { fieldManager });
       memory.count = count;
     };
     if (memory.count > 0) {
       try {
-        await repeat(memory.count + 1);
+        await setCount(memory.count + 1);
         return;
       } catch (error) {
-        if (faultOf(error) !== "not-found") throw error; // servers forget events after a while
+        if (faultOf(error) !== "not-found") throw error; // servers delete Events after an hour by default
       }
     }
     try {
       await create();
     } catch (error) {
       if (faultOf(error) !== "exists") throw error;
-      const present = await at.get<KubeObject>({ ...collection, name: news.name });
-      await repeat((typeof present.count === "number" ? present.count : 1) + 1);
+      const present = await tenant.get<KubeObject>({ ...collection, name: queued.name });
+      await setCount((typeof present.count === "number" ? present.count : 1) + 1);
     }
   };
 
   const work = (): void => {
-    while (underWay < atOnce) {
-      const news = waiting.shift();
-      if (news === undefined) break;
-      underWay += 1;
-      write(news)
+    while (writing < maxConcurrentWrites) {
+      const next = queue.shift();
+      if (next === undefined) break;
+      writing += 1;
+      write(next)
         .catch((error: unknown) =>
-          onTrouble(error, { logicalCluster: news.place.logicalCluster, name: news.about.metadata.name ?? "" }),
+          onFailure(error, { logicalCluster: next.context.logicalCluster, name: next.about.metadata.name ?? "" }),
         )
         .finally(() => {
-          underWay -= 1;
+          writing -= 1;
           work();
         });
     }
-    if (underWay > 0 || waiting.length > 0) return;
-    for (const tell of idle) tell();
-    idle.clear();
+    if (writing > 0 || queue.length > 0) return;
+    for (const resolve of flushed) resolve();
+    flushed.clear();
   };
 
   return {
-    tell: (place, about, event) => {
-      const namespace = about.metadata.namespace ?? namespaceOfNone;
-      const news: News = { place, about, event, namespace, name: nameOf(about, event) };
-      const memory = remember(idOf(news));
-      if (clock.now() - memory.atMs < quietMs || waiting.length >= mostWaiting) return;
+    record: (context, about, event) => {
+      const namespace = about.metadata.namespace ?? clusterScopedNamespace;
+      const queued: QueuedEvent = { context, about, event, namespace, name: eventName(about, event) };
+      const memory = memoryOf(idOf(queued));
+      if (clock.now() - memory.atMs < repeatMs || queue.length >= maxQueued) return;
       memory.atMs = clock.now();
-      waiting.push(news);
+      queue.push(queued);
       work();
     },
-    whenTold: () =>
+    whenFlushed: () =>
       new Promise((resolve) => {
-        if (underWay === 0 && waiting.length === 0) resolve();
-        else idle.add(resolve);
+        if (writing === 0 && queue.length === 0) resolve();
+        else flushed.add(resolve);
       }),
   };
 }
 
-/** The same news about the same object have the same name, in every process. */
-function nameOf({ apiVersion, kind, metadata }: EventSubject, { type, reason, message }: ObjectEvent): string {
+/** Equal Events about one object have the same name in every process. */
+function eventName({ apiVersion, kind, metadata }: EventSubject, { type, reason, message }: ObjectEvent): string {
   const parts = [apiVersion, kind, metadata.name, metadata.uid ?? "", type, reason, message];
   const hash = createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
-  return `${(metadata.name ?? "").slice(0, longestName)}.${hash}`;
+  return `${(metadata.name ?? "").slice(0, maxNameLength)}.${hash}`;
 }
 
-const idOf = ({ place, namespace, name }: News): string => `${place.logicalCluster}|${namespace}/${name}`;
+const idOf = ({ context, namespace, name }: QueuedEvent): string => `${context.logicalCluster}|${namespace}/${name}`;
 
-function eventOf({ about, event, namespace, name }: News, nowText: string): object {
+function eventObject({ about, event, namespace, name }: QueuedEvent, nowText: string): object {
   const { apiVersion, kind, metadata } = about;
   return {
     apiVersion: "v1",
@@ -170,7 +177,7 @@ function eventOf({ about, event, namespace, name }: News, nowText: string): obje
     },
     type: event.type,
     reason: event.reason,
-    message: event.message.slice(0, longestMessage),
+    message: event.message.slice(0, maxMessageLength),
     source: { component: "tmc" },
     reportingComponent: "tmc.kcp.io/controller",
     reportingInstance: "tmc",

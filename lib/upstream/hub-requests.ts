@@ -9,22 +9,21 @@ import { TenantNotBound } from "../model/tenant-errors.ts";
 import { clientOf } from "./logical-cluster.ts";
 import { reconciledTypes } from "./reconciled-types.ts";
 
-/** Secrets, the way URLs name them. */
 const secretType: ResourceType = { group: "", version: "v1", plural: "secrets" };
 const fieldManager = "tmc";
 
-/** A write that a hub makes, for counting. */
+/** A write of a hub, for metrics. */
 export type HubWrite = Readonly<{ key: ObjectKey; part: "status" | "finalizers" }>;
 
-/** The requests that every hub makes of its server; each call here that answers is one request. */
+/** The requests of a hub to its server; each call is one request. */
 export interface HubRequests {
-  /** The object as it is now; undefined only when the server says that this very object is not there. */
+  /** Reads an object; undefined only if the server reports that this object does not exist. */
   get(key: ObjectKey, signal: AbortSignal): Promise<KubeObject | undefined>;
   patch(key: ObjectKey, part: HubWrite["part"], patch: MergePatch, signal: AbortSignal): Promise<KubeObject>;
   readSecret: Hub["readSecret"];
 }
 
-/** Creates the requests of a hub over a client at the server's root; `onWrite` is told of every write before it is made. */
+/** Creates the requests over a client at the server's root; `onWrite` is called before every write. */
 export function createHubRequests(client: KubeClient, onWrite: (write: HubWrite) => void = () => {}): HubRequests {
   const addressOf = ({ kind, name }: ObjectKey) => ({ type: reconciledTypes[kind], name });
   return {
@@ -32,7 +31,7 @@ export function createHubRequests(client: KubeClient, onWrite: (write: HubWrite)
       try {
         return await clientOf(client, key.logicalCluster).get<KubeObject>(addressOf(key), { signal });
       } catch (error) {
-        return undefinedIfGone(troubleOfHub(error, key.name));
+        return undefinedIfGone(asUpstreamError(error, key.name));
       }
     },
     patch: async (key, part, patch, signal) => {
@@ -45,7 +44,7 @@ export function createHubRequests(client: KubeClient, onWrite: (write: HubWrite)
           options,
         );
       } catch (error) {
-        throw troubleOfHub(error, key.name);
+        throw asUpstreamError(error, key.name);
       }
     },
     readSecret: async ({ logicalCluster, namespace, name }, signal) => {
@@ -54,45 +53,45 @@ export function createHubRequests(client: KubeClient, onWrite: (write: HubWrite)
           { type: secretType, namespace, name },
           { signal },
         );
-        return { data: textsOf(secret.data), resourceVersion: secret.metadata.resourceVersion ?? "" };
+        return { data: stringsOf(secret.data), resourceVersion: secret.metadata.resourceVersion ?? "" };
       } catch (error) {
-        return undefinedIfGone(troubleOfHub(error, name));
+        return undefinedIfGone(asUpstreamError(error, name));
       }
     },
   };
 }
 
 /**
- * Makes the fault "unreachable" of what the hub refuses for reasons that have nothing to do with the object that was asked for.
+ * Turns errors that have nothing to do with the requested object into the transient fault "unreachable".
  *
- * A 404 that does not name the object is for a type or a workspace that is not served just now, and says nothing about what is
- * stored. A 401 is about the operator's credentials, which somebody will renew, and a 410 about a version that was forgotten, which the
- * next request does not name: no key may be given up for these. A tenant that is no longer bound stays what it is.
+ * A 404 that does not name the object means that the type or workspace is not served now, and says nothing about stored objects. A 401
+ * is about TMC's own credentials, which will be renewed. A 410 is about a resourceVersion that the next request does not use. No key may
+ * be dead-lettered for these. The error for a tenant that is no longer bound stays unchanged.
  */
-export function troubleOfHub(error: unknown, name?: string): unknown {
+export function asUpstreamError(error: unknown, name?: string): unknown {
   if (error instanceof TenantNotBound) return error;
   const fault = faultOf(error);
-  const isNameless = fault === "not-found" && (name === undefined || nameIn(error) !== name);
-  if (!isNameless && fault !== "unauthorized" && fault !== "expired") return error;
-  const words = error instanceof Error ? error.message : fault;
-  return new ControllerError("unreachable", `hub: ${words}`, { cause: error });
+  const isUnspecific = fault === "not-found" && (name === undefined || nameIn(error) !== name);
+  if (!isUnspecific && fault !== "unauthorized" && fault !== "expired") return error;
+  const message = error instanceof Error ? error.message : fault;
+  return new ControllerError("unreachable", `upstream: ${message}`, { cause: error });
 }
 
-/** The patch that replaces the status of what was `seen`; undefined when nothing differs. */
+/** The patch that replaces the status of the object that was read (`seen`); undefined if nothing differs. */
 export function statusPatch(key: ObjectKey, seen: KubeObject, status: object): MergePatch | undefined {
   const difference = diffMergePatch(statusOf(seen), status);
   if (difference === undefined) return undefined;
   return { metadata: { resourceVersion: versionOf(key, seen) }, status: difference };
 }
 
-/** The patch that replaces the finalizers of what was `seen`. */
+/** The patch that replaces the finalizers of the object that was read (`seen`). */
 export function finalizersPatch(key: ObjectKey, seen: KubeObject, finalizers: readonly string[]): MergePatch {
   return { metadata: { resourceVersion: versionOf(key, seen), finalizers } };
 }
 
-/** Makes nothing of an error that says that the object is not there; any other is thrown. */
+/** Returns undefined for an error that means that the object does not exist; throws any other. */
 export function undefinedIfGone(error: unknown): undefined {
-  // Nobody has looked whether the objects of a tenant that has gone are there.
+  // The objects of a tenant that is not bound may still exist: TMC cannot read them.
   if (faultOf(error) !== "not-found" || error instanceof TenantNotBound) throw error;
   return undefined;
 }
@@ -103,14 +102,14 @@ function nameIn(error: unknown): string | undefined {
 
 function versionOf(key: ObjectKey, { metadata }: KubeObject): string {
   if (metadata.resourceVersion !== undefined) return metadata.resourceVersion;
-  throw new ControllerError("invalid", `hub: write ${formatKey(key)}: what was seen has no resourceVersion`);
+  throw new ControllerError("invalid", `upstream: write ${formatKey(key)}: the object has no resourceVersion`);
 }
 
 function statusOf({ status }: KubeObject): object {
   return typeof status === "object" && status !== null ? status : {};
 }
 
-function textsOf(data: unknown): Readonly<Record<string, string>> {
+function stringsOf(data: unknown): Readonly<Record<string, string>> {
   if (typeof data !== "object" || data === null) return {};
   const entries: [string, unknown][] = Object.entries(data);
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"));

@@ -1,6 +1,5 @@
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 
-/** kcp's own types, the way URLs name them. */
 export const workspaces: ResourceType = { group: "tenancy.kcp.io", version: "v1alpha1", plural: "workspaces" };
 export const apiResourceSchemas: ResourceType = {
   group: "apis.kcp.io",
@@ -15,10 +14,10 @@ export const endpointSlices: ResourceType = {
   plural: "apiexportendpointslices",
 };
 
-/** kcp's conditions: like Kubernetes', with a severity and without observedGeneration. */
-export type KcpCondition = { type: string; status: string; reason?: string; message?: string; severity?: string };
+/** Conditions of kcp: like those of Kubernetes, with a severity and without observedGeneration. */
+type KcpCondition = { type: string; status: string; reason?: string; message?: string; severity?: string };
 
-export type Workspace = KubeObject & {
+export type WorkspaceObject = KubeObject & {
   spec?: { cluster?: string; URL?: string };
   status?: { phase?: string; conditions?: KcpCondition[] };
 };
@@ -45,10 +44,10 @@ export type ApiBinding = KubeObject & {
     conditions?: KcpCondition[];
   };
 };
-export type EndpointSlice = KubeObject & { status?: { endpoints?: { url: string }[] } };
+export type ApiExportEndpointSlice = KubeObject & { status?: { endpoints?: { url: string }[] } };
 
-/** What conditions complain of, in one line; empty when they are content. */
-export function formatComplaints(conditions: readonly KcpCondition[] = []): string {
+/** The conditions that are not True, in one line; empty if all are. */
+export function formatUnmetConditions(conditions: readonly KcpCondition[] = []): string {
   return conditions
     .filter(({ status }) => status !== "True")
     .map(

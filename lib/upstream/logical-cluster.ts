@@ -3,46 +3,46 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 
-/** What each logical cluster has one of, by the name "cluster". */
+/** Each logical cluster has one LogicalCluster object, with the name "cluster". */
 export const logicalClusters: ResourceType = { group: "core.kcp.io", version: "v1alpha1", plural: "logicalclusters" };
 
-/** A tenant's place in the hub: by its lasting name, and by the words that people use for it. */
+/** A logical cluster of kcp: its permanent name, and the path of its workspace. */
 export type LogicalCluster = Readonly<{
-  /** What keys carry; empty on a plain Kubernetes hub. */
+  /** Used in keys; empty on plain Kubernetes. */
   name: string;
-  /** For display only: a path can mean another logical cluster tomorrow. */
+  /** For display only: another logical cluster can get the same path later. */
   path: string;
 }>;
 
-/** By which kcp says whose an object is; behind an endpoint of all tenants nothing else does. */
-export const clusterAnnotation = "kcp.io/cluster";
+/** The annotation with which kcp names the logical cluster of an object, the only way to distinguish tenants in a wildcard list. */
+export const logicalClusterAnnotation = "kcp.io/cluster";
 
-/** The logical cluster that an object says it is in; empty where it says nothing. */
-export function clusterOf({ metadata }: KubeObject): string {
-  return metadata.annotations?.[clusterAnnotation] ?? "";
+/** The logical cluster in an object's annotation; empty without it. */
+export function logicalClusterIn({ metadata }: KubeObject): string {
+  return metadata.annotations?.[logicalClusterAnnotation] ?? "";
 }
 
-/** A whole plain Kubernetes cluster that has our kinds, for people without kcp. */
-export const plainHub: LogicalCluster = { name: "", path: "" };
+/** Stands for a plain Kubernetes cluster that serves our kinds, without kcp. */
+export const plainKubernetes: LogicalCluster = { name: "", path: "" };
 
 const segment = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?";
 const workspacePattern = new RegExp(`^${segment}(:${segment})*$`);
 
-/** Tells whether a text has the form of a workspace's path or of a logical cluster's name. */
+/** Whether a text has the form of a workspace path or of a logical cluster name. */
 export function isWorkspaceAddress(text: string): boolean {
   return workspacePattern.test(text);
 }
 
-/** The client for a logical cluster, over the connections of the one that was given; that one itself on a plain hub. */
-export function clientOf(hub: KubeClient, logicalCluster: string): KubeClient {
-  return logicalCluster === "" ? hub : hub.at(`/clusters/${logicalCluster}`);
+/** The client for a logical cluster, on the connections of the given client; the given client itself on plain Kubernetes. */
+export function clientOf(root: KubeClient, logicalCluster: string): KubeClient {
+  return logicalCluster === "" ? root : root.at(`/clusters/${logicalCluster}`);
 }
 
 /**
- * Finds the logical cluster behind a workspace's path, or behind its own name.
+ * Resolves a workspace path, or the name of a logical cluster, to the logical cluster.
  *
- * What does not exist and what may not be seen look the same from outside, kcp answers 403 or 404 for either; both end as
- * the fault "invalid" in one line. A kcp that cannot be reached stays a fault that may pass.
+ * kcp answers 403 or 404 both for a workspace that does not exist and for one without access; both become the fault "invalid" in one
+ * line. An unreachable server stays a transient fault.
  */
 export async function resolveLogicalCluster(
   kcp: KubeClient,
@@ -61,9 +61,9 @@ export async function resolveLogicalCluster(
         cause: error,
       });
     });
-  const { [clusterAnnotation]: name, "kcp.io/path": path } = found.metadata.annotations ?? {};
+  const { [logicalClusterAnnotation]: name, "kcp.io/path": path } = found.metadata.annotations ?? {};
   if (name === undefined) {
-    throw new ControllerError("invalid", `workspace "${workspace}": the server does not say its logical cluster`);
+    throw new ControllerError("invalid", `workspace "${workspace}": the server does not return its logical cluster`);
   }
   return { name, path: path ?? workspace };
 }

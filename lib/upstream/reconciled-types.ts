@@ -3,7 +3,7 @@ import { clusterRegistration } from "../api/cluster-registration.ts";
 import { workloadPlacement } from "../api/workload-placement.ts";
 import type { ReconciledKind } from "../model/key.ts";
 
-/** The types of the reconciled kinds, the way URLs name them. */
+/** The resource types of the reconciled kinds. */
 export const reconciledTypes: Readonly<Record<ReconciledKind, ResourceType>> = {
   ClusterRegistration: typeOf(clusterRegistration),
   WorkloadPlacement: typeOf(workloadPlacement),

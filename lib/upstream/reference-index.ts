@@ -1,50 +1,50 @@
+import { createReverseIndex } from "@tmc/kube/informer/reverse-index.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { createBackwardIndex } from "@tmc/kube/reverse-index.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import { workloadKey } from "../model/key.ts";
 import { type Reference, referencesOf } from "../sync/dependencies/references.ts";
 import type { ReferenceAddress } from "../sync/workload-hub.ts";
-import { workloadOfRecord } from "./watched-resources.ts";
+import { workloadAddressOf } from "./watched-resources.ts";
 
 /**
- * What ties the workloads of one logical cluster to their records and to what they refer to. Workloads go by the names of their
- * keys, records by namespace and name.
+ * Reverse index of one logical cluster: referenced object → workloads that refer to it, and sync record → workload. Workloads are
+ * identified by the names of their keys, sync records by namespace and name.
  */
-export interface WorkloadTies {
-  /** Takes in a workload; undefined for one that has gone. */
-  takeWorkload(name: string, namespace: string, workload: KubeObject | undefined): void;
-  /** Takes in a record; undefined for one that has gone. */
-  takeRecord(id: string, record: WorkloadSync | undefined): void;
-  /** The workload that a record is about; undefined for one of a type that is not looked after. */
+export interface ReferenceIndex {
+  /** Sets the state of a workload; undefined for a deleted one. */
+  setWorkload(name: string, namespace: string, workload: KubeObject | undefined): void;
+  /** Sets the state of a sync record; undefined for a deleted one. */
+  setRecord(id: string, record: WorkloadSync | undefined): void;
+  /** The workload of a sync record; undefined if its type is not synced. */
   workloadOf(record: string): string | undefined;
-  /** Whether there is a record of a workload. */
-  isRecorded(name: string): boolean;
-  /** The workloads that refer to something, by what they say themselves and by their records. */
+  /** Whether a workload has a sync record. */
+  hasRecord(name: string): boolean;
+  /** The workloads that refer to an object, by their own spec or by their sync record. */
   referrers(reference: Omit<ReferenceAddress, "logicalCluster">): ReadonlySet<string>;
 }
 
-const nothing: readonly never[] = [];
+const none: readonly never[] = [];
 
-/** Creates ties between nothing. */
-export function createWorkloadTies(types: readonly WorkloadType[]): WorkloadTies {
-  const references = createBackwardIndex();
-  const recordReferences = createBackwardIndex();
+/** Creates an empty index. */
+export function createReferenceIndex(types: readonly WorkloadType[]): ReferenceIndex {
+  const references = createReverseIndex();
+  const recordReferences = createReverseIndex();
   const workloads = new Map<string, string>();
-  const records = createBackwardIndex();
+  const records = createReverseIndex();
   return {
-    takeWorkload: (name, namespace, workload) =>
-      references.set(name, idsOf(workload === undefined ? nothing : referencesOf(workload), namespace)),
-    takeRecord: (id, record) => {
-      const address = record === undefined ? undefined : workloadOfRecord(record, types);
+    setWorkload: (name, namespace, workload) =>
+      references.set(name, idsOf(workload === undefined ? none : referencesOf(workload), namespace)),
+    setRecord: (id, record) => {
+      const address = record === undefined ? undefined : workloadAddressOf(record, types);
       const workload = address === undefined ? undefined : workloadKey("", address).name;
-      recordReferences.set(id, idsOf(record?.spec.references ?? nothing, id.slice(0, id.indexOf("/"))));
-      records.set(id, workload === undefined ? nothing : [workload]);
+      recordReferences.set(id, idsOf(record?.spec.references ?? none, id.slice(0, id.indexOf("/"))));
+      records.set(id, workload === undefined ? none : [workload]);
       if (workload === undefined) workloads.delete(id);
       else workloads.set(id, workload);
     },
     workloadOf: (record) => workloads.get(record),
-    isRecorded: (name) => {
+    hasRecord: (name) => {
       for (const _ of records.owners(name)) return true;
       return false;
     },
@@ -60,6 +60,6 @@ export function createWorkloadTies(types: readonly WorkloadType[]): WorkloadTies
   };
 }
 
-function idsOf(said: readonly Pick<Reference, "kind" | "name">[], namespace: string): readonly string[] {
-  return said.map(({ kind, name }) => `${kind}/${namespace}/${name}`);
+function idsOf(references: readonly Pick<Reference, "kind" | "name">[], namespace: string): readonly string[] {
+  return references.map(({ kind, name }) => `${kind}/${namespace}/${name}`);
 }

@@ -1,15 +1,15 @@
 import type { ResourceType } from "@tmc/kube/kube-object.ts";
-import { apiVersionOf } from "../api/kind.ts";
+import { formatApiVersion } from "../api/kind.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
 import { isClaimed, type TypeId, typeId } from "../api/workload-kinds.ts";
 import { type WorkloadSync, workloadSync } from "../api/workload-sync.ts";
 import type { WorkloadAddress } from "../model/key.ts";
 
 /**
- * A type that is looked at for the sake of workloads: workloads themselves, what comes along with them, TMC's records of
- * them, and the namespaces that all of these are in.
+ * A resource that TMC watches upstream in order to sync workloads: workloads themselves, their dependencies, their sync records,
+ * and the namespaces of all of these.
  */
-export type WorkloadLane = Readonly<{
+export type WatchedResource = Readonly<{
   /** `deployments.v1.apps` */
   id: TypeId;
   type: ResourceType;
@@ -20,30 +20,34 @@ export type WorkloadLane = Readonly<{
 
 const { group, version, plural } = workloadSync;
 
-/** TMC's records of workloads. */
-export const recordLane: WorkloadLane = laneOf(
-  { type: { group, version, plural }, apiVersion: apiVersionOf(workloadSync), kind: workloadSync.kind },
+/** The sync records. */
+export const recordResource: WatchedResource = watchedResourceOf(
+  { type: { group, version, plural }, apiVersion: formatApiVersion(workloadSync), kind: workloadSync.kind },
   "record",
 );
 
-/** The namespaces of tenants, for their labels. */
-export const namespaceLane: WorkloadLane = laneOf(
+/** The namespaces of tenants; placements select by their labels. */
+export const namespaceResource: WatchedResource = watchedResourceOf(
   { type: { group: "", version: "v1", plural: "namespaces" }, apiVersion: "v1", kind: "Namespace" },
   "namespace",
 );
 
-/** Everything that is looked at for the sake of these types of workloads. */
-export function workloadLanes(types: readonly WorkloadType[]): readonly WorkloadLane[] {
-  return [recordLane, namespaceLane, ...types.map((type) => laneOf(type, isClaimed(type) ? "claimed" : "workload"))];
+/** All resources to watch for these workload types. */
+export function watchedResources(types: readonly WorkloadType[]): readonly WatchedResource[] {
+  return [
+    recordResource,
+    namespaceResource,
+    ...types.map((type) => watchedResourceOf(type, isClaimed(type) ? "claimed" : "workload")),
+  ];
 }
 
-/** Whether nobody needs more of a type's objects than their metadata. */
-export function isMetadataOnly({ role }: Pick<WorkloadLane, "role">): boolean {
+/** Whether TMC reads only the metadata of a resource. */
+export function isMetadataOnly({ role }: Pick<WatchedResource, "role">): boolean {
   return role === "claimed" || role === "namespace";
 }
 
-/** The workload that a record is about; undefined for one of a type that is not looked after. */
-export function workloadOfRecord(
+/** The workload of a sync record; undefined if its type is not synced. */
+export function workloadAddressOf(
   { metadata, spec }: Pick<WorkloadSync, "metadata" | "spec">,
   types: readonly WorkloadType[],
 ): WorkloadAddress | undefined {
@@ -52,9 +56,9 @@ export function workloadOfRecord(
   return found === undefined ? undefined : { type: found.type, namespace: metadata.namespace ?? "", name };
 }
 
-function laneOf(
+function watchedResourceOf(
   { type, apiVersion, kind }: Pick<WorkloadType, "type" | "apiVersion" | "kind">,
-  role: WorkloadLane["role"],
-): WorkloadLane {
+  role: WatchedResource["role"],
+): WatchedResource {
   return { id: typeId(type), type, apiVersion, kind, role };
 }

@@ -7,9 +7,9 @@ import { isClaimed } from "../api/workload-kinds.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
 import type { UpsyncHub } from "../upsync/world.ts";
-import { createHubEvents, type HubEvents, type Untold } from "./events.ts";
-import { recordLane } from "./watched-resources.ts";
-import type { SeenAddress } from "./workload-cache.ts";
+import { createEventSink, type EventSink, type FailedEvent } from "./events.ts";
+import { recordResource } from "./watched-resources.ts";
+import type { CachedAddress } from "./workload-cache.ts";
 import {
   addressOfNamespace,
   addressOfRecord,
@@ -17,69 +17,68 @@ import {
   addressOfWorkload,
   contentVersion,
   finalizersPatchOf,
-  markedRecord,
   recordPatchOf,
   statusPatchOf,
   type WorkloadRequests,
   type WorkloadWrite,
+  withLastWrittenHash,
   workloadPatchOf,
 } from "./workload-requests.ts";
 
-/** A hub of workloads, and when all that it was to tell has been told. */
-export type TellingWorkloadHub = WorkloadHub & UpsyncHub & Pick<HubEvents, "whenTold">;
+/** A workload hub whose recorded Events can be waited for. */
+export type FlushableWorkloadHub = WorkloadHub & UpsyncHub & Pick<EventSink, "whenFlushed">;
 
-/** What every hub of workloads is made of. */
-export type WorkloadHubParts = Readonly<{
+export type WorkloadHubOptions = Readonly<{
   /** A client at the server's root. */
   client: KubeClient;
   clock: Clock;
-  /** Told of every write before it is made. */
+  /** Called before every write, for metrics. */
   onWrite?: ((write: WorkloadWrite) => void) | undefined;
-  /** Hears of an Event that could not be written. */
-  onUntold?: ((error: unknown, about: Untold) => void) | undefined;
+  /** Called for an Event that could not be written. */
+  onEventFailure?: ((error: unknown, about: FailedEvent) => void) | undefined;
 }>;
 
-/** In which hubs of workloads differ: where they look, and what they note of what servers answer. */
-export interface WorkloadWays extends Pick<WorkloadRequests, "getMetadata" | "patch" | "create" | "remove"> {
-  read(address: SeenAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
-  readRecord(address: SeenAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
-  /** The thing itself, always asked for and never kept. */
-  readFresh(address: SeenAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
+/** How a workload hub reads and writes objects: the part in which the cached and the fresh hub differ. */
+export interface WorkloadAccess extends Pick<WorkloadRequests, "getMetadata" | "patch" | "create" | "remove"> {
+  read(address: CachedAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
+  readRecord(address: CachedAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
+  /** Reads the whole object from the server, never from a cache, and does not cache it. */
+  readUncached(address: CachedAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
   list(type: ResourceType, logicalCluster: string, signal: AbortSignal): Promise<readonly KubeObject[]>;
-  /** Has the next list of a type read anew, where lists are kept for a while. */
-  renew?(type: ResourceType, logicalCluster: string): void;
+  /** Drops a list that is cached for a batch: the next call reads it again. */
+  invalidate?(type: ResourceType, logicalCluster: string): void;
 }
 
-/** Makes a hub of workloads of the ways that it goes. */
-export function workloadHubOf(
-  ways: WorkloadWays,
+/** Creates a workload hub on top of an access. */
+export function createWorkloadHub(
+  access: WorkloadAccess,
   types: readonly WorkloadType[],
-  { client, clock, onWrite, onUntold }: WorkloadHubParts,
-): TellingWorkloadHub {
-  const { tell, whenTold } = createHubEvents({
+  { client, clock, onWrite, onEventFailure }: WorkloadHubOptions,
+): FlushableWorkloadHub {
+  const events = createEventSink({
     client,
     clock,
-    onTrouble: onUntold,
+    onFailure: onEventFailure,
     onWrite: ({ logicalCluster }) => onWrite?.({ logicalCluster, part: "event" }),
   });
   const write = async <T extends KubeObject>(
-    address: SeenAddress,
+    address: CachedAddress,
     seen: T,
     part: WorkloadWrite["part"],
     patch: MergePatch | undefined,
     signal: AbortSignal,
   ): Promise<T> =>
-    // What a server answers is what was seen, changed: of the same type.
-    patch === undefined ? seen : ((await ways.patch(address, part, patch, signal)) as T);
+    // The server answers with the same object, changed.
+    patch === undefined ? seen : ((await access.patch(address, part, patch, signal)) as T);
 
   return {
     types,
     read: (key, signal) => {
       const address = addressOfWorkload(key);
-      // Of what comes along nobody keeps more than the metadata.
-      return isClaimed(address) ? ways.readFresh(address, signal) : ways.read(address, signal);
+      // Only the metadata of dependencies is cached.
+      return isClaimed(address) ? access.readUncached(address, signal) : access.read(address, signal);
     },
-    list: (logicalCluster, type, signal) => ways.list(type, logicalCluster, signal),
+    list: (logicalCluster, type, signal) => access.list(type, logicalCluster, signal),
     writeStatus: async (key, seen, status, signal) => {
       const address = addressOfWorkload(key);
       return write(address, seen, "status", statusPatchOf(address, seen, status), signal);
@@ -88,27 +87,27 @@ export function workloadHubOf(
       const address = addressOfWorkload(key);
       return write(address, seen, "finalizers", finalizersPatchOf(address, seen, finalizers), signal);
     },
-    createWorkload: (key, object, signal) => ways.create(addressOfWorkload(key), object, signal),
-    writeWorkload: async (key, seen, wanted, signal) => {
+    createWorkload: (key, object, signal) => access.create(addressOfWorkload(key), object, signal),
+    updateWorkload: async (key, seen, desired, signal) => {
       const address = addressOfWorkload(key);
-      return write(address, seen, "workload", workloadPatchOf(address, seen, wanted), signal);
+      return write(address, seen, "workload", workloadPatchOf(address, seen, desired), signal);
     },
-    removeWorkload: (key, seen, signal) => ways.remove(addressOfWorkload(key), seen, signal),
+    deleteWorkload: (key, seen, signal) => access.remove(addressOfWorkload(key), seen, signal),
 
-    // What is read as a record the server holds to the kind's schema.
+    // The server validates sync records against the kind's schema.
     readRecord: async (record, signal) =>
-      (await ways.readRecord(addressOfRecord(record), signal)) as WorkloadSync | undefined,
+      (await access.readRecord(addressOfRecord(record), signal)) as WorkloadSync | undefined,
     listRecordsUncached: async (logicalCluster, signal) => {
-      ways.renew?.(recordLane.type, logicalCluster);
-      return (await ways.list(recordLane.type, logicalCluster, signal)) as readonly WorkloadSync[];
+      access.invalidate?.(recordResource.type, logicalCluster);
+      return (await access.list(recordResource.type, logicalCluster, signal)) as readonly WorkloadSync[];
     },
     listRecords: async (logicalCluster, signal) =>
-      (await ways.list(recordLane.type, logicalCluster, signal)) as readonly WorkloadSync[],
-    createRecord: async (record, wanted, signal) =>
-      (await ways.create(addressOfRecord(record), markedRecord(wanted), signal)) as WorkloadSync,
-    writeRecord: async (record, seen, wanted, signal) => {
+      (await access.list(recordResource.type, logicalCluster, signal)) as readonly WorkloadSync[],
+    createRecord: async (record, desired, signal) =>
+      (await access.create(addressOfRecord(record), withLastWrittenHash(desired), signal)) as WorkloadSync,
+    writeRecord: async (record, seen, desired, signal) => {
       const address = addressOfRecord(record);
-      return write(address, seen, "record", recordPatchOf(address, seen, wanted), signal);
+      return write(address, seen, "record", recordPatchOf(address, seen, desired), signal);
     },
     writeRecordStatus: async (record, seen, status, signal) => {
       const address = addressOfRecord(record);
@@ -116,18 +115,18 @@ export function workloadHubOf(
     },
 
     namespaceLabels: async (logicalCluster, namespace, signal) => {
-      const object = await ways.getMetadata(addressOfNamespace(logicalCluster, namespace), signal);
+      const object = await access.getMetadata(addressOfNamespace(logicalCluster, namespace), signal);
       return object === undefined ? undefined : (object.metadata.labels ?? {});
     },
     referenceVersion: async (reference, signal) => {
-      const object = await ways.getMetadata(addressOfReference(reference), signal);
+      const object = await access.getMetadata(addressOfReference(reference), signal);
       return object === undefined ? undefined : contentVersion(object);
     },
-    readReference: (reference, signal) => ways.readFresh(addressOfReference(reference), signal),
+    readReference: (reference, signal) => access.readUncached(addressOfReference(reference), signal),
     recordEvent: (key, about, event) => {
       const { namespace } = addressOfWorkload(key);
-      tell(key, { ...about, metadata: { ...about.metadata, namespace } }, event);
+      events.record(key, { ...about, metadata: { ...about.metadata, namespace } }, event);
     },
-    whenTold,
+    whenFlushed: events.whenFlushed,
   };
 }

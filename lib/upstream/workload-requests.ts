@@ -1,89 +1,94 @@
 import type { KubeClient, WriteOptions } from "@tmc/kube/client.ts";
 import { ApiError } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
+import { listByPages } from "@tmc/kube/informer/paged-list.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { diffMergePatch, type MergePatch } from "@tmc/kube/merge-patch.ts";
-import { pageByPage } from "@tmc/kube/paged-list.ts";
 import { formatTarget } from "@tmc/kube/paths.ts";
 import { group } from "../api/group.ts";
 import { referenceTypes, typeId } from "../api/workload-kinds.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
-import { type WorkloadKey, workloadAddress } from "../model/key.ts";
-import { recordMark, recordMarkAnnotation } from "../sync/ownership/record.ts";
+import { parseWorkloadKey, type WorkloadKey } from "../model/key.ts";
+import { lastWrittenHashAnnotation, recordHash } from "../sync/ownership/record.ts";
 import type { RecordAddress, ReferenceAddress } from "../sync/workload-hub.ts";
-import { troubleOfHub, undefinedIfGone } from "./hub-requests.ts";
+import { asUpstreamError, undefinedIfGone } from "./hub-requests.ts";
 import { clientOf } from "./logical-cluster.ts";
-import { namespaceLane, recordLane } from "./watched-resources.ts";
-import type { SeenAddress } from "./workload-cache.ts";
+import { namespaceResource, recordResource } from "./watched-resources.ts";
+import type { CachedAddress } from "./workload-cache.ts";
 
-/** What of a workload's a write is about, for counting. */
+/** A write of a workload hub, for metrics. */
 export type WorkloadWrite = Readonly<{
   logicalCluster: string;
   part: "status" | "finalizers" | "record" | "record-status" | "event" | "workload";
 }>;
 
-/** The requests that every hub of workloads makes of its server; each call here that answers is one request, but for lists. */
+/** The requests of a workload hub to its server; each call is one request, except for lists, which are paged. */
 export interface WorkloadRequests {
-  /** The object as it is now; undefined only when the server says that this very object is not there. */
-  get(address: SeenAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
-  /** No more than its metadata. */
-  getMetadata(address: SeenAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
-  patch(address: SeenAddress, part: WorkloadWrite["part"], patch: MergePatch, signal: AbortSignal): Promise<KubeObject>;
-  create(address: SeenAddress, object: object, signal: AbortSignal): Promise<KubeObject>;
-  /** Deletes the object that was seen; a "conflict" when it is another by now. */
-  remove(address: SeenAddress, seen: KubeObject, signal: AbortSignal): Promise<void>;
-  /** All of a type in a logical cluster, page by page; nothing of a type that is not served there, unless it is our own. */
+  /** Reads an object; undefined only if the server reports that this object does not exist. */
+  get(address: CachedAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
+  /** Like `get`, for the metadata only. */
+  getMetadata(address: CachedAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
+  patch(
+    address: CachedAddress,
+    part: WorkloadWrite["part"],
+    patch: MergePatch,
+    signal: AbortSignal,
+  ): Promise<KubeObject>;
+  create(address: CachedAddress, object: object, signal: AbortSignal): Promise<KubeObject>;
+  /** Deletes the object that was read (`seen`). Fails with "conflict" if it has changed. */
+  remove(address: CachedAddress, seen: KubeObject, signal: AbortSignal): Promise<void>;
+  /** Lists a type in a logical cluster. A type that is not served has no objects, unless it is one of ours: then this fails. */
   list(
     type: ResourceType,
     logicalCluster: string,
-    form: Readonly<{ metadata: boolean; slim: (object: KubeObject) => KubeObject }>,
+    form: Readonly<{ metadata: boolean; transform: (object: KubeObject) => KubeObject }>,
   ): Promise<readonly KubeObject[]>;
 }
 
-/** The field manager of TMC in the hub. */
-export const hubFieldManager = "tmc";
+/** The field manager of all our upstream writes. */
+export const upstreamFieldManager = "tmc";
 
-/** Creates the requests over a client at the server's root; `onWrite` is told of every write before it is made. */
+/** Creates the requests over a client at the server's root; `onWrite` is called before every write. */
 export function createWorkloadRequests(
   client: KubeClient,
   onWrite: (write: WorkloadWrite) => void = () => {},
 ): WorkloadRequests {
   const read = async (
-    { logicalCluster, ...address }: SeenAddress,
+    { logicalCluster, ...address }: CachedAddress,
     signal: AbortSignal,
     of: (client: KubeClient) => Pick<KubeClient, "get">,
   ): Promise<KubeObject | undefined> => {
     try {
-      return await of(clientOf(client, logicalCluster)).get<KubeObject>(placeOf(address), { signal });
+      return await of(clientOf(client, logicalCluster)).get<KubeObject>(targetOf(address), { signal });
     } catch (error) {
-      return undefinedIfGone(troubleOfHub(error, address.name));
+      return undefinedIfGone(asUpstreamError(error, address.name));
     }
   };
   return {
-    get: (address, signal) => read(address, signal, (at) => at),
-    getMetadata: (address, signal) => read(address, signal, (at) => at.metadata),
+    get: (address, signal) => read(address, signal, (tenant) => tenant),
+    getMetadata: (address, signal) => read(address, signal, (tenant) => tenant.metadata),
     patch: async ({ logicalCluster, ...address }, part, patch, signal) => {
       onWrite({ logicalCluster, part });
       const isStatus = part === "status" || part === "record-status";
       const options: WriteOptions = {
-        fieldManager: hubFieldManager,
+        fieldManager: upstreamFieldManager,
         signal,
         ...(isStatus ? { subresource: "status" } : {}),
       };
       try {
         const body = { type: "merge", body: patch } as const;
-        return await clientOf(client, logicalCluster).patch<KubeObject>(placeOf(address), body, options);
+        return await clientOf(client, logicalCluster).patch<KubeObject>(targetOf(address), body, options);
       } catch (error) {
-        throw troubleOfHub(error, address.name);
+        throw asUpstreamError(error, address.name);
       }
     },
     create: async ({ logicalCluster, name, ...collection }, object, signal) => {
-      onWrite({ logicalCluster, part: typeId(collection.type) === recordLane.id ? "record" : "workload" });
+      onWrite({ logicalCluster, part: typeId(collection.type) === recordResource.id ? "record" : "workload" });
       try {
-        const options = { fieldManager: hubFieldManager, signal };
+        const options = { fieldManager: upstreamFieldManager, signal };
         return await clientOf(client, logicalCluster).create<KubeObject>(collection, object, options);
       } catch (error) {
-        throw troubleOfHub(error, name);
+        throw asUpstreamError(error, name);
       }
     },
     remove: async ({ logicalCluster, ...address }, { metadata: { uid, resourceVersion } }, signal) => {
@@ -93,60 +98,58 @@ export function createWorkloadRequests(
         ...(resourceVersion === undefined ? {} : { resourceVersion }),
       };
       try {
-        await clientOf(client, logicalCluster).delete(placeOf(address), { preconditions, signal });
+        await clientOf(client, logicalCluster).delete(targetOf(address), { preconditions, signal });
       } catch (error) {
-        undefinedIfGone(troubleOfHub(error, address.name));
+        undefinedIfGone(asUpstreamError(error, address.name));
       }
     },
-    list: async (type, logicalCluster, { metadata, slim }) => {
+    list: async (type, logicalCluster, { metadata, transform }) => {
       try {
-        const at = clientOf(client, logicalCluster);
-        return (await pageByPage(metadata ? { ...at, ...at.metadata } : at, slim).listAll<KubeObject>({ type })).items;
+        const tenant = clientOf(client, logicalCluster);
+        return (await listByPages(metadata ? tenant.metadata : tenant, { transform }, { type })).items;
       } catch (error) {
-        // Who does not have the type has none of it.
+        // A tenant that does not serve the type has no objects of it.
         if (type.group !== group && error instanceof ApiError && error.status === 404) return [];
-        throw troubleOfHub(error);
+        throw asUpstreamError(error);
       }
     },
   };
 }
 
-/** Where a workload is that a key names. */
-export function addressOfWorkload(key: WorkloadKey): SeenAddress {
-  const address = workloadAddress(key);
-  if (address === undefined) throw new ControllerError("invalid", `hub: "${key.name}" is no workload's name`);
+/** The address of the workload of a key. */
+export function addressOfWorkload(key: WorkloadKey): CachedAddress {
+  const address = parseWorkloadKey(key);
+  if (address === undefined)
+    throw new ControllerError("invalid", `upstream: "${key.name}" is not the name of a workload key`);
   return { logicalCluster: key.logicalCluster, ...address };
 }
 
-/** Where a record is. */
-export function addressOfRecord(address: RecordAddress): SeenAddress {
-  return { ...address, type: recordLane.type };
+export function addressOfRecord(address: RecordAddress): CachedAddress {
+  return { ...address, type: recordResource.type };
 }
 
-/** Where a namespace is. */
-export function addressOfNamespace(logicalCluster: string, name: string): SeenAddress {
-  return { logicalCluster, type: namespaceLane.type, namespace: "", name };
+export function addressOfNamespace(logicalCluster: string, name: string): CachedAddress {
+  return { logicalCluster, type: namespaceResource.type, namespace: "", name };
 }
 
-/** Where something is that a workload refers to. */
-export function addressOfReference({ logicalCluster, kind, namespace, name }: ReferenceAddress): SeenAddress {
+export function addressOfReference({ logicalCluster, kind, namespace, name }: ReferenceAddress): CachedAddress {
   return { logicalCluster, type: referenceTypes[kind], namespace, name };
 }
 
 /**
- * The patch that replaces the status of what was `seen`; undefined when nothing differs.
+ * The patch that replaces the status of the object that was read (`seen`); undefined if nothing differs.
  *
- * This and the others carry the version that was seen: what has changed since makes a conflict, and no wrong write.
+ * This and the other patches contain the resourceVersion of `seen`: if the object has changed since, the write fails with a conflict.
  */
-export function statusPatchOf(address: SeenAddress, seen: KubeObject, status: object): MergePatch | undefined {
+export function statusPatchOf(address: CachedAddress, seen: KubeObject, status: object): MergePatch | undefined {
   const before = typeof seen.status === "object" && seen.status !== null ? seen.status : {};
   const difference = diffMergePatch(before, status);
   return difference === undefined ? undefined : { metadata: versionIn(address, seen), status: difference };
 }
 
-/** The patch that replaces the finalizers of what was `seen`; undefined when nothing differs. */
+/** The patch that replaces the finalizers of the object that was read (`seen`); undefined if nothing differs. */
 export function finalizersPatchOf(
-  address: SeenAddress,
+  address: CachedAddress,
   seen: KubeObject,
   finalizers: readonly string[],
 ): MergePatch | undefined {
@@ -154,63 +157,62 @@ export function finalizersPatchOf(
   return { metadata: { ...versionIn(address, seen), finalizers } };
 }
 
-/** The patch that has a workload say what is `wanted`, but for its status; undefined when it does already. */
-export function workloadPatchOf(address: SeenAddress, seen: KubeObject, wanted: KubeObject): MergePatch | undefined {
-  const said = ({ apiVersion: _, kind: __, metadata, status: ___, ...body }: KubeObject): object => ({
+/** The patch from `seen` to `desired`, without the status; undefined if nothing differs. */
+export function workloadPatchOf(address: CachedAddress, seen: KubeObject, desired: KubeObject): MergePatch | undefined {
+  const contentOf = ({ apiVersion: _, kind: __, metadata, status: ___, ...body }: KubeObject): object => ({
     ...body,
     metadata: { labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} },
   });
-  const difference = diffMergePatch(said(seen), said(wanted));
+  const difference = diffMergePatch(contentOf(seen), contentOf(desired));
   if (difference === undefined) return undefined;
   const metadata = typeof difference.metadata === "object" ? difference.metadata : {};
   return { ...difference, metadata: { ...metadata, ...versionIn(address, seen) } };
 }
 
-/** The patch that has a record say what is `wanted`, marked as TMC's own word; undefined when it does already. */
+/** The patch of a sync record from `seen` to `desired`, with the last-written hash; undefined if nothing differs. */
 export function recordPatchOf(
-  address: SeenAddress,
+  address: CachedAddress,
   seen: WorkloadSync,
-  wanted: Pick<WorkloadSync, "spec" | "metadata">,
+  desired: Pick<WorkloadSync, "spec" | "metadata">,
 ): MergePatch | undefined {
-  const ours = ({ spec, metadata }: typeof wanted, mark: string | undefined): object => ({
+  const contentOf = ({ spec, metadata }: typeof desired, hash: string | undefined): object => ({
     spec,
     metadata: {
       finalizers: metadata.finalizers ?? [],
       ownerReferences: metadata.ownerReferences ?? [],
-      annotations: { [recordMarkAnnotation]: mark },
+      annotations: { [lastWrittenHashAnnotation]: hash },
     },
   });
-  const before = ours(seen, seen.metadata.annotations?.[recordMarkAnnotation]);
-  const difference = diffMergePatch(before, ours(wanted, recordMark(wanted)));
+  const before = contentOf(seen, seen.metadata.annotations?.[lastWrittenHashAnnotation]);
+  const difference = diffMergePatch(before, contentOf(desired, recordHash(desired)));
   if (difference === undefined) return undefined;
   const metadata = typeof difference.metadata === "object" ? difference.metadata : {};
   return { ...difference, metadata: { ...metadata, ...versionIn(address, seen) } };
 }
 
-/** A new record, marked as TMC's own word. */
-export function markedRecord(record: WorkloadSync): WorkloadSync {
-  const annotations = { ...record.metadata.annotations, [recordMarkAnnotation]: recordMark(record) };
+/** A new sync record with the last-written hash, by which TMC recognizes its own writes. */
+export function withLastWrittenHash(record: WorkloadSync): WorkloadSync {
+  const annotations = { ...record.metadata.annotations, [lastWrittenHashAnnotation]: recordHash(record) };
   return { ...record, metadata: { ...record.metadata, annotations } };
 }
 
-/** A text that is another when what an object says is another: writes of status do not change it where a type tells them apart. */
+/** A version that changes with the content of an object. Status writes do not change it if the type has a generation. */
 export function contentVersion({ metadata }: KubeObject): string {
   const { uid = "", generation, resourceVersion = "" } = metadata;
   return generation === undefined ? resourceVersion : `${uid}/${generation}`;
 }
 
-/** Whether nothing is left of an object: it is being deleted, and nobody holds it back. */
-export function isOver({ metadata }: KubeObject): boolean {
+/** Whether an object is gone after this write: it is being deleted and has no finalizers. */
+export function isDeletionComplete({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0;
 }
 
-function placeOf({ namespace, ...address }: Omit<SeenAddress, "logicalCluster">) {
+function targetOf({ namespace, ...address }: Omit<CachedAddress, "logicalCluster">) {
   return namespace === "" ? address : { ...address, namespace };
 }
 
-function versionIn(address: SeenAddress, { metadata }: KubeObject | WorkloadSync): { resourceVersion: string } {
+function versionIn(address: CachedAddress, { metadata }: KubeObject | WorkloadSync): { resourceVersion: string } {
   const { resourceVersion } = metadata;
   if (resourceVersion !== undefined) return { resourceVersion };
-  const words = `hub: write ${formatTarget(address)}: what was seen has no resourceVersion`;
-  throw new ControllerError("invalid", words);
+  throw new ControllerError("invalid", `upstream: write ${formatTarget(address)}: the object has no resourceVersion`);
 }

@@ -5,7 +5,7 @@ import { upsyncOriginOf } from "../sync/ownership/upsync-origin.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
 import { optInsOf } from "./opt-in.ts";
 
-/** Finds whom it concerns how a cluster is, beside those who have copies there. */
+/** Finds the keys to enqueue when the health of a cluster changes, besides those of workloads with copies there. */
 export type AffectedByOrigin = (
   key: ObjectKey,
   registration: ClusterRegistration,
@@ -13,15 +13,15 @@ export type AffectedByOrigin = (
 ) => Promise<readonly WorkKey[]>;
 
 /**
- * Creates what finds the workloads that were born on a cluster; with them goes the key of the registration itself, since whoever
- * has looked at its health need not be the one who looks for what is born there.
+ * Creates the lookup of workloads whose origin is a cluster. The result includes the key of the registration itself, because
+ * the process that probes the cluster may be another than the one that reconciles its upsync.
  */
 export function createAffectedByOrigin(workloads: Pick<WorkloadHub, "types" | "list">): AffectedByOrigin {
   return async (key, registration, signal) => {
     const { logicalCluster } = key;
     const { optIns } = optInsOf(registration, workloads.types);
     if (optIns.length === 0) return [];
-    const born = await allSettledOrThrow(
+    const upsynced = await allSettledOrThrow(
       optIns.map(async ({ type: { type, apiVersion, kind } }) => {
         const objects = await workloads.list(logicalCluster, type, signal);
         return objects
@@ -31,6 +31,6 @@ export function createAffectedByOrigin(workloads: Pick<WorkloadHub, "types" | "l
           .map(({ metadata: { namespace = "", name = "" } }) => workloadKey(logicalCluster, { type, namespace, name }));
       }),
     );
-    return [key, ...born.flat()];
+    return [key, ...upsynced.flat()];
   };
 }

@@ -1,108 +1,114 @@
 import { byKey } from "@tmc/kube/compare.ts";
 import { type Condition, type DecidedCondition, withCondition } from "../model/condition.ts";
-import { workloadAddress } from "../model/key.ts";
+import { parseWorkloadKey } from "../model/key.ts";
 import type { Inventory } from "./inventory.ts";
-import type { Problem } from "./opt-in.ts";
+import type { OptInBlocker } from "./opt-in.ts";
 import type { UpsyncReason } from "./reasons.ts";
 
-/** The conditions of a registration that are upsync's. */
+/** The conditions of a registration that upsync writes. */
 export const upsyncConditions = ["UpsyncReady", "UpsyncConflict", "UpsyncHeld"] as const;
 
-export type ConditionFacts = Readonly<{
+export type UpsyncConditionFacts = Readonly<{
   before: readonly Condition[];
-  /** Whether anything is asked for. */
-  isAsked: boolean;
-  problems: readonly Problem[];
-  /** Undefined while the cluster is not heard from: what was said of it stays. */
-  survey: Inventory | undefined;
-  /** What the workspace refuses, in its words, by the names of keys. */
-  refused: ReadonlyMap<string, string>;
+  /** Whether the registration opts in to any type. */
+  isRequested: boolean;
+  blockers: readonly OptInBlocker[];
+  /** Undefined while the cluster's objects cannot be listed: conditions that depend on them stay unchanged. */
+  inventory: Inventory | undefined;
+  /** Key name → message of the upstream API server that rejects the object. */
+  rejected: ReadonlyMap<string, string>;
   now: string;
 }>;
 
-/** As many names as a message bears. */
-const mostShown = 5;
+/** The most names that a condition message lists. */
+const maxListed = 5;
 
-/** Says what came of what a registration asks for; the list itself is given back when nothing differs. */
-export function decideConditions(facts: ConditionFacts): readonly Condition[] {
-  const { before, isAsked, problems, survey, refused, now } = facts;
-  const isOurs = ({ type }: Condition): boolean => upsyncConditions.some((each) => each === type);
-  if (!isAsked) return before.some(isOurs) ? before.filter((each) => !isOurs(each)) : before;
-  const wanted: DecidedCondition[] = [];
-  const ready = readiness(problems, survey, refused);
-  if (ready !== undefined) wanted.push(ready);
-  if (survey !== undefined) {
+/** Decides the upsync conditions of a registration. Returns the same list when nothing differs. */
+export function decideUpsyncConditions(facts: UpsyncConditionFacts): readonly Condition[] {
+  const { before, isRequested, blockers, inventory, rejected, now } = facts;
+  const isUpsyncs = ({ type }: Condition): boolean => upsyncConditions.some((each) => each === type);
+  if (!isRequested) return before.some(isUpsyncs) ? before.filter((each) => !isUpsyncs(each)) : before;
+  const desired: DecidedCondition[] = [];
+  const ready = readyCondition(blockers, inventory, rejected);
+  if (ready !== undefined) desired.push(ready);
+  if (inventory !== undefined) {
     const has = (name: string): boolean => before.some(({ type }) => type === name);
-    const { taken, held } = survey;
-    const holding = before.find(({ type }) => type === "UpsyncHeld");
-    if (taken.length > 0 || has("UpsyncConflict")) wanted.push(conflict(taken));
-    if (held !== undefined || holding !== undefined) wanted.push(hold(survey, holding));
+    const { nameTaken, heldMessage } = inventory;
+    const heldBefore = before.find(({ type }) => type === "UpsyncHeld");
+    if (nameTaken.length > 0 || has("UpsyncConflict")) desired.push(conflictCondition(nameTaken));
+    if (heldMessage !== undefined || heldBefore !== undefined) desired.push(heldCondition(inventory, heldBefore));
   }
-  return wanted.reduce((conditions, each) => withCondition(conditions, each, now), before);
+  return desired.reduce((conditions, each) => withCondition(conditions, each, now), before);
 }
 
-/** Whether conditions say this of any object. */
-export function isSaid(conditions: readonly Condition[] | undefined, reason: UpsyncReason): boolean {
+/** Whether any of the conditions has this reason. */
+export function hasReason(conditions: readonly Condition[] | undefined, reason: UpsyncReason): boolean {
   return conditions?.some((each) => each.reason === reason) === true;
 }
 
-function readiness(
-  problems: readonly Problem[],
-  survey: Inventory | undefined,
-  refused: ReadonlyMap<string, string>,
+/** The number of deletions that the UpsyncHeld condition reports; 0 when none are held. */
+export function countHeldDeletions({ heldMessage, missingDownstream }: Inventory): number {
+  return heldMessage === undefined ? 0 : missingDownstream.length;
+}
+
+function readyCondition(
+  blockers: readonly OptInBlocker[],
+  inventory: Inventory | undefined,
+  rejected: ReadonlyMap<string, string>,
 ): DecidedCondition | undefined {
-  const missing = [...new Set((survey?.homeless ?? []).map(namespaceIn))];
-  const all: readonly Problem[] = [
-    ...problems,
+  const missing = [...new Set((inventory?.namespaceMissing ?? []).map(namespaceOf))];
+  const all: readonly OptInBlocker[] = [
+    ...blockers,
     ...(missing.length === 0
       ? []
-      : [{ reason: "NamespaceMissing" as const, message: `the workspace has no namespace ${listed(missing)}` }]),
-    ...[...refused]
+      : [{ reason: "NamespaceMissing" as const, message: `the workspace has no namespace ${formatList(missing)}` }]),
+    ...[...rejected]
       .toSorted(byKey)
-      .slice(0, mostShown)
-      .map(([name, words]) => ({ reason: "Rejected" as const, message: `${readable(name)}: ${words}` })),
+      .slice(0, maxListed)
+      .map(([name, message]) => ({ reason: "Rejected" as const, message: `${formatName(name)}: ${message}` })),
   ];
   const [first] = all;
   if (first !== undefined) {
     const message = all.map((each) => each.message).join("; ");
     return { type: "UpsyncReady", status: "False", severity: "Warning", reason: first.reason, message };
   }
-  // Not heard from: nobody knows.
-  if (survey === undefined) return undefined;
+  // Without an inventory it is unknown whether everything is upsynced.
+  if (inventory === undefined) return undefined;
   return { type: "UpsyncReady", status: "True", reason: "Upsynced", message: "" };
 }
 
-function hold({ held, vanished }: Inventory, before: Condition | undefined): DecidedCondition {
-  if (held !== undefined) {
-    return { type: "UpsyncHeld", status: "True", severity: "Warning", reason: "DeletionsHeld", message: held };
+function heldCondition({ heldMessage, missingDownstream }: Inventory, before: Condition | undefined): DecidedCondition {
+  if (heldMessage !== undefined) {
+    return { type: "UpsyncHeld", status: "True", severity: "Warning", reason: "DeletionsHeld", message: heldMessage };
   }
-  // Whoever has confirmed it takes that back when all of it has gone, and not before.
-  const isGoing = vanished.length > 0 && (before?.status === "True" || before?.reason === "DeletionsConfirmed");
+  // `tmc confirm` waits for this reason to end before it removes the confirmation: removed earlier, the rest would be held again.
+  const isDeleting =
+    missingDownstream.length > 0 && (before?.status === "True" || before?.reason === "DeletionsConfirmed");
   return {
     type: "UpsyncHeld",
     status: "False",
-    reason: isGoing ? "DeletionsConfirmed" : "NoDeletionsHeld",
+    reason: isDeleting ? "DeletionsConfirmed" : "NoDeletionsHeld",
     message: "",
   };
 }
 
-function conflict(taken: readonly string[]): DecidedCondition {
-  if (taken.length === 0) return { type: "UpsyncConflict", status: "False", reason: "NoConflict", message: "" };
-  const message = `the workspace has another object of the name: ${listed(taken.map(readable))}`;
+function conflictCondition(nameTaken: readonly string[]): DecidedCondition {
+  if (nameTaken.length === 0) return { type: "UpsyncConflict", status: "False", reason: "NoConflict", message: "" };
+  const message = `the workspace has another object with the same name: ${formatList(nameTaken.map(formatName))}`;
   return { type: "UpsyncConflict", status: "True", severity: "Warning", reason: "NameTaken", message };
 }
 
-function listed(names: readonly string[]): string {
-  const rest = names.length - mostShown;
-  return names.slice(0, mostShown).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
+function formatList(names: readonly string[]): string {
+  const rest = names.length - maxListed;
+  return names.slice(0, maxListed).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
 }
 
-/** `deployments shop/web` */
-function readable(name: string): string {
-  const address = workloadAddress({ name });
+/** Formats a key name as `deployments shop/web`. */
+function formatName(name: string): string {
+  const address = parseWorkloadKey({ name });
   return address === undefined ? name : `${address.type.plural} ${address.namespace}/${address.name}`;
 }
 
-function namespaceIn(name: string): string {
-  return workloadAddress({ name })?.namespace ?? name;
+function namespaceOf(name: string): string {
+  return parseWorkloadKey({ name })?.namespace ?? name;
 }

@@ -1,126 +1,134 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
 import type { UpsyncOrigin } from "../sync/ownership/upsync-origin.ts";
 import type { Copy } from "../sync/sync-objects.ts";
+import type { AcceptedDifference } from "./local-state.ts";
 import type { UpsyncReason } from "./reasons.ts";
 
-/** What a cluster has under a name: nothing is taken for gone that was only not seen. */
+/** What a cluster has under a name. An object that merely was not seen is never `absent`. */
 export type UpsyncState =
-  /** An object that was born there and is opted in. */
-  | Readonly<{ kind: "born"; copy: Copy; print: string }>
-  /** An object that is not to be made known. */
+  /** An upsync candidate that an opt-in covers. */
+  | Readonly<{ kind: "present"; copy: Copy; hash: string }>
+  /** An object that is not to be upsynced. */
   | Readonly<{ kind: "other"; uid: string }>
-  /** The cluster itself has said so. */
+  /** The cluster itself has answered that the object does not exist. */
   | Readonly<{ kind: "absent" }>
-  /** It cannot be asked; `mayPass` where it is worth while to ask again soon. */
-  | Readonly<{ kind: "unknown"; why: string; mayPass: boolean }>;
+  /** The cluster cannot be read; `isTransient` if a retry soon is worthwhile. */
+  | Readonly<{ kind: "unknown"; message: string; isTransient: boolean }>;
 
-/** What a registration that opts in has under the name of a workload. */
-export type Claim = Readonly<{ registration: string; birth: UpsyncState }>;
+/** A registration that opts in to a name, and what its cluster has under that name. */
+export type Candidate = Readonly<{ registration: string; state: UpsyncState }>;
 
-/** The object of that name in the workspace. */
-export type Upstream = Readonly<{
+/** The upstream object of that name. */
+export type UpstreamState = Readonly<{
   uid: string;
   isDeleting: boolean;
-  print: string;
-  /** Where it says that it was born; undefined for one that was not. */
-  birthplace: UpsyncOrigin | undefined;
+  hash: string;
+  /** The origin that its annotation names; undefined for an object that was created upstream. */
+  origin: UpsyncOrigin | undefined;
 }>;
 
-export type Facts = Readonly<{
-  /** Undefined when the hub has said that there is none. */
-  upstream: Upstream | undefined;
-  /** Those of registrations that opt in to it, and of no others. */
-  claims: readonly Claim[];
+export type UpsyncFacts = Readonly<{
+  /** Undefined when upstream has no object of that name. */
+  upstream: UpstreamState | undefined;
+  /** Only registrations that opt in to the name. */
+  candidates: readonly Candidate[];
+  /** Whether the namespace exists upstream. */
   hasNamespace: boolean;
-  /** What the workspace made of what a cluster said, where that is not the same: the print there, and what came of it. */
-  agreed?: Readonly<{ born: string; upstream: string }> | undefined;
-  /** Why too many objects went from the cluster at once; undefined when they did not. */
-  held?: string | undefined;
+  /** Undefined when upstream stored the last write unchanged. */
+  acceptedDifference?: AcceptedDifference | undefined;
+  /** Why the deletion guard holds a deletion; undefined when it does not. */
+  heldMessage?: string | undefined;
 }>;
 
-export type Action =
-  | Readonly<{ do: "nothing" }>
-  /** Creates it in the workspace, or has it say what the cluster says. */
-  | Readonly<{ do: "create" | "write"; registration: string }>
-  | Readonly<{ do: "remove"; registration: string }>;
+export type UpsyncAction =
+  | Readonly<{ kind: "none" }>
+  /** Writes the content of the registration's object upstream. */
+  | Readonly<{ kind: "create" | "update"; registration: string }>
+  | Readonly<{ kind: "delete"; registration: string }>;
 
-/** What keeps the object of a registration from the workspace, or from going from there. */
-export type Blocker = Readonly<{ registration: string; reason: UpsyncReason; message: string }>;
+/** Why the object of a registration is not upsynced, or not deleted upstream. */
+export type UpsyncBlocker = Readonly<{ registration: string; reason: UpsyncReason; message: string }>;
 
-export type Plan = Readonly<{ act: Action; hindrances: readonly Blocker[] }>;
+export type UpsyncPlan = Readonly<{ action: UpsyncAction; blockers: readonly UpsyncBlocker[] }>;
 
-const nothing: Action = { do: "nothing" };
+const none: UpsyncAction = { kind: "none" };
 
 /**
- * Decides what becomes of one name in a workspace, by what clusters have under it.
+ * Decides what to do upstream with one name, from what clusters have under that name.
  *
- * The first origin keeps the name: whatever another has is a clash, and so is what is in the workspace by itself. Spec comes
- * from the origin alone, so what somebody changes or deletes in the workspace is put back. It goes only after the cluster
- * itself has said that the object is gone, and not when many go at once.
+ * The first origin keeps the name. An object of another cluster with the same name is a conflict, and so is an object that
+ * was created upstream. The spec comes from the origin alone, so changes and deletions upstream are reverted. The upstream
+ * object is deleted only after the cluster itself has answered that the original is gone, and not while the deletion guard
+ * holds deletions.
  */
-export function decide(facts: Facts): Plan {
-  const { upstream, claims, hasNamespace } = facts;
-  const born = claims.filter((claim) => isLiving(claim, upstream)).toSorted(byName);
-  const home = upstream?.birthplace?.registration;
-  const clashes = (winner: string | undefined): readonly Blocker[] =>
-    born
+export function decide(facts: UpsyncFacts): UpsyncPlan {
+  const { upstream, candidates, hasNamespace } = facts;
+  const live = candidates.filter((candidate) => isLive(candidate, upstream)).toSorted(byName);
+  const conflicts = (winner: string | undefined): readonly UpsyncBlocker[] =>
+    live
       .filter(({ registration }) => registration !== winner)
-      .map(({ registration }) => ({ registration, reason: "NameTaken", message: takenWords(winner) }));
+      .map(({ registration }) => ({ registration, reason: "NameTaken", message: nameTakenMessage(winner) }));
   if (upstream !== undefined) {
-    // It goes, and comes back once it has gone.
-    if (upstream.isDeleting) return { act: nothing, hindrances: [] };
-    const plan = decideHome(facts, upstream);
-    return { act: plan.act, hindrances: [...plan.hindrances, ...clashes(home)] };
+    // It is created again after its deletion is complete.
+    if (upstream.isDeleting) return { action: none, blockers: [] };
+    const plan = decideForOrigin(facts, upstream);
+    return { action: plan.action, blockers: [...plan.blockers, ...conflicts(upstream.origin?.registration)] };
   }
-  const first = born[0]?.registration;
-  if (first === undefined) return { act: nothing, hindrances: [] };
-  if (hasNamespace) return { act: { do: "create", registration: first }, hindrances: clashes(first) };
-  const message = "the workspace does not have its namespace";
+  const first = live[0]?.registration;
+  if (first === undefined) return { action: none, blockers: [] };
+  if (hasNamespace) return { action: { kind: "create", registration: first }, blockers: conflicts(first) };
+  const message = "the workspace does not have the namespace of the object";
   return {
-    act: nothing,
-    hindrances: born.map(({ registration }) => ({ registration, reason: "NamespaceMissing", message })),
+    action: none,
+    blockers: live.map(({ registration }) => ({ registration, reason: "NamespaceMissing", message })),
   };
 }
 
-function decideHome({ claims, agreed, held }: Facts, { print, birthplace }: Upstream): Plan {
-  const claim = claims.find(({ registration }) => registration === birthplace?.registration);
-  // Nobody opts in to it any more, or it was not born on a cluster at all: it is its owner's.
-  if (claim === undefined || birthplace === undefined) return { act: nothing, hindrances: [] };
-  const { registration, birth } = claim;
-  switch (birth.kind) {
+function decideForOrigin(
+  { candidates, acceptedDifference, heldMessage }: UpsyncFacts,
+  { hash, origin }: UpstreamState,
+): UpsyncPlan {
+  const candidate = candidates.find(({ registration }) => registration === origin?.registration);
+  // Created upstream, or its origin no longer opts in to it: it belongs to the workspace's users.
+  if (candidate === undefined || origin === undefined) return { action: none, blockers: [] };
+  const { registration, state } = candidate;
+  switch (state.kind) {
     case "unknown":
-      return { act: nothing, hindrances: [] };
-    case "born": {
-      const isAgreed = agreed?.born === birth.print && agreed.upstream === print;
-      const isSame = birth.copy.uid === birthplace.uid && (birth.print === print || isAgreed);
-      const act: Action = isSame || birth.copy.isDeleting ? nothing : { do: "write", registration };
-      return { act, hindrances: [] };
+      return { action: none, blockers: [] };
+    case "present": {
+      const isAccepted = acceptedDifference?.downstreamHash === state.hash && acceptedDifference.upstreamHash === hash;
+      const isSame = state.copy.uid === origin.uid && (state.hash === hash || isAccepted);
+      const action: UpsyncAction = isSame || state.copy.isDeleting ? none : { kind: "update", registration };
+      return { action, blockers: [] };
     }
     case "other":
-      // The very same object, only not opted in any more: it stays as it is.
-      if (birth.uid === birthplace.uid) return { act: nothing, hindrances: [] };
-      return removal(registration, held);
+      // The original still exists and is only no longer opted in: the upstream object stays as it is.
+      if (state.uid === origin.uid) return { action: none, blockers: [] };
+      return decideDeletion(registration, heldMessage);
     case "absent":
-      return removal(registration, held);
+      return decideDeletion(registration, heldMessage);
   }
 }
 
-function removal(registration: string, held: string | undefined): Plan {
-  if (held === undefined) return { act: { do: "remove", registration }, hindrances: [] };
-  return { act: nothing, hindrances: [{ registration, reason: "DeletionsHeld", message: held }] };
+function decideDeletion(registration: string, heldMessage: string | undefined): UpsyncPlan {
+  if (heldMessage === undefined) return { action: { kind: "delete", registration }, blockers: [] };
+  return { action: none, blockers: [{ registration, reason: "DeletionsHeld", message: heldMessage }] };
 }
 
-/** Born there and not on its way out; an object that is the one in the workspace itself is no other: a hub can be a cluster too. */
-function isLiving({ birth }: Claim, upstream: Upstream | undefined): boolean {
-  return birth.kind === "born" && !birth.copy.isDeleting && birth.copy.uid !== upstream?.uid;
+/**
+ * Whether a cluster has an object to upsync that is not being deleted. Where upstream is itself registered as a cluster, the
+ * upstream object is found there too, with the same uid; it is not a second object.
+ */
+function isLive({ state }: Candidate, upstream: UpstreamState | undefined): boolean {
+  return state.kind === "present" && !state.copy.isDeleting && state.copy.uid !== upstream?.uid;
 }
 
-function byName(one: Claim, other: Claim): number {
+function byName(one: Candidate, other: Candidate): number {
   return compareStrings(one.registration, other.registration);
 }
 
-function takenWords(winner: string | undefined): string {
+function nameTakenMessage(winner: string | undefined): string {
   return winner === undefined
-    ? "the workspace has one of that name that was not born on a cluster"
-    : `the workspace has the one of cluster ${winner}`;
+    ? "the workspace has an object with the same name that was not upsynced"
+    : `the workspace has the object of cluster ${winner}`;
 }

@@ -1,84 +1,97 @@
 import { type ClusterRegistration, maxRecentDeletions, maxRejected } from "../api/cluster-registration.ts";
 import { formatTimestamp } from "../model/timestamp.ts";
 
-/** The status of a registration. What is noted down there is what every process knows. */
 type Status = NonNullable<ClusterRegistration["status"]>;
-type Journal = NonNullable<Status["upsync"]>;
+/** The part of a registration's status that all processes share for upsync. Names in it are key names. */
+type DeletionLog = NonNullable<Status["upsync"]>;
 
-/** As long as it takes to see that something has gone wrong, and to do something about it. */
-const latelyMs = 10 * 60_000;
-/** As long as the schema lets a message be. */
-const longestMessage = 1_024;
+/** How long a deletion counts as recent: long enough for a person to notice a mass deletion and to react. */
+const windowMs = 10 * 60_000;
+/** The maximum length of a message in the schema of ClusterRegistration. */
+const maxMessageLength = 1_024;
 
-/** What was removed lately because it had gone from the cluster, by the names of keys. */
-export function endedLately(status: Status | undefined, nowMs: number): ReadonlySet<string> {
-  return new Set(lateEnds(status?.upsync, nowMs).map(({ name }) => name));
+/** The key names of objects that were recently deleted upstream because they were deleted on the cluster. */
+export function recentDeletionNames(status: Status | undefined, nowMs: number): ReadonlySet<string> {
+  return new Set(recentDeletionsIn(status?.upsync, nowMs).map(({ name }) => name));
 }
 
-/** Whether no more ends can be noted down. */
-export function isFull(status: Status | undefined, nowMs: number): boolean {
-  return lateEnds(status?.upsync, nowMs).length >= maxRecentDeletions;
+/** Whether the log has no space for another deletion. */
+export function isDeletionLogFull(status: Status | undefined, nowMs: number): boolean {
+  return recentDeletionsIn(status?.upsync, nowMs).length >= maxRecentDeletions;
 }
 
-/** The status with one more end; the very same where that one is noted down already. */
-export function withEnd(status: Status, name: string, nowMs: number): Status {
-  const ended = lateEnds(status.upsync, nowMs);
-  if (ended.some((each) => each.name === name)) return status;
-  return withJournal(status, { ...status.upsync, recentDeletions: [...ended, { name, time: formatTimestamp(nowMs) }] });
+/** Returns the status with one more deletion; the same object when that name is logged already. */
+export function withDeletion(status: Status, name: string, nowMs: number): Status {
+  const recentDeletions = recentDeletionsIn(status.upsync, nowMs);
+  if (recentDeletions.some((each) => each.name === name)) return status;
+  return withDeletionLog(status, {
+    ...status.upsync,
+    recentDeletions: [...recentDeletions, { name, time: formatTimestamp(nowMs) }],
+  });
 }
 
-/** What the workspace refuses, in its words, by the names of keys. */
-export function refusedIn(status: Status | undefined): ReadonlyMap<string, string> {
+/** Key name → message of the upstream API server that rejects the object. */
+export function rejectionsIn(status: Status | undefined): ReadonlyMap<string, string> {
   return new Map((status?.upsync?.rejected ?? []).map(({ name, message }) => [name, message]));
 }
 
-/** Whether it is time to offer again what was refused; what was not is offered at any time. */
-export function isRetried(
+/** Whether an object may be written upstream now; a rejected one only some time after its rejection. */
+export function isRetryDue(
   status: Status | undefined,
   name: string,
   { nowMs, afterSeconds }: Readonly<{ nowMs: number; afterSeconds: number }>,
 ): boolean {
-  const refusal = status?.upsync?.rejected?.find((each) => each.name === name);
-  return refusal === undefined || nowMs - Date.parse(refusal.time) >= afterSeconds * 1000;
+  const rejection = status?.upsync?.rejected?.find((each) => each.name === name);
+  return rejection === undefined || nowMs - Date.parse(rejection.time) >= afterSeconds * 1000;
 }
 
-/** The status with a refusal, or without one that is over; the very same where nothing is to be noted down. */
-export function withRefusal(
+/** Returns the status with a rejection, or without it when there is no message; the same object when nothing changes. */
+export function withRejection(
   status: Status,
   { name, message }: Readonly<{ name: string; message: string | undefined }>,
   nowMs: number,
 ): Status {
-  const refused = status.upsync?.rejected ?? [];
-  const others = refused.filter((each) => each.name !== name);
+  const rejected = status.upsync?.rejected ?? [];
+  const others = rejected.filter((each) => each.name !== name);
   if (message === undefined) {
-    return others.length === refused.length ? status : withJournal(status, { ...status.upsync, rejected: others });
+    return others.length === rejected.length ? status : withDeletionLog(status, { ...status.upsync, rejected: others });
   }
   if (others.length >= maxRejected) return status;
-  const refusal = { name, time: formatTimestamp(nowMs), message: message.slice(0, longestMessage) };
-  return withJournal(status, { ...status.upsync, rejected: [...others, refusal] });
+  const rejection = { name, time: formatTimestamp(nowMs), message: message.slice(0, maxMessageLength) };
+  return withDeletionLog(status, { ...status.upsync, rejected: [...others, rejection] });
 }
 
-/** The status without what is over: ends that were not lately, and refusals of what is not meant any more. */
-export function tidied(status: Status, isMeant: (name: string) => boolean, nowMs: number): Status {
-  const { recentDeletions: ended = [], rejected: refused = [] } = status.upsync ?? {};
-  const late = lateEnds(status.upsync, nowMs);
-  const left = refused.filter(({ name }) => isMeant(name));
-  if (late.length === ended.length && left.length === refused.length) return status;
-  return withJournal(status, { recentDeletions: late, rejected: left });
+/** Returns the status without deletions that are no longer recent and without rejections of names that are not present. */
+export function withoutExpired(status: Status, isPresent: (name: string) => boolean, nowMs: number): Status {
+  const { recentDeletions = [], rejected = [] } = status.upsync ?? {};
+  const stillRecent = recentDeletionsIn(status.upsync, nowMs);
+  const stillRejected = rejected.filter(({ name }) => isPresent(name));
+  if (stillRecent.length === recentDeletions.length && stillRejected.length === rejected.length) return status;
+  return withDeletionLog(status, { ...status.upsync, recentDeletions: stillRecent, rejected: stillRejected });
 }
 
-function lateEnds(journal: Journal | undefined, nowMs: number): NonNullable<Journal["recentDeletions"]> {
-  // Clocks differ: what seems to be yet to come counts as well, unless it is as far off.
-  return (journal?.recentDeletions ?? []).filter(({ time }) => Math.abs(nowMs - Date.parse(time)) < latelyMs);
+/** Returns the status with the number of held deletions; the same object when the number has not changed. */
+export function withHeldDeletions(status: Status, count: number): Status {
+  if ((status.upsync?.heldDeletions ?? 0) === count) return status;
+  return withDeletionLog(status, { ...status.upsync, heldDeletions: count });
 }
 
-function withJournal(
+function recentDeletionsIn(log: DeletionLog | undefined, nowMs: number): NonNullable<DeletionLog["recentDeletions"]> {
+  // Clocks of processes differ: a time in the future counts as well, within the same window.
+  return (log?.recentDeletions ?? []).filter(({ time }) => Math.abs(nowMs - Date.parse(time)) < windowMs);
+}
+
+function withDeletionLog(
   { upsync: _, ...status }: Status,
-  { recentDeletions: ended = [], rejected: refused = [] }: Journal,
+  { recentDeletions = [], rejected = [], heldDeletions = 0 }: DeletionLog,
 ): Status {
-  if (ended.length === 0 && refused.length === 0) return status;
+  if (recentDeletions.length === 0 && rejected.length === 0 && heldDeletions === 0) return status;
   return {
     ...status,
-    upsync: { ...(ended.length > 0 && { recentDeletions: ended }), ...(refused.length > 0 && { rejected: refused }) },
+    upsync: {
+      ...(recentDeletions.length > 0 && { recentDeletions }),
+      ...(rejected.length > 0 && { rejected }),
+      ...(heldDeletions > 0 && { heldDeletions }),
+    },
   };
 }

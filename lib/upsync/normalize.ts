@@ -1,18 +1,19 @@
+import type { Fields } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { type Fields, type Texts, textsOf } from "../model/json.ts";
-import { fingerprintOfManifest } from "../sync/desired/manifest.ts";
+import { type Texts, textsOf } from "../model/json.ts";
+import { manifestHash } from "../sync/desired/manifest.ts";
 import {
-  isHubAnnotation,
-  isHubLabel,
-  isServerMade,
+  isServerCreated,
   isTokenSecret,
+  isUpstreamAnnotation,
+  isUpstreamLabel,
   withoutServerFields,
 } from "../sync/desired/server-fields.ts";
 import { isReservedNamespace } from "../sync/ownership/namespace-map.ts";
 import { ownerAnnotation, syncedLabel } from "../sync/ownership/owner.ts";
 import { type UpsyncOrigin, upsyncOriginMetadata } from "../sync/ownership/upsync-origin.ts";
 
-/** What an object's origin says about it: all but what servers add, and what is for kcp, TMC or kubectl alone. */
+/** The content that upsync mirrors: without fields that servers set and without metadata of kcp, TMC and kubectl. */
 export type NormalizedObject = Readonly<{
   apiVersion: string;
   kind: string;
@@ -22,40 +23,40 @@ export type NormalizedObject = Readonly<{
   body: Fields;
 }>;
 
-/** What a cluster says of an object that was born there. */
+/** Normalizes an object of a cluster for the comparison with upstream. */
 export function normalizeDownstream({ apiVersion, kind, metadata, status: _, ...body }: KubeObject): NormalizedObject {
-  const said = {
+  const content = {
     name: metadata.name ?? "",
     labels: textsOf(metadata.labels),
     annotations: textsOf(metadata.annotations),
     body,
   };
-  // Every cluster hands out ports and addresses, and those are of no use elsewhere.
-  const parts = withoutServerFields({ apiVersion, kind }, said, { isAssigned: true });
-  return { apiVersion, kind, ...ownTexts(parts), body: parts.body };
+  // Ports and addresses that a cluster assigns are valid only there.
+  const parts = withoutServerFields({ apiVersion, kind }, content, { isAssigned: true });
+  return { apiVersion, kind, ...userMetadata(parts), body: parts.body };
 }
 
-/** What a workspace says of the same, as it stands there. */
+/** Normalizes an upstream object for the comparison with its origin. */
 export function normalizeUpstream({ apiVersion, kind, metadata, status: _, ...body }: KubeObject): NormalizedObject {
-  const said = { labels: textsOf(metadata.labels), annotations: textsOf(metadata.annotations) };
-  return { apiVersion, kind, ...ownTexts(said), body };
+  const content = { labels: textsOf(metadata.labels), annotations: textsOf(metadata.annotations) };
+  return { apiVersion, kind, ...userMetadata(content), body };
 }
 
-/** A short text that is the same for portraits that say the same. */
+/** The content hash of a normalized object. It does not depend on the order of fields. */
 export function hashOfNormalized({ apiVersion, kind, labels, annotations, body }: NormalizedObject): string {
-  return fingerprintOfManifest({ ...body, apiVersion, kind, metadata: { name: "", labels, annotations } });
+  return manifestHash({ ...body, apiVersion, kind, metadata: { name: "", labels, annotations } });
 }
 
 /**
- * The object that a workspace is to have. Of one that it has already (`seen`), labels and annotations of kcp, TMC and kubectl
- * stay as they are; everything else is as the origin says.
+ * The desired upstream object. Labels and annotations of kcp, TMC and kubectl are kept from the `existing` upstream object;
+ * everything else comes from the origin.
  */
 export function upstreamObject(
   { apiVersion, kind, labels, annotations, body }: NormalizedObject,
-  birthplace: UpsyncOrigin,
-  seen?: KubeObject,
+  origin: UpsyncOrigin,
+  existing?: KubeObject,
 ): KubeObject {
-  const { namespace, name } = birthplace;
+  const { namespace, name } = origin;
   return {
     ...body,
     apiVersion,
@@ -63,35 +64,35 @@ export function upstreamObject(
     metadata: {
       namespace,
       name,
-      labels: { ...textsOf(seen?.metadata.labels, isHubLabel), ...labels },
+      labels: { ...textsOf(existing?.metadata.labels, isUpstreamLabel), ...labels },
       annotations: {
-        ...textsOf(seen?.metadata.annotations, isHubAnnotation),
+        ...textsOf(existing?.metadata.annotations, isUpstreamAnnotation),
         ...annotations,
-        ...upsyncOriginMetadata(birthplace),
+        ...upsyncOriginMetadata(origin),
       },
     },
   };
 }
 
-function ownTexts({ labels, annotations }: Readonly<{ labels: Texts; annotations: Texts }>) {
+function userMetadata({ labels, annotations }: Readonly<{ labels: Texts; annotations: Texts }>) {
   return {
-    labels: textsOf(labels, (name) => !isHubLabel(name)),
-    annotations: textsOf(annotations, (name) => !isHubAnnotation(name)),
+    labels: textsOf(labels, (name) => !isUpstreamLabel(name)),
+    annotations: textsOf(annotations, (name) => !isUpstreamAnnotation(name)),
   };
 }
 
 /**
- * Tells whether somebody made an object on a cluster by himself: it is no copy of ours, no controller made it for the sake of
- * another object, and no server makes it by itself. Nothing is born in namespaces of servers, nor in those that TMC makes.
+ * Whether a user or a tool created an object on the cluster: it is not a copy, no controller owns it, no server creates it by
+ * itself, and its namespace is neither reserved for servers nor managed by TMC.
  */
 export function isUpsyncCandidate(object: KubeObject): boolean {
   const { kind, metadata } = object;
   const { name = "", namespace = "", labels, annotations, ownerReferences } = metadata;
-  const isMarked = labels?.[syncedLabel] !== undefined || annotations?.[ownerAnnotation] !== undefined;
+  const isCopy = labels?.[syncedLabel] !== undefined || annotations?.[ownerAnnotation] !== undefined;
   const isControlled = ownerReferences?.some(({ controller }) => controller === true) === true;
-  const isOfServer =
-    isServerMade(kind, name) ||
+  const isOfServers =
+    isServerCreated(kind, name) ||
     isTokenSecret(object) ||
     (kind === "Service" && namespace === "default" && name === "kubernetes");
-  return namespace !== "" && !isReservedNamespace(namespace) && !isMarked && !isControlled && !isOfServer;
+  return namespace !== "" && !isReservedNamespace(namespace) && !isCopy && !isControlled && !isOfServers;
 }

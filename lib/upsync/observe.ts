@@ -1,5 +1,5 @@
 import { faultOf, oneLine } from "@tmc/kube/errors.ts";
-import { mayPass } from "@tmc/kube/fault.ts";
+import { isTransientFault } from "@tmc/kube/fault.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
 import { allSettledOrThrow } from "../model/concurrency.ts";
@@ -7,113 +7,133 @@ import type { WorkloadAddress, WorkloadKey } from "../model/key.ts";
 import { registrationKey } from "../sync/observed.ts";
 import { upsyncOriginOf } from "../sync/ownership/upsync-origin.ts";
 import type { Workload } from "../sync/sync-objects.ts";
-import type { Claim, Facts, Upstream, UpsyncState } from "./decide.ts";
-import type { Subject } from "./inventory.ts";
+import type { Candidate, UpstreamState, UpsyncFacts, UpsyncState } from "./decide.ts";
+import type { OptedInRegistration } from "./inventory.ts";
 import { hashOfNormalized, normalizeUpstream } from "./normalize.ts";
 import { isOptedIn, isReady, mayBeOptedIn, type OptIn, optInsOf } from "./opt-in.ts";
 import type { UpsyncTools } from "./world.ts";
 
-/** The name of a workload, which clusters may have objects under. */
-export type Name = Readonly<{ key: WorkloadKey; address: WorkloadAddress; type: WorkloadType }>;
+/** A workload key with its address and type. Upstream and clusters may have an object under it. */
+export type WorkloadRef = Readonly<{ key: WorkloadKey; address: WorkloadAddress; type: WorkloadType }>;
 
-/** All that one look at a name is about. */
-export type Observed = Readonly<{
-  name: Name;
+/** What one reconcile of a workload key has read. */
+export type UpsyncObserved = Readonly<{
+  ref: WorkloadRef;
   upstream: Workload | undefined;
-  facts: Facts;
-  /** The registrations that opt in to the type, by name. */
-  subjects: ReadonlyMap<string, Subject>;
-  /** Whether a cluster that counts as ready could not be asked. */
-  isUnheard: boolean;
+  facts: UpsyncFacts;
+  /** Name → registration, of those that opt in to the type. */
+  optedIn: ReadonlyMap<string, OptedInRegistration>;
+  /** Whether a cluster that is Ready could not be read for a transient reason. */
+  isIncomplete: boolean;
 }>;
 
 /**
- * Gathers what is known of a name; undefined when no cluster has ever had to do with it.
+ * Reads what upstream and clusters have under a key; undefined when no registration opts in to it or no cluster has it.
  *
- * The word of a cluster that has the original counts, and is asked for. Whatever else was born is told where clusters are
- * watched; where they are not, every one that opts in to such a name is asked, and no other.
+ * The cluster of the origin is always read, if it does not have the object in its cache. Other clusters report their objects
+ * through watches; where there are no watches, every cluster that opts in to the namespace is read.
  */
 export async function observe(
   tools: UpsyncTools,
-  name: Name,
+  ref: WorkloadRef,
   registrations: readonly ClusterRegistration[],
   signal: AbortSignal,
-): Promise<Observed | undefined> {
-  const { key, address, type } = name;
-  const { namespace } = address;
-  const subjects = new Map<string, Subject>();
-  for (const registration of registrations) {
-    if (registration.spec.upsync === undefined) continue;
-    const { optIns } = optInsOf(registration, tools.workloads.types);
-    if (!optIns.some((each) => each.type === type)) continue;
-    const own = registration.metadata.name ?? "";
-    subjects.set(own, { key: registrationKey(key.logicalCluster, own), registration, optIns });
-  }
-  if (subjects.size === 0) return undefined;
-  const known = [...subjects].map(([registration, { key: cluster }]) => ({
+): Promise<UpsyncObserved | undefined> {
+  const { key, address, type } = ref;
+  const optedIn = optedInToType(tools, ref, registrations);
+  if (optedIn.size === 0) return undefined;
+  const cachedStates = [...optedIn].map(([registration, subject]) => ({
     registration,
-    birth: tools.source.cached({ registration: cluster, object: address }),
+    cached: tools.source.cached({ registration: subject.key, object: address }),
   }));
   const upstream = await tools.workloads.read(key, signal);
-  const seen = upstream && upstreamOf(upstream, name);
-  const home = seen?.birthplace?.registration;
-  const claimOf = async ({ registration, birth }: (typeof known)[number]): Promise<Claim | undefined> => {
-    const subject = subjects.get(registration);
+  const upstreamState = upstream && upstreamStateOf(upstream, ref);
+  const { namespace } = address;
+  const candidateOf = async ({
+    registration,
+    cached,
+  }: (typeof cachedStates)[number]): Promise<Candidate | undefined> => {
+    const subject = optedIn.get(registration);
     const optIn = subject?.optIns.find((each) => each.type === type);
     if (subject === undefined || optIn === undefined) return undefined;
-    if (birth?.kind === "born") return { registration, birth };
-    if (registration === home) {
-      const isMeant = isOptedIn(optIn.rules, { namespace, labels: upstream?.metadata.labels });
-      return isMeant ? { registration, birth: await ask(tools, name, { subject, optIn }, signal) } : undefined;
+    if (cached?.kind === "present") return { registration, state: cached };
+    if (registration === upstreamState?.origin?.registration) {
+      const isCovered = isOptedIn(optIn.rules, { namespace, labels: upstream?.metadata.labels });
+      return isCovered ? { registration, state: await readState(tools, ref, { subject, optIn }, signal) } : undefined;
     }
     if (tools.source.isWatching || !mayBeOptedIn(optIn.rules, namespace)) return undefined;
-    const answer = await ask(tools, name, { subject, optIn }, signal);
-    // Whether a name that is taken is wanted by one more can wait; what may be born and is nowhere else cannot.
-    const isNews = answer.kind === "born" || (answer.kind === "unknown" && upstream === undefined);
-    return isNews ? { registration, birth: answer } : undefined;
+    const state = await readState(tools, ref, { subject, optIn }, signal);
+    // An unreadable cluster matters only while the name is free: a further conflict can be found later.
+    const isRelevant = state.kind === "present" || (state.kind === "unknown" && upstream === undefined);
+    return isRelevant ? { registration, state } : undefined;
   };
-  const claims = (await allSettledOrThrow(known.map(claimOf))).filter((claim) => claim !== undefined);
-  if (claims.length === 0) return undefined;
+  const candidates = (await allSettledOrThrow(cachedStates.map(candidateOf))).filter(
+    (candidate) => candidate !== undefined,
+  );
+  if (candidates.length === 0) return undefined;
   const labels =
     upstream === undefined ? await tools.workloads.namespaceLabels(key.logicalCluster, namespace, signal) : {};
   return {
-    name,
+    ref,
     upstream,
-    subjects,
-    isUnheard: claims.some(({ registration, birth }) => {
-      const subject = subjects.get(registration);
-      return birth.kind === "unknown" && birth.mayPass && subject !== undefined && isReady(subject.registration);
+    optedIn,
+    isIncomplete: candidates.some(({ registration, state }) => {
+      const subject = optedIn.get(registration);
+      return state.kind === "unknown" && state.isTransient && subject !== undefined && isReady(subject.registration);
     }),
-    facts: { upstream: seen, claims, hasNamespace: labels !== undefined, agreed: tools.deletionLog.agreed(key) },
+    facts: {
+      upstream: upstreamState,
+      candidates,
+      hasNamespace: labels !== undefined,
+      acceptedDifference: tools.localState.acceptedDifference(key),
+    },
   };
 }
 
-function upstreamOf(object: Workload, { key, type }: Name): Upstream {
+function optedInToType(
+  { workloads }: UpsyncTools,
+  { key, type }: WorkloadRef,
+  registrations: readonly ClusterRegistration[],
+): ReadonlyMap<string, OptedInRegistration> {
+  const optedIn = new Map<string, OptedInRegistration>();
+  for (const registration of registrations) {
+    if (registration.spec.upsync === undefined) continue;
+    const { optIns } = optInsOf(registration, workloads.types);
+    if (!optIns.some((each) => each.type === type)) continue;
+    const { name = "" } = registration.metadata;
+    optedIn.set(name, { key: registrationKey(key.logicalCluster, name), registration, optIns });
+  }
+  return optedIn;
+}
+
+function upstreamStateOf(object: Workload, { key, type }: WorkloadRef): UpstreamState {
   const { apiVersion, kind } = type;
   const { metadata } = object;
   return {
     uid: metadata.uid ?? "",
     isDeleting: metadata.deletionTimestamp !== undefined,
-    print: hashOfNormalized(normalizeUpstream({ ...object, apiVersion, kind })),
-    birthplace: upsyncOriginOf({ apiVersion, kind, metadata }, key.logicalCluster),
+    hash: hashOfNormalized(normalizeUpstream({ ...object, apiVersion, kind })),
+    origin: upsyncOriginOf({ apiVersion, kind, metadata }, key.logicalCluster),
   };
 }
 
-/** Asks the cluster itself; one that cannot be asked says nothing. */
-async function ask(
+/** Reads the object from the cluster, without the cache; `unknown` when the cluster is not Ready or does not answer. */
+async function readState(
   { source }: UpsyncTools,
-  { address }: Name,
-  { subject, optIn }: Readonly<{ subject: Subject; optIn: OptIn }>,
+  { address }: WorkloadRef,
+  { subject, optIn }: Readonly<{ subject: OptedInRegistration; optIn: OptIn }>,
   signal: AbortSignal,
 ): Promise<UpsyncState> {
-  if (!isReady(subject.registration)) return { kind: "unknown", why: "the cluster is not heard from", mayPass: true };
+  if (!isReady(subject.registration)) {
+    return { kind: "unknown", message: "the cluster is not Ready", isTransient: true };
+  }
   try {
     return await source.readUncached({ registration: subject.key, object: address }, optIn, signal);
   } catch (error) {
     signal.throwIfAborted();
     const fault = faultOf(error);
     if (fault === undefined) throw error;
-    const why = oneLine(error instanceof Error ? error.message : "it cannot be asked");
-    return { kind: "unknown", why, mayPass: mayPass(fault) };
+    const message = oneLine(error instanceof Error ? error.message : "the cluster cannot be read");
+    return { kind: "unknown", message, isTransient: isTransientFault(fault) };
   }
 }

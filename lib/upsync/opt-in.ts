@@ -5,44 +5,43 @@ import type { Texts } from "../model/json.ts";
 import { isReservedNamespace } from "../sync/ownership/namespace-map.ts";
 import type { UpsyncReason } from "./reasons.ts";
 
-/** What a registration says of one type. */
+/** One entry of `spec.upsync`. */
 export type UpsyncRule = NonNullable<ClusterRegistration["spec"]["upsync"]>[number];
 
-/** A type of which objects may be born on a cluster, and what they have to be like: as any of the rules says. */
+/** A type that a registration opts in to. An object is covered if it matches any of the rules. */
 export type OptIn = Readonly<{ type: WorkloadType; rules: readonly UpsyncRule[] }>;
 
-/** Why something that a registration asks for is not done. */
-export type Problem = Readonly<{ reason: UpsyncReason; message: string }>;
+/** Why a type in `spec.upsync` is not upsynced. */
+export type OptInBlocker = Readonly<{ reason: UpsyncReason; message: string }>;
 
-/** What a registration asks for, as far as it can be. */
-export type OptIns = Readonly<{ optIns: readonly OptIn[]; problems: readonly Problem[] }>;
+export type OptIns = Readonly<{ optIns: readonly OptIn[]; blockers: readonly OptInBlocker[] }>;
 
 /**
- * Finds the types that a registration opts in to. TMC may write only types that it offers itself; a type that the cluster
- * does not serve is not asked for either. One that is being deleted opts in to nothing.
+ * Finds the types that a registration opts in to. TMC can write only types that its export offers. A type that the cluster
+ * does not serve is not watched or listed. A registration that is being deleted opts in to nothing.
  */
 export function optInsOf({ metadata, spec, status }: ClusterRegistration, types: readonly WorkloadType[]): OptIns {
-  if (metadata.deletionTimestamp !== undefined) return { optIns: [], problems: [] };
+  if (metadata.deletionTimestamp !== undefined) return { optIns: [], blockers: [] };
   const byType = new Map<WorkloadType, UpsyncRule[]>();
-  const problems = new Map<string, Problem>();
+  const blockers = new Map<string, OptInBlocker>();
   for (const rule of spec.upsync ?? []) {
     const { apiVersion, kind } = rule;
     const name = `${apiVersion} ${kind}`;
     const type = types.find((each) => each.apiVersion === apiVersion && each.kind === kind);
     const served = status?.apis?.find(({ groupVersion }) => groupVersion === apiVersion);
     if (type === undefined || !type.isOffered) {
-      const words = type === undefined ? "TMC does not offer it" : "TMC may only read it in a workspace";
-      problems.set(name, { reason: "TypeNotOffered", message: `${name}: ${words}` });
+      const cause = type === undefined ? "TMC does not offer this type" : "TMC can only read this type in a workspace";
+      blockers.set(name, { reason: "TypeNotOffered", message: `${name}: ${cause}` });
     } else if (status?.apis !== undefined && served?.kinds?.includes(kind) !== true) {
-      problems.set(name, { reason: "TypeNotServed", message: `${name}: the cluster does not serve it` });
+      blockers.set(name, { reason: "TypeNotServed", message: `${name}: the cluster does not serve this type` });
     } else {
       byType.set(type, [...(byType.get(type) ?? []), rule]);
     }
   }
-  return { optIns: [...byType].map(([type, rules]) => ({ type, rules })), problems: [...problems.values()] };
+  return { optIns: [...byType].map(([type, rules]) => ({ type, rules })), blockers: [...blockers.values()] };
 }
 
-/** Tells whether any of the rules is about an object. A part that a rule leaves out names all; an empty list names none. */
+/** Whether an object matches any of the rules. An omitted criterion matches everything; an empty list matches nothing. */
 export function isOptedIn(
   rules: readonly UpsyncRule[],
   { namespace, labels }: Readonly<{ namespace: string; labels: Texts | undefined }>,
@@ -54,7 +53,7 @@ export function isOptedIn(
   );
 }
 
-/** Tells whether anything in a namespace can be meant by any of the rules, whatever its labels are. */
+/** Whether objects in a namespace can match any of the rules, depending on their labels. */
 export function mayBeOptedIn(rules: readonly UpsyncRule[], namespace: string): boolean {
   return (
     !isReservedNamespace(namespace) &&
@@ -62,7 +61,7 @@ export function mayBeOptedIn(rules: readonly UpsyncRule[], namespace: string): b
   );
 }
 
-/** Whether a cluster is heard from. */
+/** Whether the Ready condition of a registration is True. */
 export function isReady({ status }: Pick<ClusterRegistration, "status">): boolean {
   return findCondition(status?.conditions, "Ready")?.status === "True";
 }

@@ -7,25 +7,25 @@ import type { UpsyncOrigins } from "../sync/status/upsync-origin-status.ts";
 import { isReady, optInsOf } from "./opt-in.ts";
 import type { UpsyncTools } from "./world.ts";
 
-/** Tells sync how the originals of workloads are that were born on clusters. */
+/** Creates the reader by which sync gets the state of the originals of upsynced workloads. */
 export function createUpsyncOrigins({ hub, workloads, source }: UpsyncTools): UpsyncOrigins {
   return {
-    see: async ({ logicalCluster, registration: name }, at, signal) => {
-      const key = registrationKey(logicalCluster, name);
+    read: async ({ logicalCluster, registration: targetCluster }, object, signal) => {
+      const key = registrationKey(logicalCluster, targetCluster);
       const registration = await hub.read<ClusterRegistration & KubeObject>(key, signal);
       const { optIns } = registration === undefined ? { optIns: [] } : optInsOf(registration, workloads.types);
-      const optIn = optIns.find(({ type }) => typeId(type.type) === typeId(at.type));
-      // Nobody opts in to it any more, so nobody looks at it either.
+      const optIn = optIns.find(({ type }) => typeId(type.type) === typeId(object.type));
+      // The object is no longer opted in, so TMC no longer reads it.
       if (registration === undefined || optIn === undefined) return undefined;
-      if (!isReady(registration)) return { name, copy: undefined };
+      if (!isReady(registration)) return { targetCluster, copy: undefined };
       try {
-        const address = { registration: key, object: at };
-        const birth = source.cached(address) ?? (await source.readUncached(address, optIn, signal));
-        return { name, copy: birth.kind === "born" ? birth.copy : undefined };
+        const address = { registration: key, object };
+        const state = source.cached(address) ?? (await source.readUncached(address, optIn, signal));
+        return { targetCluster, copy: state.kind === "present" ? state.copy : undefined };
       } catch (error) {
         signal.throwIfAborted();
         if (faultOf(error) === undefined) throw error;
-        return { name, copy: undefined };
+        return { targetCluster, copy: undefined };
       }
     },
   };

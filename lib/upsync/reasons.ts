@@ -1,16 +1,18 @@
-/** Why upsync does not do all that a registration asks for, in one word each; docs/reasons.md explains them. */
+/** Reasons in the upsync conditions of a registration, with their explanation for docs/reasons.md. */
 export const upsyncReasons = {
-  Upsynced: "Everything that was born on the cluster and is opted in is in the workspace.",
-  TypeNotOffered: "A type in `spec.upsync` is none that TMC offers itself, so it may not write it in the workspace.",
-  TypeNotServed: "The cluster does not serve a type in `spec.upsync`; it heals when it does.",
-  ListForbidden: "The cluster does not let TMC list a type in `spec.upsync`; the message has its words.",
+  Upsynced: "All opted-in objects of the cluster are in the workspace.",
+  TypeNotOffered: "TMC does not offer a type in `spec.upsync`, so it cannot write the type in the workspace.",
+  TypeNotServed: "The cluster does not serve a type in `spec.upsync`. Upsync continues when the cluster serves it.",
+  ListForbidden: "The cluster does not let TMC list a type in `spec.upsync`. The message is the cluster's error.",
   NamespaceMissing:
-    "An object's namespace is not in the workspace. TMC may not make namespaces there; it goes on once somebody has.",
-  Rejected: "The workspace refuses an object; the message has its words.",
-  NameTaken: "The workspace has an object of that name that was not born there; nothing is overwritten.",
-  NoConflict: "No name is taken any more.",
-  DeletionsHeld: "Many objects went from the cluster at once; somebody has to confirm that.",
-  DeletionsConfirmed: "What was held has been confirmed, and is going.",
-  NoDeletionsHeld: "Nothing is held any more.",
+    "The workspace does not have the namespace of an object. TMC cannot create namespaces there; upsync continues when a user has created it.",
+  Rejected: "The workspace's API server rejects an object. The message is its error.",
+  NameTaken:
+    "The workspace has another object with the same name, created there or upsynced from another cluster. TMC overwrites nothing.",
+  NoConflict: "No name is in conflict any more.",
+  DeletionsHeld:
+    "Many objects were deleted on the cluster at once. TMC keeps them in the workspace until a user confirms.",
+  DeletionsConfirmed: "A user confirmed the held deletions, and TMC is deleting the objects.",
+  NoDeletionsHeld: "No deletions are held any more.",
 } as const;
 export type UpsyncReason = keyof typeof upsyncReasons;

@@ -1,14 +1,14 @@
 import { faultOf, oneLine } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { type WorkloadKey, workloadAddress } from "../model/key.ts";
-import { done, earliest, requeueAfter } from "../model/next.ts";
+import { parseWorkloadKey, type WorkloadKey } from "../model/key.ts";
+import { done, earliestNext, requeueAfter } from "../model/next.ts";
 import type { Work } from "../model/work-item.ts";
 import { registrationKey } from "../sync/observed.ts";
 import type { UpsyncOrigin } from "../sync/ownership/upsync-origin.ts";
 import type { Workload } from "../sync/sync-objects.ts";
-import { isSaid } from "./conditions.ts";
-import { type Action, type Blocker, decide, type Plan } from "./decide.ts";
+import { hasReason } from "./conditions.ts";
+import { decide, type UpsyncAction, type UpsyncBlocker, type UpsyncPlan } from "./decide.ts";
 import { logDeletion, logRejection } from "./deletion-log-writer.ts";
 import {
   hashOfNormalized,
@@ -17,19 +17,19 @@ import {
   normalizeUpstream,
   upstreamObject,
 } from "./normalize.ts";
-import { type Name, type Observed, observe } from "./observe.ts";
+import { observe, type UpsyncObserved, type WorkloadRef } from "./observe.ts";
 import { isOptedIn } from "./opt-in.ts";
 import type { UpsyncTools } from "./world.ts";
 
 /**
- * Creates the work on the names of workloads: what was born under a name on a cluster that opts in is in the workspace, as
- * that cluster says, for as long as the cluster has it.
+ * Creates the reconciler of workload keys: an object on a cluster that opts in is mirrored upstream, with the content that
+ * the cluster has, for as long as the cluster has it.
  *
- * It is done under the key of the workload, before that is synced: one at a time for a name, whichever clusters have it.
+ * It runs under the key of the workload, before sync. So one key is reconciled once at a time, whichever clusters have it.
  */
 export function upsyncReconciler(tools: UpsyncTools): Work<WorkloadKey> {
   return async ({ key }, signal) => {
-    const address = workloadAddress(key);
+    const address = parseWorkloadKey(key);
     const type = tools.workloads.types.find(
       (each) =>
         address !== undefined &&
@@ -38,72 +38,78 @@ export function upsyncReconciler(tools: UpsyncTools): Work<WorkloadKey> {
         each.type.version === address.type.version,
     );
     if (address === undefined || type?.isOffered !== true || !tools.isListed(key.logicalCluster)) return done;
-    const name: Name = { key, address, type };
+    const ref: WorkloadRef = { key, address, type };
     const registrations = await tools.hub.list<ClusterRegistration & KubeObject>(
       "ClusterRegistration",
       key.logicalCluster,
       signal,
     );
-    const scene = await observe(tools, name, registrations, signal);
-    if (scene === undefined) {
-      tools.deletionLog.hinder(key, "");
+    const observed = await observe(tools, ref, registrations, signal);
+    if (observed === undefined) {
+      tools.localState.recordBlockers(key, "");
       return done;
     }
-    const { act, hindrances, isPending } = await settleAct(tools, scene, signal);
-    const isDone = await perform(tools, scene, act, signal);
-    await report(tools, scene, hindrances);
-    return !isDone || isPending || scene.isUnheard ? requeueAfter(tools.settings.retrySeconds) : done;
+    const { action, blockers, isPending } = await plan(tools, observed, signal);
+    const isDone = await perform(tools, observed, action, signal);
+    await reportBlockers(tools, observed, blockers);
+    return !isDone || isPending || observed.isIncomplete ? requeueAfter(tools.settings.retrySeconds) : done;
   };
 }
 
-/** Decides what is to be done; an end is noted down before, where every process sees it, or is held. */
-async function settleAct(
+/** Decides what to do. A deletion is logged first, where every process reads it, or held. */
+async function plan(
   tools: UpsyncTools,
-  scene: Observed,
+  observed: UpsyncObserved,
   signal: AbortSignal,
-): Promise<Plan & Readonly<{ isPending: boolean }>> {
-  const plan = decide(scene.facts);
-  const hold = plan.act.do === "remove" ? await logDeletion(tools, scene, plan.act.registration, signal) : undefined;
-  if (hold === undefined) return { ...plan, isPending: false };
-  return { ...decide({ ...scene.facts, held: hold.words }), isPending: hold.mayPass };
+): Promise<UpsyncPlan & Readonly<{ isPending: boolean }>> {
+  const decided = decide(observed.facts);
+  const { action } = decided;
+  const hold = action.kind === "delete" ? await logDeletion(tools, observed, action.registration, signal) : undefined;
+  if (hold === undefined) return { ...decided, isPending: false };
+  return { ...decide({ ...observed.facts, heldMessage: hold.message }), isPending: hold.isTransient };
 }
 
-/** Does what was decided; answers whether it is done, or has to be tried again. */
-async function perform(tools: UpsyncTools, scene: Observed, act: Action, signal: AbortSignal): Promise<boolean> {
-  const { name, upstream, facts } = scene;
-  if (act.do === "nothing") {
-    const home = facts.claims.find(({ registration }) => registration === facts.upstream?.birthplace?.registration);
-    if (home?.birth.kind !== "born") return true;
-    await logRejection(tools, scene, { registration: home.registration, message: undefined }, signal);
+/** Performs the action. Returns false if it must be retried. */
+async function perform(
+  tools: UpsyncTools,
+  observed: UpsyncObserved,
+  action: UpsyncAction,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { ref, upstream, facts } = observed;
+  if (action.kind === "none") {
+    const origin = facts.candidates.find(({ registration }) => registration === facts.upstream?.origin?.registration);
+    if (origin?.state.kind !== "present") return true;
+    await logRejection(tools, observed, { registration: origin.registration, message: undefined }, signal);
     return true;
   }
-  if (act.do === "remove") {
+  const { registration } = action;
+  if (action.kind === "delete") {
     if (upstream === undefined) return true;
-    await tools.upsyncHub.removeWorkload(name.key, upstream, signal);
-    tools.deletionLog.agree(name.key, undefined);
+    await tools.upsyncHub.deleteWorkload(ref.key, upstream, signal);
+    tools.localState.setAcceptedDifference(ref.key, undefined);
     tools.onUpsync?.("removed");
-    const conditions = scene.subjects.get(act.registration)?.registration.status?.conditions;
-    // One that says that they are going looks by itself; nothing else tells one that still says that they are held.
-    if (isSaid(conditions, "DeletionsHeld")) {
-      await tools.enqueue([registrationKey(name.key.logicalCluster, act.registration)]);
+    const conditions = observed.optedIn.get(registration)?.registration.status?.conditions;
+    // With DeletionsConfirmed the registration requeues itself. With DeletionsHeld nothing else would enqueue it.
+    if (hasReason(conditions, "DeletionsHeld")) {
+      await tools.enqueue([registrationKey(ref.key.logicalCluster, registration)]);
     }
     return true;
   }
-  const { registration } = act;
-  const born = await readBorn(tools, scene, registration, signal);
-  if (born === "unheard") return false;
-  // Gone, or not meant any more, since it was looked at: whoever watches tells of it.
-  if (born === undefined) return true;
-  const message = await refusalOf(() => write(tools, { scene, born, registration }, signal), signal);
-  if (message === undefined) tools.onUpsync?.(act.do === "create" ? "created" : "changed");
-  await logRejection(tools, scene, { registration, message }, signal);
+  const original = await readOriginal(tools, observed, registration, signal);
+  if (original === "unreadable") return false;
+  // Deleted or no longer opted in since it was observed: the watch or the next resync enqueues the key again.
+  if (original === undefined) return true;
+  const message = await rejectionOf(() => writeUpstream(tools, { observed, original, registration }, signal), signal);
+  if (message === undefined) tools.onUpsync?.(action.kind === "create" ? "created" : "changed");
+  await logRejection(tools, observed, { registration, message }, signal);
   return true;
 }
 
-/** Writes to the workspace; answers its words where it does not take that. */
-async function refusalOf(writing: () => Promise<void>, signal: AbortSignal): Promise<string | undefined> {
+/** Runs a write to upstream. Returns the message of the API server if it rejects the object. */
+async function rejectionOf(write: () => Promise<void>, signal: AbortSignal): Promise<string | undefined> {
   try {
-    await writing();
+    await write();
     return undefined;
   } catch (error) {
     signal.throwIfAborted();
@@ -113,85 +119,83 @@ async function refusalOf(writing: () => Promise<void>, signal: AbortSignal): Pro
   }
 }
 
-/** The object as its cluster has it now, if it is still one to be made known. */
-async function readBorn(
+/** Reads the whole object from its cluster; undefined if it is no longer to be upsynced. */
+async function readOriginal(
   { source }: UpsyncTools,
-  { name, subjects }: Observed,
+  { ref, optedIn }: UpsyncObserved,
   registration: string,
   signal: AbortSignal,
-): Promise<KubeObject | "unheard" | undefined> {
-  const subject = subjects.get(registration);
-  const optIn = subject?.optIns.find(({ type }) => type === name.type);
+): Promise<KubeObject | "unreadable" | undefined> {
+  const subject = optedIn.get(registration);
+  const optIn = subject?.optIns.find(({ type }) => type === ref.type);
   if (subject === undefined || optIn === undefined) return undefined;
   try {
-    const object = await source.readObject({ registration: subject.key, object: name.address }, signal);
+    const object = await source.readObject({ registration: subject.key, object: ref.address }, signal);
     if (object === undefined || object.metadata.deletionTimestamp !== undefined || !isUpsyncCandidate(object))
       return undefined;
-    const { namespace } = name.address;
+    const { namespace } = ref.address;
     return isOptedIn(optIn.rules, { namespace, labels: object.metadata.labels }) ? object : undefined;
   } catch (error) {
     signal.throwIfAborted();
     if (faultOf(error) === undefined) throw error;
-    return "unheard";
+    return "unreadable";
   }
 }
 
-async function write(
-  { upsyncHub: hub, deletionLog }: UpsyncTools,
-  { scene, born, registration }: Readonly<{ scene: Observed; born: KubeObject; registration: string }>,
+async function writeUpstream(
+  { upsyncHub, localState }: UpsyncTools,
+  {
+    observed,
+    original,
+    registration,
+  }: Readonly<{ observed: UpsyncObserved; original: KubeObject; registration: string }>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { name, upstream } = scene;
-  const { key, address, type } = name;
+  const { ref, upstream } = observed;
+  const { key, address, type } = ref;
   const { apiVersion, kind } = type;
-  const { namespace, name: ownName } = address;
-  const uid = born.metadata.uid ?? "";
-  const birthplace: UpsyncOrigin = {
-    logicalCluster: key.logicalCluster,
-    registration,
-    apiVersion,
-    kind,
-    namespace,
-    name: ownName,
-    uid,
-  };
-  const portrait = normalizeDownstream({ ...born, apiVersion, kind });
-  const wanted = upstreamObject(portrait, birthplace, upstream);
-  const after: Workload =
+  const { namespace, name } = address;
+  const uid = original.metadata.uid ?? "";
+  const { logicalCluster } = key;
+  const origin: UpsyncOrigin = { logicalCluster, registration, apiVersion, kind, namespace, name, uid };
+  const normalized = normalizeDownstream({ ...original, apiVersion, kind });
+  const desired = upstreamObject(normalized, origin, upstream);
+  const stored: Workload =
     upstream === undefined
-      ? await hub.createWorkload(key, wanted, signal)
-      : await hub.writeWorkload(key, upstream, wanted, signal);
-  const print = hashOfNormalized(normalizeUpstream({ ...after, apiVersion, kind }));
-  deletionLog.agree(key, { born: hashOfNormalized(portrait), upstream: print });
+      ? await upsyncHub.createWorkload(key, desired, signal)
+      : await upsyncHub.updateWorkload(key, upstream, desired, signal);
+  const upstreamHash = hashOfNormalized(normalizeUpstream({ ...stored, apiVersion, kind }));
+  localState.setAcceptedDifference(key, { downstreamHash: hashOfNormalized(normalized), upstreamHash });
 }
 
 /**
- * Tells what stands in the way once: people by an Event, and the registration, which says so in its conditions. One that says
- * so already is not told of each object by itself: thousands may be held at once.
+ * Reports new blockers once: users by an Event, and the registration by enqueueing it, so that it updates its conditions.
+ * Without watches, a registration whose conditions have the reason already is not enqueued: thousands of objects may be held
+ * at once, and each reconcile of the registration lists the cluster.
  */
-async function report(
-  { workloads, source, deletionLog, enqueue }: UpsyncTools,
-  { name, upstream, subjects }: Observed,
-  all: readonly Blocker[],
+async function reportBlockers(
+  { workloads, source, localState, enqueue }: UpsyncTools,
+  { ref, upstream, optedIn }: UpsyncObserved,
+  blockers: readonly UpsyncBlocker[],
 ): Promise<void> {
-  if (!deletionLog.hinder(name.key, JSON.stringify(all))) return;
-  const untold = all.filter(({ registration, reason }) => {
-    const conditions = subjects.get(registration)?.registration.status?.conditions;
-    return source.isWatching || !isSaid(conditions, reason);
+  if (!localState.recordBlockers(ref.key, JSON.stringify(blockers))) return;
+  const unreported = blockers.filter(({ registration, reason }) => {
+    const conditions = optedIn.get(registration)?.registration.status?.conditions;
+    return source.isWatching || !hasReason(conditions, reason);
   });
-  await enqueue(untold.map(({ registration }) => registrationKey(name.key.logicalCluster, registration)));
+  await enqueue(unreported.map(({ registration }) => registrationKey(ref.key.logicalCluster, registration)));
   if (upstream === undefined) return;
-  for (const { registration, reason, message } of all) {
+  for (const { registration, reason, message: cause } of blockers) {
     if (reason !== "NameTaken") continue;
-    const words = `cluster ${registration} has one of that name, which is not made known: ${message}`;
-    workloads.recordEvent(name.key, upstream, { type: "Warning", reason: "UpsyncConflict", message: words });
+    const message = `cluster ${registration} has an object with the same name that is not upsynced: ${cause}`;
+    workloads.recordEvent(ref.key, upstream, { type: "Warning", reason: "UpsyncConflict", message });
   }
 }
 
-/** Does one thing after another with the same key, and comes back as soon as either wants to. */
-export function inTurn(first: Work<WorkloadKey>, then: Work<WorkloadKey>): Work<WorkloadKey> {
+/** Runs two reconcilers one after the other for the same key, and requeues for the earlier of their results. */
+export function runInSequence(first: Work<WorkloadKey>, then: Work<WorkloadKey>): Work<WorkloadKey> {
   return async (item, signal) => {
     const next = await first(item, signal);
-    return earliest(next, await then(item, signal));
+    return earliestNext(next, await then(item, signal));
   };
 }

@@ -7,61 +7,61 @@ import type { SyncSettings } from "../sync/settings.ts";
 import type { Workload } from "../sync/sync-objects.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
 import type { UpsyncState } from "./decide.ts";
-import type { DeletionLog } from "./deletion-log-writer.ts";
+import type { UpsyncLocalState } from "./local-state.ts";
 import type { OptIn } from "./opt-in.ts";
 
-/** What upsync works with. */
+/** The dependencies of the upsync reconcilers. */
 export type UpsyncTools = Readonly<{
-  /** Registrations. */
+  /** Reads registrations and writes their status. */
   hub: Pick<Hub, "read" | "list" | "writeStatus">;
   workloads: Pick<WorkloadHub, "read" | "list" | "types" | "namespaceLabels" | "recordEvent">;
   upsyncHub: UpsyncHub;
   source: UpsyncSource;
-  deletionLog: DeletionLog;
+  localState: UpsyncLocalState;
   clock: Pick<Clock, "now">;
-  settings: Pick<SyncSettings, "brake" | "retrySeconds" | "refusedSeconds">;
-  /** Whether all of a logical cluster has been seen: until then nothing is decided about it. Who reads fresh has seen it. */
-  isListed: (cluster: string) => boolean;
-  /** Has keys looked at; fails when nobody can be told. */
+  settings: Pick<SyncSettings, "deletionGuard" | "retrySeconds" | "rejectedRetrySeconds">;
+  /** Whether the cache has all of a logical cluster; until then nothing is decided. Always true where there is no cache. */
+  isListed: (logicalCluster: string) => boolean;
+  /** Enqueues keys; throws if the queue does not accept them. */
   enqueue: (keys: readonly WorkKey[]) => Promise<void>;
-  /** Hears of every write to a workspace, for counting. */
+  /** Called after every upstream write, for metrics. */
   onUpsync?: ((action: "created" | "changed" | "removed") => void) | undefined;
 }>;
 
-/** What is born on clusters. Some watch the clusters, and tell of every change there; others only ever ask them. */
+/** Reads the objects to upsync from clusters, either from watches or by a request each time. */
 export interface UpsyncSource {
-  /** Whether whatever is born or changes there is told: then nobody asks for what is not known yet. */
+  /** Whether clusters are watched and changes there enqueue their keys. If not, callers must read what they do not know. */
   readonly isWatching: boolean;
-  /** Watches these types on a cluster, and no others; to say it again changes nothing. Who only asks does nothing. */
+  /** Watches these types on a cluster and no others. Idempotent. Does nothing without watches. */
   subscribe(registration: ObjectKey, optIns: readonly OptIn[]): void;
-  /** Watches a cluster no more: it has gone, or is not heard from, or opts in to nothing. */
+  /** Stops watching a cluster: its registration is deleted, is not Ready, or opts in to nothing. */
   unsubscribe(registration: ObjectKey): void;
-  /** What is known without asking; undefined where that is nothing: not watched, not listed, in doubt, down for too long. */
-  cached(address: CopyAddress): Extract<UpsyncState, { kind: "born" | "absent" }> | undefined;
-  /** The same, asked of the cluster itself. Fails with a fault when that does not answer, or not about this very object. */
+  /** The cached state; undefined when the cluster is not watched, or its cache is not listed, stale or disconnected for too long. */
+  cached(address: CopyAddress): Extract<UpsyncState, { kind: "present" | "absent" }> | undefined;
+  /** Reads the state from the cluster. Throws a fault when the cluster does not answer, or not about this object. */
   readUncached(address: CopyAddress, optIn: OptIn, signal: AbortSignal): Promise<UpsyncState>;
-  /** The whole object as the cluster has it now; undefined when the cluster says that it is not there. */
+  /** Reads the whole object from the cluster; undefined when the cluster answers that it does not exist. */
   readObject(address: CopyAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
   /**
-   * The uids of all that was born on a cluster, by the names of their keys as workloads: all or nothing. What the list of a
-   * watch did not show is among it until the cluster was asked about it. Undefined while a watch does not know everything;
-   * fails with a fault when a cluster that has to be asked does not answer.
+   * Workload key name → uid of all objects to upsync on a cluster, complete or not at all. An object that was missing from
+   * the list of a watch is included until a read has confirmed that it is gone. Returns undefined while a watch is not in
+   * sync. Throws a fault when a cluster has to be listed and does not answer.
    */
   listUids(
     registration: ObjectKey,
     optIns: readonly OptIn[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, string> | undefined>;
-  /** Has the next one who wants to know all ask anew, where an answer is kept for a while. */
+  /** Drops cached lists of a cluster, where there are any: the next `listUids` goes to the server. */
   invalidate(registration: ObjectKey): void;
 }
 
-/** What only upsync does to workloads in the hub: it makes, rewrites and removes them. */
+/** Writes upsynced workloads upstream. */
 export interface UpsyncHub {
-  /** Fails with the fault "exists" when there is one by now. */
+  /** Throws the fault "exists" when the object exists by now. */
   createWorkload(key: WorkloadKey, object: KubeObject, signal: AbortSignal): Promise<Workload>;
-  /** Has labels, annotations and everything but status of what was `seen` be what is `wanted`. */
-  writeWorkload(key: WorkloadKey, seen: Workload, wanted: KubeObject, signal: AbortSignal): Promise<Workload>;
-  /** Deletes what was `seen`, and nothing that is another by now. */
-  removeWorkload(key: WorkloadKey, seen: Workload, signal: AbortSignal): Promise<void>;
+  /** Makes labels, annotations and all other content except status equal to `desired`. Conflicts if `observed` has changed. */
+  updateWorkload(key: WorkloadKey, observed: Workload, desired: KubeObject, signal: AbortSignal): Promise<Workload>;
+  /** Deletes the `observed` object, and no other object that has the name by now. */
+  deleteWorkload(key: WorkloadKey, observed: Workload, signal: AbortSignal): Promise<void>;
 }

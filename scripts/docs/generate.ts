@@ -5,7 +5,7 @@ import { reasonsPage } from "./reasons-page.ts";
 import { referencePage } from "./reference-page.ts";
 import { workloadsPage } from "./workloads-page.ts";
 
-/** The pages that are made from the sources, and what makes them. */
+/** The generated pages and the functions that render them. */
 const pages: Readonly<Record<string, () => string>> = {
   "docs/cli.md": cliPage,
   "docs/metrics.md": metricsPage,
@@ -14,7 +14,7 @@ const pages: Readonly<Record<string, () => string>> = {
   "docs/workloads.md": workloadsPage,
 };
 
-/** Writes the pages that are not current; with `--check` it only names them. */
+/** Writes the pages that are out of date. With `--check` it only lists them and fails if there are any. */
 async function main(arguments_: readonly string[]): Promise<number> {
   const unknown = arguments_.filter((argument) => argument !== "--check");
   if (unknown.length > 0) {
@@ -23,15 +23,15 @@ async function main(arguments_: readonly string[]): Promise<number> {
   }
   const isCheck = arguments_.includes("--check");
   let stale = 0;
-  for (const [name, make] of Object.entries(pages)) {
+  for (const [name, render] of Object.entries(pages)) {
     const page = new URL(`../../${name}`, import.meta.url);
-    const wanted = make();
-    if ((await readFile(page, "utf8").catch(() => "")) === wanted) continue;
+    const content = render();
+    if ((await readFile(page, "utf8").catch(() => "")) === content) continue;
     stale += 1;
     if (isCheck) {
-      console.error(`${name} is stale: run \`npm run generate\``);
+      console.error(`${name} is out of date: run \`npm run generate\``);
     } else {
-      await writeFile(page, wanted);
+      await writeFile(page, content);
       console.log(`${name} written`);
     }
   }

@@ -1,63 +1,65 @@
 import { typeName } from "../../lib/sync/status/facts.ts";
 import {
-  common,
-  earliest,
+  earliestTime,
   type FieldRule,
-  latest,
-  latestOnceAll,
-  leastQuantities,
-  leftOut,
+  intersection,
+  latestTime,
+  latestTimeOnceAll,
+  omitted,
+  smallestQuantities,
   sum,
-  unitedAddresses,
-  unitedList,
+  unionOfAddresses,
+  unionOfLists,
 } from "../../lib/sync/status/field-rules.ts";
 import { typeRules } from "../../lib/sync/status/type-rules.ts";
 
-const wordsOfRules: ReadonlyMap<FieldRule, string> = new Map([
-  [sum, "added up"],
-  [leftOut, "left out"],
-  [earliest, "the earliest"],
-  [latest, "the latest"],
-  [latestOnceAll, "the latest, once all have one"],
-  [leastQuantities, "the least of each"],
-  [unitedList, "all of them"],
-  [unitedAddresses, "all addresses"],
-  [common, "what all have"],
+const ruleDescriptions: ReadonlyMap<FieldRule, string> = new Map([
+  [sum, "sum"],
+  [omitted, "omitted"],
+  [earliestTime, "earliest time"],
+  [latestTime, "latest time"],
+  [latestTimeOnceAll, "latest time, once all clusters report one"],
+  [smallestQuantities, "smallest quantity"],
+  [unionOfLists, "union of the lists"],
+  [unionOfAddresses, "union of the addresses"],
+  [intersection, "entries that all clusters report"],
 ]);
 
-/** When a copy of each type counts as ready. */
-const readyWords: Readonly<Record<string, string>> = {
-  "Deployment.apps": "all replicas are updated and available, none too many",
-  "StatefulSet.apps": "all replicas are updated, down to the partition, and available",
-  "DaemonSet.apps": "all are updated and available",
-  "ReplicaSet.apps": "all are available",
-  "Job.batch": "it runs, is done, or is suspended by its owner",
-  "CronJob.batch": "it is there",
-  Service: "it is there; a load balancer when it has an address",
-  "Ingress.networking.k8s.io": "it is there",
-  PersistentVolumeClaim: "it is bound, or waits for its first pod",
-  "HorizontalPodAutoscaler.autoscaling": "it does not say that it cannot scale",
-  ConfigMap: "it is there",
-  Secret: "it is there",
-  ServiceAccount: "it is there",
+/** When a copy of each type is ready; lib/sync/status implements these rules. */
+const readyDescriptions: Readonly<Record<string, string>> = {
+  "Deployment.apps": "all replicas are updated and available, and no old replica exists",
+  "StatefulSet.apps": "all replicas down to the partition are updated, and all are available",
+  "DaemonSet.apps": "all pods are updated and available",
+  "ReplicaSet.apps": "all replicas are available",
+  "Job.batch": "it is running or complete, or its workload suspends it",
+  "CronJob.batch": "it exists",
+  Service: "it exists; a load balancer must have an address",
+  "Ingress.networking.k8s.io": "it exists",
+  PersistentVolumeClaim: "it is bound, or waits for its first consumer",
+  "HorizontalPodAutoscaler.autoscaling": "it does not report that it cannot scale",
+  ConfigMap: "it exists",
+  Secret: "it exists",
+  ServiceAccount: "it exists",
 };
 
 type Type = Readonly<{ apiVersion: string; kind: string }>;
 
-/** How the statuses of a type become one, in words; undefined for a type that has no rule of its own. */
-export function statusWords(type: Type): string | undefined {
+/** Describes how the statuses of a type are aggregated; undefined for a type without its own rules. */
+export function describeAggregation(type: Type): string | undefined {
   const rules = typeRules.get(typeName(type));
   if (rules === undefined) return undefined;
-  const byWords = new Map<string, string[]>();
+  const byDescription = new Map<string, string[]>();
   for (const [field, rule] of Object.entries(rules.fields)) {
-    const words = wordsOfRules.get(rule) ?? "the worst";
-    byWords.set(words, [...(byWords.get(words) ?? []), `\`${field}\``]);
+    const description = ruleDescriptions.get(rule) ?? "worst value";
+    byDescription.set(description, [...(byDescription.get(description) ?? []), `\`${field}\``]);
   }
-  const fields = [...byWords].map(([words, names]) => `${words}: ${names.join(", ")}`);
-  return [...fields, ...(rules.conditions === undefined ? [] : ["the worst of each of its conditions"])].join("; ");
+  const fields = [...byDescription].map(([description, names]) => `${description}: ${names.join(", ")}`);
+  return [...fields, ...(rules.conditions === undefined ? [] : ["conditions: the worst status of each type"])].join(
+    "; ",
+  );
 }
 
-/** When a copy of a type counts as ready, in words; undefined for a type that has no rule of its own. */
-export function healthWords(type: Type): string | undefined {
-  return readyWords[typeName(type)];
+/** Describes when a copy of a type is ready; undefined for a type without its own rules. */
+export function describeHealth(type: Type): string | undefined {
+  return readyDescriptions[typeName(type)];
 }

@@ -1,80 +1,79 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { Keyboard, Screen } from "../cli-io.ts";
-import { createPainter } from "./painter.ts";
-import { type BoardState, renderBoard } from "./render.ts";
+import { type BoardState, formatBoard } from "./board-lines.ts";
+import { createTerminalRenderer } from "./terminal-renderer.ts";
 
 export type BoardOptions = Readonly<{
-  /** Where it is drawn. */
   output: Screen;
-  /** Where keys come from; none when it is not a terminal. */
+  /** Undefined when standard input is not a terminal. */
   input: Keyboard | undefined;
   color: boolean;
   clock: Clock;
   state: (help: boolean) => BoardState;
-  /** A key that is not the board's own. */
+  /** Called for a key that the board itself does not handle. */
   onKey: (key: string) => void;
   onQuit: () => void;
-  /** Has something done when the process ends, however it does. */
+  /** Registers a task that runs when the process exits, after a crash too. */
   atExit: (task: () => void) => void;
 }>;
 
-/** A board that is being shown. */
+/** A board on the terminal. */
 export interface Board {
-  /** Something may look different now. */
-  changed(): void;
+  /** Schedules a redraw after a change. */
+  requestDraw(): void;
   end(): void;
 }
 
-/** Ages grow by the second. */
+/** The board shows ages in seconds. */
 const tickMs = 1_000;
-/** Changes that come together are drawn together. */
+/** Changes within this time are drawn together. */
 const frameMs = 30;
 
-/** Shows the board in a terminal until it is ended, and reads keys meanwhile. */
+/** Shows the board on a terminal and handles its keys until `end` is called. */
 export function showBoard({ output, input, color, clock, state, onKey, onQuit, atExit }: BoardOptions): Board {
-  const painter = createPainter((text) => void output.write(text));
+  const renderer = createTerminalRenderer((text) => void output.write(text));
   let help = false;
   let ended = false;
-  let takeBackFrame: (() => void) | undefined;
-  let takeBackTick = (): void => {};
+  let cancelFrame: (() => void) | undefined;
+  let cancelTick = (): void => {};
 
   const draw = (): void => {
-    takeBackFrame = undefined;
+    cancelFrame = undefined;
     if (ended) return;
     const size = { columns: output.columns || 80, rows: output.rows || 24 };
-    painter.paint(renderBoard(state(help), { ...size, now: clock.now(), color }));
+    renderer.render(formatBoard(state(help), { ...size, nowMs: clock.now(), color }));
   };
-  const changed = (): void => {
-    takeBackFrame ??= clock.after(frameMs, draw);
+  const requestDraw = (): void => {
+    cancelFrame ??= clock.after(frameMs, draw);
   };
   const tick = (): void => {
     draw();
-    takeBackTick = clock.after(tickMs, tick);
+    cancelTick = clock.after(tickMs, tick);
   };
   const onResize = (): void => {
-    painter.forget();
-    changed();
+    renderer.invalidate();
+    requestDraw();
   };
   const onData = (data: Buffer | string): void => {
     for (const key of String(data)) {
-      // In raw mode Ctrl-C is a key like any other.
+      // In raw mode Ctrl-C arrives as data.
       if (key === "q" || key === "\x03") onQuit();
       else if (key === "h" || key === "?") {
         help = !help;
-        changed();
+        requestDraw();
       } else onKey(key);
     }
   };
   const end = (): void => {
     if (ended) return;
     ended = true;
-    takeBackFrame?.();
-    takeBackTick();
+    cancelFrame?.();
+    cancelTick();
     output.off("resize", onResize);
     input?.off("data", onData);
     input?.setRawMode(false);
     input?.pause();
-    painter.end();
+    renderer.end();
   };
 
   atExit(end);
@@ -83,5 +82,5 @@ export function showBoard({ output, input, color, clock, state, onKey, onQuit, a
   input?.resume();
   input?.on("data", onData);
   tick();
-  return { changed, end };
+  return { requestDraw, end };
 }

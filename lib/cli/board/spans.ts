@@ -1,7 +1,7 @@
 import { padEnd, textWidth } from "../output.ts";
 
 export type Style = "plain" | "bold" | "dim" | "good" | "bad" | "warn" | "accent" | "title";
-/** A piece of a line in one style. */
+/** A part of a line in one style. */
 export type Span = Readonly<{ text: string; style: Style }>;
 export type Line = readonly Span[];
 
@@ -24,12 +24,12 @@ export function lineWidth(line: Line): number {
   return line.reduce((width, { text }) => width + textWidth(text), 0);
 }
 
-/** A piece brought to a width: cut with an ellipsis, or filled with spaces. */
-export function fitted({ text, style }: Span, width: number): Span {
+/** Truncates a span with an ellipsis, or pads it with spaces, to a width. */
+export function fitSpan({ text, style }: Span, width: number): Span {
   return { text: padEnd(clipText(text, width), width), style };
 }
 
-/** A text of at most so many columns. */
+/** Truncates a text to a number of columns, with an ellipsis. */
 export function clipText(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
   let clipped = "";
@@ -40,15 +40,15 @@ export function clipText(text: string, width: number): string {
   return width < 1 ? "" : `${clipped}…`;
 }
 
-/** Something on the left and something on the right of a line, with `fill` between them; the right gives way first. */
-export function spread(left: Line, right: Line, columns: number, fill: Span = span(" ")): Line {
-  const room = columns - lineWidth(left) - lineWidth(right);
-  if (room < 1) return left;
-  return [...left, { text: fill.text.repeat(room), style: fill.style }, ...right];
+/** Aligns spans left and right, with `fill` between them; when the line is too narrow, the right ones are dropped. */
+export function justify(left: Line, right: Line, columns: number, fill: Span = span(" ")): Line {
+  const gap = columns - lineWidth(left) - lineWidth(right);
+  if (gap < 1) return left;
+  return [...left, { text: fill.text.repeat(gap), style: fill.style }, ...right];
 }
 
-/** Breaks a text into lines of a width, between words; no more than `most` lines. */
-export function wrapped(text: string, width: number, most: number): readonly string[] {
+/** Wraps a text between words into at most `maxLines` lines. */
+export function wrapText(text: string, width: number, maxLines: number): readonly string[] {
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(" ")) {
@@ -60,20 +60,20 @@ export function wrapped(text: string, width: number, most: number): readonly str
     }
   }
   lines.push(line);
-  if (lines.length <= most) return lines.map((each) => clipText(each, width));
-  const shown = lines.slice(0, most);
-  return shown.map((each, at) => clipText(at === most - 1 ? `${each} …` : each, width));
+  if (lines.length <= maxLines) return lines.map((each) => clipText(each, width));
+  const shown = lines.slice(0, maxLines);
+  return shown.map((each, at) => clipText(at === maxLines - 1 ? `${each} …` : each, width));
 }
 
-/** A line as it is sent to a terminal: never wider than that, in colour or without. */
+/** Formats a line for the terminal, truncated to its width, with or without color. */
 export function formatLine(line: Line, { columns, color }: Readonly<{ columns: number; color: boolean }>): string {
-  let room = columns;
+  let available = columns;
   let text = "";
-  for (const piece of line) {
-    if (room <= 0) break;
-    const shown = textWidth(piece.text) <= room ? piece.text : clipText(piece.text, room);
-    room -= textWidth(shown);
-    const code = color ? codes[piece.style] : "";
+  for (const part of line) {
+    if (available <= 0) break;
+    const shown = textWidth(part.text) <= available ? part.text : clipText(part.text, available);
+    available -= textWidth(shown);
+    const code = color ? codes[part.style] : "";
     text += code === "" ? shown : `\x1b[${code}m${shown}\x1b[0m`;
   }
   return color ? text : text.trimEnd();

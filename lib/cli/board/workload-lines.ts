@@ -1,82 +1,84 @@
-import type { CopyView } from "../copy-view.ts";
 import { padEnd, textWidth } from "../output.ts";
-import { copyWords } from "../workload-format.ts";
-import type { ListedWorkload } from "../workload-list.ts";
-import { clipText, fitted, type Line, lineWidth, type Style, span } from "./spans.ts";
+import type { CopyView } from "../workload/copy-view.ts";
+import { copySummary } from "../workload/workload-format.ts";
+import type { ListedWorkload } from "../workload/workload-list.ts";
+import { clipText, fitSpan, type Line, lineWidth, type Style, span } from "./spans.ts";
 
-/** A line for each workload; where there is no room for all, those in trouble come first. */
-export function workloadLines(workloads: readonly ListedWorkload[], columns: number, room: number): readonly Line[] {
-  if (workloads.length === 0) return [[span("   none are placed on clusters", "dim")]];
-  const fits = workloads.length <= room;
+/** Formats one line per workload; when there are too few rows, the most severe workloads come first. */
+export function workloadLines(workloads: readonly ListedWorkload[], columns: number, rows: number): readonly Line[] {
+  if (workloads.length === 0) return [[span("   no placed workloads", "dim")]];
+  const fits = workloads.length <= rows;
   const ordered = fits ? workloads : workloads.toSorted((one, other) => severityOf(one) - severityOf(other));
-  const shown = fits ? ordered : ordered.slice(0, Math.max(0, room - 1));
-  const widest = (most: number, text: (each: ListedWorkload) => string): number =>
-    Math.min(most, Math.max(4, ...shown.map((each) => textWidth(text(each)))));
+  const shown = fits ? ordered : ordered.slice(0, Math.max(0, rows - 1));
+  const widest = (max: number, text: (each: ListedWorkload) => string): number =>
+    Math.min(max, Math.max(4, ...shown.map((each) => textWidth(text(each)))));
   const widths = {
     name: widest(28, nameOf),
     kind: widest(14, ({ kind }) => kind),
-    where: widest(Math.max(20, Math.floor(columns / 3)), whereOf),
+    clusters: widest(Math.max(20, Math.floor(columns / 3)), clustersText),
     status: widest(10, ({ view }) => view.status),
   };
   const lines = shown.map((each): Line => {
-    const tone = workloadTone(each);
+    const style = workloadStyle(each);
     const start: Line = [
       span(" "),
-      span("●", tone),
+      span("●", style),
       span(" "),
-      fitted(span(nameOf(each), "bold"), widths.name),
+      fitSpan(span(nameOf(each), "bold"), widths.name),
       span("  "),
-      fitted(span(each.kind, "dim"), widths.kind),
+      fitSpan(span(each.kind, "dim"), widths.kind),
       span("  "),
-      ...placesOf(each, widths.where),
+      ...clusterSpans(each, widths.clusters),
       span("  "),
-      fitted(span(each.view.status, tone), widths.status),
+      fitSpan(span(each.view.status, style), widths.status),
       span("  "),
     ];
-    const why = whyOf(each);
+    const message = workloadMessage(each);
     return [
       ...start,
-      span(clipText(why, Math.max(0, columns - lineWidth(start) - 1)), tone === "good" ? "plain" : tone),
+      span(clipText(message, Math.max(0, columns - lineWidth(start) - 1)), style === "good" ? "plain" : style),
     ];
   });
   const rest = workloads.length - shown.length;
-  return rest === 0 ? lines : [...lines, [span(`   … and ${rest} more; tmc workload list -A shows them`, "dim")]];
+  return rest === 0 ? lines : [...lines, [span(`   … and ${rest} more; see tmc workload list -A`, "dim")]];
 }
 
-/** How good it looks. */
-export function workloadTone({ view }: ListedWorkload): Style {
-  if (view.verdict.isReady) return view.copies.every(({ state }) => state === "Ready") ? "good" : "warn";
+export function workloadStyle({ view }: ListedWorkload): Style {
+  if (view.readiness.isReady) return view.copies.every(({ state }) => state === "Ready") ? "good" : "warn";
   return view.status === "Failed" || view.status === "Held" || view.status === "Stale" ? "bad" : "warn";
 }
 
 const severities: readonly Style[] = ["bad", "warn", "good"];
-const severityOf = (each: ListedWorkload): number => severities.indexOf(workloadTone(each));
+const severityOf = (each: ListedWorkload): number => severities.indexOf(workloadStyle(each));
 
 const nameOf = ({ namespace, name }: ListedWorkload): string => `${namespace}/${name}`;
-const whereOf = ({ view }: ListedWorkload): string =>
-  view.copies.length === 0 ? "nowhere" : view.copies.map(copyWords).join(", ");
+const clustersText = ({ view }: ListedWorkload): string =>
+  view.copies.length === 0 ? "no cluster" : view.copies.map(copySummary).join(", ");
 
-/** Each cluster in the colour of its own state. */
-function placesOf(each: ListedWorkload, width: number): Line {
+/** Returns each cluster in the color of its state, or one span when they do not fit. */
+function clusterSpans(each: ListedWorkload, width: number): Line {
   const { copies } = each.view;
-  if (copies.length === 0 || textWidth(whereOf(each)) > width) {
-    return [fitted(span(whereOf(each), copies.length === 0 ? "bad" : "accent"), width)];
+  if (copies.length === 0 || textWidth(clustersText(each)) > width) {
+    return [fitSpan(span(clustersText(each), copies.length === 0 ? "bad" : "accent"), width)];
   }
   const parts = copies.flatMap(
-    (copy, at): Line => [...(at === 0 ? [] : [span(", ")]), span(copyWords(copy), copyTone(copy))],
+    (copy, at): Line => [...(at === 0 ? [] : [span(", ")]), span(copySummary(copy), copyStyle(copy))],
   );
   return [...parts, span(padEnd("", width - lineWidth(parts)))];
 }
 
-function copyTone({ state }: CopyView): Style {
+function copyStyle({ state }: CopyView): Style {
   if (state === "Ready") return "good";
   return state === "Failed" || state === "Stale" || state === "Held" ? "bad" : "warn";
 }
 
-/** What keeps it from being ready, or what else there is to know. */
-function whyOf({ view }: ListedWorkload): string {
-  const { verdict, copies } = view;
-  const trouble = copies.find(({ state, why }) => state !== "Ready" && why !== "");
-  if (verdict.isReady) return trouble === undefined ? verdict.message : `${trouble.cluster}: ${trouble.why}`;
-  return trouble === undefined || copies.length > 2 ? verdict.message : `${trouble.cluster}: ${trouble.why}`;
+/** Returns why the workload is not ready, or the message of a copy that is not Ready. */
+function workloadMessage({ view }: ListedWorkload): string {
+  const { readiness, copies } = view;
+  const unready = copies.find(({ state, message }) => state !== "Ready" && message !== "");
+  if (readiness.isReady)
+    return unready === undefined ? readiness.message : `${unready.targetCluster}: ${unready.message}`;
+  return unready === undefined || copies.length > 2
+    ? readiness.message
+    : `${unready.targetCluster}: ${unready.message}`;
 }

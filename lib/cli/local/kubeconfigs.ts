@@ -1,18 +1,21 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
-import type { LocalParts } from "./parts.ts";
+import { writeKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
+import type { LocalEnvironment } from "./environment.ts";
 
-/** The kubeconfigs of everything that runs, as files. */
+/** The kubeconfig files of the local environment. */
 export type KubeconfigFiles = Readonly<{
   kcp: string;
-  /** By the name of the cluster. */
+  /** By cluster name. */
   clusters: ReadonlyMap<string, string>;
   remove(): Promise<void>;
 }>;
 
-/** Writes a kubeconfig for the hub and for each cluster into a folder. */
-export async function writeKubeconfigs({ kubeconfig, clusters }: LocalParts, dir: string): Promise<KubeconfigFiles> {
+/** Writes a kubeconfig file for kcp and for each cluster into a directory. */
+export async function writeKubeconfigs(
+  { kubeconfig, clusters }: LocalEnvironment,
+  dir: string,
+): Promise<KubeconfigFiles> {
   const fileOf = (name: string): string => join(dir, `${name}.kubeconfig`);
   const kcp = fileOf("kcp");
   const files = new Map(clusters.map(({ name }) => [name, fileOf(name)]));

@@ -8,19 +8,18 @@ import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { type Controller, createController } from "../../controller/controller.ts";
 import { createLog } from "../../observe/log.ts";
-import { recordLane } from "../../upstream/watched-resources.ts";
+import { recordResource } from "../../upstream/watched-resources.ts";
 import { showBoard } from "../board/board.ts";
-import type { BoardState } from "../board/render.ts";
+import type { BoardState } from "../board/board-lines.ts";
 import type { CliIo } from "../cli-io.ts";
 import { formatDocument } from "../output.ts";
-import { type Chronicle, createChronicle } from "./chronicle.ts";
-import { factsDocument, formatFacts, type LocalFacts, missingIn, workloadsIn } from "./facts.ts";
-import { followRecords } from "./follow-records.ts";
+import { createActions } from "./actions.ts";
+import { demoWorkspace, type LocalEnvironment, startEmbeddedEnvironment } from "./environment.ts";
+import { createEventLog, type EventLog } from "./event-log.ts";
+import { type LocalEvent, workloadEvent } from "./events.ts";
 import { type KubeconfigFiles, writeKubeconfigs } from "./kubeconfigs.ts";
-import { createLevers } from "./levers.ts";
-import { type News, workloadNews } from "./news.ts";
-import { demoWorkspace, type LocalParts, startEmbeddedParts } from "./parts.ts";
-import { startRealParts } from "./real-parts.ts";
+import { startRealEnvironment } from "./real-environment.ts";
+import { watchRecords } from "./record-watcher.ts";
 import {
   createSampleApplication,
   createSamplePlacements,
@@ -28,237 +27,248 @@ import {
   samplePlacements,
   sampleWorkloads,
 } from "./samples.ts";
-import { formatWelcome, hintsFor } from "./welcome.ts";
+import {
+  findMissing,
+  formatSnapshot,
+  snapshotDocument,
+  snapshotWorkloads,
+  type WorkspaceSnapshot,
+} from "./snapshot.ts";
+import { formatHints, formatWelcome } from "./welcome.ts";
 
 export type LocalOptions = Readonly<{ dir?: string; once?: true; real?: true; output: "text" | "json" }>;
 
-/** Quick enough that a person sees a heartbeat; a controller in earnest is calmer. */
+/** Shorter intervals than in production, so that heartbeats are visible. */
 const settings = { heartbeatSeconds: 5, heartbeatWriteSeconds: 5, resyncSeconds: 30 };
-const lookEveryMs = 10;
-/** How long everything may take to settle: counted from the start, and for real parts from when they run. */
+const pollIntervalMs = 10;
+/** Maximum time until everything is ready: from the start, or for real servers from when they are running. */
 const settleSeconds = { embedded: 10, real: 60 } as const;
 
-/** Everything that runs, as those who show it see it. */
-type Running = Readonly<{
-  parts: LocalParts;
+/** The running environment, as the output functions need it. */
+type RunningEnvironment = Readonly<{
+  environment: LocalEnvironment;
   files: KubeconfigFiles;
   controller: Controller;
-  chronicle: Chronicle;
-  beganMs: number;
-  /** When everything should have settled. */
-  untilMs: number;
+  eventLog: EventLog;
+  startedMs: number;
+  deadlineMs: number;
   signal: AbortSignal;
 }>;
 
-/** Brings everything up, shows it until it is asked to end (or is settled, with `once`), and takes it down. */
+/** Starts the local environment, shows it until an interrupt (with `once`: until it is ready), and stops it. */
 export async function runLocal(io: CliIo, options: LocalOptions): Promise<void> {
   const { clock } = io;
-  const beganMs = clock.now();
-  const ending = new AbortController();
-  const interrupted = io.untilInterrupted().then(() => ending.abort());
+  const startedMs = clock.now();
+  const interruption = new AbortController();
+  const interrupted = io.untilInterrupted().then(() => interruption.abort());
   const temporary =
     options.dir === undefined && options.once === true ? await mkdtemp(join(tmpdir(), "tmc-")) : undefined;
   const isReal = options.real === true;
   try {
-    const parts = isReal
-      ? await startRealParts((line) => io.err(`${line}\n`), ending.signal)
-      : await startEmbeddedParts();
+    const environment = isReal
+      ? await startRealEnvironment((line) => io.err(`${line}\n`), interruption.signal)
+      : await startEmbeddedEnvironment();
     try {
-      const files = await writeKubeconfigs(parts, options.dir ?? temporary ?? ".tmc");
+      const files = await writeKubeconfigs(environment, options.dir ?? temporary ?? ".tmc");
       try {
-        await runParts(io, options, {
-          parts,
+        await runEnvironment(io, options, {
+          environment,
           files,
           interrupted,
-          beganMs: isReal ? clock.now() : beganMs,
-          signal: ending.signal,
+          startedMs: isReal ? clock.now() : startedMs,
+          signal: interruption.signal,
         });
       } finally {
         await files.remove();
       }
     } finally {
-      await parts.stop();
+      await environment.stop();
     }
   } catch (error) {
-    if (!ending.signal.aborted) throw error; // otherwise it only failed because it was to end
+    if (!interruption.signal.aborted) throw error; // after an interrupt, the error is a consequence of the abort
   } finally {
     if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
   }
   if (options.once !== true && options.output === "text") {
-    io.out("stopped; nothing is left running, and nothing was kept\n");
+    io.out("Stopped. Nothing is running any more, and nothing was kept.\n");
   }
 }
 
-async function runParts(
+async function runEnvironment(
   io: CliIo,
   options: LocalOptions,
-  given: Readonly<{
-    parts: LocalParts;
+  context: Readonly<{
+    environment: LocalEnvironment;
     files: KubeconfigFiles;
     interrupted: Promise<void>;
-    beganMs: number;
+    startedMs: number;
     signal: AbortSignal;
   }>,
 ): Promise<void> {
-  const { parts, files, interrupted, beganMs, signal } = given;
+  const { environment, files, interrupted, startedMs, signal } = context;
   const { clock } = io;
-  const workspace = parts.client.at(`/clusters/${demoWorkspace}`);
-  const clusterNames = parts.clusters.map(({ name }) => name);
+  const workspace = environment.client.at(`/clusters/${demoWorkspace}`);
+  const clusterNames = environment.clusters.map(({ name }) => name);
   await createSampleRegistrations(workspace, clusterNames);
-  let onNews = (_: News): void => {};
+  let onEvent = (_: LocalEvent): void => {};
   const warnings = createLog({
     level: 1,
     format: "text",
     clock,
     write: (line) => {
-      // Without the time and the severity, which the news have themselves.
-      const text = line.trim().replace(/^\S+ \S+ +/, "");
-      // What its objects tell anyway is not told twice.
-      if (!text.startsWith("cluster changed")) chronicle.note({ tone: "bad", subject: "controller", text });
+      // Removes the time and the severity, because the event has its own.
+      const message = line.trim().replace(/^\S+ \S+ +/, "");
+      // The event log derives events of clusters from their objects.
+      if (!message.startsWith("cluster changed")) eventLog.append({ tone: "bad", subject: "controller", message });
     },
   });
   const controller = createController({
-    client: parts.client,
+    client: environment.client,
     workspaces: [demoWorkspace],
     clusterKubeconfigs: files.clusters,
     settings,
     clock,
     log: warnings,
   });
-  const chronicle = createChronicle(controller.cache, clock, (news) => onNews(news));
-  const stopFollowing = followRecords({
-    list: () => factsOf(controller).records,
+  const eventLog = createEventLog(controller.cache, clock, (event) => onEvent(event));
+  const stopWatching = watchRecords({
+    list: () => readSnapshot(controller).syncRecords,
     clock,
     onChange: (before, after) => {
-      const told = workloadNews(before, after);
-      if (told !== undefined) chronicle.note(told);
+      const event = workloadEvent(before, after);
+      if (event !== undefined) eventLog.append(event);
     },
   });
-  const untilMs = beganMs + (options.real === true ? settleSeconds.real : settleSeconds.embedded) * 1000;
-  const running: Running = { parts, files, controller, chronicle, beganMs, untilMs, signal };
+  const deadlineMs = startedMs + (options.real === true ? settleSeconds.real : settleSeconds.embedded) * 1000;
+  const running: RunningEnvironment = { environment, files, controller, eventLog, startedMs, deadlineMs, signal };
   try {
     await controller.start();
-    // First the clusters, so that placements have something to choose from.
+    // The placements are created when the clusters are Ready, so that their first decision can select clusters.
     const unready = (): readonly string[] =>
-      missingIn(factsOf(controller), { clusters: clusterNames, placements: [], workloads: [] });
-    const sampled = untilNothingIsMissing(unready, { clock, untilMs, signal })
+      findMissing(readSnapshot(controller), { clusters: clusterNames, placements: [], workloads: [] });
+    const samples = waitUntilComplete(unready, { clock, deadlineMs, signal })
       .then(() => createSamplePlacements(workspace))
       .then(() => createSampleApplication(workspace))
       .catch((error: unknown) => {
-        if (!signal.aborted) warnings.warn("samples were not created", { error });
+        if (!signal.aborted) warnings.warn("cannot create the samples", { error });
       });
-    if (options.once === true) await showOnce(io, options, running);
+    if (options.once === true) await printOnce(io, options, running);
     else {
-      const show = (listener: (news: News) => void): void => {
-        onNews = listener;
+      const subscribe: Subscribe = (listener) => {
+        onEvent = listener;
       };
       if (options.output === "json" || io.terminal === undefined) {
-        showLines(io, options, running, show);
+        printEvents(io, options, running, subscribe);
         await interrupted;
-      } else await showOnBoard(io, running, show, interrupted);
+      } else await runBoard(io, running, subscribe, interrupted);
     }
-    await sampled;
+    await samples;
   } finally {
-    stopFollowing();
-    chronicle.stop();
+    stopWatching();
+    eventLog.stop();
     await controller.stop();
   }
 }
 
-async function showOnce(io: CliIo, { output }: LocalOptions, running: Running): Promise<void> {
-  const { parts, controller, beganMs, untilMs, signal } = running;
+async function printOnce(io: CliIo, { output }: LocalOptions, running: RunningEnvironment): Promise<void> {
+  const { environment, controller, startedMs, deadlineMs, signal } = running;
   const { clock } = io;
   const expected = {
-    clusters: parts.clusters.map(({ name }) => name),
+    clusters: environment.clusters.map(({ name }) => name),
     placements: samplePlacements.map(({ metadata }) => metadata.name ?? ""),
     workloads: sampleWorkloads,
   };
-  const missing = await untilNothingIsMissing(
+  const missing = await waitUntilComplete(
     () => {
-      const left = missingIn(factsOf(controller), expected);
-      // A change may still be on its way from one object to another.
-      return left.length === 0 && !controller.isSettled() ? ["the controller: still at work"] : left;
+      const remaining = findMissing(readSnapshot(controller), expected);
+      // Work that is still queued can change the result.
+      return remaining.length === 0 && !controller.isSettled() ? ["controller: busy"] : remaining;
     },
-    { clock, untilMs, signal },
+    { clock, deadlineMs, signal },
   );
-  const tookMs = clock.now() - beganMs;
+  const tookMs = clock.now() - startedMs;
   if (output === "json") {
-    const run = { workspace: demoWorkspace, kcp: parts.kcpUrl, tookMs, missing };
-    io.out(formatDocument(factsDocument(factsOf(controller), run), "json"));
+    const run = { workspace: demoWorkspace, kcp: environment.kcpUrl, tookMs, missing };
+    io.out(formatDocument(snapshotDocument(readSnapshot(controller), run), "json"));
   } else {
-    io.out(formatFacts(factsOf(controller), clock.now()));
-    if (missing.length === 0) io.out(`\nsettled after ${(tookMs / 1000).toFixed(2)} s\n`);
+    io.out(formatSnapshot(readSnapshot(controller), clock.now()));
+    if (missing.length === 0) io.out(`\nEverything is ready after ${(tookMs / 1000).toFixed(2)} s.\n`);
   }
-  if (missing.length > 0) throw new Error(`not settled after ${(tookMs / 1000).toFixed(0)} s: ${missing.join("; ")}`);
+  if (missing.length > 0) throw new Error(`not ready after ${(tookMs / 1000).toFixed(0)} s: ${missing.join("; ")}`);
 }
 
-/** Looks until nothing is missing or the time is over; answers what is missing then. */
-async function untilNothingIsMissing(
+/** Polls until nothing is missing or the deadline passes; returns what is missing then. */
+async function waitUntilComplete(
   missing: () => readonly string[],
-  { clock, untilMs, signal }: Readonly<{ clock: Clock; untilMs: number; signal: AbortSignal }>,
+  { clock, deadlineMs, signal }: Readonly<{ clock: Clock; deadlineMs: number; signal: AbortSignal }>,
 ): Promise<readonly string[]> {
   for (;;) {
-    const left = missing();
-    if (left.length === 0 || clock.now() >= untilMs) return left;
-    if (!(await delay(clock, lookEveryMs, signal))) return left;
+    const remaining = missing();
+    if (remaining.length === 0 || clock.now() >= deadlineMs) return remaining;
+    if (!(await delay(clock, pollIntervalMs, signal))) return remaining;
   }
 }
 
-type Show = (listener: (news: News) => void) => void;
+type Subscribe = (listener: (event: LocalEvent) => void) => void;
 
-function showLines(io: CliIo, { output }: LocalOptions, running: Running, show: Show): void {
-  const { parts, files, chronicle, beganMs } = running;
-  const print = ({ atMs, tone, subject, text }: News): void => {
-    const time = new Date(atMs).toISOString();
-    if (output === "json") io.out(`${JSON.stringify({ time, tone, subject, text })}\n`);
-    else io.out(`${time.slice(11, 19)}  ${subject}: ${text}\n`);
+function printEvents(io: CliIo, { output }: LocalOptions, running: RunningEnvironment, subscribe: Subscribe): void {
+  const { environment, files, eventLog, startedMs } = running;
+  const print = ({ timeMs, tone, subject, message }: LocalEvent): void => {
+    const time = new Date(timeMs).toISOString();
+    if (output === "json") io.out(`${JSON.stringify({ time, tone, subject, text: message })}\n`);
+    else io.out(`${time.slice(11, 19)}  ${subject}: ${message}\n`);
   };
   if (output === "text") {
-    io.out(formatWelcome(parts, hintsFor(files, process.cwd()), io.clock.now() - beganMs));
+    io.out(formatWelcome(environment, formatHints(files, process.cwd()), io.clock.now() - startedMs));
   }
-  for (const news of chronicle.news) print(news);
-  show(print);
+  for (const event of eventLog.events) print(event);
+  subscribe(print);
 }
 
-async function showOnBoard(io: CliIo, running: Running, show: Show, interrupted: Promise<void>): Promise<void> {
+async function runBoard(
+  io: CliIo,
+  running: RunningEnvironment,
+  subscribe: Subscribe,
+  interrupted: Promise<void>,
+): Promise<void> {
   const { terminal } = io;
   if (terminal === undefined) return;
-  const { parts, files, controller, chronicle, beganMs } = running;
-  const levers = createLevers({
-    parts,
-    workspace: parts.client.at(`/clusters/${demoWorkspace}`),
+  const { environment, files, controller, eventLog, startedMs } = running;
+  const actions = createActions({
+    environment,
+    workspace: environment.client.at(`/clusters/${demoWorkspace}`),
     clock: io.clock,
-    note: (subject, text) => chronicle.note({ tone: "plain", subject, text }),
+    appendEvent: (subject, message) => eventLog.append({ tone: "plain", subject, message }),
   });
-  const letters = (wanted: (key: string) => boolean): string =>
-    levers
+  const keysThat = (matches: (key: string) => boolean): string =>
+    actions
       .map(({ key }) => key)
-      .filter(wanted)
+      .filter(matches)
       .join("/");
   const isLower = (key: string): boolean => key === key.toLowerCase();
-  const keys = [
-    { key: "q", does: "quit", short: "quit" },
-    { key: "h", does: "show this, or what happened lately", short: "help" },
-    { key: letters(isLower), does: "drain a cluster, or let work back in", short: "drain" },
-    { key: letters((key) => !isLower(key)), does: "cut a cluster off, or reconnect it", short: "cut off" },
+  const bindings = [
+    { key: "q", description: "quit", label: "quit" },
+    { key: "h", description: "switch between help and events", label: "help" },
+    { key: keysThat(isLower), description: "drain or uncordon a cluster", label: "drain" },
+    { key: keysThat((key) => !isLower(key)), description: "disconnect or reconnect a cluster", label: "disconnect" },
   ].filter(({ key }) => key !== "");
   const state = (help: boolean): BoardState => ({
     workspace: demoWorkspace,
-    kcpUrl: parts.kcpUrl,
-    sinceMs: beganMs,
-    clusters: factsOf(controller).clusters,
-    placements: factsOf(controller).placements,
-    workloads: workloadsIn(factsOf(controller)),
-    news: chronicle.news,
+    kcpUrl: environment.kcpUrl,
+    startedMs,
+    registrations: readSnapshot(controller).registrations,
+    placements: readSnapshot(controller).placements,
+    workloads: snapshotWorkloads(readSnapshot(controller)),
+    events: eventLog.events,
     queue: {
       depth: controller.queue.depth,
       inFlight: controller.queue.inFlight,
-      waiting: controller.queue.waiting,
+      delayed: controller.queue.delayed,
       failing: controller.queue.failing,
-      setAside: controller.queue.setAside().length,
+      deadLetters: controller.queue.deadLetters().length,
     },
-    hints: hintsFor(files, process.cwd()),
-    keys,
+    hints: formatHints(files, process.cwd()),
+    bindings,
     help,
   });
   const board = showBoard({
@@ -268,16 +278,20 @@ async function showOnBoard(io: CliIo, running: Running, show: Show, interrupted:
     clock: io.clock,
     state,
     onKey: (key) => {
-      const lever = levers.find((each) => each.key === key);
-      lever?.pull().catch((error: unknown) => {
-        chronicle.note({ tone: "bad", subject: "board", text: error instanceof Error ? error.message : String(error) });
+      const action = actions.find((each) => each.key === key);
+      action?.run().catch((error: unknown) => {
+        eventLog.append({
+          tone: "bad",
+          subject: "board",
+          message: error instanceof Error ? error.message : String(error),
+        });
       });
     },
     onQuit: terminal.interrupt,
     atExit: terminal.atExit,
   });
-  show(board.changed);
-  const stopListening = controller.cache.onChange(board.changed);
+  subscribe(board.requestDraw);
+  const stopListening = controller.cache.onChange(board.requestDraw);
   try {
     await interrupted;
   } finally {
@@ -288,12 +302,13 @@ async function showOnBoard(io: CliIo, running: Running, show: Show, interrupted:
 
 const none: readonly never[] = [];
 
-function factsOf({ cache, workloads, clusters }: Controller): LocalFacts {
-  const cluster = clusters[0]?.name ?? "";
+function readSnapshot({ cache, workloads, logicalClusters }: Controller): WorkspaceSnapshot {
+  const cluster = logicalClusters[0]?.name ?? "";
   return {
-    // What the server serves of each kind has that kind's form.
-    clusters: cache.list("ClusterRegistration", cluster) as readonly unknown[] as readonly ClusterRegistration[],
+    // The server validates objects, so a list of a kind contains objects of its type.
+    registrations: cache.list("ClusterRegistration", cluster) as readonly unknown[] as readonly ClusterRegistration[],
     placements: cache.list("WorkloadPlacement", cluster) as readonly unknown[] as readonly WorkloadPlacement[],
-    records: (workloads?.list(recordLane.type, cluster) ?? none) as readonly unknown[] as readonly WorkloadSync[],
+    syncRecords: (workloads?.list(recordResource.type, cluster) ??
+      none) as readonly unknown[] as readonly WorkloadSync[],
   };
 }

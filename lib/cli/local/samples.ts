@@ -1,29 +1,29 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { type ClusterRegistration, clusterRegistration } from "../../api/cluster-registration.ts";
-import { apiVersionOf } from "../../api/kind.ts";
+import { formatApiVersion } from "../../api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../../api/workload-placement.ts";
 import { resourceTypes } from "../workspace.ts";
 
 type SampleCluster = Readonly<{ location: string; labels: Record<string, string> }>;
 
-const places: Readonly<Record<string, SampleCluster>> = {
+const sampleLocations: Readonly<Record<string, SampleCluster>> = {
   east: { location: "us-east-1", labels: { region: "us-east", tier: "gold" } },
   west: { location: "us-west-2", labels: { region: "us-west", tier: "silver" } },
 };
 
-/** A registration for a cluster of that name, with a place on the map. */
+/** Returns a registration for a sample cluster. */
 export function sampleRegistration(name: string): ClusterRegistration {
-  const { location, labels } = places[name] ?? { location: name, labels: {} };
+  const { location, labels } = sampleLocations[name] ?? { location: name, labels: {} };
   return {
-    apiVersion: apiVersionOf(clusterRegistration),
+    apiVersion: formatApiVersion(clusterRegistration),
     kind: "ClusterRegistration",
     metadata: { name, labels },
     spec: { location },
   };
 }
 
-/** One placement for each strategy, the first with an application, and one that finds no cluster, so that its explanation can be seen. */
+/** One placement for each strategy, the first one with an application, and one that fits no cluster, to demonstrate `tmc explain`. */
 export const samplePlacements: readonly WorkloadPlacement[] = [
   placement("shop", {
     strategy: "Spread",
@@ -43,25 +43,25 @@ export const samplePlacements: readonly WorkloadPlacement[] = [
   }),
 ];
 
-const inShop = { name: "web", namespace: "shop" };
+const webMetadata = { name: "web", namespace: "shop" };
 const labels = { app: "web" };
 
-/** An application over both clusters, as examples/shop.yaml has it; in the order in which it is created. */
+/** The application of examples/shop.yaml on both clusters, in the order of creation. */
 export const sampleApplication: readonly Readonly<{ type: ResourceType; object: KubeObject }>[] = [
   {
     type: { group: "", version: "v1", plural: "namespaces" },
-    object: { apiVersion: "v1", kind: "Namespace", metadata: { name: inShop.namespace } },
+    object: { apiVersion: "v1", kind: "Namespace", metadata: { name: webMetadata.namespace } },
   },
   {
     type: { group: "", version: "v1", plural: "configmaps" },
-    object: { apiVersion: "v1", kind: "ConfigMap", metadata: inShop, data: { GREETING: "Welcome to the shop" } },
+    object: { apiVersion: "v1", kind: "ConfigMap", metadata: webMetadata, data: { GREETING: "Welcome to the shop" } },
   },
   {
     type: { group: "apps", version: "v1", plural: "deployments" },
     object: {
       apiVersion: "apps/v1",
       kind: "Deployment",
-      metadata: { ...inShop, labels },
+      metadata: { ...webMetadata, labels },
       spec: {
         replicas: 3,
         selector: { matchLabels: labels },
@@ -87,36 +87,34 @@ export const sampleApplication: readonly Readonly<{ type: ResourceType; object: 
     object: {
       apiVersion: "v1",
       kind: "Service",
-      metadata: { ...inShop, labels },
+      metadata: { ...webMetadata, labels },
       spec: { selector: labels, ports: [{ name: "http", port: 80, targetPort: "http" }] },
     },
   },
 ];
 
-/** The workloads of the application, as their records name them. */
+/** The names of the workloads of the application. */
 export const sampleWorkloads: readonly string[] = ["deployment.apps/web", "service/web"];
 
-const written = { fieldManager: "tmc-cli" } as const;
+const writeOptions = { fieldManager: "tmc-cli" } as const;
 
-/** Registers the clusters of these names in a workspace. */
 export async function createSampleRegistrations(workspace: KubeClient, clusters: readonly string[]): Promise<void> {
   for (const name of clusters) {
-    await workspace.create({ type: resourceTypes.clusters }, sampleRegistration(name), written);
+    await workspace.create({ type: resourceTypes.registrations }, sampleRegistration(name), writeOptions);
   }
 }
 
-/** Puts the sample placements into a workspace. */
 export async function createSamplePlacements(workspace: KubeClient): Promise<void> {
-  for (const sample of samplePlacements) await workspace.create({ type: resourceTypes.placements }, sample, written);
+  for (const sample of samplePlacements)
+    await workspace.create({ type: resourceTypes.placements }, sample, writeOptions);
 }
 
-/** Puts the sample application into a workspace. */
 export async function createSampleApplication(workspace: KubeClient): Promise<void> {
   for (const { type, object } of sampleApplication) {
-    await workspace.create({ type, namespace: object.metadata.namespace }, object, written);
+    await workspace.create({ type, namespace: object.metadata.namespace }, object, writeOptions);
   }
 }
 
 function placement(name: string, spec: WorkloadPlacement["spec"]): WorkloadPlacement {
-  return { apiVersion: apiVersionOf(workloadPlacement), kind: "WorkloadPlacement", metadata: { name }, spec };
+  return { apiVersion: formatApiVersion(workloadPlacement), kind: "WorkloadPlacement", metadata: { name }, spec };
 }

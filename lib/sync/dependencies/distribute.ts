@@ -3,7 +3,6 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import { referenceTypes } from "../../api/workload-kinds.ts";
 import { allSettledOrThrow } from "../../model/concurrency.ts";
 import type { ObjectKey, WorkloadAddress } from "../../model/key.ts";
-import { referenceId } from "../decide.ts";
 import { manifestOf } from "../desired/manifest.ts";
 import { isTokenSecret } from "../desired/server-fields.ts";
 import type { Downstream } from "../downstream.ts";
@@ -11,139 +10,142 @@ import { downstreamNamespace, type Locator } from "../ownership/namespace-map.ts
 import type { Blocker } from "../targets/decide.ts";
 import type { WorkloadHub } from "../workload-hub.ts";
 import type { Reference } from "./references.ts";
+import { referenceId } from "./references.ts";
 
-/** What comes along with a workload, in the state in which it was seen. */
+/** The dependencies of a workload, in the versions in which they were read. */
 export type Dependencies = Readonly<{
   references: readonly Reference[];
-  /** Those that are there. */
+  /** References to objects that exist. */
   present: readonly Reference[];
-  /** Those that are not there and that the workload cannot do without. */
+  /** Required references to objects that do not exist. */
   missing: readonly Reference[];
-  /** The same text as long as nothing of it changes; empty for nothing. */
-  fingerprint: string;
+  /** Changes whenever an object or its version changes; empty without references. */
+  hash: string;
 }>;
 
-/** Looks in which version everything is that a workload refers to. */
+/** Reads the versions of all objects that a workload references. */
 export async function readDependencies(
-  hub: Pick<WorkloadHub, "referenceVersion">,
-  { cluster, namespace }: Readonly<{ cluster: string; namespace: string }>,
-  references: readonly Reference[],
+  workloads: Pick<WorkloadHub, "referenceVersion">,
+  {
+    key: { logicalCluster },
+    address: { namespace },
+    intent: { references },
+  }: Readonly<{
+    key: Readonly<{ logicalCluster: string }>;
+    address: Readonly<{ namespace: string }>;
+    intent: Readonly<{ references: readonly Reference[] }>;
+  }>,
   signal: AbortSignal,
 ): Promise<Dependencies> {
   const versions = await allSettledOrThrow(
-    references.map(({ kind, name }) =>
-      hub.referenceVersion({ logicalCluster: cluster, namespace, kind, name }, signal),
-    ),
+    references.map(({ kind, name }) => workloads.referenceVersion({ logicalCluster, namespace, kind, name }, signal)),
   );
   const missing = references.filter(({ optional }, index) => !optional && versions[index] === undefined);
   const present = references.filter((_, index) => versions[index] !== undefined);
   const lines = references.map((reference, index) => `${referenceId(reference)}@${versions[index] ?? "missing"}`);
-  const fingerprint =
-    lines.length === 0 ? "" : createHash("sha256").update(lines.join("\n")).digest("hex").slice(0, 32);
-  return { references, present, missing, fingerprint };
+  const hash = lines.length === 0 ? "" : createHash("sha256").update(lines.join("\n")).digest("hex").slice(0, 32);
+  return { references, present, missing, hash };
 }
 
-/** Where what comes along is on a cluster. */
-export function dependencyAddress(locator: Locator, { kind, name }: Pick<Reference, "kind" | "name">): WorkloadAddress {
+function dependencyAddress(locator: Locator, { kind, name }: Pick<Reference, "kind" | "name">): WorkloadAddress {
   return { type: referenceTypes[kind], namespace: downstreamNamespace(locator), name };
 }
 
-export type SendTools = Readonly<{ hub: Pick<WorkloadHub, "readReference">; fleet: Downstream }>;
+type DependencyTools = Readonly<{ workloads: Pick<WorkloadHub, "readReference">; downstream: Downstream }>;
+
+/** The dependencies of a workload on one cluster. */
+type DependencyTarget = Readonly<{ registration: ObjectKey; locator: Locator; dependencies: Dependencies }>;
 
 /**
- * Writes everything that comes along with a workload to a cluster, so that it is there before the workload. An obstacle when
- * something is missing in the hub, or the cluster has something of that name that is not ours.
+ * Writes all dependencies of a workload to a cluster, so that they exist before the workload. Returns a blocker when one is
+ * missing upstream, or when the cluster has an object of that name that is not ours.
  */
 export async function applyDependencies(
-  { hub, fleet }: SendTools,
-  { key, locator, company }: Readonly<{ key: ObjectKey; locator: Locator; company: Dependencies }>,
+  { workloads, downstream }: DependencyTools,
+  { registration, locator, dependencies }: DependencyTarget,
   signal: AbortSignal,
 ): Promise<Blocker | undefined> {
-  if (company.missing.length > 0) return missingWords(company.missing);
-  if (company.references.length > 0) await fleet.ensureNamespace(key, locator, signal);
-  for (const reference of company.references) {
-    const object = await hub.readReference(
+  if (dependencies.missing.length > 0) return missingBlocker(dependencies.missing);
+  if (dependencies.references.length > 0) await downstream.ensureNamespace(registration, locator, signal);
+  for (const reference of dependencies.references) {
+    const source = await workloads.readReference(
       { ...reference, logicalCluster: locator.logicalCluster, namespace: locator.namespace },
       signal,
     );
-    if (object === undefined) {
+    if (source === undefined) {
       if (reference.optional) continue;
-      return missingWords([reference]);
+      return missingBlocker([reference]);
     }
-    if (isTokenSecret(object)) continue; // each cluster makes its own
+    if (isTokenSecret(source)) continue; // each cluster creates its own
     const { kind, name } = reference;
-    const origin = { ...locator, registration: key.name, apiVersion: "v1", kind, name };
-    const at = dependencyAddress(locator, reference);
-    const sighting = await fleet.readCopy({ registration: key, object: at }, origin, signal);
-    if (sighting.kind === "foreign") {
-      return { reason: "ForeignObject", message: `${kind} "${name}" is there already: ${sighting.who}` };
+    const owner = { ...locator, registration: registration.name, apiVersion: "v1", kind, name };
+    const object = dependencyAddress(locator, reference);
+    const downstreamState = await downstream.readCopy({ registration, object }, owner, signal);
+    if (downstreamState.kind === "foreign") {
+      const message = `the cluster already has ${kind} "${name}": ${downstreamState.message}`;
+      return { reason: "ForeignObject", message };
     }
-    await fleet.apply(
-      { registration: key, object: at },
-      manifestOf(object, { origin, namespace: at.namespace }),
-      signal,
-    );
+    const manifest = manifestOf(source, { owner, namespace: object.namespace });
+    await downstream.apply({ registration, object }, manifest, signal);
   }
   return undefined;
 }
 
 /**
- * A text that is the same as long as a cluster has everything that came along as it was written there. Undefined when that
- * cannot be seen now.
+ * A hash of the dependencies as a cluster has them, which changes when another client changes or deletes one there. Undefined when
+ * they cannot be read now.
  */
-export async function dependenciesHash(
-  fleet: Pick<Downstream, "readCopy">,
-  { key, locator, company }: Readonly<{ key: ObjectKey; locator: Locator; company: Dependencies }>,
+export async function hashDependencies(
+  downstream: Pick<Downstream, "readCopy">,
+  { registration, locator, dependencies }: DependencyTarget,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const lines = await allSettledOrThrow(
-    company.present.map(async ({ kind, name }) => {
-      const origin = { ...locator, registration: key.name, apiVersion: "v1", kind, name };
-      const sighting = await fleet.readCopy(
-        { registration: key, object: dependencyAddress(locator, { kind, name }) },
-        origin,
-        signal,
-      );
-      if (sighting.kind !== "there") return sighting.kind;
-      const { uid, resourceVersion } = sighting.copy;
-      // Of the others the cluster itself writes a part.
-      const isOursAlone = kind === "ConfigMap" || kind === "Secret";
-      return isOursAlone ? `${uid}@${resourceVersion}` : uid;
+    dependencies.present.map(async ({ kind, name }) => {
+      const owner = { ...locator, registration: registration.name, apiVersion: "v1", kind, name };
+      const object = dependencyAddress(locator, { kind, name });
+      const downstreamState = await downstream.readCopy({ registration, object }, owner, signal);
+      if (downstreamState.kind !== "there") return downstreamState.kind;
+      const { uid, resourceVersion } = downstreamState.copy;
+      // The cluster itself writes to objects of the other kinds, so their version changes without drift.
+      const isWrittenByUsOnly = kind === "ConfigMap" || kind === "Secret";
+      return isWrittenByUsOnly ? `${uid}@${resourceVersion}` : uid;
     }),
   );
   if (lines.includes("unknown")) return undefined;
   return lines.length === 0 ? "" : createHash("sha256").update(lines.join("\n")).digest("hex").slice(0, 16);
 }
 
-function missingWords(missing: readonly Reference[]): Blocker {
+function missingBlocker(missing: readonly Reference[]): Blocker {
   const names = missing.map(({ kind, name }) => `${kind} "${name}"`).join(", ");
   return { reason: "ReferenceMissing", message: `not in the workload's namespace: ${names}` };
 }
 
-/**
- * Takes away from a cluster what came along with a workload and is needed by nobody there any more; answers whether it is
- * gone, for the cluster may take its time.
- */
-export async function removeDependency(
-  fleet: Downstream,
+/** Deletes dependencies that no workload on the cluster needs; returns whether they are gone, because deletion may take time. */
+export async function removeDependencies(
+  downstream: Downstream,
   {
-    key,
+    registration,
     locator,
     references,
-  }: Readonly<{ key: ObjectKey; locator: Locator; references: readonly Pick<Reference, "kind" | "name">[] }>,
+  }: Readonly<{
+    registration: ObjectKey;
+    locator: Locator;
+    references: readonly Pick<Reference, "kind" | "name">[];
+  }>,
   signal: AbortSignal,
 ): Promise<boolean> {
-  let isGone = true;
+  let areGone = true;
   for (const { kind, name } of references) {
-    const origin = { ...locator, registration: key.name, apiVersion: "v1", kind, name };
-    const address = { registration: key, object: dependencyAddress(locator, { kind, name }) };
-    const sighting = await fleet.readCopy(address, origin, signal);
-    if (sighting.kind === "unknown") throw new ControllerError("unreachable", sighting.why);
-    // A claim holds data, and going with its last user would lose it. It goes with the claim in the hub.
-    if (sighting.kind !== "there" || kind === "PersistentVolumeClaim") continue;
-    await fleet.remove(address, sighting.copy.uid, signal);
-    const after = await fleet.readCopy(address, origin, signal);
-    if (after.kind === "there" || after.kind === "unknown") isGone = false;
+    const owner = { ...locator, registration: registration.name, apiVersion: "v1", kind, name };
+    const address = { registration, object: dependencyAddress(locator, { kind, name }) };
+    const downstreamState = await downstream.readCopy(address, owner, signal);
+    if (downstreamState.kind === "unknown") throw new ControllerError("unreachable", downstreamState.message);
+    // A claim holds data, which would be lost with its last user. It is deleted with the claim upstream.
+    if (downstreamState.kind !== "there" || kind === "PersistentVolumeClaim") continue;
+    await downstream.remove(address, downstreamState.copy.uid, signal);
+    const after = await downstream.readCopy(address, owner, signal);
+    if (after.kind === "there" || after.kind === "unknown") areGone = false;
   }
-  return isGone;
+  return areGone;
 }

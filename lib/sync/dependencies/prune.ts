@@ -1,133 +1,170 @@
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { allSettledOrThrow } from "../../model/concurrency.ts";
-import { referenceId } from "../decide.ts";
 import { type Observed, registrationKey, type SyncTools } from "../observed.ts";
 import { recordName, syncFinalizer } from "../ownership/record.ts";
-import type { Outcome } from "../targets/apply.ts";
+import type { CopyOutcome } from "../targets/apply.ts";
 import type { WorkloadHub } from "../workload-hub.ts";
-import { removeDependency } from "./distribute.ts";
-import { type Reference, referencesOf } from "./references.ts";
+import { removeDependencies } from "./distribute.ts";
+import { type Reference, referenceId, referencesOf } from "./references.ts";
 
-/** What there is to clear away. */
-type Collection = Readonly<{
-  scene: Observed;
-  targets: ReadonlyMap<string, Outcome>;
-  forgotten: readonly string[];
+type PruneFacts = Readonly<{
+  observed: Observed;
+  targets: ReadonlyMap<string, CopyOutcome>;
+  /** Clusters that lost their copy in this reconcile. */
+  evicted: readonly string[];
 }>;
 
-/** What the record need not name any more, and the scene with the record as it is by now. */
+/** What the record need not name any more. */
 export type Pruned = Readonly<{
-  scene: Observed;
+  /** The facts with the record as it was written last. */
+  observed: Observed;
   clusters: readonly string[];
-  /** Whether a cluster is still at it, or it is not known yet what others need there: it is looked at again. */
-  isUnderWay: boolean;
   references: readonly Pick<Reference, "kind" | "name">[];
+  /** Whether a deletion is in progress, or the needs of other workloads are not known yet: the workload is requeued. */
+  isInProgress: boolean;
 }>;
 
 /**
- * Takes away what came along with copies that have gone, and namespaces that nobody uses any more.
+ * Deletes the dependencies of evicted copies that no other workload needs, and namespaces that are not used any more.
  *
- * Where others have copies too, the record first says that its own has gone. Otherwise two that leave at the same moment would
- * each take the other for one that stays, and both would leave behind what they shared.
+ * If other workloads have copies on the same cluster, the record first says that this workload's copy is gone. Otherwise two
+ * workloads that leave at the same time would each count the other as a user, and both would leave shared dependencies
+ * behind.
  */
 export async function pruneDependencies(
   tools: SyncTools,
-  { scene, targets, forgotten }: Collection,
+  { observed, targets, evicted }: PruneFacts,
   signal: AbortSignal,
 ): Promise<Pruned> {
-  const { downstream, workloads } = tools;
-  const { key, intent, locator, clusters } = scene;
-  const wanted = new Set(intent.references.map(referenceId));
-  const dropped = intent.recordedReferences.filter((reference) => !wanted.has(referenceId(reference)));
-  const allSettled = [...targets.values()].every(({ isCurrent }) => isCurrent);
-  const left = [...new Set([...(scene.record?.spec.pendingCleanup ?? []), ...forgotten])];
-  // A cluster that is not heard from is cleared when it is back; one whose registration has gone is left as it is.
-  const reached = left.filter((name) => clusters.get(name)?.isReady === true);
-  const gone = left.filter((name) => !clusters.has(name));
-  const places = [
-    ...reached.map((name) => ({ name, references: intent.recordedReferences, isLeft: true })),
-    ...(dropped.length > 0 && allSettled
-      ? intent.targets.map((name) => ({ name, references: dropped, isLeft: false }))
+  const { workloads } = tools;
+  const { key, intent, targetClusters } = observed;
+  const neededIds = new Set(intent.references.map(referenceId));
+  const dropped = intent.recordedReferences.filter((reference) => !neededIds.has(referenceId(reference)));
+  const areTargetsCurrent = [...targets.values()].every(({ isCurrent }) => isCurrent);
+  const pendingCleanup = [...new Set([...(observed.record?.spec.pendingCleanup ?? []), ...evicted])];
+  // A cluster that is not Ready is cleaned up when it is back; one whose registration is gone is left as it is.
+  const reachable = pendingCleanup.filter((name) => targetClusters.get(name)?.isReady === true);
+  const unregistered = pendingCleanup.filter((name) => !targetClusters.has(name));
+  const cleanups = [
+    ...reachable.map((name) => ({ name, references: intent.recordedReferences, isEvicted: true })),
+    ...(dropped.length > 0 && areTargetsCurrent
+      ? intent.targets.map((name) => ({ name, references: dropped, isEvicted: false }))
       : []),
-  ].filter(({ name }) => clusters.get(name)?.isReady === true);
-  let present = scene;
-  const underWay = new Set<string>();
-  if (places.length > 0) {
-    let others = neighboursIn(await workloads.listRecords(key.logicalCluster, signal), scene);
-    if (others.some((other) => forgotten.some((name) => isOn(other, name)))) {
-      present = await sayLeft(tools, { scene, forgotten, left }, signal);
-      others = neighboursIn(await workloads.listRecordsUncached(key.logicalCluster, signal), scene);
+  ].filter(({ name }) => targetClusters.get(name)?.isReady === true);
+  let current = observed;
+  const inProgress = new Set<string>();
+  if (cleanups.length > 0) {
+    let others = otherRecords(await workloads.listRecords(key.logicalCluster, signal), observed);
+    if (others.some((other) => evicted.some((name) => isOnCluster(other, name)))) {
+      current = await recordPendingCleanup(tools, { observed, evicted, pendingCleanup }, signal);
+      others = otherRecords(await workloads.listRecordsUncached(key.logicalCluster, signal), observed);
     }
-    const hasCompany = places.some(({ references }) => references.length > 0);
-    const unseen = hasCompany ? await unseenNeeds(workloads, { scene, records: others }, signal) : new Set<string>();
-    for (const { name, references, isLeft } of places) {
-      const neighbours = others.filter((other) => isOn(other, name));
-      // A neighbour may be the thing itself, there by a placement of its own.
-      const needed = new Set(neighbours.flatMap(({ spec }) => [...(spec.references ?? []), spec.workload].map(idOf)));
-      const unneeded = references.filter(
-        (reference) =>
-          !needed.has(idOf(reference)) && scene.placedReferences.get(idOf(reference))?.includes(name) !== true,
-      );
-      const going = unneeded.filter((reference) => !unseen.has(idOf(reference)));
-      const registration = registrationKey(key.logicalCluster, name);
-      const hasGone = await removeDependency(downstream, { key: registration, locator, references: going }, signal);
-      // What is still going, or may be needed, keeps the namespace, and nobody else would come back for it.
-      if (!hasGone || going.length < unneeded.length) underWay.add(name);
-      else if (
-        isLeft &&
-        neighbours.length === 0 &&
-        !(await downstream.removeNamespace(registration, locator, signal))
-      ) {
-        // Who has said that it left, and is still clearing away, may have taken this one for one that stays and sees to the rest.
-        const hasSaidSo = present.record?.spec.pendingCleanup?.includes(name) === true;
-        if (!hasSaidSo && others.some(({ spec }) => spec.pendingCleanup?.includes(name))) underWay.add(name);
-      }
+    const hasReferences = cleanups.some(({ references }) => references.length > 0);
+    const unrecorded = hasReferences
+      ? await unrecordedReferences(workloads, { observed, records: others }, signal)
+      : new Set<string>();
+    for (const cleanup of cleanups) {
+      const isDone = await cleanUpCluster(tools, { ...cleanup, observed: current, others, unrecorded }, signal);
+      if (!isDone) inProgress.add(cleanup.name);
     }
   }
-  // A copy that is still going, or on a cluster that is away, takes along later what came with it.
-  const done = [...reached.filter((name) => !underWay.has(name)), ...gone];
-  const isAlone = intent.clusters.every((name) => intent.targets.includes(name) || forgotten.includes(name));
-  const isClear = allSettled && isAlone && underWay.size === 0 && left.length === done.length;
-  return { scene: present, clusters: done, references: isClear ? dropped : [], isUnderWay: underWay.size > 0 };
+  // Copies that are still terminating, or are on a cluster that is not Ready, keep the record's references until later.
+  const cleaned = [...reachable.filter((name) => !inProgress.has(name)), ...unregistered];
+  const hasNoOtherCopies = intent.clusters.every((name) => intent.targets.includes(name) || evicted.includes(name));
+  const isComplete =
+    areTargetsCurrent && hasNoOtherCopies && inProgress.size === 0 && pendingCleanup.length === cleaned.length;
+  return {
+    observed: current,
+    clusters: cleaned,
+    references: isComplete ? dropped : [],
+    isInProgress: inProgress.size > 0,
+  };
 }
 
-/** One text for one thing, whatever it is called a workload or a reference for. */
-const idOf = ({ kind, name }: Readonly<{ kind: string; name: string }>): string => `${kind}/${name}`;
+type Cleanup = Readonly<{
+  /** The name of the cluster. */
+  name: string;
+  /** The references to delete there if no other workload needs them. */
+  references: Pruned["references"];
+  /** Whether the workload has no copy there any more, so that its namespace may go too. */
+  isEvicted: boolean;
+  observed: Observed;
+  /** The records of the other workloads in the namespace. */
+  others: readonly WorkloadSync[];
+  /** References of workloads whose records are not known, by `referenceId`. */
+  unrecorded: ReadonlySet<string>;
+}>;
+
+/** Deletes unneeded dependencies and the unused namespace on one cluster; returns whether nothing is left to do there. */
+async function cleanUpCluster(
+  { downstream }: SyncTools,
+  { name, references, isEvicted, observed, others, unrecorded }: Cleanup,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { key, locator, placedReferences, record } = observed;
+  const users = others.filter((other) => isOnCluster(other, name));
+  // The referenced object may itself be a workload there, by a placement of its own.
+  const needed = new Set(users.flatMap(({ spec }) => [...(spec.references ?? []), spec.workload].map(referenceId)));
+  const unneeded = references.filter(
+    (reference) =>
+      !needed.has(referenceId(reference)) && placedReferences.get(referenceId(reference))?.includes(name) !== true,
+  );
+  const removable = unneeded.filter((reference) => !unrecorded.has(referenceId(reference)));
+  const registration = registrationKey(key.logicalCluster, name);
+  const areGone = await removeDependencies(downstream, { registration, locator, references: removable }, signal);
+  // A dependency that is terminating, or that may be needed, keeps the namespace, and no other workload would come back for it.
+  if (!areGone || removable.length < unneeded.length) return false;
+  if (!isEvicted || users.length > 0) return true;
+  if (await downstream.removeNamespace(registration, locator, signal)) return true;
+  // Another workload that is still cleaning up may have counted this one as a user that stays and cleans up the rest.
+  const isAnnounced = record?.spec.pendingCleanup?.includes(name) === true;
+  return isAnnounced || !others.some(({ spec }) => spec.pendingCleanup?.includes(name));
+}
 
 /** The records of the other workloads in the namespace. */
-function neighboursIn(records: readonly WorkloadSync[], { address, record }: Observed): readonly WorkloadSync[] {
+function otherRecords(records: readonly WorkloadSync[], { address, record }: Observed): readonly WorkloadSync[] {
   return records.filter(
     ({ metadata }) => metadata.namespace === address.namespace && metadata.name !== record?.metadata.name,
   );
 }
 
-const isOn = ({ spec }: WorkloadSync, cluster: string): boolean => spec.clusters?.includes(cluster) === true;
+const isOnCluster = ({ spec }: WorkloadSync, targetCluster: string): boolean =>
+  spec.clusters?.includes(targetCluster) === true;
 
-/** Says in the record that the copies have gone, and that what came along may still be there. */
-async function sayLeft(
+/** Writes into the record that the copies are gone and that their dependencies may still exist. */
+async function recordPendingCleanup(
   { workloads }: SyncTools,
-  { scene, forgotten, left }: Readonly<{ scene: Observed; forgotten: readonly string[]; left: readonly string[] }>,
+  {
+    observed,
+    evicted,
+    pendingCleanup,
+  }: Readonly<{ observed: Observed; evicted: readonly string[]; pendingCleanup: readonly string[] }>,
   signal: AbortSignal,
 ): Promise<Observed> {
-  const { key, address, record } = scene;
-  if (record === undefined) return scene;
-  const at = { logicalCluster: key.logicalCluster, namespace: address.namespace, name: record.metadata.name ?? "" };
-  const clusters = (record.spec.clusters ?? []).filter((name) => !forgotten.includes(name));
-  const spec: WorkloadSync["spec"] = { ...record.spec, clusters, pendingCleanup: left.toSorted() };
-  return { ...scene, record: await workloads.writeRecord(at, record, { spec, metadata: record.metadata }, signal) };
+  const { key, address, record } = observed;
+  if (record === undefined) return observed;
+  const recordAddress = {
+    logicalCluster: key.logicalCluster,
+    namespace: address.namespace,
+    name: record.metadata.name ?? "",
+  };
+  const clusters = (record.spec.clusters ?? []).filter((name) => !evicted.includes(name));
+  const spec: WorkloadSync["spec"] = { ...record.spec, clusters, pendingCleanup: pendingCleanup.toSorted() };
+  const written = await workloads.writeRecord(recordAddress, record, { spec, metadata: record.metadata }, signal);
+  return { ...observed, record: written };
 }
 
 /**
- * What the workloads of a namespace refer to whose records are in no list, by `referenceId`. Each of them is guarded and therefore has a
- * record, which was only not seen: nobody knows on which clusters it needs what it refers to.
+ * The references, by `referenceId`, of the workloads in a namespace whose records are in no list. These workloads have the
+ * finalizer and therefore a record that the list lacks: on which clusters they need their references is not known.
  */
-export async function unseenNeeds(
+async function unrecordedReferences(
   workloads: Pick<WorkloadHub, "types" | "list">,
-  { scene, records }: Readonly<{ scene: Pick<Observed, "key" | "address">; records: readonly WorkloadSync[] }>,
+  { observed, records }: Readonly<{ observed: Pick<Observed, "key" | "address">; records: readonly WorkloadSync[] }>,
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
-  const { key, address } = scene;
-  const seen = new Set([recordName(address), ...records.map(({ metadata }) => metadata.name ?? "")]);
+  const { key, address } = observed;
+  const recorded = new Set([recordName(address), ...records.map(({ metadata }) => metadata.name ?? "")]);
   const lists = await allSettledOrThrow(
     workloads.types
       .filter(({ isOffered }) => isOffered)
@@ -138,7 +175,7 @@ export async function unseenNeeds(
             namespace === address.namespace &&
             deletionTimestamp === undefined &&
             finalizers?.includes(syncFinalizer) === true &&
-            !seen.has(recordName({ type, name })),
+            !recorded.has(recordName({ type, name })),
         );
       }),
   );

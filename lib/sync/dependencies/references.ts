@@ -1,108 +1,117 @@
 import { byKey } from "@tmc/kube/compare.ts";
+import { type Fields, isFields, objectsAt, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { ReferenceKind } from "../../api/workload-kinds.ts";
-import { type Fields, groupOf, isFields, objectsAt, textAt, valueAt } from "../../model/json.ts";
+import { apiGroupOf } from "../../model/json.ts";
 import { podSpecOf } from "../desired/pod-spec.ts";
-import { isGeneratedToken, isServerMade } from "../desired/server-fields.ts";
+import { isGeneratedToken, isServerCreated } from "../desired/server-fields.ts";
 import type { Workload } from "../sync-objects.ts";
 
-/** Something in the same namespace that a workload cannot do without. */
+/** A reference of a workload to an object in its own namespace that its pods need. */
 export type Reference = Readonly<{
   kind: ReferenceKind;
   name: string;
-  /** Whether the workload runs without it too. */
+  /** Whether the workload also runs without it. */
   optional: boolean;
 }>;
 
+/** Identifies a referenced object in its namespace, such as `Secret/registry`. */
+export function referenceId({ kind, name }: Readonly<{ kind: string; name: string }>): string {
+  return `${kind}/${name}`;
+}
+
 /**
- * What an object refers to in its own namespace: each thing once, sorted by kind and name. What every server makes by
- * itself is not among it, nor is what could not exist.
+ * The objects in its own namespace that an object references: each one once, sorted by kind and name. Objects that every server
+ * creates by itself and invalid names are omitted.
  */
 export function referencesOf(object: Workload): readonly Reference[] {
   const found = new Map<string, Reference>();
-  for (const reference of [...fromPodSpec(object), ...fromIngress(object), ...fromAccount(object)]) {
+  for (const reference of [...fromPodSpec(object), ...fromIngress(object), ...fromServiceAccount(object)]) {
     const { kind, name, optional } = reference;
-    if (isServerMade(kind, name) || !canExist(name)) continue;
-    const key = `${kind}/${name}`;
-    const isOptional = optional && found.get(key)?.optional !== false;
-    found.set(key, { kind, name, optional: isOptional });
+    if (isServerCreated(kind, name) || !isValidName(name)) continue;
+    const id = referenceId(reference);
+    const isOptional = optional && found.get(id)?.optional !== false;
+    found.set(id, { kind, name, optional: isOptional });
   }
   return [...found].toSorted(byKey).map(([, reference]) => reference);
 }
 
-/** A hub does not look into pod templates, so a name may be anything; only what is a name can be looked for. */
-function canExist(name: string): boolean {
+/** kcp does not validate pod templates, so a name may be any text; only a valid one can be read. */
+function isValidName(name: string): boolean {
   return name.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name);
 }
 
 function fromPodSpec(object: Workload): readonly Reference[] {
   const spec = podSpecOf(object);
   if (spec === undefined) return [];
-  // A StatefulSet gives its own claims the place of volumes that have the same name.
-  const planned = new Set(
+  // The claim templates of a StatefulSet replace volumes of the same name.
+  const claimTemplates = new Set(
     objectsAt(object, "spec", "volumeClaimTemplates").map((claim) => textAt(claim, "metadata", "name")),
   );
-  const volumes = objectsAt(spec, "volumes").filter((volume) => !planned.has(textAt(volume, "name")));
+  const volumes = objectsAt(spec, "volumes").filter((volume) => !claimTemplates.has(textAt(volume, "name")));
   const containers = ["initContainers", "containers", "ephemeralContainers"].flatMap((list) => objectsAt(spec, list));
-  const account = textAt(spec, "serviceAccountName") || textAt(spec, "serviceAccount");
+  const serviceAccount = textAt(spec, "serviceAccountName") || textAt(spec, "serviceAccount");
   return [
     ...volumes.flatMap(fromVolume),
     ...containers.flatMap(fromContainer),
-    ...objectsAt(spec, "imagePullSecrets").map((secret) => needed("Secret", textAt(secret, "name"))),
-    needed("ServiceAccount", account),
+    ...objectsAt(spec, "imagePullSecrets").map((secret) => required("Secret", textAt(secret, "name"))),
+    required("ServiceAccount", serviceAccount),
   ];
 }
 
 function fromVolume(volume: Fields): readonly Reference[] {
   const projected = objectsAt(volume, "projected", "sources");
   return [
-    ...named("ConfigMap", volume.configMap),
-    ...named("Secret", volume.secret, "secretName"),
-    ...projected.flatMap((source) => [...named("ConfigMap", source.configMap), ...named("Secret", source.secret)]),
-    needed("PersistentVolumeClaim", textAt(volume, "persistentVolumeClaim", "claimName")),
-    needed("Secret", textAt(volume, "csi", "nodePublishSecretRef", "name")),
-    needed("Secret", textAt(volume, "azureFile", "secretName")),
-    // cephfs, cinder, flexVolume, iscsi, rbd, scaleIO and storageos all have the password under the same name.
-    ...Object.values(volume).map((source) => needed("Secret", textAt(source, "secretRef", "name"))),
+    ...fromSource("ConfigMap", volume.configMap),
+    ...fromSource("Secret", volume.secret, "secretName"),
+    ...projected.flatMap((source) => [
+      ...fromSource("ConfigMap", source.configMap),
+      ...fromSource("Secret", source.secret),
+    ]),
+    required("PersistentVolumeClaim", textAt(volume, "persistentVolumeClaim", "claimName")),
+    required("Secret", textAt(volume, "csi", "nodePublishSecretRef", "name")),
+    required("Secret", textAt(volume, "azureFile", "secretName")),
+    // cephfs, cinder, flexVolume, iscsi, rbd, scaleIO and storageos all name their Secret in the same field.
+    ...Object.values(volume).map((source) => required("Secret", textAt(source, "secretRef", "name"))),
   ];
 }
 
 function fromContainer(container: Fields): readonly Reference[] {
   const variables = objectsAt(container, "env").flatMap((variable) => [
-    ...named("ConfigMap", valueAt(variable, "valueFrom", "configMapKeyRef")),
-    ...named("Secret", valueAt(variable, "valueFrom", "secretKeyRef")),
+    ...fromSource("ConfigMap", valueAt(variable, "valueFrom", "configMapKeyRef")),
+    ...fromSource("Secret", valueAt(variable, "valueFrom", "secretKeyRef")),
   ]);
   const sources = objectsAt(container, "envFrom").flatMap((source) => [
-    ...named("ConfigMap", source.configMapRef),
-    ...named("Secret", source.secretRef),
+    ...fromSource("ConfigMap", source.configMapRef),
+    ...fromSource("Secret", source.secretRef),
   ]);
   return [...variables, ...sources];
 }
 
 function fromIngress(object: Workload): readonly Reference[] {
-  if (object.kind !== "Ingress" || groupOf(object.apiVersion) !== "networking.k8s.io") return [];
-  return objectsAt(object, "spec", "tls").map((entry) => needed("Secret", textAt(entry, "secretName")));
+  if (object.kind !== "Ingress" || apiGroupOf(object.apiVersion) !== "networking.k8s.io") return [];
+  return objectsAt(object, "spec", "tls").map((entry) => required("Secret", textAt(entry, "secretName")));
 }
 
-function fromAccount(object: Workload): readonly Reference[] {
+function fromServiceAccount(object: Workload): readonly Reference[] {
   if (object.kind !== "ServiceAccount" || object.apiVersion !== "v1") return [];
-  const account = object.metadata.name ?? "";
-  const namesIn = (list: string): readonly string[] =>
+  const serviceAccount = object.metadata.name ?? "";
+  const secretsIn = (list: string): readonly string[] =>
     objectsAt(object, list)
       .map((secret) => textAt(secret, "name"))
-      .filter((name) => !isGeneratedToken(name, account));
+      .filter((name) => !isGeneratedToken(name, serviceAccount));
   return [
-    ...namesIn("imagePullSecrets").map((name) => needed("Secret", name)),
-    // This list says what pods may mount, not what they do.
-    ...namesIn("secrets").map((name): Reference => ({ kind: "Secret", name, optional: true })),
+    ...secretsIn("imagePullSecrets").map((name) => required("Secret", name)),
+    // This list names what pods may mount, not what they mount.
+    ...secretsIn("secrets").map((name): Reference => ({ kind: "Secret", name, optional: true })),
   ];
 }
 
-/** Every name is put forward, the empty one too: `referencesOf` leaves out what cannot be. */
-function needed(kind: Reference["kind"], name: string): Reference {
+/** An empty name is allowed here: `referencesOf` omits it. */
+function required(kind: Reference["kind"], name: string): Reference {
   return { kind, name, optional: false };
 }
 
-function named(kind: Reference["kind"], source: unknown, field = "name"): readonly Reference[] {
+function fromSource(kind: Reference["kind"], source: unknown, field = "name"): readonly Reference[] {
   if (!isFields(source)) return [];
   return [{ kind, name: textAt(source, field), optional: source.optional === true }];
 }

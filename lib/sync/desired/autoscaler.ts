@@ -1,10 +1,9 @@
+import { valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
-import { valueAt } from "../../model/json.ts";
-import { fieldManager } from "../downstream.ts";
+import { downstreamFieldManager } from "../downstream.ts";
 import type { Manifest } from "../sync-objects.ts";
 import { type DesiredManifest, withReplicas } from "./desired.ts";
 
-/** The type of what owns the number of replicas of others. */
 export const autoscalerType: ResourceType = { group: "autoscaling", version: "v2", plural: "horizontalpodautoscalers" };
 
 /** Whether an autoscaler owns the number of replicas of a workload. */
@@ -16,25 +15,26 @@ export function scales(
   return metadata.namespace === namespace && valueAt(target, "kind") === kind && valueAt(target, "name") === name;
 }
 
-/** What is written over what a cluster has. An autoscaler's number is not ours: the first one is given, and afterwards whatever is there. */
+/** The manifest to apply over the live object. An autoscaler owns the number of replicas: TMC sets it once and keeps it afterwards. */
 export function withAutoscaledReplicas(
-  { manifest, firstReplicas }: Pick<DesiredManifest, "manifest" | "firstReplicas">,
+  { manifest, initialReplicas }: Pick<DesiredManifest, "manifest" | "initialReplicas">,
   live: KubeObject | undefined,
 ): Manifest {
-  if (firstReplicas === undefined) return manifest;
-  if (live === undefined) return withReplicas(manifest, firstReplicas);
-  const { isOwned, replicas } = foreignReplicas(live);
-  return isOwned ? manifest : withReplicas(manifest, replicas);
+  if (initialReplicas === undefined) return manifest;
+  if (live === undefined) return withReplicas(manifest, initialReplicas);
+  const { hasOtherManager, replicas } = liveReplicas(live);
+  return hasOtherManager ? manifest : withReplicas(manifest, replicas);
 }
 
-/** Says how many replicas a copy has, and whether somebody else has written that number. */
-export function foreignReplicas({
+/** The replicas of a live object, and whether another field manager owns the number. */
+function liveReplicas({
   metadata,
   spec,
-}: KubeObject): Readonly<{ isOwned: boolean; replicas: number | undefined }> {
+}: KubeObject): Readonly<{ hasOtherManager: boolean; replicas: number | undefined }> {
   const replicas = valueAt(spec, "replicas");
-  const isOwned = (metadata.managedFields ?? []).some(
-    ({ manager, fieldsV1 }) => manager !== fieldManager && valueAt(fieldsV1, "f:spec", "f:replicas") !== undefined,
+  const hasOtherManager = (metadata.managedFields ?? []).some(
+    ({ manager, fieldsV1 }) =>
+      manager !== downstreamFieldManager && valueAt(fieldsV1, "f:spec", "f:replicas") !== undefined,
   );
-  return { isOwned, replicas: typeof replicas === "number" ? replicas : undefined };
+  return { hasOtherManager, replicas: typeof replicas === "number" ? replicas : undefined };
 }

@@ -4,11 +4,11 @@ import { downstreamNamespace, type Locator } from "../ownership/namespace-map.ts
 import type { Owner } from "../ownership/owner.ts";
 import type { CopyRecord, Manifest, TargetCluster, Workload } from "../sync-objects.ts";
 import type { Blocker, DesiredCopy } from "../targets/decide.ts";
-import { fingerprintOfManifest, manifestOf } from "./manifest.ts";
+import { manifestHash, manifestOf } from "./manifest.ts";
 import { applyOverrides } from "./overrides/apply.ts";
-import { stepShares, wantedShares } from "./replicas.ts";
+import { desiredShares, stepShares } from "./replicas.ts";
 
-/** Kinds with a number of replicas that can be shared out. */
+/** Kinds whose replicas can be divided among clusters. */
 const dividedKinds: ReadonlySet<string> = new Set(["Deployment", "StatefulSet", "ReplicaSet"]);
 
 export type DesiredFacts = Readonly<{
@@ -16,55 +16,58 @@ export type DesiredFacts = Readonly<{
   locator: Locator;
   spec: Pick<WorkloadPlacement["spec"], "replicas" | "overrides">;
   targets: readonly TargetCluster[];
-  before: ReadonlyMap<string, CopyRecord>;
-  /** How many replicas are ready on each cluster, as it says now. */
-  ready: ReadonlyMap<string, number>;
+  previousCopies: ReadonlyMap<string, CopyRecord>;
+  /** Ready replicas on each cluster. */
+  readyReplicas: ReadonlyMap<string, number>;
   /** Whether an autoscaler owns the number of replicas. */
   isAutoscaled: boolean;
 }>;
 
-/** What a cluster is to have, but for what comes along with it. */
-export type DesiredManifest = Omit<DesiredCopy, "references"> &
+/** What a cluster should have, without its dependencies. */
+export type DesiredManifest = Omit<DesiredCopy, "dependenciesHash"> &
   Readonly<{
-    /** How many replicas it is to have, where the kind has any and nobody else says. */
-    desired: number | undefined;
-    /** The number of replicas for a cluster that has none yet, where an autoscaler owns it from then on. */
-    firstReplicas: number | undefined;
-    /** Whether an override of the placement makes it another than elsewhere. */
-    isTransformed: boolean;
+    /** The desired number of replicas; undefined if the kind has none or an autoscaler owns it. */
+    desiredReplicas: number | undefined;
+    /** The number of replicas for a new copy whose number an autoscaler owns afterwards. */
+    initialReplicas: number | undefined;
+    /** Whether overrides of the placement changed the manifest for this cluster. */
+    isOverridden: boolean;
   }>;
 
-/** What every cluster is to have, and in words what could not be shared out. */
 export type DesiredManifests = Readonly<{
-  wishes: ReadonlyMap<string, DesiredManifest | Blocker>;
+  /** By cluster name. */
+  manifests: ReadonlyMap<string, DesiredManifest | Blocker>;
+  /** Explains why not all replicas could be placed. */
   shortfall: string | undefined;
 }>;
 
-/** Makes what each cluster is to have; an obstacle where that cannot be made. */
+/** Computes the manifest for each target cluster, or a blocker where an override cannot be applied. */
 export function decideManifests(facts: DesiredFacts): DesiredManifests {
   const { workload, targets, isAutoscaled } = facts;
   const isDivided = dividedKinds.has(workload.kind);
   const total = isDivided ? replicasOf(workload) : undefined;
-  const { shares, why } = total === undefined || isAutoscaled ? {} : sharesOf(facts, total);
-  const wishes = new Map(
-    targets.map((cluster): [string, DesiredManifest | Blocker] => {
+  const { shares, message } = total === undefined || isAutoscaled ? {} : sharesOf(facts, total);
+  const manifests = new Map(
+    targets.map((targetCluster): [string, DesiredManifest | Blocker] => {
+      const { name } = targetCluster;
       try {
-        return [cluster.name, wishFor(facts, cluster, shares?.get(cluster.name), isAutoscaled ? total : undefined)];
+        const counts = { share: shares?.get(name), initialReplicas: isAutoscaled ? total : undefined };
+        return [name, desiredManifest(facts, targetCluster, counts)];
       } catch (error) {
         if (!(error instanceof ControllerError) || error.fault !== "invalid") throw error;
-        return [cluster.name, { reason: "OverrideFailed", message: error.message }];
+        return [name, { reason: "OverrideFailed", message: error.message }];
       }
     }),
   );
-  return { wishes, shortfall: why };
+  return { manifests, shortfall: message };
 }
 
-/** Of a Secret only which version it is: who may read records but no Secrets could try out what is in one. */
-function fingerprintOf(manifest: Manifest, { kind, metadata }: Workload): string {
-  if (kind !== "Secret") return fingerprintOfManifest(manifest);
+/** The hash of a manifest. For a Secret it covers only the version: readers of records could otherwise guess the content. */
+function desiredHash(manifest: Manifest, { kind, metadata }: Workload): string {
+  if (kind !== "Secret") return manifestHash(manifest);
   const { data: _, stringData: __, ...rest } = manifest;
   const version = `${metadata.uid ?? ""}@${metadata.resourceVersion ?? ""}`;
-  return fingerprintOfManifest({
+  return manifestHash({
     ...rest,
     metadata: manifest.metadata,
     kind,
@@ -73,46 +76,46 @@ function fingerprintOf(manifest: Manifest, { kind, metadata }: Workload): string
   });
 }
 
-/** Whose copy it is that a cluster has of a workload. */
+/** The owner that the copy of a workload on a cluster names. */
 export function ownerFor({ apiVersion, kind, metadata }: Workload, locator: Locator, registration: string): Owner {
   return { ...locator, registration, apiVersion, kind, name: metadata.name ?? "" };
 }
 
-function wishFor(
+function desiredManifest(
   { workload, locator, spec }: DesiredFacts,
-  cluster: TargetCluster,
-  share: number | undefined,
-  firstReplicas: number | undefined,
+  targetCluster: TargetCluster,
+  { share, initialReplicas }: Readonly<{ share: number | undefined; initialReplicas: number | undefined }>,
 ): DesiredManifest {
-  const origin = ownerFor(workload, locator, cluster.name);
-  const plain = manifestOf(workload, { origin, namespace: downstreamNamespace(locator) });
-  const shared = withReplicas(plain, share ?? firstReplicas);
-  const overridden = applyOverrides(shared, spec.overrides ?? [], cluster);
-  const desired = replicasIn(overridden);
-  const manifest = firstReplicas === undefined ? overridden : withoutReplicas(overridden);
+  const owner = ownerFor(workload, locator, targetCluster.name);
+  const base = manifestOf(workload, { owner, namespace: downstreamNamespace(locator) });
+  const shared = withReplicas(base, share ?? initialReplicas);
+  const overridden = applyOverrides(shared, spec.overrides ?? [], targetCluster);
+  const replicas = replicasIn(overridden);
+  const manifest = initialReplicas === undefined ? overridden : withoutReplicas(overridden);
   return {
     manifest,
-    fingerprint: fingerprintOf(manifest, workload),
-    desired: firstReplicas === undefined ? desired : undefined,
-    firstReplicas: firstReplicas === undefined ? undefined : desired,
-    isTransformed: overridden !== shared && fingerprintOfManifest(overridden) !== fingerprintOfManifest(shared),
+    hash: desiredHash(manifest, workload),
+    desiredReplicas: initialReplicas === undefined ? replicas : undefined,
+    initialReplicas: initialReplicas === undefined ? undefined : replicas,
+    isOverridden: overridden !== shared && manifestHash(overridden) !== manifestHash(shared),
   };
 }
 
-function sharesOf({ spec, targets, before, ready }: DesiredFacts, total: number): Shared {
-  // A cluster that it leaves has its replicas until they are ready elsewhere, so those count too.
+type ReplicaShares = Readonly<{ shares: ReadonlyMap<string, number>; message?: string | undefined }>;
+
+function sharesOf({ spec, targets, previousCopies, readyReplicas }: DesiredFacts, total: number): ReplicaShares {
+  // A cluster that is being evicted keeps its replicas until they are ready elsewhere, so they count too.
   const applied = new Map<string, number>();
-  for (const { name, appliedHash: fingerprint, desiredReplicas: desired } of before.values()) {
-    if (fingerprint !== undefined && desired !== undefined) applied.set(name, desired);
+  for (const { name, appliedHash, desiredReplicas } of previousCopies.values()) {
+    if (appliedHash !== undefined && desiredReplicas !== undefined) applied.set(name, desiredReplicas);
   }
   const rule = spec.replicas ?? {};
-  const { shares, why } = wantedShares({ rule, total, clusters: targets, current: applied });
-  return { shares: rule.mode === "Divided" ? stepShares({ wanted: shares, applied, ready }) : shares, why };
+  const { shares, message } = desiredShares({ rule, total, targetClusters: targets, current: applied });
+  const isDivided = rule.mode === "Divided";
+  return { shares: isDivided ? stepShares({ desired: shares, applied, ready: readyReplicas }) : shares, message };
 }
 
-type Shared = Readonly<{ shares: ReadonlyMap<string, number>; why?: string | undefined }>;
-
-/** The manifest with another number of replicas; as it is without one. */
+/** The manifest with another number of replicas; unchanged if the number is undefined. */
 export function withReplicas(manifest: Manifest, replicas: number | undefined): Manifest {
   return replicas === undefined ? manifest : { ...manifest, spec: { ...fieldsOf(manifest.spec), replicas } };
 }
@@ -124,7 +127,7 @@ function withoutReplicas(manifest: Manifest): Manifest {
 
 function replicasOf({ spec }: Workload): number {
   const { replicas } = fieldsOf(spec);
-  return typeof replicas === "number" ? replicas : 1; // as Kubernetes has it
+  return typeof replicas === "number" ? replicas : 1; // the default of Kubernetes
 }
 
 function replicasIn({ kind, spec }: Manifest): number | undefined {

@@ -4,53 +4,53 @@ import { textsOf } from "../../model/json.ts";
 import { shortHash } from "../../model/short-hash.ts";
 import { type Owner, ownershipMetadata } from "../ownership/owner.ts";
 import type { Manifest, Workload } from "../sync-objects.ts";
-import { isHubAnnotation, isHubLabel, isTokenSecret, withoutServerFields } from "./server-fields.ts";
+import { isTokenSecret, isUpstreamAnnotation, isUpstreamLabel, withoutServerFields } from "./server-fields.ts";
 
-/** Whose copy it will be, and where. */
+/** The owner of a copy, and where the copy is written. */
 export type Destination = Readonly<{
-  origin: Owner;
-  /** The namespace on the cluster. */
+  owner: Owner;
+  /** The downstream namespace. */
   namespace: string;
 }>;
 
 /**
- * What a cluster is given of a workload: what a person has said, our marks, and nothing that servers added.
+ * The manifest of a workload for a cluster: what users wrote and our ownership metadata, without any field that servers added.
  *
- * Of the metadata only name, labels and annotations go down, so that whatever else is there, now or in a later version of
- * some server, stays behind. The answer shares parts with the workload, which stays as it is.
+ * Of the metadata, only name, labels and annotations are sent. Any other field, of any server version, stays upstream. The
+ * result shares parts with the workload, which is not modified.
  */
-export function manifestOf(workload: Workload, { origin, namespace }: Destination): Manifest {
+export function manifestOf(workload: Workload, { owner, namespace }: Destination): Manifest {
   const { apiVersion, kind, metadata, status: _, ...body } = workload;
   if (isTokenSecret(workload)) {
-    const which = `secret "${origin.namespace}/${origin.name}"`;
-    throw new ControllerError("invalid", `sync: ${which}: a service account's token is of no use on another server`);
+    const which = `secret "${owner.namespace}/${owner.name}"`;
+    throw new ControllerError("invalid", `sync: ${which}: a service account token is valid only on its own server`);
   }
   const parts = withoutServerFields(
     { apiVersion, kind },
-    { name: origin.name, labels: textsOf(metadata.labels), annotations: textsOf(metadata.annotations), body },
-    // Only a hub that is a plain Kubernetes has no logical clusters.
-    { isAssigned: origin.logicalCluster === "" },
+    { name: owner.name, labels: textsOf(metadata.labels), annotations: textsOf(metadata.annotations), body },
+    // Only a plain Kubernetes upstream has no logical clusters.
+    { isAssigned: owner.logicalCluster === "" },
   );
-  const marks = ownershipMetadata(origin);
+  const ownership = ownershipMetadata(owner);
   return {
     apiVersion,
     kind,
     metadata: {
-      name: origin.name,
+      name: owner.name,
       namespace,
-      labels: { ...textsOf(parts.labels, (name) => !isHubLabel(name)), ...marks.labels },
-      annotations: { ...textsOf(parts.annotations, (name) => !isHubAnnotation(name)), ...marks.annotations },
+      labels: { ...textsOf(parts.labels, (name) => !isUpstreamLabel(name)), ...ownership.labels },
+      annotations: { ...textsOf(parts.annotations, (name) => !isUpstreamAnnotation(name)), ...ownership.annotations },
     },
     ...parts.body,
   };
 }
 
-/** A short text that is the same for manifests that say the same, in whatever order their fields stand. */
-export function fingerprintOfManifest(manifest: Manifest): string {
-  return shortHash(JSON.stringify(manifest, sortedFields));
+/** The hash of a manifest; it does not depend on the order of fields. */
+export function manifestHash(manifest: Manifest): string {
+  return shortHash(JSON.stringify(manifest, sortFields));
 }
 
-function sortedFields(_name: string, value: unknown): unknown {
+function sortFields(_name: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).toSorted(byKey));
 }

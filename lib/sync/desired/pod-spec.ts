@@ -1,20 +1,20 @@
-import { type Fields, isFields, valueAt } from "../../model/json.ts";
+import { type Fields, isFields, valueAt } from "@tmc/kube/json.ts";
 
-/** Where objects keep the pods that they want: a CronJob one level further down than all others. */
+/** Where objects have their pod spec: in a CronJob it is one level deeper. */
 const podSpecPaths: readonly (readonly string[])[] = [
   ["spec", "template", "spec"],
   ["spec", "jobTemplate", "spec", "template", "spec"],
 ];
 
 /**
- * The way to the pod spec in an object that has a pod template; undefined for one that has none. It goes by the form and
- * not by the kind, so that custom types with a pod template are found too.
+ * The path to the pod spec of an object with a pod template; undefined for other objects. The structure decides, not the kind,
+ * so that custom types with a pod template are recognized.
  */
 export function podSpecPath(object: unknown): readonly string[] | undefined {
   return podSpecPaths.find((path) => Array.isArray(valueAt(object, ...path, "containers")));
 }
 
-/** The pod spec in an object that has a pod template; undefined for one that has none. */
+/** The pod spec of an object with a pod template; undefined for other objects. */
 export function podSpecOf(object: unknown): Fields | undefined {
   const path = podSpecPath(object);
   const spec = path === undefined ? undefined : valueAt(object, ...path);

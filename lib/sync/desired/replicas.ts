@@ -3,150 +3,150 @@ import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { TargetCluster } from "../sync-objects.ts";
 
 export type ShareFacts = Readonly<{
-  /** `spec.replicas` of the placement; without it every cluster gets all. */
+  /** `spec.replicas` of the placement; without it every cluster gets all replicas. */
   rule: ReplicaRule | undefined;
-  /** How many replicas the workload asks for. */
+  /** The number of replicas that the workload asks for. */
   total: number;
-  /** The clusters that it belongs on, in any order. */
-  clusters: readonly TargetCluster[];
-  /** How many were last written to each cluster. */
+  /** The target clusters, in any order. */
+  targetClusters: readonly TargetCluster[];
+  /** The replicas that were last written to each cluster. */
   current: ReadonlyMap<string, number>;
 }>;
 
 export type Shares = Readonly<{
-  /** In the order of the names. */
+  /** Replicas by cluster, sorted by name. */
   shares: ReadonlyMap<string, number>;
-  /** How many found no cluster. */
+  /** Replicas that no cluster can get. */
   unplaced: number;
-  /** What could not be done as it was asked for, for people. */
-  why?: string;
+  /** Explains to users which part of the rule could not be satisfied. */
+  message?: string;
 }>;
 
 /**
- * Decides how many replicas of a workload each cluster is to have in the end; `stepShares` says how to get there.
+ * Decides how many replicas of a workload each cluster should finally have; `stepShares` decides the steps to get there.
  *
- * What is divided adds up to the total, whatever the weights, unless max leaves no room. The order of the clusters leaves
- * no trace. What the clusters have already counts only for who gets the odd ones (see `divide`), so the answer stays the
- * same all along the steps that lead to it.
+ * Divided shares add up to the total, unless max or weights leave replicas unplaced. The result does not depend on the order
+ * of the clusters. The current replicas only decide which cluster gets a rounded-up share (see `divide`), so the result stays
+ * the same during all steps.
  */
-export function wantedShares({ rule = {}, total, clusters, current }: ShareFacts): Shares {
-  if (clusters.length === 0) return withWhy(new Map(), total, total > 0 ? ["there is no cluster for it"] : []);
-  const claims = claimsOf({ rule, total, clusters, current });
-  return rule.mode === "Divided" ? divided(total, claims) : duplicated(total, claims);
+export function desiredShares({ rule = {}, total, targetClusters, current }: ShareFacts): Shares {
+  if (targetClusters.length === 0)
+    return withMessages(new Map(), total, total > 0 ? ["the placement selects no cluster"] : []);
+  const claims = claimsOf({ rule, total, targetClusters, current });
+  return rule.mode === "Divided" ? divideTotal(total, claims) : duplicateTotal(total, claims);
 }
 
-function duplicated(total: number, claims: readonly Claim[]): Shares {
+function duplicateTotal(total: number, claims: readonly ReplicaClaim[]): Shares {
   const short = claims.filter(({ max }) => max < total);
-  const unplaced = sumOf(short.map(({ max }) => total - max));
-  const why = short.length === 0 ? [] : [`max allows fewer than ${total} replicas on ${namesOf(short)}`];
-  return withWhy(new Map(claims.map(({ name, max }) => [name, max])), unplaced, why);
+  const unplaced = sumReplicas(short.map(({ max }) => total - max));
+  const messages = short.length === 0 ? [] : [`max allows fewer than ${total} replicas on ${formatClusters(short)}`];
+  return withMessages(new Map(claims.map(({ name, max }) => [name, max])), unplaced, messages);
 }
 
-function divided(total: number, claims: readonly Claim[]): Shares {
-  const crossed = claims.filter(({ isCrossed }) => isCrossed);
-  const crossedWords = crossed.length === 0 ? [] : [`min is above max on ${namesOf(crossed)}: max counts`];
-  if (sumOf(claims.map(({ min }) => min)) > total) {
-    const { shares, short } = byName(total, claims);
+function divideTotal(total: number, claims: readonly ReplicaClaim[]): Shares {
+  const conflicting = claims.filter(({ isMinAboveMax }) => isMinAboveMax);
+  const conflicts = conflicting.length === 0 ? [] : [`min is above max on ${formatClusters(conflicting)}: max applies`];
+  if (sumReplicas(claims.map(({ min }) => min)) > total) {
+    const { shares, short } = fillMinimums(total, claims);
     const replicas = total === 1 ? "1 replica is" : `${total} replicas are`;
-    // Whoever wants none at all has not forgotten the min.
-    const shortWords = total === 0 ? [] : [`${replicas} too few for the min of ${namesOf(short)}`];
-    return withWhy(shares, 0, [...crossedWords, ...shortWords]);
+    // A workload that is scaled to zero does not violate the min.
+    const shortages = total === 0 ? [] : [`${replicas} too few for the min of ${formatClusters(short)}`];
+    return withMessages(shares, 0, [...conflicts, ...shortages]);
   }
   const shares = divide(total, claims);
-  const unplaced = total - sumOf(shares.values());
-  const words = `${unplaced} of ${total} replicas find no room: every cluster has its max, or no weight`;
-  return withWhy(shares, unplaced, [...crossedWords, ...(unplaced > 0 ? [words] : [])]);
+  const unplaced = total - sumReplicas(shares.values());
+  const message = `${unplaced} of ${total} replicas are not placed: every cluster is at its max or has weight 0`;
+  return withMessages(shares, unplaced, [...conflicts, ...(unplaced > 0 ? [message] : [])]);
 }
 
-/** Gives everyone the min for as long as there is enough. */
-function byName(total: number, claims: readonly Claim[]) {
+/** Gives clusters their min, in the order of their names, as long as replicas are left. */
+function fillMinimums(total: number, claims: readonly ReplicaClaim[]) {
   const shares = new Map<string, number>();
-  const short: Claim[] = [];
-  let left = total;
+  const short: ReplicaClaim[] = [];
+  let rest = total;
   for (const claim of claims) {
-    const share = Math.min(claim.min, left);
-    left -= share;
+    const share = Math.min(claim.min, rest);
+    rest -= share;
     shares.set(claim.name, share);
     if (share < claim.min) short.push(claim);
   }
   return { shares, short };
 }
 
-const withWhy = (shares: ReadonlyMap<string, number>, unplaced: number, why: readonly string[]): Shares =>
-  why.length === 0 ? { shares, unplaced } : { shares, unplaced, why: why.join("; ") };
+const withMessages = (shares: ReadonlyMap<string, number>, unplaced: number, messages: readonly string[]): Shares =>
+  messages.length === 0 ? { shares, unplaced } : { shares, unplaced, message: messages.join("; ") };
 
-/** As many names as a message bears. */
-const mostShown = 5;
+/** Clusters that a message lists, so that it stays readable. */
+const maxListedClusters = 5;
 
-function namesOf(claims: readonly Claim[]): string {
-  const names = claims.slice(0, mostShown).map(({ name }) => name);
-  const rest = claims.length - mostShown;
+function formatClusters(claims: readonly ReplicaClaim[]): string {
+  const names = claims.slice(0, maxListedClusters).map(({ name }) => name);
+  const rest = claims.length - maxListedClusters;
   return names.join(", ") + (rest > 0 ? ` and ${rest} more` : "");
 }
 
-/** How a placement wants replicas shared out. */
+/** How a placement distributes replicas. */
 export type ReplicaRule = NonNullable<WorkloadPlacement["spec"]["replicas"]>;
 
-/** What one cluster may get. */
-export type Claim = Readonly<{
+/** The limits and the weight of one cluster. */
+export type ReplicaClaim = Readonly<{
   name: string;
-  /** What its share follows; nothing beyond `min` for 0. */
+  /** The share is proportional to it; a cluster with weight 0 gets only its `min`. */
   weight: bigint;
-  /** Never above the rule's max; all of them together may ask for more than there is. */
+  /** Never above the rule's max. The sum over all clusters may exceed the total. */
   min: number;
-  /** Never above the number of replicas that there are. */
+  /** Never above the total. */
   max: number;
   /** Whether the rule has a min above the max. */
-  isCrossed: boolean;
-  /** How many it has already. */
-  has: number;
+  isMinAboveMax: boolean;
+  /** The replicas that were last written. */
+  current: number;
 }>;
 
-export type ClaimFacts = Readonly<{
+type ClaimFacts = Readonly<{
   rule: ReplicaRule;
   total: number;
-  clusters: readonly TargetCluster[];
-  /** How many each cluster has already. */
+  targetClusters: readonly TargetCluster[];
   current: ReadonlyMap<string, number>;
 }>;
 
-/** What every cluster may get, in the order of their names; where min is above max, max counts. */
-export function claimsOf({ rule, total, clusters, current }: ClaimFacts): readonly Claim[] {
+/** The limits and weights of all clusters, sorted by name; where min is above max, max applies. */
+function claimsOf({ rule, total, targetClusters, current }: ClaimFacts): readonly ReplicaClaim[] {
   const limits = limitsOf(rule);
-  const weightOf = rule.divideBy === "Capacity" ? weightByCapacity(clusters) : weightByRule(rule);
-  return clusters
-    .map((cluster) => {
-      const { name } = cluster;
+  const weightOf = rule.divideBy === "Capacity" ? weightByCapacity(targetClusters) : weightByRule(rule);
+  return targetClusters
+    .map((targetCluster) => {
+      const { name } = targetCluster;
       const { min, max } = limits(name);
       return {
         name,
-        weight: weightOf(cluster),
+        weight: weightOf(targetCluster),
         min: Math.min(min, max),
         max: Math.min(max, total),
-        isCrossed: min > max,
-        has: current.get(name) ?? 0,
+        isMinAboveMax: min > max,
+        current: current.get(name) ?? 0,
       };
     })
     .toSorted((one, other) => compareStrings(one.name, other.name));
 }
 
-/** Reads the fewest and the most that a cluster gets: what is said for it alone goes before what is said for all. */
-function limitsOf(rule: ReplicaRule): (cluster: string) => Readonly<{ min: number; max: number }> {
-  const single = new Map(rule.clusters?.map((each) => [each.name, each]));
-  return (cluster) => {
-    const own = single.get(cluster);
+/** The min and max of a cluster: its own entry precedes the limits for all clusters. */
+function limitsOf(rule: ReplicaRule): (targetCluster: string) => Readonly<{ min: number; max: number }> {
+  const entries = new Map(rule.clusters?.map((each) => [each.name, each]));
+  return (targetCluster) => {
+    const own = entries.get(targetCluster);
     return { min: own?.min ?? rule.min ?? 0, max: own?.max ?? rule.max ?? Number.POSITIVE_INFINITY };
   };
 }
 
-function weightByRule(rule: ReplicaRule): (cluster: TargetCluster) => bigint {
+function weightByRule(rule: ReplicaRule): (targetCluster: TargetCluster) => bigint {
   const weights = new Map(rule.clusters?.map(({ name, weight }) => [name, BigInt(weight ?? 1)]));
   return ({ name }) => weights.get(name) ?? 1n;
 }
 
-/** A cluster of which nobody knows how large it is counts as one of the middle; where none has any room, all are alike. */
-function weightByCapacity(clusters: readonly TargetCluster[]): (cluster: TargetCluster) => bigint {
-  const known = clusters.map(({ milliCpu }) => milliCpu).filter((milliCpu) => milliCpu !== undefined);
+/** A cluster of unknown capacity gets the median; if no cluster has capacity, all have the same weight. */
+function weightByCapacity(targetClusters: readonly TargetCluster[]): (targetCluster: TargetCluster) => bigint {
+  const known = targetClusters.map(({ milliCpu }) => milliCpu).filter((milliCpu) => milliCpu !== undefined);
   if (!known.some((milliCpu) => milliCpu > 0)) return () => 1n;
   const middle = median(known);
   return ({ milliCpu }) => BigInt(Math.round(milliCpu ?? middle));
@@ -159,131 +159,132 @@ function median(numbers: readonly number[]): number {
 }
 
 /**
- * Divides replicas by weight within everyone's min and max.
+ * Divides replicas by weight within the min and max of each cluster.
  *
- * Everyone's exact share is worked out first. Nobody is ever a whole replica or more away from it: shares are rounded down,
- * and what is left over goes, one each, to those who have it already, then to the largest fractions, then to who has more,
- * then by name. So among all such divisions this one moves the fewest, and a fraction that grew a little moves nothing.
+ * The exact shares are computed first, and no cluster is ever a whole replica or more away from its own: shares are rounded
+ * down, and the remaining replicas go, one each, to clusters that have them already, then to the largest fractions, then to
+ * the clusters with more current replicas, then by name. Among all such divisions this one moves the fewest replicas, and a
+ * fraction that grew a little moves none.
  *
- * There must be enough for every min. The sum is less than the total only where nobody may take more.
+ * The total must cover every min. The sum is below the total only where no cluster may get more.
  */
-export function divide(total: number, claims: readonly Claim[]): ReadonlyMap<string, number> {
+function divide(total: number, claims: readonly ReplicaClaim[]): ReadonlyMap<string, number> {
   const exact = exactShares(total, claims);
-  const leftOver = exact.some(({ fraction }) => fraction > 0n) ? total - sumOf(exact.map(({ whole }) => whole)) : 0;
-  const raised = new Set(
+  const rest = exact.some(({ fraction }) => fraction > 0n) ? total - sumReplicas(exact.map(({ whole }) => whole)) : 0;
+  const roundedUp = new Set(
     exact
       .filter(({ fraction }) => fraction > 0n)
       .toSorted(byPriority)
-      .slice(0, leftOver)
+      .slice(0, rest)
       .map(({ claim }) => claim.name),
   );
-  return new Map(exact.map(({ claim: { name }, whole }) => [name, whole + (raised.has(name) ? 1 : 0)]));
+  return new Map(exact.map(({ claim: { name }, whole }) => [name, whole + (roundedUp.has(name) ? 1 : 0)]));
 }
 
-/** A share before it is rounded: whole replicas and a fraction, counted in a unit that is the same for all. */
-type ExactShare = Readonly<{ claim: Claim; whole: number; fraction: bigint }>;
+/** A share before rounding: whole replicas, and a fraction in a unit that is the same for all clusters. */
+type ExactShare = Readonly<{ claim: ReplicaClaim; whole: number; fraction: bigint }>;
 
 function byPriority(one: ExactShare, other: ExactShare): number {
-  // More than it can get is no better than all of it: otherwise a copy that shrinks would lose its turn half-way.
-  const useful = ({ claim, whole }: ExactShare) => Math.min(claim.has, whole + 1);
-  const hasIt = (share: ExactShare) => (useful(share) === share.whole + 1 ? 0 : 1);
-  if (hasIt(one) !== hasIt(other)) return hasIt(one) - hasIt(other);
+  // More current replicas than the rounded-up share count as exactly that share: otherwise a copy that shrinks would lose its
+  // priority between two steps.
+  const useful = ({ claim, whole }: ExactShare) => Math.min(claim.current, whole + 1);
+  const lacksShare = (share: ExactShare) => (useful(share) === share.whole + 1 ? 0 : 1);
+  if (lacksShare(one) !== lacksShare(other)) return lacksShare(one) - lacksShare(other);
   if (one.fraction !== other.fraction) return one.fraction > other.fraction ? -1 : 1;
   return useful(other) - useful(one) || compareStrings(one.claim.name, other.claim.name);
 }
 
 /**
- * The shares that are proportional to the weights, save where min or max forbids it. Each round gives those their bound
- * for whom it is certain by now that they will need it, and divides the rest anew among the others.
+ * The shares that are proportional to the weights, except where min or max prevents it. Each round fixes the clusters that are
+ * certain to end at their min or max, and divides the rest among the others again.
  */
-function exactShares(total: number, claims: readonly Claim[]): readonly ExactShare[] {
-  // Without a weight there is nothing beyond the min.
-  const bound = new Map(claims.filter(({ weight }) => weight === 0n).map((claim) => [claim, claim.min]));
+function exactShares(total: number, claims: readonly ReplicaClaim[]): readonly ExactShare[] {
+  // A cluster with weight 0 gets its min.
+  const fixed = new Map(claims.filter(({ weight }) => weight === 0n).map((claim) => [claim, claim.min]));
   for (;;) {
-    const free = claims.filter((claim) => !bound.has(claim));
-    const rest = BigInt(total - sumOf([...bound.values()]));
+    const free = claims.filter((claim) => !fixed.has(claim));
+    const rest = BigInt(total - sumReplicas([...fixed.values()]));
     const weights = free.reduce((sum, { weight }) => sum + weight, 0n);
-    // Everything is multiplied by the sum of the weights, so that nothing is ever rounded here.
-    const over = (claim: Claim) => rest * claim.weight - BigInt(claim.max) * weights;
-    const under = (claim: Claim) => BigInt(claim.min) * weights - rest * claim.weight;
-    const tooMuch = free.filter((claim) => over(claim) > 0n);
-    const tooLittle = free.filter((claim) => under(claim) > 0n);
-    if (tooMuch.length === 0 && tooLittle.length === 0) {
+    // All values are multiplied by the sum of the weights, so that nothing is rounded here.
+    const excessOf = (claim: ReplicaClaim) => rest * claim.weight - BigInt(claim.max) * weights;
+    const shortageOf = (claim: ReplicaClaim) => BigInt(claim.min) * weights - rest * claim.weight;
+    const aboveMax = free.filter((claim) => excessOf(claim) > 0n);
+    const belowMin = free.filter((claim) => shortageOf(claim) > 0n);
+    if (aboveMax.length === 0 && belowMin.length === 0) {
       return claims.map((claim) => {
-        const whole = bound.get(claim);
+        const whole = fixed.get(claim);
         if (whole !== undefined) return { claim, whole, fraction: 0n };
         const share = rest * claim.weight;
         return { claim, whole: Number(share / weights), fraction: share % weights };
       });
     }
-    const excess = tooMuch.reduce((sum, claim) => sum + over(claim), 0n);
-    const shortage = tooLittle.reduce((sum, claim) => sum + under(claim), 0n);
-    // More is missing than left over: the others will get less yet, so whoever is below the min stays below it.
-    if (shortage >= excess) for (const claim of tooLittle) bound.set(claim, claim.min);
-    else for (const claim of tooMuch) bound.set(claim, claim.max);
+    const excess = aboveMax.reduce((sum, claim) => sum + excessOf(claim), 0n);
+    const shortage = belowMin.reduce((sum, claim) => sum + shortageOf(claim), 0n);
+    // If more is missing than left over, the other clusters will get even less, so a cluster below its min stays below it.
+    if (shortage >= excess) for (const claim of belowMin) fixed.set(claim, claim.min);
+    else for (const claim of aboveMax) fixed.set(claim, claim.max);
   }
 }
 
-/** Adds numbers. */
-export function sumOf(numbers: Iterable<number>): number {
+export function sumReplicas(counts: Iterable<number>): number {
   let sum = 0;
-  for (const number of numbers) sum += number;
+  for (const count of counts) sum += count;
   return sum;
 }
 
 export type StepFacts = Readonly<{
-  /** How many each cluster is to have in the end; a cluster that is not named here is to have none. */
-  wanted: ReadonlyMap<string, number>;
-  /** How many were last written to each cluster. */
+  /** The final replicas of each cluster; a cluster that is not listed should have none. */
+  desired: ReadonlyMap<string, number>;
+  /** The replicas that were last written to each cluster. */
   applied: ReadonlyMap<string, number>;
-  /** How many are ready on each cluster that is heard from; on the others nothing is taken for ready. */
+  /** The ready replicas of each cluster that was read; on all other clusters none count as ready. */
   ready: ReadonlyMap<string, number>;
 }>;
 
 /**
- * Decides how many replicas to write to each cluster now, on the way to what is wanted of a divided workload.
+ * Decides how many replicas to write to each cluster now, on the way to the desired shares of a divided workload.
  *
- * Growth is written at once. A replica is taken from a cluster only when the one that replaces it elsewhere is ready, or
- * when there are more than the total anyway, as after the total itself was lowered:
+ * Growth is written at once. A replica is removed from a cluster only when its replacement elsewhere is ready, or when there
+ * are more than the total anyway, for example after the total was lowered:
  *
- * - what is left where it shrinks, and what is ready where it does not, never add up to less than the total;
- * - those that are ready never fall below the total because of a step, nor below what they were if that was less.
+ * - the replicas that remain where a cluster shrinks, plus the ready ones on the others, never add up to less than the total;
+ * - a step never lowers the ready replicas below the total, or below what they were if that was less.
  *
- * So a cluster that is wanted and has fewer ready than it should, or is not heard from, makes the others keep what they
- * have, which is what its users then need. It does so only while it is wanted: once the placement has given it up, others
- * grow in its place, and when they are ready nothing waits any more.
+ * A target cluster with too few ready replicas, or that is not Ready, therefore makes the others keep theirs, which its users
+ * then need. It does so only as long as it is a target: once the placement has evicted it, other clusters grow instead, and
+ * nothing waits once they are ready.
  */
-export function stepShares({ wanted, applied, ready }: StepFacts): ReadonlyMap<string, number> {
-  const names = [...new Set([...wanted.keys(), ...applied.keys()])].toSorted();
-  const places = names.map((name) => placeOf(name, { wanted, applied, ready }));
-  const total = sumOf(wanted.values());
+export function stepShares({ desired, applied, ready }: StepFacts): ReadonlyMap<string, number> {
+  const names = [...new Set([...desired.keys(), ...applied.keys()])].toSorted();
+  const counts = names.map((name) => countsOf(name, { desired, applied, ready }));
+  const total = sumReplicas(desired.values());
 
-  const shrinking = places.filter((place) => place.has > place.wants);
-  // What is just starting counts where it already is, and does not where it is to come.
-  const secured = sumOf(places.map((place) => (place.has > place.wants ? place.has : place.ready)));
-  const allReady = sumOf(places.map((place) => place.ready));
+  const shrinking = counts.filter((each) => each.applied > each.desired);
+  // Replicas that are starting count where a cluster shrinks, but not where it grows.
+  const secured = sumReplicas(counts.map((each) => (each.applied > each.desired ? each.applied : each.ready)));
+  const allReady = sumReplicas(counts.map((each) => each.ready));
   let spare = Math.max(0, secured - total);
   let spareReady = Math.max(0, allReady - total);
 
-  const next = new Map(places.map(({ name, has, wants }) => [name, Math.max(has, wants)]));
-  const take = ({ name, has }: Place, count: number) => {
+  const next = new Map(counts.map((each) => [each.name, Math.max(each.applied, each.desired)]));
+  const remove = ({ name, applied: before }: ClusterCounts, count: number) => {
     spare -= count;
-    next.set(name, (next.get(name) ?? has) - count);
+    next.set(name, (next.get(name) ?? before) - count);
   };
-  // First what serves nobody: a cluster that loses replicas lets those go that are not ready.
-  for (const place of shrinking) take(place, Math.min(place.has - Math.max(place.wants, place.ready), spare));
-  for (const place of shrinking) {
-    const count = Math.min(Math.max(0, place.ready - place.wants), spare, spareReady);
+  // Replicas that are not ready serve no requests, so they are removed first.
+  for (const each of shrinking) remove(each, Math.min(each.applied - Math.max(each.desired, each.ready), spare));
+  for (const each of shrinking) {
+    const count = Math.min(Math.max(0, each.ready - each.desired), spare, spareReady);
     spareReady -= count;
-    take(place, count);
+    remove(each, count);
   }
   return next;
 }
 
-type Place = Readonly<{ name: string; wants: number; has: number; ready: number }>;
+type ClusterCounts = Readonly<{ name: string; desired: number; applied: number; ready: number }>;
 
-function placeOf(name: string, { wanted, applied, ready }: StepFacts): Place {
-  const has = applied.get(name) ?? 0;
-  // A replica that is on its way out may still be ready; it is no one to rely on.
-  return { name, wants: wanted.get(name) ?? 0, has, ready: Math.min(ready.get(name) ?? 0, has) };
+function countsOf(name: string, { desired, applied, ready }: StepFacts): ClusterCounts {
+  const written = applied.get(name) ?? 0;
+  // A replica that is terminating may still be ready, but must not be counted on.
+  return { name, desired: desired.get(name) ?? 0, applied: written, ready: Math.min(ready.get(name) ?? 0, written) };
 }

@@ -1,83 +1,74 @@
-import {
-  changedAt,
-  eachObject,
-  type Fields,
-  groupOf,
-  isFields,
-  type Texts,
-  textAt,
-  without,
-} from "../../model/json.ts";
+import { type Fields, isFields, textAt } from "@tmc/kube/json.ts";
+import { apiGroupOf, changedAt, eachObject, type Texts, without } from "../../model/json.ts";
 
-/** A workload in the parts of which servers write some. */
-export type Parts = Readonly<{
+/** The parts of a workload that contain fields of servers. */
+export type WorkloadParts = Readonly<{
   name: string;
   labels: Texts;
   annotations: Texts;
-  /** Everything but apiVersion, kind, metadata and status. */
+  /** All fields except apiVersion, kind, metadata and status. */
   body: Fields;
 }>;
 
-/** The type of an object. */
 export type TypeName = Readonly<{ apiVersion: string; kind: string }>;
 
 /**
- * Takes away what a server has filled in and what holds on that server alone.
+ * Removes the fields that a server has set and that are valid only on that server.
  *
- * `isAssigned` says whether whoever served the object hands out ports and addresses, as every Kubernetes does and kcp does
- * not: there, what is in those fields is what a person wrote, and stays.
+ * `isAssigned` says whether the server assigns ports and addresses. Every Kubernetes does. kcp does not: there users wrote
+ * these fields, and they are kept.
  */
 export function withoutServerFields(
   { apiVersion, kind }: TypeName,
-  parts: Parts,
+  parts: WorkloadParts,
   { isAssigned }: Readonly<{ isAssigned: boolean }>,
-): Parts {
-  const clean = cleaners.get(`${groupOf(apiVersion)}/${kind}`);
+): WorkloadParts {
+  const clean = cleaners.get(`${apiGroupOf(apiVersion)}/${kind}`);
   const cleaned = clean === undefined ? parts : clean(parts, isAssigned);
-  return withBody(cleaned, templatePaths.reduce(withoutEmptyTime, cleaned.body));
+  return withBody(cleaned, templateTimestampPaths.reduce(withoutNullTimestamp, cleaned.body));
 }
 
-type Cleaner = (parts: Parts, isAssigned: boolean) => Parts;
+type Cleaner = (parts: WorkloadParts, isAssigned: boolean) => WorkloadParts;
 
 const cleaners: ReadonlyMap<string, Cleaner> = new Map<string, Cleaner>([
   ["/Service", cleanService],
   ["/PersistentVolumeClaim", cleanClaim],
-  ["/ServiceAccount", cleanAccount],
+  ["/ServiceAccount", cleanServiceAccount],
   ["batch/Job", cleanJob],
   ["apps/StatefulSet", cleanStatefulSet],
 ]);
 
-/** Where objects that are only planned have metadata; a client that marshals Go structs writes a time of null there. */
-const templatePaths: readonly (readonly string[])[] = [
+/** Timestamps in the metadata of templates; clients that marshal Go structs write null there. */
+const templateTimestampPaths: readonly (readonly string[])[] = [
   ["spec", "template", "metadata", "creationTimestamp"],
   ["spec", "jobTemplate", "metadata", "creationTimestamp"],
   ["spec", "jobTemplate", "spec", "template", "metadata", "creationTimestamp"],
 ];
 
-function withoutEmptyTime(body: Fields, path: readonly string[]): Fields {
-  return changedAt(body, path, (time) => (time === null ? undefined : time));
+function withoutNullTimestamp(body: Fields, path: readonly string[]): Fields {
+  return changedAt(body, path, (timestamp) => (timestamp === null ? undefined : timestamp));
 }
 
-function withBody(parts: Parts, body: Fields): Parts {
+function withBody(parts: WorkloadParts, body: Fields): WorkloadParts {
   return body === parts.body ? parts : { ...parts, body };
 }
 
-function cleanService(parts: Parts, isAssigned: boolean): Parts {
+function cleanService(parts: WorkloadParts, isAssigned: boolean): WorkloadParts {
   const clean = (spec: unknown): unknown => {
     if (!isFields(spec)) return spec;
-    // An address of one cluster means nothing on another; "None" is no address but a wish.
+    // An address is valid on one cluster only. "None" is not an address: it asks for a headless Service.
     const isHeadless = spec.clusterIP === "None";
     const portable = isHeadless ? spec : without(spec, "clusterIP", "clusterIPs");
-    const wished = isAssigned ? without(portable, "ipFamilies", "healthCheckNodePort") : portable;
-    return changedAt(wished, ["ports"], (ports) =>
+    const desired = isAssigned ? without(portable, "ipFamilies", "healthCheckNodePort") : portable;
+    return changedAt(desired, ["ports"], (ports) =>
       eachObject(ports, (port) => (isAssigned || port.nodePort === 0 ? without(port, "nodePort") : port)),
     );
   };
   return withBody(parts, changedAt(parts.body, ["spec"], clean));
 }
 
-/** A claim keeps the volume that a person named for it, and not the one that a controller found. */
-function cleanClaim(parts: Parts): Parts {
+/** A claim keeps a volume that a user named, but not one that a controller bound. */
+function cleanClaim(parts: WorkloadParts): WorkloadParts {
   if (parts.annotations["pv.kubernetes.io/bound-by-controller"] === undefined) return parts;
   return withBody(
     parts,
@@ -85,69 +76,68 @@ function cleanClaim(parts: Parts): Parts {
   );
 }
 
-/** The tokens that a server has made for an account are its own; the other Secrets somebody named. */
-function cleanAccount(parts: Parts): Parts {
-  const named = (list: unknown): unknown => {
+/** Removes the tokens that a server generated for a service account; users named the other Secrets. */
+function cleanServiceAccount(parts: WorkloadParts): WorkloadParts {
+  const withoutTokens = (list: unknown): unknown => {
     if (!Array.isArray(list)) return list;
     const kept = list.filter((item: unknown) => !isGeneratedToken(textAt(item, "name"), parts.name));
     return kept.length === 0 ? undefined : kept;
   };
-  return withBody(parts, changedAt(changedAt(parts.body, ["secrets"], named), ["imagePullSecrets"], named));
+  const withoutSecrets = changedAt(parts.body, ["secrets"], withoutTokens);
+  return withBody(parts, changedAt(withoutSecrets, ["imagePullSecrets"], withoutTokens));
 }
 
 const controllerLabels = ["controller-uid", "batch.kubernetes.io/controller-uid"];
 const jobLabels = [...controllerLabels, "job-name", "batch.kubernetes.io/job-name"];
 
-/** A Job that did not choose its own selector has one made of its uid, which is another on each cluster. */
-function cleanJob(parts: Parts): Parts {
+/** The selector of a Job without `manualSelector` is generated from its uid, which differs on each cluster. */
+function cleanJob(parts: WorkloadParts): WorkloadParts {
   const { spec } = parts.body;
   if (!isFields(spec) || spec.manualSelector === true) return parts;
-  const hasGenerated = (selector: unknown): boolean =>
+  const isGenerated = (selector: unknown): boolean =>
     isFields(selector) &&
     isFields(selector.matchLabels) &&
     controllerLabels.some((label) => textAt(selector, "matchLabels", label) !== "");
   const withoutJobLabels = (labels: unknown): unknown => (isFields(labels) ? without(labels, ...jobLabels) : labels);
-  const unselected = changedAt(parts.body, ["spec", "selector"], (selector) =>
-    hasGenerated(selector) ? undefined : selector,
+  const withoutSelector = changedAt(parts.body, ["spec", "selector"], (selector) =>
+    isGenerated(selector) ? undefined : selector,
   );
   return {
     ...parts,
     labels: Object.fromEntries(Object.entries(parts.labels).filter(([name]) => !jobLabels.includes(name))),
-    body: changedAt(unselected, ["spec", "template", "metadata", "labels"], withoutJobLabels),
+    body: changedAt(withoutSelector, ["spec", "template", "metadata", "labels"], withoutJobLabels),
   };
 }
 
-/** Servers give the claims that a StatefulSet plans a status, as if they were there. */
-function cleanStatefulSet(parts: Parts): Parts {
-  const planned = (claim: Fields): Fields =>
-    changedAt(without(claim, "status"), ["metadata", "creationTimestamp"], (time) =>
-      time === null ? undefined : time,
-    );
+/** Servers add a status to the claim templates of a StatefulSet. */
+function cleanStatefulSet(parts: WorkloadParts): WorkloadParts {
+  const cleanTemplate = (claim: Fields): Fields =>
+    withoutNullTimestamp(without(claim, "status"), ["metadata", "creationTimestamp"]);
   return withBody(
     parts,
-    changedAt(parts.body, ["spec", "volumeClaimTemplates"], (claims) => eachObject(claims, planned)),
+    changedAt(parts.body, ["spec", "volumeClaimTemplates"], (claims) => eachObject(claims, cleanTemplate)),
   );
 }
 
-/** Tells whether a label of a workload was put there by the hub and says nothing on a cluster. */
-export function isHubLabel(name: string): boolean {
-  return isOfKcp(name);
+/** Whether a label of a workload belongs to the control plane and means nothing downstream. */
+export function isUpstreamLabel(name: string): boolean {
+  return isKcpKey(name);
 }
 
-/** Tells whether an annotation of a workload was put there by the hub, by its controllers or by kubectl, or is for TMC alone. */
-export function isHubAnnotation(name: string): boolean {
-  return isOfKcp(name) || name.startsWith("deployment.kubernetes.io/") || hubAnnotations.has(name);
+/** Whether an annotation of a workload is for the control plane, its controllers, kubectl or TMC, and means nothing downstream. */
+export function isUpstreamAnnotation(name: string): boolean {
+  return isKcpKey(name) || name.startsWith("deployment.kubernetes.io/") || upstreamAnnotations.has(name);
 }
 
 /** `kcp.io/cluster`, `internal.workload.kcp.io/synctarget`, and all of ours, `tmc.kcp.io/…`. */
-function isOfKcp(name: string): boolean {
+function isKcpKey(name: string): boolean {
   const [domain = ""] = name.split("/", 1);
   return domain === "kcp.io" || domain.endsWith(".kcp.io");
 }
 
-/** What controllers of a Kubernetes hub note on the objects that they have worked on. */
-const hubAnnotations: ReadonlySet<string> = new Set([
-  // A second copy of the object, with all that the first must not carry down.
+/** Annotations that kubectl and the controllers of a Kubernetes upstream write. */
+const upstreamAnnotations: ReadonlySet<string> = new Set([
+  // A second copy of the object, with all fields that must not be sent.
   "kubectl.kubernetes.io/last-applied-configuration",
   "deprecated.daemonset.template.generation",
   "batch.kubernetes.io/job-tracking",
@@ -162,24 +152,23 @@ const hubAnnotations: ReadonlySet<string> = new Set([
   "volume.kubernetes.io/storage-resizer",
 ]);
 
-/** The type of Secret that holds a service account's token. */
 const tokenType = "kubernetes.io/service-account-token";
 
-/** Tells whether every server makes an object of this kind and name by itself, in every namespace. */
-export function isServerMade(kind: string, name: string): boolean {
+/** Whether every server creates an object of this kind and name by itself in every namespace. */
+export function isServerCreated(kind: string, name: string): boolean {
   return (
     (kind === "ServiceAccount" && name === "default") ||
     (kind === "ConfigMap" && (name === "kube-root-ca.crt" || name === "openshift-service-ca.crt"))
   );
 }
 
-/** Tells whether a Secret holds a token, by its type: it opens the doors of the server that made it, and no other's. */
+/** Whether a Secret is a service account token, which is valid only on the server that issued it. */
 export function isTokenSecret(secret: Readonly<{ kind: string; type?: unknown }>): boolean {
   return secret.kind === "Secret" && secret.type === tokenType;
 }
 
-/** Tells whether a Secret that an account lists was made for it by a server: `web-token-x7k2p`, `web-dockercfg-9d8fz`. */
-export function isGeneratedToken(secret: string, account: string): boolean {
-  const rest = secret.startsWith(`${account}-`) ? secret.slice(account.length + 1) : "";
-  return /^(token|dockercfg)-[a-z0-9]{5}$/.test(rest);
+/** Whether a server generated a Secret for a service account: `web-token-x7k2p`, `web-dockercfg-9d8fz`. */
+export function isGeneratedToken(secret: string, serviceAccount: string): boolean {
+  const suffix = secret.startsWith(`${serviceAccount}-`) ? secret.slice(serviceAccount.length + 1) : "";
+  return /^(token|dockercfg)-[a-z0-9]{5}$/.test(suffix);
 }

@@ -1,43 +1,43 @@
 import { type DeletionGuardSettings, defaultDeletionGuardSettings } from "./deletion-guard.ts";
 
-/** The brake's limits as an operator writes them; what is not given stays as it is by default. */
+/** The limits as an operator writes them; an omitted one has its default. */
 export type DeletionGuardFlags = Readonly<{
   maxDeletions?: string | undefined;
   maxDeletionsPercent?: string | undefined;
 }>;
 
-/** The limits in words, for help texts. */
+/** The default limits as text, for help. */
 export const deletionGuardDefaults = {
   maxDeletions: String(defaultDeletionGuardSettings.maxCopies),
   maxDeletionsPercent: String(defaultDeletionGuardSettings.maxPercent),
 } as const;
 
-/** Where a function finds the limits. */
+/** The environment variables of functions. */
 export const deletionGuardVariables = {
   maxDeletions: "TMC_MAX_DELETIONS",
   maxDeletionsPercent: "TMC_MAX_DELETIONS_PERCENT",
 } as const;
 
-/** What the limits can be. */
+/** The smallest and the largest value of each limit. */
 export const deletionGuardRanges = { maxDeletions: [0, 1_000_000], maxDeletionsPercent: [0, 100] } as const;
 
-/** Reads the brake's limits; `wrong` hears of each that makes no sense, and the default then stands in for it. */
+/** Parses the limits. `onInvalid` is called for each invalid one, and its default applies. */
 export function parseDeletionGuard(
-  texts: DeletionGuardFlags,
-  wrong: (which: keyof DeletionGuardFlags, why: string) => void,
+  flags: DeletionGuardFlags,
+  onInvalid: (flag: keyof DeletionGuardFlags, message: string) => void,
 ): DeletionGuardSettings {
-  const read = (which: keyof DeletionGuardFlags): number | undefined => {
-    const text = texts[which]?.trim();
+  const parse = (flag: keyof DeletionGuardFlags): number | undefined => {
+    const text = flags[flag]?.trim();
     if (text === undefined) return undefined;
-    const [least, most] = deletionGuardRanges[which];
+    const [min, max] = deletionGuardRanges[flag];
     const value = /^[0-9]{1,7}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= least && value <= most) return value;
-    wrong(which, `"${text}" is not a whole number from ${least} to ${most}`);
+    if (value >= min && value <= max) return value;
+    onInvalid(flag, `"${text}" is not a whole number from ${min} to ${max}`);
     return undefined;
   };
   return {
-    maxCopies: read("maxDeletions") ?? defaultDeletionGuardSettings.maxCopies,
-    maxPercent: read("maxDeletionsPercent") ?? defaultDeletionGuardSettings.maxPercent,
+    maxCopies: parse("maxDeletions") ?? defaultDeletionGuardSettings.maxCopies,
+    maxPercent: parse("maxDeletionsPercent") ?? defaultDeletionGuardSettings.maxPercent,
     alwaysAllowed: defaultDeletionGuardSettings.alwaysAllowed,
   };
 }

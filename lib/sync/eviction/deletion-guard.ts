@@ -2,13 +2,13 @@ import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { findCondition } from "../../model/condition.ts";
 import type { TargetCluster } from "../sync-objects.ts";
-import type { RemainingOn } from "./remaining-clusters.ts";
+import type { RemainingClusters } from "./remaining-clusters.ts";
 
-/** How many copies may leave at once without anybody being asked. */
+/** How many copies may be evicted at once without confirmation. */
 export type DeletionGuardSettings = Readonly<{
-  /** More than this many are held, whatever share of all they are. */
+  /** More evictions than this are held, regardless of their share. */
   maxCopies: number;
-  /** More than this share of all is held, in percent … */
+  /** A larger share of all copies than this is held, in percent … */
   maxPercent: number;
   /** … unless there are no more than this many. */
   alwaysAllowed: number;
@@ -21,97 +21,100 @@ export const defaultDeletionGuardSettings: DeletionGuardSettings = {
 };
 
 export type DeletionGuardFacts = Readonly<{
-  /** All records of the logical cluster. */
+  /** All sync records of the logical cluster. */
   records: readonly Pick<WorkloadSync, "metadata" | "spec" | "status">[];
-  staysOn: RemainingOn;
+  remainingClusters: RemainingClusters;
   placements: ReadonlyMap<string, Pick<WorkloadPlacement, "status" | "metadata">>;
-  clusters: ReadonlyMap<string, TargetCluster>;
+  targetClusters: ReadonlyMap<string, TargetCluster>;
   settings: DeletionGuardSettings;
 }>;
 
-/** Says why copies must not leave a cluster now; undefined when they may. A copy that is held stays so until that is confirmed. */
-export type DeletionGuard = (cluster: string) => string | undefined;
+/** Returns why copies must not be evicted from a cluster now; undefined when they may. A held deletion stays held until confirmed. */
+export type DeletionGuard = (targetCluster: string) => string | undefined;
 
-type Count = { all: number; leaving: number };
+type CopyCount = { total: number; evicted: number };
 
-/** Whether so many go at once that somebody has to be asked. */
-export function exceedsLimit({ all, leaving }: Readonly<Count>, settings: DeletionGuardSettings): boolean {
+/** Whether so many copies go at once that the deletion needs confirmation. */
+export function exceedsLimit({ total, evicted }: Readonly<CopyCount>, settings: DeletionGuardSettings): boolean {
   return (
-    leaving > settings.maxCopies || (leaving > settings.alwaysAllowed && leaving * 100 > all * settings.maxPercent)
+    evicted > settings.maxCopies || (evicted > settings.alwaysAllowed && evicted * 100 > total * settings.maxPercent)
   );
 }
 
 /**
- * Counts how many copies are about to leave because of what was decided, not because somebody deleted them.
+ * Counts how many copies are about to be evicted because of decisions, not because users deleted their workloads.
  *
- * A wrong selector, a placement that was lost or a list that came back short all look like this: very many copies have no place
- * any more, at the same time. Copies on a cluster that somebody drains or takes away do not count, nor do those that a
- * dead cluster still has after the work has gone elsewhere, nor those that a placement has left by itself: those are meant.
+ * A wrong selector, a lost placement and an incomplete list have the same effect: very many copies lose their placement at
+ * the same time. Intended evictions do not count: copies on a cluster that is drained or unregistered, copies that a failed cluster
+ * still has after failover, and copies on clusters that the placement has evicted by itself.
  */
 export function createDeletionGuard({
   records,
-  staysOn,
+  remainingClusters,
   placements,
-  clusters,
+  targetClusters,
   settings,
 }: DeletionGuardFacts): DeletionGuard {
-  const tenant: Count = { all: 0, leaving: 0 };
-  const byCluster = new Map<string, Count>();
+  const tenant: CopyCount = { total: 0, evicted: 0 };
+  const byCluster = new Map<string, CopyCount>();
   for (const record of records) {
-    const staying = staysOn(record);
+    const remaining = remainingClusters(record);
     for (const name of record.spec.clusters ?? []) {
-      const count = byCluster.get(name) ?? { all: 0, leaving: 0 };
+      const count = byCluster.get(name) ?? { total: 0, evicted: 0 };
       byCluster.set(name, count);
-      count.all += 1;
-      tenant.all += 1;
-      if (staying === undefined || staying.has(name)) continue;
-      const before = record.status?.clusters?.find((each) => each.name === name);
+      count.total += 1;
+      tenant.total += 1;
+      if (remaining === undefined || remaining.has(name)) continue;
+      const previous = record.status?.clusters?.find((each) => each.name === name);
       const placement = placements.get(record.spec.placement ?? "");
-      if (isIntended({ name, targetCluster: clusters.get(name), before, placement })) continue;
-      count.leaving += 1;
-      tenant.leaving += 1;
+      if (isIntended({ name, targetCluster: targetClusters.get(name), previous, placement })) continue;
+      count.evicted += 1;
+      tenant.evicted += 1;
     }
   }
-  return (cluster) => {
-    const count = byCluster.get(cluster);
-    if (exceedsLimit(tenant, settings)) return words(tenant, "in the workspace");
-    return count !== undefined && exceedsLimit(count, settings) ? words(count, `on cluster ${cluster}`) : undefined;
+  return (targetCluster) => {
+    const count = byCluster.get(targetCluster);
+    if (exceedsLimit(tenant, settings)) return formatHold(tenant, "in the workspace");
+    return count !== undefined && exceedsLimit(count, settings)
+      ? formatHold(count, `on cluster ${targetCluster}`)
+      : undefined;
   };
 }
 
 export type EvictedCopy = Readonly<{
-  /** The name of the cluster, and what is known of it. */
+  /** The name of the cluster. */
   name: string;
+  /** Undefined when it is not registered. */
   targetCluster: TargetCluster | undefined;
-  before: Readonly<{ state: string; reason?: string }> | undefined;
+  previous: Readonly<{ state: string; reason?: string }> | undefined;
   placement: Pick<WorkloadPlacement, "status" | "metadata"> | undefined;
 }>;
 
 /**
- * Whether a copy leaves because somebody or something meant that for its cluster: it is drained or taken away, or the placement
- * has left it by itself. None of these is what a wrong selector or a lost placement looks like.
+ * Whether the eviction of a copy is intended for its cluster: the cluster is drained or unregistered, it failed, or the
+ * placement has evicted it by itself. A wrong selector or a lost placement is none of these.
  */
-export function isIntended({ name, targetCluster, before, placement }: EvictedCopy): boolean {
-  if (targetCluster === undefined || targetCluster.isDeleting || targetCluster.isDrained || isLeftByFailover(before))
-    return true;
+export function isIntended({ name, targetCluster, previous, placement }: EvictedCopy): boolean {
+  if (targetCluster === undefined || targetCluster.isDeleting || targetCluster.isDrained) return true;
+  if (isEvictedByFailover(previous)) return true;
   return placement?.status?.evictedClusters?.some((each) => each.cluster === name) === true;
 }
 
-/** Whether a copy was given up when its cluster was not heard from; it may go when that is back. */
-function isLeftByFailover(before: Readonly<{ state: string; reason?: string }> | undefined): boolean {
-  return before?.state === "Evicting" && before.reason === "ClusterNotReady";
+/** Whether a copy was to be evicted while its cluster was not Ready; it may be deleted once the cluster is back. */
+function isEvictedByFailover(previous: EvictedCopy["previous"]): boolean {
+  return previous?.state === "Evicting" && previous.reason === "ClusterNotReady";
 }
 
-function words({ all, leaving }: Count, where: string): string {
-  return `${leaving} of ${all} copies ${where} would leave at once; confirm it with "tmc confirm"`;
+function formatHold({ total, evicted }: CopyCount, where: string): string {
+  return `${evicted} of ${total} copies ${where} would be deleted at once; confirm with "tmc confirm"`;
 }
 
 /**
- * Names one hold of one copy, `east@2030-01-01T00:00:00Z`: what somebody confirms is this hold and no other. It ends with the
- * last copy of the workload that is held, and whatever is held later is another one, so a word once given is spent.
- * Undefined when nothing of the workload is held.
+ * The id of one held deletion, such as `east@2030-01-01T00:00:00Z`: users confirm this one and no other. It ends with the last
+ * held copy of the workload, and a later hold has another id, so that a confirmation cannot be used twice. Undefined when
+ * nothing of the workload is held.
  */
-export function holdOf(record: Pick<WorkloadSync, "status"> | undefined, cluster: string): string | undefined {
+export function holdId(record: Pick<WorkloadSync, "status"> | undefined, targetCluster: string): string | undefined {
   const held = findCondition(record?.status?.conditions, "DeletionsHeld");
-  return held?.status === "True" ? `${cluster}@${held.lastTransitionTime}` : undefined;
+  return held?.status === "True" ? `${targetCluster}@${held.lastTransitionTime}` : undefined;
 }

@@ -7,163 +7,173 @@ import { withClusterTimeout } from "../cluster-timeout.ts";
 import { controlsOf } from "../control-annotations.ts";
 import { copyAddress, type Observed, readCopy, registrationKey, type SyncTools } from "../observed.ts";
 import type { CopyRecord, DownstreamState, TargetCluster } from "../sync-objects.ts";
-import type { Outcome } from "../targets/apply.ts";
+import type { CopyOutcome } from "../targets/apply.ts";
 import { decideEviction, type EvictionAction } from "../targets/decide.ts";
-import { targetClusterOf } from "../targets/sync-cluster.ts";
-import { createDeletionGuard, type DeletionGuard, type EvictedCopy, holdOf, isIntended } from "./deletion-guard.ts";
-
+import { targetClusterOf } from "../targets/target-cluster.ts";
+import { createDeletionGuard, type DeletionGuard, type EvictedCopy, holdId, isIntended } from "./deletion-guard.ts";
 import { readRemainingClusters } from "./remaining-clusters.ts";
 import { replacementCheck } from "./replacement.ts";
 
-/** Copies that are to go and have not, and clusters that are rid of theirs. */
-export type Evicted = Readonly<{ kept: readonly Outcome[]; forgotten: readonly string[] }>;
+/** The copies that should go and still exist, and the names of the clusters that have none any more. */
+export type Evictions = Readonly<{ kept: readonly CopyOutcome[]; evicted: readonly string[] }>;
 
-/** Has copies go from clusters that they do not belong on, where that may be. */
+/** Deletes or releases the copies on clusters that should have none, where that is allowed. */
 export async function evictCopies(
-  options: SyncTools,
+  tools: SyncTools,
   {
-    scene,
-    sightings,
+    observed,
+    downstreamStates,
     targets,
   }: Readonly<{
-    scene: Observed;
-    sightings: ReadonlyMap<string, DownstreamState>;
-    targets: ReadonlyMap<string, Outcome>;
+    observed: Observed;
+    downstreamStates: ReadonlyMap<string, DownstreamState>;
+    targets: ReadonlyMap<string, CopyOutcome>;
   }>,
   signal: AbortSignal,
-): Promise<Evicted> {
-  const { key, record, known, clusters, intent, controls } = scene;
+): Promise<Evictions> {
+  const { key, record, previousCopies, targetClusters, intent, controls } = observed;
   const names = intent.clusters.filter((name) => !intent.targets.includes(name));
-  if (names.length === 0) return { kept: [], forgotten: [] };
-  const before = new Map(known.map((entry) => [entry.name, entry]));
-  const replaced = replacementCheck(options, { scene, targets });
-  const brake = await brakeOf(options, scene, signal);
-  const confirmed = new Set([...controls.confirmed, ...controlsOf(record).confirmed]);
-  const kept: Outcome[] = [];
-  const forgotten: string[] = [];
+  if (names.length === 0) return { kept: [], evicted: [] };
+  const previousByName = new Map(previousCopies.map((entry) => [entry.name, entry]));
+  const replacement = replacementCheck(tools, { observed, targets });
+  const deletionGuard = await loadDeletionGuard(tools, observed, signal);
+  const confirmedHolds = new Set([...controls.confirmedHolds, ...controlsOf(record).confirmedHolds]);
+  const kept: CopyOutcome[] = [];
+  const evicted: string[] = [];
   await allSettledOrThrow(
     names.map(async (name) => {
-      const known = clusters.get(name);
-      const downstreamState = sightings.get(name) ?? { kind: "unknown" as const, why: "it was not looked at" };
-      const targetCluster = known ?? (await stillRegistered(options.hub, key.logicalCluster, name, signal));
-      const act = decideEviction({
+      const previous = previousByName.get(name);
+      const downstreamState = downstreamStates.get(name) ?? {
+        kind: "unknown" as const,
+        message: "the copy was not read",
+      };
+      const targetCluster =
+        targetClusters.get(name) ?? (await confirmRegistration(tools.hub, key.logicalCluster, name, signal));
+      const decided = decideEviction({
         targetCluster,
         downstreamState,
         intent: intent.kind,
         hasTargets: intent.targets.length > 0,
-        isReplaced: replaced.isSeen,
+        isReplaced: replacement.isReplaced,
         deletionPolicy: record?.spec.deletionPolicy ?? "Delete",
-        stopped: controls.stopped,
-        held: heldBy(brake, { name, targetCluster, before: before.get(name), placement: intent.placement }),
-        isConfirmed: confirmed.has(holdOf(record, name) ?? ""),
+        syncBlocker: controls.syncBlocker,
+        holdMessage: holdMessage(deletionGuard, { name, targetCluster, previous, placement: intent.placement }),
+        isConfirmed: confirmedHolds.has(holdId(record, name) ?? ""),
       });
-      const isGoing = act.do === "remove" || act.do === "release";
-      const lost = isGoing && intent.kind === "wanted" ? await replaced.confirm(signal) : undefined;
-      const safe: EvictionAction = lost === undefined ? act : { do: "keep", state: "Evicting", obstacle: lost };
-      const outcome = await leave(
-        options,
-        { scene, name, act: safe, before: before.get(name), sighting: downstreamState },
-        signal,
-      );
-      if (outcome === undefined) forgotten.push(name);
-      // What a cluster says against its own watch may reach the watch late, or not at all.
-      else kept.push(lost === undefined ? outcome : { ...outcome, againSeconds: options.settings.retrySeconds });
+      const isEvicting = decided.action === "remove" || decided.action === "release";
+      const lost = isEvicting && intent.kind === "placed" ? await replacement.confirm(signal) : undefined;
+      const confirmed: EvictionAction =
+        lost === undefined ? decided : { action: "keep", state: "Evicting", blocker: lost };
+      const outcome = await evictCopy(tools, { observed, name, decided: confirmed, previous, downstreamState }, signal);
+      if (outcome === undefined) evicted.push(name);
+      // The clusters contradict their own watch, which may deliver the change late or never: requeue.
+      else kept.push(lost === undefined ? outcome : { ...outcome, requeueSeconds: tools.settings.retrySeconds });
     }),
   );
-  return { kept, forgotten };
+  return { kept, evicted };
 }
 
-/** Why a copy must not go now. One that is held stays so, however few are left when others were confirmed. */
-function heldBy(
-  brake: DeletionGuard,
-  copy: EvictedCopy & Readonly<{ before: CopyRecord | undefined }>,
+/** Why a copy must not be deleted now. A held deletion stays held, however few are left after others were confirmed. */
+function holdMessage(
+  deletionGuard: DeletionGuard,
+  copy: EvictedCopy & Readonly<{ previous: CopyRecord | undefined }>,
 ): string | undefined {
-  const { name, before } = copy;
+  const { name, previous } = copy;
   if (isIntended(copy)) return undefined;
-  return before?.state === "Held" && before.reason === "DeletionsHeld" ? before.message : brake(name);
+  return previous?.state === "Held" && previous.reason === "DeletionsHeld" ? previous.message : deletionGuard(name);
 }
 
-/** A registration that is in no list may only not have been seen. */
-async function stillRegistered(
+/** Reads a registration that is missing in the list from the server: a list may lack it for a moment. */
+async function confirmRegistration(
   hub: Hub,
-  cluster: string,
+  logicalCluster: string,
   name: string,
   signal: AbortSignal,
 ): Promise<TargetCluster | undefined> {
-  const registration = await hub.confirm<ClusterRegistration & KubeObject>(registrationKey(cluster, name), signal);
+  const key = registrationKey(logicalCluster, name);
+  const registration = await hub.confirm<ClusterRegistration & KubeObject>(key, signal);
   return registration === undefined ? undefined : targetClusterOf(registration);
 }
 
-type Leaver = Readonly<{
-  scene: Observed;
+type Eviction = Readonly<{
+  observed: Observed;
   name: string;
-  act: EvictionAction;
-  before: CopyRecord | undefined;
-  sighting: DownstreamState;
+  decided: EvictionAction;
+  previous: CopyRecord | undefined;
+  downstreamState: DownstreamState;
 }>;
 
-/** Does what was decided about a copy that leaves; undefined when the record may forget it. */
-async function leave(
+/** Performs the decided action; undefined when the record need not name the cluster any more. */
+async function evictCopy(
   tools: SyncTools,
-  { scene, name, act, before, sighting }: Leaver,
+  { observed, name, decided, previous, downstreamState }: Eviction,
   signal: AbortSignal,
-): Promise<Outcome | undefined> {
-  const { downstream, onCopy, settings } = tools;
-  const { key } = scene;
-  const copy = sighting.kind === "there" ? sighting.copy : undefined;
-  const carried: CopyRecord = { ...before, name, state: before?.state ?? "Evicting" };
-  if (act.do === "forget") return undefined;
-  if (act.do === "keep") {
-    if (act.state === "Held" && before?.state !== "Held") onCopy?.({ key, targetCluster: name, action: "held" });
+): Promise<CopyOutcome | undefined> {
+  const { downstream, onCopyAction, settings } = tools;
+  const { key } = observed;
+  const copy = downstreamState.kind === "there" ? downstreamState.copy : undefined;
+  const carriedOver: CopyRecord = { ...previous, name, state: previous?.state ?? "Evicting" };
+  if (decided.action === "forget") return undefined;
+  if (decided.action === "keep") {
+    const { state, blocker } = decided;
+    if (state === "Held" && previous?.state !== "Held") onCopyAction?.({ key, targetCluster: name, action: "held" });
     const record: CopyRecord = {
-      ...carried,
-      ...act.obstacle,
-      state: act.state ?? (before?.state === "Ready" ? "Ready" : "Applied"),
+      ...carriedOver,
+      ...blocker,
+      state: state ?? (previous?.state === "Ready" ? "Ready" : "Applied"),
     };
-    const waits = act.obstacle.reason === "ClusterNotReady" && scene.clusters.get(name)?.isReady === true;
+    const isUnread = blocker.reason === "ClusterNotReady" && observed.targetClusters.get(name)?.isReady === true;
     return {
       record,
       copy,
       isCurrent: false,
-      againSeconds: act.obstacle.reason === "Terminating" || waits ? settings.retrySeconds : undefined,
+      requeueSeconds: blocker.reason === "Terminating" || isUnread ? settings.retrySeconds : undefined,
     };
   }
-  const at = copyAddress(scene, name);
+  const address = copyAddress(observed, name);
   try {
-    await withClusterTimeout(tools, name, signal, (itsSignal) =>
-      act.do === "remove" ? downstream.remove(at, act.uid, itsSignal) : downstream.release(at, act.uid, itsSignal),
+    await withClusterTimeout(tools, name, signal, (clusterSignal) =>
+      decided.action === "remove"
+        ? downstream.remove(address, decided.uid, clusterSignal)
+        : downstream.release(address, decided.uid, clusterSignal),
     );
   } catch (error) {
     signal.throwIfAborted();
     if (faultOf(error) === undefined) throw error;
-    const message = oneLine(error instanceof Error ? error.message : "it cannot be removed");
-    // What was confirmed stays so until it is done.
-    const state = before?.state === "Held" ? "Held" : "Evicting";
-    const record: CopyRecord = { ...carried, state, reason: "Rejected", message };
-    return { record, copy, isCurrent: false, againSeconds: settings.retrySeconds };
+    const message = oneLine(error instanceof Error ? error.message : "the copy cannot be removed");
+    // A confirmed deletion stays confirmed until it is done.
+    const state = previous?.state === "Held" ? "Held" : "Evicting";
+    const record: CopyRecord = { ...carriedOver, state, reason: "Rejected", message };
+    return { record, copy, isCurrent: false, requeueSeconds: settings.retrySeconds };
   }
-  onCopy?.({ key, targetCluster: name, action: act.do === "remove" ? "removed" : "released" });
-  if (act.do === "release") return undefined;
-  // Gone only when the cluster says so: finalizers there may keep it.
+  onCopyAction?.({ key, targetCluster: name, action: decided.action === "remove" ? "removed" : "released" });
+  if (decided.action === "release") return undefined;
+  // The copy is gone only when the cluster reports so: finalizers there may keep it.
   const record: CopyRecord = {
-    ...carried,
+    ...carriedOver,
     state: "Evicting",
     reason: "Terminating",
-    message: "the cluster is removing it",
+    message: "the cluster is deleting the copy",
   };
-  const after = await readCopy(tools, scene, name, signal);
+  const after = await readCopy(tools, observed, name, signal);
   if (after.kind === "absent" || after.kind === "foreign") return undefined;
-  return { record, copy: undefined, isCurrent: false, againSeconds: settings.retrySeconds };
+  return { record, copy: undefined, isCurrent: false, requeueSeconds: settings.retrySeconds };
 }
 
-async function brakeOf(
+async function loadDeletionGuard(
   { workloads, settings }: SyncTools,
-  { key, intent, placements, clusters }: Observed,
+  { key, intent, placements, targetClusters }: Observed,
   signal: AbortSignal,
 ): Promise<DeletionGuard> {
   if (intent.kind === "deleted") return () => undefined;
-  const records = await workloads.listRecords(key.logicalCluster, signal);
-  const staysOn = await readRemainingClusters(workloads, { cluster: key.logicalCluster, records, placements }, signal);
-  const byName = new Map(placements.map((placement) => [placement.metadata.name ?? "", placement]));
-  return createDeletionGuard({ records, staysOn, placements: byName, clusters, settings: settings.brake });
+  const { logicalCluster } = key;
+  const records = await workloads.listRecords(logicalCluster, signal);
+  const remainingClusters = await readRemainingClusters(workloads, { logicalCluster, records, placements }, signal);
+  return createDeletionGuard({
+    records,
+    remainingClusters,
+    placements: new Map(placements.map((placement) => [placement.metadata.name ?? "", placement])),
+    targetClusters,
+    settings: settings.deletionGuard,
+  });
 }

@@ -1,53 +1,51 @@
 import { type Observed, type ReadTools, readCopy } from "../observed.ts";
 import { copyHealth } from "../status/health.ts";
-import type { Outcome } from "../targets/apply.ts";
+import type { CopyOutcome } from "../targets/apply.ts";
 import type { Blocker } from "../targets/decide.ts";
 
-/** Whether a workload runs everywhere it should, so that a copy elsewhere may go. */
+/** Whether a workload is ready on all of its target clusters, so that a copy elsewhere may be evicted. */
 export interface ReplacementCheck {
-  /** As this look has seen it. What a watch tells may be a while old. */
-  readonly isSeen: boolean;
-  /** Asks the clusters themselves, right before something is removed; what is missing, or undefined when nothing is. */
+  /** By the copies as this reconcile has read them. A watch cache may be a while old. */
+  readonly isReplaced: boolean;
+  /** Reads the copies from the clusters themselves, right before a deletion; returns a blocker when one is not ready. */
   confirm(signal: AbortSignal): Promise<Blocker | undefined>;
 }
 
 /**
- * So many clusters are asked at most. With as many that are seen to be ready at the very moment, no copy that goes is the last
- * one; to ask a thousand of them for each copy would be no safer and cost a thousand calls.
+ * How many clusters `confirm` reads at most. With that many copies just read as ready, no deleted copy is the last one;
+ * reading a thousand clusters for each deletion would be no safer.
  */
-const mostAsked = 8;
+const maxConfirmedClusters = 8;
 
-/** Creates the check for one look at a workload; however many copies leave, the clusters are asked once. */
+/** Creates the check for one reconcile; the clusters are read once, however many copies are evicted. */
 export function replacementCheck(
   tools: ReadTools,
-  { scene, targets }: Readonly<{ scene: Observed; targets: ReadonlyMap<string, Outcome> }>,
+  { observed, targets }: Readonly<{ observed: Observed; targets: ReadonlyMap<string, CopyOutcome> }>,
 ): ReplacementCheck {
-  const isSeen = [...targets.values()].every(({ record: { state }, isCurrent }) => isCurrent && state === "Ready");
-  const { apiVersion, kind } = scene.type;
-  const ask = async (signal: AbortSignal): Promise<Blocker | undefined> => {
-    const names = [...targets.keys()].slice(0, mostAsked);
-    const missing = await Promise.all(
+  const isReplaced = [...targets.values()].every(({ record: { state }, isCurrent }) => isCurrent && state === "Ready");
+  const { apiVersion, kind } = observed.type;
+  const readTargets = async (signal: AbortSignal): Promise<Blocker | undefined> => {
+    const names = [...targets.keys()].slice(0, maxConfirmedClusters);
+    const results = await Promise.all(
       names.map(async (name) => {
-        const sighting = await readCopy(tools, scene, name, signal, { isAsked: true });
-        if (sighting.kind !== "there" || sighting.copy.isDeleting) return name;
-        const { status, generation } = sighting.copy;
+        const downstreamState = await readCopy(tools, observed, name, signal, { isUncached: true });
+        if (downstreamState.kind !== "there" || downstreamState.copy.isDeleting) return name;
+        const { status, generation } = downstreamState.copy;
         const { spec } = targets.get(name) ?? {};
         return copyHealth({ apiVersion, kind, spec, status, generation }).state === "Ready" ? undefined : name;
       }),
     );
-    const lacking = missing.filter((name) => name !== undefined);
-    if (lacking.length === 0) return undefined;
-    return {
-      reason: "WaitingForReplacement",
-      message: `it stays, because it is not ready on ${lacking.join(", ")} after all`,
-    };
+    const notReady = results.filter((name) => name !== undefined);
+    if (notReady.length === 0) return undefined;
+    const message = `the copy is kept, because the workload is not ready on ${notReady.join(", ")}`;
+    return { reason: "WaitingForReplacement", message };
   };
-  let asked: Promise<Blocker | undefined> | undefined;
+  let confirmation: Promise<Blocker | undefined> | undefined;
   return {
-    isSeen,
+    isReplaced,
     confirm: (signal) => {
-      asked ??= ask(signal);
-      return asked;
+      confirmation ??= readTargets(signal);
+      return confirmation;
     },
   };
 }

@@ -5,33 +5,29 @@ import { shortHash, shortHashLength } from "../../model/short-hash.ts";
 import type { Manifest } from "../sync-objects.ts";
 import { syncedLabel, tenantLabelValue } from "./owner.ts";
 
-/** A namespace of a tenant, told apart from those of all other tenants of all other hubs. */
+/** A namespace of a tenant, unique across all tenants of all control planes. */
 export type Locator = Readonly<{
-  /** Which control plane: LC names are only unique within one. */
+  /** Id of the control plane: names of logical clusters are unique only within one. */
   hub: string;
-  /** The logical cluster. */
   logicalCluster: string;
   namespace: string;
 }>;
 
-/** The annotation by which a namespace on a cluster says whose it is. */
+/** The annotation of a downstream namespace that names the upstream namespace. */
 export const locatorAnnotation = `${group}/namespace-locator`;
 
-/** As much of the tenant's own name as leaves the whole, with prefix and hash, within a DNS label's 63 characters. */
+/** How much of the upstream name is kept: with prefix and hash, the name fits into the 63 characters of a DNS label. */
 const readableLength = 30;
 const prefix = "tmc-";
 
-/**
- * The namespace on a cluster for a namespace of a tenant: `tmc-shop-3k9x…`. What comes first is for people, the hash at
- * the end makes it the only one.
- */
+/** The downstream namespace for a namespace of a tenant, such as `tmc-shop-3k9x…`. The hash makes it unique. */
 export function downstreamNamespace({ hub, logicalCluster, namespace }: Locator): string {
-  // JSON, because a join has two readings as soon as a part may hold the separator.
-  const id = shortHash(JSON.stringify([hub, logicalCluster, namespace]));
-  return `${prefix}${namespace.slice(0, readableLength)}-${id}`;
+  // JSON, because joined parts are ambiguous if a part may contain the separator.
+  const hash = shortHash(JSON.stringify([hub, logicalCluster, namespace]));
+  return `${prefix}${namespace.slice(0, readableLength)}-${hash}`;
 }
 
-/** The namespace as it is written to a cluster. */
+/** The Namespace object as it is written to a cluster. */
 export function namespaceManifest(locator: Locator): Manifest {
   const { hub, logicalCluster, namespace } = locator;
   return {
@@ -45,38 +41,38 @@ export function namespaceManifest(locator: Locator): Manifest {
   };
 }
 
-/** Whose a namespace on a cluster is; undefined for one that is not ours, or whose locator is not the one that it was named for. */
+/** The locator of a downstream namespace. Undefined if it is not ours, or if its name does not follow from its locator. */
 export function locatorOf({ metadata }: Pick<KubeObject, "metadata">): Locator | undefined {
   const { name = "", annotations } = metadata;
-  // A cheap look before the dear one: a cluster has many namespaces that are not ours.
+  // Most namespaces of a cluster are not ours; the prefix check avoids parsing and hashing for them.
   if (!name.startsWith(prefix)) return undefined;
   const locator = parseStringFields(annotations?.[locatorAnnotation], ["hub", "logicalCluster", "namespace"]);
   return locator !== undefined && downstreamNamespace(locator) === name ? locator : undefined;
 }
 
-/** Tells whether a namespace on a cluster is the one for a locator, by its label and by its annotation. */
+/** Whether a downstream namespace is the one for a locator, by its label and its annotation. */
 export function isNamespaceOf(
   namespace: Pick<KubeObject, "metadata">,
-  { hub, logicalCluster, ...rest }: Locator,
+  { hub, logicalCluster, namespace: upstreamNamespace }: Locator,
 ): boolean {
   const locator = locatorOf(namespace);
   return (
     namespace.metadata.labels?.[syncedLabel] === tenantLabelValue(hub, logicalCluster) &&
     locator?.hub === hub &&
     locator.logicalCluster === logicalCluster &&
-    locator.namespace === rest.namespace
+    locator.namespace === upstreamNamespace
   );
 }
 
 /**
- * Tells whether nothing is ever synced from a namespace of a hub: the servers' own, and those that TMC itself makes, for a
- * hub may be registered as a cluster too.
+ * Whether nothing is ever synced from an upstream namespace: the namespaces of the servers, and those that TMC itself creates
+ * downstream, because a control plane may be registered as a cluster too.
  *
- * On a cluster nothing can end up in a namespace like `kube-system` or `default`: whatever is written there is in one that
- * `namespaceOn` named.
+ * Downstream, nothing can be written to a namespace like `kube-system` or `default`: all copies are in namespaces that
+ * `downstreamNamespace` has named.
  */
 export function isReservedNamespace(name: string): boolean {
-  return name.startsWith("kube-") || name === "kcp-system" || ownName.test(name);
+  return name.startsWith("kube-") || name === "kcp-system" || downstreamName.test(name);
 }
 
-const ownName = new RegExp(`^${prefix}.*-[0-9a-z]{${shortHashLength}}$`);
+const downstreamName = new RegExp(`^${prefix}.*-[0-9a-z]{${shortHashLength}}$`);

@@ -1,34 +1,33 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { group } from "../../api/group.ts";
-import { groupOf, parseStringFields, type Texts } from "../../model/json.ts";
+import { apiGroupOf, parseStringFields, type Texts } from "../../model/json.ts";
 import { shortHash } from "../../model/short-hash.ts";
-
 import type { Locator } from "./namespace-map.ts";
 
-/** Whose copy an object on a cluster is. */
+/** The upstream owner of a downstream object, and the registration by which it was written. */
 export type Owner = Locator &
   Readonly<{
-    /** The name of the ClusterRegistration by which it got there. */
+    /** The name of the ClusterRegistration. */
     registration: string;
     apiVersion: string;
     kind: string;
     name: string;
   }>;
 
-/** The label of everything that TMC keeps on clusters; its value tells the tenants apart. */
+/** The label of every object that TMC writes to clusters; its value differs between tenants. */
 export const syncedLabel = `${group}/synced`;
 
-/** The annotation by which a copy says whose it is. */
+/** The annotation of a copy that names its owner. */
 export const ownerAnnotation = `${group}/owner`;
 
-/** The value of the label for one tenant: short enough for a label, and the same for all that is the tenant's. */
-export function tenantLabelValue(hub: string, cluster: string): string {
-  return shortHash(JSON.stringify([hub, cluster]));
+/** The value of `syncedLabel` for one tenant: a hash, because names of logical clusters may be too long for a label. */
+export function tenantLabelValue(hub: string, logicalCluster: string): string {
+  return shortHash(JSON.stringify([hub, logicalCluster]));
 }
 
-/** What a copy carries. */
-export function ownershipMetadata(origin: Owner): Readonly<{ labels: Texts; annotations: Texts }> {
-  const { hub, logicalCluster, namespace, registration, apiVersion, kind, name } = origin;
+/** The label and the annotation of a copy. */
+export function ownershipMetadata(owner: Owner): Readonly<{ labels: Texts; annotations: Texts }> {
+  const { hub, logicalCluster, namespace, registration, apiVersion, kind, name } = owner;
   return {
     labels: { [syncedLabel]: tenantLabelValue(hub, logicalCluster) },
     annotations: {
@@ -45,7 +44,7 @@ export function ownershipMetadata(origin: Owner): Readonly<{ labels: Texts; anno
   };
 }
 
-/** What an object says of its origin; undefined when it says nothing, or nothing that can be read. */
+/** The owner that an object names; undefined when the annotation is missing or cannot be parsed. */
 export function ownerOf({ metadata }: Pick<KubeObject, "metadata">): Owner | undefined {
   return parseStringFields(metadata.annotations?.[ownerAnnotation], [
     "hub",
@@ -59,53 +58,57 @@ export function ownerOf({ metadata }: Pick<KubeObject, "metadata">): Owner | und
 }
 
 /**
- * Tells whether an object on a cluster is the copy of this origin: label and annotation say so, and the object is what they
- * say. Controllers on a cluster hand labels and annotations on to what they make (a Deployment's to its ReplicaSets, a
- * Service's to its Endpoints), and that is not ours.
+ * Whether a downstream object is the copy of this owner: its label and annotation name the owner, and the object is what they
+ * name. Controllers on a cluster pass labels and annotations on to objects that they create (a Deployment to its ReplicaSets,
+ * a Service to its Endpoints); TMC does not own those.
  */
-export function belongsTo(object: KubeObject, origin: Owner): boolean {
-  return strangeness(object, origin) === undefined;
+export function isOwnedBy(object: KubeObject, owner: Owner): boolean {
+  return ownershipMismatch(object, owner) === undefined;
 }
 
-/** Says in a clause why an object is not the copy of this origin. It names nothing of another tenant. */
-export function whyNotOwned(object: KubeObject, origin: Owner): string {
-  return strangeness(object, origin) ?? "it is its copy";
+/** Explains, for a message, why an object is not the copy of this owner. It names nothing of another tenant. */
+export function whyNotOwned(object: KubeObject, owner: Owner): string {
+  return ownershipMismatch(object, owner) ?? "it is owned by this workload";
 }
 
-/** The other registration by which the same workload has an object: two may stand for one cluster. */
-export function otherOwningRegistration(object: KubeObject, ours: Owner): string | undefined {
-  const { registration } = ownerOf(object) ?? ours;
-  return registration !== ours.registration && belongsTo(object, { ...ours, registration }) ? registration : undefined;
+/** The other registration by which the same workload owns an object: two registrations may point to one cluster. */
+export function otherOwningRegistration(object: KubeObject, owner: Owner): string | undefined {
+  const { registration } = ownerOf(object) ?? owner;
+  return registration !== owner.registration && isOwnedBy(object, { ...owner, registration })
+    ? registration
+    : undefined;
 }
 
-function strangeness(object: KubeObject, ours: Owner): string | undefined {
+function ownershipMismatch(object: KubeObject, expected: Owner): string | undefined {
   const label = object.metadata.labels?.[syncedLabel];
-  const theirs = ownerOf(object);
-  if (label === undefined || theirs === undefined) return "it was not made by TMC";
-  if (theirs.hub !== ours.hub) return "it belongs to another control plane";
-  if (theirs.logicalCluster !== ours.logicalCluster) return "it belongs to another logical cluster";
-  if (label !== tenantLabelValue(ours.hub, ours.logicalCluster))
+  const actual = ownerOf(object);
+  if (label === undefined || actual === undefined) return "it was not created by TMC";
+  if (actual.hub !== expected.hub) return "it belongs to another control plane";
+  if (actual.logicalCluster !== expected.logicalCluster) return "it belongs to another logical cluster";
+  if (label !== tenantLabelValue(expected.hub, expected.logicalCluster))
     return "its label and its annotation name different owners";
-  if (theirs.registration !== ours.registration) return `it belongs to registration ${plain(theirs.registration)}`;
-  if (!isSameObject(theirs, ours)) {
-    return `it belongs to ${plain(theirs.kind)} ${plain(theirs.namespace)}/${plain(theirs.name)}`;
+  if (actual.registration !== expected.registration) {
+    return `it belongs to registration ${safeName(actual.registration)}`;
+  }
+  if (!isSameObject(actual, expected)) {
+    return `it belongs to ${safeName(actual.kind)} ${safeName(actual.namespace)}/${safeName(actual.name)}`;
   }
   const { apiVersion, kind, metadata } = object;
-  if (isSameObject({ ...theirs, apiVersion, kind, name: metadata.name ?? "" }, ours)) return undefined;
-  return "it was not made by TMC, only marked like something that was";
+  if (isSameObject({ ...actual, apiVersion, kind, name: metadata.name ?? "" }, expected)) return undefined;
+  return "it was not created by TMC; it carries the label and annotation of an object that was";
 }
 
-/** Versions of an API show the same object; groups do not. */
+/** Versions of an API serve the same object; groups do not. */
 function isSameObject(one: Owner, other: Owner): boolean {
   return (
     one.namespace === other.namespace &&
     one.name === other.name &&
     one.kind === other.kind &&
-    groupOf(one.apiVersion) === groupOf(other.apiVersion)
+    apiGroupOf(one.apiVersion) === apiGroupOf(other.apiVersion)
   );
 }
 
-/** Whoever writes on the cluster wrote this text, and it goes into a message: only what can be a name is repeated. */
-function plain(text: string): string {
+/** A user of the cluster may have written this text, and it goes into a message: only a valid name is repeated. */
+function safeName(text: string): string {
   return /^[A-Za-z0-9.-]{1,253}$/.test(text) ? text : "?";
 }

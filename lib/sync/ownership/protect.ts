@@ -5,18 +5,29 @@ import type { Workload } from "../sync-objects.ts";
 import type { RecordAddress, WorkloadHub } from "../workload-hub.ts";
 import { isSameSpec, newRecord, recordName, syncFinalizer } from "./record.ts";
 
-/** Writes the finalizer and the record, where they do not yet say what is about to happen. */
-export async function protectWorkload(workloads: WorkloadHub, scene: Observed, signal: AbortSignal): Promise<Observed> {
-  const { key, address, type, workload, record, intent } = scene;
-  const at = { logicalCluster: key.logicalCluster, namespace: address.namespace, name: recordName(address) };
-  if (workload === undefined) return scene; // the record is there, and says where copies are
-  const isGoing = workload.metadata.deletionTimestamp !== undefined;
+/**
+ * Writes the finalizer of the workload and its sync record, if they do not cover what is about to happen: the record names
+ * every cluster that has a copy or gets one, and all references.
+ */
+export async function protectWorkload(
+  workloads: WorkloadHub,
+  observed: Observed,
+  signal: AbortSignal,
+): Promise<Observed> {
+  const { key, address, type, workload, record, intent } = observed;
+  if (workload === undefined) return observed; // the record exists and names the clusters
+  const recordAddress = {
+    logicalCluster: key.logicalCluster,
+    namespace: address.namespace,
+    name: recordName(address),
+  };
+  const isDeleting = workload.metadata.deletionTimestamp !== undefined;
   const finalizers = workload.metadata.finalizers ?? [];
   const needsFinalizer =
-    type.isOffered && !isGoing && intent.clusters.length > 0 && !finalizers.includes(syncFinalizer);
+    type.isOffered && !isDeleting && intent.clusters.length > 0 && !finalizers.includes(syncFinalizer);
   const spec: WorkloadSync["spec"] = {
     ...record?.spec,
-    workload: newRecord(at.name, workload).spec.workload,
+    workload: newRecord(recordAddress.name, workload).spec.workload,
     ...(intent.placement === undefined
       ? {}
       : {
@@ -24,50 +35,51 @@ export async function protectWorkload(workloads: WorkloadHub, scene: Observed, s
           deletionPolicy: intent.placement.spec.deletionPolicy ?? "Delete",
         }),
     clusters: intent.clusters,
-    // Where it is or will be again, it has not gone.
+    // A cluster that has a copy, or gets one again, is not cleaned up.
     pendingCleanup: (record?.spec.pendingCleanup ?? []).filter((name) => !intent.clusters.includes(name)),
     references: intent.recordedReferences,
   };
-  const [guardedWorkload, guardedRecord] = await allSettledOrThrow([
+  const isPlaced = intent.kind === "placed";
+  const [protectedWorkload, protectedRecord] = await allSettledOrThrow([
     needsFinalizer ? workloads.writeFinalizers(key, workload, [...finalizers, syncFinalizer], signal) : workload,
-    writeRecord(workloads, { at, workload, record, spec, isWanted: intent.kind === "wanted" }, signal),
+    ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced }, signal),
   ]);
-  return { ...scene, workload: guardedWorkload, record: guardedRecord };
+  return { ...observed, workload: protectedWorkload, record: protectedRecord };
 }
 
 type RecordWrite = Readonly<{
-  at: RecordAddress;
+  recordAddress: RecordAddress;
   workload: Workload;
   record: WorkloadSync | undefined;
   spec: WorkloadSync["spec"];
-  isWanted: boolean;
+  isPlaced: boolean;
 }>;
 
-async function writeRecord(
+async function ensureRecord(
   workloads: WorkloadHub,
-  { at, workload, record, spec, isWanted }: RecordWrite,
+  { recordAddress, workload, record, spec, isPlaced }: RecordWrite,
   signal: AbortSignal,
 ): Promise<WorkloadSync | undefined> {
-  const fresh = newRecord(at.name, workload);
+  const initial = newRecord(recordAddress.name, workload);
   if (record === undefined) {
-    if (!isWanted && (spec.clusters ?? []).length === 0) return undefined;
-    return workloads.createRecord(at, { ...fresh, spec }, signal);
+    if (!isPlaced && (spec.clusters ?? []).length === 0) return undefined;
+    return workloads.createRecord(recordAddress, { ...initial, spec }, signal);
   }
-  // It goes with its namespace; whatever it names is gone through once more, and then it is let go.
+  // The record is deleted with its namespace. What it names is cleaned up once more before its finalizer is removed.
   if (record.metadata.deletionTimestamp !== undefined) return record;
   const finalizers = record.metadata.finalizers ?? [];
-  const isSafe = finalizers.includes(syncFinalizer) || (spec.clusters ?? []).length === 0;
+  const isProtected = finalizers.includes(syncFinalizer) || (spec.clusters ?? []).length === 0;
   const isOwned = record.metadata.ownerReferences?.some(({ uid }) => uid === workload.metadata.uid) === true;
-  if (isSafe && isOwned && isSameSpec(record.spec, spec)) return record;
+  if (isProtected && isOwned && isSameSpec(record.spec, spec)) return record;
   return workloads.writeRecord(
-    at,
+    recordAddress,
     record,
     {
       spec,
       metadata: {
         ...record.metadata,
-        finalizers: isSafe ? finalizers : [...finalizers, syncFinalizer],
-        ownerReferences: fresh.metadata.ownerReferences ?? [],
+        finalizers: isProtected ? finalizers : [...finalizers, syncFinalizer],
+        ownerReferences: initial.metadata.ownerReferences ?? [],
       },
     },
     signal,

@@ -1,26 +1,26 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { group } from "../../api/group.ts";
-import { groupOf, parseStringFields, type Texts } from "../../model/json.ts";
+import { apiGroupOf, parseStringFields, type Texts } from "../../model/json.ts";
 
-/** Where an object of a workspace was born: on a cluster, before the workspace had it. */
+/** The downstream object that an upsynced object mirrors upstream. */
 export type UpsyncOrigin = Readonly<{
-  /** The logical cluster that it was made known to. */
+  /** The logical cluster that the object is mirrored to. */
   logicalCluster: string;
   /** The name of the ClusterRegistration by which it was found. */
   registration: string;
   apiVersion: string;
   kind: string;
-  /** The namespace and the name are the same on the cluster and in the workspace. */
+  /** The namespace and the name are the same upstream and downstream. */
   namespace: string;
   name: string;
-  /** The uid that it has on the cluster. */
+  /** The downstream uid. */
   uid: string;
 }>;
 
-/** The annotation by which an object of a workspace says where it was born. Copies on clusters do not carry it. */
+/** The annotation of an upsynced object upstream that names its origin. Copies on clusters do not carry it. */
 export const upsyncOriginAnnotation = `${group}/upsync-origin`;
 
-/** What an object of a workspace carries that was born on a cluster. */
+/** The annotations of an upsynced object. */
 export function upsyncOriginMetadata({
   logicalCluster,
   registration,
@@ -44,14 +44,14 @@ export function upsyncOriginMetadata({
 }
 
 /**
- * Where an object of a logical cluster says that it was born; undefined for one that was not, and for a mark that is another
- * object's: who copies a manifest under another name, or into another workspace, copies the annotation along.
+ * The origin that an upstream object names. Undefined if it names none, or if the annotation belongs to another object: a
+ * user who copies a manifest to another name or workspace copies the annotation with it.
  */
 export function upsyncOriginOf(
   { apiVersion, kind, metadata }: Pick<KubeObject, "apiVersion" | "kind" | "metadata">,
-  cluster: string,
+  logicalCluster: string,
 ): UpsyncOrigin | undefined {
-  const mark = parseStringFields(metadata.annotations?.[upsyncOriginAnnotation], [
+  const origin = parseStringFields(metadata.annotations?.[upsyncOriginAnnotation], [
     "logicalCluster",
     "registration",
     "apiVersion",
@@ -60,12 +60,12 @@ export function upsyncOriginOf(
     "name",
     "uid",
   ]);
-  if (mark === undefined) return undefined;
-  const isItsOwn =
-    mark.logicalCluster === cluster &&
-    mark.namespace === metadata.namespace &&
-    mark.name === metadata.name &&
-    mark.kind === kind &&
-    groupOf(mark.apiVersion) === groupOf(apiVersion);
-  return isItsOwn ? mark : undefined;
+  if (origin === undefined) return undefined;
+  const isOwnOrigin =
+    origin.logicalCluster === logicalCluster &&
+    origin.namespace === metadata.namespace &&
+    origin.name === metadata.name &&
+    origin.kind === kind &&
+    apiGroupOf(origin.apiVersion) === apiGroupOf(apiVersion);
+  return isOwnOrigin ? origin : undefined;
 }

@@ -3,82 +3,84 @@ import { fieldAt, withSortedKeys } from "../../model/json.ts";
 import { formatNames } from "../../model/text.ts";
 import {
   type ConditionRules,
-  conditionOf,
-  conditionsOf,
   mergedConditions,
   observedGenerationOf,
   type StatusCondition,
+  statusCondition,
+  statusConditions,
   transitionTime,
 } from "./conditions.ts";
-import { type StatusCopy, type StatusFacts, typeName, type View, viewOf } from "./facts.ts";
-import { type FieldRule, same, sum } from "./field-rules.ts";
-
+import { type StatusCopy, type StatusFacts, type StatusView, statusViewOf, typeName } from "./facts.ts";
+import { equalOnly, type FieldRule, sum } from "./field-rules.ts";
 import { rulesOfStrategy, safeRules } from "./strategy.ts";
 import { typeRules } from "./type-rules.ts";
 
 type Rules = Readonly<{
-  heed: (view: View) => readonly StatusCopy[];
+  /** Selects the copies that count. */
+  select: (view: StatusView) => readonly StatusCopy[];
   ruleOf: (field: string) => FieldRule;
-  /** Undefined where conditions are a field like any other. */
+  /** Undefined where conditions are aggregated like any other field. */
   conditions: ConditionRules | undefined;
-  nowhere: JsonObject;
-  lackingNowhere: readonly string[];
+  /** The status without copies. */
+  withoutCopies: JsonObject;
+  /** Conditions that are False without copies. */
+  falseWithoutCopies: readonly string[];
 }>;
 
 /**
- * Makes the status of a workload from those of its copies.
+ * Aggregates the status of a workload from the statuses of its copies.
  *
- * Counts are added up, conditions are as bad as on the worst cluster, addresses are united, and `observedGeneration` follows the
- * workload only when every wanted cluster has. Nothing is taken from the status that it has but times, and how far
- * it had come: what no cluster says now is not said.
+ * Counts are added up, conditions are as bad as on the worst cluster, addresses are merged, and `observedGeneration` follows
+ * the workload only when every target cluster has observed it. Of the previous status, only times and the observed
+ * generation are kept: what no cluster reports now is omitted.
  */
 export function aggregate(facts: StatusFacts): JsonObject {
-  const view = viewOf(facts);
+  const view = statusViewOf(facts);
   const rules = rulesFor(facts, view);
-  const copies = rules.heed(view);
-  const observedGeneration = observedBy(view, facts);
+  const copies = rules.select(view);
+  const observedGeneration = observedGenerationOfAll(view, facts);
   const conditions = conditionsFor({ facts, view, rules, copies, observedGeneration });
   const status = {
-    ...(copies.length === 0 ? rules.nowhere : mergedFields(copies, rules, view)),
-    ...observedField(copies, facts, observedGeneration),
+    ...(copies.length === 0 ? rules.withoutCopies : mergedFields(copies, rules, view)),
+    ...observedGenerationField(copies, facts, observedGeneration),
     ...(conditions.length > 0 ? { conditions: [...conditions] } : {}),
   };
   return withSortedKeys(status);
 }
 
-function rulesFor({ apiVersion, kind, strategy, sum: added, previous }: StatusFacts, view: View): Rules {
+function rulesFor({ apiVersion, kind, strategy, summedFields, previous }: StatusFacts, view: StatusView): Rules {
   const known = typeRules.get(typeName({ apiVersion, kind }));
   if (known !== undefined) {
-    const { fields, conditions, nowhere, lackingNowhere } = known;
+    const { fields, conditions, withoutCopies, falseWithoutCopies } = known;
     return {
-      heed: ({ copies }) => copies,
-      ruleOf: (field) => (Object.hasOwn(fields, field) ? (fields[field] ?? same) : same),
+      select: ({ copies }) => copies,
+      ruleOf: (field) => (Object.hasOwn(fields, field) ? (fields[field] ?? equalOnly) : equalOnly),
       conditions,
-      nowhere,
-      lackingNowhere: lackingNowhere === undefined ? [] : [lackingNowhere],
+      withoutCopies,
+      falseWithoutCopies: falseWithoutCopies === undefined ? [] : [falseWithoutCopies],
     };
   }
-  const { heed, field, conditions } = strategy === undefined ? safeRules : rulesOfStrategy[strategy];
-  // A server drops what the schema of its type does not name. So a type gets conditions from us only where it has some.
+  const { select, field, conditions } = strategy === undefined ? safeRules : rulesOfStrategy[strategy];
+  // A server drops fields that the schema does not have. We write conditions only to a type that has some.
   const statuses = [previous, ...view.copies.map(({ status }) => status)];
-  const lists = statuses.filter((status) => fieldAt(status, "conditions") !== undefined).map(conditionsOf);
+  const lists = statuses.filter((status) => fieldAt(status, "conditions") !== undefined).map(statusConditions);
   const hasConditions = lists.length > 0 && lists.every((list) => list !== undefined);
   return {
-    heed,
-    ruleOf: (name) => (added?.has(name) === true ? sum : field),
+    select,
+    ruleOf: (name) => (summedFields?.has(name) === true ? sum : field),
     conditions: hasConditions ? conditions : undefined,
-    nowhere: {},
-    lackingNowhere: [],
+    withoutCopies: {},
+    falseWithoutCopies: [],
   };
 }
 
-function mergedFields(copies: readonly StatusCopy[], rules: Rules, { missing }: View): JsonObject {
-  const isSeparate = new Set(["observedGeneration", ...(rules.conditions === undefined ? [] : ["conditions"])]);
+function mergedFields(copies: readonly StatusCopy[], rules: Rules, { missingTargets }: StatusView): JsonObject {
+  const excluded = new Set(["observedGeneration", ...(rules.conditions === undefined ? [] : ["conditions"])]);
   const names = new Set(copies.flatMap(({ status }) => Object.keys(status ?? {})));
   const entries = [...names].flatMap((name): [string, Json][] => {
-    if (isSeparate.has(name)) return [];
+    if (excluded.has(name)) return [];
     const values = copies.map(({ status }) => fieldAt(status, name));
-    const value = rules.ruleOf(name)(values, missing.length === 0);
+    const value = rules.ruleOf(name)(values, missingTargets.length === 0);
     return value === undefined ? [] : [[name, value]];
   });
   return Object.fromEntries(entries);
@@ -92,7 +94,7 @@ function conditionsFor({
   observedGeneration,
 }: Readonly<{
   facts: StatusFacts;
-  view: View;
+  view: StatusView;
   rules: Rules;
   copies: readonly StatusCopy[];
   observedGeneration: number | undefined;
@@ -100,25 +102,30 @@ function conditionsFor({
   const { previous, now } = facts;
   if (rules.conditions === undefined) return [];
   const merged = mergedConditions({ view, copies, rules: rules.conditions, previous, observedGeneration, now });
-  const missing = whatIsMissing(view);
+  const missing = missingReason(view);
   if (missing === undefined) return merged;
-  const lacking = [...(copies.length === 0 ? rules.lackingNowhere : []), seenEverywhere];
-  const own = lacking.map((type) => falseFor(type, missing, { previous: conditionOf(previous, type), now }));
-  return [...merged.filter(({ type }) => !lacking.includes(type)), ...own];
+  const falseTypes = [...(copies.length === 0 ? rules.falseWithoutCopies : []), observedEverywhereCondition];
+  const own = falseTypes.map((type) =>
+    falseCondition(type, missing, { previous: statusCondition(previous, type), now }),
+  );
+  return [...merged.filter(({ type }) => !falseTypes.includes(type)), ...own];
 }
 
-/** The generation that every wanted cluster has reached; never more than that, and never less than was told before. */
-function observedBy({ copies, wanted }: View, { generation, previous }: StatusFacts): number | undefined {
-  const current = new Set(copies.filter(({ isCurrent }) => isCurrent).map(({ cluster }) => cluster));
-  const isReached = wanted.length > 0 && wanted.every((name) => current.has(name));
+/** The generation that every target cluster has observed; it never decreases, unless the workload's own does. */
+function observedGenerationOfAll(
+  { copies, targets }: StatusView,
+  { generation, previous }: StatusFacts,
+): number | undefined {
+  const current = new Set(copies.filter(({ isCurrent }) => isCurrent).map(({ targetCluster }) => targetCluster));
+  const isObserved = targets.length > 0 && targets.every((name) => current.has(name));
   const before = observedGenerationOf(previous);
   if (generation === undefined) return undefined;
-  if (isReached) return generation;
+  if (isObserved) return generation;
   return before === undefined ? undefined : Math.min(before, generation);
 }
 
-/** In the form in which the clusters have it: some controllers write the generation as a text. */
-function observedField(
+/** The field with the type that the clusters use: some controllers write the generation as a string. */
+function observedGenerationField(
   copies: readonly StatusCopy[],
   { previous }: StatusFacts,
   observedGeneration: number | undefined,
@@ -129,28 +136,27 @@ function observedField(
   return { observedGeneration: typeof sample === "string" ? String(observedGeneration) : observedGeneration };
 }
 
-/** Is in a workload's status, and false, as long as some cluster that it belongs on says nothing of it. */
-export const seenEverywhere = "tmc.kcp.io/SeenEverywhere";
+/** A condition of the workload's status that is False as long as a target cluster's copy could not be read. */
+const observedEverywhereCondition = "tmc.kcp.io/SeenEverywhere";
 
-/** Why a status does not speak for all clusters; undefined when it does. */
-export function whatIsMissing({
-  copies,
-  wanted,
-  missing,
-}: View): Readonly<{ reason: string; message: string }> | undefined {
-  if (wanted.length === 0 && copies.length === 0) return { reason: "NoCopies", message: "it is on no cluster" };
-  if (missing.length === 0) return undefined;
-  const count = `${wanted.length - missing.length}/${wanted.length} clusters`;
+type Missing = Readonly<{ reason: string; message: string }>;
+
+/** Why a status does not cover all target clusters; undefined when it does. */
+function missingReason({ copies, targets, missingTargets }: StatusView): Missing | undefined {
+  if (targets.length === 0 && copies.length === 0) {
+    return { reason: "NoCopies", message: "the workload is on no cluster" };
+  }
+  if (missingTargets.length === 0) return undefined;
+  const count = `${targets.length - missingTargets.length}/${targets.length} clusters`;
   return {
     reason: copies.length === 0 ? "NoCopies" : "ClustersMissing",
-    message: `seen on ${count}, not on ${formatNames(missing)}`,
+    message: `seen on ${count}, not on ${formatNames(missingTargets)}`,
   };
 }
 
-/** A condition that is false because of what is missing. */
-export function falseFor(
+function falseCondition(
   type: string,
-  missing: Readonly<{ reason: string; message: string }>,
+  missing: Missing,
   { previous, now }: Readonly<{ previous: StatusCondition | undefined; now: string }>,
 ): StatusCondition {
   const lastTransitionTime = transitionTime({ status: "False", since: now, previous, now });

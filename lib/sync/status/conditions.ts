@@ -3,29 +3,29 @@ import type { Json, JsonObject } from "@tmc/kube/kube-object.ts";
 import { fieldAt, isJsonObject, stringAt } from "../../model/json.ts";
 import { clipMessage, formatNames } from "../../model/text.ts";
 import { earliestOf, isBefore, latestOf } from "../../model/timestamp.ts";
-import { type StatusCopy, typeName, type View } from "./facts.ts";
-import { same } from "./field-rules.ts";
+import { type StatusCopy, type StatusView, typeName } from "./facts.ts";
+import { equalOnly } from "./field-rules.ts";
 
-/** A condition as any controller may have written it: only these two fields are sure to be there. */
+/** A condition as any controller may have written it: only type and status are certain. */
 export type StatusCondition = JsonObject & { type: string; status: string };
 
-/** The conditions of a status; undefined where it has none, or something else under that name. */
-export function conditionsOf(status: JsonObject | undefined): readonly StatusCondition[] | undefined {
+/** The conditions of a status; undefined if it has none, or if the field is not a list of conditions. */
+export function statusConditions(status: JsonObject | undefined): readonly StatusCondition[] | undefined {
   const list = fieldAt(status, "conditions");
   return Array.isArray(list) && list.every(isCondition) ? list : undefined;
 }
 
-/** The condition of a type. Of several, the last: controllers that keep a history append to it. */
-export function conditionOf(status: JsonObject | undefined, type: string): StatusCondition | undefined {
-  return conditionsOf(status)?.findLast((condition) => condition.type === type);
+/** The condition of a type; the last one if there are several, because controllers that keep a history append to it. */
+export function statusCondition(status: JsonObject | undefined, type: string): StatusCondition | undefined {
+  return statusConditions(status)?.findLast((condition) => condition.type === type);
 }
 
 function isCondition(value: Json): value is StatusCondition {
   return isJsonObject(value) && typeof value.type === "string" && typeof value.status === "string";
 }
 
-/** Conditions that are bad news when they are true, beside those whose names end as below. */
-const badNews: ReadonlySet<string> = new Set([
+/** Conditions with negative polarity, in addition to those whose names match the patterns below. */
+const negativeTypes: ReadonlySet<string> = new Set([
   "Blocked",
   "Conflict",
   "Conflicted",
@@ -42,34 +42,34 @@ const badNews: ReadonlySet<string> = new Set([
   "FailureTarget",
   "ScalingLimited",
 ]);
-const badEndings = /(Pressure|Failed|Failure|Failing|Error|Errors|Exceeded|Degraded|Stalled|Suspended|Dangling)$/;
-const negated = /^Not[A-Z]/;
+const negativeSuffix = /(Pressure|Failed|Failure|Failing|Error|Errors|Exceeded|Degraded|Stalled|Suspended|Dangling)$/;
+const negativePrefix = /^Not[A-Z]/;
 
 /**
- * Tells whether a condition is bad news when it is true. Kubernetes has no rule for that, only habits; a condition that this
- * takes for the wrong kind is shown as better than it is on some clusters, and every cluster's own word is in the record.
+ * Whether a condition reports a problem when it is True. Kubernetes has no rule for that, only conventions. A condition that is
+ * misjudged here shows a better state than some clusters have; the record still has the state on every cluster.
  */
-export function isBadNews(type: string): boolean {
-  // A type may begin with the domain of whoever defined it.
+export function hasNegativePolarity(type: string): boolean {
+  // A type may start with the domain of its author.
   const name = type.slice(type.lastIndexOf("/") + 1);
-  return badNews.has(name) || badEndings.test(name) || negated.test(name);
+  return negativeTypes.has(name) || negativeSuffix.test(name) || negativePrefix.test(name);
 }
 
-/** What is particular to the conditions of a type. */
+/** Deviations from the default aggregation of conditions. */
 export type ConditionRules = Readonly<{
-  /** Conditions that hold only when they hold on every cluster that it belongs on; left out until then. */
-  onceAll?: ReadonlySet<string>;
-  /** Whether every condition of the type tells of something out of the ordinary. */
-  areAllBadNews?: boolean;
-  /** Leaves out what not every cluster has a word on. */
-  onlyShared?: boolean;
-  /** Whether one cluster speaks for all, so that its words stay as they are. */
-  isOneVoice?: boolean;
+  /** Conditions that are reported only once they are True on every target cluster. */
+  onlyIfTrueEverywhere?: ReadonlySet<string>;
+  /** Whether every condition of the type has negative polarity. */
+  areAllNegative?: boolean;
+  /** Omits a condition that not every cluster reports. */
+  onlyIfReportedEverywhere?: boolean;
+  /** Whether the status is that of one cluster, so that messages need not name it. */
+  isSingleSource?: boolean;
 }>;
 
 export type MergeFacts = Readonly<{
-  view: View;
-  /** Those whose word counts. */
+  view: StatusView;
+  /** The copies that the strategy selects. */
   copies: readonly StatusCopy[];
   rules: ConditionRules;
   previous: JsonObject | undefined;
@@ -77,7 +77,7 @@ export type MergeFacts = Readonly<{
   now: string;
 }>;
 
-/** Makes one list of conditions of those of all copies: of each type the worst. */
+/** Merges the conditions of all copies: the worst of each type. */
 export function mergedConditions({
   view,
   copies,
@@ -86,22 +86,25 @@ export function mergedConditions({
   observedGeneration,
   now,
 }: MergeFacts): readonly StatusCondition[] {
-  const byName = copies.toSorted((one, other) => compareStrings(one.cluster, other.cluster));
-  const types = new Set(byName.flatMap(({ status }) => (conditionsOf(status) ?? []).map(({ type }) => type)));
+  const byName = copies.toSorted((one, other) => compareStrings(one.targetCluster, other.targetCluster));
+  const types = new Set(byName.flatMap(({ status }) => (statusConditions(status) ?? []).map(({ type }) => type)));
   return [...types].flatMap((type): StatusCondition[] => {
-    const words = byName.map(({ cluster, status }) => ({ cluster, condition: conditionOf(status, type) }));
-    const isEverywhere = words.every(({ condition }) => condition !== undefined);
-    if (rules.onlyShared === true && !isEverywhere) return [];
-    if (view.isSeveral && rules.onceAll?.has(type) === true) {
-      const isTrue = words.every(({ condition }) => condition?.status === "True");
-      if (!isTrue || view.missing.length > 0) return [];
+    const reported = byName.map(({ targetCluster, status }) => ({
+      targetCluster,
+      condition: statusCondition(status, type),
+    }));
+    const isEverywhere = reported.every(({ condition }) => condition !== undefined);
+    if (rules.onlyIfReportedEverywhere === true && !isEverywhere) return [];
+    if (view.hasSeveralClusters && rules.onlyIfTrueEverywhere?.has(type) === true) {
+      const isTrue = reported.every(({ condition }) => condition?.status === "True");
+      if (!isTrue || view.missingTargets.length > 0) return [];
     }
-    const before = conditionOf(previous, type);
+    const before = statusCondition(previous, type);
     const condition = worstCondition({
       type,
-      words,
-      isBadNews: rules.areAllBadNews === true || isBadNews(type),
-      isSeveral: view.isSeveral && rules.isOneVoice !== true,
+      reported,
+      isNegative: rules.areAllNegative === true || hasNegativePolarity(type),
+      hasSeveralClusters: view.hasSeveralClusters && rules.isSingleSource !== true,
       previous: before,
       observedGeneration: observedGeneration ?? observedGenerationOf(before),
       now,
@@ -110,25 +113,25 @@ export function mergedConditions({
   });
 }
 
-/** One cluster's word on a condition; undefined where it says nothing of it. */
-export type Word = Readonly<{ cluster: string; condition: StatusCondition | undefined }>;
+/** A condition as one cluster reports it; undefined where it does not. */
+type ReportedCondition = Readonly<{ targetCluster: string; condition: StatusCondition | undefined }>;
 
-export type WorstFacts = Readonly<{
+type WorstFacts = Readonly<{
   type: string;
   /** By name of the cluster. */
-  words: readonly Word[];
-  isBadNews: boolean;
-  /** Whether a message has to say which cluster it is from. */
-  isSeveral: boolean;
+  reported: readonly ReportedCondition[];
+  isNegative: boolean;
+  /** Whether messages have to name the cluster. */
+  hasSeveralClusters: boolean;
   previous: StatusCondition | undefined;
-  /** What stands for the generations of the clusters. */
+  /** Replaces the generations that the clusters report. */
   observedGeneration: number | undefined;
   now: string;
 }>;
 
-/** Times that tell when something was last looked at, not when it changed. */
-const lookedAt: ReadonlySet<string> = new Set(["lastUpdateTime", "lastProbeTime", "lastHeartbeatTime"]);
-const composed: ReadonlySet<string> = new Set([
+/** Times of the last check, not of the last change. */
+const checkTimes: ReadonlySet<string> = new Set(["lastUpdateTime", "lastProbeTime", "lastHeartbeatTime"]);
+const computedFields: ReadonlySet<string> = new Set([
   "type",
   "status",
   "reason",
@@ -137,40 +140,39 @@ const composed: ReadonlySet<string> = new Set([
   "observedGeneration",
 ]);
 
-/** Makes one condition of those of several clusters: the worst of them, in the words of those that have it. */
-export function worstCondition(facts: WorstFacts): StatusCondition {
-  const { type, words, isBadNews, isSeveral, previous, observedGeneration, now } = facts;
-  const ranked = words.map((word) => ({ ...word, rank: rankOf(word.condition?.status, isBadNews) }));
+/** The worst of the conditions of several clusters, with the messages of the clusters that report it. */
+function worstCondition(facts: WorstFacts): StatusCondition {
+  const { type, reported, isNegative, hasSeveralClusters, previous, observedGeneration, now } = facts;
+  const ranked = reported.map((each) => ({ ...each, rank: rankOf(each.condition?.status, isNegative) }));
   const worst = Math.max(...ranked.map(({ rank }) => rank));
   const deciding = ranked.filter(({ rank }) => rank === worst);
-  const said = deciding.flatMap(({ condition }) => (condition === undefined ? [] : [condition]));
-  const [first] = said;
+  const conditions = deciding.flatMap(({ condition }) => (condition === undefined ? [] : [condition]));
+  const [first] = conditions;
   const status = first?.status ?? "Unknown";
   const isGood = worst === good;
 
-  // Good news holds since the last cluster came to it, bad news since the first.
-  const times = said.map((condition) => stringAt(condition, "lastTransitionTime"));
+  // A good state lasts since the last cluster reached it, a bad one since the first.
+  const times = conditions.map((condition) => stringAt(condition, "lastTransitionTime"));
   const since = isGood ? latestOf(times) : earliestOf(times);
-  const isEverywhere = deciding.length === words.length;
-  const message = isSeveral ? messageOf(deciding, isGood && isEverywhere) : stringAt(first, "message");
+  const isEverywhere = deciding.length === reported.length;
+  const message = hasSeveralClusters ? messageOf(deciding, isGood && isEverywhere) : stringAt(first, "message");
   const reason = first === undefined ? "NotReported" : stringAt(first, "reason");
   const lastTransitionTime = transitionTime({ status, since: first === undefined ? now : since, previous, now });
+  const hasGeneration = conditions.some((each) => fieldAt(each, "observedGeneration") !== undefined);
   return {
-    ...otherFields(said),
+    ...otherFields(conditions),
     type,
     status,
     ...(reason === undefined ? {} : { reason }),
     ...(message === undefined ? {} : { message }),
     ...(lastTransitionTime === undefined ? {} : { lastTransitionTime }),
-    ...(observedGeneration === undefined || !said.some((each) => fieldAt(each, "observedGeneration") !== undefined)
-      ? {}
-      : { observedGeneration }),
+    ...(observedGeneration === undefined || !hasGeneration ? {} : { observedGeneration }),
   };
 }
 
 /**
- * When a condition came to its status. It stays as it is while the status stays. A flip that would lie before the one that we
- * have already told of was made by a cluster that joined or left the sum: it happened now.
+ * When a condition changed to its status. It stays while the status stays. A transition that would be older than the one that
+ * was reported last comes from a cluster that joined or left the aggregation: it happened now.
  */
 export function transitionTime({
   status,
@@ -193,42 +195,44 @@ const good = 0;
 const unclear = 1;
 const bad = 2;
 
-function rankOf(status: string | undefined, isBadNews: boolean): number {
-  // Bad news that is not told is no news; good news that is not told has not come yet.
-  if (status === undefined) return isBadNews ? good : unclear;
-  if (status === "True") return isBadNews ? bad : good;
-  if (status === "False") return isBadNews ? good : bad;
+function rankOf(status: string | undefined, isNegative: boolean): number {
+  // A problem that is not reported does not exist; a good state that is not reported is not reached yet.
+  if (status === undefined) return isNegative ? good : unclear;
+  if (status === "True") return isNegative ? bad : good;
+  if (status === "False") return isNegative ? good : bad;
   return unclear;
 }
 
-/** `east, west: no quota; north: no nodes`; where all say the same good thing, just that. */
-function messageOf(deciding: readonly Word[], isAllGood: boolean): string | undefined {
-  const clusters = new Map<string, string[]>();
-  for (const { cluster, condition } of deciding) {
-    // Clusters that have no bad news to tell need not be named for it.
-    if (condition === undefined && isAllGood) continue;
+/** `east, west: no quota; north: no nodes`. If all clusters report the same good state, only the message. */
+function messageOf(deciding: readonly ReportedCondition[], isGoodEverywhere: boolean): string | undefined {
+  const clustersByMessage = new Map<string, string[]>();
+  for (const { targetCluster, condition } of deciding) {
+    // A cluster that reports no problem need not be named.
+    if (condition === undefined && isGoodEverywhere) continue;
     const message = condition === undefined ? "not reported" : stringAt(condition, "message");
     if (message === undefined) continue;
-    const same = clusters.get(message);
-    if (same === undefined) clusters.set(message, [cluster]);
-    else same.push(cluster);
+    const clusters = clustersByMessage.get(message);
+    if (clusters === undefined) clustersByMessage.set(message, [targetCluster]);
+    else clusters.push(targetCluster);
   }
-  const [only] = clusters.keys();
+  const [only] = clustersByMessage.keys();
   if (only === undefined) return undefined;
-  if (isAllGood && clusters.size === 1) return clipMessage(only);
-  const parts = [...clusters].map(([message, names]) =>
+  if (isGoodEverywhere && clustersByMessage.size === 1) return clipMessage(only);
+  const parts = [...clustersByMessage].map(([message, names]) =>
     message === "" ? formatNames(names) : `${formatNames(names)}: ${message}`,
   );
   return clipMessage(parts.join("; "));
 }
 
-function otherFields(said: readonly StatusCondition[]): JsonObject {
-  const names = new Set(said.flatMap((condition) => Object.keys(condition)).filter((name) => !composed.has(name)));
+function otherFields(conditions: readonly StatusCondition[]): JsonObject {
+  const names = new Set(
+    conditions.flatMap((condition) => Object.keys(condition)).filter((name) => !computedFields.has(name)),
+  );
   const entries = [...names].flatMap((name): [string, Json][] => {
-    const value = lookedAt.has(name)
-      ? latestOf(said.map((condition) => stringAt(condition, name)))
-      : same(
-          said.map((condition) => fieldAt(condition, name)),
+    const value = checkTimes.has(name)
+      ? latestOf(conditions.map((condition) => stringAt(condition, name)))
+      : equalOnly(
+          conditions.map((condition) => fieldAt(condition, name)),
           true,
         );
     return value === undefined ? [] : [[name, value]];
@@ -236,39 +240,39 @@ function otherFields(said: readonly StatusCondition[]): JsonObject {
   return Object.fromEntries(entries);
 }
 
-export type ReachedFacts = Readonly<{
+export type GenerationFacts = Readonly<{
   apiVersion: string;
   kind: string;
   status?: JsonObject | undefined;
-  /** The copy's own, not the workload's. */
+  /** The copy's generation, not the workload's. */
   generation?: number | undefined;
 }>;
 
-/** Types whose controller always says how far it has come: as long as it has said nothing, it has not looked. */
-const alwaysSay: ReadonlySet<string> = new Set([
+/** Types whose controllers always write `observedGeneration`: without it they have not processed the object yet. */
+const alwaysReported: ReadonlySet<string> = new Set([
   "Deployment.apps",
   "StatefulSet.apps",
   "DaemonSet.apps",
   "ReplicaSet.apps",
 ]);
 
-/** Conditions that speak for the whole object, the first that is there; of others an old word means nothing. */
+/** Conditions about the whole object, by precedence. The generation of any other condition may be old without meaning. */
 export const overallConditions = ["Ready", "Available", "Healthy"] as const;
 
-/** Tells whether the copy's own controller has taken up the last change of the copy, as far as it says. */
-export function hasReached({ apiVersion, kind, status, generation }: ReachedFacts): boolean {
+/** Whether the copy's own controller has observed the latest generation of the copy, as far as it reports that. */
+export function hasObservedGeneration({ apiVersion, kind, status, generation }: GenerationFacts): boolean {
   if (generation === undefined) return true;
   const observed = observedGenerationOf(status);
   if (observed !== undefined) return observed >= generation;
-  if (alwaysSay.has(typeName({ apiVersion, kind }))) return false;
-  const overall = overallConditions.map((type) => conditionOf(status, type)).find((each) => each !== undefined);
-  const said = observedGenerationOf(overall);
-  return said === undefined || said >= generation;
+  if (alwaysReported.has(typeName({ apiVersion, kind }))) return false;
+  const overall = overallConditions.map((type) => statusCondition(status, type)).find((each) => each !== undefined);
+  const observedByCondition = observedGenerationOf(overall);
+  return observedByCondition === undefined || observedByCondition >= generation;
 }
 
-/** The generation that a status or a condition was made from; some controllers write it as a text. */
-export function observedGenerationOf(said: JsonObject | undefined): number | undefined {
-  const value = fieldAt(said, "observedGeneration");
+/** The `observedGeneration` of a status or a condition; some controllers write it as a string. */
+export function observedGenerationOf(object: JsonObject | undefined): number | undefined {
+  const value = fieldAt(object, "observedGeneration");
   if (typeof value === "number") return value;
   return typeof value === "string" && /^[0-9]+$/.test(value) ? Number(value) : undefined;
 }

@@ -2,96 +2,91 @@ import type { Clock } from "@tmc/kube/clock.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import type { WorkloadKey } from "../../model/key.ts";
 import type { CopyRecord } from "../sync-objects.ts";
-import type { Outcome } from "../targets/apply.ts";
+import type { CopyOutcome } from "../targets/apply.ts";
 
-/** What one look has found. */
-export type Found = Readonly<{
+/** The result of one reconcile. */
+export type DebounceFacts = Readonly<{
   key: WorkloadKey;
   record: WorkloadSync | undefined;
-  targets: readonly Outcome[];
-  /** Whether there is more to tell than how the wanted copies come along. */
-  hasMore: boolean;
+  targets: readonly CopyOutcome[];
+  /** Whether there is more to report than the progress of the target copies. */
+  hasOtherChanges: boolean;
 }>;
 
 /**
- * Holds back reports of what passes. A roll-out tells a dozen things in as many milliseconds, and every one of them would be
- * two writes to the hub, which are its scarcest good. What lasts is written at once: that all copies are ready, or that one is
- * refused. What passes is written when it has lasted for a while.
+ * Delays the status writes of rollouts. A rollout changes a dozen times within milliseconds, and each change would cost two
+ * upstream writes, which are the scarcest resource. Final states are written at once: all copies are ready, or one is
+ * rejected. A transient state is written once it has lasted for a while.
  *
- * What is held back is only remembered here: a process that dies forgets it, and the next one finds it again.
+ * The delayed state is in memory only: after a restart the next reconcile observes it again.
  */
 export interface StatusDebounce {
-  /** What was found of the copies and is not yet written; undefined when there is nothing of that kind. */
-  unwritten(key: WorkloadKey, record: WorkloadSync | undefined): readonly CopyRecord[] | undefined;
-  /** Says for how many more seconds what was found is held back; undefined when it is to be written now. */
-  holdSeconds(found: Found): number | undefined;
+  /** The copies as they were observed and not written yet; undefined when nothing is delayed. */
+  unwrittenCopies(key: WorkloadKey, record: WorkloadSync | undefined): readonly CopyRecord[] | undefined;
+  /** For how many more seconds the status write is delayed; undefined when it is to be written now. */
+  delaySeconds(facts: DebounceFacts): number | undefined;
 }
 
 export type StatusDebounceOptions = Readonly<{
   clock: Clock;
-  /** How long the first report of something that passes waits. */
+  /** Delay of the first write of a transient state. */
   firstMs?: number | undefined;
-  /** How long later ones wait at most, while it goes on; each waits twice as long as the one before. */
-  mostMs?: number | undefined;
+  /** Upper bound of the delay, which doubles with every write. */
+  maxMs?: number | undefined;
 }>;
 
-type Held = Readonly<{
-  version: string | undefined;
+type DelayedStatus = Readonly<{
+  resourceVersion: string | undefined;
   copies: readonly CopyRecord[];
   dueMs: number;
-  waitMs: number;
-  /** Whether it was written when it was due; the next report of what still passes waits longer. */
+  delayMs: number;
+  /** Whether it was written when it was due; the next write of a transient state is delayed longer. */
   isWritten: boolean;
 }>;
 
-/** As many workloads as can be on their way at once before the oldest are reported as they are. */
-const mostHeld = 10_000;
+/** Bound of the delayed workloads; beyond it the oldest are forgotten, and their status is written at the next reconcile. */
+const maxDelayed = 10_000;
 
-/** Creates a pace at which nothing is held back yet. */
-export function createStatusDebounce({
-  clock,
-  firstMs = 1_000,
-  mostMs = 5_000,
-}: StatusDebounceOptions): StatusDebounce {
-  const held = new Map<string, Held>();
+export function createStatusDebounce({ clock, firstMs = 1_000, maxMs = 5_000 }: StatusDebounceOptions): StatusDebounce {
+  const delayed = new Map<string, DelayedStatus>();
   const idOf = ({ logicalCluster, name }: WorkloadKey): string => `${logicalCluster}|${name}`;
-  const keep = (id: string, entry: Held): void => {
-    held.delete(id); // so that it becomes the youngest
-    held.set(id, entry);
-    for (const oldest of held.keys()) {
-      if (held.size <= mostHeld) return;
-      held.delete(oldest);
+  const store = (id: string, entry: DelayedStatus): void => {
+    delayed.delete(id); // so that it becomes the newest
+    delayed.set(id, entry);
+    for (const oldest of delayed.keys()) {
+      if (delayed.size <= maxDelayed) return;
+      delayed.delete(oldest);
     }
   };
   return {
-    unwritten: (key, record) => {
-      const entry = held.get(idOf(key));
-      // Somebody has written the record since: what it says now is newer.
-      return entry?.isWritten === false && entry.version === record?.metadata.resourceVersion
+    unwrittenCopies: (key, record) => {
+      const entry = delayed.get(idOf(key));
+      // If the record was written since, its status is newer.
+      return entry?.isWritten === false && entry.resourceVersion === record?.metadata.resourceVersion
         ? entry.copies
         : undefined;
     },
-    holdSeconds: ({ key, record, targets, hasMore }) => {
+    delaySeconds: ({ key, record, targets, hasOtherChanges }) => {
       const id = idOf(key);
-      if (hasMore || !isPassing(targets)) {
-        held.delete(id);
+      if (hasOtherChanges || !isTransient(targets)) {
+        delayed.delete(id);
         return undefined;
       }
       const nowMs = clock.now();
-      const before = held.get(id);
-      const waitMs =
-        before === undefined ? firstMs : before.isWritten ? Math.min(before.waitMs * 2, mostMs) : before.waitMs;
-      const dueMs = before === undefined || before.isWritten ? nowMs + waitMs : before.dueMs;
-      const version = record?.metadata.resourceVersion;
+      const before = delayed.get(id);
+      const delayMs =
+        before === undefined ? firstMs : before.isWritten ? Math.min(before.delayMs * 2, maxMs) : before.delayMs;
+      const dueMs = before === undefined || before.isWritten ? nowMs + delayMs : before.dueMs;
+      const resourceVersion = record?.metadata.resourceVersion;
       const copies = targets.map((outcome) => outcome.record);
-      keep(id, { version, copies, dueMs, waitMs, isWritten: dueMs <= nowMs });
+      store(id, { resourceVersion, copies, dueMs, delayMs, isWritten: dueMs <= nowMs });
       return dueMs <= nowMs ? undefined : (dueMs - nowMs) / 1000;
     },
   };
 }
 
-/** Whether every copy is what it should be, and some are on their way to being ready. */
-function isPassing(targets: readonly Outcome[]): boolean {
+/** Whether every copy is written, and some are not ready yet. */
+function isTransient(targets: readonly CopyOutcome[]): boolean {
   return (
     targets.some(({ record }) => record.state === "Applied") &&
     targets.every(

@@ -6,84 +6,84 @@ import { canonicalJson, fieldAt, isJsonObject } from "../../model/json.ts";
 import { earliestOf, latestOf } from "../../model/timestamp.ts";
 
 /**
- * Makes one value of a field from what the copies have there, undefined for those that have nothing; undefined leaves the
- * field out. `isWhole` says whether every wanted cluster is among them.
+ * Aggregates one field of the copies' statuses; a value is undefined where a copy does not have the field, and the result is
+ * undefined to omit it. `isComplete` says whether all target clusters are included.
  */
-export type FieldRule = (values: readonly (Json | undefined)[], isWhole: boolean) => Json | undefined;
+export type FieldRule = (values: readonly (Json | undefined)[], isComplete: boolean) => Json | undefined;
 
-/** Numbers of things that each cluster has its own of. */
+/** The sum of counts. */
 export const sum: FieldRule = (values) => {
   const numbers = values.filter((value) => typeof value === "number");
-  return numbers.length === 0 ? undefined : numbers.reduce((all, each) => all + each, 0);
+  return numbers.length === 0 ? undefined : numbers.reduce((total, each) => total + each, 0);
 };
 
-/** What means nothing outside its cluster. */
-export const leftOut: FieldRule = () => undefined;
+/** Omits a field that means nothing outside its cluster. */
+export const omitted: FieldRule = () => undefined;
 
-export const earliest: FieldRule = (values) => earliestOf(values.map(asText));
-export const latest: FieldRule = (values) => latestOf(values.map(asText));
+export const earliestTime: FieldRule = (values) => earliestOf(values.map(asText));
+export const latestTime: FieldRule = (values) => latestOf(values.map(asText));
 
-/** When the last of them came to it; nothing as long as one of them has not, or is not heard from. */
-export const latestOnceAll: FieldRule = (values, isWhole) =>
-  isWhole && values.every((value) => value !== undefined) ? latestOf(values.map(asText)) : undefined;
+/** The latest time once all target clusters report one. */
+export const latestTimeOnceAll: FieldRule = (values, isComplete) =>
+  isComplete && values.every((value) => value !== undefined) ? latestOf(values.map(asText)) : undefined;
 
-/** The first of these words that any cluster says; a cluster that says nothing is at the beginning. */
-export function worstOf({ words, beginning }: Readonly<{ words: readonly string[]; beginning: string }>): FieldRule {
+/** The first value of the ranking that any cluster reports; a cluster without the field counts as `initial`. */
+export function worstValue({ ranking, initial }: Readonly<{ ranking: readonly string[]; initial: string }>): FieldRule {
   return (values) => {
-    const said = values.map((value) => asText(value) ?? beginning);
-    return words.find((word) => said.includes(word)) ?? same(values, true);
+    const reported = values.map((value) => asText(value) ?? initial);
+    return ranking.find((each) => reported.includes(each)) ?? equalOnly(values, true);
   };
 }
 
-/** Of each amount the least; nothing of what some cluster has none of. */
-export const leastQuantities: FieldRule = (values) => {
+/** The smallest quantity of each name that all clusters have. */
+export const smallestQuantities: FieldRule = (values) => {
   const maps = values.map((value) => (isJsonObject(value) ? value : {}));
   const names = new Set(maps.flatMap((map) => Object.keys(map)));
   const entries = [...names].flatMap((name): [string, Json][] => {
-    const amounts = maps.map((map) => fieldAt(map, name));
-    if (!amounts.every(isQuantity)) return [];
-    const [least] = amounts.toSorted(
-      // Equal amounts may be written in two ways; the text decides, so that it is always the same.
+    const quantities = maps.map((map) => fieldAt(map, name));
+    if (!quantities.every(isQuantity)) return [];
+    const [smallest] = quantities.toSorted(
+      // Equal quantities may have different notations; comparing the text makes the result deterministic.
       (one, other) =>
         compareQuantities(parseQuantity(one), parseQuantity(other)) ||
         compareStrings(canonicalJson(one), canonicalJson(other)),
     );
-    return least === undefined ? [] : [[name, least]];
+    return smallest === undefined ? [] : [[name, smallest]];
   });
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 };
 
-/** Every entry that any cluster has, once. */
-export const unitedList: FieldRule = (values) => {
+/** The union of lists, sorted. */
+export const unionOfLists: FieldRule = (values) => {
   const lists = values.filter((value) => Array.isArray(value));
-  // The order of a single one is its own.
+  // A single list keeps its order.
   if (lists.length < 2) return lists[0];
-  const all = new Map(lists.flat().map((entry) => [canonicalJson(entry), entry]));
-  return [...all].toSorted(byKey).map(([, entry]) => entry);
+  const entries = new Map(lists.flat().map((entry) => [canonicalJson(entry), entry]));
+  return [...entries].toSorted(byKey).map(([, entry]) => entry);
 };
 
-/** Every address that any cluster has given. */
-export const unitedAddresses: FieldRule = (values) => {
-  const all = values.filter(isJsonObject);
-  if (all.length < 2) return all[0];
-  const ingress = unitedList(
-    all.map((each) => fieldAt(each, "ingress")),
+/** The union of the load balancer addresses. */
+export const unionOfAddresses: FieldRule = (values) => {
+  const loadBalancers = values.filter(isJsonObject);
+  if (loadBalancers.length < 2) return loadBalancers[0];
+  const ingress = unionOfLists(
+    loadBalancers.map((each) => fieldAt(each, "ingress")),
     true,
   );
   return ingress === undefined ? {} : { ingress };
 };
 
-/** What all clusters say alike; of objects, what is alike in them. */
-export const same: FieldRule = (values) => {
+/** The value if all clusters report the same; of objects, the fields that are equal. */
+export const equalOnly: FieldRule = (values) => {
   const [first, ...others] = values;
   if (others.every((value) => isDeepStrictEqual(value, first))) return first;
-  return values.every(isJsonObject) ? fieldByField(values, same) : undefined;
+  return values.every(isJsonObject) ? byField(values, equalOnly) : undefined;
 };
 
-/** What all clusters say alike; of lists too, what is in all of them. */
-export const common: FieldRule = (values) => {
+/** Like `equalOnly`; of lists, the entries that all clusters have. */
+export const intersection: FieldRule = (values) => {
   if (!values.every((value) => Array.isArray(value))) {
-    return values.every(isJsonObject) ? fieldByField(values, common) : same(values, true);
+    return values.every(isJsonObject) ? byField(values, intersection) : equalOnly(values, true);
   }
   const [first = [], ...others] = values;
   const texts = others.map((list) => new Set(list.map(canonicalJson)));
@@ -91,16 +91,16 @@ export const common: FieldRule = (values) => {
   return shared.length === 0 && first.length > 0 ? undefined : shared;
 };
 
-/** Whatever any cluster says; where they contradict each other, the first of them is right. */
-export const united: FieldRule = (values) => {
-  const said = values.filter((value) => value !== undefined);
-  const [first] = said;
-  if (said.length > 1 && said.every(isJsonObject)) return fieldByField(said, united);
-  if (said.length < 2 || !said.every((value) => Array.isArray(value))) return first;
-  return [...new Map(said.flat().map((entry) => [canonicalJson(entry), entry] as const)).values()];
+/** All fields and list entries that any cluster reports; where values differ, the first cluster's. */
+export const union: FieldRule = (values) => {
+  const reported = values.filter((value) => value !== undefined);
+  const [first] = reported;
+  if (reported.length > 1 && reported.every(isJsonObject)) return byField(reported, union);
+  if (reported.length < 2 || !reported.every((value) => Array.isArray(value))) return first;
+  return [...new Map(reported.flat().map((entry) => [canonicalJson(entry), entry] as const)).values()];
 };
 
-function fieldByField(objects: readonly JsonObject[], rule: FieldRule): JsonObject | undefined {
+function byField(objects: readonly JsonObject[], rule: FieldRule): JsonObject | undefined {
   const names = new Set(objects.flatMap((object) => Object.keys(object)));
   const entries = [...names].flatMap((name): [string, Json][] => {
     const value = rule(

@@ -1,41 +1,41 @@
 import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import { isJsonObject, numberAt, stringAt } from "../../model/json.ts";
 import {
+  alwaysReady,
   applied,
-  type Counts,
-  claimHealth,
+  autoscalerHealth,
+  type CopyHealth,
   cronJobHealth,
   daemonSetHealth,
   deploymentHealth,
   failed,
-  type Health,
+  formatCondition,
   type HealthFacts,
   ingressHealth,
-  isThere,
   jobHealth,
+  persistentVolumeClaimHealth,
+  type ReplicaCounts,
   ready,
   replicaSetHealth,
-  scalerHealth,
   serviceHealth,
   statefulSetHealth,
-  wordsOf,
 } from "./builtin-health.ts";
-import { conditionOf, hasReached, overallConditions } from "./conditions.ts";
+import { hasObservedGeneration, overallConditions, statusCondition } from "./conditions.ts";
 import { typeName } from "./facts.ts";
 
-export type CopyFacts = Readonly<{
+export type CopyHealthFacts = Readonly<{
   apiVersion: string;
   kind: string;
-  /** The copy's spec, or that of the manifest that it was last written with. */
+  /** The copy's spec, or that of the manifest that was last applied. */
   spec?: unknown;
   status?: JsonObject | undefined;
-  /** The copy's own, not the workload's. */
+  /** The copy's generation, not the workload's. */
   generation?: number | undefined;
-  /** The copy's, where they are known: those of a claim tell whether somebody provides its volume. */
+  /** The copy's annotations, if known: those of a claim show whether its volume is provisioned. */
   annotations?: Readonly<Record<string, string>> | undefined;
 }>;
 
-const rules: ReadonlyMap<string, (facts: HealthFacts) => Health> = new Map([
+const rules: ReadonlyMap<string, (facts: HealthFacts) => CopyHealth> = new Map([
   ["Deployment.apps", deploymentHealth],
   ["StatefulSet.apps", statefulSetHealth],
   ["DaemonSet.apps", daemonSetHealth],
@@ -44,72 +44,73 @@ const rules: ReadonlyMap<string, (facts: HealthFacts) => Health> = new Map([
   ["CronJob.batch", cronJobHealth],
   ["Service", serviceHealth],
   ["Ingress.networking.k8s.io", ingressHealth],
-  ["PersistentVolumeClaim", claimHealth],
-  ["HorizontalPodAutoscaler.autoscaling", scalerHealth],
-  ["ConfigMap", isThere],
-  ["Secret", isThere],
-  ["ServiceAccount", isThere],
+  ["PersistentVolumeClaim", persistentVolumeClaimHealth],
+  ["HorizontalPodAutoscaler.autoscaling", autoscalerHealth],
+  ["ConfigMap", alwaysReady],
+  ["Secret", alwaysReady],
+  ["ServiceAccount", alwaysReady],
 ]);
 
-/** Tells how one copy of a workload is, from what its cluster says of it. */
-export function copyHealth(facts: CopyFacts): Health {
+/** Decides the health of one copy from its status. */
+export function copyHealth(facts: CopyHealthFacts): CopyHealth {
   const { spec, status, annotations = {} } = facts;
-  const counted = (rules.get(typeName(facts)) ?? customHealth)({
+  const health = (rules.get(typeName(facts)) ?? customHealth)({
     spec: isJsonObject(spec) ? spec : undefined,
     status,
     annotations,
   });
-  // What is said of an earlier change says nothing of this one; the counts are true all the same.
-  if (hasReached(facts)) return counted;
-  const { desiredReplicas, readyReplicas } = counted;
-  return applied("LatestGenerationNotObserved", "the cluster has not taken up the last change", {
+  // The state belongs to an earlier generation; the counts are still correct.
+  if (hasObservedGeneration(facts)) return health;
+  const { desiredReplicas, readyReplicas } = health;
+  return applied("LatestGenerationNotObserved", "the cluster's controllers have not observed the latest generation", {
     ...(desiredReplicas === undefined ? {} : { desiredReplicas }),
     ...(readyReplicas === undefined ? {} : { readyReplicas }),
   });
 }
 
-const badPhases: ReadonlySet<string> = new Set(["failed", "failure", "error", "errored", "lost", "invalid"]);
-/** Beside everything that ends in -ing, which is under way; only what is running or serving has arrived. */
-const earlyPhases: ReadonlySet<string> = new Set(["new", "notready", "inprogress", "queued", "unknown", "degraded"]);
-const arrived: ReadonlySet<string> = new Set(["running", "serving", "listening", "working"]);
+const failedPhases: ReadonlySet<string> = new Set(["failed", "failure", "error", "errored", "lost", "invalid"]);
+/** In addition, every phase that ends in -ing is in progress, except the final ones. */
+const progressPhases: ReadonlySet<string> = new Set(["new", "notready", "inprogress", "queued", "unknown", "degraded"]);
+const finalPhases: ReadonlySet<string> = new Set(["running", "serving", "listening", "working"]);
 
 /**
- * Tells how a copy of any other type is, by what most controllers hold to: the conditions Stalled, Failed, Reconciling, Ready,
- * Available, Healthy, then `phase` or `state`, then counted replicas. What says nothing of this is ready once it is there.
+ * The health of a copy of any other type, by the conventions of most controllers: the conditions Stalled, Failed, Reconciling,
+ * Ready, Available, Healthy, then `phase` or `state`, then replica counts. A copy that reports none of these is ready once it
+ * exists.
  */
-export function customHealth({ spec, status }: HealthFacts): Health {
+function customHealth({ spec, status }: HealthFacts): CopyHealth {
   const counts = replicaCounts(spec, status);
   for (const type of ["Stalled", "Failed"]) {
-    const condition = conditionOf(status, type);
-    if (condition?.status === "True") return failed("Failed", wordsOf(condition), counts);
+    const condition = statusCondition(status, type);
+    if (condition?.status === "True") return failed("Failed", formatCondition(condition), counts);
   }
-  const reconciling = conditionOf(status, "Reconciling");
-  if (reconciling?.status === "True") return applied("NotReady", wordsOf(reconciling), counts);
+  const reconciling = statusCondition(status, "Reconciling");
+  if (reconciling?.status === "True") return applied("NotReady", formatCondition(reconciling), counts);
   for (const type of overallConditions) {
-    const condition = conditionOf(status, type);
+    const condition = statusCondition(status, type);
     if (condition === undefined) continue;
-    return condition.status === "True" ? ready(counts) : applied("NotReady", wordsOf(condition), counts);
+    return condition.status === "True" ? ready(counts) : applied("NotReady", formatCondition(condition), counts);
   }
   const phase = stringAt(status, "phase") ?? stringAt(status, "state");
   if (phase !== undefined) return phaseHealth(phase, counts);
-  const { desiredReplicas, readyReplicas: there } = counts;
-  const isShort = desiredReplicas !== undefined && there !== undefined && there < desiredReplicas;
+  const { desiredReplicas, readyReplicas } = counts;
+  const isShort = desiredReplicas !== undefined && readyReplicas !== undefined && readyReplicas < desiredReplicas;
   return isShort ? applied("NotReady", "not all replicas are ready", counts) : ready(counts);
 }
 
-function phaseHealth(phase: string, counts: Counts): Health {
+function phaseHealth(phase: string, counts: ReplicaCounts): CopyHealth {
   const word = phase.toLowerCase().replaceAll(/[^a-z]/g, "");
-  const words = `it is ${phase}`;
-  if (badPhases.has(word)) return failed("Failed", words, counts);
-  const isEarly = earlyPhases.has(word) || (word.endsWith("ing") && !arrived.has(word));
-  return isEarly ? applied("NotReady", words, counts) : ready(counts);
+  const message = `it is ${phase}`;
+  if (failedPhases.has(word)) return failed("Failed", message, counts);
+  const isInProgress = progressPhases.has(word) || (word.endsWith("ing") && !finalPhases.has(word));
+  return isInProgress ? applied("NotReady", message, counts) : ready(counts);
 }
 
-function replicaCounts(spec: HealthFacts["spec"], status: HealthFacts["status"]): Counts {
+function replicaCounts(spec: HealthFacts["spec"], status: HealthFacts["status"]): ReplicaCounts {
   const desiredReplicas = numberAt(spec, "replicas");
-  const there = numberAt(status, "readyReplicas");
+  const readyReplicas = numberAt(status, "readyReplicas");
   return {
     ...(desiredReplicas === undefined ? {} : { desiredReplicas }),
-    ...(there === undefined ? {} : { readyReplicas: there }),
+    ...(readyReplicas === undefined ? {} : { readyReplicas }),
   };
 }

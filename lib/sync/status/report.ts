@@ -5,41 +5,36 @@ import type { Intent } from "../decide.ts";
 import type { CopyRecord, SyncStatus } from "../sync-objects.ts";
 
 export type ReportFacts = Readonly<{
-  before: SyncStatus | undefined;
+  previous: SyncStatus | undefined;
   copies: readonly CopyRecord[];
   intent: Intent;
   generation: number | undefined;
-  /** What could not be shared out among the clusters, in words. */
+  /** Explains why not all replicas could be placed. */
   shortfall?: string | undefined;
-  /** Where the clusters do not all have the same: overrides make it so, or somebody who may. */
+  /** The paths at which the copies differ, because of overrides or of tolerated drift. */
   differences?: readonly string[] | undefined;
-  /** What is wrong with the way in which statuses are to become one. */
-  strategyProblem?: string | undefined;
-  /** After how long a copy that cannot be written counts as stalled; never without it. */
-  stalledSeconds?: number | undefined;
-  /** The moment of this look, as text. */
+  /** What is wrong with the annotation that chooses the status strategy. */
+  strategyError?: string | undefined;
+  /** What is wrong with the sync annotation. */
+  syncAnnotationError?: string | undefined;
+  /** After how long a copy that cannot be written counts as stalled. @default never */
+  stalledAfterSeconds?: number | undefined;
+  /** The time of this reconcile, in RFC 3339. */
   now: string;
 }>;
 
-/** Says in the record what was found. An entry that tells nothing new stays as it is, with the time of the last news. */
+/** Decides the status of the sync record. The entry of a copy that has not changed is kept, with the time of its last change. */
 export function decideRecordStatus(facts: ReportFacts): SyncStatus {
-  const { before, copies, intent, generation, now } = facts;
-  const known = new Map((before?.clusters ?? []).map((entry) => [entry.name, entry]));
+  const { previous, copies, intent, generation, now } = facts;
+  const previousCopies = new Map((previous?.clusters ?? []).map((entry) => [entry.name, entry]));
   const clusters = copies
-    .map((copy) => keptOrNew(known.get(copy.name), copy, now))
+    .map((copy) => keptOrUpdated(previousCopies.get(copy.name), copy, now))
     .toSorted((one, other) => compareStrings(one.name, other.name));
-  let conditions: readonly Condition[] = before?.conditions ?? [];
-  conditions = withCondition(conditions, { type: "Ready", ...readyCondition(intent, clusters) }, now);
-  for (const { type, found, otherwise, isGood = false } of rarities(facts, clusters)) {
-    // What was never so need not be denied.
-    if (found === undefined && !conditions.some((condition) => condition.type === type)) continue;
-    const status = (found === undefined) === isGood ? "True" : "False";
-    conditions = withCondition(
-      conditions,
-      { type, status, reason: found?.reason ?? otherwise, message: clipMessage(found?.message ?? "") },
-      now,
-    );
-  }
+  const ready = { type: "Ready", ...readyCondition(intent, clusters) };
+  const conditions = optionalConditions(facts, clusters).reduce(
+    (current, optional) => withOptionalCondition(current, optional, now),
+    withCondition(previous?.conditions ?? [], ready, now),
+  );
   return {
     ...(clusters.length === 0 ? {} : { clusters }),
     conditions,
@@ -47,148 +42,174 @@ export function decideRecordStatus(facts: ReportFacts): SyncStatus {
   };
 }
 
-/** A condition that most records never get. */
-type Rarity = Readonly<{
+/** A condition that most records never have. */
+type OptionalCondition = Readonly<{
   type: string;
-  /** What there is to say; undefined when all is well. */
-  found: Readonly<{ reason: string; message: string }> | undefined;
-  /** The reason when it is over. */
-  otherwise: string;
-  /** Whether the condition is true when all is well. */
-  isGood?: boolean;
+  /** The reason and message while there is something to report. */
+  finding: Readonly<{ reason: string; message: string }> | undefined;
+  /** The reason once there is nothing to report any more; without it the condition is removed. */
+  clearReason?: string;
+  /** Whether the condition is True when there is nothing to report. */
+  isPositive?: boolean;
 }>;
 
-function rarities(
-  { shortfall, differences = [], strategyProblem, stalledSeconds, now }: ReportFacts,
+function optionalConditions(
+  { shortfall, differences = [], strategyError, syncAnnotationError, stalledAfterSeconds, now }: ReportFacts,
   clusters: readonly CopyRecord[],
-): readonly Rarity[] {
+): readonly OptionalCondition[] {
   const held = clusters.filter(({ state }) => state === "Held");
-  const stalled = stalledSeconds === undefined ? [] : stalledCopies(clusters, { now, stalledSeconds });
-  const said = (reason: string, message: string | undefined) =>
+  const stalled = stalledAfterSeconds === undefined ? [] : stalledCopies(clusters, { now, stalledAfterSeconds });
+  const findingOf = (reason: string, message: string | undefined) =>
     message === undefined ? undefined : { reason, message };
   return [
-    { type: "DeletionsHeld", otherwise: "NoDeletionsHeld", found: wordsOf(held, "DeletionsHeld") },
-    { type: "Stalled", otherwise: "NotStalled", found: wordsOf(stalled, "Applying") },
+    { type: "DeletionsHeld", clearReason: "NoDeletionsHeld", finding: findingOfCopies(held, "DeletionsHeld") },
+    { type: "Stalled", clearReason: "NotStalled", finding: findingOfCopies(stalled, "Applying") },
     {
       type: "SpecsDiffer",
-      otherwise: "SpecsAlike",
-      found: differences.length === 0 ? undefined : { reason: "SpecsDiffer", message: formatNames(differences) },
+      clearReason: "SpecsAlike",
+      finding: differences.length === 0 ? undefined : { reason: "SpecsDiffer", message: formatNames(differences) },
     },
-    { type: "ReplicasPlaced", otherwise: "AllPlaced", isGood: true, found: said("SharesDoNotFit", shortfall) },
-    { type: "StatusRuleKnown", otherwise: "Known", isGood: true, found: said("UnknownStrategy", strategyProblem) },
+    {
+      type: "ReplicasPlaced",
+      clearReason: "AllPlaced",
+      isPositive: true,
+      finding: findingOf("SharesDoNotFit", shortfall),
+    },
+    {
+      type: "StatusRuleKnown",
+      clearReason: "Known",
+      isPositive: true,
+      finding: findingOf("UnknownStrategy", strategyError),
+    },
+    { type: "SyncAnnotationValid", isPositive: true, finding: findingOf("UnknownValue", syncAnnotationError) },
   ];
 }
 
-/** `east, west: why`, in the words of the first of them. */
-function wordsOf(copies: readonly CopyRecord[], otherwise: string): Rarity["found"] {
+function withOptionalCondition(
+  conditions: readonly Condition[],
+  { type, finding, clearReason, isPositive = false }: OptionalCondition,
+  now: string,
+): readonly Condition[] {
+  if (finding === undefined) {
+    const isPresent = conditions.some((condition) => condition.type === type);
+    if (!isPresent) return conditions;
+    if (clearReason === undefined) return conditions.filter((condition) => condition.type !== type);
+    const status = isPositive ? "True" : "False";
+    return withCondition(conditions, { type, status, reason: clearReason, message: "" }, now);
+  }
+  const status = isPositive ? "False" : "True";
+  const { reason, message } = finding;
+  return withCondition(conditions, { type, status, reason, message: clipMessage(message) }, now);
+}
+
+/** `east, west: …`, with the reason and the message of the first copy. */
+function findingOfCopies(copies: readonly CopyRecord[], defaultReason: string): OptionalCondition["finding"] {
   const [first] = copies;
   if (first === undefined) return undefined;
   const names = formatNames(copies.map(({ name }) => name));
-  return { reason: first.reason ?? otherwise, message: `${names}: ${first.message ?? ""}` };
+  return { reason: first.reason ?? defaultReason, message: `${names}: ${first.message ?? ""}` };
 }
 
-function keptOrNew(before: CopyRecord | undefined, copy: CopyRecord, now: string): CopyRecord {
-  const { lastObservedTime: lastSeen, ...old } = before ?? { name: copy.name, state: copy.state };
-  const { lastObservedTime: _, ...fresh } = copy;
-  if (before !== undefined && isSame(old, fresh)) return before;
-  // A cluster that is not heard from tells nothing, so what it last told keeps its time.
-  const isHeard = fresh.reason !== "ClusterNotReady";
-  const seen = isHeard ? now : (copy.lastObservedTime ?? lastSeen);
-  return seen === undefined ? fresh : { ...fresh, lastObservedTime: seen };
+function keptOrUpdated(previous: CopyRecord | undefined, copy: CopyRecord, now: string): CopyRecord {
+  const { lastObservedTime: previousTime, ...before } = previous ?? { name: copy.name, state: copy.state };
+  const { lastObservedTime: _, ...after } = copy;
+  if (previous !== undefined && isSameEntry(before, after)) return previous;
+  // A cluster that is not Ready reports nothing, so its last report keeps its time.
+  const isObserved = after.reason !== "ClusterNotReady";
+  const lastObservedTime = isObserved ? now : (copy.lastObservedTime ?? previousTime);
+  return lastObservedTime === undefined ? after : { ...after, lastObservedTime };
 }
 
-function isSame(one: object, other: object): boolean {
-  const text = (value: object): string =>
+function isSameEntry(one: object, other: object): boolean {
+  const normalize = (value: object): string =>
     JSON.stringify(
       Object.entries(value)
         .filter(([, field]) => field !== undefined)
         .toSorted(byKey),
     );
-  return text(one) === text(other);
+  return normalize(one) === normalize(other);
 }
 
-type Verdict = Readonly<{ status: Condition["status"]; reason: string; message: string }>;
+type ReadyCondition = Readonly<{ status: Condition["status"]; reason: string; message: string }>;
 
-function readyCondition({ kind, targets, placement }: Intent, clusters: readonly CopyRecord[]): Verdict {
-  if (kind !== "wanted") {
-    const left = clusters.map(({ name }) => name);
-    const where = left.length === 0 ? "no cluster has it any more" : `still on ${left.join(", ")}`;
-    const reason = { unwanted: "NotPlaced", deleted: "Deleted", vanished: "WorkloadVanished" }[kind];
-    return { status: "False", reason, message: where };
+function readyCondition({ kind, targets, placement }: Intent, clusters: readonly CopyRecord[]): ReadyCondition {
+  if (kind !== "placed") {
+    const remaining = clusters.map(({ name }) => name);
+    const message = remaining.length === 0 ? "no cluster has a copy" : `still on ${remaining.join(", ")}`;
+    const reason = { unplaced: "NotPlaced", deleted: "Deleted", vanished: "WorkloadVanished" }[kind];
+    return { status: "False", reason, message };
   }
   if (targets.length === 0) {
-    const message = clusters.length === 0 ? "no cluster was chosen for it" : "no cluster fits; it stays where it is";
+    const message =
+      clusters.length === 0 ? "the placement selects no cluster" : "no cluster matches; the existing copies are kept";
     return { status: "False", reason: "NoCluster", message };
   }
-  const wanted = clusters.filter(({ name }) => targets.includes(name));
-  const lacking = wanted.filter(({ state }) => state !== "Ready");
+  const copies = clusters.filter(({ name }) => targets.includes(name));
+  const notReady = copies.filter(({ state }) => state !== "Ready");
   const rule = healthRules.find((each) => each === placement?.spec.status?.health?.toLowerCase()) ?? "all";
-  const { isHealthy, ready, expected } = healthOfAll(rule, wanted, targets.length);
+  const { isHealthy, ready, expected } = overallHealth(rule, copies, targets.length);
   const count = `ready on ${ready} of ${expected} clusters`;
-  const why = formatNames(lacking.map(({ name, state, reason }) => `${name} ${reason ?? state}`));
-  if (isHealthy) return { status: "True", reason: "Ready", message: why === "" ? count : `${count}: ${why}` };
-  const worst = lacking.find(({ state }) => state === "Failed") ?? lacking[0];
-  return {
-    status: "False",
-    reason: worst?.state === "Failed" ? "SyncFailed" : "NotReady",
-    message: why === "" ? count : `${count}: ${why}`,
-  };
+  const details = formatNames(notReady.map(({ name, state, reason }) => `${name} ${reason ?? state}`));
+  const message = details === "" ? count : `${count}: ${details}`;
+  if (isHealthy) return { status: "True", reason: "Ready", message };
+  const worst = notReady.find(({ state }) => state === "Failed") ?? notReady[0];
+  return { status: "False", reason: worst?.state === "Failed" ? "SyncFailed" : "NotReady", message };
 }
 
-/** When a workload counts as healthy: everywhere, anywhere, or on more than half of its clusters. */
+/** When a workload counts as healthy: on all, on any, or on more than half of its clusters. */
 export const healthRules = ["all", "any", "majority"] as const;
 export type HealthRule = (typeof healthRules)[number];
 
 export type OverallHealth = Readonly<{
   isHealthy: boolean;
-  /** On how many clusters it is ready. */
+  /** The number of clusters on which it is ready. */
   ready: number;
-  /** On how many it should be. */
+  /** The number of clusters on which it should be ready. */
   expected: number;
   /** `2/3 clusters` */
-  words: string;
+  summary: string;
 }>;
 
-/** Tells whether a workload is healthy by a rule; a cluster that is expected and not among the healths is not healthy. */
-export function healthOfAll(
+/** Whether a workload is healthy by a rule; an expected cluster that is not in the list counts as not healthy. */
+export function overallHealth(
   rule: HealthRule,
   healths: readonly Readonly<{ state: string }>[],
   expected = healths.length,
 ): OverallHealth {
   const ready = healths.filter(({ state }) => state === "Ready").length;
-  const enough = { all: expected, any: 1, majority: Math.floor(expected / 2) + 1 }[rule];
-  // On no cluster nothing is healthy, whatever the rule.
-  const isHealthy = expected > 0 && ready >= enough;
-  return { isHealthy, ready, expected, words: `${ready}/${expected} clusters` };
+  const required = { all: expected, any: 1, majority: Math.floor(expected / 2) + 1 }[rule];
+  // A workload without clusters is not healthy by any rule.
+  const isHealthy = expected > 0 && ready >= required;
+  return { isHealthy, ready, expected, summary: `${ready}/${expected} clusters` };
 }
 
-/** By when a copy that cannot be written counts as stalled. */
-type StallFacts = Readonly<{ now: string; stalledSeconds: number }>;
+type StallFacts = Readonly<{ now: string; stalledAfterSeconds: number }>;
 
-/** The copies that could not be written for so long that somebody should look; they are tried again all the same. */
-export function stalledCopies(copies: readonly CopyRecord[], facts: StallFacts): readonly CopyRecord[] {
-  return copies.filter((copy) => isStuck(copy) && (secondsLeft(copy, facts) ?? 1) <= 0);
+/** The copies that could not be written for so long that a user should be informed; TMC goes on trying. */
+function stalledCopies(copies: readonly CopyRecord[], facts: StallFacts): readonly CopyRecord[] {
+  return copies.filter((copy) => mayStall(copy) && (secondsToStallOf(copy, facts) ?? 1) <= 0);
 }
 
-/** After how long the next copy counts as stalled; undefined when none is on the way to it. */
+/** Seconds until the next copy counts as stalled; undefined when none may stall. */
 export function secondsToStall(copies: readonly CopyRecord[], facts: StallFacts): number | undefined {
-  const left = copies
-    .filter(isStuck)
-    .map((copy) => secondsLeft(copy, facts))
+  const remaining = copies
+    .filter(mayStall)
+    .map((copy) => secondsToStallOf(copy, facts))
     .filter((seconds) => seconds !== undefined && seconds > 0);
-  return left.length === 0 ? undefined : Math.min(...left.map((seconds) => seconds ?? 0));
+  return remaining.length === 0 ? undefined : Math.min(...remaining.map((seconds) => seconds ?? 0));
 }
 
-/** What waits for a cluster that is not heard from is not stalled: the cluster's own condition says what is wrong. */
-function isStuck({ state, reason }: CopyRecord): boolean {
+/** A copy that waits for a cluster that is not Ready does not stall: the cluster's own condition reports the cause. */
+function mayStall({ state, reason }: CopyRecord): boolean {
   if (reason === "ClusterNotReady") return false;
   return state === "Failed" || state === "Pending" || (state === "Evicting" && reason === "Rejected");
 }
 
-function secondsLeft(
-  { lastObservedTime: lastSeen }: CopyRecord,
-  { now, stalledSeconds }: StallFacts,
+function secondsToStallOf(
+  { lastObservedTime }: CopyRecord,
+  { now, stalledAfterSeconds }: StallFacts,
 ): number | undefined {
-  const seconds = Math.ceil((Date.parse(lastSeen ?? "") + stalledSeconds * 1000 - Date.parse(now)) / 1000);
+  const stalledMs = Date.parse(lastObservedTime ?? "") + stalledAfterSeconds * 1000;
+  const seconds = Math.ceil((stalledMs - Date.parse(now)) / 1000);
   return Number.isNaN(seconds) ? undefined : seconds;
 }

@@ -1,79 +1,88 @@
 import { type StatusStrategy, statusStrategies, type TypeStatusRule } from "../../api/workload-kinds.ts";
 import type { ConditionRules } from "./conditions.ts";
-import type { StatusCopy, View } from "./facts.ts";
-import { common, type FieldRule, same, united } from "./field-rules.ts";
+import type { StatusCopy, StatusView } from "./facts.ts";
+import { equalOnly, type FieldRule, intersection, union } from "./field-rules.ts";
 
 /**
- * By this annotation its owner says how the statuses of a custom resource become one; on the definition of a type, the
- * operator says so for all of its objects.
+ * The annotation that chooses how the statuses of a custom resource are aggregated: on a workload by its owner, on the
+ * definition of a type by the operator for all of its objects.
  */
 export const statusStrategyAnnotation = "tmc.kcp.io/status-strategy";
 
-/** By this annotation on the definition of a type the operator names the fields of a status that are added up, with commas. */
+/** The annotation on the definition of a type with the comma-separated status fields that are added up. */
 export const statusSumAnnotation = "tmc.kcp.io/status-sum";
 
-export type StrategyWish = Readonly<{
-  /** Undefined stands for the safe rule. */
+export type ChosenStrategy = Readonly<{
+  /** Undefined for the safe rules. */
   strategy: StatusStrategy | undefined;
-  /** What is wrong with the annotation, in words; what is said elsewhere holds then. */
-  problem?: string;
+  /** What is wrong with the workload's annotation; the placement's or the type's strategy applies then. */
+  error?: string;
 }>;
 
-type Texts = Readonly<Record<string, string>> | undefined;
+type Annotations = Readonly<Record<string, string>> | undefined;
 
-/** Reads what the definition of a type says of its statuses; a word that makes no sense says nothing. */
-export function typeStatusRule(annotations: Texts): TypeStatusRule {
+/** Parses the annotations of a type's definition; an unknown strategy is ignored. */
+export function typeStatusRule(annotations: Annotations): TypeStatusRule {
   const fields = (annotations?.[statusSumAnnotation] ?? "").split(",").map((field) => field.trim());
-  return { strategy: wordIn(annotations), sum: new Set(fields.filter((field) => field !== "")) };
+  return { strategy: parseStrategy(annotations), sum: new Set(fields.filter((field) => field !== "")) };
 }
 
-/** Which strategy holds: the owner of a workload goes before its placement, and that before the definition of the type. */
+/** The strategy that applies: the workload's annotation precedes the placement, and that precedes the type's definition. */
 export function strategyOf(
-  annotations: Texts,
+  annotations: Annotations,
   { placement, type }: Readonly<{ placement?: string | undefined; type?: StatusStrategy | undefined }> = {},
-): StrategyWish {
+): ChosenStrategy {
   const otherwise = statusStrategies.find((each) => each === placement?.toLowerCase()) ?? type;
-  const word = annotations?.[statusStrategyAnnotation];
-  if (word === undefined) return { strategy: otherwise };
-  const strategy = wordIn(annotations);
+  const value = annotations?.[statusStrategyAnnotation];
+  if (value === undefined) return { strategy: otherwise };
+  const strategy = parseStrategy(annotations);
   if (strategy !== undefined) return { strategy };
-  const problem = `${statusStrategyAnnotation} is ${JSON.stringify(word.slice(0, 63))}, which is none of ${statusStrategies.join(", ")}`;
-  return { strategy: otherwise, problem };
+  const shown = JSON.stringify(value.slice(0, 63));
+  const error = `${statusStrategyAnnotation} is ${shown}, which is ignored; accepted values: ${statusStrategies.join(", ")}`;
+  return { strategy: otherwise, error };
 }
 
-function wordIn(annotations: Texts): StatusStrategy | undefined {
+function parseStrategy(annotations: Annotations): StatusStrategy | undefined {
   return statusStrategies.find((each) => each === annotations?.[statusStrategyAnnotation]);
 }
 
-/** The copies in the order of the placement's clusters, then those that it does not name. */
-export function byPlacement({ copies, wanted }: View): readonly StatusCopy[] {
-  const places = new Map(wanted.map((name, place) => [name, place]));
-  const placeOf = ({ cluster }: StatusCopy): number => places.get(cluster) ?? wanted.length;
-  // The sort is stable, so equals stay in the order of their names.
-  return copies.toSorted((one, other) => placeOf(one) - placeOf(other));
+/** The copies in the order of the placement's clusters, followed by those on other clusters. */
+function byPlacement({ copies, targets }: StatusView): readonly StatusCopy[] {
+  const positions = new Map(targets.map((name, position) => [name, position]));
+  const positionOf = ({ targetCluster }: StatusCopy): number => positions.get(targetCluster) ?? targets.length;
+  // The sort is stable, so copies with the same position stay sorted by name.
+  return copies.toSorted((one, other) => positionOf(one) - positionOf(other));
 }
 
-/** The copies as they were heard of, the last first: our own clock decides, as those of the clusters may disagree. */
-export function byHearing(view: View): readonly StatusCopy[] {
-  return byPlacement(view).toSorted((one, other) => other.seenMs - one.seenMs);
+/** The copies by the time of their last observed change, latest first. Our own clock counts, as those of clusters may differ. */
+function byLastObserved(view: StatusView): readonly StatusCopy[] {
+  return byPlacement(view).toSorted((one, other) => other.observedMs - one.observedMs);
 }
 
-/** How the statuses of a type of which we know nothing become one. */
+/** How the statuses of a type without rules of its own are aggregated. */
 export type CustomRules = Readonly<{
-  /** Those whose word counts, in the order in which it does. */
-  heed: (view: View) => readonly StatusCopy[];
+  /** Selects the copies that count, by precedence. */
+  select: (view: StatusView) => readonly StatusCopy[];
   field: FieldRule;
   conditions: ConditionRules;
 }>;
 
-const everyone = ({ copies }: View): readonly StatusCopy[] => copies;
+const allCopies = ({ copies }: StatusView): readonly StatusCopy[] => copies;
 
-/** What is alike is kept. Numbers that differ are not added up: nobody knows whether they count anything. */
-export const safeRules: CustomRules = { heed: everyone, field: same, conditions: {} };
+/** Keeps fields with equal values. Numbers that differ are not added up, because they may not be counts. */
+export const safeRules: CustomRules = { select: allCopies, field: equalOnly, conditions: {} };
 
 export const rulesOfStrategy: Readonly<Record<StatusStrategy, CustomRules>> = {
-  union: { heed: byPlacement, field: united, conditions: {} },
-  intersection: { heed: everyone, field: common, conditions: { onlyShared: true } },
-  priority: { heed: (view) => byPlacement(view).slice(0, 1), field: same, conditions: { isOneVoice: true } },
-  latest: { heed: (view) => byHearing(view).slice(0, 1), field: same, conditions: { isOneVoice: true } },
+  union: { select: byPlacement, field: union, conditions: {} },
+  intersection: { select: allCopies, field: intersection, conditions: { onlyIfReportedEverywhere: true } },
+  priority: {
+    select: (view) => byPlacement(view).slice(0, 1),
+    field: equalOnly,
+    conditions: { isSingleSource: true },
+  },
+  latest: {
+    select: (view) => byLastObserved(view).slice(0, 1),
+    field: equalOnly,
+    conditions: { isSingleSource: true },
+  },
 };

@@ -1,123 +1,164 @@
+import type {
+  V1CronJobStatus,
+  V1DaemonSetStatus,
+  V1DeploymentStatus,
+  V1IngressStatus,
+  V1JobStatus,
+  V1PersistentVolumeClaimStatus,
+  V1ReplicaSetStatus,
+  V1ServiceStatus,
+  V1StatefulSetStatus,
+  V2HorizontalPodAutoscalerStatus,
+} from "@kubernetes/client-node";
 import type { JsonObject } from "@tmc/kube/kube-object.ts";
 import type { ConditionRules } from "./conditions.ts";
 import {
-  common,
-  earliest,
+  earliestTime,
   type FieldRule,
-  latest,
-  latestOnceAll,
-  leastQuantities,
-  leftOut,
+  intersection,
+  latestTime,
+  latestTimeOnceAll,
+  omitted,
+  smallestQuantities,
   sum,
-  unitedAddresses,
-  unitedList,
-  worstOf,
+  unionOfAddresses,
+  unionOfLists,
+  worstValue,
 } from "./field-rules.ts";
 
-/** How the statuses of a type become one. */
-export type TypeRules = Readonly<{
-  /** Fields that are not just kept where they are alike. */
+/** How the statuses of a type are aggregated. */
+export type AggregationRules = Readonly<{
+  /** Fields with a rule of their own; all others are kept where their values are equal. */
   fields: Readonly<Record<string, FieldRule>>;
   /** Undefined where the type has no conditions. */
   conditions?: ConditionRules;
-  /** What is true of a workload that is nowhere. */
-  nowhere: JsonObject;
-  /** A condition that is not true of a workload that is nowhere. */
-  lackingNowhere?: string;
+  /** The status of a workload without copies. */
+  withoutCopies: JsonObject;
+  /** A condition that is False for a workload without copies. */
+  falseWithoutCopies?: string;
 }>;
 
-function all(rule: FieldRule, ...names: readonly string[]): Readonly<Record<string, FieldRule>> {
-  return Object.fromEntries(names.map((name) => [name, rule]));
+/** Fields by rule. The compiler checks the names against the type of the status. */
+function fieldRules<Status>(
+  ...groups: readonly (readonly [rule: FieldRule, ...fields: FieldOf<Status>[]])[]
+): AggregationRules["fields"] {
+  return Object.fromEntries(groups.flatMap(([rule, ...fields]) => fields.map((field) => [field, rule] as const)));
 }
 
-const none = (...names: readonly string[]): JsonObject => Object.fromEntries(names.map((name) => [name, 0]));
+type FieldOf<Status> = keyof Status & string;
 
-const replicas = ["replicas", "readyReplicas", "availableReplicas"];
-const updated = [...replicas, "updatedReplicas"];
-/** Nobody waits for these, and each pod that goes after a roll-out would cost a write to the hub. */
-const onTheirWayOut = ["terminatingReplicas"];
-const scheduled = ["currentNumberScheduled", "desiredNumberScheduled", "numberReady", "numberMisscheduled"];
-const pods = ["active", "ready", "succeeded", "failed"];
+function zero<Status>(...fields: readonly FieldOf<Status>[]): JsonObject {
+  return Object.fromEntries(fields.map((field) => [field, 0]));
+}
 
-/** By type. Every field that is not named is kept where all clusters say the same. */
-export const typeRules: ReadonlyMap<string, TypeRules> = new Map<string, TypeRules>([
+const replicas = ["replicas", "readyReplicas", "availableReplicas"] as const;
+const updated = [...replicas, "updatedReplicas"] as const;
+/** Nothing depends on this count, and every pod that terminates after a rollout would cost an upstream write. */
+const terminating = ["terminatingReplicas"] as const;
+const scheduled = ["currentNumberScheduled", "desiredNumberScheduled", "numberReady", "numberMisscheduled"] as const;
+const pods = ["active", "ready", "succeeded", "failed"] as const;
+
+/** The rules by type. A field without a rule is kept where all clusters report the same value. */
+export const typeRules: ReadonlyMap<string, AggregationRules> = new Map<string, AggregationRules>([
   [
     "Deployment.apps",
     {
-      fields: {
-        ...all(sum, ...updated, "unavailableReplicas"),
-        ...all(leftOut, ...onTheirWayOut, "collisionCount"),
-      },
+      fields: fieldRules<V1DeploymentStatus>(
+        [sum, ...updated, "unavailableReplicas"],
+        [omitted, ...terminating, "collisionCount"],
+      ),
       conditions: {},
-      nowhere: none(...updated),
-      lackingNowhere: "Available",
+      withoutCopies: zero<V1DeploymentStatus>(...updated),
+      falseWithoutCopies: "Available",
     },
   ],
   [
     "StatefulSet.apps",
     {
-      fields: { ...all(sum, ...updated, "currentReplicas"), collisionCount: leftOut },
+      fields: fieldRules<V1StatefulSetStatus>([sum, ...updated, "currentReplicas"], [omitted, "collisionCount"]),
       conditions: {},
-      nowhere: none(...updated, "currentReplicas"),
+      withoutCopies: zero<V1StatefulSetStatus>(...updated, "currentReplicas"),
     },
   ],
   [
     "DaemonSet.apps",
     {
-      fields: {
-        ...all(sum, ...scheduled, "updatedNumberScheduled", "numberAvailable", "numberUnavailable"),
-        collisionCount: leftOut,
-      },
+      fields: fieldRules<V1DaemonSetStatus>(
+        [sum, ...scheduled, "updatedNumberScheduled", "numberAvailable", "numberUnavailable"],
+        [omitted, "collisionCount"],
+      ),
       conditions: {},
-      nowhere: none(...scheduled, "updatedNumberScheduled", "numberAvailable"),
+      withoutCopies: zero<V1DaemonSetStatus>(...scheduled, "updatedNumberScheduled", "numberAvailable"),
     },
   ],
   [
     "ReplicaSet.apps",
     {
-      fields: { ...all(sum, ...replicas, "fullyLabeledReplicas"), ...all(leftOut, ...onTheirWayOut) },
+      fields: fieldRules<V1ReplicaSetStatus>([sum, ...replicas, "fullyLabeledReplicas"], [omitted, ...terminating]),
       conditions: {},
-      nowhere: none(...replicas, "fullyLabeledReplicas"),
+      withoutCopies: zero<V1ReplicaSetStatus>(...replicas, "fullyLabeledReplicas"),
     },
   ],
   [
     "Job.batch",
     {
-      fields: {
-        ...all(sum, ...pods, "terminating"),
-        startTime: earliest,
-        completionTime: latestOnceAll,
-        uncountedTerminatedPods: leftOut,
-      },
-      conditions: { onceAll: new Set(["Complete", "SuccessCriteriaMet"]) },
-      nowhere: none(...pods),
+      fields: fieldRules<V1JobStatus>(
+        [sum, ...pods, "terminating"],
+        [earliestTime, "startTime"],
+        [latestTimeOnceAll, "completionTime"],
+        [omitted, "uncountedTerminatedPods"],
+      ),
+      conditions: { onlyIfTrueEverywhere: new Set(["Complete", "SuccessCriteriaMet"]) },
+      withoutCopies: zero<V1JobStatus>(...pods),
     },
   ],
   [
     "CronJob.batch",
-    { fields: { active: unitedList, lastScheduleTime: latest, lastSuccessfulTime: latest }, nowhere: {} },
+    {
+      fields: fieldRules<V1CronJobStatus>(
+        [unionOfLists, "active"],
+        [latestTime, "lastScheduleTime", "lastSuccessfulTime"],
+      ),
+      withoutCopies: {},
+    },
   ],
-  ["Service", { fields: { loadBalancer: unitedAddresses }, conditions: {}, nowhere: { loadBalancer: {} } }],
-  ["Ingress.networking.k8s.io", { fields: { loadBalancer: unitedAddresses }, nowhere: { loadBalancer: {} } }],
+  [
+    "Service",
+    {
+      fields: fieldRules<V1ServiceStatus>([unionOfAddresses, "loadBalancer"]),
+      conditions: {},
+      withoutCopies: { loadBalancer: {} },
+    },
+  ],
+  [
+    "Ingress.networking.k8s.io",
+    {
+      fields: fieldRules<V1IngressStatus>([unionOfAddresses, "loadBalancer"]),
+      withoutCopies: { loadBalancer: {} },
+    },
+  ],
   [
     "PersistentVolumeClaim",
     {
-      fields: {
-        phase: worstOf({ words: ["Lost", "Pending", "Bound"], beginning: "Pending" }),
-        capacity: leastQuantities,
-        accessModes: common,
-      },
-      // Resizing, FileSystemResizePending …: each tells of something that is not over.
-      conditions: { areAllBadNews: true },
-      nowhere: { phase: "Pending" },
+      fields: fieldRules<V1PersistentVolumeClaimStatus>(
+        [worstValue({ ranking: ["Lost", "Pending", "Bound"], initial: "Pending" }), "phase"],
+        [smallestQuantities, "capacity"],
+        [intersection, "accessModes"],
+      ),
+      // Resizing, FileSystemResizePending …: each one reports an operation in progress.
+      conditions: { areAllNegative: true },
+      withoutCopies: { phase: "Pending" },
     },
   ],
   [
     "HorizontalPodAutoscaler.autoscaling",
     {
-      fields: { ...all(sum, "currentReplicas", "desiredReplicas"), lastScaleTime: latest },
+      fields: fieldRules<V2HorizontalPodAutoscalerStatus>(
+        [sum, "currentReplicas", "desiredReplicas"],
+        [latestTime, "lastScaleTime"],
+      ),
       conditions: {},
-      nowhere: none("currentReplicas", "desiredReplicas"),
+      withoutCopies: zero<V2HorizontalPodAutoscalerStatus>("currentReplicas", "desiredReplicas"),
     },
   ],
 ]);

@@ -2,32 +2,32 @@ import type { WorkloadAddress } from "../../model/key.ts";
 import type { Observed } from "../observed.ts";
 import type { UpsyncOrigin } from "../ownership/upsync-origin.ts";
 import type { Copy } from "../sync-objects.ts";
-import type { Outcome } from "../targets/apply.ts";
+import type { CopyOutcome } from "../targets/apply.ts";
 import { copyHealth } from "./health.ts";
 
-/** The cluster that a workload was born on. It has the original, and is given no copy. */
+/** The cluster that has the original of an upsynced workload. It gets no copy. */
 export type UpsyncOriginState = Readonly<{
-  name: string;
-  /** The original, as the cluster has it; undefined when it was not heard from. */
+  targetCluster: string;
+  /** The original, as the cluster has it; undefined when it could not be read. */
   copy: Copy | undefined;
 }>;
 
-/** Tells how the originals of workloads are that were born on clusters. */
+/** Reads the originals of upsynced workloads. */
 export interface UpsyncOrigins {
-  /** Undefined when the cluster is not asked about it any more. */
-  see(birthplace: UpsyncOrigin, at: WorkloadAddress, signal: AbortSignal): Promise<UpsyncOriginState | undefined>;
+  /** Undefined when upsync no longer covers the object. */
+  read(origin: UpsyncOrigin, address: WorkloadAddress, signal: AbortSignal): Promise<UpsyncOriginState | undefined>;
 }
 
-/** What is known of the original, in the form in which it is said of copies; nothing was ever written there. */
+/** The state of the original in the form of a copy's outcome; TMC never writes it. */
 export function upsyncOriginOutcomes({
   upsyncOrigin,
   type,
   workload,
-}: Pick<Observed, "upsyncOrigin" | "type" | "workload">): readonly Outcome[] {
+}: Pick<Observed, "upsyncOrigin" | "type" | "workload">): readonly CopyOutcome[] {
   if (upsyncOrigin === undefined) return [];
-  const { name, copy } = upsyncOrigin;
+  const { targetCluster: name, copy } = upsyncOrigin;
   if (copy === undefined) {
-    const message = "the cluster that it was born on is not heard from";
+    const message = "the cluster that has the original object cannot be read";
     return [{ record: { name, state: "Stale", reason: "ClusterNotReady", message }, copy, isCurrent: false }];
   }
   const { apiVersion, kind } = type;

@@ -5,117 +5,124 @@ import type { ObjectEvent } from "../../model/event.ts";
 import type { Observed, SyncTools } from "../observed.ts";
 import { recordName } from "../ownership/record.ts";
 import type { SyncStatus, Workload } from "../sync-objects.ts";
-import type { Outcome } from "../targets/apply.ts";
+import type { CopyOutcome } from "../targets/apply.ts";
 import type { WorkloadHub } from "../workload-hub.ts";
 import { aggregate } from "./aggregate.ts";
-import { hasReached } from "./conditions.ts";
+import { hasObservedGeneration } from "./conditions.ts";
 import { decideRecordStatus, secondsToStall } from "./report.ts";
-import { type StrategyWish, strategyOf } from "./strategy.ts";
+import { type ChosenStrategy, strategyOf } from "./strategy.ts";
 
-/** What was found. */
-type Found = Readonly<{
-  scene: Observed;
-  outcomes: readonly Outcome[];
-  /** What could not be shared out, in words. */
+type ReportInput = Readonly<{
+  observed: Observed;
+  outcomes: readonly CopyOutcome[];
+  /** Explains why not all replicas could be placed. */
   shortfall: string | undefined;
-  /** Where the clusters do not all have the same. */
+  /** The paths at which the copies differ. */
   differences: readonly string[];
   now: string;
 }>;
 
-/** What there is after the report, and after how long somebody has to be told that something has stalled. */
-export type Reported = Readonly<{ scene: Observed; againSeconds: number | undefined }>;
+/** The facts with the objects as they were written, and the seconds until a copy counts as stalled. */
+export type Reported = Readonly<{ observed: Observed; stalledInSeconds: number | undefined }>;
 
-/** Says in the record and in the workload's own status what was found; writes only what differs. */
+/** Writes the status of the sync record and of the workload, each only if it differs, and records Events. */
 export async function writeReport(
   { workloads, settings }: Pick<SyncTools, "workloads" | "settings">,
-  found: Found,
+  input: ReportInput,
   signal: AbortSignal,
 ): Promise<Reported> {
-  const { scene, outcomes, shortfall, differences, now } = found;
-  const { key, address, type, workload, record, intent } = scene;
-  const { stalledSeconds } = settings;
-  const at = { logicalCluster: key.logicalCluster, namespace: address.namespace, name: recordName(address) };
+  const { observed, outcomes, shortfall, differences, now } = input;
+  const { key, address, type, workload, record, intent, controls } = observed;
+  const { stalledAfterSeconds } = settings;
+  const recordAddress = {
+    logicalCluster: key.logicalCluster,
+    namespace: address.namespace,
+    name: recordName(address),
+  };
   const status =
     record === undefined
       ? undefined
       : decideRecordStatus({
-          before: record.status,
+          previous: record.status,
           copies: outcomes.map((outcome) => outcome.record),
           intent,
           shortfall,
           differences,
-          strategyProblem: strategyFor(scene).problem,
-          stalledSeconds,
+          strategyError: strategyFor(observed).error,
+          syncAnnotationError: controls.syncAnnotationError,
+          stalledAfterSeconds,
           generation: workload?.metadata.generation,
           now,
         });
-  const [recordAfter, workloadAfter] = await allSettledOrThrow([
-    record === undefined || status === undefined ? record : workloads.writeRecordStatus(at, record, status, signal),
-    writeWorkloadStatus(workloads, found, signal),
+  const [writtenRecord, writtenWorkload] = await allSettledOrThrow([
+    record === undefined || status === undefined
+      ? record
+      : workloads.writeRecordStatus(recordAddress, record, status, signal),
+    writeWorkloadStatus(workloads, input, signal),
   ]);
   if (workload !== undefined && status !== undefined && type.isOffered) {
-    for (const event of [...eventsOfWrites(outcomes), ...eventsBetween(record?.status, status)]) {
+    for (const event of [...eventsOfWrites(outcomes), ...eventsOfTransitions(record?.status, status)]) {
       workloads.recordEvent(key, workload, event);
     }
   }
   return {
-    scene: { ...scene, record: recordAfter, workload: workloadAfter },
-    againSeconds: status && secondsToStall(status.clusters ?? [], { now, stalledSeconds }),
+    observed: { ...observed, record: writtenRecord, workload: writtenWorkload },
+    stalledInSeconds: status && secondsToStall(status.clusters ?? [], { now, stalledAfterSeconds }),
   };
 }
 
 async function writeWorkloadStatus(
   workloads: WorkloadHub,
-  { scene, outcomes, now }: Found,
+  { observed, outcomes, now }: ReportInput,
   signal: AbortSignal,
 ): Promise<Workload | undefined> {
-  const { key, type, workload, intent, upsyncOrigin } = scene;
+  const { key, type, workload, intent, upsyncOrigin } = observed;
   const hasStatus = type.isOffered && type.custom?.hasStatus !== false;
-  // Of what is being deleted nobody asks any more how it is; what no placement wants says so as its copies go.
+  // A workload that is being deleted needs no status. One that no placement selects reports that its copies go.
   if (workload === undefined || !hasStatus || intent.kind === "deleted") return workload;
-  const heard = eachOnce(outcomes.filter(({ copy }) => copy !== undefined && !copy.isDeleting));
+  const reporting = withoutDuplicates(outcomes.filter(({ copy }) => copy !== undefined && !copy.isDeleting));
   const previous = statusOf(workload);
-  // Nobody has reported anything yet, so there is nothing to say.
-  if (previous === undefined && heard.every(({ copy }) => Object.keys(copy?.status ?? {}).length === 0))
+  // No cluster has reported a status yet.
+  if (previous === undefined && reporting.every(({ copy }) => Object.keys(copy?.status ?? {}).length === 0))
     return workload;
   const typeNames = { apiVersion: type.apiVersion, kind: type.kind };
   const status = aggregate({
     ...typeNames,
     generation: workload.metadata.generation,
     previous,
-    wanted: [
-      ...(upsyncOrigin === undefined ? [] : [upsyncOrigin.name]),
+    targets: [
+      ...(upsyncOrigin === undefined ? [] : [upsyncOrigin.targetCluster]),
       ...(intent.placement?.status?.selectedClusters?.filter((name) => intent.targets.includes(name)) ?? []),
     ],
-    copies: heard.map(({ record, copy, isCurrent }) => ({
-      cluster: record.name,
+    copies: reporting.map(({ record, copy, isCurrent }) => ({
+      targetCluster: record.name,
       status: copy?.status,
-      isCurrent: isCurrent && hasReached({ ...typeNames, status: copy?.status, generation: copy?.generation }),
-      seenMs: Date.parse(record.lastObservedTime ?? now),
+      isCurrent:
+        isCurrent && hasObservedGeneration({ ...typeNames, status: copy?.status, generation: copy?.generation }),
+      observedMs: Date.parse(record.lastObservedTime ?? now),
     })),
-    strategy: strategyFor(scene).strategy,
-    sum: type.custom?.statusRule.sum,
+    strategy: strategyFor(observed).strategy,
+    summedFields: type.custom?.statusRule.sum,
     now,
   });
   return workloads.writeStatus(key, workload, status, signal);
 }
 
 /**
- * Leaves out what was told before. Two registrations may stand for one cluster: what one has just taken over from the other was seen
- * as the other's at the beginning of the same look, and is one object.
+ * Omits a copy that is listed twice. Two registrations may point to one cluster: an object that one of them has just adopted
+ * from the other was read as the other's at the beginning of the same reconcile.
  */
-function eachOnce(outcomes: readonly Outcome[]): readonly Outcome[] {
-  const told = new Set<string>();
+function withoutDuplicates(outcomes: readonly CopyOutcome[]): readonly CopyOutcome[] {
+  const uids = new Set<string>();
   return outcomes.filter(({ copy: { uid } = { uid: "" } }) => {
-    const isNew = uid === "" || !told.has(uid);
-    told.add(uid);
-    return isNew;
+    const isFirst = uid === "" || !uids.has(uid);
+    uids.add(uid);
+    return isFirst;
   });
 }
 
-/** How the statuses of a workload's copies become one. */
-function strategyFor({ workload, intent, type }: Observed): StrategyWish {
+/** The strategy by which the statuses of the copies are aggregated. */
+function strategyFor({ workload, intent, type }: Observed): ChosenStrategy {
   return strategyOf(workload?.metadata.annotations, {
     placement: intent.placement?.spec.status?.aggregation,
     type: type.custom?.statusRule.strategy,
@@ -123,18 +130,18 @@ function strategyFor({ workload, intent, type }: Observed): StrategyWish {
 }
 
 function statusOf({ status }: Workload): JsonObject | undefined {
-  return typeof status === "object" && status !== null ? (status as JsonObject) : undefined; // it came as JSON
+  return typeof status === "object" && status !== null ? (status as JsonObject) : undefined; // it was parsed from JSON
 }
 
-/** What people hear of what was written to clusters. The same words are one Event, however often they are said. */
-export function eventsOfWrites(
-  outcomes: readonly Pick<Outcome, "record" | "wrote" | "isTransformed">[],
+/** Events about writes to clusters. Equal Events are counted, not repeated. */
+function eventsOfWrites(
+  outcomes: readonly Pick<CopyOutcome, "record" | "writeCause" | "isOverridden">[],
 ): readonly ObjectEvent[] {
-  return outcomes.flatMap(({ record: { name }, wrote, isTransformed }): ObjectEvent[] => [
-    ...(wrote === "drifted"
-      ? [{ type: "Normal" as const, reason: "DriftReverted", message: `put back on ${name} what was changed there` }]
+  return outcomes.flatMap(({ record: { name }, writeCause, isOverridden }): ObjectEvent[] => [
+    ...(writeCause === "drifted"
+      ? [{ type: "Normal" as const, reason: "DriftReverted", message: `reverted a change that was made on ${name}` }]
       : []),
-    ...(wrote !== undefined && isTransformed === true
+    ...(writeCause !== undefined && isOverridden === true
       ? [
           {
             type: "Normal" as const,
@@ -146,24 +153,24 @@ export function eventsOfWrites(
   ]);
 }
 
-/** What people hear of: each state that a copy comes into, once. */
-export function eventsBetween(before: SyncStatus | undefined, after: SyncStatus): readonly ObjectEvent[] {
-  const known = new Map((before?.clusters ?? []).map((entry) => [entry.name, entry]));
-  const events = (after.clusters ?? []).flatMap((copy): ObjectEvent[] => {
-    const old = known.get(copy.name);
-    const isNew = old?.state !== copy.state || old.reason !== copy.reason;
-    const words = `${copy.name}: ${copy.message ?? copy.reason ?? ""}`;
-    if (isNew && copy.state === "Failed") return [{ type: "Warning", reason: "SyncFailed", message: words }];
-    if (isNew && copy.state === "Held") return [{ type: "Warning", reason: "DeletionsHeld", message: words }];
-    if (isNew && copy.reason === "ReferenceMissing") {
-      return [{ type: "Warning", reason: "ReferenceMissing", message: words }];
+/** Events about state transitions: one for each state that a copy enters. */
+function eventsOfTransitions(previous: SyncStatus | undefined, current: SyncStatus): readonly ObjectEvent[] {
+  const previousCopies = new Map((previous?.clusters ?? []).map((entry) => [entry.name, entry]));
+  const events = (current.clusters ?? []).flatMap((copy): ObjectEvent[] => {
+    const before = previousCopies.get(copy.name);
+    const hasChanged = before?.state !== copy.state || before.reason !== copy.reason;
+    const message = `${copy.name}: ${copy.message ?? copy.reason ?? ""}`;
+    if (hasChanged && copy.state === "Failed") return [{ type: "Warning", reason: "SyncFailed", message }];
+    if (hasChanged && copy.state === "Held") return [{ type: "Warning", reason: "DeletionsHeld", message }];
+    if (hasChanged && copy.reason === "ReferenceMissing") {
+      return [{ type: "Warning", reason: "ReferenceMissing", message }];
     }
-    if (copy.appliedHash !== undefined && old?.appliedHash === undefined) {
+    if (copy.appliedHash !== undefined && before?.appliedHash === undefined) {
       return [{ type: "Normal", reason: "Synced", message: `written to ${copy.name}` }];
     }
     return [];
   });
-  const isStalled = findCondition(after.conditions, "Stalled");
-  if (isStalled?.status !== "True" || findCondition(before?.conditions, "Stalled")?.status === "True") return events;
-  return [...events, { type: "Warning", reason: "Stalled", message: isStalled.message }];
+  const stalled = findCondition(current.conditions, "Stalled");
+  if (stalled?.status !== "True" || findCondition(previous?.conditions, "Stalled")?.status === "True") return events;
+  return [...events, { type: "Warning", reason: "Stalled", message: stalled.message }];
 }

@@ -1,5 +1,5 @@
 import type { Clock } from "@tmc/kube/clock.ts";
-import { ApiError, faultOf, oneLine } from "@tmc/kube/errors.ts";
+import { faultOf, oneLine } from "@tmc/kube/errors.ts";
 import type { ObjectKey, WorkloadAddress } from "../../model/key.ts";
 import { withClusterTimeout } from "../cluster-timeout.ts";
 import { withAutoscaledReplicas } from "../desired/autoscaler.ts";
@@ -15,256 +15,273 @@ import {
   type Blocker,
   decideTarget,
   type Policy,
-  stateOf as stateOfObstacle,
+  stateOfBlocked,
   type TargetAction,
 } from "./decide.ts";
-import { differences, markPaths } from "./drift.ts";
+import { differences, ownershipPaths } from "./drift.ts";
 import type { TypeBlocker } from "./served-types.ts";
 
-/** A cluster that is to have a copy, and all that is known about it. */
-export type Target = Readonly<{
-  key: ObjectKey;
+/** A cluster that should have a copy, and the facts about it. */
+export type SyncTarget = Readonly<{
+  registration: ObjectKey;
   targetCluster: TargetCluster | undefined;
   object: WorkloadAddress;
-  origin: Owner;
+  owner: Owner;
   locator: Locator;
   downstreamState: DownstreamState;
-  before: CopyRecord | undefined;
+  previous: CopyRecord | undefined;
   desired: DesiredManifest | Blocker;
-  /** The fingerprint of what comes along. */
-  references: string;
+  /** The hash of the dependencies as they are upstream. */
+  dependenciesHash: string;
   generation: number | undefined;
   policy: Policy;
-  /** All clusters that are to have a copy. */
+  /** Names of all clusters that should have a copy. */
   targets: readonly string[];
-  stopped: Blocker | undefined;
-  /** Why it cannot be given objects of this type. */
-  trouble: TypeBlocker | undefined;
+  syncBlocker: Blocker | undefined;
+  /** Why the cluster cannot store objects of this type. */
+  typeBlocker: TypeBlocker | undefined;
 }>;
 
-/** What became of a copy. */
-export type Outcome = Readonly<{
+/** The state of a copy after the reconcile. */
+export type CopyOutcome = Readonly<{
   record: CopyRecord;
-  /** The copy as the cluster has it; undefined when it has none or was not heard from. */
+  /** The copy as the cluster has it; undefined when it has none or could not be read. */
   copy: Copy | undefined;
-  /** Whether the copy is what it should be, as far as writing goes. */
+  /** Whether the desired manifest is written. */
   isCurrent: boolean;
-  /** The spec that it should have there; undefined where that could not be made. */
+  /** The desired spec on this cluster; undefined where it could not be computed. */
   spec?: unknown;
-  /** After how long to look again, where no change will tell. */
-  againSeconds?: number | undefined;
+  /** When to reconcile again, if no watch event will trigger it. */
+  requeueSeconds?: number | undefined;
   /** Why the cluster was written to. */
-  wrote?: "new" | "changed" | "drifted" | "adopted" | undefined;
-  /** Whether what was written is what an override of the placement made of it. */
-  isTransformed?: boolean | undefined;
-  /** Where somebody has made the copy say something else, and may. */
-  drifted?: readonly string[] | undefined;
+  writeCause?: "new" | "changed" | "drifted" | "adopted" | undefined;
+  /** Whether overrides of the placement changed what was written. */
+  isOverridden?: boolean | undefined;
+  /** The paths at which the copy differs from the desired manifest, if the placement tolerates that. */
+  driftedPaths?: readonly string[] | undefined;
 }>;
 
 export type TargetTools = Readonly<{
-  fleet: Downstream;
-  /** Sends what comes along; an obstacle when something is missing. */
-  sendReferences: (target: Target, signal: AbortSignal) => Promise<Blocker | undefined>;
+  downstream: Downstream;
   clock: Clock;
   settings: SyncSettings;
-  /** The same text as long as what came along is on the cluster as it was written; undefined when that cannot be seen. */
-  stampReferences: (target: Target, signal: AbortSignal) => Promise<string | undefined>;
+  /** Applies the dependencies; returns a blocker when one is missing. */
+  applyDependencies: (target: SyncTarget, signal: AbortSignal) => Promise<Blocker | undefined>;
+  /** A hash of the dependencies as the cluster has them; undefined when they cannot be read. */
+  hashDependencies: (target: SyncTarget, signal: AbortSignal) => Promise<string | undefined>;
 }>;
 
-/** Sees to it that one cluster has what it should have. Whatever fails there is said in the outcome, and holds up no other. */
-export async function applyTarget(tools: TargetTools, target: Target, signal: AbortSignal): Promise<Outcome> {
+/** Applies the desired manifest to one cluster. A failure there becomes part of the outcome and does not affect other clusters. */
+export async function applyTarget(tools: TargetTools, target: SyncTarget, signal: AbortSignal): Promise<CopyOutcome> {
   try {
-    return await withClusterTimeout(tools, target.key.name, signal, (itsSignal) =>
-      settle(tools, target, itsSignal).catch((error: unknown) => lookAfterAll(tools, { target, error }, itsSignal)),
+    return await withClusterTimeout(tools, target.registration.name, signal, (clusterSignal) =>
+      decideAndApply(tools, target, clusterSignal).catch((error: unknown) =>
+        retryUncached(tools, { target, error }, clusterSignal),
+      ),
     );
   } catch (error) {
     signal.throwIfAborted();
-    return afterFailure(tools, target, error);
+    return failedOutcome(tools, target, error);
   }
 }
 
-/** Where nothing was presumed to be, something is: now the cluster itself is asked what. */
-async function lookAfterAll(
+/** Tries once more with the cluster's own state if a create conflicted because the cache lacked an object that exists. */
+async function retryUncached(
   tools: TargetTools,
-  { target, error }: Readonly<{ target: Target; error: unknown }>,
+  { target, error }: Readonly<{ target: SyncTarget; error: unknown }>,
   signal: AbortSignal,
-): Promise<Outcome> {
-  const { key, object, origin, downstreamState } = target;
-  const isPresumed = downstreamState.kind === "absent" && downstreamState.isPresumed === true;
-  if (!isPresumed || faultOf(error) !== "conflict") throw error;
-  return settle(
-    tools,
-    { ...target, downstreamState: await tools.fleet.readCopy({ registration: key, object }, origin, signal) },
-    signal,
-  );
+): Promise<CopyOutcome> {
+  const { registration, object, owner, downstreamState } = target;
+  const isCachedAbsence = downstreamState.kind === "absent" && downstreamState.isCached === true;
+  if (!isCachedAbsence || faultOf(error) !== "conflict") throw error;
+  const actual = await tools.downstream.readCopy({ registration, object }, owner, signal);
+  return decideAndApply(tools, { ...target, downstreamState: actual }, signal);
 }
 
-async function settle(tools: TargetTools, target: Target, signal: AbortSignal): Promise<Outcome> {
-  const { fleet } = tools;
-  const { key, object, desired, trouble } = target;
-  if (trouble !== undefined) {
-    const { obstacle, againSeconds } = trouble;
-    const outcome = await keep(tools, target, { do: "keep", state: stateOfObstacle(obstacle), obstacle }, signal);
-    return { ...outcome, againSeconds };
+async function decideAndApply(tools: TargetTools, target: SyncTarget, signal: AbortSignal): Promise<CopyOutcome> {
+  const { registration, object, desired, typeBlocker } = target;
+  if (typeBlocker !== undefined) {
+    const { blocker, requeueSeconds } = typeBlocker;
+    const outcome = await keep(tools, target, { action: "keep", state: stateOfBlocked(blocker), blocker }, signal);
+    return { ...outcome, requeueSeconds };
   }
-  const facts = { ...target, desired: "reason" in desired ? desired : { ...desired, references: target.references } };
-  let act: TargetAction = decideTarget(facts);
-  if (act.do === "compare" && !("reason" in desired)) {
-    const live = await fleet.readObject({ registration: key, object }, signal);
-    if (live === undefined) return settle(tools, { ...target, downstreamState: { kind: "absent" } }, signal);
-    const ignore = target.downstreamState.kind === "foreign" ? markPaths : [];
-    act = decideTarget({ ...facts, differences: differences(desired.manifest, live, { ignore }) });
+  const facts = {
+    ...target,
+    desired: "reason" in desired ? desired : { ...desired, dependenciesHash: target.dependenciesHash },
+  };
+  let decided: TargetAction = decideTarget(facts);
+  if (decided.action === "compare" && !("reason" in desired)) {
+    const live = await tools.downstream.readObject({ registration, object }, signal);
+    if (live === undefined) return decideAndApply(tools, { ...target, downstreamState: { kind: "absent" } }, signal);
+    const ignore = target.downstreamState.kind === "foreign" ? ownershipPaths : [];
+    decided = decideTarget({ ...facts, differences: differences(desired.manifest, live, { ignore }) });
   }
-  if (act.do !== "apply" || "reason" in desired) {
-    const kept = act.do === "keep" ? act : { do: "keep" as const };
-    return keep(tools, target, kept, signal);
+  if (decided.action !== "apply" || "reason" in desired) {
+    return keep(tools, target, decided.action === "keep" ? decided : { action: "keep" }, signal);
   }
-  return apply(tools, target, desired, act.because, signal);
+  return apply(tools, target, desired, decided.cause, signal);
 }
 
+type KeepAction = Extract<TargetAction, { action: "keep" }>;
+
+/** Leaves the copy as it is, and applies its dependencies if only they have changed. */
 async function keep(
   tools: TargetTools,
-  target: Target,
-  act: Extract<TargetAction, { do: "keep" }>,
+  target: SyncTarget,
+  decided: KeepAction,
   signal: AbortSignal,
-): Promise<Outcome> {
-  const { downstreamState, before, desired, generation } = target;
+): Promise<CopyOutcome> {
+  const { downstreamState, previous, desired, generation } = target;
   const copy = downstreamState.kind === "there" ? downstreamState.copy : undefined;
-  let { obstacle } = act;
-  let sent = before?.referencesHash;
-  // Only what comes along has changed, here or there.
-  if (act.isAsWished === true && !(await areReferencesKept(tools, target, signal))) {
-    obstacle = await tools.sendReferences(target, signal);
-    if (obstacle === undefined) sent = await sentReferences(tools, target, signal);
+  let { blocker } = decided;
+  let referencesHash = previous?.referencesHash;
+  if (decided.isUpToDate === true && !(await areDependenciesCurrent(tools, target, signal))) {
+    blocker = await tools.applyDependencies(target, signal);
+    if (blocker === undefined) referencesHash = await hashAppliedDependencies(tools, target, signal);
   }
-  const isAsWished = act.isAsWished === true && !("reason" in desired);
-  const known = copy === undefined || isUnheard(act) ? carried(before) : seenParts(target, copy);
+  const isUpToDate = decided.isUpToDate === true && !("reason" in desired);
+  const known = copy === undefined || isUnread(decided) ? carriedOver(previous) : observedFields(target, copy);
   const record: CopyRecord = {
-    name: target.key.name,
+    name: target.registration.name,
     ...known,
-    ...(sent === undefined || sent === "" ? {} : { referencesHash: sent }),
-    ...(isAsWished && copy !== undefined
+    ...(referencesHash === undefined || referencesHash === "" ? {} : { referencesHash }),
+    ...(isUpToDate && copy !== undefined
       ? {
-          appliedHash: desired.fingerprint,
+          appliedHash: desired.hash,
           appliedVersion: appliedVersionOf(copy),
           uid: copy.uid,
           generation: generation ?? 0,
         }
       : {}),
-    ...stateOf(act.state, obstacle, known.state),
+    ...withBlocker(decided.state, blocker, known.state),
   };
-  const againSeconds =
-    isUnheard(act) && target.targetCluster?.isReady === true ? tools.settings.retrySeconds : undefined;
-  const spec = "reason" in desired ? undefined : desired.manifest.spec;
-  const seen = isUnheard(act) ? undefined : copy;
-  return { record, copy: seen, isCurrent: isAsWished, spec, againSeconds, drifted: act.drifted };
+  return {
+    record,
+    copy: isUnread(decided) ? undefined : copy,
+    isCurrent: isUpToDate,
+    spec: "reason" in desired ? undefined : desired.manifest.spec,
+    requeueSeconds:
+      isUnread(decided) && target.targetCluster?.isReady === true ? tools.settings.retrySeconds : undefined,
+    driftedPaths: decided.driftedPaths,
+  };
 }
 
 async function apply(
   tools: TargetTools,
-  target: Target,
-  wish: DesiredManifest,
-  because: NonNullable<Outcome["wrote"]>,
+  target: SyncTarget,
+  desired: DesiredManifest,
+  cause: NonNullable<CopyOutcome["writeCause"]>,
   signal: AbortSignal,
-): Promise<Outcome> {
-  const { fleet } = tools;
-  const { key, object, locator, generation, downstreamState } = target;
-  await fleet.ensureNamespace(key, locator, signal);
-  let sent = target.before?.referencesHash;
-  if (downstreamState.kind !== "there" || !(await areReferencesKept(tools, target, signal))) {
-    const missing = await tools.sendReferences(target, signal);
-    if (missing !== undefined) {
+): Promise<CopyOutcome> {
+  const { downstream } = tools;
+  const { registration, object, locator, generation, downstreamState } = target;
+  await downstream.ensureNamespace(registration, locator, signal);
+  let referencesHash = target.previous?.referencesHash;
+  if (downstreamState.kind !== "there" || !(await areDependenciesCurrent(tools, target, signal))) {
+    const blocker = await tools.applyDependencies(target, signal);
+    if (blocker !== undefined) {
       const copy = downstreamState.kind === "there" ? downstreamState.copy : undefined;
-      return keepAside(target, copy, missing);
+      return blockedOutcome(target, copy, blocker);
     }
-    sent = await sentReferences(tools, target, signal);
+    referencesHash = await hashAppliedDependencies(tools, target, signal);
   }
   const live =
-    wish.firstReplicas === undefined ? undefined : await fleet.readObject({ registration: key, object }, signal);
-  const manifest = withAutoscaledReplicas(wish, live);
-  const copy = copyOf(await fleet.apply({ registration: key, object }, manifest, signal));
+    desired.initialReplicas === undefined ? undefined : await downstream.readObject({ registration, object }, signal);
+  const manifest = withAutoscaledReplicas(desired, live);
+  const copy = copyOf(await downstream.apply({ registration, object }, manifest, signal));
   const record: CopyRecord = {
-    name: key.name,
-    ...seenParts(target, copy),
-    appliedHash: wish.fingerprint,
+    name: registration.name,
+    ...observedFields(target, copy),
+    appliedHash: desired.hash,
     appliedVersion: appliedVersionOf(copy),
     uid: copy.uid,
     generation: generation ?? 0,
-    ...(sent === undefined || sent === "" ? {} : { referencesHash: sent }),
+    ...(referencesHash === undefined || referencesHash === "" ? {} : { referencesHash }),
   };
-  return { record, copy, isCurrent: true, spec: manifest.spec, wrote: because, isTransformed: wish.isTransformed };
+  return {
+    record,
+    copy,
+    isCurrent: true,
+    spec: manifest.spec,
+    writeCause: cause,
+    isOverridden: desired.isOverridden,
+  };
 }
 
-/** Between what the hub has of everything that comes along, and what the cluster has of it. */
-const stampMark = ".";
+/** Separates the upstream hash from the downstream hash in `referencesHash` of the record. */
+const hashSeparator = ".";
 
-/** What is written down of everything that comes along, once it is there. */
-async function sentReferences(tools: TargetTools, target: Target, signal: AbortSignal): Promise<string> {
-  const { references } = target;
-  if (references === "") return "";
-  const stamp = await tools.stampReferences(target, signal);
-  return stamp === undefined ? references : `${references}${stampMark}${stamp}`;
+/** The value of `referencesHash` once all dependencies are applied: `<upstream hash>.<downstream hash>`. */
+async function hashAppliedDependencies(tools: TargetTools, target: SyncTarget, signal: AbortSignal): Promise<string> {
+  const { dependenciesHash } = target;
+  if (dependenciesHash === "") return "";
+  const downstreamHash = await tools.hashDependencies(target, signal);
+  return downstreamHash === undefined ? dependenciesHash : `${dependenciesHash}${hashSeparator}${downstreamHash}`;
 }
 
-/** Whether everything that comes along is on the cluster, in the version that the hub has, and as it was written there. */
-async function areReferencesKept(tools: TargetTools, target: Target, signal: AbortSignal): Promise<boolean> {
-  const [version = "", stamp] = (target.before?.referencesHash ?? "").split(stampMark);
-  if (version !== target.references) return false;
-  // Where somebody may change what is there, that holds for what comes along too.
-  if (version === "" || (target.policy.drift ?? "Revert") !== "Revert") return true;
-  const now = await tools.stampReferences(target, signal);
-  return now === undefined || now === stamp;
+/** Whether the cluster has all dependencies in the upstream version, unchanged since they were written. */
+async function areDependenciesCurrent(tools: TargetTools, target: SyncTarget, signal: AbortSignal): Promise<boolean> {
+  const [upstreamHash = "", downstreamHash] = (target.previous?.referencesHash ?? "").split(hashSeparator);
+  if (upstreamHash !== target.dependenciesHash) return false;
+  // A placement that tolerates drift of copies tolerates drift of dependencies too.
+  if (upstreamHash === "" || (target.policy.drift ?? "Revert") !== "Revert") return true;
+  const actualHash = await tools.hashDependencies(target, signal);
+  return actualHash === undefined || actualHash === downstreamHash;
 }
 
-function keepAside(target: Target, copy: Copy | undefined, obstacle: Blocker): Outcome {
-  const known = copy === undefined ? carried(target.before) : { ...carried(target.before), ...seenParts(target, copy) };
+/** The outcome when dependencies cannot be applied. */
+function blockedOutcome(target: SyncTarget, copy: Copy | undefined, blocker: Blocker): CopyOutcome {
+  const { registration, previous } = target;
+  const known =
+    copy === undefined ? carriedOver(previous) : { ...carriedOver(previous), ...observedFields(target, copy) };
   const record: CopyRecord = {
-    name: target.key.name,
+    name: registration.name,
     ...known,
-    ...stateOf(copy === undefined ? "Pending" : undefined, obstacle, known.state),
+    ...withBlocker(copy === undefined ? "Pending" : undefined, blocker, known.state),
   };
   return { record, copy, isCurrent: false };
 }
 
-function afterFailure(tools: TargetTools, target: Target, error: unknown): Outcome {
+function failedOutcome({ settings }: TargetTools, target: SyncTarget, error: unknown): CopyOutcome {
   const fault = faultOf(error);
   if (fault === undefined) throw error;
-  const words = oneLine(error instanceof Error ? error.message : fault);
-  const isRefused = fault === "invalid" || fault === "forbidden" || fault === "not-found";
-  const reason = fault === "not-found" ? "TypeNotServed" : isRefused ? "Rejected" : "Applying";
-  const obstacle: Blocker = { reason, message: error instanceof ApiError ? words : oneLine(words) };
-  const copy = target.downstreamState.kind === "there" ? target.downstreamState.copy : undefined;
-  const known = carried(target.before);
+  const { registration, downstreamState, previous } = target;
+  const isRejected = fault === "invalid" || fault === "forbidden" || fault === "not-found";
+  const reason = fault === "not-found" ? "TypeNotServed" : isRejected ? "Rejected" : "Applying";
+  const blocker: Blocker = { reason, message: oneLine(error instanceof Error ? error.message : fault) };
+  const known = carriedOver(previous);
   const record: CopyRecord = {
-    name: target.key.name,
+    name: registration.name,
     ...known,
-    ...stateOf(isRefused ? "Failed" : "Pending", obstacle, known.state),
+    ...withBlocker(isRejected ? "Failed" : "Pending", blocker, known.state),
   };
-  // A type that is not there any more may be a server that starts: the next look asks for it.
-  const isLasting = isRefused && fault !== "not-found";
+  // A type that is not found may belong to a server that is starting, so the next reconcile asks for it soon.
+  const isLasting = isRejected && fault !== "not-found";
   return {
     record,
-    copy,
+    copy: downstreamState.kind === "there" ? downstreamState.copy : undefined,
     isCurrent: false,
-    againSeconds: isLasting ? tools.settings.refusedSeconds : tools.settings.retrySeconds,
+    requeueSeconds: isLasting ? settings.rejectedRetrySeconds : settings.retrySeconds,
   };
 }
 
-const isUnheard = ({ state }: Extract<TargetAction, { do: "keep" }>): boolean => state === "Stale";
+/** Whether the copy could not be read. */
+const isUnread = ({ state }: KeepAction): boolean => state === "Stale";
 
-/** What stays written of a copy that was not looked at: what we did, not how it was. */
-function carried(before: CopyRecord | undefined): Partial<CopyRecord> & Pick<CopyRecord, "state"> {
-  if (before === undefined) return { state: "Pending" };
-  const { readyReplicas: _, reason: __, message: ___, ...kept } = before;
+/** The fields that stay in the record while the copy is not read: what TMC wrote, not how the copy was. */
+function carriedOver(previous: CopyRecord | undefined): Partial<CopyRecord> & Pick<CopyRecord, "state"> {
+  if (previous === undefined) return { state: "Pending" };
+  const { readyReplicas: _, reason: __, message: ___, ...kept } = previous;
   return kept;
 }
 
-function seenParts(
-  { desired: wish, before, origin }: Target,
+/** The fields of the record that follow from the copy as it was read. */
+function observedFields(
+  { desired, previous, owner }: SyncTarget,
   copy: Copy,
 ): Partial<CopyRecord> & Pick<CopyRecord, "state"> {
-  const manifest = "reason" in wish ? undefined : wish.manifest;
-  const { apiVersion, kind } = origin;
+  const manifest = "reason" in desired ? undefined : desired.manifest;
+  const { apiVersion, kind } = owner;
   const health = copyHealth({
     apiVersion,
     kind,
@@ -272,8 +289,9 @@ function seenParts(
     status: copy.status,
     generation: copy.generation,
   });
-  const desiredReplicas = "reason" in wish ? before?.desiredReplicas : (wish.desired ?? health.desiredReplicas);
-  const { appliedHash, appliedVersion, uid, generation } = before ?? {};
+  const desiredReplicas =
+    "reason" in desired ? previous?.desiredReplicas : (desired.desiredReplicas ?? health.desiredReplicas);
+  const { appliedHash, appliedVersion, uid, generation } = previous ?? {};
   return {
     ...(appliedHash === undefined ? {} : { appliedHash }),
     ...(appliedVersion === undefined ? {} : { appliedVersion }),
@@ -287,10 +305,10 @@ function seenParts(
   };
 }
 
-function stateOf(
+function withBlocker(
   state: CopyRecord["state"] | undefined,
-  obstacle: Blocker | undefined,
+  blocker: Blocker | undefined,
   otherwise: CopyRecord["state"],
 ): Partial<CopyRecord> & Pick<CopyRecord, "state"> {
-  return { state: state ?? otherwise, ...(obstacle === undefined ? {} : obstacle) };
+  return { state: state ?? otherwise, ...(blocker === undefined ? {} : blocker) };
 }

@@ -3,160 +3,159 @@ import type { Intent } from "../decide.ts";
 import type { CopyReason } from "../status/reasons.ts";
 import type { Copy, CopyRecord, DownstreamState, Manifest, TargetCluster } from "../sync-objects.ts";
 
-/** What a cluster is to have. */
+/** What a cluster should have. */
 export type DesiredCopy = Readonly<{
   manifest: Manifest;
-  /** The fingerprint of the manifest. */
-  fingerprint: string;
-  /** The fingerprint of what comes along with it. */
-  references: string;
+  /** The hash of the manifest. */
+  hash: string;
+  /** The hash of the dependencies. */
+  dependenciesHash: string;
 }>;
 
-/** Why a cluster cannot be given what it should have. */
+/** Why a cluster cannot get what it should have. */
 export type Blocker = Readonly<{ reason: CopyReason; message: string }>;
 
 export type Policy = Readonly<Pick<WorkloadPlacement["spec"], "drift" | "adoption" | "customResources">>;
 
-/** What is done about a copy that belongs where it is. */
+/** What to do about a copy on a cluster that should have one. */
 export type TargetAction =
-  /** Nothing is written; the state follows from what was seen, unless one is given. */
+  /** Write nothing. Unless a state is given, it follows from the copy. */
   | Readonly<{
-      do: "keep";
+      action: "keep";
       state?: CopyRecord["state"] | undefined;
-      obstacle?: Blocker;
-      isAsWished?: boolean;
-      /** Where somebody has made the copy say something else, and may. */
-      drifted?: readonly string[];
+      blocker?: Blocker;
+      isUpToDate?: boolean;
+      /** The paths at which the copy differs from the desired manifest, if the placement tolerates that. */
+      driftedPaths?: readonly string[];
     }>
-  /** First it has to be read and compared with the wish. */
-  | Readonly<{ do: "compare" }>
-  | Readonly<{ do: "apply"; because: "new" | "changed" | "drifted" | "adopted" }>;
+  /** Read the whole object and decide again with its differences from the desired manifest. */
+  | Readonly<{ action: "compare" }>
+  | Readonly<{ action: "apply"; cause: "new" | "changed" | "drifted" | "adopted" }>;
 
 export type TargetFacts = Readonly<{
   targetCluster: TargetCluster | undefined;
   downstreamState: DownstreamState;
-  before: CopyRecord | undefined;
+  previous: CopyRecord | undefined;
   desired: DesiredCopy | Blocker;
   policy: Policy;
-  stopped: Blocker | undefined;
-  /** All clusters that are to have a copy. @default only this one */
+  syncBlocker: Blocker | undefined;
+  /** Names of all clusters that should have a copy. @default only this one */
   targets?: readonly string[] | undefined;
-  /** Where the copy says something else than the wish; undefined when nobody has compared them. */
+  /** The paths at which the copy differs from the desired manifest; undefined when they were not compared yet. */
   differences?: readonly string[] | undefined;
 }>;
 
-/** What is done about a copy on a cluster that it does not belong on. */
+/** What to do about a copy on a cluster that should have none. */
 export type EvictionAction =
-  | Readonly<{ do: "keep"; state: CopyRecord["state"] | undefined; obstacle: Blocker }>
-  /** It is not there, or not ours, or its cluster has gone: the record need not name it any more. */
-  | Readonly<{ do: "forget"; obstacle?: Blocker }>
-  | Readonly<{ do: "remove" | "release"; uid: string }>;
+  | Readonly<{ action: "keep"; state: CopyRecord["state"] | undefined; blocker: Blocker }>
+  /** The copy does not exist, is not ours, or its registration is gone: the record need not name the cluster any more. */
+  | Readonly<{ action: "forget"; blocker?: Blocker }>
+  | Readonly<{ action: "remove" | "release"; uid: string }>;
 
 export type EvictionFacts = Readonly<{
-  /** Undefined when the hub has said that there is no such registration. */
+  /** Undefined when the server has reported that the registration does not exist. */
   targetCluster: TargetCluster | undefined;
   downstreamState: DownstreamState;
   intent: Intent["kind"];
   hasTargets: boolean;
-  /** Whether every cluster that should have a copy has one that is ready. */
+  /** Whether every target cluster has a copy that is ready. */
   isReplaced: boolean;
   deletionPolicy: "Delete" | "Orphan";
-  stopped: Blocker | undefined;
-  /** Why many copies must not leave at once; undefined when they may. */
-  held: string | undefined;
+  syncBlocker: Blocker | undefined;
+  /** Why the deletion guard holds the deletion; undefined when it does not. */
+  holdMessage: string | undefined;
   isConfirmed: boolean;
 }>;
 
 /** Decides what to do about the copy on one cluster that should have one. */
 export function decideTarget(facts: TargetFacts): TargetAction {
-  const { targetCluster, downstreamState, before, desired, policy, stopped, differences } = facts;
+  const { targetCluster, downstreamState, previous, desired, policy, syncBlocker, differences } = facts;
   if (targetCluster === undefined || !targetCluster.isReady)
-    return { do: "keep", state: "Stale", obstacle: unheard(targetCluster) };
-  if (stopped !== undefined) return { do: "keep", state: "Paused", obstacle: stopped };
+    return { action: "keep", state: "Stale", blocker: notReady(targetCluster) };
+  if (syncBlocker !== undefined) return { action: "keep", state: "Paused", blocker: syncBlocker };
   if (downstreamState.kind === "unknown") {
-    return { do: "keep", state: "Stale", obstacle: { reason: "ClusterNotReady", message: downstreamState.why } };
+    return { action: "keep", state: "Stale", blocker: { reason: "ClusterNotReady", message: downstreamState.message } };
   }
   if ("reason" in desired) {
     const isThere = downstreamState.kind === "there";
-    return { do: "keep", state: isThere ? undefined : stateOf(desired), obstacle: desired };
+    return { action: "keep", state: isThere ? undefined : stateOfBlocked(desired), blocker: desired };
   }
   if (downstreamState.kind === "foreign") {
-    const { who, holder } = downstreamState;
-    // Each would take it from the other, for ever.
-    const isTaken = holder !== undefined && facts.targets?.includes(holder) === true;
-    return decideAdoption({ who, isTaken }, policy, differences);
+    const { message, otherRegistration } = downstreamState;
+    // Two registrations that should both have it would take the object from each other in turns.
+    const isOtherTarget = otherRegistration !== undefined && facts.targets?.includes(otherRegistration) === true;
+    return decideAdoption({ message, isOtherTarget }, policy, differences);
   }
   if (downstreamState.kind === "absent") {
-    if (before?.appliedHash === undefined || revertsDrift(policy)) return { do: "apply", because: "new" };
-    return drifted(policy, ["it was deleted there"]);
+    if (previous?.appliedHash === undefined || revertsDrift(policy)) return { action: "apply", cause: "new" };
+    return keepDrifted(policy, ["the object was deleted"]);
   }
   const { copy } = downstreamState;
   if (copy.isDeleting) {
-    const message = "somebody deletes it there; it is written again when it has gone";
-    return { do: "keep", state: "Applied", obstacle: { reason: "Terminating", message } };
+    const message = "the copy is being deleted on the cluster; TMC writes it again once it is gone";
+    return { action: "keep", state: "Applied", blocker: { reason: "Terminating", message } };
   }
-  const isKnown = before?.appliedHash === desired.fingerprint;
-  if (isKnown && before.uid === copy.uid && before.appliedVersion === appliedVersionOf(copy))
-    return { do: "keep", isAsWished: true };
-  // The wish is another one. What somebody may have changed there is no reason to hold back, unless that is the rule.
-  if (before?.appliedHash !== undefined && !isKnown && policy.drift !== "Pause")
-    return { do: "apply", because: "changed" };
-  if (differences === undefined) return { do: "compare" };
-  if (differences.length === 0) return { do: "keep", isAsWished: true };
-  if (!isKnown && before?.appliedVersion === appliedVersionOf(copy)) return { do: "apply", because: "changed" };
-  if (before?.appliedHash === undefined || revertsDrift(policy)) return { do: "apply", because: "drifted" };
-  return drifted(policy, differences);
+  const isHashApplied = previous?.appliedHash === desired.hash;
+  if (isHashApplied && previous.uid === copy.uid && previous.appliedVersion === appliedVersionOf(copy))
+    return { action: "keep", isUpToDate: true };
+  // The desired manifest has changed. It is applied without a comparison, unless drift pauses the copy.
+  if (previous?.appliedHash !== undefined && !isHashApplied && policy.drift !== "Pause")
+    return { action: "apply", cause: "changed" };
+  if (differences === undefined) return { action: "compare" };
+  if (differences.length === 0) return { action: "keep", isUpToDate: true };
+  if (!isHashApplied && previous?.appliedVersion === appliedVersionOf(copy))
+    return { action: "apply", cause: "changed" };
+  if (previous?.appliedHash === undefined || revertsDrift(policy)) return { action: "apply", cause: "drifted" };
+  return keepDrifted(policy, differences);
 }
 
 /** Decides what to do about the copy on one cluster that should have none. */
 export function decideEviction(facts: EvictionFacts): EvictionAction {
-  const { targetCluster, downstreamState, intent, hasTargets, isReplaced, deletionPolicy, stopped, held, isConfirmed } =
-    facts;
+  const { targetCluster, downstreamState, intent, hasTargets, isReplaced, deletionPolicy } = facts;
+  const { syncBlocker, holdMessage, isConfirmed } = facts;
   if (targetCluster === undefined) {
-    const message = "its registration has gone; whatever is there was left as it is";
-    return { do: "forget", obstacle: { reason: "ClusterUnregistered", message } };
+    const message = "the registration does not exist any more; objects on the cluster are left unchanged";
+    return { action: "forget", blocker: { reason: "ClusterUnregistered", message } };
   }
-  if (!targetCluster.isReady) return { do: "keep", state: "Evicting", obstacle: unheard(targetCluster) };
+  if (!targetCluster.isReady) return { action: "keep", state: "Evicting", blocker: notReady(targetCluster) };
   if (downstreamState.kind === "unknown") {
-    return { do: "keep", state: "Evicting", obstacle: { reason: "ClusterNotReady", message: downstreamState.why } };
+    const blocker: Blocker = { reason: "ClusterNotReady", message: downstreamState.message };
+    return { action: "keep", state: "Evicting", blocker };
   }
-  // Not ours is never touched; not there, says the cluster itself.
-  if (downstreamState.kind !== "there") return { do: "forget" };
+  // An object that is not ours is never touched. That a copy is absent was reported by the cluster itself.
+  if (downstreamState.kind !== "there") return { action: "forget" };
   const { copy } = downstreamState;
   if (copy.isDeleting) {
-    return {
-      do: "keep",
-      state: "Evicting",
-      obstacle: { reason: "Terminating", message: "the cluster is removing it" },
-    };
+    const blocker: Blocker = { reason: "Terminating", message: "the cluster is deleting the copy" };
+    return { action: "keep", state: "Evicting", blocker };
   }
-  if (stopped !== undefined && intent !== "deleted") {
-    return { do: "keep", state: "Paused", obstacle: stopped };
+  if (syncBlocker !== undefined && intent !== "deleted") {
+    return { action: "keep", state: "Paused", blocker: syncBlocker };
   }
-  const gone: EvictionAction = {
-    do: deletionPolicy === "Orphan" && intent !== "deleted" ? "release" : "remove",
+  const evict: EvictionAction = {
+    action: deletionPolicy === "Orphan" && intent !== "deleted" ? "release" : "remove",
     uid: copy.uid,
   };
-  if (intent === "deleted") return gone;
+  if (intent === "deleted") return evict;
   if (intent === "vanished") {
-    if (isConfirmed) return gone;
-    const message = "the workload is not in its workspace, and nobody saw it being deleted";
-    return { do: "keep", state: "Held", obstacle: { reason: "WorkloadVanished", message } };
+    if (isConfirmed) return evict;
+    const message = "the workload does not exist upstream, and its deletion was not observed";
+    return { action: "keep", state: "Held", blocker: { reason: "WorkloadVanished", message } };
   }
-  if (intent === "wanted" && !hasTargets) {
-    const message = "no cluster fits any more; the copy stays where it is";
-    return { do: "keep", state: undefined, obstacle: { reason: "LastCopy", message } };
+  if (intent === "placed" && !hasTargets) {
+    const message = "no cluster matches the placement; the copy is kept";
+    return { action: "keep", state: undefined, blocker: { reason: "LastCopy", message } };
   }
-  if (intent === "wanted" && !isReplaced) {
-    const message = "it goes when the workload is ready on every cluster that it belongs on";
-    return { do: "keep", state: "Evicting", obstacle: { reason: "WaitingForReplacement", message } };
+  if (intent === "placed" && !isReplaced) {
+    const message = "the copy is kept until the workload is ready on all of its target clusters";
+    return { action: "keep", state: "Evicting", blocker: { reason: "WaitingForReplacement", message } };
   }
-  if (held !== undefined && !isConfirmed)
-    return { do: "keep", state: "Held", obstacle: { reason: "DeletionsHeld", message: held } };
-  return gone;
+  if (holdMessage !== undefined && !isConfirmed)
+    return { action: "keep", state: "Held", blocker: { reason: "DeletionsHeld", message: holdMessage } };
+  return evict;
 }
 
-/** What tells whether anybody has written the copy: the generation, or where a type has none, the version. */
+/** Identifies the version of a copy that TMC wrote: its generation, or its resourceVersion if the type has no generation. */
 export function appliedVersionOf({
   generation,
   resourceVersion,
@@ -167,56 +166,56 @@ export function appliedVersionOf({
 const revertsDrift = ({ drift = "Revert" }: Policy): boolean => drift === "Revert";
 
 function decideAdoption(
-  { who, isTaken }: Readonly<{ who: string; isTaken: boolean }>,
+  { message, isOtherTarget }: Readonly<{ message: string; isOtherTarget: boolean }>,
   { adoption = "Never" }: Policy,
   differences: readonly string[] | undefined,
 ): TargetAction {
-  const foreign = (message: string): TargetAction => ({
-    do: "keep",
+  const keepForeign = (explanation: string): TargetAction => ({
+    action: "keep",
     state: "Failed",
-    obstacle: { reason: "ForeignObject", message },
+    blocker: { reason: "ForeignObject", message: `the cluster has an object of that name ${explanation}` },
   });
-  if (isTaken) return foreign(`the cluster has one of that name: ${who}`);
+  if (isOtherTarget) return keepForeign(`that TMC may not adopt: ${message}`);
   switch (adoption) {
     case "Always":
-      return { do: "apply", because: "adopted" };
+      return { action: "apply", cause: "adopted" };
     case "Never":
-      return foreign(`the cluster has one of that name: ${who}`);
+      return keepForeign(`that TMC may not adopt: ${message}`);
     case "IfNoDiff":
-      if (differences === undefined) return { do: "compare" };
-      if (differences.length === 0) return { do: "apply", because: "adopted" };
-      return foreign(`the cluster has one of that name (${who}) that differs: ${shortList(differences)}`);
+      if (differences === undefined) return { action: "compare" };
+      if (differences.length === 0) return { action: "apply", cause: "adopted" };
+      return keepForeign(`(${message}) that differs: ${formatPaths(differences)}`);
   }
 }
 
-function drifted({ drift }: Policy, differences: readonly string[]): TargetAction {
-  const obstacle: Blocker = { reason: "Drifted", message: `changed on the cluster: ${shortList(differences)}` };
-  const kept = { do: "keep", obstacle, drifted: differences } as const;
+function keepDrifted({ drift }: Policy, differences: readonly string[]): TargetAction {
+  const blocker: Blocker = { reason: "Drifted", message: `changed on the cluster: ${formatPaths(differences)}` };
+  const kept = { action: "keep", blocker, driftedPaths: differences } as const;
   return drift === "Pause" ? { ...kept, state: "Paused" } : kept;
 }
 
-/** As many paths as a message bears. */
-const mostShown = 5;
+/** Paths that a message lists, so that it stays readable. */
+const maxListedPaths = 5;
 
-function shortList(paths: readonly string[]): string {
-  const rest = paths.length - mostShown;
-  return paths.slice(0, mostShown).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
+function formatPaths(paths: readonly string[]): string {
+  const rest = paths.length - maxListedPaths;
+  return paths.slice(0, maxListedPaths).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
 }
 
-function unheard(cluster: TargetCluster | undefined): Blocker {
-  const since = cluster?.lastHeartbeat;
+function notReady(targetCluster: TargetCluster | undefined): Blocker {
+  const lastHeartbeat = targetCluster?.lastHeartbeat;
   const message =
-    cluster === undefined
+    targetCluster === undefined
       ? "there is no such registration"
-      : since === undefined
-        ? "the cluster has not been heard from"
-        : `the cluster was last heard from at ${since}`;
+      : lastHeartbeat === undefined
+        ? "the cluster has never sent a heartbeat"
+        : `the last heartbeat of the cluster was at ${lastHeartbeat}`;
   return { reason: "ClusterNotReady", message };
 }
 
-const waiting: ReadonlySet<CopyReason> = new Set(["ReferenceMissing", "Applying", "InstallingType"]);
+const pendingReasons: ReadonlySet<CopyReason> = new Set(["ReferenceMissing", "Applying", "InstallingType"]);
 
-/** How a copy is that is not there because of an obstacle. */
-export function stateOf({ reason }: Blocker): CopyRecord["state"] {
-  return waiting.has(reason) ? "Pending" : "Failed";
+/** The state of a copy that does not exist because of a blocker. */
+export function stateOfBlocked({ reason }: Blocker): CopyRecord["state"] {
+  return pendingReasons.has(reason) ? "Pending" : "Failed";
 }

@@ -1,30 +1,31 @@
 import { Buffer } from "node:buffer";
+import { type Fields, isFields, valueAt } from "@tmc/kube/json.ts";
 import type { ObjectMeta } from "@tmc/kube/kube-object.ts";
 import { compareQuantities, isQuantity, parseQuantity } from "@tmc/kube/quantity.ts";
-import { type Fields, groupOf, isFields, textsOf, valueAt, without } from "../../model/json.ts";
+import { apiGroupOf, textsOf, without } from "../../model/json.ts";
 import { withoutServerFields } from "../desired/server-fields.ts";
 import { ownerAnnotation, syncedLabel } from "../ownership/owner.ts";
 
-/** Anything that can be compared: a manifest or an object as a server gave it. */
+/** A manifest, or an object as a server returned it. */
 export type Comparable = Readonly<{ apiVersion: string; kind: string; [field: string]: unknown }>;
 
 export type DifferenceOptions = Readonly<{
-  /** Paths that do not count, in the form of the answer; nor does what is below them. */
+  /** Paths to ignore, in the format of the result, with everything below them. */
   ignore?: readonly string[] | undefined;
 }>;
 
-/** The paths of our own marks: an object that is yet to become ours cannot have them. */
-export const markPaths: readonly string[] = [
+/** The paths of our own label and annotation: an object that is to be adopted does not have them yet. */
+export const ownershipPaths: readonly string[] = [
   `metadata.labels[${syncedLabel}]`,
   `metadata.annotations[${ownerAnnotation}]`,
 ];
 
 /**
- * The paths at which a live object does not say what the manifest says, sorted: `spec.replicas`,
+ * The sorted paths at which a live object differs from the manifest: `spec.replicas`,
  * `spec.template.spec.containers[web].image`, `metadata.labels[example.com/team]`, `spec.ports[80/TCP].targetPort`.
  *
- * The live object may say more: servers fill in defaults, and other managers have fields of their own. So may lists whose
- * entries have keys; of all others the live one must have as many entries, in the same order.
+ * The live object may have more fields: servers add defaults, and other managers own fields. Lists whose entries have keys
+ * may have more entries too. All other lists must have the same number of entries in the same order.
  */
 export function differences(
   manifest: Comparable,
@@ -32,8 +33,8 @@ export function differences(
   { ignore = [] }: DifferenceOptions = {},
 ): readonly string[] {
   const { apiVersion, kind } = manifest;
-  const group = groupOf(apiVersion);
-  const whole: Place = {
+  const group = apiGroupOf(apiVersion);
+  const root: FieldContext = {
     path: "",
     field: "",
     parent: "",
@@ -42,68 +43,74 @@ export function differences(
   };
   const isIgnored = (path: string): boolean =>
     ignore.some((prefix) => path === prefix || path.startsWith(`${prefix}.`) || path.startsWith(`${prefix}[`));
-  // The type is how both were asked for, and no manifest has a status.
-  const said = without(withEncodedTexts(manifest), "apiVersion", "kind", "status");
-  return [...new Set(compare(said, live, whole))].filter((path) => !isIgnored(path)).toSorted();
+  // Both objects were read by type, and a manifest has no status.
+  const desired = without(withEncodedData(manifest), "apiVersion", "kind", "status");
+  return [...new Set(compare(desired, live, root))].filter((path) => !isIgnored(path)).toSorted();
 }
 
-type Place = Readonly<{ path: string; field: string; parent: string; kind: string; isBuiltIn: boolean }>;
+/** The position of a value in an object. */
+type FieldContext = Readonly<{ path: string; field: string; parent: string; kind: string; isBuiltIn: boolean }>;
 
-/** Lists at whose end a server may add: a Service that prefers two families names the first. */
-const growingLists: ReadonlySet<string> = new Set(["ipFamilies", "clusterIPs"]);
+/** Lists that a server may extend: a Service with the policy PreferDualStack names only the first family. */
+const extendableLists: ReadonlySet<string> = new Set(["ipFamilies", "clusterIPs"]);
 
-function* compare(wanted: unknown, live: unknown, place: Place): Generator<string> {
-  if (wanted === null || wanted === undefined) return;
+function* compare(desired: unknown, live: unknown, context: FieldContext): Generator<string> {
+  if (desired === null || desired === undefined) return;
   const isAbsent = live === null || live === undefined;
-  if (Array.isArray(wanted)) {
-    yield* compareLists(wanted, isAbsent ? [] : live, place);
-  } else if (!isFields(wanted)) {
-    if (isAbsent ? !saysNothing(wanted, place, place.isBuiltIn) : !isSameValue(wanted, live, place)) yield place.path;
-  } else if (isAbsent && place.field === "emptyDir") {
-    // The one volume that is there by being named: without it the volume is another.
-    yield place.path;
+  if (Array.isArray(desired)) {
+    yield* compareLists(desired, isAbsent ? [] : live, context);
+  } else if (!isFields(desired)) {
+    const isDifferent = isAbsent
+      ? !isZeroValue(desired, context, context.isBuiltIn)
+      : !isSameValue(desired, live, context);
+    if (isDifferent) yield context.path;
+  } else if (isAbsent && context.field === "emptyDir") {
+    // An empty object counts here: without the field the volume is of another type.
+    yield context.path;
   } else if (!isAbsent && !isFields(live)) {
-    yield place.path;
+    yield context.path;
   } else {
-    for (const [name, value] of Object.entries(wanted)) yield* compare(value, valueAt(live, name), below(place, name));
+    for (const [name, value] of Object.entries(desired)) {
+      yield* compare(value, valueAt(live, name), childContext(context, name));
+    }
   }
 }
 
-function* compareLists(wanted: readonly unknown[], live: unknown, place: Place): Generator<string> {
-  // A list that is to be empty is no other than one that is not spoken of: servers fill both with their defaults.
-  if (wanted.length === 0) return;
+function* compareLists(desired: readonly unknown[], live: unknown, context: FieldContext): Generator<string> {
+  // An empty list equals a missing one: servers fill both with their defaults.
+  if (desired.length === 0) return;
   if (!Array.isArray(live)) {
-    yield place.path;
+    yield context.path;
     return;
   }
   const actual: readonly unknown[] = live;
-  // In a custom type only its definition could tell, and a list is one whole unless that says otherwise.
-  const entries = place.isBuiltIn ? keyedEntries(wanted, place) : undefined;
-  const actualEntries = entries === undefined ? undefined : keyedEntries(actual, place);
+  // The list keys of a custom type are in its definition. Without them a list is atomic, as in server-side apply.
+  const entries = context.isBuiltIn ? keyedEntries(desired, context) : undefined;
+  const actualEntries = entries === undefined ? undefined : keyedEntries(actual, context);
   if (entries !== undefined && actualEntries !== undefined) {
     for (const [key, entry] of entries) {
-      const path = `${place.path}[${key}]`;
-      const other = actualEntries.get(key);
-      if (other === undefined) yield path;
-      else yield* compare(entry, other, { ...place, path });
+      const path = `${context.path}[${key}]`;
+      const actualEntry = actualEntries.get(key);
+      if (actualEntry === undefined) yield path;
+      else yield* compare(entry, actualEntry, { ...context, path });
     }
-  } else if (growingLists.has(place.field) ? actual.length < wanted.length : actual.length !== wanted.length) {
-    yield place.path;
+  } else if (extendableLists.has(context.field) ? actual.length < desired.length : actual.length !== desired.length) {
+    yield context.path;
   } else {
-    for (const [index, item] of wanted.entries()) {
-      yield* compare(item, actual[index], { ...place, path: `${place.path}[${index}]` });
+    for (const [index, item] of desired.entries()) {
+      yield* compare(item, actual[index], { ...context, path: `${context.path}[${index}]` });
     }
   }
 }
 
-function below(place: Place, name: string): Place {
+function childContext(context: FieldContext, name: string): FieldContext {
   const isPlain = /^[A-Za-z_][\w-]*$/.test(name);
-  const path = !isPlain ? `${place.path}[${name}]` : place.path === "" ? name : `${place.path}.${name}`;
-  return { ...place, path, field: name, parent: place.field };
+  const path = !isPlain ? `${context.path}[${name}]` : context.path === "" ? name : `${context.path}.${name}`;
+  return { ...context, path, field: name, parent: context.field };
 }
 
-/** A server keeps what a Secret says in plain text the way it keeps the rest. */
-function withEncodedTexts(manifest: Comparable): Fields {
+/** Servers store `stringData` of a Secret base64-encoded in `data`. */
+function withEncodedData(manifest: Comparable): Fields {
   const { apiVersion, kind, data, stringData } = manifest;
   if (apiVersion !== "v1" || kind !== "Secret" || !isFields(stringData)) return manifest;
   const encoded = Object.entries(textsOf(stringData)).map(([name, text]) => [
@@ -113,10 +120,10 @@ function withEncodedTexts(manifest: Comparable): Fields {
   return { ...without(manifest, "stringData"), data: { ...textsOf(data), ...Object.fromEntries(encoded) } };
 }
 
-/** Where a value stands: its field and the one above. */
-export type ValuePlace = Readonly<{ field: string; parent: string }>;
+/** The position of a scalar: its field and the field above. */
+export type ValueContext = Readonly<{ field: string; parent: string }>;
 
-/** Fields under which every name has a text of its own: nothing there is a quantity, and an empty text is one too. */
+/** Maps of free text: their values are never quantities, and an empty string is a value. */
 const textMaps: ReadonlySet<string> = new Set([
   "labels",
   "annotations",
@@ -128,7 +135,7 @@ const textMaps: ReadonlySet<string> = new Set([
   "stringData",
   "volumeAttributes",
 ]);
-/** Fields under which every name has an amount. */
+/** Maps of quantities. */
 const quantityMaps: ReadonlySet<string> = new Set([
   "limits",
   "requests",
@@ -139,36 +146,37 @@ const quantityMaps: ReadonlySet<string> = new Set([
 ]);
 const quantityFields: ReadonlySet<string> = new Set(["sizeLimit", "divisor", "averageValue"]);
 
-/** Tells whether two scalars say the same at their place: `1000m` and `1` of a processor, `80` and `"80"` for a port. */
-export function isSameValue(wanted: unknown, live: unknown, place: ValuePlace): boolean {
-  if (wanted === live) return true;
-  if (isText(place)) return false;
-  if (isAmount(place) && isQuantity(wanted) && isQuantity(live)) {
-    return compareQuantities(parseQuantity(wanted), parseQuantity(live)) === 0;
+/** Whether two scalars are equivalent at their position: `1000m` and `1` CPU, `80` and `"80"` for a port. */
+export function isSameValue(desired: unknown, live: unknown, context: ValueContext): boolean {
+  if (desired === live) return true;
+  if (isText(context)) return false;
+  if (isQuantityField(context) && isQuantity(desired) && isQuantity(live)) {
+    return compareQuantities(parseQuantity(desired), parseQuantity(live)) === 0;
   }
-  const isEither = (value: unknown): value is string | number => typeof value === "string" || typeof value === "number";
-  return isEither(wanted) && isEither(live) && String(wanted) === String(live);
+  const isStringOrNumber = (value: unknown): value is string | number =>
+    typeof value === "string" || typeof value === "number";
+  return isStringOrNumber(desired) && isStringOrNumber(live) && String(desired) === String(live);
 }
 
 /**
- * Tells whether a scalar says no more than a field that is not there. Kubernetes leaves out what is empty, zero or false in
- * its own types; an object of a custom type is kept as it was written.
+ * Whether a scalar is equivalent to a missing field. Kubernetes omits empty, zero and false values of its own types; an
+ * object of a custom type is stored as it was written.
  */
-export function saysNothing(wanted: unknown, place: ValuePlace, isBuiltIn: boolean): boolean {
-  return isBuiltIn && !isText(place) && (wanted === "" || wanted === 0 || wanted === false);
+export function isZeroValue(desired: unknown, context: ValueContext, isBuiltIn: boolean): boolean {
+  return isBuiltIn && !isText(context) && (desired === "" || desired === 0 || desired === false);
 }
 
-const isText = ({ parent }: ValuePlace): boolean => textMaps.has(parent);
+const isText = ({ parent }: ValueContext): boolean => textMaps.has(parent);
 
-function isAmount({ field, parent }: ValuePlace): boolean {
+function isQuantityField({ field, parent }: ValueContext): boolean {
   return quantityMaps.has(parent) || quantityFields.has(field) || (field === "value" && parent === "target");
 }
 
-/** Where a list stands: its field, the field above, and the kind of the whole object. */
-export type ListPlace = Readonly<{ field: string; parent: string; kind: string }>;
+/** The position of a list: its field, the field above, and the kind of the object. */
+export type ListContext = Readonly<{ field: string; parent: string; kind: string }>;
 
-/** The lists of Kubernetes' own types that have one entry for each key, as the server-side apply of Kubernetes has them. */
-const keysOfLists: ReadonlyMap<string, readonly string[]> = new Map([
+/** Lists of built-in types whose entries have keys, as in server-side apply (`x-kubernetes-list-map-keys`). */
+const listKeys: ReadonlyMap<string, readonly string[]> = new Map([
   ["containers", ["name"]],
   ["initContainers", ["name"]],
   ["ephemeralContainers", ["name"]],
@@ -186,39 +194,38 @@ const keysOfLists: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /**
- * Gives each entry of a list its key, in the words in which a path names it: `web`, `80/TCP`. Undefined for a list that
- * has no keys, or in which they do not tell the entries apart.
+ * The entries of a list by their keys, as paths write them: `web`, `80/TCP`. Undefined for a list without keys, or if the
+ * keys are not unique.
  */
-export function keyedEntries(list: readonly unknown[], place: ListPlace): ReadonlyMap<string, Fields> | undefined {
-  const names = keyNames(place);
-  if (names === undefined) return undefined;
+export function keyedEntries(list: readonly unknown[], context: ListContext): ReadonlyMap<string, Fields> | undefined {
+  const keyFields = keyFieldsOf(context);
+  if (keyFields === undefined) return undefined;
   const entries = new Map<string, Fields>();
   for (const item of list) {
-    const key = isFields(item) ? keyOf(item, names) : undefined;
+    const key = isFields(item) ? keyOf(item, keyFields) : undefined;
     if (!isFields(item) || key === undefined || entries.has(key)) return undefined;
     entries.set(key, item);
   }
   return entries;
 }
 
-function keyNames({ field, parent, kind }: ListPlace): readonly string[] | undefined {
-  if (field !== "ports") return keysOfLists.get(field);
+function keyFieldsOf({ field, parent, kind }: ListContext): readonly string[] | undefined {
+  if (field !== "ports") return listKeys.get(field);
   if (kind === "Service" && parent === "spec") return ["port", "protocol"];
   return /containers$/i.test(parent) ? ["containerPort", "protocol"] : undefined;
 }
 
-function keyOf(item: Fields, names: readonly string[]): string | undefined {
-  const values = names.map((name) => item[name] ?? (name === "protocol" ? "TCP" : undefined));
+function keyOf(item: Fields, keyFields: readonly string[]): string | undefined {
+  const values = keyFields.map((name) => item[name] ?? (name === "protocol" ? "TCP" : undefined));
   return values.every((value) => typeof value === "string" || typeof value === "number") ? values.join("/") : undefined;
 }
 
 /**
- * The paths at which the copies of one workload on several clusters do not all say the same, sorted. What each server hands
- * out by itself does not count, nor does metadata; a field that only one of them has does, even when it is a default that
- * the others' versions do not know.
+ * The sorted paths at which the copies of one workload differ between clusters. Metadata and fields that each server assigns
+ * do not count. A field that only one copy has counts, even if it is a default that the other clusters' versions lack.
  */
-export function specDifferences(copies: readonly Described[], options: DifferenceOptions = {}): readonly string[] {
-  const [first, ...others] = copies.map(wishIn);
+export function specDifferences(copies: readonly CopyContent[], options: DifferenceOptions = {}): readonly string[] {
+  const [first, ...others] = copies.map(withoutServerState);
   if (first === undefined) return [];
   const paths = others.flatMap((other) => [
     ...differences(first, other, options),
@@ -227,10 +234,10 @@ export function specDifferences(copies: readonly Described[], options: Differenc
   return [...new Set(paths)].toSorted();
 }
 
-/** An object as a server gave it, or a manifest. */
-type Described = Comparable & Readonly<{ metadata: Readonly<Pick<ObjectMeta, "name" | "labels" | "annotations">> }>;
+/** A manifest, or an object as a server returned it, with its metadata. */
+type CopyContent = Comparable & Readonly<{ metadata: Readonly<Pick<ObjectMeta, "name" | "labels" | "annotations">> }>;
 
-function wishIn({ apiVersion, kind, metadata, status: _, ...body }: Described): Comparable {
+function withoutServerState({ apiVersion, kind, metadata, status: _, ...body }: CopyContent): Comparable {
   const { name = "", labels, annotations } = metadata;
   const parts = { name, labels: textsOf(labels), annotations: textsOf(annotations), body };
   return { apiVersion, kind, ...withoutServerFields({ apiVersion, kind }, parts, { isAssigned: true }).body };

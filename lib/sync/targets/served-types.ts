@@ -4,56 +4,57 @@ import { type Observed, registrationKey, type SyncTools } from "../observed.ts";
 import type { TargetCluster } from "../sync-objects.ts";
 import type { Blocker } from "./decide.ts";
 
-/** Why a cluster cannot be given objects of a type, and when to look again. */
-export type TypeBlocker = Readonly<{ obstacle: Blocker; againSeconds: number }>;
+/** Why a cluster cannot store objects of a type, and when to ask again. */
+export type TypeBlocker = Readonly<{ blocker: Blocker; requeueSeconds: number }>;
 
 /**
- * Finds the clusters that should have a copy and do not serve its type. Where the placement says so they are given it; nobody
- * waits for that here. What a cluster said of its types some minutes ago counts as long as it says yes.
+ * Finds the target clusters that do not serve the workload's type. Where the placement says so, TMC applies the type's
+ * definition, without waiting until it is served. A registration's list of types may be minutes old and is trusted only
+ * where it contains the type.
  */
 export async function ensureTypesServed(
   tools: SyncTools,
-  scene: Observed,
+  observed: Observed,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, TypeBlocker>> {
-  const { clusters, intent, controls } = scene;
-  const troubles = new Map<string, TypeBlocker>();
-  if (controls.stopped !== undefined) return troubles;
+  const { targetClusters, intent, controls } = observed;
+  const typeBlockers = new Map<string, TypeBlocker>();
+  if (controls.syncBlocker !== undefined) return typeBlockers;
   await Promise.all(
     intent.targets.map(async (name) => {
-      const cluster = clusters.get(name);
-      if (cluster?.isReady !== true) return;
-      const trouble = await troubleOn(tools, scene, cluster, signal);
-      if (trouble !== undefined) troubles.set(name, trouble);
+      const targetCluster = targetClusters.get(name);
+      if (targetCluster?.isReady !== true) return;
+      const typeBlocker = await findTypeBlocker(tools, observed, targetCluster, signal);
+      if (typeBlocker !== undefined) typeBlockers.set(name, typeBlocker);
     }),
   );
-  return troubles;
+  return typeBlockers;
 }
 
-async function troubleOn(
+async function findTypeBlocker(
   tools: SyncTools,
-  scene: Observed,
-  cluster: TargetCluster,
+  observed: Observed,
+  targetCluster: TargetCluster,
   signal: AbortSignal,
 ): Promise<TypeBlocker | undefined> {
   const { settings } = tools;
   try {
-    return await withClusterTimeout(tools, cluster.name, signal, (itsSignal) =>
-      lookAt(tools, scene, cluster, itsSignal),
+    return await withClusterTimeout(tools, targetCluster.name, signal, (clusterSignal) =>
+      ensureType(tools, observed, targetCluster, clusterSignal),
     );
   } catch (error) {
     signal.throwIfAborted();
     const fault = faultOf(error);
     if (fault === undefined) throw error;
     const message = oneLine(error instanceof Error ? error.message : fault);
-    const isRefused = fault === "invalid" || fault === "forbidden" || fault === "not-found";
-    return isRefused
-      ? { obstacle: { reason: "Rejected", message }, againSeconds: settings.refusedSeconds }
-      : { obstacle: { reason: "Applying", message }, againSeconds: settings.retrySeconds };
+    const isRejected = fault === "invalid" || fault === "forbidden" || fault === "not-found";
+    return isRejected
+      ? { blocker: { reason: "Rejected", message }, requeueSeconds: settings.rejectedRetrySeconds }
+      : { blocker: { reason: "Applying", message }, requeueSeconds: settings.retrySeconds };
   }
 }
 
-async function lookAt(
+async function ensureType(
   { downstream, settings }: SyncTools,
   { key, type, intent }: Observed,
   { name, apis }: TargetCluster,
@@ -62,16 +63,19 @@ async function lookAt(
   const registration = registrationKey(key.logicalCluster, name);
   const { type: resource, apiVersion, kind, custom } = type;
   if (custom !== undefined && intent.placement?.spec.customResources === "Install") {
-    const wanted = { type: resource, definition: custom.definition, hub: settings.hubId };
-    const state = await downstream.ensureType(registration, wanted, signal);
+    const desired = { type: resource, definition: custom.definition, hub: settings.hubId };
+    const state = await downstream.ensureType(registration, desired, signal);
     if (state.kind === "served") return undefined;
-    const reason = state.kind === "coming" ? "InstallingType" : "ForeignType";
-    const againSeconds = state.kind === "coming" ? settings.installSeconds : settings.refusedSeconds;
-    return { obstacle: { reason, message: state.why }, againSeconds };
+    return state.kind === "installing"
+      ? {
+          blocker: { reason: "InstallingType", message: state.message },
+          requeueSeconds: settings.typeInstallRetrySeconds,
+        }
+      : { blocker: { reason: "ForeignType", message: state.message }, requeueSeconds: settings.rejectedRetrySeconds };
   }
   if (apis === undefined || apis.has(`${apiVersion} ${kind}`)) return undefined;
-  // The registration says what was so some minutes ago.
+  // The registration's list may be outdated, so the cluster itself is asked.
   if (await downstream.serves(registration, resource, signal)) return undefined;
   const message = `the cluster does not serve ${apiVersion} ${kind}`;
-  return { obstacle: { reason: "TypeNotServed", message }, againSeconds: settings.refusedSeconds };
+  return { blocker: { reason: "TypeNotServed", message }, requeueSeconds: settings.rejectedRetrySeconds };
 }

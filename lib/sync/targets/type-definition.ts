@@ -1,14 +1,15 @@
 import { byKey } from "@tmc/kube/compare.ts";
+import { isFields, textAt, valueAt } from "@tmc/kube/json.ts";
 import type { TypeDefinition } from "../../api/workload-kinds.ts";
-import { isFields, parseStringFields, textAt, valueAt } from "../../model/json.ts";
+import { parseStringFields } from "../../model/json.ts";
 import { shortHash } from "../../model/short-hash.ts";
 
-/** The annotation by which a definition on a cluster says that TMC has put it there, for which hub, and what it says. */
+/** The annotation of a definition that TMC applied: for which control plane, the hash of its spec, and its creation time. */
 export const definitionAnnotation = "tmc.kcp.io/definition";
 
-/** The fingerprint of a definition's spec. */
-export function fingerprintOfDefinition(spec: TypeDefinition["spec"]): string {
-  return shortHash(JSON.stringify(spec, inOneOrder));
+/** The hash of a definition's spec. */
+export function definitionHash(spec: TypeDefinition["spec"]): string {
+  return shortHash(JSON.stringify(spec, sortFields));
 }
 
 /** The definition as it is written to a cluster. */
@@ -26,17 +27,17 @@ export function definitionManifest(definition: TypeDefinition, hub: string) {
   };
 }
 
-/** What is to be done about the definition of a type on a cluster. */
-export type DefinitionAct =
-  /** It is served: objects may come. */
-  | Readonly<{ do: "use" }>
-  | Readonly<{ do: "apply" }>
-  | Readonly<{ do: "wait"; why: string }>
-  /** It is somebody else's, and not what is needed. */
-  | Readonly<{ do: "refuse"; why: string }>;
+/** What to do about the definition of a type on a cluster. */
+export type DefinitionAction =
+  /** The type is served: objects may be written. */
+  | Readonly<{ action: "use" }>
+  | Readonly<{ action: "apply" }>
+  | Readonly<{ action: "wait"; message: string }>
+  /** TMC does not own the definition, and it does not fit. */
+  | Readonly<{ action: "reject"; message: string }>;
 
 /** A definition as a cluster has it. */
-export type FoundDefinition = Readonly<{
+export type ObservedDefinition = Readonly<{
   metadata: Readonly<{
     annotations?: Readonly<Record<string, string>> | undefined;
     deletionTimestamp?: string | undefined;
@@ -46,34 +47,41 @@ export type FoundDefinition = Readonly<{
 }>;
 
 /**
- * Decides what to do about the definition of a type on a cluster that is to be given it.
+ * Decides what to do about the definition of a type on a cluster where TMC installs types.
  *
- * What is not there is written, and what TMC itself wrote for the same hub is brought up to date. A definition that anybody
- * else has put there is never changed: it is used when it serves what is needed.
+ * TMC creates a missing definition and updates one that it wrote for the same control plane. It never changes a definition
+ * of any other author, and uses it if it serves the needed version.
  */
 export function decideDefinition(
-  { wanted, hub }: Readonly<{ wanted: TypeDefinition; hub: string }>,
-  found: FoundDefinition | undefined,
-): DefinitionAct {
-  if (found === undefined) return { do: "apply" };
-  if (found.metadata.deletionTimestamp !== undefined) {
-    return { do: "wait", why: `somebody removes the definition of ${wanted.name} there` };
+  { desired, hub }: Readonly<{ desired: TypeDefinition; hub: string }>,
+  observed: ObservedDefinition | undefined,
+): DefinitionAction {
+  if (observed === undefined) return { action: "apply" };
+  const { name } = desired;
+  if (observed.metadata.deletionTimestamp !== undefined) {
+    return { action: "wait", message: `the definition of ${name} is being deleted on the cluster` };
   }
-  const mark = parseStringFields(found.metadata.annotations?.[definitionAnnotation], ["hub", "fingerprint", "madeAt"]);
-  const isOurs = mark?.hub === hub;
-  if (isOurs && mark.fingerprint !== wanted.fingerprint && !isNewer(mark.madeAt, wanted.madeAt)) return { do: "apply" };
-  const lack = whatIsLacking(found.spec, wanted);
-  if (lack !== undefined) {
-    const whose = isOurs ? "a newer definition" : "another's definition";
-    return { do: "refuse", why: `the cluster has ${whose} of ${wanted.name}, which ${lack}` };
+  const written = parseStringFields(observed.metadata.annotations?.[definitionAnnotation], [
+    "hub",
+    "fingerprint",
+    "madeAt",
+  ]);
+  const isOurs = written?.hub === hub;
+  if (isOurs && written.fingerprint !== desired.fingerprint && !isNewer(written.madeAt, desired.madeAt))
+    return { action: "apply" };
+  const mismatch = findMismatch(observed.spec, desired);
+  if (mismatch !== undefined) {
+    const description = isOurs ? "a newer definition" : "a foreign definition";
+    return { action: "reject", message: `the cluster has ${description} of ${name}, which ${mismatch}` };
   }
-  if (isEstablished(found.status)) return { do: "use" };
-  return { do: "wait", why: `the cluster has the definition of ${wanted.name} and does not serve it yet` };
+  if (isEstablished(observed.status)) return { action: "use" };
+  return { action: "wait", message: `the cluster has the definition of ${name} and does not serve it yet` };
 }
 
-function whatIsLacking(spec: unknown, { version, kind }: TypeDefinition): string | undefined {
-  if (textAt(spec, "scope") !== "Namespaced") return "has no namespaces";
-  if (textAt(spec, "names", "kind") !== kind) return `is not of the kind ${kind}`;
+/** Why a definition does not fit; undefined when it does. */
+function findMismatch(spec: unknown, { version, kind }: TypeDefinition): string | undefined {
+  if (textAt(spec, "scope") !== "Namespaced") return "is not namespaced";
+  if (textAt(spec, "names", "kind") !== kind) return `is not of kind ${kind}`;
   const versions = valueAt(spec, "versions");
   const isServed = Array.isArray(versions) && versions.some((each) => isFields(each) && serves(each, version));
   return isServed ? undefined : `does not serve ${version}`;
@@ -90,12 +98,12 @@ function isEstablished(status: unknown): boolean {
   );
 }
 
-/** Where either time is not known, nobody can say. */
+/** False where either time is unknown. */
 function isNewer(one: string, other: string | undefined): boolean {
   return Date.parse(one) > Date.parse(other ?? "");
 }
 
-function inOneOrder(_name: string, value: unknown): unknown {
+function sortFields(_name: string, value: unknown): unknown {
   if (!isFields(value)) return value;
   return Object.fromEntries(Object.entries(value).toSorted(byKey));
 }

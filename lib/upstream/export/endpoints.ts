@@ -3,20 +3,20 @@ import type { Clock } from "@tmc/kube/clock.ts";
 import { neverAborted, unlessAborted } from "@tmc/kube/deadline.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { parseServerAddress } from "@tmc/kube/server-address.ts";
-import type { Endpoint } from "@tmc/kube/transport.ts";
-import { type EndpointSlice, endpointSlices } from "../kcp-types.ts";
+import { parseServerAddress } from "@tmc/kube/kubeconfig/server-address.ts";
+import type { Endpoint } from "@tmc/kube/transport/transport.ts";
+import { type ApiExportEndpointSlice, endpointSlices } from "../kcp-types.ts";
 import { clientOf } from "../logical-cluster.ts";
 import type { ExportAddress } from "./address.ts";
 
-/** One of the addresses at which an export's tenants are reached: the virtual workspace of a shard. */
+/** The virtual workspace of an export on one shard; it serves the tenants of that shard. */
 export type ExportEndpoint = Readonly<{
   url: string;
-  /** A client in one tenant's logical cluster, by its name; "*" is all of them, to list and watch. */
+  /** A client for the logical cluster of one tenant; "*" lists and watches all of them. */
   at(logicalCluster: string): KubeClient;
 }>;
 
-/** Opens a client for an address on another server than the provider's, with the same credentials. */
+/** Opens a client for a URL on another server than the provider's, with the same credentials. */
 export type OpenExportEndpoint = (url: string) => KubeClient | Promise<KubeClient>;
 
 export type ExportEndpointsOptions = Readonly<{
@@ -26,61 +26,61 @@ export type ExportEndpointsOptions = Readonly<{
   openEndpoint: OpenExportEndpoint;
   clock: Clock;
   random: () => number;
-  /** Hears of an address that cannot be used; the others can. */
-  onRefused?: ((url: string, error: unknown) => void) | undefined;
+  /** Called for a URL that cannot be used; the others are. */
+  onRejected?: ((url: string, error: unknown) => void) | undefined;
 }>;
 
-/** The endpoints of an export as they were last read. Shards come and go, so they are data that changes. */
+/** The endpoints of an export as last read from its APIExportEndpointSlice. They change when shards are added or removed. */
 export interface ExportEndpoints {
-  /** Undefined before they have been read once. */
+  /** Undefined before the first read. */
   current(): readonly ExportEndpoint[] | undefined;
-  /** Reads them again where that was longer ago than the time given, and keeps what is known where they cannot be read. */
+  /** Reads the slice again if the last read is older than `olderThanMs`. If that fails, the known endpoints are kept. */
   refresh(signal: AbortSignal, olderThanMs?: number): Promise<void>;
-  /** Takes what somebody who watches the slice has seen; they are read no more for their age from then on. */
-  take(urls: readonly string[]): Promise<void>;
-  /** Whether they ought to be read again for their age. */
+  /** Sets the URLs from a watch of the slice. From then on the endpoints are never stale. */
+  set(urls: readonly string[]): Promise<void>;
+  /** Whether the endpoints should be read again because of their age. */
   isStale(): boolean;
-  /** Ends the connections to servers other than the provider's. */
+  /** Closes the connections to other servers than the provider's. */
   close(): Promise<void>;
 }
 
-const rememberMs = 60_000;
-const rememberWhileDownMs = 10_000;
+const ttlMs = 60_000;
+const ttlAfterFailureMs = 10_000;
 
 type Opened = ExportEndpoint & Readonly<{ close: () => Promise<void> }>;
 
-/** Creates the endpoints of an export; none is known yet. */
+/** Creates the endpoints of an export; nothing is read yet. */
 export function createExportEndpoints(options: ExportEndpointsOptions): ExportEndpoints {
-  const { provider, openEndpoint, clock, random, onRefused = () => {} } = options;
+  const { provider, openEndpoint, clock, random, onRejected = () => {} } = options;
   let opened: readonly Opened[] | undefined;
   let readAtMs = Number.NEGATIVE_INFINITY;
   let staleAtMs = Number.NEGATIVE_INFINITY;
   let isWatched = false;
   let reading: Promise<void> | undefined;
-  /** Changes of the set happen one after the other. */
+  /** Serializes changes of the set. */
   let changing: Promise<void> = Promise.resolve();
   let closed = false;
 
   const open = async (url: string): Promise<Opened | undefined> => {
     try {
       const { origin, basePath } = requireHttps(url);
-      const isOwn = origin === parseServerAddress(provider.server).origin;
-      const client = isOwn ? provider : await openEndpoint(url);
+      const isProvider = origin === parseServerAddress(provider.server).origin;
+      const client = isProvider ? provider : await openEndpoint(url);
       const at = (logicalCluster: string): KubeClient => client.at(`${basePath}/clusters/${logicalCluster}`);
-      return { url, at, close: isOwn ? async () => {} : () => client.close() };
+      return { url, at, close: isProvider ? async () => {} : () => client.close() };
     } catch (error) {
-      onRefused(url, error);
+      onRejected(url, error);
       return undefined;
     }
   };
   const change = (urls: readonly string[]): Promise<void> => {
     changing = changing.then(async () => {
       const before = opened ?? [];
-      const wanted = await Promise.all(urls.map(async (url) => before.find((each) => each.url === url) ?? open(url)));
-      opened = wanted.filter((each) => each !== undefined);
-      const left = before.filter((each) => opened?.includes(each) !== true);
-      // A failure to close is of no use to anyone.
-      await Promise.allSettled((closed ? opened : left).map((each) => each.close()));
+      const desired = await Promise.all(urls.map(async (url) => before.find((each) => each.url === url) ?? open(url)));
+      opened = desired.filter((each) => each !== undefined);
+      const removed = before.filter((each) => opened?.includes(each) !== true);
+      // A failure to close has no consequence.
+      await Promise.allSettled((closed ? opened : removed).map((each) => each.close()));
     });
     return changing;
   };
@@ -89,11 +89,11 @@ export function createExportEndpoints(options: ExportEndpointsOptions): ExportEn
     try {
       const urls = await readEndpointUrls(provider, options.export);
       readAtMs = clock.now();
-      staleAtMs = clock.now() + rememberMs * (0.8 + 0.4 * random());
-      // A slice that is not there names no endpoint, and takes none away.
+      staleAtMs = clock.now() + ttlMs * (0.8 + 0.4 * random());
+      // A missing slice does not remove known endpoints.
       if (urls !== undefined || opened === undefined) await change(urls ?? []);
     } catch (error) {
-      staleAtMs = clock.now() + rememberWhileDownMs;
+      staleAtMs = clock.now() + ttlAfterFailureMs;
       if (opened === undefined) throw error;
     }
   };
@@ -108,7 +108,7 @@ export function createExportEndpoints(options: ExportEndpointsOptions): ExportEn
       });
       await unlessAborted(reading, signal);
     },
-    take: (urls) => {
+    set: (urls) => {
       isWatched = true;
       readAtMs = clock.now();
       return change(urls);
@@ -121,7 +121,7 @@ export function createExportEndpoints(options: ExportEndpointsOptions): ExportEn
   };
 }
 
-/** The same credentials for another server; those that are for a name of the first one's certificate are not for that. */
+/** The same credentials for another server. The expected server name of the certificate applies to the original server only. */
 export function endpointAt(endpoint: Endpoint, url: string): Endpoint {
   const { origin } = requireHttps(url);
   const isSame = origin === parseServerAddress(endpoint.server).origin;
@@ -130,29 +130,32 @@ export function endpointAt(endpoint: Endpoint, url: string): Endpoint {
 
 function requireHttps(url: string): ReturnType<typeof parseServerAddress> {
   const address = parseServerAddress(url);
-  // Not even on this machine: the address is data, and credentials go there.
+  // Also required for localhost: the URL comes from an object, and TMC sends credentials to it.
   if (address.protocol === "https:") return address;
-  throw new ControllerError("invalid", `endpoint ${address.hostname}: is not https, and gets no credentials`);
+  throw new ControllerError("invalid", `endpoint ${address.hostname}: is not https, so TMC sends no credentials`);
 }
 
 /**
- * The addresses at which an export's tenants are reached, one for each shard that has any, in a fixed order; undefined when
- * there is no slice. None at all is normal after an installation.
+ * Reads the URLs of an export's virtual workspaces, one per shard with tenants, in a fixed order; undefined without a slice. An
+ * empty slice is normal after the installation.
  *
- * It lists rather than gets: the relay's user may do no more.
+ * This is a list instead of a get because the user of the relay may only list and watch.
  */
 export async function readEndpointUrls(
   provider: KubeClient,
   { path, name }: ExportAddress,
   signal?: AbortSignal,
 ): Promise<readonly string[] | undefined> {
-  const { items } = await clientOf(provider, path).listAll<EndpointSlice>({ type: endpointSlices }, { signal });
+  const { items } = await clientOf(provider, path).listAll<ApiExportEndpointSlice>(
+    { type: endpointSlices },
+    { signal },
+  );
   const slice = items.find(({ metadata }) => metadata.name === name);
-  return slice === undefined ? undefined : urlsOf(slice);
+  return slice === undefined ? undefined : endpointUrlsOf(slice);
 }
 
-/** The addresses that a slice names. */
-export function urlsOf(slice: KubeObject): readonly string[] {
-  const { status } = slice as EndpointSlice; // kcp's own schema gives it this form
+/** The URLs in a slice, sorted. */
+export function endpointUrlsOf(slice: KubeObject): readonly string[] {
+  const { status } = slice as ApiExportEndpointSlice; // validated by kcp's schema
   return [...new Set((status?.endpoints ?? []).map(({ url }) => url.replace(/\/+$/, "")))].toSorted();
 }

@@ -3,23 +3,22 @@ import { compareStrings } from "@tmc/kube/compare.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import { exportName } from "../../api/group.ts";
 import { type ApiBinding, apiBindings } from "../kcp-types.ts";
-import { clusterOf, resolveLogicalCluster } from "../logical-cluster.ts";
+import { logicalClusterIn, resolveLogicalCluster } from "../logical-cluster.ts";
 import { readEndpointUrls } from "./endpoints.ts";
 
-/** A workspace that has bound the export. */
+/** A workspace with an APIBinding to the export. */
 export type BoundTenant = Readonly<{
-  /** The logical cluster's name. */
   logicalCluster: string;
-  /** For display; the name again where the path cannot be learnt. */
+  /** For display; the name of the logical cluster if TMC cannot read the path. */
   path: string;
   binding: string;
 }>;
 
-/** Opens a client for the address of an endpoint slice; it lives as long as the one it came from. */
+/** Opens a client for a URL of an endpoint slice; closing the original client closes it too. */
 export type OpenEndpoint = (url: string) => KubeClient;
 
 /**
- * Lists the tenants of the export, by their paths: the virtual workspaces show every binding to it, on every shard.
+ * Lists the tenants of the export on all shards, sorted by path. The virtual workspaces show every binding to the export.
  *
  * @param kcp a client at the server's root
  */
@@ -36,7 +35,7 @@ export async function listTenants(
   for (const url of urls ?? []) {
     const { items } = await openEndpoint(`${url}/clusters/*`).listAll<ApiBinding>({ type: apiBindings }, { signal });
     for (const binding of items) {
-      const logicalCluster = clusterOf(binding);
+      const logicalCluster = logicalClusterIn(binding);
       tenants.push({
         logicalCluster,
         path: await pathOf(kcp, logicalCluster, signal),

@@ -1,27 +1,28 @@
+import { type Fields, isFields, valueAt } from "@tmc/kube/json.ts";
 import { compareQuantities, isQuantity, parseQuantity } from "@tmc/kube/quantity.ts";
-import { changedAt, eachObject, type Fields, isFields, type Texts, valueAt } from "../../../model/json.ts";
+import { changedAt, eachObject, type Texts } from "../../../model/json.ts";
 import type { Manifest } from "../../sync-objects.ts";
 import { podSpecPath } from "../pod-spec.ts";
 
 const containerLists: ReadonlySet<string> = new Set(["containers", "initContainers", "ephemeralContainers"]);
 
-/** The manifest with all containers of its pods changed, whatever kind they are; as it is where it makes no pods. */
+/** Changes all containers of the pod template, of every container list; a manifest without a pod template is unchanged. */
 export function withContainers(manifest: Manifest, change: (container: Fields) => Fields): Manifest {
   const path = podSpecPath(manifest);
   if (path === undefined) return manifest;
-  const changePods = (pods: unknown): unknown =>
-    isFields(pods)
+  const changePodSpec = (podSpec: unknown): unknown =>
+    isFields(podSpec)
       ? Object.fromEntries(
-          Object.entries(pods).map(([field, value]) => [
+          Object.entries(podSpec).map(([field, value]) => [
             field,
             containerLists.has(field) ? eachObject(value, change) : value,
           ]),
         )
-      : pods;
-  return { ...manifest, spec: changedAt(manifest, path, changePods).spec };
+      : podSpec;
+  return { ...manifest, spec: changedAt(manifest, path, changePodSpec).spec };
 }
 
-/** The container with variables set: in their place where it has them, otherwise after all others. */
+/** Sets environment variables of a container: existing ones keep their position, new ones are appended. */
 export function withEnv(container: Fields, variables: Texts): Fields {
   const env: readonly unknown[] = Array.isArray(container.env) ? container.env : [];
   const nameOf = (entry: unknown) => valueAt(entry, "name");
@@ -36,18 +37,18 @@ export function withEnv(container: Fields, variables: Texts): Fields {
   return { ...container, env: [...changed, ...added] };
 }
 
-/** The container with limits set. A request above its new limit comes down to it: clusters refuse it otherwise. */
+/** Sets resource limits of a container. A request above its new limit is lowered to it, because clusters reject it otherwise. */
 export function withLimits(container: Fields, limits: Texts): Fields {
   const resources = isFields(container.resources) ? container.resources : {};
-  const before = isFields(resources.limits) ? resources.limits : {};
-  const withLimit: Fields = { ...resources, limits: { ...before, ...limits } };
+  const previousLimits = isFields(resources.limits) ? resources.limits : {};
+  const limited: Fields = { ...resources, limits: { ...previousLimits, ...limits } };
   const { requests } = resources;
-  if (!isFields(requests)) return { ...container, resources: withLimit };
+  if (!isFields(requests)) return { ...container, resources: limited };
   const lowered = Object.entries(requests).map(([resource, request]) => {
     const limit = Object.hasOwn(limits, resource) ? limits[resource] : undefined;
     return [resource, limit !== undefined && isAbove(request, limit) ? limit : request] as const;
   });
-  return { ...container, resources: { ...withLimit, requests: Object.fromEntries(lowered) } };
+  return { ...container, resources: { ...limited, requests: Object.fromEntries(lowered) } };
 }
 
 function isAbove(request: unknown, limit: string): boolean {

@@ -1,0 +1,235 @@
+import { faultOf } from "@tmc/kube/errors.ts";
+import { Command, InvalidArgumentError } from "commander";
+import { type ClusterRegistration, clusterRegistration } from "../../api/cluster-registration.ts";
+import { formatApiVersion } from "../../api/kind.ts";
+import { waitUntil } from "../../install/wait.ts";
+import { findCondition } from "../../model/condition.ts";
+import { parseHypotheticalTaint } from "../../placement/what-if.ts";
+import { type CliIo, confirmDeletion, UsageError } from "../cli-io.ts";
+import { collectLabel, collectList } from "../names.ts";
+import { clusterArgument, findRegistration, timeoutOption, type WaitFlags } from "../options.ts";
+import { formatObjects, type Output, outputOption } from "../output.ts";
+import {
+  inWorkspace,
+  type OpenWorkspace,
+  resourceTypes,
+  type WorkspaceOptions,
+  withWorkspaceOptions,
+} from "../workspace.ts";
+import { describeCluster, formatClusters } from "./cluster-view.ts";
+import { cordonCommand, drainCommand, uncordonCommand } from "./drain.ts";
+
+type OutputOptions = WorkspaceOptions & Readonly<{ output: Output }>;
+const resourceName = "clusterregistration.tmc.kcp.io";
+
+/** Creates the `cluster` command group. */
+export function clusterCommand(io: CliIo): Command {
+  return new Command("cluster")
+    .summary("Manage registered clusters: list, register, unregister, status, cordon, uncordon, drain")
+    .description("Manage the clusters that are registered in a workspace.")
+    .addCommand(listCommand(io))
+    .addCommand(registerCommand(io))
+    .addCommand(unregisterCommand(io))
+    .addCommand(statusCommand(io))
+    .addCommand(cordonCommand(io))
+    .addCommand(uncordonCommand(io))
+    .addCommand(drainCommand(io));
+}
+
+function listCommand(io: CliIo): Command {
+  return withWorkspaceOptions(
+    new Command("list").alias("ls").summary("List the registered clusters").addOption(outputOption()),
+  ).action((options: OutputOptions) =>
+    inWorkspace(io, options, async (workspace) => {
+      const clusters = await workspace.registrations();
+      const { output } = options;
+      if (output === "json" || output === "yaml") io.out(formatObjects(clusters, output));
+      else if (clusters.length === 0) io.err("No clusters are registered.\n");
+      else io.out(formatClusters(clusters, { wide: output === "wide", nowMs: io.clock.now() }));
+    }),
+  );
+}
+
+function statusCommand(io: CliIo): Command {
+  return withWorkspaceOptions(
+    new Command("status")
+      .alias("describe")
+      .summary("Show the details of a cluster")
+      .addArgument(clusterArgument())
+      .addOption(outputOption(["table", "json", "yaml"])),
+  ).action((name: string, options: OutputOptions) =>
+    inWorkspace(io, options, async (workspace) => {
+      const registration = await findRegistration(workspace, name);
+      const { output } = options;
+      if (output === "json" || output === "yaml") io.out(formatObjects(registration, output));
+      else io.out(describeCluster(registration, await workspace.placements(), io.clock.now()));
+    }),
+  );
+}
+
+type RegisterOptions = OutputOptions &
+  WaitFlags &
+  Readonly<{
+    location: string;
+    label?: Readonly<Record<string, string>>;
+    capability?: readonly string[];
+    taint?: readonly Taint[];
+    kubeconfigSecret?: SecretReference;
+    dryRun?: true;
+  }>;
+
+function registerCommand(io: CliIo): Command {
+  return withWorkspaceOptions(
+    new Command("register")
+      .summary("Register a cluster")
+      .description(
+        "Register a cluster. The controller connects with the kubeconfig from --kubeconfig-secret, or else with the one that the controller is configured with for this cluster name.",
+      )
+      .addArgument(clusterArgument())
+      .requiredOption("--location <location>", "Location of the cluster, such as us-west-2")
+      .option("--label <key=value>", "Label of the registration, for selectors; can be repeated", collectLabel)
+      .option(
+        "--capability <type>",
+        "Capability of the cluster, such as gpu; can be repeated or comma-separated",
+        collectList,
+      )
+      .option("--taint <key=value:effect>", "Taint of the cluster; can be repeated", collectTaint)
+      .option(
+        "--kubeconfig-secret <namespace/name>",
+        "Secret that contains the kubeconfig of the cluster; append /key if its key is not kubeconfig",
+        parseSecretReference,
+      )
+      .option("--dry-run", "Validate the registration on the server and print it without storing it")
+      .option("--wait", "Wait until the cluster is Ready")
+      .addOption(timeoutOption())
+      .addOption(outputOption(["table", "json", "yaml"])),
+  )
+    .addHelpText(
+      "after",
+      `
+Examples:
+  # Register a cluster for which the controller has a kubeconfig
+  tmc cluster register east --location us-east-1 --label region=us-east --capability compute
+
+  # Register a cluster with a kubeconfig from a Secret, and wait until it is Ready
+  tmc cluster register gpu-1 --location eu-central-1 --kubeconfig-secret clusters/gpu-1 --wait
+`,
+    )
+    .action((name: string, options: RegisterOptions) =>
+      inWorkspace(io, options, async (workspace) => {
+        const { output, dryRun = false, wait, timeout } = options;
+        const created = await workspace.client
+          .create<ClusterRegistration>({ type: resourceTypes.registrations }, newRegistration(name, options), {
+            dryRun,
+            fieldManager: "tmc-cli",
+            fieldValidation: "Strict",
+          })
+          .catch((error: unknown) => {
+            if (faultOf(error) !== "exists") throw error;
+            throw new Error(`cluster "${name}": already registered`, { cause: error });
+          });
+        if (output === "json" || output === "yaml") io.out(formatObjects(created, output));
+        else io.out(`${resourceName}/${name} registered${dryRun ? " (dry run)" : ""}\n`);
+        if (wait === true && !dryRun) await waitUntilReady(io, workspace, name, timeout);
+      }),
+    );
+}
+
+type UnregisterOptions = WorkspaceOptions & WaitFlags & Readonly<{ yes?: true }>;
+
+function unregisterCommand(io: CliIo): Command {
+  return withWorkspaceOptions(
+    new Command("unregister")
+      .summary("Unregister a cluster")
+      .description("Unregister a cluster. Placements no longer select it; the cluster itself is not changed.")
+      .addArgument(clusterArgument())
+      .option("-y, --yes", "Do not ask for confirmation")
+      .option("--wait", "Wait until the registration is deleted")
+      .addOption(timeoutOption()),
+  ).action((name: string, options: UnregisterOptions) =>
+    inWorkspace(io, options, async (workspace) => {
+      const { metadata } = await findRegistration(workspace, name);
+      const selecting = (await workspace.placements()).filter(
+        ({ status }) => status?.selectedClusters?.includes(name) === true,
+      );
+      const question = `Unregister ${name}? ${placementText(selecting.length)}.`;
+      if (!(await confirmDeletion(io, { yes: options.yes === true, question }))) return;
+      const address = { type: resourceTypes.registrations, name };
+      // The uid pins the registration that the question was about; a new one may have the same name.
+      await workspace.client.delete(address, { preconditions: { uid: metadata.uid } });
+      if (options.wait === true) {
+        await waitUntil(
+          `cluster ${name} to be deleted`,
+          async () => {
+            const present = (await workspace.registrations()).find((each) => each.metadata.uid === metadata.uid);
+            if (present === undefined) return { done: true };
+            return { missing: `remaining finalizers: ${present.metadata.finalizers?.join(", ") ?? "none"}` };
+          },
+          { timeoutMs: options.timeout * 1000, clock: io.clock },
+        );
+      }
+      io.out(`${resourceName}/${name} unregistered\n`);
+    }),
+  );
+}
+
+function placementText(count: number): string {
+  if (count === 0) return "No placement selects it";
+  return count === 1 ? "1 placement selects it" : `${count} placements select it`;
+}
+
+async function waitUntilReady(
+  io: CliIo,
+  workspace: OpenWorkspace,
+  name: string,
+  timeoutSeconds: number,
+): Promise<void> {
+  await waitUntil(
+    `cluster ${name} to be Ready`,
+    async () => {
+      const ready = findCondition((await workspace.registration(name)).status?.conditions, "Ready");
+      if (ready?.status === "True") return { done: true };
+      return { missing: ready === undefined ? "no controller has probed it" : `${ready.reason}: ${ready.message}` };
+    },
+    { timeoutMs: timeoutSeconds * 1000, clock: io.clock },
+  );
+  io.out(`${resourceName}/${name} is Ready\n`);
+}
+
+type SecretReference = Readonly<{ namespace: string; name: string; key?: string }>;
+type Taint = NonNullable<ClusterRegistration["spec"]["taints"]>[number];
+
+function newRegistration(name: string, options: RegisterOptions): ClusterRegistration {
+  const { location, label, capability = [], taint = [], kubeconfigSecret } = options;
+  if (location.trim() === "") throw new UsageError("--location must not be empty");
+  return {
+    apiVersion: formatApiVersion(clusterRegistration),
+    kind: "ClusterRegistration",
+    metadata: { name, ...(label === undefined ? {} : { labels: { ...label } }) },
+    spec: {
+      location: location.trim(),
+      ...(capability.length === 0 ? {} : { capabilities: capability.map((type) => ({ type, available: true })) }),
+      ...(taint.length === 0 ? {} : { taints: taint }),
+      ...(kubeconfigSecret === undefined ? {} : { credentials: { secretRef: kubeconfigSecret } }),
+    },
+  };
+}
+
+function collectTaint(text: string, previous: readonly Taint[] = []): readonly Taint[] {
+  try {
+    const { taint, cluster } = parseHypotheticalTaint(text);
+    if (cluster !== undefined) throw new Error(`taint "${text}": must not name a cluster`);
+    const { key, value, effect } = taint;
+    return [...previous, { key, ...(value === "" ? {} : { value }), effect }];
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function parseSecretReference(text: string): SecretReference {
+  const [namespace = "", name = "", key, ...rest] = text.split("/");
+  if (namespace === "" || name === "" || key === "" || rest.length > 0) {
+    throw new InvalidArgumentError("expected namespace/name or namespace/name/key.");
+  }
+  return { namespace, name, ...(key === undefined ? {} : { key }) };
+}

@@ -1,0 +1,153 @@
+import { Command, Option } from "commander";
+import { dump } from "js-yaml";
+import { apiExport, type ExportVersion, exportVersions, localPermissionPolicy } from "../../api/api-export.ts";
+import { permissionPolicy } from "../../api/export-access.ts";
+import { exportWorkspace } from "../../api/group.ts";
+import type { ServedKind } from "../../api/kind.ts";
+import { kinds, offeredKinds } from "../../api/kinds.ts";
+import { clusterRoles } from "../../api/rbac.ts";
+import { apiResourceSchema, customResourceDefinition } from "../../api/resource-schema.ts";
+
+import { collectList } from "../names.ts";
+import { parseRelayFlags, type RelayFlags, relayDefaults, relayManifests } from "./relay-manifests.ts";
+
+const upstreamFormats = ["kcp", "crd"] as const;
+export type ManifestFormat = (typeof upstreamFormats)[number];
+const formats = [...upstreamFormats, "relay"] as const;
+
+const outputs = ["yaml", "json"] as const;
+type Output = (typeof outputs)[number];
+
+export type ManifestOptions = Readonly<{
+  /**
+   * API version of the APIExport.
+   *
+   * @default "v1alpha2"
+   */
+  exportVersion?: ExportVersion;
+  /**
+   * Whether the server answers with a warning for types that kubectl can change fully only by server-side apply.
+   *
+   * @default true
+   */
+  warnings?: boolean;
+}>;
+
+/** Returns the objects that upstream needs: for the provider workspace of kcp, or for a plain Kubernetes cluster. */
+export function manifests(format: ManifestFormat, options: ManifestOptions = {}): readonly object[] {
+  if (format === "crd") return [...kinds.map(customResourceDefinition), ...clusterRoles];
+  const exported = offeredKinds.map((kind) => (options.warnings === false ? withoutWarning(kind) : kind));
+  const { spec, ...object } = apiExport(exported, options.exportVersion);
+  return [
+    ...exported.map(apiResourceSchema),
+    ...permissionPolicy(exported),
+    { ...object, spec: { ...spec, ...localPermissionPolicy } },
+    ...clusterRoles,
+  ];
+}
+
+function withoutWarning({ warning: _, ...kind }: ServedKind): ServedKind {
+  return kind;
+}
+
+export type RenderOptions = ManifestOptions & Readonly<{ output?: Output }>;
+
+/** Returns the manifests as text for `kubectl apply -f -`: a stream of YAML documents, or one JSON List. */
+export function renderManifests(format: ManifestFormat, { output = "yaml", ...options }: RenderOptions = {}): string {
+  return renderItems(manifests(format, options), output);
+}
+
+function renderItems(items: readonly object[], output: Output): string {
+  if (output === "json") return `${JSON.stringify({ apiVersion: "v1", kind: "List", items }, null, 2)}\n`;
+  // Without YAML aliases, for readability; kubectl would accept them.
+  return items.map((item) => `---\n${dump(item, { noRefs: true, lineWidth: 120 })}`).join("");
+}
+
+const examples = `
+Examples:
+  # Export TMC's API from the workspace ${exportWorkspace} of kcp
+  tmc manifests --format kcp | kubectl --server https://kcp.example.com/clusters/${exportWorkspace} apply --server-side -f -
+
+  # Install TMC's CRDs in a plain Kubernetes cluster
+  tmc manifests --format crd | kubectl apply --server-side -f -
+
+  # Print the manifests for a kcp older than 0.28
+  tmc manifests --format kcp --export-version v1alpha1
+
+  # Run the relay in a Kubernetes cluster instead of Fargate
+  tmc manifests --format relay --image example.com/tmc-relay:1.2.3 --region eu-central-1 \\
+    --queue-url https://sqs.eu-central-1.amazonaws.com/123456789012/tmc-prod-work.fifo \\
+    --kcp-secret tmc/kcp --workspace root:production | kubectl apply --server-side -f -
+`;
+
+type Flags = RenderOptions & RelayFlags & Readonly<{ format: (typeof formats)[number] }>;
+
+/** Creates the `manifests` command. */
+export function manifestsCommand(write: (text: string) => void = (text) => void process.stdout.write(text)): Command {
+  return new Command("manifests")
+    .summary("Print the manifests of TMC's API or of the relay")
+    .description(
+      "Print the manifests that install TMC's API upstream: APIResourceSchemas and an APIExport for kcp, CRDs for a plain Kubernetes cluster, and ClusterRoles for both. With --format relay, print the manifests of a relay that runs in a Kubernetes cluster and sends to SQS.",
+    )
+    .addOption(
+      new Option("--format <format>", "Kind of manifests: kcp, crd (a plain Kubernetes cluster), or relay")
+        .choices(formats)
+        .makeOptionMandatory(),
+    )
+    .addOption(new Option("-o, --output <output>", "Output format").choices(outputs).default("yaml"))
+    .addOption(
+      new Option("--export-version <version>", "API version of the APIExport (kcp only)")
+        .choices(exportVersions)
+        .default("v1alpha2"),
+    )
+    .option(
+      "--no-warnings",
+      "Omit the warnings for types that kubectl can change fully only with --server-side (kcp only)",
+    )
+    .option("--image <image>", "Container image of the relay, with a version (relay only)")
+    .option("--queue-url <url>", "URL of the work queue (relay only)")
+    .option("--region <region>", "AWS region of the work queue (relay only)")
+    .option(
+      "--kcp-secret <name>",
+      "Name of the secret in AWS Secrets Manager that contains the kubeconfig for kcp (relay only)",
+    )
+    .option(
+      "--kubeconfig-secret <name>",
+      "Name of a Kubernetes Secret in the namespace of the relay with the kubeconfig under the key kubeconfig, instead of --kcp-secret (relay only)",
+    )
+    .addOption(
+      new Option(
+        "--workspace <path>",
+        "Path of a workspace to watch; can be repeated or comma-separated (relay only)",
+      ).argParser(collectList),
+    )
+    .option(
+      "--api-export <workspace:name>",
+      "APIExport whose tenant workspaces are all watched, instead of --workspace (relay only)",
+    )
+    .addOption(
+      new Option(
+        "--hub <kind>",
+        "Kind of the upstream server: kcp, or kubernetes for a plain cluster with TMC's CRDs (relay only)",
+      )
+        .choices(["kcp", "kubernetes"])
+        .default("kcp"),
+    )
+    .option("--namespace <name>", `Namespace of the relay (relay only) (default: ${relayDefaults.namespace})`)
+    .option(
+      "--stage <name>",
+      `Name of the stage, for the log of the relay (relay only) (default: ${relayDefaults.stage})`,
+    )
+    .option("--role-arn <arn>", "ARN of the IAM role of the relay's pods, for EKS without Pod Identity (relay only)")
+    .addHelpText("after", examples)
+    .showHelpAfterError("(see tmc manifests --help)")
+    .action(({ format, output = "yaml", ...options }: Flags, command: Command) => {
+      if (format !== "relay") {
+        write(renderManifests(format, { ...options, output }));
+        return;
+      }
+      const [errors, settings] = parseRelayFlags(options);
+      if (errors.length > 0) command.error(`error: ${errors.join("; ")}`);
+      write(renderItems(relayManifests(settings), output));
+    });
+}

@@ -1,0 +1,85 @@
+import type { ClusterRegistration } from "../../api/cluster-registration.ts";
+import type { WorkloadPlacement } from "../../api/workload-placement.ts";
+import type { WorkloadSync } from "../../api/workload-sync.ts";
+import { findCondition } from "../../model/condition.ts";
+
+/** A change that is shown to the user. */
+export type LocalEvent = Readonly<{ timeMs: number; tone: "good" | "bad" | "plain"; subject: string; message: string }>;
+type EventText = Omit<LocalEvent, "timeMs">;
+
+/** Derives the event of a changed cluster; undefined when the change is not worth showing. */
+export function clusterEvent(
+  name: string,
+  before: ClusterRegistration | undefined,
+  after: ClusterRegistration | undefined,
+): EventText | undefined {
+  const event = (tone: EventText["tone"], message: string): EventText => ({ tone, subject: name, message });
+  if (after === undefined) return event("plain", "unregistered");
+  const [was, is] = [before, after].map((each) => findCondition(each?.status?.conditions, "Ready"));
+  if (is !== undefined && (was?.status !== is.status || was.reason !== is.reason)) {
+    return is.status === "True"
+      ? event("good", readyText(after))
+      : event("bad", `not Ready: ${is.reason}: ${is.message}`);
+  }
+  if (before === undefined) return event("plain", `registered at ${after.spec.location}`);
+  const isDeleting = after.metadata.deletionTimestamp !== undefined && before.metadata.deletionTimestamp === undefined;
+  if (isDeleting) return event("plain", "is being unregistered");
+  const [hadTaints, hasTaints] = [before, after].map(taintsText);
+  if (hadTaints !== hasTaints) {
+    return hasTaints === "" ? event("good", "taints removed") : event("bad", `tainted ${hasTaints}`);
+  }
+  if (before.spec.unschedulable !== after.spec.unschedulable) {
+    return after.spec.unschedulable === true
+      ? event("bad", "marked as unschedulable")
+      : event("good", "marked as schedulable");
+  }
+  return undefined;
+}
+
+/** Derives the event of a changed placement; undefined when the change is not worth showing. */
+export function placementEvent(
+  name: string,
+  before: WorkloadPlacement | undefined,
+  after: WorkloadPlacement | undefined,
+): EventText | undefined {
+  const event = (tone: EventText["tone"], message: string): EventText => ({ tone, subject: name, message });
+  if (after === undefined) return event("plain", "deleted");
+  const [was, is] = [before, after].map((each) => findCondition(each?.status?.conditions, "Ready"));
+  if (is === undefined) return undefined; // shown when it is decided
+  const [had, has] = [before, after].map((each) => (each?.status?.selectedClusters ?? []).join(", "));
+  if (was?.status === is.status && was.message === is.message && had === has) return undefined;
+  const moved = had !== "" && had !== has && has !== "" ? `moved from ${had}: ` : "";
+  return event(is.status === "True" ? "good" : "bad", `${moved}${is.message}`);
+}
+
+/** Derives the event of a workload from a change of its sync record; undefined when the change is not worth showing. */
+export function workloadEvent(
+  before: WorkloadSync | undefined,
+  after: WorkloadSync | undefined,
+): EventText | undefined {
+  const { namespace = "" } = (after ?? before)?.metadata ?? {};
+  const { kind = "", name = "" } = (after ?? before)?.spec.workload ?? {};
+  const event = (tone: EventText["tone"], text: string): EventText => ({
+    tone,
+    subject: `${namespace}/${name}`,
+    message: `${kind} ${text}`,
+  });
+  if (after === undefined) return event("plain", "deleted from all clusters");
+  const [was, is] = [before, after].map((each) => findCondition(each?.status?.conditions, "Ready"));
+  if (is === undefined || (was?.status === is.status && was.message === is.message)) return undefined;
+  const isBad = (after.status?.clusters ?? []).some(({ state }) => state === "Failed" || state === "Held");
+  return event(is.status === "True" ? "good" : isBad ? "bad" : "plain", is.message);
+}
+
+function readyText({ status }: ClusterRegistration): string {
+  const { kubernetesVersion, nodes } = status ?? {};
+  const details = [
+    ...(kubernetesVersion === undefined ? [] : [kubernetesVersion]),
+    ...(nodes === undefined ? [] : [`${nodes.ready} of ${nodes.total} nodes`]),
+  ];
+  return details.length === 0 ? "Ready" : `Ready: ${details.join(", ")}`;
+}
+
+function taintsText(registration: ClusterRegistration | undefined): string {
+  return (registration?.spec.taints ?? []).map(({ key, effect }) => `${key}:${effect}`).join(", ");
+}

@@ -1,0 +1,44 @@
+import { Command, Option } from "commander";
+import type { CliIo } from "../cli-io.ts";
+import type { LocalOptions } from "./run.ts";
+
+const help = `
+All data is in memory and is lost when the command ends. The command writes a kubeconfig for kcp (kcp.kubeconfig, with the contexts
+demo and root) and one for each cluster to the directory, and removes them at the end.
+
+Examples:
+  # Show a live board; press h for help and q to quit
+  tmc local
+
+  # Run until everything is ready, print the state as JSON, and exit
+  tmc local --once -o json
+
+  # Use a real kcp and real clusters (requires a clone of the repository, and Go)
+  tmc local --real
+`;
+
+/** Creates the `local` command. */
+export function localCommand(io: CliIo): Command {
+  return new Command("local")
+    .summary("Run kcp, two clusters and the controller in memory, to try TMC")
+    .description(
+      "Run a kcp with a workspace, the clusters east and west, and the controller in this process, with sample placements and workloads.",
+    )
+    .option("--dir <folder>", "Directory for the kubeconfigs (default: .tmc; with --once, a temporary directory)")
+    .option("--once", "Run until everything is ready, print the state, and exit")
+    .option("--real", "Use a real kcp and real clusters, which are built first if necessary")
+    .addOption(
+      new Option(
+        "-o, --output <format>",
+        "Output format; json prints one document with --once, and otherwise one line per event",
+      )
+        .choices(["text", "json"])
+        .default("text"),
+    )
+    .addHelpText("after", help)
+    .action(async (options: LocalOptions) => {
+      // Imported on demand, because loading the embedded servers would slow the start of every other command.
+      const { runLocal } = await import("./run.ts");
+      await runLocal(io, options);
+    });
+}

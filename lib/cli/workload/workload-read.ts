@@ -1,0 +1,121 @@
+import { ApiError } from "@tmc/kube/errors.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import type { ClusterRegistration } from "../../api/cluster-registration.ts";
+import type { WorkloadPlacement } from "../../api/workload-placement.ts";
+import type { WorkloadSync } from "../../api/workload-sync.ts";
+import { closestMatch } from "../../model/text.ts";
+import { referenceId } from "../../sync/dependencies/references.ts";
+import { recordName } from "../../sync/ownership/record.ts";
+import { findGoverningPlacement, type GoverningPlacement } from "../../sync/selection.ts";
+import type { Workload } from "../../sync/sync-objects.ts";
+import { namespaceResource } from "../../upstream/watched-resources.ts";
+import { type OpenWorkspace, resourceTypes } from "../workspace.ts";
+import { type NamedWorkload, typeTitle, workloadTitle } from "./workload-argument.ts";
+import type { WorkloadDetails } from "./workload-format.ts";
+import { workloadView } from "./workload-view.ts";
+
+/** A workload with the objects of its workspace that determine its placement and state. */
+export type WorkloadRead = Readonly<{
+  named: NamedWorkload;
+  namespace: string;
+  apiVersion: string;
+  kind: string;
+  workload: Workload | undefined;
+  syncRecord: WorkloadSync | undefined;
+  namespaceLabels: Readonly<Record<string, string>> | undefined;
+  placements: readonly WorkloadPlacement[];
+  registrations: readonly ClusterRegistration[];
+  governing: GoverningPlacement<WorkloadPlacement> | undefined;
+}>;
+
+export type WorkloadReadOptions = Readonly<{
+  namespace: string;
+  /** Reads only the metadata of the workload, which avoids requesting the data of a Secret. */
+  metadataOnly: boolean;
+}>;
+
+/** Reads a workload, its sync record, and the placements and registrations of the workspace. Throws when neither workload nor sync record exists. */
+export async function readWorkload(
+  workspace: OpenWorkspace,
+  named: NamedWorkload,
+  { namespace, metadataOnly }: WorkloadReadOptions,
+): Promise<WorkloadRead> {
+  const { client } = workspace;
+  const { type, name } = named;
+  const reader = metadataOnly ? client.metadata : client;
+  const recordAddress = { type: resourceTypes.syncRecords, namespace, name: recordName({ type, name }) };
+  const [found, syncRecord, namespaceObject, placements, registrations] = await Promise.all([
+    unlessNotFound(reader.get<KubeObject>({ type, namespace, name })),
+    unlessNotFound(client.get<WorkloadSync>(recordAddress)),
+    unlessNotFound(client.metadata.get<KubeObject>({ type: namespaceResource.type, name: namespace })),
+    workspace.placements(),
+    workspace.registrations(),
+  ]);
+  if (found === undefined && syncRecord === undefined) return throwNotFound(workspace, named, namespace);
+  const apiVersion = named.apiVersion ?? syncRecord?.spec.workload.apiVersion ?? found?.apiVersion ?? "v1";
+  const kind = named.kind ?? syncRecord?.spec.workload.kind ?? (metadataOnly ? undefined : found?.kind) ?? type.plural;
+  const workload = found === undefined ? undefined : { ...found, apiVersion, kind };
+  const namespaceLabels = namespaceObject?.metadata.labels;
+  const { labels } = workload?.metadata ?? {};
+  const governing =
+    workload === undefined || workload.metadata.deletionTimestamp !== undefined
+      ? undefined
+      : findGoverningPlacement(
+          placements,
+          { apiVersion, kind, labels, namespace, namespaceLabels: namespaceLabels ?? {} },
+          syncRecord?.spec.placement,
+        );
+  return {
+    named,
+    namespace,
+    apiVersion,
+    kind,
+    workload,
+    syncRecord,
+    namespaceLabels,
+    placements,
+    registrations,
+    governing,
+  };
+}
+
+/** Derives the details for output from the objects that were read. */
+export function workloadDetails(read: WorkloadRead): WorkloadDetails {
+  const { named, namespace, apiVersion, kind, workload, syncRecord, registrations, governing } = read;
+  const { name } = named;
+  return {
+    title: workloadTitle({ apiVersion, kind, name }),
+    apiVersion,
+    kind,
+    namespace,
+    name,
+    generation: workload?.metadata.generation,
+    placement: governing?.placement,
+    otherPlacements: governing?.others ?? [],
+    references: (syncRecord?.spec.references ?? []).map(referenceId),
+    view: workloadView({ workload, syncRecord, placement: governing?.placement, registrations: byName(registrations) }),
+  };
+}
+
+/** Indexes objects by name. */
+export function byName<T extends Readonly<{ metadata: Readonly<{ name?: string }> }>>(
+  objects: readonly T[],
+): ReadonlyMap<string, T> {
+  return new Map(objects.map((each) => [each.metadata.name ?? "", each]));
+}
+
+/** Returns undefined when the object does not exist; a 404 because the type is not served remains an error. */
+export async function unlessNotFound<T>(request: Promise<T>): Promise<T | undefined> {
+  return request.catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 404 && error.body?.details?.name !== undefined) return undefined;
+    throw error;
+  });
+}
+
+async function throwNotFound({ client }: OpenWorkspace, named: NamedWorkload, namespace: string): Promise<never> {
+  const { items } = await client.metadata.listAll<KubeObject>({ type: named.type, namespace });
+  const names = items.map(({ metadata }) => metadata.name ?? "");
+  const similar = closestMatch(named.name, names);
+  const hint = similar === undefined ? "" : ` (did you mean ${similar}?)`;
+  throw new Error(`${typeTitle(named)} "${named.name}": not found in namespace ${namespace}${hint}`);
+}

@@ -1,0 +1,182 @@
+import { type Connections, createConnections } from "../credentials/connections.ts";
+import { type CredentialSource, createCredentialSource } from "../credentials/credentials.ts";
+import { createFileCredentials } from "../credentials/file-credentials.ts";
+import { pooledTransports } from "../credentials/pooled-transport.ts";
+import { createSecretCredentials } from "../credentials/secret-credentials.ts";
+import { createReconcilers } from "../engine/reconcilers.ts";
+import type { SpreadSchedule } from "../engine/spread-schedule.ts";
+import type { Work } from "../model/work-item.ts";
+import { isMultiTenant, tenantRateOf } from "../queue/tenant-rate-limit.ts";
+import { combineListeners } from "../relay/downstream/upsync-subscriptions.ts";
+import type { RelayListener } from "../relay/listener.ts";
+import { observeRelay } from "../relay/observe/observe-relay.ts";
+import type { Relay } from "../relay/relay.ts";
+import { createBindingReader, readBindingsThroughExport } from "../upstream/export/bindings.ts";
+import { reconciledTypes } from "../upstream/reconciled-types.ts";
+import { skipDisengaged } from "./cluster-sources.ts";
+import { createHeartbeat } from "./heartbeat.ts";
+import type { ControllerParts } from "./parts.ts";
+import { createResync } from "./resync.ts";
+import { createSyncParts, type SyncParts } from "./sync-parts.ts";
+
+/** A started controller: its relay, and how to stop everything. */
+export type ControllerRun = Readonly<{ relay: Relay; stop: () => Promise<void> }>;
+
+/** How the clusters are reached. */
+type ClusterAccess = Readonly<{ connections: Connections; credentials: CredentialSource }>;
+
+/** Starts workers, relay, heartbeat and resync. The workspaces must have been found. */
+export function startRun(parts: ControllerParts): ControllerRun {
+  const { settings, log, metrics, health, scope, cache, workloads, backend, events } = parts;
+  const { drainSeconds, workers } = settings;
+  const access = createClusterAccess(parts);
+  const syncParts = createRunSyncParts(parts, access);
+  const work = createRunWork(parts, access, syncParts);
+  const observed = observeRelay({ log, metrics, health }, cache, {
+    pathOf: scope.pathOf,
+    onSecretChanged: (registration) => access.credentials.invalidate(registration),
+    relay: () => relay,
+    workloads: workloads?.cache,
+  });
+  const subscriptions = syncParts?.upsyncSubscriptions;
+  const relay: Relay = createRunRelay(
+    parts,
+    subscriptions === undefined ? observed.listener : combineListeners(observed.listener, subscriptions),
+  );
+  const schedules = createSchedules(parts);
+  const drain = new AbortController();
+  const onBatch = (): void => syncParts?.beginBatch();
+  const worked = backend.run(work, { workers, signal: drain.signal, graceSeconds: drainSeconds, onBatch });
+  relay.start();
+  for (const schedule of schedules) schedule.start();
+  void relay.whenListed().then(backend.onListed);
+  return {
+    relay,
+    stop: async () => {
+      for (const schedule of schedules) schedule.stop();
+      // The relay stops before the workers: afterwards no worker would take the keys that it still has to send.
+      await relay.stop(drainSeconds * 1000);
+      drain.abort();
+      await worked;
+      await syncParts?.stop();
+      await backend.workloads?.whenFlushed();
+      await events.flush();
+      await access.connections.close();
+      await scope.close();
+      observed.end();
+    },
+  };
+}
+
+function createClusterAccess({ options, settings, clock, random, hub, sources }: ControllerParts): ClusterAccess {
+  const rules = { allowPrivateEndpoints: settings.allowPrivateEndpoints };
+  const connections = createConnections({
+    openTransport: options.openTransport ?? pooledTransports(rules),
+    clock,
+    random,
+  });
+  const credentials = sources.credentials(
+    createCredentialSource({
+      secretRef: createSecretCredentials({ hub, rules, clock, random }),
+      default:
+        options.operatorCredentials ??
+        createFileCredentials({ kubeconfigs: options.clusterKubeconfigs ?? new Map(), clock }),
+    }),
+  );
+  return { connections, credentials };
+}
+
+function createRunSyncParts(parts: ControllerParts, access: ClusterAccess): SyncParts | undefined {
+  const { settings, clock, random, log, metrics, cache, workloads, backend, hub } = parts;
+  const { readsFromCache } = backend;
+  if (workloads === undefined || backend.workloads === undefined) return undefined;
+  return createSyncParts({
+    hub,
+    workloads: backend.workloads,
+    cache: workloads.cache,
+    ...access,
+    queue: backend.queue,
+    isBusy: backend.isBusy,
+    settings: settings.syncSettings,
+    upsync: {
+      upsyncHub: backend.workloads,
+      // Reconcilers that read from the server do not depend on the lists of the relay.
+      isListed: (logicalCluster) =>
+        !readsFromCache || (cache.isListed(logicalCluster) && workloads.cache.isListed(logicalCluster)),
+      isShared: !readsFromCache,
+    },
+    relistSeconds: settings.relistSeconds,
+    clock,
+    random,
+    log,
+    metrics,
+  });
+}
+
+function createRunWork(parts: ControllerParts, access: ClusterAccess, syncParts: SyncParts | undefined): Work {
+  const { options, settings, clock, log, metrics, scope, cache, backend, hub } = parts;
+  const { queue, readsFromCache } = backend;
+  const reconcile = createReconcilers({
+    hub,
+    sync: syncParts?.sync,
+    cache: readsFromCache ? cache : undefined,
+    queue,
+    ...access,
+    readBindings: options.apiExport === undefined ? createBindingReader(scope.client) : readBindingsThroughExport,
+    clock,
+    metrics,
+    settings,
+    onReadyChange: (key, { type, reason, message }) => {
+      const fields = { cluster: key.logicalCluster, name: key.name, reason, detail: message };
+      if (type === "Normal") log.info("cluster changed", fields);
+      else {
+        log.warn("cluster changed", fields);
+        syncParts?.unsubscribe(key);
+      }
+    },
+    recordEvent: parts.events.record,
+  });
+  // The cache drops the objects of a disengaged logical cluster; a reconciler that reads it would take them for deleted.
+  return readsFromCache ? skipDisengaged(parts.delayPlacements(reconcile), scope.isEngaged) : reconcile;
+}
+
+function createRunRelay(parts: ControllerParts, listener: RelayListener): Relay {
+  const { options, settings, clock, random, metrics, scope, trim, workloads, backend, sources, isInShard } = parts;
+  return scope.createRelay({
+    types: reconciledTypes,
+    queue: {
+      send: async (all) => {
+        const items = all.filter(({ key }) => isInShard(key));
+        for (const { key } of items)
+          metrics.add("tmc_relay_keys_total", { kind: key.kind, tenant: key.logicalCluster });
+        if (items.length > 0) await backend.queue.send(items);
+      },
+    },
+    watchClusterSources: sources.watchClusterSources,
+    clock,
+    random,
+    listener,
+    transform: trim,
+    workloads: workloads?.relayed,
+    relistSeconds: settings.relistSeconds,
+    tenantRate: tenantRateOf({ perSecond: settings.tenantEventsPerSecond, isShared: isMultiTenant(options) }),
+  });
+}
+
+function createSchedules(parts: ControllerParts): readonly SpreadSchedule[] {
+  const { settings, clock, log, cache, workloads, isInShard } = parts;
+  const { queue } = parts.backend;
+  const onFailure = (error: unknown, keys: number): void => log.warn("queue rejected keys", { keys, error });
+  return [
+    createHeartbeat({ periodSeconds: settings.heartbeatSeconds, cache, queue, clock, isInShard, onFailure }),
+    createResync({
+      periodSeconds: settings.resyncSeconds,
+      cache,
+      workloads: workloads?.cache,
+      queue,
+      clock,
+      isInShard,
+      onFailure,
+    }),
+  ];
+}

@@ -1,0 +1,110 @@
+import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import type { Connections } from "../credentials/connections.ts";
+import type { CredentialSource } from "../credentials/credentials.ts";
+import { createDownstream } from "../downstream/client.ts";
+import { createClusterClients } from "../downstream/cluster-clients.ts";
+import { createUpsyncReads } from "../downstream/upsync-reads.ts";
+import type { Hub } from "../model/hub.ts";
+import type { WorkloadKey } from "../model/key.ts";
+import type { Work, WorkQueue } from "../model/work-item.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { DeletionGuardSettings } from "../sync/eviction/deletion-guard.ts";
+import { notifyDelaySeconds } from "../sync/fan-out.ts";
+import { syncReconciler } from "../sync/reconcile.ts";
+import { defaultSyncSettings } from "../sync/settings.ts";
+import type { WorkloadHub } from "../sync/workload-hub.ts";
+import { createUpsyncLocalState } from "../upsync/local-state.ts";
+import { createUpsyncOrigins } from "../upsync/origins.ts";
+import { runInSequence, upsyncReconciler } from "../upsync/reconcile.ts";
+import { type ReconcileUpsync, upsyncRegistrationReconciler } from "../upsync/reconcile-registration.ts";
+import type { UpsyncHub, UpsyncTools } from "../upsync/world.ts";
+
+export type SyncWorkOptions = Readonly<{
+  hub: Hub;
+  workloads: WorkloadHub & UpsyncHub;
+  queue: WorkQueue;
+  connections: Connections;
+  credentials: CredentialSource;
+  deletionGuard: DeletionGuardSettings;
+  clock: Clock;
+  metrics: Pick<Metrics, "add">;
+}>;
+
+/** The reconcilers of workloads and of upsync. */
+export type SyncWork = Readonly<{
+  work: Work<WorkloadKey>;
+  reconcileUpsync: ReconcileUpsync;
+  /** Clears the lists read from clusters: the next batch reads them again. */
+  beginBatch: () => void;
+}>;
+
+/**
+ * Creates the reconcilers of workloads and of upsync for a process that watches no cluster: each reconcile reads from the
+ * clusters, and copies that are not ready are polled.
+ */
+export function createSyncWork({
+  hub,
+  workloads,
+  queue,
+  connections,
+  credentials,
+  deletionGuard,
+  clock,
+  metrics,
+}: SyncWorkOptions): SyncWork {
+  const settings = { ...defaultSyncSettings, deletionGuard };
+  const clients = createClusterClients({ hub: { read: readFromBatchList(hub) }, credentials, connections });
+  const downstream = createDownstream({
+    clientFor: clients.clientFor,
+    clock,
+    rate: settings.callRate,
+    callSeconds: settings.callTimeoutSeconds,
+    types: workloads.types,
+    onUnauthorized: clients.unauthorized,
+  });
+  const source = createUpsyncReads({
+    clientFor: clients.clientFor,
+    clock,
+    rate: settings.callRate,
+    callSeconds: settings.callTimeoutSeconds,
+    onUnauthorized: clients.unauthorized,
+  });
+  const upsync: UpsyncTools = {
+    hub,
+    workloads,
+    upsyncHub: workloads,
+    source,
+    localState: createUpsyncLocalState(),
+    clock,
+    settings,
+    isListed: () => true,
+    enqueue: async (keys) => {
+      if (keys.length > 0) await queue.send(keys.map((key) => ({ key, reason: "fan-out" })));
+    },
+    onUpsync: (action) => metrics.add("tmc_upsync_actions_total", { action }),
+  };
+  const sync = syncReconciler({
+    hub,
+    workloads,
+    downstream,
+    clock,
+    settings,
+    upsyncOrigins: createUpsyncOrigins(upsync),
+    onCopyAction: ({ action }) => metrics.add("tmc_sync_actions_total", { action }),
+    notifyPlacement: (key) => queue.sendLater({ key, reason: "fan-out" }, notifyDelaySeconds),
+  });
+  return {
+    work: runInSequence(upsyncReconciler(upsync), sync),
+    reconcileUpsync: upsyncRegistrationReconciler(upsync),
+    beginBatch: source.beginBatch,
+  };
+}
+
+/** Reads registrations from the list that the batch has read already: every call to a cluster needs its registration. */
+function readFromBatchList(hub: Hub): Hub["read"] {
+  return async <T extends KubeObject>(
+    { kind, logicalCluster, name }: Parameters<Hub["read"]>[0],
+    signal: AbortSignal,
+  ) => (await hub.list<T>(kind, logicalCluster, signal)).find(({ metadata }) => metadata.name === name);
+}

@@ -1,0 +1,110 @@
+import {
+  ChangeMessageVisibilityBatchCommand,
+  DeleteMessageBatchCommand,
+  type Message,
+  type MessageSystemAttributeName,
+  ReceiveMessageCommand,
+} from "@aws-sdk/client-sqs";
+import { causeAttribute } from "./sqs.ts";
+import { queueName, type SqsClient, sqsError } from "./sqs-client.ts";
+
+/** A received message, with the receipt handle that releases or deletes it. */
+export type ReceivedMessage = Readonly<{
+  messageId: string;
+  body: string;
+  groupId: string;
+  sentMs: number;
+  receives: number;
+  receipt: string;
+  /** Why it was dead-lettered; undefined if SQS moved it itself. */
+  cause: string | undefined;
+}>;
+
+export type ReceiveOptions = Readonly<{
+  /** Long-poll time. */
+  waitSeconds: number;
+  /** How long the messages are invisible to other consumers. @default the queue's setting */
+  visibilitySeconds?: number;
+  signal?: AbortSignal;
+}>;
+
+const systemAttributes: MessageSystemAttributeName[] = ["ApproximateReceiveCount", "MessageGroupId", "SentTimestamp"];
+
+/** Limit of SQS for one call. */
+const maxBatchSize = 10;
+
+/** Receives up to ten messages. */
+export async function receiveMessages(
+  sqs: SqsClient,
+  queueUrl: string,
+  { waitSeconds, visibilitySeconds, signal }: ReceiveOptions,
+): Promise<readonly ReceivedMessage[]> {
+  const command = new ReceiveMessageCommand({
+    QueueUrl: queueUrl,
+    MaxNumberOfMessages: maxBatchSize,
+    WaitTimeSeconds: waitSeconds,
+    MessageSystemAttributeNames: systemAttributes,
+    MessageAttributeNames: [causeAttribute],
+    ...(visibilitySeconds === undefined ? {} : { VisibilityTimeout: visibilitySeconds }),
+  });
+  try {
+    const { Messages = [] } = await sqs.send(command, signal === undefined ? {} : { abortSignal: signal });
+    return Messages.map(receivedMessageOf);
+  } catch (error) {
+    throw sqsError(`receive from ${queueName(queueUrl)}`, error);
+  }
+}
+
+/** Deletes messages. A message that was not deleted is delivered again, which every consumer must tolerate anyway. */
+export async function deleteMessages(
+  sqs: SqsClient,
+  queueUrl: string,
+  messages: readonly ReceivedMessage[],
+): Promise<void> {
+  for (let start = 0; start < messages.length; start += maxBatchSize) {
+    const Entries = messages
+      .slice(start, start + maxBatchSize)
+      .map(({ receipt }, at) => ({ Id: String(at), ReceiptHandle: receipt }));
+    await sqs.send(new DeleteMessageBatchCommand({ QueueUrl: queueUrl, Entries })).catch((error: unknown) => {
+      throw sqsError(`delete from ${queueName(queueUrl)}`, error);
+    });
+  }
+}
+
+/** Releases messages: each becomes visible to other consumers after its delay. */
+export async function releaseMessages(
+  sqs: SqsClient,
+  queueUrl: string,
+  messages: readonly ReceivedMessage[],
+  afterSeconds: (message: ReceivedMessage) => number,
+): Promise<void> {
+  for (let start = 0; start < messages.length; start += maxBatchSize) {
+    const Entries = messages.slice(start, start + maxBatchSize).map((message, at) => ({
+      Id: String(at),
+      ReceiptHandle: message.receipt,
+      VisibilityTimeout: afterSeconds(message),
+    }));
+    await sqs.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl: queueUrl, Entries })).catch((error: unknown) => {
+      throw sqsError(`release messages of ${queueName(queueUrl)}`, error);
+    });
+  }
+}
+
+function receivedMessageOf({
+  MessageId = "",
+  Body = "",
+  ReceiptHandle = "",
+  Attributes,
+  MessageAttributes,
+}: Message): ReceivedMessage {
+  return {
+    messageId: MessageId,
+    body: Body,
+    // A standard queue has no groups: each message is its own.
+    groupId: Attributes?.MessageGroupId ?? MessageId,
+    sentMs: Number(Attributes?.SentTimestamp ?? 0),
+    receives: Number(Attributes?.ApproximateReceiveCount ?? 1),
+    receipt: ReceiptHandle,
+    cause: MessageAttributes?.[causeAttribute]?.StringValue,
+  };
+}
