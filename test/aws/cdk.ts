@@ -9,7 +9,7 @@ import { type AwsEndpoint, clientConfig, environmentOf } from "./endpoint.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const command = join(root, "node_modules", "aws-cdk", "bin", "cdk");
 
-/** The app to deploy, what it is told, and a folder for what comes of it. */
+/** The app to deploy, its context, and a folder for its output. */
 export type CdkApp = Readonly<{
   /** The command that synthesises it, run from the project's root. */
   app: string;

@@ -7,7 +7,7 @@ export type Difference = Readonly<{ path: string; wanted: unknown; live: unknown
 export type Comparison = Readonly<{ compared: number; differences: readonly Difference[] }>;
 
 /**
- * Looks for everything that a template asks for in what is live. What is live besides is the service's own affair; a
+ * Compares a template with the live resources. What is live besides is the service's own affair; a
  * number in words is that number, for services answer so.
  */
 export function compare(wanted: unknown, live: unknown, path = ""): Comparison {

@@ -5,7 +5,7 @@ import { callFunction, changeEnvironment } from "./call-function.ts";
 import type { DeployedApp } from "./deployment.ts";
 import type { AwsEndpoint } from "./endpoint.ts";
 import { killFunctions } from "./function-processes.ts";
-import { readLooks } from "./looks.ts";
+import { readReconciles } from "./reconcile-log.ts";
 import { createRelayIdentity, type RelayIdentity, type RelayProcess, startRelay } from "./relay-process.ts";
 
 export type DeployedFormOptions = Readonly<{
@@ -19,7 +19,7 @@ export type DeployedFormOptions = Readonly<{
   relays?: number;
 }>;
 
-/** Several times as long as it takes until all that a resync has sent is looked at. */
+/** Several times as long as a resync takes until its last key is reconciled. */
 const resyncAgainMs = 15_000;
 
 /** The controller as it is deployed: functions on the endpoint, and relays beside it. */
@@ -68,22 +68,22 @@ export function createDeployedForm(options: DeployedFormOptions): DeployedForm {
       const ready = await Promise.all(alive().map((relay) => relay.isReady()));
       return ready.length > 0 && ready.every(Boolean) && (await readHealth(aws, deployment)).ok;
     },
-    // Seen in the log of a stage that tells of its steps.
+    // Read from the log of a stage with log level debug.
     resynced: async (workloads) => {
       await hurry();
       const sinceMs = Date.now();
       let calledMs = sinceMs;
       await callFunction(aws, functions.resync);
       await eventually(async () => {
-        // A key that has waited for something else too is looked at once for both, and the log may name the other reason.
+        // Two reasons of one key coalesce into one reconcile, and the log may name the other reason.
         if (Date.now() - calledMs > resyncAgainMs) {
           calledMs = Date.now();
           await callFunction(aws, functions.resync);
         }
-        const looks = await readLooks(aws, { stage, sinceMs });
-        const again = looks.filter(({ kind, reason }) => kind === "Workload" && reason === "resync");
+        const reconciles = await readReconciles(aws, { stage, sinceMs });
+        const again = reconciles.filter(({ kind, reason }) => kind === "Workload" && reason === "resync");
         const seen = new Set(again.map(({ name }) => name));
-        return seen.size >= workloads ? undefined : `looked again at ${[...seen].join(", ")} of ${workloads} workloads`;
+        return seen.size >= workloads ? undefined : `reconciled ${[...seen].join(", ")} of ${workloads} workloads`;
       }, waitMs);
     },
     // Functions decide side by side, and each counts what the others have written so far.

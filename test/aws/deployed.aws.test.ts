@@ -19,13 +19,13 @@ import { ListSecretsCommand, PutSecretValueCommand } from "@aws-sdk/client-secre
 import { ListQueuesCommand, SendMessageCommand, SetQueueAttributesCommand } from "@aws-sdk/client-sqs";
 import { afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { bothRegions } from "../e2e/engine-cases.ts";
+import { clusterNames, type Environment } from "../e2e/environment.ts";
 import type { Tenant } from "../e2e/tenant.ts";
-import { clusterNames, type World } from "../e2e/world.ts";
 import { eventually } from "../support/eventually.ts";
 import type { AwsClients } from "./aws-clients.ts";
 import { changeEnvironment } from "./call-function.ts";
+import { useDeployedEnvironment } from "./deployed-environment.ts";
 import { type DeployedForm, readHealth } from "./deployed-form.ts";
-import { useDeployedStage } from "./deployed-stage.ts";
 import type { Deployment } from "./deployment.ts";
 import { checkDeployment } from "./deployment-check.ts";
 import { killFunctions } from "./function-processes.ts";
@@ -41,8 +41,8 @@ const scheduleMs = 90_000;
 const waitMs = 60_000;
 
 describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
-  const present = useDeployedStage({ stage, waitMs });
-  let world: World;
+  const present = useDeployedEnvironment({ stage, waitMs });
+  let world: Environment;
   let tenant: Tenant;
   let aws: AwsClients;
   let gate: Gate;
@@ -67,7 +67,7 @@ describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
   });
   afterEach(() => gate.refuse([]));
 
-  it("is what its templates say, but for what the endpoint is known to drop", async () => {
+  it("matches its templates, except for what the endpoint is known to ignore", async () => {
     const { findings, compared } = await checkDeployment(aws, deployment.assembly);
     expect(findings.map(({ type, path }) => ({ type, path }))).toEqual(
       differences.map(({ type, path }) => ({ type, path })),
@@ -75,7 +75,7 @@ describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
     expect(compared).toBeGreaterThan(500);
   });
 
-  it("brings clusters to Ready and places on them", async () => {
+  it("sets clusters Ready and places workloads on them", async () => {
     await form.running();
     await tenant.register("us-east", { location: "us-east-1" }, { region: "us-east" });
     await tenant.register("us-west", { location: "us-west-2" }, { region: "us-west" });
@@ -85,7 +85,7 @@ describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
     expect(await readHealth(aws, deployment)).toMatchObject({ ok: true, clusters: { ready: 2, total: 2 } });
   });
 
-  it("probes by its schedule", async () => {
+  it("probes clusters on the heartbeat schedule", async () => {
     const { heartbeat, probe } = deployment.names.functions;
     const since = Date.now();
     await eventually(async () => {
@@ -94,7 +94,7 @@ describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
     }, scheduleMs);
   });
 
-  it("finds by its schedule what no relay has told", async () => {
+  it("finds changes without a relay on the resync schedule", async () => {
     const { schedules, functions } = deployment.names;
     const calmDown = await hurry(aws, { schedule: schedules.resync, function: functions.resync });
     await Promise.all(form.relays().map((relay) => relay.kill()));
@@ -109,7 +109,7 @@ describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
     await form.running();
   });
 
-  it("delivers a change once though two relays tell it, and goes on when one of them dies", async () => {
+  it("delivers a change once with two relays, and continues when one of them dies", async () => {
     const { reconcile } = deployment.names.functions;
     await untilQuiet();
     const since = Date.now();
@@ -119,7 +119,7 @@ describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
     const delivered = (await gate.invocations(since))
       .filter((run) => run.function === reconcile)
       .reduce((sum, { sentMs }) => sum + sentMs.length, 0);
-    // Told by each relay and taken twice it would be 40; what a function sends itself is let pass.
+    // If both relays' messages were consumed, it would be 40; keys that functions send are not counted.
     expect(delivered).toBeGreaterThanOrEqual(20);
     expect(delivered).toBeLessThan(25);
 
@@ -129,7 +129,7 @@ describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
     await form.running();
   });
 
-  it("loses nothing while it is deployed anew", async () => {
+  it("loses no key during a redeployment", async () => {
     const names: string[] = [];
     let deployed = false;
     const deploying = deployment.redeploy({ logLevel: "3" }).finally(() => {
@@ -147,7 +147,7 @@ describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
     expect(Environment?.Variables?.TMC_LOG_LEVEL).toBe("3");
   });
 
-  it("loses nothing while SQS is away", async () => {
+  it("loses no key during an SQS outage", async () => {
     await untilQuiet();
     await gate.refuse([sqsCalls]);
     const names = await placeMany("away", 30);
@@ -158,17 +158,17 @@ describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
     await eventually(async () => ((await form.isReady()) ? undefined : "it is not ready again"), waitMs);
   });
 
-  it("sets aside what it cannot read, and says why", async () => {
+  it("moves an unreadable message to the dead-letter queue with a reason", async () => {
     const letter = { MessageBody: "no work of ours", MessageGroupId: "strange", MessageDeduplicationId: "strange" };
     await aws.sqs.send(new SendMessageCommand({ QueueUrl: workQueue, ...letter }));
     await eventually(async () => {
       const list = await tmc("deadletters", "list");
-      return list.includes("is not JSON") ? undefined : `given up: ${list}`;
+      return list.includes("is not JSON") ? undefined : `dead letters: ${list}`;
     }, waitMs);
     expect((await readHealth(aws, deployment)).queues.deadLetters.visible).toBe(1);
   });
 
-  it("sets aside what no function could finish, and has it again when a person sends it", async () => {
+  it("dead-letters a key that no invocation could finish, and reconciles it after a redrive", async () => {
     const SecretId = `tmc-${stage}-kcp`;
     const visibility = (VisibilityTimeout: string) =>
       aws.sqs.send(new SetQueueAttributesCommand({ QueueUrl: workQueue, Attributes: { VisibilityTimeout } }));
@@ -179,7 +179,7 @@ describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
     await tenant.place("unlucky", bothRegions);
     await eventually(async () => {
       const list = await tmc("deadletters", "list");
-      return list.includes("WorkloadPlacement/unlucky") ? undefined : `given up: ${list}`;
+      return list.includes("WorkloadPlacement/unlucky") ? undefined : `dead letters: ${list}`;
     }, waitMs);
 
     await aws.secrets.send(
@@ -188,12 +188,12 @@ describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
     await visibility("120");
     expect((await tenant.placement("unlucky")).status).toBeUndefined();
     const key = `${deployment.tenantCluster}|WorkloadPlacement/unlucky`;
-    expect(await tmc("deadletters", "redrive", "--key", key)).toBe("1 key was sent again\n");
+    expect(await tmc("deadletters", "redrive", "--key", key)).toBe("1 key sent to the work queue\n");
     await tenant.untilDecided(["unlucky"]);
     expect(await tmc("deadletters", "list")).not.toContain("unlucky");
   });
 
-  it("can do nothing that it was not granted", async () => {
+  it("is denied every action that its roles do not grant", async () => {
     const FunctionName = deployment.names.functions.resync;
     const { Role = "" } = await aws.lambda.send(new GetFunctionConfigurationCommand({ FunctionName }));
     const RoleName = Role.split("/").at(-1) ?? "";
@@ -213,7 +213,7 @@ describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
     expect(await answerOf()).toContain('"sent"');
   });
 
-  it("says no secret in any line of its logs", async () => {
+  it("logs no secret", async () => {
     const { kcp, clusters } = world.parts;
     const tokens = [kcp.token, ...clusterNames.map((name) => clusters[name].token)];
     const texts = await Promise.all(form.relays().map((relay) => relay.output()));
@@ -223,7 +223,7 @@ describe.skipIf(!endpoint.own)("a deployment", { timeout: 240_000 }, () => {
     expect(text).not.toMatch(/BEGIN CERTIFICATE|certificate-authority-data|Bearer [A-Za-z0-9]/);
   });
 
-  it("leaves nothing behind when it is destroyed", async () => {
+  it("leaves no resource after cdk destroy", async () => {
     await form.stop();
     // The endpoint makes a log anew for a function that still writes: nothing more is delivered, and what runs ends.
     await gate.refuse(["AmazonSQS.ReceiveMessage"]);

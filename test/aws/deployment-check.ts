@@ -14,7 +14,7 @@ export type CheckedDeployment = Readonly<{
   resources: number;
   compared: number;
   findings: readonly Finding[];
-  /** Types of resources of which only the presence was looked at. */
+  /** Types of resources that were only checked for presence. */
   unread: readonly string[];
 }>;
 

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { CreateSecretCommand, DeleteSecretCommand } from "@aws-sdk/client-secrets-manager";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
+import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import { namesOf, type StageNames } from "../../infra/names.ts";
 import { resolveLogicalCluster } from "../../lib/upstream/logical-cluster.ts";
-import { clusterNames, tenantWorkspace, type World } from "../e2e/world.ts";
+import { clusterNames, type Environment, tenantWorkspace } from "../e2e/environment.ts";
 import type { AwsClients } from "./aws-clients.ts";
 import type { Cdk, Outputs } from "./cdk.ts";
 
@@ -20,7 +20,7 @@ export type AppOptions = Readonly<{
   folder: string;
   aws: AwsClients;
   cdk: Cdk;
-  /** What is looked after, and whatever else differs from one test to another. */
+  /** The scope, and the other settings that differ between tests. */
   settings: Readonly<Record<string, string>>;
   /** What has to be in Secrets Manager before, by name. */
   secrets: Readonly<Record<string, string>>;
@@ -90,16 +90,16 @@ export async function deployApp(options: AppOptions): Promise<DeployedApp> {
 
 export type DeploymentOptions = Pick<AppOptions, "stage" | "aws" | "cdk"> &
   Readonly<{
-    world: World;
+    world: Environment;
     /** Settings of the stage besides those that the world needs. */
     settings?: AppOptions["settings"];
   }>;
 
-/** A stage that looks after the workspace of one tenant, beside a kcp and clusters that run elsewhere. */
+/** A stage for the workspace of one tenant; kcp and clusters run outside the endpoint. */
 export interface Deployment extends DeployedApp {
   /** The tenant's logical cluster, which keys and secrets carry. */
   readonly tenantCluster: string;
-  /** Puts the kubeconfig of a cluster where the functions look for it. */
+  /** Stores the kubeconfig of a cluster in the secret that the functions read. */
   offerCredentials(registration: string, kubeconfig: string): Promise<void>;
 }
 
@@ -119,7 +119,7 @@ export async function deployStage({ world, ...options }: DeploymentOptions): Pro
   });
 }
 
-async function readTenantCluster({ parts: { kcp } }: World): Promise<string> {
+async function readTenantCluster({ parts: { kcp } }: Environment): Promise<string> {
   const transport = createUndiciTransport(kcp.endpoint);
   const client = createKubeClient({ endpoint: kcp.endpoint, transport, userAgent: "tmc-e2e" });
   try {

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { Agent } from "node:https";
 import { dirname, join } from "node:path";
 import { CreateAccessKeyCommand, CreateUserCommand, IAMClient, PutUserPolicyCommand } from "@aws-sdk/client-iam";
-import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { createCertificateAuthority } from "@tmc/embedded/tls/certificates.ts";
 import { callApi } from "../real/api-call.ts";
 import { startGroup } from "../real/server-group.ts";
 import { ensureInstalled, launcher } from "./install.ts";
@@ -30,7 +30,7 @@ export type AwsEndpoint = Readonly<{
 /** An endpoint until it is stopped. */
 export interface RunningEndpoint {
   readonly endpoint: AwsEndpoint;
-  /** Everything of it that runs, for a look at what is left. */
+  /** Its running processes, to check for leftovers. */
   readonly groups: readonly number[];
   stop(options?: Readonly<{ keepLogs?: boolean }>): Promise<void>;
 }

@@ -46,7 +46,7 @@ export const elsewhere: readonly Gap[] = [
   },
   {
     what: "a function that still runs while its stack is destroyed has its log made anew, without the right to do so",
-    instead: "a test that looks for leftovers first lets everything end",
+    instead: "a test that checks for leftovers waits first until everything has ended",
   },
   {
     what: "a schedule's first call comes up to ten seconds after its time",

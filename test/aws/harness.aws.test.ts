@@ -33,7 +33,7 @@ describe("the endpoint", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it.skipIf(!endpoint.own)("refuses keys that it does not know and users who have no rights", async () => {
+  it.skipIf(!endpoint.own)("rejects unknown access keys and users without permissions", async () => {
     const UserName = "nobody";
     await aws.iam.send(new CreateUserCommand({ UserName }));
     const { AccessKey } = await aws.iam.send(new CreateAccessKeyCommand({ UserName }));
@@ -49,7 +49,7 @@ describe("the endpoint", () => {
     }
   });
 
-  it("deploys an app as its template says, runs it, and has nothing of it left afterwards", async () => {
+  it("deploys an app from its template, runs it, and leaves no resource after its destruction", async () => {
     const cdk = createCdk(endpoint, folder);
     await cdk.bootstrap();
     const assembly = await cdk.synth({ app: `"${process.execPath}" test/aws/sample/app.ts`, context: {}, folder });
@@ -90,7 +90,7 @@ describe("the endpoint", () => {
     });
   });
 
-  it("ends with whoever started it, even when he is killed", async () => {
+  it("ends when its parent process is killed", async () => {
     const program = fileURLToPath(new URL("keep-endpoint.ts", import.meta.url));
     const { AWS_ENDPOINT_URL: _, ...environment } = process.env;
     const starter = spawn(process.execPath, [program], { stdio: ["ignore", "pipe", "inherit"], env: environment });

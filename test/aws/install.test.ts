@@ -28,7 +28,7 @@ describe("the Python that the emulator runs on", () => {
     expect(await versionOf(says)).toContain(answer);
   });
 
-  it("is asked for in one line where there is none", async () => {
+  it("is requested in one line if it is missing", async () => {
     await expect(readPythonVersion({ PATH: join(folder, "empty") })).rejects.toThrow(/^[^\n]*found none$/);
   });
 });

@@ -31,7 +31,7 @@ export const unreadable: readonly string[] = ["Code", "Tags"];
 /** What stands in templates for the tool itself and is made nowhere. */
 export const unmade: readonly string[] = ["AWS::CDK::Metadata"];
 
-/** How each type of resource is read; a type that is not here is only looked for in the stack's list. */
+/** How each type of resource is read; a type that is not here is only searched in the stack's list. */
 export const liveReaders: Readonly<Record<string, LiveReader>> = {
   "AWS::SQS::Queue": async ({ sqs }, { physicalId: QueueUrl }) => {
     const { Attributes = {} } = await sqs.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ["All"] }));

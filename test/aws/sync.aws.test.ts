@@ -1,19 +1,19 @@
-import type { Faults } from "@tmc/embedded/faults.ts";
+import type { Faults } from "@tmc/embedded/server/faults.ts";
 import { describe, expect, inject, it } from "vitest";
 import { workloadKey } from "../../lib/model/key.ts";
 import { createSqsQueue } from "../../lib/queue/sqs.ts";
 import { type EmbeddedParts, startEmbeddedParts } from "../e2e/embedded-parts.ts";
-import { syncBench } from "../e2e/sync-bench.ts";
 import { syncCases } from "../e2e/sync-cases.ts";
+import { syncBench } from "../e2e/sync-environment.ts";
 import { lyingLists, syncStartCases } from "../e2e/sync-start-cases.ts";
 import { aDeployment, aRoom, clear, uidsIn, workTypes } from "../e2e/tenant-work.ts";
-import { beginBirths, nursery, upsyncCases } from "../e2e/upsync-cases.ts";
+import { beginUpsync, upsyncCases, upsyncNamespace } from "../e2e/upsync-cases.ts";
 import { eventually } from "../support/eventually.ts";
+import { useDeployedEnvironment } from "./deployed-environment.ts";
 import { readHealth } from "./deployed-form.ts";
-import { useDeployedStage } from "./deployed-stage.ts";
 import { killFunctions } from "./function-processes.ts";
 import { createGate } from "./gate.ts";
-import { readLooks } from "./looks.ts";
+import { readReconciles } from "./reconcile-log.ts";
 
 const endpoint = inject("awsEndpoint");
 const name = "sync";
@@ -22,13 +22,13 @@ const waitMs = 90_000;
 
 describe("sync as it is deployed", { timeout: 240_000 }, () => {
   let parts: EmbeddedParts | undefined;
-  const stage = useDeployedStage({
+  const stage = useDeployedEnvironment({
     stage: name,
     settings: {
       // As often as a deployment allows it: a cluster is taken for dead after three rounds.
       heartbeatSeconds: "10",
       "relay.watchClusters": "true",
-      // So that looks which find nothing are told of.
+      // Logs reconciles that change nothing too.
       logLevel: "4",
     },
     waitMs,
@@ -49,7 +49,7 @@ describe("sync as it is deployed", { timeout: 240_000 }, () => {
   syncCases(bench);
   syncStartCases(bench, faults);
 
-  it.skipIf(!endpoint.own)("ends what functions were killed in the middle of, with each copy once", async () => {
+  it.skipIf(!endpoint.own)("finishes work of killed invocations with each copy exactly once", async () => {
     const { world, work } = await begin();
     const names = ["ebb", "flood"];
     // So slow that a function has given clusters their copies and cannot have said so yet.
@@ -96,13 +96,13 @@ describe("sync as it is deployed", { timeout: 240_000 }, () => {
       );
       await createSqsQueue({ sqs: stage.aws.sqs, urls }).send(keys.map((key) => ({ key, reason: "on-demand" })));
       await eventually(async () => {
-        const looks = (await readLooks(stage.aws, { stage: name, sinceMs })).filter(
+        const reconciles = (await readReconciles(stage.aws, { stage: name, sinceMs })).filter(
           ({ reason }) => reason === "on-demand",
         );
-        // Whatever a look has found: the key is not given up.
-        expect(looks.map(({ outcome }) => outcome)).not.toContain("drop");
-        const seen = new Set(looks.map((look) => look.name));
-        return keys.every((key) => seen.has(key.name)) ? undefined : `looked at ${[...seen].join(", ")}`;
+        // Whatever a reconcile found, it did not drop the key.
+        expect(reconciles.map(({ outcome }) => outcome)).not.toContain("drop");
+        const seen = new Set(reconciles.map((reconcile) => reconcile.name));
+        return keys.every((key) => seen.has(key.name)) ? undefined : `reconciled ${[...seen].join(", ")}`;
       }, waitMs);
       expect(lists.hits).toBeGreaterThan(0);
       expect(await uidsIn(world, work.namespaceOn("pond"))).toEqual(before);
@@ -118,7 +118,7 @@ describe("sync as it is deployed", { timeout: 240_000 }, () => {
   upsyncCases(bench);
 
   describe("with a relay that watches kcp alone", () => {
-    it("looks again until a Deployment is ready, and then no more", async () => {
+    it("requeues a Deployment until it is ready, and not afterwards", async () => {
       await stage.redeploy({ "relay.watchClusters": "false" });
       const { work } = await begin();
       for (const relay of stage.form.relays()) expect(await relay.metric("tmc_sync_watches")).toBe(0);
@@ -126,16 +126,18 @@ describe("sync as it is deployed", { timeout: 240_000 }, () => {
       await work.apply(...aRoom("quay"), aDeployment("quay", "crane", { replicas: 2 }));
       await work.untilRuns("quay", "crane", { "us-east": 2, "us-west": 2 });
       await eventually(async () => {
-        const looks = await readLooks(stage.aws, { stage: name, sinceMs });
-        const ofCrane = looks.filter((look) => look.kind === "Workload" && look.name.endsWith("/quay/crane"));
+        const reconciles = await readReconciles(stage.aws, { stage: name, sinceMs });
+        const ofCrane = reconciles.filter(
+          (reconcile) => reconcile.kind === "Workload" && reconcile.name.endsWith("/quay/crane"),
+        );
         const isFound = ofCrane.some(({ reason }) => reason === "requeue");
         return isFound && ofCrane.at(-1)?.outcome === "done" ? undefined : JSON.stringify(ofCrane);
       }, waitMs);
-      // Whatever has happened so far, nothing was given up.
+      // So far no key was dead-lettered.
       expect((await readHealth(stage.aws, stage.deployment)).queues.deadLetters.visible).toBe(0);
     });
 
-    it("finds with the next resync what has changed on a cluster", async () => {
+    it("finds a change on a cluster with the next resync", async () => {
       const { world, form, work } = await begin();
       const east = world.clusterClient("us-east");
       const there = { type: workTypes.Deployment, namespace: work.namespaceOn("quay"), name: "crane" };
@@ -147,25 +149,27 @@ describe("sync as it is deployed", { timeout: 240_000 }, () => {
       await clear(work, "quay", ["crane"]);
     });
 
-    it("finds with the next resync what was born on a cluster, and what has ended there", async () => {
-      const { form, work, births } = await beginBirths(bench);
+    it("finds objects created and deleted on a cluster with the next resync", async () => {
+      const { form, work, births } = await beginUpsync(bench);
       // Of the other cluster some have just ended, which count for a while.
-      const at = { cluster: "us-west", kind: "Deployment", namespace: nursery, name: "owl" } as const;
-      await work.apply(...aRoom(nursery));
+      const at = { cluster: "us-west", kind: "Deployment", namespace: upsyncNamespace, name: "owl" } as const;
+      await work.apply(...aRoom(upsyncNamespace));
       const sinceMs = Date.now();
-      await births.bear("us-west", aDeployment(nursery, "owl", { replicas: 2 }));
+      await births.create("us-west", aDeployment(upsyncNamespace, "owl", { replicas: 2 }));
       await form.start();
-      await births.untilKnown(at);
-      await births.untilReady(nursery, "owl", 4);
-      expect(await work.copy("us-west", "Deployment", nursery, "owl")).toBeUndefined();
-      const looks = (await readLooks(stage.aws, { stage: name, sinceMs })).filter((look) => look.name.endsWith("/owl"));
-      // Nobody has told of it: the cluster was asked for all it has.
-      expect(looks[0]?.reason).toBe("fan-out");
+      await births.untilUpsynced(at);
+      await births.untilReady(upsyncNamespace, "owl", 4);
+      expect(await work.copy("us-west", "Deployment", upsyncNamespace, "owl")).toBeUndefined();
+      const reconciles = (await readReconciles(stage.aws, { stage: name, sinceMs })).filter((reconcile) =>
+        reconcile.name.endsWith("/owl"),
+      );
+      // No relay watches the cluster: the function listed the cluster.
+      expect(reconciles[0]?.reason).toBe("fan-out");
 
-      await births.end(at);
+      await births.delete(at);
       await form.resynced(1);
-      await work.untilCleared(nursery);
-      await work.remove("WorkloadPlacement", undefined, nursery);
+      await work.untilCleared(upsyncNamespace);
+      await work.remove("WorkloadPlacement", undefined, upsyncNamespace);
       expect((await readHealth(stage.aws, stage.deployment)).queues.deadLetters.visible).toBe(0);
     });
   });

@@ -1,7 +1,7 @@
 import { GetFunctionConfigurationCommand } from "@aws-sdk/client-lambda";
 import { GetSecretValueCommand, PutSecretValueCommand, SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import type { KubeClient } from "@tmc/kube/client.ts";
-import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig.ts";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { accountNamespace, type ServiceRole, serviceAccounts } from "../../lib/api/export-access.ts";
 import { exportName, exportWorkspace } from "../../lib/api/group.ts";
@@ -13,8 +13,8 @@ import { eventually } from "../support/eventually.ts";
 import { type AwsClients, createAwsClients } from "./aws-clients.ts";
 import { callFunction } from "./call-function.ts";
 import { createCdk } from "./cdk.ts";
+import { printOnFailure } from "./deployed-environment.ts";
 import { createDeployedForm, type DeployedForm, readHealth } from "./deployed-form.ts";
-import { tellOfFailures } from "./deployed-stage.ts";
 import { type DeployedApp, deployApp } from "./deployment.ts";
 import { type AwsEndpoint, clientConfig } from "./endpoint.ts";
 import { killFunctions } from "./function-processes.ts";
@@ -22,7 +22,7 @@ import { createGate, type Gate } from "./gate.ts";
 import { createRelayIdentity } from "./relay-process.ts";
 import { createUserLike } from "./role-user.ts";
 import { readStageLogs } from "./stage-logs.ts";
-import { bootstrapLine, startTenantsWorld, type Team, type TenantsWorld } from "./tenants-world.ts";
+import { bootstrapLine, startTenantsEnvironment, type Team, type TenantsEnvironment } from "./tenants-environment.ts";
 
 const endpoint = inject("awsEndpoint");
 const stage = "tenants";
@@ -32,7 +32,7 @@ const inTenant = { secretRef: { namespace: "default", name: "kubeconfig" } };
 const waitMs = 60_000;
 
 describe.skipIf(!endpoint.own)("a deployment for all tenants of an export", { timeout: 120_000 }, () => {
-  let world: TenantsWorld;
+  let world: TenantsEnvironment;
   let aws: AwsClients;
   let gate: Gate;
   let app: DeployedApp;
@@ -68,7 +68,7 @@ describe.skipIf(!endpoint.own)("a deployment for all tenants of an export", { ti
   };
 
   beforeAll(async () => {
-    world = await startTenantsWorld(waitMs);
+    world = await startTenantsEnvironment(waitMs);
     aws = createAwsClients(endpoint);
     gate = createGate(endpoint);
     const cdk = createCdk(endpoint, world.folder);
@@ -100,9 +100,9 @@ describe.skipIf(!endpoint.own)("a deployment for all tenants of an export", { ti
     aws?.[Symbol.dispose]();
     await world?.stop();
   }, 120_000);
-  tellOfFailures(() => (form === undefined ? undefined : { form, aws, deployment: app }));
+  printOnFailure(() => (form === undefined ? undefined : { form, aws, deployment: app }));
 
-  it("lets the relay read its own kubeconfig alone, and functions theirs", async () => {
+  it("lets the relay and the functions read only their own kubeconfig", async () => {
     const { functions } = app.names;
     const configuration = new GetFunctionConfigurationCommand({ FunctionName: functions.reconcile });
     const { Role = "" } = await aws.lambda.send(configuration);
@@ -117,7 +117,7 @@ describe.skipIf(!endpoint.own)("a deployment for all tenants of an export", { ti
     await Promise.all([worker.remove(), relay.remove()]);
   });
 
-  it("serves each tenant, wherever the credentials of its clusters are", async () => {
+  it("serves each tenant from every source of credentials", async () => {
     await form.running();
     const { tenant } = team("ants");
     await tenant.register("home", { location: "eu-west-1" });
@@ -127,7 +127,7 @@ describe.skipIf(!endpoint.own)("a deployment for all tenants of an export", { ti
     expect(await readHealth(aws, app)).toMatchObject({ ok: true, clusters: { ready: 2, total: 2 } });
   });
 
-  it("watches as a user who may list, and nothing else", async () => {
+  it("watches as a user who may only list and watch", async () => {
     const { cluster } = team("bees");
     const inTenantAs = async (secret: string): Promise<KubeClient> => {
       const client = world.clientWith(await readSecret(aws.secrets, secret));
@@ -155,7 +155,7 @@ describe.skipIf(!endpoint.own)("a deployment for all tenants of an export", { ti
     await expect((await inTenantAs(secrets.worker)).get(address)).resolves.toEqual(object);
   });
 
-  it("takes in a tenant that binds while others work", async () => {
+  it("serves a tenant that binds while other tenants work", async () => {
     const names = Array.from({ length: 10 }, (_, at) => `busy-${at}`);
     const busy = Promise.all(names.map((name) => team("bees").tenant.place(name)));
     const crickets = await joined("crickets");
@@ -165,7 +165,7 @@ describe.skipIf(!endpoint.own)("a deployment for all tenants of an export", { ti
     await team("bees").tenant.untilDecided(names);
   });
 
-  it("lets a tenant go that unbinds, leaves it in peace, and serves the others", async () => {
+  it("stops serving a tenant that unbinds, and serves the others", async () => {
     const { path, cluster, tenant } = team("ants");
     expect((await tenant.cluster("home")).metadata.finalizers).toContain(clusterFinalizer);
     expect(await world.tmc(`unbind --workspace ${path} --delete-objects --timeout 60s`)).toContain(
@@ -187,7 +187,7 @@ describe.skipIf(!endpoint.own)("a deployment for all tenants of an export", { ti
     expect(await readHealth(aws, app)).toMatchObject({ ok: true, clusters: { ready: 2, total: 2 } });
   });
 
-  it("goes on with a new token after kcp has refused the old one, without a deploy", async () => {
+  it("uses a renewed token after kcp rejects the old one, without a deployment", async () => {
     const { tenant } = team("bees");
     await endToken("worker");
     await killFunctions(endpoint);
@@ -210,7 +210,7 @@ describe.skipIf(!endpoint.own)("a deployment for all tenants of an export", { ti
     }, waitMs);
   });
 
-  it("has the relay go on likewise", async () => {
+  it("lets the relay use a renewed token, without a deployment", async () => {
     const { tenant } = team("bees");
     const [relay] = form.relays();
     await endToken("relay");
@@ -225,7 +225,7 @@ describe.skipIf(!endpoint.own)("a deployment for all tenants of an export", { ti
     expect(form.relays()).toEqual([relay]);
   });
 
-  it("says no token in any line of its logs", async () => {
+  it("logs no token", async () => {
     const texts = await Promise.all(form.relays().map((relay) => relay.output()));
     const text = [...texts, await readStageLogs(aws, stage)].join("\n");
     // Not by matchers that would print all of it.

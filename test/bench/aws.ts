@@ -2,7 +2,7 @@ import { access } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { GetQueueUrlCommand } from "@aws-sdk/client-sqs";
 import { type FunctionName, functionNames } from "../../infra/names.ts";
-import { estimateCost } from "../../lib/cli/cost-model.ts";
+import { estimateCost } from "../../lib/cli/queue/cost-model.ts";
 import { createAwsClients } from "../aws/aws-clients.ts";
 import { createCdk } from "../aws/cdk.ts";
 import { createDeployedForm } from "../aws/deployed-form.ts";
@@ -11,21 +11,21 @@ import { startEndpoint } from "../aws/endpoint.ts";
 import { createGate } from "../aws/gate.ts";
 import { ensureInstalled } from "../aws/install.ts";
 import { startEmbeddedParts } from "../e2e/embedded-parts.ts";
+import { clusterNames, furnish } from "../e2e/environment.ts";
 import { tenantOf } from "../e2e/tenant.ts";
-import { clusterNames, furnish } from "../e2e/world.ts";
 import { BuildError } from "../real/build.ts";
 import { forEachOf } from "./load.ts";
 import {
   type AwsBench,
+  type Burst,
   type Counted,
   countCalls,
+  measureBurst,
   measureColdStarts,
   measureEmptyWays,
-  measureRush,
   measureWays,
-  type Rush,
+  messageFor,
   type Way,
-  wishFor,
 } from "./measure-aws.ts";
 import type { BenchReport, Goal, Table } from "./report.ts";
 import type { Settings } from "./settings.ts";
@@ -44,8 +44,8 @@ type Cold = Readonly<{ name: string; times: readonly number[] }>;
 type Measures = Readonly<{
   ways: readonly Way[];
   emptyWays: readonly number[];
-  rush: Rush;
-  emptyRush: Rush;
+  burst: Burst;
+  emptyBurst: Burst;
   cold: readonly Cold[];
   perChange: Counted;
   idle: Counted;
@@ -95,17 +95,17 @@ export async function benchAws({ changes, placements, starts, restSeconds }: Set
   await tenant.untilDecided(keys);
   const nonce = () => Math.random().toString(36).slice(2);
   const count = 2 * placements;
-  const emptyRush = await measureRush(bench, {
+  const emptyBurst = await measureBurst(bench, {
     ...empty,
     messages: () => Array.from({ length: count }, (_, at) => ({ body: "{}", group: `rate-${at}` })),
   });
-  const rush = await measureRush(bench, {
+  const burst = await measureBurst(bench, {
     queueUrl: work,
     name: reconcile,
     messages: () =>
       Array.from({ length: count }, (_, at) => {
         const name = keys[at % keys.length] ?? "";
-        return wishFor({ logicalCluster: deployment.tenantCluster, kind: "WorkloadPlacement", name }, nonce());
+        return messageFor({ logicalCluster: deployment.tenantCluster, kind: "WorkloadPlacement", name }, nonce());
       }),
   });
   const idleSeconds = Math.max(leastIdleSeconds, restSeconds);
@@ -120,8 +120,8 @@ export async function benchAws({ changes, placements, starts, restSeconds }: Set
   const measures = {
     ways,
     emptyWays,
-    rush,
-    emptyRush,
+    burst,
+    emptyBurst,
     cold,
     perChange,
     idle,
@@ -154,7 +154,7 @@ function reportOf(
   { changes, functions }: Readonly<{ changes: number; functions: Names }>,
 ): BenchReport {
   const { perChange, idle, idleSeconds } = measures;
-  const [{ rate }, { rate: emptyRate }] = [measures.rush, measures.emptyRush];
+  const [{ rate }, { rate: emptyRate }] = [measures.burst, measures.emptyBurst];
   const perHour = 3600 / idleSeconds;
   const planner = (idle.runs[functions.heartbeat] ?? 0) * perHour;
   const probes = (idle.runs[functions.probe] ?? 0) * perHour;
@@ -209,7 +209,7 @@ function reportOf(
   };
 }
 
-function wayTable({ ways, emptyWays, rush, emptyRush }: Measures): Table {
+function wayTable({ ways, emptyWays, burst, emptyBurst }: Measures): Table {
   const row = (what: string, samples: readonly number[]) => ({
     what,
     p50: percentile(samples, 0.5),
@@ -233,8 +233,8 @@ function wayTable({ ways, emptyWays, rush, emptyRush }: Measures): Table {
         ways.map(({ statusMs }) => statusMs),
       ),
       row("send → empty function starts", emptyWays),
-      { ...row("keys at full speed, each batch", rush.batchMs), rate: rush.rate },
-      { ...row("empty function at full speed, each batch", emptyRush.batchMs), rate: emptyRush.rate },
+      { ...row("keys at full speed, each batch", burst.batchMs), rate: burst.rate },
+      { ...row("empty function at full speed, each batch", emptyBurst.batchMs), rate: emptyBurst.rate },
     ],
   };
 }

@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
-import { decide } from "../../lib/placement/decide.ts";
-import { type ClusterFacts, clusterFacts, type Observed } from "../../lib/placement/observed.ts";
+import { decidePlacement } from "../../lib/placement/decide.ts";
+import { type ClusterFacts, clusterFacts, type ObservedPlacement } from "../../lib/placement/observed.ts";
 import { cpuMsSince } from "./load.ts";
 import type { BenchReport, Goal, Row, Table } from "./report.ts";
 import type { Settings } from "./settings.ts";
@@ -18,7 +18,7 @@ type Case = Readonly<{ name: string; isGoal: boolean; spec: Spec; held?: boolean
 
 const term = (key: string, ...values: string[]) => ({ matchExpressions: [{ key, operator: "In" as const, values }] });
 
-/** Each strategy as plainly as it is used most, and each with much to look at. */
+/** Each strategy as plainly as it is used most, and each with many facts. */
 const cases: readonly Case[] = [
   { name: "RoundRobin", isGoal: true, spec: { strategy: "RoundRobin" } },
   {
@@ -116,7 +116,7 @@ type Figures = Readonly<{
   selected: number;
 }>;
 
-function measure(observed: Observed, turnMs: number): Turn {
+function measure(observed: ObservedPlacement, turnMs: number): Turn {
   const timesMs: number[] = [];
   let selected = 0;
   const cpuBefore = process.cpuUsage();
@@ -125,7 +125,7 @@ function measure(observed: Observed, turnMs: number): Turn {
   while (last - began < turnMs) {
     // Each placement is another one, whose spec nobody has read yet.
     const placement = { ...observed.placement, spec: { ...observed.placement.spec } };
-    selected = decide({ ...observed, placement }).status.selectedClusters?.length ?? 0;
+    selected = decidePlacement({ ...observed, placement }).status.selectedClusters?.length ?? 0;
     const now = performance.now();
     timesMs.push(now - last);
     last = now;
@@ -164,7 +164,7 @@ function goalsOf(name: string, { perSecond, perCpuSecond, p99Ms }: Figures): Goa
   ];
 }
 
-function observedOf({ spec, held = false }: Case, clusters: readonly ClusterFacts[]): Observed {
+function observedOf({ spec, held = false }: Case, clusters: readonly ClusterFacts[]): ObservedPlacement {
   const placement: WorkloadPlacement = {
     apiVersion: "tmc.kcp.io/v1alpha1",
     kind: "WorkloadPlacement",
@@ -172,7 +172,7 @@ function observedOf({ spec, held = false }: Case, clusters: readonly ClusterFact
     spec,
   };
   const fresh = { placement, clusters, nowMs };
-  return held ? { ...fresh, placement: { ...placement, status: decide(fresh).status } } : fresh;
+  return held ? { ...fresh, placement: { ...placement, status: decidePlacement(fresh).status } } : fresh;
 }
 
 /** Clusters in 20 regions of 3 zones; of each hundred some are not ready, cordoned or tainted. */

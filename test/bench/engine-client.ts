@@ -1,13 +1,13 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
+import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import { clusterRegistration } from "../../lib/api/cluster-registration.ts";
-import { apiVersionOf } from "../../lib/api/kind.ts";
+import { formatApiVersion } from "../../lib/api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../../lib/api/workload-placement.ts";
 import { clientOf } from "../../lib/upstream/logical-cluster.ts";
 import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
 import type { Target } from "./clients/bench-client.ts";
-import { createSightings } from "./sightings.ts";
+import { createObservedObjects } from "./observed-objects.ts";
 
 const types = { placements: reconciledTypes.WorkloadPlacement, registrations: reconciledTypes.ClusterRegistration };
 
@@ -37,14 +37,14 @@ export async function openTenant(target: Target, workspace: string): Promise<Ten
   const root = createKubeClient({ endpoint, transport: createUndiciTransport(endpoint) });
   const client = clientOf(root, workspace);
   const end = new AbortController();
-  const sightings = createSightings<Seen>();
-  const watches = await Promise.all(Object.values(types).map((type) => sightings.follow(client, type, end.signal)));
+  const observed = createObservedObjects<Seen>();
+  const watches = await Promise.all(Object.values(types).map((type) => observed.follow(client, type, end.signal)));
   return {
     register: async (name) => {
       await client.create(
         { type: types.registrations },
         {
-          apiVersion: apiVersionOf(clusterRegistration),
+          apiVersion: formatApiVersion(clusterRegistration),
           kind: "ClusterRegistration",
           metadata: { name, labels: { [pool.key]: pool.value } },
           spec: { location: `region-of-${name}` },
@@ -67,7 +67,7 @@ export async function openTenant(target: Target, workspace: string): Promise<Ten
       return metadata.generation ?? 0;
     },
     read: (name) => client.get<WorkloadPlacement>({ type: types.placements, name }),
-    untilSeen: sightings.untilSeen,
+    untilSeen: observed.untilSeen,
     [Symbol.asyncDispose]: async () => {
       end.abort();
       await Promise.all(watches.map(({ ended }) => ended));
@@ -78,7 +78,7 @@ export async function openTenant(target: Target, workspace: string): Promise<Ten
 
 function placementOf(name: string): WorkloadPlacement {
   return {
-    apiVersion: apiVersionOf(workloadPlacement),
+    apiVersion: formatApiVersion(workloadPlacement),
     kind: "WorkloadPlacement",
     metadata: { name },
     spec: { strategy: "RoundRobin", locationSelector: { matchLabels: { [pool.key]: pool.value } } },

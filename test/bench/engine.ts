@@ -166,10 +166,10 @@ type Memory = Readonly<{
   doneMs: number;
 }>;
 
-/** How much the controller's own process takes: with clusters alone, after a rush, and started over thousands. */
+/** How much the controller's own process takes: with clusters alone, after a burst, and started over thousands. */
 async function measureMemory(
   world: EngineWorld,
-  { crowdSizes: [rush, most] }: Settings,
+  { crowdSizes: [burst, most] }: Settings,
   addCopies: (of: string, count: number) => Promise<void>,
 ): Promise<readonly Memory[]> {
   const names = Array.from({ length: crowd.clusters }, (_, index) => `cluster-${index}`);
@@ -193,12 +193,12 @@ async function measureMemory(
     await forEachOf(names.length, 16, (index) => tenant.register(names[index] ?? ""));
     await tenant.untilSeen(names.length, isReady);
   });
-  await measure("created at once", rush, async (tenant) => {
-    await forEachOf(rush, 16, (index) => tenant.create(`crowd-${index}`));
-    await tenant.untilSeen(names.length + rush, isReady);
+  await measure("created at once", burst, async (tenant) => {
+    await forEachOf(burst, 16, (index) => tenant.create(`crowd-${index}`));
+    await tenant.untilSeen(names.length + burst, isReady);
   });
-  await measure("there at the start", rush, async () => {});
-  await addCopies("crowd-0", most - rush);
+  await measure("there at the start", burst, async () => {});
+  await addCopies("crowd-0", most - burst);
   await measure("there at the start", most, async () => {});
   return measured;
 }

@@ -2,8 +2,8 @@ import { performance } from "node:perf_hooks";
 import { setTimeout as delay } from "node:timers/promises";
 import { type ControllerSettings, defaultControllerSettings } from "../../lib/engine/settings.ts";
 import { openTenant, type Seen, type Tenant } from "./engine-client.ts";
+import type { FakeTenantOptions } from "./fake-tenant.ts";
 import { type ControllerProcess, type EngineWorld, isReady, startControllerProcess } from "./measure-engine.ts";
-import type { PaperTenantOptions } from "./paper-tenant.ts";
 import type { BenchReport, Goal, Row } from "./report.ts";
 import type { Settings } from "./settings.ts";
 import { percentile } from "./statistics.ts";
@@ -22,7 +22,7 @@ const mostRatio = 1.1;
 type Form = Readonly<{
   what: string;
   settings: Partial<ControllerSettings>;
-  noisy: Pick<PaperTenantOptions, "placements" | "answerMs">;
+  noisy: Pick<FakeTenantOptions, "placements" | "answerMs">;
   isGoal: boolean;
 }>;
 

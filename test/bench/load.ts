@@ -20,18 +20,18 @@ export async function runLoad(
   let next = 0;
   const cpuBefore = process.cpuUsage();
   const began = performance.now();
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     while (next < mostCalls && performance.now() - began < turnMs) {
       const sent = performance.now();
       await call(next++);
       latenciesMs.push(performance.now() - sent);
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, lane));
+  await Promise.all(Array.from({ length: concurrency }, worker));
   return { durationMs: performance.now() - began, latenciesMs, cpuMs: cpuMsSince(cpuBefore) };
 }
 
-/** The processor time of this process, its threads included, since an earlier look. */
+/** The processor time of this process, its threads included, since an earlier reading. */
 export function cpuMsSince(before: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(before);
   return (user + system) / 1000;

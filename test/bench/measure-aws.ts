@@ -3,19 +3,25 @@ import { InvokeCommand } from "@aws-sdk/client-lambda";
 import { SendMessageBatchCommand } from "@aws-sdk/client-sqs";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
-import { formatBody, groupOf } from "../../lib/queue/work-message.ts";
+import { formatBody, messageGroupOf } from "../../lib/queue/work-message.ts";
 import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
 import type { AwsClients } from "../aws/aws-clients.ts";
 import type { AwsEndpoint } from "../aws/endpoint.ts";
 import { killFunctions } from "../aws/function-processes.ts";
 import type { Gate, Invocation } from "../aws/gate.ts";
+import type { Environment } from "../e2e/environment.ts";
 import { isDecided, type Tenant } from "../e2e/tenant.ts";
-import type { World } from "../e2e/world.ts";
 import { eventually } from "../support/eventually.ts";
 import { median } from "./statistics.ts";
 
 /** What is measured, and through what. */
-export type AwsBench = Readonly<{ endpoint: AwsEndpoint; aws: AwsClients; gate: Gate; world: World; tenant: Tenant }>;
+export type AwsBench = Readonly<{
+  endpoint: AwsEndpoint;
+  aws: AwsClients;
+  gate: Gate;
+  world: Environment;
+  tenant: Tenant;
+}>;
 
 /** The way of one change, in milliseconds since it was written. */
 export type Way = Readonly<{ startMs: number; statusMs: number }>;
@@ -46,7 +52,7 @@ export async function measureWays(
   }
   const [first, last] = [times[0]?.from ?? 0, times.at(-1)?.from ?? 0];
   let runs: readonly Invocation[] = [];
-  // A run is told of when it has ended, which is after its status was written.
+  // A run is logged after its end, which is after its status write.
   await eventually(async () => {
     runs = await runsOf(bench.gate, reconcile, first);
     return (runs.at(-1)?.startMs ?? 0) >= last ? undefined : "the last run has not ended";
@@ -77,13 +83,13 @@ export async function measureEmptyWays(
 }
 
 /** A queue that was full and is emptied: messages per second, and how long each batch took. */
-export type Rush = Readonly<{ rate: number; batchMs: readonly number[] }>;
+export type Burst = Readonly<{ rate: number; batchMs: readonly number[] }>;
 
 /** Fills a queue before its function may begin, some rounds of it; the first one pays for the starts. */
-export async function measureRush(
+export async function measureBurst(
   bench: AwsBench,
   { queueUrl, name, messages }: Readonly<{ queueUrl: string; name: string; messages: () => readonly Message[] }>,
-): Promise<Rush> {
+): Promise<Burst> {
   const [rates, batchMs]: [number[], number[]] = [[], []];
   for (let round = 0; round <= rounds; round += 1) {
     const list = messages();
@@ -146,9 +152,9 @@ export async function countCalls(gate: Gate, goesOn: () => Promise<void>): Promi
 /** A message and the line that it stands in. */
 export type Message = Readonly<{ body: string; group: string }>;
 
-/** A wish for a look at a key. */
-export function wishFor(key: ObjectKey, nonce: string): Message {
-  return { body: formatBody({ key, reason: "on-demand", nonce }), group: groupOf(key) };
+/** A message that requests a reconcile of a key. */
+export function messageFor(key: ObjectKey, nonce: string): Message {
+  return { body: formatBody({ key, reason: "on-demand", nonce }), group: messageGroupOf(key) };
 }
 
 async function sendBatch({ sqs }: AwsClients, QueueUrl: string, messages: readonly Message[]): Promise<void> {
@@ -169,7 +175,7 @@ async function runsOf(gate: Gate, name: string, sinceMs = 0): Promise<readonly I
 }
 
 /** Watches placements; answers when one is decided. */
-function followDecisions({ tenant }: World) {
+function followDecisions({ tenant }: Environment) {
   const end = new AbortController();
   const waiting = new Map<string, (atMs: number) => void>();
   const following = (async () => {

@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
-import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { writeKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import type { ControllerSettings } from "../../lib/engine/settings.ts";
 import { findCondition } from "../../lib/model/condition.ts";
 import { bundle } from "./bundle.ts";
 import type { Target } from "./clients/bench-client.ts";
 import { openTenant, pool, type Seen, type Tenant } from "./engine-client.ts";
+import type { FakeTenantOptions } from "./fake-tenant.ts";
 import { forEachOf } from "./load.ts";
-import type { PaperTenantOptions } from "./paper-tenant.ts";
 import type { Row, Table } from "./report.ts";
 import { percentile } from "./statistics.ts";
 import { startWorkerProcess, type WorkerProcess } from "./worker-process.ts";
@@ -39,7 +39,7 @@ export interface ControllerProcess extends AsyncDisposable {
     workspaces: readonly string[],
     names: readonly string[],
     settings?: Partial<ControllerSettings>,
-    paper?: PaperTenantOptions,
+    paper?: FakeTenantOptions,
   ): Promise<void>;
   /** Has the tenant on paper make noise; resolves when all of it is told. */
   noise(noise: Readonly<{ events: number; perSecond: number }>): Promise<void>;

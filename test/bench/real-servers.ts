@@ -1,5 +1,5 @@
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
+import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import { exportWorkspace } from "../../lib/api/group.ts";
 import { bindExport, installExport } from "../../lib/install/bind.ts";
 import { ensureWorkspace } from "../../lib/install/workspaces.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { formatReport } from "./report.ts";
 
-test("a report shows numbers to the right, words to the left, and what is missing as a dash", () => {
+test("a report aligns numbers to the right and words to the left, and shows missing values as a dash", () => {
   const text = formatReport({
     name: "calls",
     tables: [
@@ -34,7 +34,7 @@ test("a report shows numbers to the right, words to the left, and what is missin
   ]);
 });
 
-test("a missed goal says so", () => {
+test("a report marks a missed goal", () => {
   const goals = [{ what: "memory", goal: "< 120 MB", got: "130 MB", met: false }];
   expect(formatReport({ name: "start", tables: [], goals, notes: [] })).toContain("missed  memory");
 });

@@ -4,7 +4,7 @@ export type Column = Readonly<{ key: string; label: string; digits?: number }>;
 export type Row = Readonly<Record<string, string | number | undefined>>;
 export type Table = Readonly<{ title: string; columns: readonly Column[]; rows: readonly Row[] }>;
 
-/** What was aimed at and what came out. A missed goal is news, never a failure: speed depends on the machine. */
+/** What was aimed at and what came out. A missed goal is reported, never a failure: speed depends on the machine. */
 export type Goal = Readonly<{ what: string; goal: string; got: string; met: boolean }>;
 
 /** All that one bench has to say. */

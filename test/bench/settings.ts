@@ -19,7 +19,7 @@ export type Settings = Readonly<{
   restSeconds: number;
   /** Placements with which memory is measured: so many made at once, and so many in all. */
   crowdSizes: readonly [number, number];
-  /** Tenants of one export that a relay looks after. */
+  /** Tenants of one export that a relay serves. */
   tenants: number;
   /** Tenants that change one object each beside a noisy one. */
   quietTenants: number;

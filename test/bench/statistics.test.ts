@@ -8,23 +8,23 @@ describe("percentile", () => {
     { share: 0.5, value: 50 },
     { share: 0.99, value: 99 },
     { share: 1, value: 100 },
-  ])("$share of one to a hundred lies at $value, in whatever order they come", ({ share, value }) => {
+  ])("percentile $share of 1 to 100 is $value, in any order of the samples", ({ share, value }) => {
     expect(percentile(hundred, share)).toBe(value);
   });
 
-  test("of a few samples the highest one is the 99th", () => {
+  test("the 99th percentile of a few samples is the highest one", () => {
     expect(percentile([3, 1, 2], 0.99)).toBe(3);
   });
 
-  test("of nothing there is none", () => {
+  test("the percentile of no samples is NaN", () => {
     expect(percentile([], 0.5)).toBeNaN();
   });
 });
 
-test("one run that was disturbed does not move the median", () => {
+test("an outlier does not change the median", () => {
   expect(median([10, 11, 900])).toBe(11);
 });
 
-test("twice as fast and half as fast make one", () => {
+test("the geometric mean of 2 and 0.5 is 1", () => {
   expect(geometricMean([2, 0.5])).toBeCloseTo(1);
 });

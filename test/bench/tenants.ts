@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
+import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import { exportWorkspace } from "../../lib/api/group.ts";
 import { bindExport, installExport } from "../../lib/install/bind.ts";
 import { ensureWorkspace } from "../../lib/install/workspaces.ts";

@@ -1,6 +1,6 @@
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import type { Endpoint } from "@tmc/kube/transport.ts";
-import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
+import type { Endpoint } from "@tmc/kube/transport/transport.ts";
+import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import type { ServerUnderTest } from "./server-under-test.ts";
 
 /** The contract's view of a server that is reached over the wire with our own client. */

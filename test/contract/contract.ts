@@ -12,8 +12,8 @@ import { virtualWorkspaceCases } from "./cases/virtual-workspace.ts";
 import { longWatchCases, watchCases } from "./cases/watches.ts";
 import { workloadCases } from "./cases/workloads.ts";
 import { workspaceCases } from "./cases/workspaces.ts";
+import { eventuallyOk, namespaces, unique } from "./resources.ts";
 import type { MakeRoom, ServerUnderTest } from "./server-under-test.ts";
-import { eventuallyOk, namespaces, unique } from "./vocabulary.ts";
 import { createWorkspace } from "./workspaces.ts";
 
 /**

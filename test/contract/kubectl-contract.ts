@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { writeKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { afterAll, beforeAll, describe } from "vitest";
 import { kinds } from "../../lib/api/kinds.ts";
 import { customResourceDefinition } from "../../lib/api/resource-schema.ts";
@@ -21,8 +21,8 @@ import { kubectlWaitCases } from "./kubectl/wait.ts";
 import { kubectlWatchCases } from "./kubectl/watch.ts";
 import { kubectlWorkloadCases } from "./kubectl/workload-lists.ts";
 import { providerOf } from "./provider.ts";
+import { crds, eventually, eventuallyOk, namespaces, unique } from "./resources.ts";
 import type { ServerUnderTest } from "./server-under-test.ts";
-import { crds, eventually, eventuallyOk, namespaces, unique } from "./vocabulary.ts";
 
 /** What users of kubectl rely on, held against embedded and real servers alike. Where they differ, the embedded one is wrong. */
 export function kubectlContract(kind: "kcp" | "cluster", title: string, start: () => Promise<ServerUnderTest>): void {

@@ -3,8 +3,8 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { exportName } from "../../lib/api/group.ts";
 import { bindExport, installExport } from "../../lib/install/bind.ts";
 import { ensureWorkspace } from "../../lib/install/workspaces.ts";
+import { eventually, unique } from "./resources.ts";
 import type { ServerUnderTest } from "./server-under-test.ts";
-import { eventually, unique } from "./vocabulary.ts";
 
 export const endpointSlices = { group: "apis.kcp.io", version: "v1alpha1", plural: "apiexportendpointslices" };
 export type EndpointSlice = KubeObject & { status?: { endpoints?: { url: string }[] } };

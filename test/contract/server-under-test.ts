@@ -1,5 +1,5 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
-import type { Endpoint } from "@tmc/kube/transport.ts";
+import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 
 /** One of the four servers that the contract is held against. */
 export interface ServerUnderTest {

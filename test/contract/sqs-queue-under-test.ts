@@ -1,11 +1,11 @@
 import { setImmediate as afterPending } from "node:timers/promises";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { createBatchRunner } from "../../lib/queue/batch.ts";
 import { createDeadLetters } from "../../lib/queue/dead-letters.ts";
 import { createSqsQueue } from "../../lib/queue/sqs.ts";
 import type { SqsClient } from "../../lib/queue/sqs-client.ts";
 import { runSqsWorker } from "../../lib/queue/sqs-worker.ts";
-import { createManualClock } from "../support/manual-clock.ts";
 import { createQueues, interceptSqs, type SqsCall } from "../support/sqs.ts";
 import type { QueueUnderTest } from "./work-queue.ts";
 
@@ -18,8 +18,8 @@ import type { QueueUnderTest } from "./work-queue.ts";
 export async function createSqsQueueUnderTest(sqs: SqsClient): Promise<QueueUnderTest> {
   const clock = createManualClock();
   const { urls, remove } = await createQueues(sqs);
-  /** Grows with all that happens; calls that found nothing are no news, and are counted for each queue. */
-  let news = 0;
+  /** Grows with all that happens; calls that found nothing are no changes, and are counted for each queue. */
+  let changes = 0;
   let pendingCalls = 0;
   const empty = new Map<unknown, number>();
   let busy = 0;
@@ -37,14 +37,14 @@ export async function createSqsQueueUnderTest(sqs: SqsClient): Promise<QueueUnde
       return await call();
     } finally {
       pendingCalls -= 1;
-      news += 1;
+      changes += 1;
     }
   };
   const receive = async ({ input }: SqsCall, pass: () => Promise<unknown>): Promise<unknown> => {
     const answer = await pass();
     const isEmpty = !(typeof answer === "object" && answer !== null && "Messages" in answer && answer.Messages);
     if (isEmpty) empty.set(input.QueueUrl, (empty.get(input.QueueUrl) ?? 0) + 1);
-    else news += 1;
+    else changes += 1;
     return answer;
   };
   const client = interceptSqs(sqs, async (call, pass) => {
@@ -60,17 +60,17 @@ export async function createSqsQueueUnderTest(sqs: SqsClient): Promise<QueueUnde
   /** Nothing happens by itself any more: no call is under way, and whoever is free has asked once more and found nothing. */
   const settle = async (): Promise<void> => {
     for (;;) {
-      const before = { news, work: empty.get(urls.work) ?? 0, delay: empty.get(urls.delay) ?? 0 };
+      const before = { changes, work: empty.get(urls.work) ?? 0, delay: empty.get(urls.delay) ?? 0 };
       const isQuiet = (): boolean => {
         if (running === undefined) return true;
         const free = running.workers - busy;
-        // Of those that were asking already, one answer each may be older than the last news.
+        // Of those that were asking already, one answer each may be older than the last changes.
         const hasAsked = free === 0 || (empty.get(urls.work) ?? 0) > before.work + free;
         return hasAsked && (empty.get(urls.delay) ?? 0) > before.delay + 1;
       };
       do await afterPending();
-      while (news === before.news && (pendingCalls > 0 || !isQuiet()));
-      if (news === before.news) return;
+      while (changes === before.changes && (pendingCalls > 0 || !isQuiet()));
+      if (changes === before.changes) return;
     }
   };
 
@@ -80,15 +80,15 @@ export async function createSqsQueueUnderTest(sqs: SqsClient): Promise<QueueUnde
       const stop = new AbortController();
       const runBatch = createBatchRunner({
         work: async (item, signal) => {
-          news += 1;
+          changes += 1;
           return work(item, signal).finally(() => {
-            news += 1;
+            changes += 1;
           });
         },
         queue,
         clock,
         random: () => 0.99,
-        groupsAtOnce: 1, // a worker of the contract works on one key
+        maxConcurrentGroups: 1, // a worker of the contract works on one key
       });
       const ended = runSqsWorker({
         sqs: client,
@@ -121,7 +121,7 @@ export async function createSqsQueueUnderTest(sqs: SqsClient): Promise<QueueUnde
       }
       clock.advance(untilMs - clock.now()); // nothing falls due in what is left
     },
-    setAside: async () => {
+    deadLetters: async () => {
       const { letters } = await deadLetters.list();
       return letters.flatMap(({ key, cause }) => (key === undefined ? [] : [{ key, cause }]));
     },

@@ -14,17 +14,17 @@ export const endpoint = "SQS on AWS_ENDPOINT_URL";
 /** All that is known to differ. A case that is listed is expected to fail: when it passes, the list is out of date. */
 export const knownDifferences: readonly Difference[] = [
   {
-    rule: "a tenant with much to do does not hold back another",
+    rule: "a busy tenant does not delay another",
     forms: [fauxqs, endpoint],
     why: "a FIFO queue hands lines out in the order they were filled, and knows of no tenants; the relay keeps their shares before it",
   },
   {
-    rule: "a tenant whose work hangs leaves workers for others",
+    rule: "a tenant whose reconciles hang leaves workers for others",
     forms: [fauxqs, endpoint],
     why: "whoever fetches from a FIFO queue cannot choose whose message it gets; a run ends with its time",
   },
   {
-    rule: "adds while waiting collapse into one",
+    rule: "adds of a waiting key coalesce",
     forms: [fauxqs],
     why: "it hands out one message of a line at a time, so that each is a run; SQS hands out up to ten, which are one",
   },

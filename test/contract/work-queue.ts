@@ -14,7 +14,7 @@ export interface QueueUnderTest {
   stop(): Promise<void>;
   /** Lets time pass, and waits until nothing more happens by itself. */
   pass(seconds: number): Promise<void>;
-  setAside(): Promise<readonly Readonly<{ key: WorkKey; cause: string }>[]>;
+  deadLetters(): Promise<readonly Readonly<{ key: WorkKey; cause: string }>[]>;
   redrive(): Promise<void>;
   close(): Promise<void>;
 }
@@ -60,21 +60,21 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
         throw error;
       };
 
-    rule("what is sent is worked on", async () => {
+    rule("a sent key is reconciled", async () => {
       under.start(noting(), { workers: 2 });
       await under.queue.send([item("one"), item("two")]);
       await under.pass(0);
       expect(ran.toSorted()).toEqual(["one", "two"]);
     });
 
-    rule("what is sent before anybody works is kept", async () => {
+    rule("keys that are sent before the start are kept", async () => {
       await under.queue.send([item("one")]);
       under.start(noting(), { workers: 1 });
       await under.pass(0);
       expect(ran).toEqual(["one"]);
     });
 
-    rule("adds while waiting collapse into one", async () => {
+    rule("adds of a waiting key coalesce", async () => {
       await under.queue.send([item("one"), item("one")]);
       await under.queue.send([item("one")]);
       under.start(noting(), { workers: 3 });
@@ -82,7 +82,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(ran).toEqual(["one"]);
     });
 
-    rule("a key is never in flight twice, and an add while it runs runs after", async () => {
+    rule("a key is never in flight twice, and an add during a run runs afterwards", async () => {
       const gates = [gate(), gate()];
       let now = 0;
       let most = 0;
@@ -110,7 +110,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(most).toBe(1);
     });
 
-    rule("what is sent for later runs not before its time, and then once", async () => {
+    rule("a delayed key runs once, and not before its time", async () => {
       under.start(noting(), { workers: 1 });
       await under.queue.sendLater(item("one", "resync"), 60);
       await under.pass(59);
@@ -121,7 +121,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(ran).toEqual(["one"]);
     });
 
-    rule("an earlier wish wins over a later one, whichever came first", async () => {
+    rule("the earliest of several delays of a key wins", async () => {
       under.start(noting(), { workers: 1 });
       await under.queue.sendLater(item("one"), 60);
       await under.queue.sendLater(item("one"), 10);
@@ -131,7 +131,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(ran.toSorted()).toEqual(["one", "two"]);
     });
 
-    rule("a run that wants to look again is run again after that time", async () => {
+    rule("a requeued key runs again after its delay", async () => {
       under.start(
         noting(
           async () => requeueAfter(30),
@@ -147,7 +147,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
     });
 
     test.each(["conflict", "throttled", "unreachable"] as const)(
-      "the fault %s is retried until it has passed, and never set aside",
+      "the fault %s is retried until it passes, and is never dead-lettered",
       async (fault) => {
         const error = new ControllerError(fault, "not now");
         under.start(
@@ -157,37 +157,37 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
         await under.queue.send([item("one")]);
         for (let round = 0; round < 20; round++) await under.pass(31);
         expect(ran).toHaveLength(10);
-        expect(await under.setAside()).toEqual([]);
+        expect(await under.deadLetters()).toEqual([]);
       },
     );
 
-    rule("a fault that lasts is not retried: its change will bring the key back", async () => {
+    rule("a permanent fault is not retried until the object changes", async () => {
       under.start(noting(failing(new ControllerError("forbidden", "no access"))), { workers: 1 });
       await under.queue.send([item("one")]);
       for (let round = 0; round < 10; round++) await under.pass(31);
       expect(ran).toEqual(["one"]);
-      expect(await under.setAside()).toEqual([]);
+      expect(await under.deadLetters()).toEqual([]);
     });
 
-    rule("something unforeseen is set aside at the fifth time, its cause readable", async () => {
+    rule("an unexpected error is dead-lettered at the fifth attempt with its cause", async () => {
       under.start(noting(failing(new TypeError("x is not a function"))), { workers: 1 });
       await under.queue.send([item("one")]);
       for (let round = 0; round < 10; round++) await under.pass(31);
       expect(ran).toHaveLength(5);
-      const [aside, ...more] = await under.setAside();
+      const [deadLetter, ...more] = await under.deadLetters();
       expect(more).toEqual([]);
-      expect(aside?.key).toEqual(item("one").key);
-      expect(aside?.cause).toContain("x is not a function");
+      expect(deadLetter?.key).toEqual(item("one").key);
+      expect(deadLetter?.cause).toContain("x is not a function");
     });
 
-    rule("what was set aside is worked on when it changes, and when it is sent again", async () => {
+    rule("a dead letter is reconciled after a change and after a redrive", async () => {
       under.start(
         noting(...Array<Work>(5).fill(failing(new TypeError("bug"))), async () => done),
         { workers: 1 },
       );
       await under.queue.send([item("one"), item("two")]);
       for (let round = 0; round < 10; round++) await under.pass(31);
-      expect(await under.setAside()).toHaveLength(2);
+      expect(await under.deadLetters()).toHaveLength(2);
       ran = ran.filter((one) => one === "two"); // from here the first key succeeds as if its bug were mended
       ran.push(...Array<string>(5).fill("one"));
       await under.queue.send([{ ...item("one"), resourceVersion: "2" }]);
@@ -196,10 +196,10 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       await under.redrive();
       await under.pass(1);
       expect(ran.filter((one) => one === "two")).toHaveLength(6);
-      expect(await under.setAside()).toEqual([]);
+      expect(await under.deadLetters()).toEqual([]);
     });
 
-    rule("a retry does not hold back a fresh change of its key", async () => {
+    rule("a retry does not delay a new change of its key", async () => {
       const unreachable = failing(new ControllerError("unreachable", "no route"));
       under.start(
         noting(...Array<Work>(6).fill(unreachable), async () => done),
@@ -213,7 +213,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(ran).toHaveLength(7);
     });
 
-    rule("a key that fails does not hold back another", async () => {
+    rule("a failing key does not delay another", async () => {
       under.start(
         noting(async ({ key }) => {
           if (key.name === "bad") throw new ControllerError("unreachable", "no route");
@@ -226,7 +226,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(ran).toContain("good");
     });
 
-    rule("a tenant with much to do does not hold back another", async () => {
+    rule("a busy tenant does not delay another", async () => {
       const many = Array.from({ length: 100 }, (_, index) => item(`noisy-${index}`));
       await under.queue.send(many);
       await under.queue.send([item("quiet", "changed", "tenant-b")]);
@@ -236,7 +236,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(ran.indexOf("quiet")).toBeLessThan(20);
     });
 
-    rule("a tenant whose work hangs leaves workers for others", async () => {
+    rule("a tenant whose reconciles hang leaves workers for others", async () => {
       const hanging = gate();
       under.start(
         noting(async ({ key }) => {
@@ -258,7 +258,7 @@ export function workQueueContract(name: string, create: () => Promise<QueueUnder
       expect(ran).toHaveLength(61);
     });
 
-    rule("a stop waits for what is in flight and loses nothing that was not begun", async () => {
+    rule("a stop waits for keys in flight and loses no waiting key", async () => {
       const one = gate();
       let isDone = false;
       under.start(

@@ -1,19 +1,18 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { ApiError, faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import type { ManualClock } from "@tmc/kube/manual-clock.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type WorkloadKey, workloadKey } from "../../lib/model/key.ts";
-import { isAsWritten, newRecord, recordName, syncFinalizer } from "../../lib/sync/ownership/record.ts";
-
+import { matchesLastWrittenHash, newRecord, recordName, syncFinalizer } from "../../lib/sync/ownership/record.ts";
 import type { RecordAddress } from "../../lib/sync/workload-hub.ts";
-import type { TellingWorkloadHub } from "../../lib/upstream/workload-hub.ts";
-import type { ManualClock } from "../support/manual-clock.ts";
+import type { FlushableWorkloadHub } from "../../lib/upstream/workload-hub.ts";
 
-/** A hub of workloads, and the tenant that it looks after. */
+/** A hub of workloads and its tenant. */
 export type WorkloadHubUnderTest = Readonly<{
-  hub: TellingWorkloadHub;
-  /** The hub of another process that looks after the same tenant. */
-  another(): TellingWorkloadHub;
+  hub: FlushableWorkloadHub;
+  /** The hub of another process for the same tenant. */
+  another(): FlushableWorkloadHub;
   /** A client in the tenant's workspace, as its owner has it. */
   tenant: KubeClient;
   cluster: string;
@@ -45,7 +44,7 @@ export const aDeployment = (name: string, spec: object = {}, metadata: object = 
   },
 });
 
-/** What every hub of workloads promises, wherever it looks and whatever it remembers. */
+/** The contract of every hub of workloads, with and without a cache. */
 export function workloadHubContract(
   name: string,
   { start, isCached }: Readonly<{ start: () => Promise<WorkloadHubUnderTest>; isCached: boolean }>,
@@ -88,24 +87,24 @@ export function workloadHubContract(
     const change = (body: object) => at.tenant.patch(address(), { type: "merge", body });
 
     describe("workloads", () => {
-      test("are read whole", async () => {
+      test("are read completely", async () => {
         expect(await read()).toMatchObject({ kind: "Deployment", spec: { replicas: 1 } });
         expect(at.requests()).toEqual(isCached ? [] : ["get 200"]);
       });
 
-      test("one that was never there is none, because the server says so", async () => {
+      test("one that never existed is absent by an authoritative read", async () => {
         const none = workloadKey(at.cluster, { ...address(), name: "none" });
         expect(await at.hub.read(none, forEver)).toBeUndefined();
         expect(at.requests()).toEqual(["get 404"]);
       });
 
-      test("one that was deleted is gone, because the server says so", async () => {
+      test("one that was deleted is absent by an authoritative read", async () => {
         await at.tenant.delete(address());
         await vi.waitFor(async () => expect(await at.hub.read(key, forEver)).toBeUndefined());
         expect(at.requests()).toContain("get 404");
       });
 
-      test("a type that is not served just now takes nothing away", async () => {
+      test("a type that is temporarily not served makes no object absent", async () => {
         const none = workloadKey(at.cluster, { ...address(), name: "none" });
         const end = at.refuse({ verb: "get", resource: "deployments" }, 404);
         await expect(at.hub.read(none, forEver)).rejects.toMatchObject({ fault: "unreachable" });
@@ -123,7 +122,7 @@ export function workloadHubContract(
         expect((await stored()).metadata.generation).toBe(seen.metadata.generation);
       });
 
-      test("a status is replaced whole; one that says the same costs nothing", async () => {
+      test("a status is replaced completely, and an equal one is not written", async () => {
         const first = await at.hub.writeStatus(key, await read(), { replicas: 2, readyReplicas: 1 }, forEver);
         at.requests();
         expect(await at.hub.writeStatus(key, first, { readyReplicas: 1, replicas: 2 }, forEver)).toBe(first);
@@ -132,23 +131,23 @@ export function workloadHubContract(
         expect((await stored()).status).toEqual({ replicas: 2 });
       });
 
-      test("one is created, known at once, and never put in place of another", async () => {
-        const made = workloadKey(at.cluster, { ...address(), name: `${workloadName}-born` });
-        const object = aDeployment(`${workloadName}-born`);
+      test("one is created, is readable at once, and never replaces another", async () => {
+        const made = workloadKey(at.cluster, { ...address(), name: `${workloadName}-created` });
+        const object = aDeployment(`${workloadName}-created`);
         const created = await at.hub.createWorkload(made, object, forEver);
         expect(created.metadata.uid).toBeDefined();
         expect((await at.hub.read(made, forEver))?.metadata.uid).toBe(created.metadata.uid);
         await expect(at.hub.createWorkload(made, object, forEver)).rejects.toMatchObject({ fault: "exists" });
       });
 
-      test("one says what is wanted and nothing else, but for its status", async () => {
+      test("an update sets the desired fields and keeps the status", async () => {
         await at.tenant.patch(address(), {
           type: "merge",
           body: { metadata: { labels: { old: "1", both: "1" }, annotations: { old: "1" } }, spec: { paused: true } },
         });
         const before = await at.hub.writeStatus(key, await stored(), { replicas: 2 }, forEver);
         const wanted = aDeployment(workloadName, { replicas: 4 }, { labels: { both: "2" } });
-        const written = await at.hub.writeWorkload(key, before, wanted, forEver);
+        const written = await at.hub.updateWorkload(key, before, wanted, forEver);
         const { metadata, spec, status } = await stored();
         expect(metadata.labels).toEqual({ both: "2" });
         expect(metadata.annotations).not.toHaveProperty("old");
@@ -156,24 +155,24 @@ export function workloadHubContract(
         expect(status).toEqual({ replicas: 2 });
         at.requests();
         const again = { ...wanted, metadata: { ...wanted.metadata, annotations: metadata.annotations ?? {} } };
-        expect(await at.hub.writeWorkload(key, written, again, forEver)).toBe(written);
+        expect(await at.hub.updateWorkload(key, written, again, forEver)).toBe(written);
         expect(at.requests()).toEqual([]);
-        await expect(at.hub.writeWorkload(key, before, aDeployment(workloadName), forEver)).rejects.toMatchObject({
+        await expect(at.hub.updateWorkload(key, before, aDeployment(workloadName), forEver)).rejects.toMatchObject({
           fault: "conflict",
         });
       });
 
-      test("one is removed as it was seen, and not once it has changed", async () => {
+      test("one is deleted with its uid and resourceVersion, and not after a change", async () => {
         const seen = await stored();
         await change({ metadata: { labels: { mine: "1" } } });
-        await expect(at.hub.removeWorkload(key, seen, forEver)).rejects.toMatchObject({ fault: "conflict" });
-        await at.hub.removeWorkload(key, await stored(), forEver);
+        await expect(at.hub.deleteWorkload(key, seen, forEver)).rejects.toMatchObject({ fault: "conflict" });
+        await at.hub.deleteWorkload(key, await stored(), forEver);
         expect(await at.hub.read(key, forEver)).toBeUndefined();
         // What has gone need not be removed.
-        await at.hub.removeWorkload(key, seen, forEver);
+        await at.hub.deleteWorkload(key, seen, forEver);
       });
 
-      test("their finalizers are written, and nothing else of them", async () => {
+      test("a write of finalizers changes nothing else", async () => {
         const seen = await read();
         const guarded = await at.hub.writeFinalizers(key, seen, [syncFinalizer], forEver);
         expect((await stored()).metadata.finalizers).toEqual([syncFinalizer]);
@@ -183,7 +182,7 @@ export function workloadHubContract(
         expect((await stored()).metadata.finalizers ?? []).toEqual([]);
       });
 
-      test("a write that was decided on something older is a conflict, and the next read is fresh", async () => {
+      test("a write with an older resourceVersion conflicts, and the next read is fresh", async () => {
         const seen = await read();
         await change({ spec: { replicas: 5 } });
         await expect(at.hub.writeStatus(key, seen, { replicas: 9 }, forEver)).rejects.toMatchObject({
@@ -192,7 +191,7 @@ export function workloadHubContract(
         expect(await read()).toMatchObject({ spec: { replicas: 5 } });
       });
 
-      test("one that goes when its last finalizer does is gone at the next read", async () => {
+      test("one that ends with its last finalizer is absent at the next read", async () => {
         await at.hub.writeFinalizers(key, await read(), [syncFinalizer], forEver);
         await at.tenant.delete(address());
         const dying = await vi.waitFor(async () => {
@@ -208,15 +207,15 @@ export function workloadHubContract(
     describe("records", () => {
       const wanted = async () => newRecord(place.name, await read());
 
-      test("one that was never made is none", async () => {
+      test("a record that was never created is absent", async () => {
         expect(await at.hub.readRecord(place, forEver)).toBeUndefined();
         expect(at.requests()).toEqual(isCached ? [] : ["get 404"]);
       });
 
-      test("are read as soon as they are made, and say that TMC made them", async () => {
+      test("records are readable after their creation, and are labeled as TMC's", async () => {
         const made = await at.hub.createRecord(place, await wanted(), forEver);
         expect(await at.hub.readRecord(place, forEver)).toEqual(made);
-        expect(isAsWritten(made)).toBe(true);
+        expect(matchesLastWrittenHash(made)).toBe(true);
         expect(made.metadata.finalizers).toEqual([syncFinalizer]);
         await vi.waitFor(async () =>
           expect((await at.hub.listRecords(at.cluster, forEver)).map((each) => each.metadata.name)).toContain(
@@ -225,7 +224,7 @@ export function workloadHubContract(
         );
       });
 
-      test("are listed anew with what another process has made meanwhile", async () => {
+      test("a relist includes records of another process", async () => {
         await at.hub.listRecords(at.cluster, forEver);
         await at.another().createRecord(place, await wanted(), forEver);
         const names = async () =>
@@ -234,43 +233,43 @@ export function workloadHubContract(
         else expect(await names()).toContain(place.name);
       });
 
-      test("a second one of the same name is refused, and the first is read", async () => {
+      test("a second record of the same name conflicts, and the first is read", async () => {
         await at.hub.createRecord(place, await wanted(), forEver);
         const second = at.hub.createRecord(place, await wanted(), forEver);
         await expect(second).rejects.toMatchObject({ fault: "exists" });
         expect((await at.hub.readRecord(place, forEver))?.metadata.name).toBe(place.name);
       });
 
-      test("what they say is written with one request, marked as TMC's own word", async () => {
+      test("a record's spec is written with one request and with TMC's field manager", async () => {
         const made = await at.hub.createRecord(place, await wanted(), forEver);
         at.requests();
         const spec = { ...made.spec, placement: "all", clusters: ["east", "west"] };
         const written = await at.hub.writeRecord(place, made, { ...made, spec }, forEver);
         expect(at.requests()).toEqual(["patch 200"]);
         expect(written.spec).toEqual(spec);
-        expect(isAsWritten(written)).toBe(true);
+        expect(matchesLastWrittenHash(written)).toBe(true);
         expect(await at.hub.writeRecord(place, written, written, forEver)).toBe(written);
         const fewer = { ...written, spec: { ...written.spec, clusters: ["west"] } };
         expect((await at.hub.writeRecord(place, written, fewer, forEver)).spec.clusters).toEqual(["west"]);
         expect(at.requests()).toEqual(["patch 200"]);
       });
 
-      test("their status is written by itself", async () => {
+      test("a record's status is written through its subresource", async () => {
         const made = await at.hub.createRecord(place, await wanted(), forEver);
         const status = { clusters: [{ name: "east", state: "Ready" as const }] };
         const written = await at.hub.writeRecordStatus(place, made, status, forEver);
-        expect([written.status, written.spec, isAsWritten(written)]).toEqual([status, made.spec, true]);
+        expect([written.status, written.spec, matchesLastWrittenHash(written)]).toEqual([status, made.spec, true]);
         expect((await at.hub.readRecord(place, forEver))?.status).toEqual(status);
       });
     });
 
-    describe("what workloads depend on", () => {
+    describe("dependencies of workloads", () => {
       test("the labels of namespaces", async () => {
         expect(await at.hub.namespaceLabels(at.cluster, "shop", forEver)).toMatchObject({ team: "a" });
         expect(await at.hub.namespaceLabels(at.cluster, "nowhere", forEver)).toBeUndefined();
       });
 
-      test("a version that changes with what is referred to, and the thing itself when it is asked for", async () => {
+      test("a dependency has a version that changes with its content, and is readable", async () => {
         const reference = {
           logicalCluster: at.cluster,
           namespace: "shop",
@@ -290,7 +289,7 @@ export function workloadHubContract(
         expect(await at.hub.readReference(reference, forEver)).toMatchObject({ data: { a: "Mg==" } });
       });
 
-      test("a claim has the same version whatever its status says", async () => {
+      test("a PersistentVolumeClaim keeps its version when its status changes", async () => {
         const reference = {
           logicalCluster: at.cluster,
           namespace: "shop",
@@ -312,7 +311,7 @@ export function workloadHubContract(
         expect(await at.hub.referenceVersion(reference, forEver)).toBe(version);
       });
 
-      test("what comes along is read whole as a workload, and listed by its metadata alone", async () => {
+      test("a dependency is read completely, and listed by its metadata alone", async () => {
         const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: `map-${count}` }, data: { a: "1" } };
         const last = { "kubectl.kubernetes.io/last-applied-configuration": "{}" };
         const metadata = { ...map.metadata, annotations: last };
@@ -331,63 +330,63 @@ export function workloadHubContract(
       });
     });
 
-    describe("what people are told", () => {
-      const news = { type: "Warning", reason: "SyncFailed", message: "east refuses it" } as const;
-      const told = async (): Promise<readonly KubeObject[]> => {
-        await at.hub.whenTold();
+    describe("Events", () => {
+      const event = { type: "Warning", reason: "SyncFailed", message: "east refuses it" } as const;
+      const recordedEvents = async (): Promise<readonly KubeObject[]> => {
+        await at.hub.whenFlushed();
         const { items } = await at.tenant.list<KubeObject>(events);
         return items.filter(({ involvedObject }) => JSON.stringify(involvedObject).includes(`"${workloadName}"`));
       };
 
-      test("the same news are one event, that counts no more often than once a minute", async () => {
+      test("equal Events are one object, counted at most once a minute", async () => {
         const about = await read();
-        at.hub.recordEvent(key, about, news);
-        at.hub.recordEvent(key, about, news);
-        at.hub.recordEvent(key, about, { ...news, message: "west refuses it" });
-        expect((await told()).map(({ message, count: times }) => [message, times]).toSorted()).toEqual([
+        at.hub.recordEvent(key, about, event);
+        at.hub.recordEvent(key, about, event);
+        at.hub.recordEvent(key, about, { ...event, message: "west refuses it" });
+        expect((await recordedEvents()).map(({ message, count: times }) => [message, times]).toSorted()).toEqual([
           ["east refuses it", 1],
           ["west refuses it", 1],
         ]);
         at.clock.advance(61_000);
-        at.hub.recordEvent(key, about, news);
-        expect((await told()).map(({ message, count: times }) => [message, times]).toSorted()).toEqual([
+        at.hub.recordEvent(key, about, event);
+        expect((await recordedEvents()).map(({ message, count: times }) => [message, times]).toSorted()).toEqual([
           ["east refuses it", 2],
           ["west refuses it", 1],
         ]);
       });
 
-      test("what another process has told is the same event", async () => {
+      test("an equal Event of another process is the same object", async () => {
         const about = await read();
-        at.hub.recordEvent(key, about, news);
-        await at.hub.whenTold();
+        at.hub.recordEvent(key, about, event);
+        await at.hub.whenFlushed();
         const other = at.another();
-        other.recordEvent(key, about, news);
-        await other.whenTold();
-        const all = await told();
+        other.recordEvent(key, about, event);
+        await other.whenFlushed();
+        const all = await recordedEvents();
         expect(all).toMatchObject([{ type: "Warning", reason: "SyncFailed", involvedObject: { kind: "Deployment" } }]);
         expect(all.map(({ count: times }) => times)).toEqual([2]);
       });
 
-      test("what the server has forgotten is told anew", async () => {
+      test("an Event that the server has expired is created again", async () => {
         const about = await read();
-        at.hub.recordEvent(key, about, news);
-        const [event] = await told();
-        await at.tenant.delete({ ...events, name: event?.metadata.name ?? "" });
+        at.hub.recordEvent(key, about, event);
+        const [stored] = await recordedEvents();
+        await at.tenant.delete({ ...events, name: stored?.metadata.name ?? "" });
         at.clock.advance(61_000);
-        at.hub.recordEvent(key, about, news);
-        expect((await told()).map(({ count: times }) => times)).toEqual([1]);
+        at.hub.recordEvent(key, about, event);
+        expect((await recordedEvents()).map(({ count: times }) => times)).toEqual([1]);
       });
 
-      test("a failure to tell is nobody's failure", async () => {
+      test("a failed write of an Event fails no reconcile", async () => {
         const end = at.refuse({ resource: "events" }, 403);
-        at.hub.recordEvent(key, await read(), { ...news, reason: "Rejected" });
-        await at.hub.whenTold();
+        at.hub.recordEvent(key, await read(), { ...event, reason: "Rejected" });
+        await at.hub.whenFlushed();
         end();
-        expect(await told()).toEqual([]);
+        expect(await recordedEvents()).toEqual([]);
       });
     });
 
-    test("a workspace that refuses everything is told by its fault", async () => {
+    test("a workspace that forbids everything gives the fault of its response", async () => {
       const end = at.refuse({ verb: "patch", resource: "deployments" }, 500);
       const error = await at.hub
         .writeFinalizers(key, await read(), ["a/b"], forEver)

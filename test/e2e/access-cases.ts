@@ -6,12 +6,17 @@ import { exportName } from "../../lib/api/group.ts";
 import { requestToken } from "../../lib/install/account-token.ts";
 import { bindExport, boundTypes } from "../../lib/install/bind.ts";
 import { performBootstrap, planBootstrap } from "../../lib/install/bootstrap.ts";
-import { peopleRoles } from "../../lib/install/bootstrap-objects.ts";
+import { userRoles } from "../../lib/install/bootstrap-objects.ts";
 import { ensureObjects } from "../../lib/install/ensure-objects.ts";
 import { ensureWorkspace } from "../../lib/install/workspaces.ts";
-import { apiExports, apiResourceSchemas, type EndpointSlice, endpointSlices } from "../../lib/upstream/kcp-types.ts";
+import {
+  type ApiExportEndpointSlice,
+  apiExports,
+  apiResourceSchemas,
+  endpointSlices,
+} from "../../lib/upstream/kcp-types.ts";
 import { aRegistration, registrations } from "../contract/provider.ts";
-import { events, eventually, eventuallyOk, rbac, secrets, unique } from "../contract/vocabulary.ts";
+import { events, eventually, eventuallyOk, rbac, secrets, unique } from "../contract/resources.ts";
 import type { KcpUnderTest } from "./kcp-under-test.ts";
 
 const everyone = [
@@ -55,7 +60,7 @@ const writeStatus = (at: (places: Places) => string) => ({
       .patch({ type: registrations, name: "east" }, { type: "merge", body: ready }, { subresource: "status" }),
 });
 const remove = (at: (places: Places) => string) => ({
-  // What is not there cannot be lost; who may not is told so before anybody looks.
+  // What is not there cannot be lost; who may not is told so before anybody informerVerbs.
   call: async (client: KubeClient, places: Places) =>
     client
       .at(at(places))
@@ -223,7 +228,7 @@ export function accessCases(title: string, start: () => Promise<KcpUnderTest>): 
       }
       // Each tenant binds for himself: the workspace is his, and nobody else has to be asked.
       const { binding } = await bindExport(clientOf("alice").at(`/clusters/${ofAlice}`), path);
-      await ensureObjects(clientOf("alice").at(`/clusters/${ofAlice}`), peopleRoles(boundTypes(binding)));
+      await ensureObjects(clientOf("alice").at(`/clusters/${ofAlice}`), userRoles(boundTypes(binding)));
       for (const person of ["viewer", "operator", "cluster-admin"]) {
         await giveRole(kcp.admin.at(`/clusters/${ofAlice}`), person, `tmc:${person}`);
       }
@@ -233,7 +238,7 @@ export function accessCases(title: string, start: () => Promise<KcpUnderTest>): 
       );
       let view = "";
       await eventually(async () => {
-        const { status } = await home.get<EndpointSlice>({ type: endpointSlices, name: exportName });
+        const { status } = await home.get<ApiExportEndpointSlice>({ type: endpointSlices, name: exportName });
         const url = status?.endpoints?.[0]?.url;
         if (url === undefined) return "the export has no address yet";
         view = new URL(url).pathname;

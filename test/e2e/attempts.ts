@@ -10,7 +10,7 @@ import {
   secrets,
   serviceAccounts,
   unique,
-} from "../contract/vocabulary.ts";
+} from "../contract/resources.ts";
 
 /** Something that somebody tries, through a client at the server's root; answers the status. */
 export type Attempt = (client: KubeClient) => Promise<number>;
@@ -43,26 +43,26 @@ async function statusOf(call: Promise<unknown>): Promise<number> {
   }
 }
 
-/** Has a look at everything below a path that holds a workspace: what there is, each kind, one object, its changes. */
-export function looksAt(path: string, known: string): Attempts {
-  const lookFor =
+/** Every read below the path of a workspace: discovery, a list of each kind, one object, a watch. */
+export function readAttempts(path: string, known: string): Attempts {
+  const readAs =
     (make: (at: KubeClient) => Promise<unknown>): Attempt =>
     (client) =>
       statusOf(make(client.at(path)));
   return {
     ...Object.fromEntries(
-      types.map(([type]) => [`list ${type.plural} at ${path}`, lookFor((at) => at.list({ type }, { limit: 1 }))]),
+      types.map(([type]) => [`list ${type.plural} at ${path}`, readAs((at) => at.list({ type }, { limit: 1 }))]),
     ),
-    [`ask what is served at ${path}`]: lookFor((at) => at.raw("GET", "/apis")),
-    [`read ${known} at ${path}`]: lookFor((at) => at.get({ type: registrations, name: known })),
-    [`watch registrations at ${path}`]: lookFor(async (at) => {
+    [`ask what is served at ${path}`]: readAs((at) => at.raw("GET", "/apis")),
+    [`read ${known} at ${path}`]: readAs((at) => at.get({ type: registrations, name: known })),
+    [`watch registrations at ${path}`]: readAs(async (at) => {
       for await (const _ of at.watch({ type: registrations }, { timeoutSeconds: 1 })) return;
     }),
   };
 }
 
 /** Every way to do something to an object, of every kind, below a path that holds a workspace. */
-export function changesAt(path: string, known: string): Attempts {
+export function writeAttempts(path: string, known: string): Attempts {
   const attempts: Record<string, Attempt> = {};
   for (const [type, namespace] of types) {
     const collection = { type, namespace };

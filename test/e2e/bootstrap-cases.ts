@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig.ts";
 import { dump } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clusterRegistration } from "../../lib/api/cluster-registration.ts";
@@ -20,7 +20,7 @@ import {
   workspaces,
 } from "../../lib/upstream/kcp-types.ts";
 import { aRegistration, registrations } from "../contract/provider.ts";
-import { eventually, eventuallyOk, rbac, secrets, unique } from "../contract/vocabulary.ts";
+import { eventually, eventuallyOk, rbac, secrets, unique } from "../contract/resources.ts";
 import { type Outcome, tmc } from "../lib/cli/support.ts";
 import { aDefinition } from "../support/definition.ts";
 import type { KcpUnderTest } from "./kcp-under-test.ts";
@@ -67,29 +67,29 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
       await rm(folder, { recursive: true, force: true });
     }, 60_000);
 
-    it("shows what it would do, and does nothing", async () => {
+    it("prints what it would do with --dry-run, and changes nothing", async () => {
       const { code, out } = await bootstrap("--dry-run");
       expect(code).toBe(0);
       expect(out).toMatch(new RegExp(`^create +Workspace +${path}$`, "m"));
       expect(out).toMatch(/^create +APIExport +tmc\.kcp\.io$/m);
-      expect(out).toContain("relay.kubeconfig (to be written");
+      expect(out).toContain("relay.kubeconfig (would be written");
       const { items } = await at("root").list({ type: workspaces });
       expect(items.map(({ metadata }) => `root:${metadata.name}`)).not.toContain(path);
     });
 
-    it("finds a kcp without it not as it should be", async () => {
+    it("reports a kcp without the export with --check", async () => {
       const { code, out, err } = await bootstrap("--check");
-      expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("tmc bootstrap mends that") });
-      expect(out).toContain("TMCAPIExportConfigured=False APIExportMissing\n  APIExport tmc.kcp.io: there is none\n");
+      expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("run tmc bootstrap to repair it") });
+      expect(out).toContain("TMCAPIExportConfigured=False APIExportMissing\n  APIExport tmc.kcp.io does not exist\n");
     });
 
-    it("makes all of it, with kubeconfigs that only their owner can read", async () => {
+    it("installs everything, and writes kubeconfigs that only their owner can read", async () => {
       const { code, out, err } = await bootstrap();
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toMatch(/^created +WorkspaceType +tenant$/m);
       for (const service of ["relay", "worker"]) {
         const file = join(folder, `${service}.kubeconfig`);
-        expect(out).toContain(`kubeconfig of the ${service}: ${file} (written: there is none)`);
+        expect(out).toContain(`kubeconfig of the ${service}: ${file} (written: it does not exist)`);
         expect((await stat(file)).mode & 0o777).toBe(0o600);
         const { endpoint } = parseKubeconfig(await readFile(file, "utf8"), { allow: "data-only" });
         const client = kcp.clientAs(endpoint);
@@ -108,7 +108,7 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
       const before = [await versions(), await files()];
       const { code, out } = await bootstrap();
       expect(code).toBe(0);
-      expect(out).toContain(`${path}: nothing to change, 33 objects are as they should be\n`);
+      expect(out).toContain(`${path}: no changes, 33 objects are up to date\n`);
       expect([await versions(), await files()]).toEqual(before);
       expect(await bootstrap("--check")).toMatchObject({
         code: 0,
@@ -116,17 +116,17 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
       });
     });
 
-    it("names the schema that is missing, and puts back only that", async () => {
+    it("reports the missing schema, and restores only that", async () => {
       const { name } = apiResourceSchema(clusterRegistration).metadata;
       await provider().delete({ type: apiResourceSchemas, name });
       const { code, out } = await bootstrap("--check");
       expect(code).toBe(1);
-      expect(out).toContain(`TMCAPIExportConfigured=False SchemaMissing\n  APIResourceSchema ${name}: there is none\n`);
+      expect(out).toContain(`TMCAPIExportConfigured=False SchemaMissing\n  APIResourceSchema ${name} does not exist\n`);
       const repaired = await bootstrap("-o json");
       expect(JSON.parse(repaired.out)).toMatchObject({ changes: [{ action: "create", name }], unchanged: 32 });
     });
 
-    it("never touches what another has made beside it", async () => {
+    it("never changes an object that TMC did not create", async () => {
       const others = {
         apiVersion: "apis.kcp.io/v1alpha2",
         kind: "APIExport",
@@ -144,7 +144,7 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
       expect((await identified()).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
     });
 
-    it("keeps the group of tenants that an operator has chosen", async () => {
+    it("keeps the tenant group that an operator set", async () => {
       const group = async () => {
         const binding = await provider().get<KubeObject & { subjects: { name: string }[] }>({
           type: managedTypes.ClusterRoleBinding,
@@ -153,30 +153,30 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
         return binding.subjects.map(({ name }) => name).join();
       };
       expect((await bootstrap("--tenants developers")).out).toMatch(/^changed +ClusterRoleBinding +tmc:bind/m);
-      expect((await bootstrap()).out).toContain("nothing to change");
+      expect((await bootstrap()).out).toContain(": no changes, ");
       expect(await group()).toBe("developers");
       await bootstrap("--tenants system:authenticated");
       expect(await group()).toBe("system:authenticated");
     });
 
-    it("offers a type of the operator's own, and keeps it when it is not named again", async () => {
+    it("exports an operator's custom type, and keeps it when a later run does not name it", async () => {
       const added = await bootstrap(`--crd ${join(folder, "widgets.yaml")}`);
       expect(added.code).toBe(0);
-      expect(added.out).toMatch(/^created +APIResourceSchema +v1-[0-9a-f]{8}\.widgets\.example\.dev +there is none$/m);
+      expect(added.out).toMatch(/^created +APIResourceSchema +v1-[0-9a-f]{8}\.widgets\.example\.dev +missing$/m);
       const again = await bootstrap();
-      expect(again.out).toContain("kept in the export: widgets.example.dev\n");
-      expect(again.out).toContain("nothing to change");
+      expect(again.out).toContain("kept in the APIExport: widgets.example.dev\n");
+      expect(again.out).toContain(": no changes, ");
     });
 
-    it("binds a workspace, and says so when it is bound already", async () => {
+    it("binds a workspace, and reports one that is already bound", async () => {
       const team = await aWorkspace();
       const line = `bind ${path} --workspace ${team} --timeout 90s`;
       expect(await run(line)).toEqual({
         code: 0,
-        out: `${team}: bound to ${path} by tmc-binding, 14 kinds\n`,
+        out: `${team}: bound to ${path} by APIBinding tmc-binding, 14 resources\n`,
         err: "",
       });
-      expect((await run(line)).out).toBe(`${team}: is bound already to ${path} by tmc-binding, 14 kinds\n`);
+      expect((await run(line)).out).toBe(`${team}: already bound to ${path} by APIBinding tmc-binding, 14 resources\n`);
       const widget = { apiVersion: "example.dev/v1", kind: "Widget", metadata: { name: "one" }, spec: { size: 1 } };
       await eventuallyOk(() => at(team).create({ type: widgetType, namespace: "default" }, widget));
       const roles = await at(team).list({ type: rbac("clusterroles") });
@@ -187,22 +187,22 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
       expect(await run(`unbind ${path} --workspace ${team}`)).toEqual({
         code: 1,
         out: "",
-        err: `tmc: ${team}: 1 widgets.example.dev would be deleted; --delete-objects agrees to that\n`,
+        err: `tmc: ${team}: would delete 1 widgets.example.dev; use --delete-objects to delete them\n`,
       });
       expect((await run(`unbind ${path} --workspace ${team} --dry-run`)).out).toBe(
-        `${team}: binding tmc-binding would go, and with it 1 widgets.example.dev\n`,
+        `${team}: would delete APIBinding tmc-binding and 1 widgets.example.dev\n`,
       );
       expect((await run(`unbind ${path} --workspace ${team} --delete-objects --timeout 90s`)).out).toBe(
         `${team}: unbound from ${path}, 1 widgets.example.dev deleted\n`,
       );
       expect((await run(`unbind ${path} --workspace ${team}`)).out).toBe(
-        `${team}: is not bound to tmc.kcp.io of ${path}\n`,
+        `${team}: not bound to tmc.kcp.io of ${path}\n`,
       );
       const left = await at(team).list({ type: rbac("clusterroles") });
       expect(left.items.filter(({ metadata }) => metadata.name?.startsWith("tmc:"))).toEqual([]);
     }, 180_000);
 
-    it("makes tenants of workspaces of its type, with nothing more to do", async () => {
+    it("binds new workspaces of the tenant type automatically", async () => {
       const name = unique("team");
       await eventuallyOk(() =>
         at("root").create(
@@ -219,17 +219,17 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
       await ensureWorkspace(kcp.admin, team);
       await at(team).create({ type: registrations }, aRegistration("east"));
       expect((await run(`bind ${path} --workspace ${team} --timeout 90s`)).out).toMatch(
-        new RegExp(`^${team}: is bound already to ${path} by tmc\\.kcp\\.io-[0-9a-z]+, 14 kinds\n$`),
+        new RegExp(`^${team}: already bound to ${path} by APIBinding tmc\\.kcp\\.io-[0-9a-z]+, 14 resources\n$`),
       );
     }, 120_000);
 
-    it("takes the binding of the first documents, and brings it up to date", async () => {
+    it("accepts a binding made by hand, and updates it", async () => {
       const team = await aWorkspace();
       await eventuallyOk(() => at(team).create({ type: { ...apiBindings, version: "v1alpha1" } }, firstBinding(path)));
       await eventuallyOk(() => at(team).list({ type: registrations }), 60_000);
       await eventuallyOk(() => at(team).list({ type: { ...registrations, plural: "workloadplacements" } }), 60_000);
       const line = `bind ${path} --workspace ${team} --timeout 90s`;
-      expect((await run(line)).out).toBe(`${team}: bound to ${path} by tmc-binding, 14 kinds\n`);
+      expect((await run(line)).out).toBe(`${team}: bound to ${path} by APIBinding tmc-binding, 14 resources\n`);
       await eventually(async () => {
         const { status } = await at(team).get<ApiBinding>({ type: apiBindings, name: "tmc-binding" });
         const valid = status?.conditions?.find(({ type }) => type === "PermissionClaimsValid");
@@ -237,7 +237,7 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
       });
     }, 120_000);
 
-    it("rolls a changed schema out to tenants, whose old objects stay", async () => {
+    it("rolls a changed schema out to tenants, and keeps their objects", async () => {
       const team = await aWorkspace();
       await run(`bind ${path} --workspace ${team} --timeout 90s`);
       const resource = "clusterregistrations";
@@ -282,19 +282,19 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
       await provider().delete({ type: apiResourceSchemas, name: old.metadata.name }); // not made by us, so not removed by us
     }, 180_000);
 
-    it("refuses to go while workspaces are bound, and names them", async () => {
+    it("refuses to uninstall while workspaces are bound, and names them", async () => {
       const { code, out, err } = await run(`uninstall --workspace ${path} --yes`);
       expect({ code, out }).toEqual({ code: 1, out: "" });
       expect(err).toMatch(
-        new RegExp(`^tmc: ${path}: its export is bound in root:team-\\w+, root:team-\\w+, root:team-\\w+; `),
+        new RegExp(`^tmc: ${path}: the APIExport is bound in root:team-\\w+, root:team-\\w+, root:team-\\w+; `),
       );
     });
 
-    it("leaves nothing behind but what others have made", async () => {
+    it("uninstalls everything except objects that TMC did not create", async () => {
       const { code, out, err } = await run(`uninstall --workspace ${path} --yes --with-tenants --timeout 90s`);
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toContain(
-        `${path}: 34 objects deleted; the workspace stays: it holds the export other.example.dev\n`,
+        `${path}: 34 objects deleted; the workspace stays: it contains the export other.example.dev\n`,
       );
       const left = await Promise.all(
         [...Object.values(managedTypes), apiBindings, secrets, endpointSlices].map(async (type) => {
@@ -303,10 +303,10 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
         }),
       );
       expect(left.flat().filter((name) => /tmc/.test(name))).toEqual([]);
-      expect((await run(`uninstall --workspace ${path} --yes`)).out).toBe(`${path}: there is nothing of TMC's\n`);
+      expect((await run(`uninstall --workspace ${path} --yes`)).out).toBe(`${path}: TMC is not installed\n`);
     }, 180_000);
 
-    it("takes the workspace with it that it has made, when nothing else is in it", async () => {
+    it("deletes the workspace that it created if the workspace is empty", async () => {
       await provider().delete({ type: apiExports, name: "other.example.dev" });
       await bootstrap();
       const { code, out } = await run(`uninstall --workspace ${path} --yes --timeout 90s`);

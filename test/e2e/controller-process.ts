@@ -70,7 +70,7 @@ export async function startController(
   };
   await eventually(async () => {
     if (supervised.ended() !== undefined) throw new Error(`controller: ${supervised.ended()}: ${await output()}`);
-    const start = linesOf(await output()).find(({ message }) => message === "controller starts");
+    const start = linesOf(await output()).find(({ message }) => message === "controller starting");
     if (start === undefined) return "the controller has not said that it starts";
     ports.metrics = start.metricsPort;
     ports.health = start.healthPort;

@@ -5,10 +5,10 @@ import { fileURLToPath } from "node:url";
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
-import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { writeKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import type { Endpoint } from "@tmc/kube/transport.ts";
-import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
+import type { Endpoint } from "@tmc/kube/transport/transport.ts";
+import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import { load } from "js-yaml";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { exportWorkspace } from "../../lib/api/group.ts";
@@ -21,14 +21,13 @@ import { findCondition } from "../../lib/model/condition.ts";
 import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { definitionAnnotation } from "../../lib/sync/targets/type-definition.ts";
 import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
-import { recordLane } from "../../lib/upstream/watched-resources.ts";
+import { recordResource } from "../../lib/upstream/watched-resources.ts";
 import { tmc } from "../lib/cli/support.ts";
 import { aDefinition } from "../support/definition.ts";
 import { eventually } from "../support/eventually.ts";
 import { type ControllerProcess, startController } from "./controller-process.ts";
-import type { Setting } from "./stage.ts";
+import { type ClusterName, clusterNames, type Parts, type SuiteSettings } from "./environment.ts";
 import { type Tenant, tenantOf } from "./tenant.ts";
-import { type ClusterName, clusterNames, type Parts } from "./world.ts";
 
 const apiExport = `${exportWorkspace}:tmc.kcp.io`;
 const workspace = "root:data";
@@ -48,7 +47,7 @@ const cacheDefinition = aDefinition(caches, "Cache", {
 
 /** Holds types that an operator has added to their promises: the real command, a kcp, and clusters that do not know the types. */
 export function customTypesScenario(
-  { kind, testMs, waitMs, startMs }: Setting,
+  { kind, testMs, waitMs, startMs }: SuiteSettings,
   startParts: () => Promise<Parts>,
 ): void {
   describe(`types that an operator has added, on ${kind} parts`, { timeout: testMs }, () => {
@@ -84,7 +83,10 @@ export function customTypesScenario(
         waitMs,
       );
     const recordOf = async (object: string): Promise<WorkloadSync | undefined> => {
-      const { items } = await client.list<WorkloadSync & KubeObject>({ type: recordLane.type, namespace: "default" });
+      const { items } = await client.list<WorkloadSync & KubeObject>({
+        type: recordResource.type,
+        namespace: "default",
+      });
       return items.find(({ spec }) => spec.workload.name === object);
     };
     /** What the record says of one cluster: `Failed TypeNotServed`. */
@@ -143,7 +145,7 @@ export function customTypesScenario(
       process.stderr.write(`${(await controller.output()).split("\n").slice(-40).join("\n")}\n`);
     });
 
-    it("gives clusters the type where the placement says so, and puts objects of it there", async () => {
+    it("installs the CRD on clusters where the placement asks for it, and syncs objects of the type", async () => {
       await tenant.applyExample("database-placement.yaml", reconciledTypes.WorkloadPlacement);
       await tenant.applyExample("database.yaml", databases, "default");
       // Neither of them serves the type, and neither is left out for it.
@@ -156,7 +158,7 @@ export function customTypesScenario(
       }
     });
 
-    it("brings their status back, by what the definition says of its fields", async () => {
+    it("aggregates the status of custom objects by the rules of their definition", async () => {
       const moment = "2026-01-01T00:00:00Z";
       for (const [at, name] of clusterNames.entries()) {
         const ready = { type: "Ready", status: "True", reason: "Up", message: "", lastTransitionTime: moment };
@@ -183,7 +185,7 @@ export function customTypesScenario(
       }, waitMs);
     });
 
-    it("follows a change, and takes the copies away with the object, but never the definition", async () => {
+    it("syncs a change, and deletes the copies with the object but never the CRD", async () => {
       const at = { type: databases, namespace: "default", name: "orders" };
       await client.patch(at, { type: "merge", body: { spec: { storage: "20Gi" } } });
       for (const name of clusterNames) {
@@ -204,7 +206,7 @@ export function customTypesScenario(
       }
     });
 
-    it("says of an object that a cluster does not serve its type, and puts it there when it does", async () => {
+    it("reports that a cluster does not serve the type, and syncs the object once it does", async () => {
       await tenant.place("caches", {
         strategy: "Spread",
         workloadSelector: { labelSelector: { matchLabels: { tier: "cache" } } },
@@ -226,7 +228,7 @@ export function customTypesScenario(
       await untilRecorded("hot", "us-west", "Failed TypeNotServed");
     });
 
-    it("never changes a definition that somebody else has put there", async () => {
+    it("never changes a CRD that TMC does not own", async () => {
       const [version] = cacheDefinition.spec.versions;
       const other = { ...cacheDefinition, spec: { ...cacheDefinition.spec, versions: [{ ...version, name: "v2" }] } };
       await on("us-west").create({ type: definitions }, other);
@@ -263,7 +265,7 @@ export function customTypesScenario(
       await untilCopy("us-west", caches, "hot");
     });
 
-    it("learns of types by a file where it reaches workspaces directly", async () => {
+    it("reads custom types from a file when it reaches workspaces directly", async () => {
       controller.terminate();
       expect(await controller.exit).toBe(0);
       controller = await startController(folder, [
@@ -282,14 +284,14 @@ export function customTypesScenario(
       for (const name of clusterNames) await untilCopy(name, databases, "invoices");
     });
 
-    it("does the same with a plain Kubernetes cluster for its hub", async () => {
+    it("syncs custom types with a plain Kubernetes cluster as the hub", async () => {
       controller.terminate();
       expect(await controller.exit).toBe(0);
       const hub = on("us-east");
       for (const each of kinds) await hub.create({ type: definitions }, customResourceDefinition(each));
       const there = tenantOf(hub, waitMs);
       await eventually(async () => {
-        const error: unknown = await hub.list({ type: recordLane.type }).then(
+        const error: unknown = await hub.list({ type: recordResource.type }).then(
           () => undefined,
           (failure: unknown) => failure,
         );

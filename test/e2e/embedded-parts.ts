@@ -1,15 +1,15 @@
-import type { EmbeddedServer } from "@tmc/embedded/embedded-server.ts";
-import type { Faults } from "@tmc/embedded/faults.ts";
 import { startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
 import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
-import type { ClusterPart, Part, Parts } from "./world.ts";
+import type { EmbeddedServer } from "@tmc/embedded/server/embedded-server.ts";
+import type { Faults } from "@tmc/embedded/server/faults.ts";
+import type { ClusterPart, Part, Parts } from "./environment.ts";
 
 type Embedded = Pick<EmbeddedServer, "url" | "ca" | "faults"> & Readonly<{ adminToken: string }>;
 
 /** Parts whose kcp can be made to answer what is not so. */
 export type EmbeddedParts = Parts & Readonly<{ kcpFaults: Faults }>;
 
-/** Starts a kcp and clusters in this process; over the wire they look like those that run by themselves. */
+/** Starts a kcp and clusters in this process; over the wire they behave like separate processes. */
 export async function startEmbeddedParts(): Promise<EmbeddedParts> {
   const [kcp, east, west] = await Promise.all([
     startEmbeddedKcp(),
@@ -27,7 +27,11 @@ export async function startEmbeddedParts(): Promise<EmbeddedParts> {
 }
 
 function clusterPart(cluster: EmbeddedCluster): ClusterPart {
-  return { ...partOf(cluster), loseStore: async () => cluster.beBroken(), regainStore: async () => cluster.recover() };
+  return {
+    ...partOf(cluster),
+    loseStore: async () => cluster.makeBroken(),
+    regainStore: async () => cluster.recover(),
+  };
 }
 
 /** A server in memory dies with this process: being cut off from everybody is the nearest to death that it survives. */

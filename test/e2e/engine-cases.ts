@@ -3,9 +3,8 @@ import { expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
 import { eventually } from "../support/eventually.ts";
-import type { Stage } from "./stage.ts";
-import { chosenBy, decisionOn, isDecided, readyOf, type Tenant } from "./tenant.ts";
-import { clusterNames } from "./world.ts";
+import { clusterNames, type E2eContext } from "./environment.ts";
+import { decisionOn, isDecided, readyOf, selectedClusters, type Tenant } from "./tenant.ts";
 
 /** A placement that may run in either region. */
 export const bothRegions = {
@@ -16,8 +15,8 @@ export const bothRegions = {
  * The promises that the controller keeps in whatever form it runs. They build on one another: a case finds what the
  * one before it has left.
  */
-export function engineCases(stage: () => Stage, waitMs: number): void {
-  it("judges clusters with and without credentials, and takes the examples as they are", async () => {
+export function engineCases(stage: () => E2eContext, waitMs: number): void {
+  it("sets Ready on clusters with and without credentials, from the unchanged examples", async () => {
     const { world, tenant, form } = stage();
     await form.running();
     await tenant.applyExample("cluster-registration.yaml", reconciledTypes.ClusterRegistration);
@@ -54,7 +53,7 @@ export function engineCases(stage: () => Stage, waitMs: number): void {
     await tenant.untilChosen("web", ["us-west"]);
   });
 
-  it("decides by each strategy and explains every cluster in the tenant's workspace", async () => {
+  it("selects clusters by each strategy and explains every cluster in status", async () => {
     const { tenant, form } = stage();
     await form.running();
     await tenant.place("dealt", bothRegions);
@@ -75,7 +74,7 @@ export function engineCases(stage: () => Stage, waitMs: number): void {
     expect(decisionOn(drawn, "us-east")?.score).toBeGreaterThan(decisionOn(drawn, "us-west")?.score ?? Infinity);
   });
 
-  it("says which label nobody has, and chooses the cluster that gets it", async () => {
+  it("reports a label that no cluster has, and selects the cluster that gets it", async () => {
     const { tenant, form } = stage();
     await form.running();
     await tenant.place("golden", { locationSelector: { matchLabels: { tier: "gold" } } });
@@ -89,7 +88,7 @@ export function engineCases(stage: () => Stage, waitMs: number): void {
     expect(readyOf(await tenant.untilChosen("golden", ["us-east"]))).toBe("True PlacementReady");
   });
 
-  it("moves from a cluster that dies only what must move, and nothing back when it returns", async () => {
+  it("moves only what must move from a failed cluster, and nothing back when the cluster recovers", async () => {
     const { world, tenant, form } = stage();
     await form.running();
     const preferred = { preferredClusters: ["us-west"] };
@@ -141,7 +140,7 @@ export function engineCases(stage: () => Stage, waitMs: number): void {
     expect(steps.slice(back)).not.toContainEqual(expect.stringMatching(/^False/));
   });
 
-  it("takes a cluster for not ready that answers and says so, and trusts it again when it is well", async () => {
+  it("marks a cluster NotReady that reports itself unready, and Ready once it recovers", async () => {
     const { world, tenant, form } = stage();
     await form.running();
     await tenant.remove("placement", "impatient");
@@ -154,7 +153,7 @@ export function engineCases(stage: () => Stage, waitMs: number): void {
     expect(await chosenOf(tenant)).toEqual(before);
   });
 
-  it("decides everything once after the controller is killed in the middle of its work", async () => {
+  it("decides everything exactly once after the controller is killed while reconciling", async () => {
     const { tenant, form } = stage();
     await form.running();
     await Promise.all(
@@ -190,12 +189,12 @@ export function engineCases(stage: () => Stage, waitMs: number): void {
         status,
       });
     }
-    const shares = clusterNames.map((name) => all.filter((each) => chosenBy(each) === name).length);
+    const shares = clusterNames.map((name) => all.filter((each) => selectedClusters(each) === name).length);
     expect(shares.reduce((sum, share) => sum + share, 0)).toBe(50);
     expect(Math.abs((shares[0] ?? 0) - 25), shares.join(" to ")).toBeLessThanOrEqual(form.unevenBy);
   });
 
-  it("goes on by itself after kcp is killed in the middle of its work", async () => {
+  it("recovers without help after kcp is killed while the controller reconciles", async () => {
     const { world, tenant, form } = stage();
     await form.running();
     const before = await tenant.placements();
@@ -220,7 +219,9 @@ export function engineCases(stage: () => Stage, waitMs: number): void {
 }
 
 async function chosenOf(tenant: Tenant): Promise<Readonly<Record<string, string>>> {
-  return Object.fromEntries((await tenant.placements()).map((each) => [each.metadata.name ?? "", chosenBy(each)]));
+  return Object.fromEntries(
+    (await tenant.placements()).map((each) => [each.metadata.name ?? "", selectedClusters(each)]),
+  );
 }
 
 /** Each once, in the order in which they came. */

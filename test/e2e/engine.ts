@@ -9,23 +9,22 @@ import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
 import { eventually } from "../support/eventually.ts";
 import { runRefused } from "./controller-process.ts";
 import { bothRegions, distinct, engineCases, versions } from "./engine-cases.ts";
-import { useProcessStage } from "./process-stage.ts";
-import type { Setting } from "./stage.ts";
-import { chosenBy, readyOf, tenantOf } from "./tenant.ts";
-import { clusterNames, type Parts, tenantWorkspace } from "./world.ts";
+import { clusterNames, type Parts, type SuiteSettings, tenantWorkspace } from "./environment.ts";
+import { useProcessEnvironment } from "./process-environment.ts";
+import { readyOf, selectedClusters, tenantOf } from "./tenant.ts";
 
 const crds = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
 
 /** Holds the whole engine to its promises: the real command against a kcp and clusters that die in the middle of it. */
-export function engineScenario(setting: Setting, startParts: () => Promise<Parts>): void {
+export function engineScenario(setting: SuiteSettings, startParts: () => Promise<Parts>): void {
   const { kind, testMs, waitMs } = setting;
   describe(`the engine on ${kind} parts`, { timeout: testMs }, () => {
-    const stage = useProcessStage(setting, { startParts, flags: ["--resync-period=30s"] });
+    const stage = useProcessEnvironment(setting, { startParts, flags: ["--resync-period=30s"] });
     const { start, startBy, running } = stage;
 
     engineCases(() => stage, waitMs);
 
-    it("waits for a kcp that is away, and is told to stop waiting", async () => {
+    it("waits for an unreachable kcp, and stops waiting on SIGTERM", async () => {
       const { world } = stage;
       const controller = await running();
       await world.parts.kcp.kill();
@@ -34,7 +33,7 @@ export function engineScenario(setting: Setting, startParts: () => Promise<Parts
         return status === 503 ? undefined : `/readyz answers ${status} while kcp is away`;
       }, waitMs);
       expect((await controller.ask("/livez")).status).toBe(200);
-      // Nobody can say in which order things start: one waits for kcp, and one is told to stop waiting.
+      // The order of starts is not known: one controller waits for kcp, and one gets SIGTERM while it waits.
       const [early, tired] = await Promise.all([start(), start()]);
       expect((await early.ask("/readyz")).status).toBe(503);
       tired.terminate();
@@ -46,7 +45,7 @@ export function engineScenario(setting: Setting, startParts: () => Promise<Parts
       expect(controller.ended()).toBeUndefined();
     });
 
-    it("lets two controllers work at once without a change of what either has said", async () => {
+    it("runs two controllers at once without status flapping", async () => {
       const { tenant } = stage;
       const one = await running();
       const [placements, clusters] = [await tenant.placements(), await tenant.clusters()];
@@ -78,7 +77,7 @@ export function engineScenario(setting: Setting, startParts: () => Promise<Parts
       }, waitMs);
       const states = await endOfStates();
       for (const name of names) {
-        const own = states.filter(({ metadata }) => metadata.name === name).map(chosenBy);
+        const own = states.filter(({ metadata }) => metadata.name === name).map(selectedClusters);
         expect(distinct(own.filter((clusters) => clusters !== "")), name).toHaveLength(1);
       }
       expect(
@@ -88,17 +87,17 @@ export function engineScenario(setting: Setting, startParts: () => Promise<Parts
       expect(await two.exit).toBe(0);
     });
 
-    it("answers for its health while it runs, and drains at the first SIGTERM", async () => {
+    it("serves health while it runs, and drains on the first SIGTERM", async () => {
       const controller = await running();
       for (const path of ["/readyz", "/livez", "/healthz"]) expect((await controller.ask(path)).status, path).toBe(200);
       expect(await controller.metric("tmc_clusters", { ready: "true" })).toBe(2);
       controller.terminate();
       expect(await controller.exit).toBe(0);
-      expect((await controller.messages()).slice(-2)).toEqual(["controller drains", "controller ended"]);
+      expect((await controller.messages()).slice(-2)).toEqual(["controller stopping", "controller stopped"]);
       expect((await controller.ask("/livez")).status).toBe(0);
     });
 
-    it("ends at once at the second SIGTERM, whatever is under way", async () => {
+    it("exits immediately on the second SIGTERM", async () => {
       const { world } = stage;
       const controller = await running();
       for (const name of clusterNames) world.parts.clusters[name].freeze();
@@ -109,18 +108,18 @@ export function engineScenario(setting: Setting, startParts: () => Promise<Parts
         }, waitMs);
         controller.terminate();
         await eventually(async () => {
-          const drains = (await controller.messages()).includes("controller drains");
+          const drains = (await controller.messages()).includes("controller stopping");
           return drains ? undefined : "it does not drain";
         }, waitMs);
         controller.terminate();
         expect(await controller.exit).toBe(130);
-        expect(await controller.messages()).not.toContain("controller ended");
+        expect(await controller.messages()).not.toContain("controller stopped");
       } finally {
         for (const name of clusterNames) world.parts.clusters[name].thaw();
       }
     });
 
-    it("refuses what it cannot work with in one clear line", async () => {
+    it("rejects an unusable configuration with one clear line", async () => {
       const { world } = stage;
       const noYaml = join(world.folder, "no-yaml");
       await writeFile(noYaml, "{ this is: [no kubeconfig");
@@ -179,7 +178,7 @@ export function engineScenario(setting: Setting, startParts: () => Promise<Parts
       }
     });
 
-    it("takes a plain Kubernetes cluster with our kinds as its hub", async () => {
+    it("runs with a plain Kubernetes cluster with TMC's CRDs as the hub", async () => {
       const { world } = stage;
       const client = world.clusterClient("us-east");
       for (const each of kinds) await client.create({ type: crds }, customResourceDefinition(each));

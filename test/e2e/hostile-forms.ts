@@ -2,34 +2,34 @@ import type { LookupFunction } from "node:net";
 import type { EmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { systemClock } from "@tmc/kube/clock.ts";
-import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { exportName, exportWorkspace } from "../../lib/api/group.ts";
 import { createController } from "../../lib/controller/controller.ts";
 import { functionTransports } from "../../lib/credentials/function-transport.ts";
 import { pooledTransports } from "../../lib/credentials/pooled-transport.ts";
-import { createReconcile } from "../../lib/lambda/reconcile.ts";
+import { createReconcileFunction } from "../../lib/lambda/reconcile.ts";
 import { createLog } from "../../lib/observe/log.ts";
 import { createMetrics } from "../../lib/observe/metrics.ts";
 import { eventOf, recordingSqs } from "../functions/recording-sqs.ts";
-import { contextOf, messageOf } from "../functions/stage.ts";
 import { fakeSecretsManager } from "../lib/credentials/fake-secrets-manager.ts";
+import { contextOf, messageOf } from "../support/functions-environment.ts";
 
 export type FormOptions = Readonly<{
   kcp: EmbeddedKcp;
-  /** At the server's root, and nobody that kcp would refuse anything: what is kept apart, we keep apart. */
+  /** Client at the root of the server with unlimited permissions, so that only TMC separates the tenants. */
   client: KubeClient;
-  /** Whether the operator lets tenants name servers wherever there can be one. */
+  /** Whether the operator allows private endpoints. */
   isOpen: boolean;
   resolve: LookupFunction;
-  /** What is in Secrets Manager. */
+  /** The secrets in AWS Secrets Manager. */
   secrets: readonly (readonly [name: string, text: string])[];
 }>;
 
-/** TMC over all tenants of an export, in one of the forms that it runs in. */
+/** TMC for all tenants of an export, as a controller or as a function. */
 export interface Form {
-  /** Has the registrations of a logical cluster reconciled, once at least. */
+  /** Reconciles the registrations of a logical cluster at least once. */
   reconcile(cluster: string, names: readonly string[]): Promise<void>;
-  /** Everything that it has said so far but to kcp: its log, its metrics, its queue. */
+  /** Everything that it wrote outside kcp so far: log, metrics and queue messages. */
   said(): string;
   stop(): Promise<void>;
 }
@@ -77,7 +77,7 @@ export async function startFunctionForm({ kcp, isOpen, resolve, secrets }: FormO
   const kubeconfig = formatKubeconfig({ contexts: [{ name: "kcp", endpoint: hub, token: kcp.adminToken }] });
   const allowed = isOpen ? "0.0.0.0/0,::/0" : "";
   const urlOf = (queue: string): string => `https://sqs.eu-west-1.amazonaws.com/000000000000/${queue}`;
-  const handler = createReconcile(
+  const handler = createReconcileFunction(
     {
       variables: {
         TMC_STAGE: "test",

@@ -1,36 +1,36 @@
-/** What a hostile tenant can know or guess of the world, and name in a registration. */
+/** Everything that a hostile tenant can know or guess, and refer to in a registration. */
 export type Surroundings = Readonly<{
-  /** Another tenant's logical cluster and workspace, and the name of the secret in it, in the namespace default. */
+  /** The logical cluster and workspace of another tenant, and the name of its Secret in the namespace default. */
   victim: Readonly<{ cluster: string; path: string; secret: string }>;
-  /** A server on this machine that has nothing to do with tenants. */
+  /** A server of the operator on this machine. */
   internal: string;
-  /** The tenant's own server, at the path that has it behave in a certain way. */
-  own: (behaviour: string) => string;
-  /** Of both servers. */
+  /** URL of the tenant's own server; the path selects its behavior. */
+  own: (behavior: string) => string;
+  /** CA certificate of both servers. */
   ca: string;
-  /** A file that would be there if a program had been run. */
+  /** A file that exists only if a program was run. */
   trace: string;
 }>;
 
-/** One registration of a hostile tenant, and what becomes of it. */
+/** One registration of a hostile tenant, and its expected Ready condition. */
 export type HostileRow = Readonly<{
-  /** What is in the secret that the registration names, where it names its own. */
+  /** Content of the Secret that the registration refers to, if it refers to one of its own. */
   secret?: ((around: Surroundings) => Readonly<Record<string, string>>) | undefined;
-  /** What stands in the registration's spec besides, or in place of, the reference to that secret. */
+  /** Fields of the registration's spec that are added to, or replace, the reference to that Secret. */
   spec?: ((around: Surroundings) => object) | undefined;
-  /** The condition Ready: `False EndpointNotAllowed`. */
+  /** Status and reason of the Ready condition, such as `False EndpointNotAllowed`. */
   ready: string;
-  /** Its message, or part of it. */
+  /** The message of the condition, or a part of it. */
   says: string;
-  /** Where credentials are in Secrets Manager, it is not offered by the controller: what that says. */
+  /** The message in the controller, if it differs because the controller does not support Secrets Manager. */
   controllerSays?: string;
 }>;
 
-/** In every secret of the rows; it may be in no text that leaves the tenant's workspace, and in none that is written there. */
+/** Contained in every secret of the rows. It must not appear in the log, metrics, queue messages or any object that TMC writes. */
 export const marker = "s3cr3t";
 const token = `${marker}-token`;
 
-/** A kubeconfig that would do, but for what is changed in it. */
+/** Returns a valid kubeconfig with the given changes. */
 function kubeconfig(server: string, ca: string, cluster: object = {}, user: object = { token }): string {
   const authority = { "certificate-authority-data": Buffer.from(ca).toString("base64") };
   return JSON.stringify({
@@ -41,15 +41,15 @@ function kubeconfig(server: string, ca: string, cluster: object = {}, user: obje
   });
 }
 
-const leadsTo = (server: string | ((around: Surroundings) => string)): Pick<HostileRow, "secret"> => ({
+const kubeconfigFor = (server: string | ((around: Surroundings) => string)): Pick<HostileRow, "secret"> => ({
   secret: (around) => ({ kubeconfig: kubeconfig(typeof server === "string" ? server : server(around), around.ca) }),
 });
-const metadataRefused = {
+const metadataRejected = {
   ready: "False EndpointNotAllowed",
-  says: "the server is refused: its address is link-local or a metadata service's",
+  says: "the server is not allowed: its address is link-local or belongs to a metadata service",
 };
 
-/** Where the names of the rows lead; the name of the machine itself stands for whatever listens there. */
+/** The addresses to which the host names of the rows resolve. */
 export const hostileNames: Readonly<Record<string, readonly string[]>> = {
   "innocent.example.com": ["169.254.169.254"],
   "mixed.example.com": ["203.0.113.7", "169.254.169.254"],
@@ -59,41 +59,41 @@ export const hostileNames: Readonly<Record<string, readonly string[]>> = {
   "near.example.com": ["127.0.0.1"],
 };
 
-/** An address of the machine's own credentials in all its disguises; refused even where everything else is allowed. */
+/** The metadata address in all its notations. It is rejected even if the operator allows private endpoints. */
 const metadataServers: Readonly<Record<string, string>> = {
   "a metadata address": "https://169.254.169.254",
   "a metadata address with a path and a port": "https://169.254.169.254:443/latest/meta-data",
   "a metadata address as a number": "https://2852039166",
   "a metadata address in hexadecimal": "https://0xa9fea9fe",
   "a metadata address in octal": "https://0251.0376.0251.0376",
-  "a metadata address with parts left out": "https://169.254.43518",
-  "a metadata address with a dot behind it": "https://169.254.169.254.",
-  "a metadata address in other digits": "https://①⑥⑨.254.169.254",
-  "a metadata address inside of IPv6": "https://[::ffff:169.254.169.254]",
-  "the same in hexadecimal": "https://[::ffff:a9fe:a9fe]",
-  "a metadata address behind a translator": "https://[64:ff9b::169.254.169.254]",
-  "a metadata address behind a translator of the network's own": "https://[64:ff9b:1::a9fe:a9fe]",
-  "a metadata address through a relay of 6to4": "https://[2002:a9fe:a9fe::1]",
-  "a metadata address of IPv6": "https://[fd00:ec2::254]",
-  "a link-local address of IPv6": "https://[fe80::a9fe:a9fe]",
-  "a name that leads to a metadata address": "https://innocent.example.com",
-  "a name that leads to a metadata address among others": "https://mixed.example.com",
-  "a name that leads to one inside of IPv6": "https://mapped.example.com",
-  "a name that leads to one behind a translator": "https://translated.example.com",
-  "a name that leads to one of IPv6": "https://six.example.com",
+  "a metadata address with omitted parts": "https://169.254.43518",
+  "a metadata address with a trailing dot": "https://169.254.169.254.",
+  "a metadata address in Unicode digits": "https://①⑥⑨.254.169.254",
+  "a metadata address as an IPv4-mapped IPv6 address": "https://[::ffff:169.254.169.254]",
+  "a metadata address as an IPv4-mapped IPv6 address in hexadecimal": "https://[::ffff:a9fe:a9fe]",
+  "a metadata address behind NAT64": "https://[64:ff9b::169.254.169.254]",
+  "a metadata address behind local-use NAT64": "https://[64:ff9b:1::a9fe:a9fe]",
+  "a metadata address behind 6to4": "https://[2002:a9fe:a9fe::1]",
+  "an IPv6 metadata address": "https://[fd00:ec2::254]",
+  "an IPv6 link-local address": "https://[fe80::a9fe:a9fe]",
+  "a name that resolves to a metadata address": "https://innocent.example.com",
+  "a name that resolves to a metadata address among others": "https://mixed.example.com",
+  "a name that resolves to an IPv4-mapped metadata address": "https://mapped.example.com",
+  "a name that resolves to a metadata address behind NAT64": "https://translated.example.com",
+  "a name that resolves to an IPv6 metadata address": "https://six.example.com",
 };
 
 const metadataRows: Readonly<Record<string, HostileRow>> = Object.fromEntries([
-  ...Object.entries(metadataServers).map(([what, server]) => [what, { ...leadsTo(server), ...metadataRefused }]),
+  ...Object.entries(metadataServers).map(([what, server]) => [what, { ...kubeconfigFor(server), ...metadataRejected }]),
   ...Object.entries(metadataServers).map(([what, server]) => [
-    `${what}, in the registration itself`,
-    { secret: () => ({ token }), spec: () => ({ endpoint: { server } }), ...metadataRefused },
+    `${what} in spec.endpoint`,
+    { secret: () => ({ token }), spec: () => ({ endpoint: { server } }), ...metadataRejected },
   ]),
 ]);
 
-const refusedName = {
+const rejectedName = {
   ready: "False EndpointNotAllowed",
-  says: "the server is refused: its name is a metadata service's",
+  says: "the server is not allowed: its name belongs to a metadata service",
 };
 
 const secretIn =
@@ -102,47 +102,47 @@ const secretIn =
     credentials: { secretRef: { namespace: namespace(around), name: around.victim.secret } },
   });
 
-/** What belongs to another tenant. */
-const strangersRows: Readonly<Record<string, HostileRow>> = {
+/** References to objects of another tenant. */
+const otherTenantRows: Readonly<Record<string, HostileRow>> = {
   "the name of another tenant's secret": {
     spec: secretIn(() => "default"),
     ready: "False ClusterNotConfigured",
-    says: "secret default/kubeconfig is not there",
+    says: "secret default/kubeconfig does not exist",
   },
   "another tenant's workspace as a namespace": {
     spec: secretIn(({ victim }) => victim.path),
     ready: "False ClusterNotConfigured",
-    says: "is not there",
+    says: "does not exist",
   },
   "another tenant's logical cluster as a namespace": {
     spec: secretIn(({ victim }) => victim.cluster),
     ready: "False ClusterNotConfigured",
-    says: "is not there",
+    says: "does not exist",
   },
-  "a way up and down into another tenant's workspace as a namespace": {
+  "a path traversal into another tenant's workspace as a namespace": {
     spec: secretIn(({ victim }) => `../../../../${victim.cluster}/api/v1/namespaces/default`),
     ready: "False ClusterNotConfigured",
-    says: "is not the name of a secret",
+    says: ": invalid name",
   },
-  "the same way in disguise": {
+  "an escaped path traversal as a namespace": {
     spec: secretIn(({ victim }) => `..%2f..%2f..%2f..%2f${victim.cluster}%2fapi%2fv1%2fnamespaces`),
     ready: "False ClusterNotConfigured",
-    says: "is not the name of a secret",
+    says: ": invalid name",
   },
-  "all namespaces at once": {
+  "a wildcard as a namespace": {
     spec: secretIn(() => "*"),
     ready: "False ClusterNotConfigured",
-    says: "is not there",
+    says: "does not exist",
   },
   "another tenant's secret in Secrets Manager": {
     spec: ({ victim }) => ({ credentials: { secretsManager: { name: `tmc/${victim.cluster}/east` } } }),
     ready: "False ClusterNotConfigured",
-    says: "there is no secret tmc/",
-    controllerSays: "credentials of the kind secretsManager are not offered here",
+    says: "does not exist in AWS Secrets Manager",
+    controllerSays: "spec.credentials.secretsManager is not enabled on this installation",
   },
 };
 
-const refusedConfig = (
+const rejectedKubeconfig = (
   says: string,
   change: (around: Surroundings) => Readonly<{ cluster?: object; user?: object }>,
 ): HostileRow => ({
@@ -154,9 +154,9 @@ const refusedConfig = (
   says,
 });
 
-/** Kubeconfigs that would have us do something else than to send a token to a server. */
+/** Kubeconfigs that would make TMC do more than send a token to a server. */
 const kubeconfigRows: Readonly<Record<string, HostileRow>> = {
-  "a program": refusedConfig("exec runs a program", ({ trace }) => ({
+  "a kubeconfig that runs a program": rejectedKubeconfig("exec runs a program", ({ trace }) => ({
     user: {
       exec: {
         apiVersion: "client.authentication.k8s.io/v1",
@@ -166,54 +166,63 @@ const kubeconfigRows: Readonly<Record<string, HostileRow>> = {
       },
     },
   })),
-  "a program beside a token": refusedConfig("exec runs a program", ({ trace }) => ({
+  "a kubeconfig with a token that also runs a program": rejectedKubeconfig("exec runs a program", ({ trace }) => ({
     user: { token, exec: { apiVersion: "client.authentication.k8s.io/v1", command: "touch", args: [trace] } },
   })),
-  "a login of its own": refusedConfig("auth-provider runs a login of its own", ({ internal, trace }) => ({
-    user: {
-      "auth-provider": {
-        name: "oidc",
-        config: { "idp-issuer-url": internal, "cmd-path": `touch ${trace}`, "client-secret": marker },
+  "a kubeconfig with an auth-provider": rejectedKubeconfig(
+    "auth-provider runs a login of its own",
+    ({ internal, trace }) => ({
+      user: {
+        "auth-provider": {
+          name: "oidc",
+          config: { "idp-issuer-url": internal, "cmd-path": `touch ${trace}`, "client-secret": marker },
+        },
       },
-    },
-  })),
-  "a token in a file of ours": refusedConfig("tokenFile names a file", () => ({
+    }),
+  ),
+  "a token in a local file": rejectedKubeconfig("tokenFile names a file", () => ({
     user: { tokenFile: "/var/run/secrets/kubernetes.io/serviceaccount/token" },
   })),
-  "a certificate in a file of ours": refusedConfig("client-certificate names a file; client-key names a file", () => ({
-    user: { "client-certificate": "/etc/ssl/tmc.crt", "client-key": "/etc/ssl/tmc.key" },
-  })),
-  "an authority in a file of ours": refusedConfig("certificate-authority names a file", () => ({
+  "a client certificate in a local file": rejectedKubeconfig(
+    "client-certificate names a file; client-key names a file",
+    () => ({
+      user: { "client-certificate": "/etc/ssl/tmc.crt", "client-key": "/etc/ssl/tmc.key" },
+    }),
+  ),
+  "a CA certificate in a local file": rejectedKubeconfig("certificate-authority names a file", () => ({
     cluster: { "certificate-authority": "/etc/passwd" },
   })),
-  "a server that nobody checks": refusedConfig("insecure-skip-tls-verify turns off the check of the server", () => ({
-    cluster: { "insecure-skip-tls-verify": true },
-  })),
-  "a proxy of its choice": refusedConfig("proxy-url is not supported", ({ internal }) => ({
+  "a server without TLS verification": rejectedKubeconfig(
+    "insecure-skip-tls-verify turns off the check of the server",
+    () => ({
+      cluster: { "insecure-skip-tls-verify": true },
+    }),
+  ),
+  "a proxy": rejectedKubeconfig("proxy-url is not supported", ({ internal }) => ({
     cluster: { "proxy-url": internal },
   })),
-  "a password": refusedConfig("password login is not supported", () => ({
+  "a user name and password": rejectedKubeconfig("password login is not supported", () => ({
     user: { username: "admin", password: marker },
   })),
-  "a key that is none": refusedConfig("client-key-data: is not pem", ({ ca }) => ({
+  "an invalid client key": rejectedKubeconfig("client-key-data: is not pem", ({ ca }) => ({
     user: { "client-certificate-data": Buffer.from(ca).toString("base64"), "client-key-data": btoa(marker) },
   })),
   "a server without TLS": {
-    ...leadsTo(({ internal }) => internal.replace("https:", "http:")),
+    ...kubeconfigFor(({ internal }) => internal.replace("https:", "http:")),
     ready: "False CredentialsInvalid",
     says: "server is not https",
   },
-  "a server with credentials in its address": {
-    ...leadsTo(({ internal }) => internal.replace("https://", `https://user:${marker}@`)),
+  "a server URL with credentials": {
+    ...kubeconfigFor(({ internal }) => internal.replace("https://", `https://user:${marker}@`)),
     ready: "False CredentialsInvalid",
-    says: "carries credentials in its URL",
+    says: "has credentials in its URL",
   },
-  "text that is no kubeconfig": {
+  "text that is not a kubeconfig": {
     secret: () => ({ kubeconfig: `{ users: [{ token: ${marker} }` }),
     ready: "False CredentialsInvalid",
     says: "is not yaml",
   },
-  "a context that is not there": {
+  "a context that does not exist": {
     secret: () => ({ kubeconfig: JSON.stringify({ "current-context": "x", users: [{ user: { token } }] }) }),
     ready: "False CredentialsInvalid",
     says: 'context "x": not found',
@@ -221,62 +230,62 @@ const kubeconfigRows: Readonly<Record<string, HostileRow>> = {
 };
 
 const notFollowed = (code: number): HostileRow => ({
-  ...leadsTo(({ own }) => own(`redirect-${code}`)),
+  ...kubeconfigFor(({ own }) => own(`redirect-${code}`)),
   ready: "False ClusterUnhealthy",
-  says: `/readyz answers ${code}: redirects are not followed`,
+  says: `/readyz returned ${code}: redirects are not followed`,
 });
 
-/** Servers of the tenant's own that misbehave; only where tenants may name servers on this machine. */
+/** Misbehaving servers of the tenant; they require that tenants may use servers on this machine. */
 const serverRows: Readonly<Record<string, HostileRow>> = {
   ...Object.fromEntries(
     [301, 302, 303, 307, 308].map((code) => [`a server that redirects by ${code}`, notFollowed(code)]),
   ),
   "a server that redirects to the metadata service": {
-    ...leadsTo(({ own }) => own("redirect-metadata")),
+    ...kubeconfigFor(({ own }) => own("redirect-metadata")),
     ready: "False ClusterUnhealthy",
-    says: "/readyz answers 302: redirects are not followed",
+    says: "/readyz returned 302: redirects are not followed",
   },
-  "a server that is well and redirects all other questions": {
-    ...leadsTo(({ own }) => own("healthy")),
+  "a healthy server that redirects all other requests": {
+    ...kubeconfigFor(({ own }) => own("healthy")),
     ready: "True ClusterReady",
-    says: "the cluster answers and says that it is ready",
+    says: "the cluster responds and reports that it is ready",
   },
-  "a server that says the token back": {
-    ...leadsTo(({ own }) => own("echo")),
+  "a server that returns the token in its response": {
+    ...kubeconfigFor(({ own }) => own("echo")),
     ready: "False ClusterUnhealthy",
-    says: "/readyz answers 500: … failed",
+    says: "/readyz returned 500: … failed",
   },
 };
 
-/** Rows that hold where the operator lets tenants name servers anywhere. */
+/** Rows for an operator that allows private endpoints. */
 export const rowsOfOpenNetwork: Readonly<Record<string, HostileRow>> = {
   ...metadataRows,
-  "the name of a metadata service": { ...leadsTo("https://metadata.google.internal"), ...refusedName },
-  ...strangersRows,
+  "the name of a metadata service": { ...kubeconfigFor("https://metadata.google.internal"), ...rejectedName },
+  ...otherTenantRows,
   ...kubeconfigRows,
   ...serverRows,
 };
 
-const privateRefused = {
+const privateRejected = {
   ready: "False EndpointNotAllowed",
-  says: "the server is refused: its address is in a private network",
+  says: "the server is not allowed: its address is in a private network",
 };
 
-/** Rows that hold where nothing is said: servers of the operator's own network. */
+/** Rows for the default settings, which reject servers in the operator's network. */
 export const rowsOfClosedNetwork: Readonly<Record<string, HostileRow>> = {
   ...metadataRows,
-  "a server of the operator's": { ...leadsTo(({ internal }) => internal), ...privateRefused },
-  "the same, by a name that leads there": {
-    ...leadsTo(({ internal }) => internal.replace("127.0.0.1", "near.example.com")),
-    ...privateRefused,
+  "a server in the operator's network": { ...kubeconfigFor(({ internal }) => internal), ...privateRejected },
+  "a name that resolves to a server in the operator's network": {
+    ...kubeconfigFor(({ internal }) => internal.replace("127.0.0.1", "near.example.com")),
+    ...privateRejected,
   },
-  "the same, by the name of the machine": {
-    ...leadsTo(({ internal }) => internal.replace("127.0.0.1", "localhost")),
+  "localhost as the server": {
+    ...kubeconfigFor(({ internal }) => internal.replace("127.0.0.1", "localhost")),
     ready: "False EndpointNotAllowed",
-    says: "the server is refused: its name is this machine's",
+    says: "the server is not allowed: its name is localhost",
   },
-  "the same, inside of IPv6": {
-    ...leadsTo(({ internal }) => internal.replace("127.0.0.1", "[::ffff:127.0.0.1]")),
-    ...privateRefused,
+  "a server in the operator's network as an IPv4-mapped IPv6 address": {
+    ...kubeconfigFor(({ internal }) => internal.replace("127.0.0.1", "[::ffff:127.0.0.1]")),
+    ...privateRejected,
   },
 };

@@ -3,13 +3,13 @@ import type { LookupFunction } from "node:net";
 import { isIP } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { createCertificateAuthority } from "@tmc/embedded/tls/certificates.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import { findCondition } from "../../lib/model/condition.ts";
-import { events, secrets } from "../contract/vocabulary.ts";
+import { events, secrets } from "../contract/resources.ts";
 import { aRegistration, registrations, startTenants, type Tenants } from "../lib/upstream/tenants.ts";
 import { type ConnectionAttempts, watchConnectionAttempts } from "../support/connection-attempts.ts";
 import { startServer, type TestServer } from "../support/http-server.ts";
@@ -28,7 +28,7 @@ const authority = createCertificateAuthority();
 const certificate = authority.issueServing(["127.0.0.1", "localhost"]);
 const tls = { cert: certificate.certificate, key: certificate.key };
 
-/** Answers for the names of the rows; any other is not there. */
+/** Resolves the host names of the rows; other names do not exist. */
 const resolve: LookupFunction = (hostname, options, callback) => {
   const found = (hostileNames[hostname] ?? []).map((address) => ({ address, family: isIP(address) }));
   const [first] = found;
@@ -38,9 +38,12 @@ const resolve: LookupFunction = (hostname, options, callback) => {
 };
 
 const forms = { "the controller": startControllerForm, "the function": startFunctionForm } as const;
-const networks = { "in an open network": rowsOfOpenNetwork, "in a closed network": rowsOfClosedNetwork } as const;
+const networks = {
+  "with private endpoints allowed": rowsOfOpenNetwork,
+  "with default endpoint rules": rowsOfClosedNetwork,
+} as const;
 
-describe.each(Object.entries(forms))("%s and a hostile tenant", (formName, startForm) => {
+describe.each(Object.entries(forms))("%s with a hostile tenant", (formName, startForm) => {
   describe.each(Object.entries(networks))("%s", (network, rows) => {
     const names = Object.keys(rows);
     const nameOf = (row: string): string => `row-${names.indexOf(row)}`;
@@ -52,26 +55,26 @@ describe.each(Object.entries(forms))("%s and a hostile tenant", (formName, start
     let own: TestServer;
     let attempts: ConnectionAttempts;
     let inVictim: Readonly<{ hits: number }>;
-    const seen = new Map<string, ClusterRegistration>();
+    const observed = new Map<string, ClusterRegistration>();
 
     beforeAll(async () => {
       folder = await mkdtemp(join(tmpdir(), "tmc-hostile-"));
       internal = await startServer(tls);
       own = await startServer(tls);
       own.handle(({ url, headers }, response) => {
-        const [, behaviour = "", path = ""] = /^\/([\w-]+)(\/.*)$/.exec(url) ?? [];
-        const location = behaviour === "redirect-metadata" ? "https://169.254.169.254/" : `${internal.url}/readyz`;
+        const [, behavior = "", path = ""] = /^\/([\w-]+)(\/.*)$/.exec(url) ?? [];
+        const location = behavior === "redirect-metadata" ? "https://169.254.169.254/" : `${internal.url}/readyz`;
         const token = headers.authorization?.replace("Bearer ", "");
-        if (behaviour === "healthy" && path === "/readyz") response.writeHead(200).end("ok");
-        else if (behaviour === "echo") response.writeHead(500).end(`[-]${token} failed: ${token}\n`);
-        else response.writeHead(Number(/\d+$/.exec(behaviour)?.[0] ?? 302), { location }).end(token);
+        if (behavior === "healthy" && path === "/readyz") response.writeHead(200).end("ok");
+        else if (behavior === "echo") response.writeHead(500).end(`[-]${token} failed: ${token}\n`);
+        else response.writeHead(Number(/\d+$/.exec(behavior)?.[0] ?? 302), { location }).end(token);
       });
       tenants = await startTenants(["root:hostile", "root:victim"]);
       const [hostile = "", victim = ""] = tenants.clusters;
       around = {
         victim: { cluster: victim, path: "root:victim", secret: "kubeconfig" },
         internal: internal.url,
-        own: (behaviour) => `${own.url}/${behaviour}`,
+        own: (behavior) => `${own.url}/${behavior}`,
         ca: authority.certificate,
         trace: join(folder, "trace"),
       };
@@ -80,7 +83,7 @@ describe.each(Object.entries(forms))("%s and a hostile tenant", (formName, start
       const options: FormOptions = {
         kcp: tenants.kcp,
         client: tenants.client,
-        isOpen: network === "in an open network",
+        isOpen: network === "with private endpoints allowed",
         resolve,
         secrets: [[`tmc/${victim}/east`, ofVictim]],
       };
@@ -92,11 +95,11 @@ describe.each(Object.entries(forms))("%s and a hostile tenant", (formName, start
         await tenants.at(hostile).create(registrations, aRegistration(name, { ...credentials, ...spec?.(around) }));
       }
       attempts = watchConnectionAttempts();
-      inVictim = tenants.kcp.faults.inject({ match: { cluster: victim }, effect: { kind: "delay", ms: 0 } });
+      inVictim = tenants.kcp.faults.inject({ match: { logicalCluster: victim }, effect: { kind: "delay", ms: 0 } });
       form = await startForm(options);
       await form.reconcile(hostile, names.map(nameOf));
       const { items } = await tenants.at(hostile).listAll<ClusterRegistration>(registrations);
-      for (const item of items) seen.set(item.metadata.name ?? "", item);
+      for (const item of items) observed.set(item.metadata.name ?? "", item);
     }, 60_000);
     afterAll(async () => {
       attempts?.stop();
@@ -111,16 +114,16 @@ describe.each(Object.entries(forms))("%s and a hostile tenant", (formName, start
       await tenants.at(cluster).create({ type: secrets, namespace: "default" }, secret);
     };
 
-    it.each(Object.entries(rows))("%s", (row, { ready, says, controllerSays }: HostileRow) => {
-      const registration = seen.get(nameOf(row));
-      if (registration === undefined) throw new Error("the registration is not there");
+    it.each(Object.entries(rows))("handles %s without harm", (row, { ready, says, controllerSays }: HostileRow) => {
+      const registration = observed.get(nameOf(row));
+      if (registration === undefined) throw new Error("the registration does not exist");
       expect(readyOf(registration)).toBe(ready);
       const expected = formName === "the controller" ? (controllerSays ?? says) : says;
       expect(findCondition(registration.status?.conditions, "Ready")?.message).toContain(expected);
     });
 
-    it("nobody is connected to but the tenant's own server", () => {
-      const servers = network === "in an open network" ? [new URL(own.url).host] : [];
+    it("connects only to the server of the tenant", () => {
+      const servers = network === "with private endpoints allowed" ? [new URL(own.url).host] : [];
       expect([...new Set(attempts.addresses)]).toEqual(servers);
       expect({ connections: internal.connections, requests: internal.requests }).toEqual({
         connections: 0,
@@ -128,15 +131,15 @@ describe.each(Object.entries(forms))("%s and a hostile tenant", (formName, start
       });
     });
 
-    it("no program is run", async () => {
+    it("runs no program of the tenant", async () => {
       await expect(access(around.trace)).rejects.toThrow("ENOENT");
     });
 
-    it("nothing is asked in the other tenant's workspace", () => {
+    it("sends no request to the workspace of another tenant", () => {
       expect(inVictim.hits).toBe(0);
     });
 
-    it("no secret is in any text: status, events, log, metrics, queue", async () => {
+    it("writes no secret to a status, an Event, the log, the metrics or a queue message", async () => {
       const [hostile = "", victim = ""] = tenants.clusters;
       const written: KubeObject[] = [];
       for (const cluster of [hostile, victim]) {

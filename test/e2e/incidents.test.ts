@@ -1,47 +1,48 @@
-import type { FaultMatch } from "@tmc/embedded/faults.ts";
 import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import type { FaultMatch } from "@tmc/embedded/server/faults.ts";
 import type { Collection, KubeClient, ListOptions } from "@tmc/kube/client.ts";
 import type { KubeList, KubeObject } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import type { Transport } from "@tmc/kube/transport.ts";
+import type { Transport } from "@tmc/kube/transport/transport.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
-import type { Controller, ControllerOptions } from "../../lib/controller/controller.ts";
-import { asOutcome, type CredentialSource } from "../../lib/credentials/credentials.ts";
+import type { Controller } from "../../lib/controller/controller.ts";
+import type { ControllerOptions } from "../../lib/controller/parts.ts";
+import { type CredentialSource, outcomeOf } from "../../lib/credentials/credentials.ts";
 import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { syncedLabel } from "../../lib/sync/ownership/owner.ts";
-import { type Stage, setStage, statusOf } from "../lib/controller/stage.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
+import { type ControllerEnvironment, startControllerEnvironment, statusOf } from "../support/controller-environment.ts";
 import { aDeployment, type Deployment, present, recordNameOf, workTypes } from "./tenant-work.ts";
 
-// What users of systems like this one have lost work by. Each is played here on the real controller, and named for what must
-// not happen again.
+// Incidents in which users of similar systems lost workloads. Each test reproduces one with the real controller and is named
+// after the behavior that prevents it.
 
-/** A stage with a namespace `shop`, of which the tests are the tenants. */
-type Shop = Stage &
+/** A test environment with a namespace `shop`, in which the tests act as the tenant. */
+type Shop = ControllerEnvironment &
   Readonly<{
     on(cluster: string): KubeClient;
     server(cluster: string): EmbeddedCluster;
     create(...names: readonly string[]): Promise<void>;
     place(spec?: object): Promise<void>;
-    /** Changes the placement's spec. */
+    /** Patches the spec of the placement. */
     replace(spec: object): Promise<void>;
-    /** `web uid` of every copy that a cluster has. */
+    /** Returns `name uid` of every copy on a cluster. */
     copies(cluster: string): Promise<readonly string[]>;
     copy(cluster: string, name: string): Promise<Deployment | undefined>;
     workload(name: string): Promise<Deployment | undefined>;
     record(name: string): Promise<WorkloadSync | undefined>;
-    /** `Ready`, or `Held DeletionsHeld`: what the record says of a cluster. */
+    /** Returns state and reason of a cluster in the sync record, such as `Held DeletionsHeld`. */
     state(name: string, cluster: string): Promise<string>;
   }>;
 
-const stages: Stage[] = [];
+const stages: ControllerEnvironment[] = [];
 afterEach(async () => {
   for (const stage of stages.splice(0)) await stage.stop();
 });
 
-async function openShop(options?: Parameters<typeof setStage>[0]): Promise<Shop> {
-  const stage = await setStage(options);
+async function openShop(options?: Parameters<typeof startControllerEnvironment>[0]): Promise<Shop> {
+  const stage = await startControllerEnvironment(options);
   stages.push(stage);
   const { client, cluster, clusters } = stage;
   const server = (name: string): EmbeddedCluster => {
@@ -93,7 +94,7 @@ async function openShop(options?: Parameters<typeof setStage>[0]): Promise<Shop>
   };
 }
 
-/** A shop with work that runs on the clusters that fit. */
+/** Opens a shop whose workloads are ready on the clusters that fit. */
 async function runningShop(
   names: readonly string[],
   spec: object = {},
@@ -109,8 +110,8 @@ async function runningShop(
 }
 
 /**
- * A shop with two workloads on both clusters, where one placement has put them. Another would have them in the west alone, and
- * would be asked first if nobody knew which of the two they are placed by.
+ * Opens a shop in which one placement has placed two workloads on both clusters. A second placement selects the same workloads
+ * for the cluster west only, and would take precedence if the sync records did not name the first one.
  */
 async function shopOfTwo(): Promise<Readonly<{ shop: Shop; controller: Controller }>> {
   const shop = await openShop();
@@ -126,8 +127,8 @@ async function shopOfTwo(): Promise<Readonly<{ shop: Shop; controller: Controlle
   return { shop, controller };
 }
 
-describe("an eviction", () => {
-  test("does not delete the only copy when nothing else fits", async () => {
+describe("eviction", () => {
+  test("an eviction keeps the only copy of a workload if no other cluster fits", async () => {
     const shop = await runningShop(["web"], { locationSelector: { matchLabels: { name: "east" } } });
     const before = await shop.copies("east");
     expect(before).toHaveLength(1);
@@ -141,7 +142,7 @@ describe("an eviction", () => {
     expect(await shop.copies("east")).toEqual(before);
     expect(await shop.state("web", "east")).toBe("Ready LastCopy");
     expect((await shop.workload("web"))?.status).toMatchObject({ readyReplicas: 2 });
-    // Taken back, nothing is left of it.
+    // When the drain ends, the copy is reported as before.
     await shop.client.patch(
       { ...registrations, name: "east" },
       { type: "merge", body: { spec: { unschedulable: false, taints: [] } } },
@@ -151,10 +152,10 @@ describe("an eviction", () => {
     expect(await shop.copies("east")).toEqual(before);
   });
 
-  test("does not delete the copy that serves before the other one does", async () => {
+  test("an eviction keeps a copy until the workload is ready on its new cluster", async () => {
     const shop = await runningShop(["web"], { locationSelector: { matchLabels: { name: "east" } } });
     const before = await shop.copies("east");
-    shop.server("west").beFull();
+    shop.server("west").makeFull();
     await shop.replace({ locationSelector: { matchLabels: { name: "west" } } });
     await shop.pass(600_000, 10_000);
     expect(await shop.copies("west")).toHaveLength(1);
@@ -167,52 +168,55 @@ describe("an eviction", () => {
   });
 });
 
-describe("a hub that was away", () => {
+describe("upstream outage", () => {
   const parts: Readonly<Record<string, FaultMatch>> = {
-    "for everything": {},
-    "for placements": { resource: "workloadplacements" },
-    "for clusters": { resource: "clusterregistrations" },
-    "for workloads": { resource: "deployments" },
-    "for records": { resource: "workloadsyncs" },
+    "all resources": {},
+    "only placements": { resource: "workloadplacements" },
+    "only registrations": { resource: "clusterregistrations" },
+    "only workloads": { resource: "deployments" },
+    "only sync records": { resource: "workloadsyncs" },
   };
-  test.each(Object.entries(parts))("%s deletes nothing, then or when it is back", async (_, match) => {
-    const { shop } = await shopOfTwo();
-    const before = await shop.copies("east");
-    const { faults } = shop.tenants.kcp;
-    const cut = faults.inject({ match, effect: { kind: "partition", requests: "refuse" } });
-    faults.cutWatches(match);
-    await shop.pass(60_000, 5_000);
-    // Something happens meanwhile to a copy and to a cluster, so that the hub is asked and nothing can be written down.
-    const { namespace } = (await shop.copy("east", "web"))?.metadata ?? {};
-    await shop
-      .on("east")
-      .patch(
-        { type: workTypes.Deployment, namespace, name: "web" },
-        { type: "merge", body: { spec: { replicas: 0 } } },
-        { fieldManager: "somebody" },
+  test.each(Object.entries(parts))(
+    "an upstream outage of %s deletes no copies, neither during the outage nor after it",
+    async (_, match) => {
+      const { shop } = await shopOfTwo();
+      const before = await shop.copies("east");
+      const { faults } = shop.tenants.kcp;
+      const cut = faults.inject({ match, effect: { kind: "partition", requests: "refuse" } });
+      faults.cutWatches(match);
+      await shop.pass(60_000, 5_000);
+      // A copy and a cluster change meanwhile, so that the controller reads from upstream and fails to write there.
+      const { namespace } = (await shop.copy("east", "web"))?.metadata ?? {};
+      await shop
+        .on("east")
+        .patch(
+          { type: workTypes.Deployment, namespace, name: "web" },
+          { type: "merge", body: { spec: { replicas: 0 } } },
+          { fieldManager: "other" },
+        );
+      shop.server("west").makeUnreachable("refuse");
+      await shop.pass(150_000, 15_000);
+      shop.server("west").recover();
+      await shop.pass(750_000, 15_000);
+      expect(await shop.copies("east")).toEqual(before);
+      cut.remove();
+      await shop.pass(120_000, 5_000);
+      expect(await shop.copies("east")).toEqual(before);
+      expect(await shop.state("web", "east")).toBe("Ready");
+      // The workload is still synchronized.
+      await shop.client.patch(
+        { type: workTypes.Deployment, namespace: "shop", name: "web" },
+        { type: "merge", body: { spec: { replicas: 3 } } },
       );
-    shop.server("west").beUnreachable("refuse");
-    await shop.pass(150_000, 15_000);
-    shop.server("west").recover();
-    await shop.pass(750_000, 15_000);
-    expect(await shop.copies("east")).toEqual(before);
-    cut.remove();
-    await shop.pass(120_000, 5_000);
-    expect(await shop.copies("east")).toEqual(before);
-    expect(await shop.state("web", "east")).toBe("Ready");
-    // Nor was anything forgotten: it is followed as before.
-    await shop.client.patch(
-      { type: workTypes.Deployment, namespace: "shop", name: "web" },
-      { type: "merge", body: { spec: { replicas: 3 } } },
-    );
-    await shop.pass(20_000);
-    expect((await shop.copy("east", "web"))?.status).toMatchObject({ readyReplicas: 3 });
-  });
+      await shop.pass(20_000);
+      expect((await shop.copy("east", "web"))?.status).toMatchObject({ readyReplicas: 3 });
+    },
+  );
 
-  test("deletes no copy of a workload that it has lost without anybody deleting it", async () => {
+  test("a workload that disappears upstream without an observed deletion keeps its copies", async () => {
     const shop = await runningShop(["web"]);
     const before = await shop.copies("east");
-    // As after a restore from an old backup: the object is not there, and no deletion was ever seen.
+    // As after a restore from an old backup: the object does not exist, and no deletion was observed.
     const address = { type: workTypes.Deployment, namespace: "shop", name: "web" };
     await shop.client.patch(address, { type: "merge", body: { metadata: { finalizers: null } } });
     await shop.client.delete(address);
@@ -223,43 +227,46 @@ describe("a hub that was away", () => {
   });
 });
 
-describe("an empty list", () => {
+describe("incomplete lists", () => {
   const all = (): boolean => true;
-  type Row = Readonly<{ plural: string; hidden: (name: string) => boolean; says?: string }>;
+  type Row = Readonly<{ plural: string; hidden: (name: string) => boolean; expectedState?: string }>;
   const rows: Readonly<Record<string, Row>> = {
     deployments: { plural: "deployments", hidden: all },
-    records: { plural: "workloadsyncs", hidden: all },
+    "sync records": { plural: "workloadsyncs", hidden: all },
     placements: { plural: "workloadplacements", hidden: all },
-    "placements, but for one": { plural: "workloadplacements", hidden: (name) => name === "shop" },
-    clusters: { plural: "clusterregistrations", hidden: all, says: "Stale ClusterNotReady" },
-    "clusters, but for one": {
+    "one of the placements": { plural: "workloadplacements", hidden: (name) => name === "shop" },
+    registrations: { plural: "clusterregistrations", hidden: all, expectedState: "Stale ClusterNotReady" },
+    "one of the registrations": {
       plural: "clusterregistrations",
       hidden: (name) => name === "east",
-      says: "Stale ClusterNotReady",
+      expectedState: "Stale ClusterNotReady",
     },
     namespaces: { plural: "namespaces", hidden: all },
   };
-  test.each(Object.entries(rows))("of %s at start deletes nothing", async (_, { says = "Ready", ...hiding }) => {
-    const { shop, controller: first } = await shopOfTwo();
-    const before = { east: await shop.copies("east"), west: await shop.copies("west") };
-    await stopped(shop, first);
+  test.each(Object.entries(rows))(
+    "a list at start that lacks %s deletes no copies",
+    async (_, { expectedState = "Ready", ...hiding }) => {
+      const { shop, controller: first } = await shopOfTwo();
+      const before = { east: await shop.copies("east"), west: await shop.copies("west") };
+      await stopped(shop, first);
 
-    const blind = blindClient(shop.tenants.client, hiding);
-    const second = shop.controller({ client: blind.client });
-    await second.start();
-    await shop.pass(120_000, 5_000);
-    expect(blind.lists).toBeGreaterThan(0);
-    expect({ east: await shop.copies("east"), west: await shop.copies("west") }).toEqual(before);
-    expect(await shop.state("web", "east")).toBe(says);
-    await stopped(shop, second);
+      const blind = blindClient(shop.tenants.client, hiding);
+      const second = shop.controller({ client: blind.client });
+      await second.start();
+      await shop.pass(120_000, 5_000);
+      expect(blind.lists).toBeGreaterThan(0);
+      expect({ east: await shop.copies("east"), west: await shop.copies("west") }).toEqual(before);
+      expect(await shop.state("web", "east")).toBe(expectedState);
+      await stopped(shop, second);
 
-    await shop.settled();
-    await shop.pass(10_000);
-    expect({ east: await shop.copies("east"), west: await shop.copies("west") }).toEqual(before);
-    expect(await shop.state("web", "east")).toBe("Ready");
-  });
+      await shop.settled();
+      await shop.pass(10_000);
+      expect({ east: await shop.copies("east"), west: await shop.copies("west") }).toEqual(before);
+      expect(await shop.state("web", "east")).toBe("Ready");
+    },
+  );
 
-  test("of records takes nothing from those who share it", async () => {
+  test("an empty list of sync records deletes no dependency that another workload uses", async () => {
     const shop = await openShop();
     await shop.place();
     const first = await shop.settled();
@@ -282,18 +289,18 @@ describe("an empty list", () => {
       effect: { kind: "delay", ms: 0 },
     });
     await shop.client.delete({ type: workTypes.Deployment, namespace: "shop", name: "api" });
-    // Every look begins with a record that is there after all, and is made again a while later.
+    // Each reconcile fails to create the sync record, which exists after all, and is retried later.
     await shop.pass(180_000, 2_000);
     expect(await shop.copies("east")).toEqual([expect.stringMatching(/^web /)]);
     expect(removed.hits).toBe(0);
-    // Whoever is the last takes it along.
+    // The dependency is deleted with the last workload that uses it.
     await shop.client.delete({ type: workTypes.Deployment, namespace: "shop", name: "web" });
     await shop.pass(180_000, 2_000);
     expect(await shop.copies("east")).toEqual([]);
     expect(removed.hits).toBe(1);
   });
 
-  test("from a server that lags behind deletes nothing", async () => {
+  test("a stale list deletes no copies", async () => {
     const shop = await openShop();
     await shop.place();
     const first = await shop.settled();
@@ -315,7 +322,7 @@ describe("an empty list", () => {
   });
 
   test.each(["workloadplacements", "workloadsyncs", "namespaces"])(
-    "of %s that fails at start deletes nothing",
+    "a failed list of %s at start deletes no copies",
     async (resource) => {
       const { shop, controller: first } = await shopOfTwo();
       const before = await shop.copies("east");
@@ -333,7 +340,7 @@ describe("an empty list", () => {
     },
   );
 
-  test("of a cluster's copies deletes nothing, and nothing is forgotten for it", async () => {
+  test("an empty list of downstream copies deletes no copies and forgets none", async () => {
     const shop = await openShop();
     await shop.place();
     const first = await shop.settled();
@@ -349,13 +356,13 @@ describe("an empty list", () => {
     await shop.pass(60_000, 5_000);
     expect(await shop.copies("east")).toEqual(before);
     expect(await shop.state("web", "east")).toBe("Ready");
-    // What the list does not show is looked for all the same before it counts as gone.
+    // The controller reads a copy that the list lacks before it treats the copy as deleted.
     await shop.client.delete({ type: workTypes.Deployment, namespace: "shop", name: "api" });
     await shop.pass(30_000);
     expect(await shop.copies("east")).toEqual(before.filter((each) => each.startsWith("web ")));
   });
 
-  test("that is true does delete: a placement that is gone keeps nothing", async () => {
+  test("the deletion of a placement deletes its copies", async () => {
     const shop = await runningShop(["web"]);
     await shop.client.delete({ ...placements, name: "shop" });
     await shop.pass(30_000);
@@ -365,12 +372,12 @@ describe("an empty list", () => {
   });
 });
 
-test("a cluster that is away for a moment has nothing moved away from it", async () => {
+test("a short outage of a cluster moves no workloads", async () => {
   const shop = await runningShop(["web"], { strategy: "RoundRobin", preferredClusters: ["east"] });
   const before = await shop.copies("east");
   expect(before).toHaveLength(1);
   for (let glitch = 0; glitch < 3; glitch++) {
-    shop.server("east").beUnreachable("refuse");
+    shop.server("east").makeUnreachable("refuse");
     await shop.pass(150_000, 5_000);
     expect(await shop.copies("west")).toEqual([]);
     shop.server("east").recover();
@@ -381,25 +388,25 @@ test("a cluster that is away for a moment has nothing moved away from it", async
   expect(await shop.state("web", "east")).toBe("Ready");
 });
 
-test("credentials that are renewed do not leave a cluster unwatched while its health is green", async () => {
+test("a cluster is watched again after its credentials were rotated", async () => {
   let [current, remembered] = ["token-of-old", "token-of-old"];
   const shop = await openShop({ users: { "token-of-old": "old", "token-of-new": "new" } });
   const operatorCredentials: CredentialSource = {
     find: async ({ key }) => {
       const token = remembered;
-      return asOutcome(
+      return outcomeOf(
         { server: shop.server(key.name).url, token: async () => token },
-        { givenBy: "operator", nowMs: shop.clock.now() },
+        { providedBy: "operator", nowMs: shop.clock.now() },
       );
     },
-    // Until somebody says that they are refused, what was read once is believed.
-    forget: () => {
+    // The credentials are cached until the cluster rejects them.
+    invalidate: () => {
       remembered = current;
     },
   };
   await shop.place();
   await shop.settled({
-    // Neither a probe nor a resync finds out by chance: whoever watches does so by himself.
+    // Without probes and resyncs, only the watch itself can notice that its credentials are rejected.
     settings: { heartbeatSeconds: 3_600, resyncSeconds: 3_600 },
     operatorCredentials,
     openTransport: ({ token }, { key }) => {
@@ -431,8 +438,8 @@ test("credentials that are renewed do not leave a cluster unwatched while its he
   expect(again?.status).toMatchObject({ readyReplicas: 2 });
 });
 
-describe("a controller of the cluster", () => {
-  test("that scales a copy is not fought with", async () => {
+describe("downstream controllers", () => {
+  test("replicas that a downstream autoscaler sets are not reverted", async () => {
     const shop = await openShop();
     await shop.place();
     await shop.settled();
@@ -461,7 +468,7 @@ describe("a controller of the cluster", () => {
     expect((await shop.copy("west", "web"))?.spec).toMatchObject({ replicas: 2, minReadySeconds: 1 });
   });
 
-  test("that adds what it needs to a copy is not fought with", async () => {
+  test("fields that a downstream controller adds to a copy are not reverted", async () => {
     const shop = await runningShop(["web"]);
     const before = await shop.copy("east", "web");
     const at = { type: workTypes.Deployment, namespace: before?.metadata.namespace, name: "web" };
@@ -484,8 +491,8 @@ describe("a controller of the cluster", () => {
   });
 });
 
-describe("tenants with the same names on one cluster", () => {
-  test("never meet there, and are on no cluster that was not chosen for them", async () => {
+describe("tenants on one cluster", () => {
+  test("workloads of two tenants with equal names are kept apart and run only on selected clusters", async () => {
     const shop = await openShop({ workspaces: ["root:one", "root:two"] });
     const [, two = ""] = shop.tenants.clusters;
     const other = shop.tenants.at(two);
@@ -520,9 +527,9 @@ describe("tenants with the same names on one cluster", () => {
   });
 });
 
-test("a cluster that hangs holds up no other, and is asked no more often than its probes", async () => {
+test("a cluster that hangs does not delay other clusters and receives only health probes", async () => {
   const shop = await runningShop(["web"]);
-  shop.server("west").beUnreachable("hang");
+  shop.server("west").makeUnreachable("hang");
   await elapse(shop, 180_000);
   expect(await shop.state("web", "west")).toBe("Stale ClusterNotReady");
   const asked = shop.server("west").faults.inject({ effect: { kind: "delay", ms: 0 } });
@@ -536,30 +543,30 @@ test("a cluster that hangs holds up no other, and is asked no more often than it
   await elapse(shop, 5_000);
   expect((await shop.copy("east", "web"))?.status).toMatchObject({ readyReplicas: 3 });
   await elapse(shop, 600_000);
-  // A probe every half a minute, each of a request or two.
+  // One probe per half minute, with one or two requests each.
   expect(asked.hits).toBeLessThan(50);
 });
 
-describe("a cluster that is not heard from", () => {
-  test("is in no sum, and its last word has the time at which it was heard", async () => {
+describe("unreachable clusters", () => {
+  test("an unreachable cluster does not count in the status, and its entry has the time of the last observation", async () => {
     const shop = await runningShop(["web"], {
       tolerations: [{ key: "tmc.kcp.io/not-ready", operator: "Exists", effect: "NoExecute" }],
     });
     expect((await shop.workload("web"))?.status).toMatchObject({ readyReplicas: 4 });
     const seen = (await shop.record("web"))?.status?.clusters?.find(({ name }) => name === "west")?.lastObservedTime;
-    shop.server("west").beUnreachable("refuse");
+    shop.server("west").makeUnreachable("refuse");
     await shop.pass(300_000, 5_000);
     expect((await shop.workload("web"))?.status).toMatchObject({ readyReplicas: 2 });
     const entry = (await shop.record("web"))?.status?.clusters?.find(({ name }) => name === "west");
     expect(entry).toMatchObject({ state: "Stale", reason: "ClusterNotReady", lastObservedTime: seen });
     expect(entry).not.toHaveProperty("ready");
-    expect(entry?.message).toMatch(/last heard from at 20/);
+    expect(entry?.message).toMatch(/the last heartbeat of the cluster was at 20/);
     shop.server("west").recover();
     await shop.pass(120_000, 5_000);
     expect((await shop.workload("web"))?.status).toMatchObject({ readyReplicas: 4 });
   });
 
-  test("and was drained is not shown as running the work any more", async () => {
+  test("a drained cluster is removed from the status of its workloads", async () => {
     const shop = await runningShop(["web"]);
     const drain = { key: "tmc.kcp.io/drain", effect: "NoExecute" };
     await shop.client.patch(
@@ -573,9 +580,9 @@ describe("a cluster that is not heard from", () => {
   });
 });
 
-describe("a placement that nobody touches", () => {
-  test("is decided again when a cluster gets a taint", async () => {
-    // Not by a resync that happens to come by: it is told.
+describe("placement decisions", () => {
+  test("a placement is decided again when a cluster gets a taint", async () => {
+    // Without a resync, only the change of the cluster enqueues the placement.
     const options = { settings: { resyncSeconds: 3_600 } };
     const shop = await runningShop(["web"], { strategy: "RoundRobin", preferredClusters: ["east"] }, options);
     expect(await shop.copies("west")).toEqual([]);
@@ -589,9 +596,9 @@ describe("a placement that nobody touches", () => {
     expect(await shop.copies("east")).toEqual([]);
   });
 
-  test("is decided again when a cluster dies, and when its time is over", async () => {
+  test("a placement is decided again when a cluster becomes unreachable and its toleration ends", async () => {
     const shop = await runningShop(["web"], { strategy: "RoundRobin", preferredClusters: ["east"] });
-    shop.server("east").beUnreachable("refuse");
+    shop.server("east").makeUnreachable("refuse");
     await shop.pass(200_000, 5_000);
     expect(await shop.copies("west")).toEqual([]);
     await shop.pass(300_000, 5_000);
@@ -603,14 +610,14 @@ describe("a placement that nobody touches", () => {
   });
 });
 
-/** Stops a controller while its time passes. */
+/** Stops a controller while the clock advances. */
 async function stopped({ clock }: Shop, controller: Readonly<{ stop(): Promise<void> }>): Promise<void> {
   const turning = setInterval(() => clock.advance(100), 1);
   await controller.stop();
   clearInterval(turning);
 }
 
-/** Lets time pass without waiting for what hangs. */
+/** Advances the clock without waiting for requests that hang. */
 async function elapse({ clock }: Shop, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 1_000) {
     clock.advance(1_000);
@@ -621,7 +628,7 @@ async function elapse({ clock }: Shop, ms: number): Promise<void> {
   }
 }
 
-/** A client to whose lists of one type the server answers, as if it were all, only what is not hidden. */
+/** Returns a client whose lists of one type lack the hidden objects. */
 function blindClient(
   client: KubeClient,
   { plural, hidden }: Readonly<{ plural: string; hidden: (name: string) => boolean }>,
@@ -653,7 +660,7 @@ function blindClient(
   };
 }
 
-/** A transport to a cluster that answers every list of a type as if there were none. */
+/** Returns a transport to a cluster whose lists of one type are empty. */
 function lyingTransport(transport: Transport, path: string): Transport {
   return {
     ...transport,

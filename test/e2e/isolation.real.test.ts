@@ -1,18 +1,18 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serviceAccounts } from "../../lib/api/export-access.ts";
 import { exportName, exportWorkspace } from "../../lib/api/group.ts";
 import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
-import { eventuallyGone, namespaces, tokenOfNewAccount } from "../contract/vocabulary.ts";
+import { eventuallyGone, namespaces, tokenOfNewAccount } from "../contract/resources.ts";
 import { eventually } from "../support/eventually.ts";
 import { createQueues, startSqs } from "../support/sqs.ts";
-import { type Attempts, changesAt, looksAt, tryAll } from "./attempts.ts";
+import { type Attempts, readAttempts, tryAll, writeAttempts } from "./attempts.ts";
 import type { AuditedRequest } from "./audit-log.ts";
+import { isOurs, judgeAudit, type Rest } from "./audit-violations.ts";
 import { type ControllerProcess, startController } from "./controller-process.ts";
-import { type IsolationStage, setIsolationStage, type Team } from "./isolation-stage.ts";
-import { isOurs, judgeAudit, type Rest } from "./judge-audit.ts";
+import { type IsolationEnvironment, startIsolationEnvironment, type Team } from "./isolation-environment.ts";
 import { startLocalRelay } from "./local-relay.ts";
 
 const waitMs = 90_000;
@@ -22,11 +22,11 @@ const apiExport = `${exportWorkspace}:${exportName}`;
 
 /** Holds what kcp itself has written down of a whole day of two tenants against the rules of their isolation. */
 describe("isolation, by kcp's own audit log", { timeout: 240_000 }, () => {
-  let stage: IsolationStage;
+  let stage: IsolationEnvironment;
   const ends: (() => Promise<unknown>)[] = [];
   const rests: Rest[] = [];
 
-  /** Starts a worker as its service account; it looks at nothing by itself, so that every request has a tenant's cause. */
+  /** Starts a worker as its service account; it runs no schedule, so that every request is caused by a tenant. */
   const startWorker = async (flags: readonly string[] = [], env = {}): Promise<ControllerProcess> => {
     const worker = await startController(
       stage.folder,
@@ -54,7 +54,7 @@ describe("isolation, by kcp's own audit log", { timeout: 240_000 }, () => {
     }, waitMs);
 
   beforeAll(async () => {
-    stage = await setIsolationStage(waitMs);
+    stage = await startIsolationEnvironment(waitMs);
   }, 240_000);
   afterAll(async () => {
     for (const end of ends.toReversed()) await end();
@@ -100,7 +100,7 @@ describe("isolation, by kcp's own audit log", { timeout: 240_000 }, () => {
     expect(visitors(during(await bees.clusterAudit()))).toEqual([]);
   };
 
-  it("serves two tenants with the worker's account, each by itself", async () => {
+  it("serves two tenants with the worker's account, isolated from each other", async () => {
     const worker = await startWorker();
     for (const { user, tenant, kubeconfig } of [stage.ants, stage.bees]) {
       await tenant.offerSecret(`${user}-key`, kubeconfig);
@@ -114,11 +114,11 @@ describe("isolation, by kcp's own audit log", { timeout: 240_000 }, () => {
     await worker.kill();
   });
 
-  it("does so too on a queue that a relay fills with the relay's account", async () => {
+  it("serves both tenants through a queue that a relay fills with the relay's account", async () => {
     const { sqs, endpoint, stop } = await startSqs();
     ends.push(stop);
     const { urls } = await createQueues(sqs);
-    // The emulator names its queues after a host that nobody can look up.
+    // The emulator's queue URLs have a host name that DNS does not resolve.
     const at = (url: string): string => new URL(new URL(url).pathname, endpoint).href;
     const relay = startLocalRelay({
       kubeconfig: join(stage.folder, "relay.kubeconfig"),
@@ -145,7 +145,7 @@ describe("isolation, by kcp's own audit log", { timeout: 240_000 }, () => {
     expect(await relay.stop()).toBe(0);
   });
 
-  it("says nothing of one tenant to the other", async () => {
+  it("reveals nothing of one tenant to the other", async () => {
     for (const [{ tenant, user }, other] of [
       [stage.ants, "bees"],
       [stage.bees, "ants"],
@@ -157,13 +157,13 @@ describe("isolation, by kcp's own audit log", { timeout: 240_000 }, () => {
     }
   });
 
-  it("sends each tenant's credentials to that tenant's cluster, and nowhere else", async () => {
+  it("sends each tenant's credentials only to that tenant's cluster", async () => {
     for (const { user, clusterAudit } of [stage.ants, stage.bees]) {
       expect(visitors(await clusterAudit())).toEqual([`tmc-of-${user}`]);
     }
   });
 
-  it("gives nothing to others: a tenant's neighbour, an outsider, an account of the worker's name", async () => {
+  it("grants nothing to a neighbor tenant, an outsider, or an account with the worker's name", async () => {
     const { ants, bees, viewPath, who, as, outsiderToken } = stage;
     const accounts = Object.values(serviceAccounts);
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "tmc-system" } };
@@ -171,18 +171,18 @@ describe("isolation, by kcp's own audit log", { timeout: 240_000 }, () => {
     const namesakes = [];
     for (const name of accounts) namesakes.push(as(await tokenOfNewAccount(ants.client, "tmc-system", name)));
     const ofBees = {
-      ...looksAt(`/clusters/${bees.cluster}`, "bees-kept"),
-      ...looksAt(`/clusters/${bees.path}`, "bees-kept"),
+      ...readAttempts(`/clusters/${bees.cluster}`, "bees-kept"),
+      ...readAttempts(`/clusters/${bees.path}`, "bees-kept"),
     };
     const ofTheExport: Attempts = {
-      ...looksAt(`${viewPath}/clusters/*`, "bees-kept"),
-      ...looksAt(`${viewPath}/clusters/${bees.cluster}`, "bees-kept"),
-      ...looksAt(`${viewPath}/clusters/${ants.cluster}`, "ants-kept"),
-      ...looksAt(`/clusters/${who.provider}`, "east"),
+      ...readAttempts(`${viewPath}/clusters/*`, "bees-kept"),
+      ...readAttempts(`${viewPath}/clusters/${bees.cluster}`, "bees-kept"),
+      ...readAttempts(`${viewPath}/clusters/${ants.cluster}`, "ants-kept"),
+      ...readAttempts(`/clusters/${who.provider}`, "east"),
     };
     const changes = {
-      ...changesAt(`/clusters/${bees.cluster}`, "bees-kept"),
-      ...changesAt(`${viewPath}/clusters/${bees.cluster}`, "bees-kept"),
+      ...writeAttempts(`/clusters/${bees.cluster}`, "bees-kept"),
+      ...writeAttempts(`${viewPath}/clusters/${bees.cluster}`, "bees-kept"),
     };
     for (const client of [ants.client, as(outsiderToken), ...namesakes]) {
       const ended = await tryAll(client, { ...ofBees, ...ofTheExport, ...changes });
@@ -191,7 +191,7 @@ describe("isolation, by kcp's own audit log", { timeout: 240_000 }, () => {
     expect(judgeAudit(await stage.audit(), { ...who, rests })).toEqual([]);
   });
 
-  it("is what the whole log shows, in which everybody appears", async () => {
+  it("finds no violation in the whole audit log, in which every account appears", async () => {
     const requests = await stage.audit();
     const { who, ants, bees } = stage;
     const countOf = (user: string, home?: string): number =>
@@ -205,14 +205,14 @@ describe("isolation, by kcp's own audit log", { timeout: 240_000 }, () => {
     }
   });
 
-  it("is not left to the relay: whatever it does but list and watch is refused", async () => {
+  it("rejects every request of the relay's account except list and watch", async () => {
     const text = await readFile(join(stage.folder, "relay.kubeconfig"), "utf8");
     const { endpoint } = parseKubeconfig(text, { allow: "data-only" });
     const { ants, who, viewPath, as } = stage;
     const ended = await tryAll(as((await endpoint.token?.()) ?? ""), {
-      ...changesAt(`${viewPath}/clusters/${ants.cluster}`, "ants-kept"),
-      ...changesAt(`/clusters/${ants.cluster}`, "ants-kept"),
-      ...changesAt(`/clusters/${who.provider}`, exportName),
+      ...writeAttempts(`${viewPath}/clusters/${ants.cluster}`, "ants-kept"),
+      ...writeAttempts(`/clusters/${ants.cluster}`, "ants-kept"),
+      ...writeAttempts(`/clusters/${who.provider}`, exportName),
     });
     expect(Object.keys(ended), JSON.stringify(ended)).toEqual(["403"]);
   });

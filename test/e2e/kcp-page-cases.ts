@@ -2,13 +2,13 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
-import type { Endpoint } from "@tmc/kube/transport.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
+import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ensureWorkspace } from "../../lib/install/workspaces.ts";
 import { workspaces } from "../../lib/upstream/kcp-types.ts";
-import { eventuallyGone } from "../contract/vocabulary.ts";
+import { eventuallyGone } from "../contract/resources.ts";
 import { tmc } from "../lib/cli/support.ts";
 import { eventually } from "../support/eventually.ts";
 import { type ControllerProcess, startController } from "./controller-process.ts";
@@ -55,7 +55,7 @@ export function parsePage(page: string): readonly Command[] {
 const settled = (text: string): string =>
   text
     .replace(/(v\d\w*)-[0-9a-f]{8}\./g, "$1-….")
-    .replace(/(by tmc\.kcp\.io)-[0-9a-z]+/g, "$1-…")
+    .replace(/(by APIBinding tmc\.kcp\.io)-[0-9a-z]+/g, "$1-…")
     .replace(/\b\d+[smh](?= ago|$)/gm, "…")
     .replace(/ {2,}/g, "  ");
 

@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
-import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
-import type { Endpoint } from "@tmc/kube/transport.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
+import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import { connect } from "../contract/connect.ts";
 import type { ServerUnderTest } from "../contract/server-under-test.ts";
 import { realServers } from "../real/servers.ts";

@@ -1,6 +1,6 @@
 import { systemClock } from "@tmc/kube/clock.ts";
 import type { SqsClient } from "../../lib/queue/sqs-client.ts";
-import { runRelay } from "../../lib/relay/service-process.ts";
+import { runRelay } from "../../lib/relay/service/run-relay.ts";
 
 /** A relay that runs in this process as it would by itself. */
 export interface LocalRelay {
@@ -19,7 +19,7 @@ export type LocalRelayOptions = Readonly<{
   workQueueUrl: string;
 }>;
 
-/** Starts the relay's program, told what its image is told, on a queue that stands for AWS's. */
+/** Starts the relay's program with the environment of its image, on an emulated queue. */
 export function startLocalRelay({ kubeconfig, apiExport, sqs, workQueueUrl }: LocalRelayOptions): LocalRelay {
   const end = Promise.withResolvers<void>();
   let output = "";

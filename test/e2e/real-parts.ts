@@ -6,7 +6,7 @@ import type { StaticUser } from "../real/api-server-flags.ts";
 import { ensureBuilt } from "../real/build.ts";
 import { type RealCluster, startCluster } from "../real/cluster.ts";
 import { type RealKcp, startKcp } from "../real/kcp.ts";
-import type { ClusterPart, Parts } from "./world.ts";
+import type { ClusterPart, Parts } from "./environment.ts";
 
 /**
  * Starts a kcp and clusters of their own, for they will be killed. Without workloads the clusters only store what they are

@@ -1,7 +1,7 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
-import type { SyncBench } from "./sync-bench.ts";
+import type { SyncBench } from "./sync-environment.ts";
 import { aDeployment, aRoom, clear, workTypes } from "./tenant-work.ts";
 
 const policies = { group: "admissionregistration.k8s.io", version: "v1", plural: "validatingadmissionpolicies" };
@@ -37,7 +37,7 @@ const binding: KubeObject = {
 
 /** What a cluster's own rules refuse; only a real one has such rules. */
 export function syncAdmissionCases({ begin, waitMs }: SyncBench): void {
-  it("says what the policies of a cluster refuse, and goes on when the workload is put right", async () => {
+  it("reports what an admission policy rejects, and syncs once the workload is fixed", async () => {
     const { world, work } = await begin();
     const east = world.clusterClient("us-east");
     await east.create({ type: policies }, policy);

@@ -4,14 +4,14 @@ import { findCondition } from "../../lib/model/condition.ts";
 import { locatorOf } from "../../lib/sync/ownership/namespace-map.ts";
 import { ownerOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
 import { eventually } from "../support/eventually.ts";
-import { openLedgers, untilAllReady } from "./at-rest.ts";
-import { type Entry, entryWords } from "./ledger.ts";
-import type { SyncBench } from "./sync-bench.ts";
+import { type ClusterName, clusterNames, type Environment } from "./environment.ts";
+import { startWriteLogs, untilAllReady } from "./quiescence.ts";
 import { syncContentCases } from "./sync-content-cases.ts";
-import { syncLeavingCases } from "./sync-leaving-cases.ts";
-import { syncOthersCases } from "./sync-others-cases.ts";
+import type { SyncBench } from "./sync-environment.ts";
+import { syncLeavingCases } from "./sync-eviction-cases.ts";
+import { syncOthersCases } from "./sync-foreign-changes-cases.ts";
 import { type Deployment, imageOf, workTypes } from "./tenant-work.ts";
-import { type ClusterName, clusterNames, type World } from "./world.ts";
+import { formatWrite, type StoredWrite } from "./write-log.ts";
 
 /**
  * The promises of sync, in whatever form the controller runs: what is applied in the workspace is on the chosen clusters,
@@ -20,7 +20,7 @@ import { type ClusterName, clusterNames, type World } from "./world.ts";
 export function syncCases(bench: SyncBench): void {
   const { begin, waitMs } = bench;
 
-  it("runs the sample on the chosen clusters and says so in the workspace", async () => {
+  it("runs the sample on the selected clusters and reports its status in the workspace", async () => {
     const { world, tenant, work } = await begin();
     for (const name of clusterNames) await tenant.register(name, { location: `${name}-1` }, { region: name });
     for (const name of clusterNames) await tenant.untilCluster(name, "True ClusterReady");
@@ -43,7 +43,7 @@ export function syncCases(bench: SyncBench): void {
     expect(findCondition(record?.status?.conditions, "Ready")).toMatchObject({ status: "True" });
   });
 
-  it("keeps a tenant's namespace under its own name, and what is not TMC's as it was", async () => {
+  it("gives each tenant namespace its own downstream namespace, and leaves other objects unchanged", async () => {
     const { world, work } = await begin();
     for (const name of clusterNames) {
       const client = world.clusterClient(name);
@@ -55,24 +55,24 @@ export function syncCases(bench: SyncBench): void {
     await expectStrangersAsTheyWere(world);
   });
 
-  it("writes nothing while nothing changes, and only what changed when something does", async () => {
+  it("writes nothing at rest, and only the changed object after a change", async () => {
     const { world, form, tenant, work } = await begin();
     await untilAllReady(tenant, { placement: "shop", workloads: 2 }, waitMs);
-    const atRest = await openLedgers(world);
+    const atRest = await startWriteLogs(world);
     await form.resynced(2);
-    expect((await atRest()).map(entryWords)).toEqual([]);
+    expect((await atRest()).map(formatWrite)).toEqual([]);
 
-    const ofScale = await openLedgers(world);
+    const ofScale = await startWriteLogs(world);
     await work.merge("Deployment", "shop", "web", { spec: { replicas: 4 } });
     await work.untilRuns("shop", "web", { "us-east": 2, "us-west": 2 });
     await form.resynced(2);
     const written = await ofScale();
     // Only where the number has changed, and once.
-    expect(written.filter(isOurApply).map(entryWords)).toHaveLength(1);
+    expect(written.filter(isOurApply).map(formatWrite)).toHaveLength(1);
     expect(written.map(({ object }) => object.kind)).not.toContain("Service");
     expect(written.map(({ object }) => object.kind)).not.toContain("ConfigMap");
 
-    const ofImage = await openLedgers(world);
+    const ofImage = await startWriteLogs(world);
     const image = "nginx:1.30";
     const web = await work.find<Deployment>("Deployment", "shop", "web");
     await work.apply(withImage(web, image));
@@ -85,11 +85,11 @@ export function syncCases(bench: SyncBench): void {
     }, waitMs);
     const after = await work.untilRuns("shop", "web", { "us-east": 2, "us-west": 2 });
     await form.resynced(2);
-    expect((await ofImage()).filter(isOurApply).map(entryWords)).toHaveLength(2);
+    expect((await ofImage()).filter(isOurApply).map(formatWrite)).toHaveLength(2);
     expect(after.status?.observedGeneration).toBe(after.metadata.generation);
   });
 
-  it("takes away what is deleted, with all that came along, and leaves nothing behind", async () => {
+  it("deletes the copies and dependencies of a deleted workload", async () => {
     const { world, work } = await begin();
     await work.remove("Deployment", "shop", "web");
     await work.remove("Service", "shop", "web");
@@ -104,7 +104,7 @@ export function syncCases(bench: SyncBench): void {
   syncOthersCases(bench);
   syncLeavingCases(bench);
 
-  it("has nothing left on any cluster when all work is gone, and has never touched what is not TMC's", async () => {
+  it("leaves no object on any cluster after all workloads are deleted, and never changed a foreign object", async () => {
     const { world, tenant } = await begin();
     expect((await tenant.placements()).map(({ metadata }) => metadata.name)).toEqual([]);
     for (const name of clusterNames) {
@@ -120,15 +120,15 @@ export function syncCases(bench: SyncBench): void {
 
 const stranger = { type: workTypes.ConfigMap, namespace: "default", name: "of-somebody-else" };
 
-/** Puts something on a cluster that nobody asked TMC to look after. */
-async function makeStrangers(world: World, name: ClusterName): Promise<void> {
+/** Creates an object on a cluster that TMC does not own. */
+async function makeStrangers(world: Environment, name: ClusterName): Promise<void> {
   const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: stranger.name }, data: { mine: "yes" } };
   await world.clusterClient(name).create(stranger, body);
   await world.clusterClient(name).create({ ...stranger, namespace: "kube-system" }, body);
 }
 
 /** Nothing that was there before, and nothing outside of the tenant's namespaces, bears a trace of TMC. */
-async function expectStrangersAsTheyWere(world: World): Promise<void> {
+async function expectStrangersAsTheyWere(world: Environment): Promise<void> {
   for (const name of clusterNames) {
     const client = world.clusterClient(name);
     for (const namespace of ["default", "kube-system"]) {
@@ -147,11 +147,11 @@ async function expectStrangersAsTheyWere(world: World): Promise<void> {
 }
 
 /** The latest generation of a copy, once: what our own writes raise, and a cluster's controllers do not. */
-function isOurApply({ object }: Entry, at: number, all: readonly Entry[]): boolean {
+function isOurApply({ object }: StoredWrite, at: number, all: readonly StoredWrite[]): boolean {
   const origin = ownerOf(object);
   if (origin === undefined) return false;
   const { uid, generation } = object.metadata;
-  const isSame = ({ object: { metadata } }: Entry) => metadata.uid === uid && metadata.generation === generation;
+  const isSame = ({ object: { metadata } }: StoredWrite) => metadata.uid === uid && metadata.generation === generation;
   return all.findIndex(isSame) === at && !all.slice(0, at).some(isSame);
 }
 

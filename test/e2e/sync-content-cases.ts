@@ -2,14 +2,14 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
 import type { Outcome } from "../lib/cli/support.ts";
 import { eventually } from "../support/eventually.ts";
-import { openLedger } from "./ledger.ts";
-import type { SyncBench } from "./sync-bench.ts";
+import { type ClusterName, clusterNames } from "./environment.ts";
+import type { SyncBench } from "./sync-environment.ts";
 import { aDeployment, aRoom, clear, type Deployment, imageOf, workTypes } from "./tenant-work.ts";
-import { type ClusterName, clusterNames } from "./world.ts";
+import { startWriteLog } from "./write-log.ts";
 
 /** What each cluster is given: all that a workload needs, its share of the replicas, and what is said for that cluster alone. */
 export function syncContentCases({ begin, run, waitMs }: SyncBench): void {
-  it("sends what a workload refers to before it, waits for what is missing, and says so", async () => {
+  it("syncs dependencies before the workload, and waits for and reports missing ones", async () => {
     const { world, work } = await begin();
     const needs = {
       podSpec: { serviceAccountName: "till" },
@@ -31,7 +31,7 @@ export function syncContentCases({ begin, run, waitMs }: SyncBench): void {
     const arrivals = await Promise.all(
       clusterNames.map((name) => {
         const kinds = ["Secret", "Deployment"] as const;
-        return openLedger(
+        return startWriteLog(
           world.clusterClient(name),
           kinds.map((kind) => ({ type: workTypes[kind], namespace: work.namespaceOn("cash") })),
         );
@@ -45,7 +45,7 @@ export function syncContentCases({ begin, run, waitMs }: SyncBench): void {
     });
     await work.untilRuns("cash", "till", { "us-east": 1, "us-west": 1 });
     for (const arrival of arrivals) {
-      const added = (await arrival.end()).filter(({ did }) => did === "ADDED");
+      const added = (await arrival.end()).filter(({ type }) => type === "ADDED");
       const versionOf = (kind: string, name: string): number =>
         Number(
           added.find(({ object }) => object.kind === kind && object.metadata.name === name)?.object.metadata
@@ -81,7 +81,7 @@ export function syncContentCases({ begin, run, waitMs }: SyncBench): void {
     await work.remove("WorkloadPlacement", undefined, "cash");
   });
 
-  it("divides replicas by weights to the last one, and moves them without a gap", async () => {
+  it("divides replicas by weight, and moves them without losing ready replicas", async () => {
     const { world, work } = await begin();
     const weighing = (east: number, west: number) => ({
       strategy: "Spread",
@@ -95,7 +95,7 @@ export function syncContentCases({ begin, run, waitMs }: SyncBench): void {
     });
     await work.apply(...aRoom("mill", weighing(3, 1)), aDeployment("mill", "wheel", { replicas: 7 }));
     await work.untilRuns("mill", "wheel", { "us-east": 5, "us-west": 2 });
-    const states = await openLedger(world.tenant, [{ type: workTypes.Deployment, namespace: "mill" }]);
+    const states = await startWriteLog(world.tenant, [{ type: workTypes.Deployment, namespace: "mill" }]);
     await work.apply(...aRoom("mill", weighing(1, 6)));
     await work.untilRuns("mill", "wheel", { "us-east": 1, "us-west": 6 });
     for (const { object } of await states.end()) {
@@ -115,7 +115,7 @@ export function syncContentCases({ begin, run, waitMs }: SyncBench): void {
     await clear(work, "mill", ["wheel"]);
   });
 
-  it("gives each cluster its overrides, and shows what would be sent and how it is there", async () => {
+  it("applies each cluster's overrides, and `tmc workload status` and `tmc diff` show them", async () => {
     const { world, work } = await begin();
     const overrides = [
       {
@@ -146,7 +146,7 @@ export function syncContentCases({ begin, run, waitMs }: SyncBench): void {
         ...["--cluster-kubeconfig", world.clusterKubeconfigs[cluster]],
       ]);
     expect(await diff("us-west")).toMatchObject({ code: 0, out: "" });
-    // While its owner has paused it, a change is not sent, and can be looked at.
+    // While sync is paused, a change is not applied, and `tmc diff` shows it.
     await work.merge("Deployment", "press", "paper", { metadata: { annotations: { "tmc.kcp.io/sync": "paused" } } });
     await work.untilState("press", "paper", "us-west", "Paused SyncPaused");
     await work.apply(

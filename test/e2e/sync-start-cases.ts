@@ -1,12 +1,12 @@
-import type { FaultEffect, Faults } from "@tmc/embedded/faults.ts";
+import type { FaultEffect, Faults } from "@tmc/embedded/server/faults.ts";
 import { expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
-import type { SyncBench } from "./sync-bench.ts";
+import type { SyncBench } from "./sync-environment.ts";
 import { aDeployment, aRoom, clear, uidsIn } from "./tenant-work.ts";
 
 type Lie = Readonly<{
   effect: FaultEffect;
-  /** How many lists a controller asks for at least, that has begun to look at everything. */
+  /** The minimum number of lists of a controller that has started to reconcile everything. */
   lists: number;
 }>;
 

@@ -10,7 +10,7 @@ import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { recordName } from "../../lib/sync/ownership/record.ts";
 import { runKubectl } from "../real/kubectl.ts";
 import { eventually } from "../support/eventually.ts";
-import { type ClusterName, clusterNames, tenantWorkspace, type World } from "./world.ts";
+import { type ClusterName, clusterNames, type Environment, tenantWorkspace } from "./environment.ts";
 
 const core = (plural: string): ResourceType => ({ group: "", version: "v1", plural });
 
@@ -83,7 +83,7 @@ export interface TenantWork {
 }
 
 /** The work of the world's tenant; waits take at most so long. */
-export function tenantWork(world: World, limitMs: number): TenantWork {
+export function tenantWork(world: Environment, limitMs: number): TenantWork {
   const { tenant, tenantCluster, parts } = world;
   const clusters = Object.fromEntries(clusterNames.map((name) => [name, world.clusterClient(name)]));
   const clientOf = (name: ClusterName) => clusters[name] ?? world.clusterClient(name);
@@ -240,7 +240,7 @@ export function imageOf(deployment: Deployment | undefined): string | undefined 
 }
 
 /** `us-east/web uid` of every Deployment in a namespace of the clusters. */
-export async function uidsIn(world: World, namespace: string): Promise<readonly string[]> {
+export async function uidsIn(world: Environment, namespace: string): Promise<readonly string[]> {
   const lists = await Promise.all(
     clusterNames.map(async (cluster) => {
       const { items } = await world
@@ -283,9 +283,9 @@ function statusFault(workload: Deployment | undefined, shares: Shares): string |
   const { metadata, status } = workload;
   const total = Object.values(shares).reduce((sum, share) => sum + share, 0);
   const isAvailable = findCondition(status?.conditions, "Available")?.status === "True";
-  const isTold =
+  const isEvent =
     status?.observedGeneration === metadata.generation && (status?.readyReplicas ?? 0) === total && isAvailable;
-  return isTold
+  return isEvent
     ? undefined
     : `${metadata.name ?? ""} says of itself ${JSON.stringify(status)}, generation ${metadata.generation}`;
 }

@@ -77,7 +77,7 @@ export function tenantOf(client: KubeClient, limitMs: number): Tenant {
       let seen = await placement(name);
       await eventually(async () => {
         seen = await placement(name);
-        const isChosen = isDecided(seen) && chosenBy(seen) === clusters.join();
+        const isChosen = isDecided(seen) && selectedClusters(seen) === clusters.join();
         return isChosen ? undefined : `placement ${name}: ${JSON.stringify(seen.status)}`;
       }, limitMs);
       return seen;
@@ -125,7 +125,7 @@ export function readyOf({ status }: ClusterRegistration | WorkloadPlacement): st
 }
 
 /** The clusters that a placement has chosen, with commas between. */
-export function chosenBy({ status }: WorkloadPlacement): string {
+export function selectedClusters({ status }: WorkloadPlacement): string {
   return (status?.selectedClusters ?? []).join();
 }
 

@@ -3,28 +3,27 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { systemClock } from "@tmc/kube/clock.ts";
-import { parseKubeconfig } from "@tmc/kube/kubeconfig.ts";
-import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { parseKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig.ts";
+import { writeKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import type { Endpoint } from "@tmc/kube/transport.ts";
-import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
+import type { Endpoint } from "@tmc/kube/transport/transport.ts";
+import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { exportWorkspace } from "../../lib/api/group.ts";
 import { bindExport, findBinding } from "../../lib/install/bind.ts";
 import { unbindExport } from "../../lib/install/unbind.ts";
 import { ensureWorkspace } from "../../lib/install/workspaces.ts";
-import { createHealth } from "../../lib/observe/health.ts";
+import { createHealthChecks } from "../../lib/observe/health.ts";
 import { createLog } from "../../lib/observe/log.ts";
 import { createMetrics } from "../../lib/observe/metrics.ts";
-import { createRelayService } from "../../lib/relay/service.ts";
+import { createRelayService } from "../../lib/relay/service/relay-service.ts";
 import { endpointAt } from "../../lib/upstream/export/endpoints.ts";
 import { type ApiBinding, apiBindings } from "../../lib/upstream/kcp-types.ts";
 import { tmc } from "../lib/cli/support.ts";
 import { eventually } from "../support/eventually.ts";
 import { type ControllerProcess, startController } from "./controller-process.ts";
-import type { Setting } from "./stage.ts";
+import type { Parts, SuiteSettings } from "./environment.ts";
 import { type Tenant, tenantOf } from "./tenant.ts";
-import type { Parts } from "./world.ts";
 
 const apiExport = `${exportWorkspace}:tmc.kcp.io`;
 const credentials = { secretRef: { namespace: "default", name: "kubeconfig" } };
@@ -32,7 +31,10 @@ const credentials = { secretRef: { namespace: "default", name: "kubeconfig" } };
 type Team = Readonly<{ path: string; cluster: string; client: KubeClient; tenant: Tenant }>;
 
 /** Holds one controller over all tenants of an export to its promises, as the service account that `tmc bootstrap` makes. */
-export function tenantsScenario({ kind, testMs, waitMs, startMs }: Setting, startParts: () => Promise<Parts>): void {
+export function tenantsScenario(
+  { kind, testMs, waitMs, startMs }: SuiteSettings,
+  startParts: () => Promise<Parts>,
+): void {
   describe(`all tenants of an export on ${kind} parts`, { timeout: testMs }, () => {
     let parts: Parts;
     let kcp: KubeClient;
@@ -108,19 +110,19 @@ export function tenantsScenario({ kind, testMs, waitMs, startMs }: Setting, star
       process.stderr.write(`${(await controller.output()).split("\n").slice(-25).join("\n")}\n`);
     });
 
-    it("is ready before anybody has bound the export", async () => {
+    it("is ready before any workspace binds the export", async () => {
       await controller.untilReady(waitMs);
       expect((await controller.ask("/readyz?verbose")).text).toContain("0 tenants");
     });
 
-    it("serves each workspace that binds it, with nothing but what the binding grants", async () => {
+    it("serves each bound workspace with only the permissions that the binding grants", async () => {
       for (const name of ["ants", "bees"]) await joined(name);
       for (const name of ["ants", "bees"]) await untilServed(team(name));
       await untilHealthSays("1 endpoint, 2 tenants");
       expect((await controller.ask("/readyz?verbose")).text).toContain("TMCAPIExportConfigured");
     });
 
-    it("takes in one that comes while others work", async () => {
+    it("serves a workspace that binds while other tenants work", async () => {
       const names = Array.from({ length: 10 }, (_, at) => `busy-${at}`);
       const busy = Promise.all(names.map((name) => team("ants").tenant.place(name)));
       await untilServed(await joined("crickets"));
@@ -128,7 +130,7 @@ export function tenantsScenario({ kind, testMs, waitMs, startMs }: Setting, star
       await team("ants").tenant.untilDecided(names);
     });
 
-    it("says which claim is not accepted, and goes on when it is", async () => {
+    it("reports the permission claim that is not accepted, and continues once it is", async () => {
       const { client, tenant } = team("bees");
       const found = await findBinding(client, exportWorkspace);
       const name = found?.metadata.name ?? "";
@@ -145,18 +147,18 @@ export function tenantsScenario({ kind, testMs, waitMs, startMs }: Setting, star
       await tenant.untilCluster("us-west", "True ClusterReady");
     });
 
-    it("lets one go that unbinds, with its finalizers, and serves the others", async () => {
+    it("removes the finalizers of a workspace that unbinds, and serves the others", async () => {
       const { client } = team("ants");
       const binding = await findBinding(client, exportWorkspace);
       if (binding === undefined) throw new Error("ants has no binding");
-      await unbindExport(client, { binding, mayDeleteObjects: true }, { limitMs: waitMs });
+      await unbindExport(client, { binding, mayDeleteObjects: true }, { timeoutMs: waitMs });
       await untilHealthSays("1 endpoint, 2 tenants");
       await team("bees").tenant.place("after");
       await team("bees").tenant.untilDecided(["after"]);
       expect(controller.ended()).toBeUndefined();
     });
 
-    it("goes on where it was when kcp has been away", async () => {
+    it("resumes after a kcp outage", async () => {
       await parts.kcp.kill();
       await eventually(async () => {
         const { status } = await controller.ask("/readyz");
@@ -173,11 +175,11 @@ export function tenantsScenario({ kind, testMs, waitMs, startMs }: Setting, star
       await team("bees").tenant.untilDecided(["later"]);
     });
 
-    it("is relayed by a user who may only list and watch", async () => {
+    it("works with a relay whose user may only list and watch", async () => {
       const text = await readFile(join(folder, "relay.kubeconfig"), "utf8");
       const { endpoint } = parseKubeconfig(text, { allow: "data-only" });
       const sent = new Set<string>();
-      const health = createHealth({ clock: systemClock });
+      const health = createHealthChecks({ clock: systemClock });
       const service = createRelayService({
         client: open(endpoint),
         workspaces: undefined,

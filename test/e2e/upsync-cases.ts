@@ -1,34 +1,34 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
 import { upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
-import { confirmUpsyncAnnotation, parseHeldWords } from "../../lib/upsync/inventory.ts";
-import { events } from "../contract/vocabulary.ts";
+import { confirmUpsyncAnnotation } from "../../lib/upsync/inventory.ts";
+import { events } from "../contract/resources.ts";
 import { eventually } from "../support/eventually.ts";
-import { openLedgers, untilAllReady } from "./at-rest.ts";
-import { type Births, type BornAt, birthsOn, expectNoTrace } from "./births.ts";
-import { entryWords, openLedger } from "./ledger.ts";
-import type { SyncBench } from "./sync-bench.ts";
+import { startWriteLogs, untilAllReady } from "./quiescence.ts";
+import type { SyncBench } from "./sync-environment.ts";
 import { aDeployment, aRoom, type Deployment, workTypes } from "./tenant-work.ts";
+import { expectUnchanged, type OriginalAddress, type UpsyncOriginals, upsyncOriginalsOn } from "./upsync-originals.ts";
+import { formatWrite, startWriteLog } from "./write-log.ts";
 
 /** Where things are born that are placed on other clusters, and where some are that stay. */
-export const nursery = "nursery";
-const brood = "brood";
+export const upsyncNamespace = "nursery";
+const deletionNamespace = "brood";
 
-const web: BornAt = { cluster: "us-east", kind: "Deployment", namespace: nursery, name: "web" };
-const front: BornAt = { ...web, kind: "Service" };
+const web: OriginalAddress = { cluster: "us-east", kind: "Deployment", namespace: upsyncNamespace, name: "web" };
+const front: OriginalAddress = { ...web, kind: "Service" };
 const aService = (name: string): KubeObject => ({
   apiVersion: "v1",
   kind: "Service",
-  metadata: { name, namespace: nursery, labels: { app: name } },
+  metadata: { name, namespace: upsyncNamespace, labels: { app: name } },
   spec: { type: "NodePort", selector: { app: name }, ports: [{ port: 80 }] },
 });
 
 /** What the cases of upsync are written with: that of sync, and somebody who works on clusters. */
-export async function beginBirths(
+export async function beginUpsync(
   bench: SyncBench,
-): Promise<Awaited<ReturnType<SyncBench["begin"]>> & Readonly<{ births: Births }>> {
+): Promise<Awaited<ReturnType<SyncBench["begin"]>> & Readonly<{ births: UpsyncOriginals }>> {
   const stage = await bench.begin();
-  return { ...stage, births: birthsOn(stage, bench.waitMs) };
+  return { ...stage, births: upsyncOriginalsOn(stage, bench.waitMs) };
 }
 
 /**
@@ -37,166 +37,173 @@ export async function beginBirths(
  */
 export function upsyncCases(bench: SyncBench): void {
   const { run, waitMs } = bench;
-  const begin = () => beginBirths(bench);
+  const begin = () => beginUpsync(bench);
 
   it("makes known what is born on a cluster, and brings it to the other and never back", async () => {
     const { work, births } = await begin();
-    await work.apply(...aRoom(nursery), { apiVersion: "v1", kind: "Namespace", metadata: { name: brood } });
-    await births.optIn("us-east", ["Deployment", "Service"], [nursery, brood]);
-    await births.optIn("us-west", ["Deployment"], [nursery]);
-    await births.bear("us-west", aService("lonely"));
-    const made = await births.bear("us-east", aDeployment(nursery, "web", { replicas: 2 }));
-    const service = await births.bear("us-east", aService("web"));
+    await work.apply(...aRoom(upsyncNamespace), {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name: deletionNamespace },
+    });
+    await births.optIn("us-east", ["Deployment", "Service"], [upsyncNamespace, deletionNamespace]);
+    await births.optIn("us-west", ["Deployment"], [upsyncNamespace]);
+    await births.create("us-west", aService("lonely"));
+    const made = await births.create("us-east", aDeployment(upsyncNamespace, "web", { replicas: 2 }));
+    const service = await births.create("us-east", aService("web"));
 
-    await births.untilKnown(web);
+    await births.untilUpsynced(web);
     // The original's two, and the copy's two.
-    await births.untilReady(nursery, "web", 4);
+    await births.untilReady(upsyncNamespace, "web", 4);
     await eventually(async () => {
-      const copy = await work.copy("us-west", "Service", nursery, "web");
+      const copy = await work.copy("us-west", "Service", upsyncNamespace, "web");
       return copy === undefined ? "us-west has no Service" : undefined;
     }, waitMs);
-    expect(await work.copy<Deployment>("us-west", "Deployment", nursery, "web")).toMatchObject({
+    expect(await work.copy<Deployment>("us-west", "Deployment", upsyncNamespace, "web")).toMatchObject({
       spec: { replicas: 2 },
       status: { readyReplicas: 2 },
     });
     // The cluster's own addresses stay where they are.
-    expect(JSON.stringify((await births.untilKnown(front)).spec)).not.toMatch(/clusterIP"|nodePort/);
+    expect(JSON.stringify((await births.untilUpsynced(front)).spec)).not.toMatch(/clusterIP"|nodePort/);
     for (const kind of ["Deployment", "Service"] as const) {
-      expect(await work.copy("us-east", kind, nursery, "web")).toBeUndefined();
+      expect(await work.copy("us-east", kind, upsyncNamespace, "web")).toBeUndefined();
     }
-    expectNoTrace(await births.original(web), made);
-    expectNoTrace(await births.original(front), service);
-    expect((await work.record(nursery, "web"))?.spec.clusters).toEqual(["us-west"]);
-    await work.untilState(nursery, "web", "us-east", "Ready");
+    expectUnchanged(await births.read(web), made);
+    expectUnchanged(await births.read(front), service);
+    expect((await work.record(upsyncNamespace, "web"))?.spec.clusters).toEqual(["us-west"]);
+    await work.untilState(upsyncNamespace, "web", "us-east", "Ready");
   });
 
   it("writes it once, and at rest nothing; what nobody opts in to stays where it is", async () => {
     const { world, tenant, form, work, births } = await begin();
-    await untilAllReady(tenant, { placement: nursery, workloads: 2 }, waitMs);
-    const atRest = await openLedgers(world);
+    await untilAllReady(tenant, { placement: upsyncNamespace, workloads: 2 }, waitMs);
+    const atRest = await startWriteLogs(world);
     const types = [workTypes.Deployment, workTypes.Service];
-    const atHome = await openLedger(
+    const atHome = await startWriteLog(
       world.clusterClient("us-east"),
-      types.map((type) => ({ type, namespace: nursery })),
+      types.map((type) => ({ type, namespace: upsyncNamespace })),
     );
     await form.resynced(2);
-    expect([...(await atRest()), ...(await atHome.end())].map(entryWords)).toEqual([]);
-    for (const at of [web, front]) expect((await births.untilKnown(at)).metadata.generation).toBe(1);
-    expect(await work.find("Service", nursery, "lonely")).toBeUndefined();
+    expect([...(await atRest()), ...(await atHome.end())].map(formatWrite)).toEqual([]);
+    for (const at of [web, front]) expect((await births.untilUpsynced(at)).metadata.generation).toBe(1);
+    expect(await work.find("Service", upsyncNamespace, "lonely")).toBeUndefined();
   });
 
   it("takes spec from the origin alone and status from each cluster, and brings back what is deleted in the workspace", async () => {
     const { work, births } = await begin();
     await births.merge(web, { spec: { replicas: 3 } });
-    await births.untilReady(nursery, "web", 6);
-    expect(await work.copy("us-west", "Deployment", nursery, "web")).toMatchObject({ spec: { replicas: 3 } });
+    await births.untilReady(upsyncNamespace, "web", 6);
+    expect(await work.copy("us-west", "Deployment", upsyncNamespace, "web")).toMatchObject({ spec: { replicas: 3 } });
 
-    await work.merge("Deployment", nursery, "web", { spec: { replicas: 9, paused: true } });
+    await work.merge("Deployment", upsyncNamespace, "web", { spec: { replicas: 9, paused: true } });
     await eventually(async () => {
-      const words = JSON.stringify((await births.untilKnown(web)).spec);
+      const words = JSON.stringify((await births.untilUpsynced(web)).spec);
       const isPutBack = words.includes('"replicas":3') && !words.includes("paused");
       return isPutBack ? undefined : `the workspace has ${words}`;
     }, waitMs);
-    const known = await births.untilReady(nursery, "web", 6);
+    const known = await births.untilReady(upsyncNamespace, "web", 6);
     // Each cluster's own controller has said how it is there, and nobody else.
-    expect(await births.original(web)).toMatchObject({
+    expect(await births.read(web)).toMatchObject({
       metadata: { generation: 2 },
       spec: { replicas: 3 },
       status: { readyReplicas: 3 },
     });
-    const record = await work.record(nursery, "web");
+    const record = await work.record(upsyncNamespace, "web");
     expect(record?.status?.clusters).toMatchObject([
       { name: "us-east", readyReplicas: 3 },
       { name: "us-west", readyReplicas: 3 },
     ]);
 
-    await work.remove("Deployment", nursery, "web");
+    await work.remove("Deployment", upsyncNamespace, "web");
     await eventually(async () => {
-      const { uid } = (await work.find("Deployment", nursery, "web"))?.metadata ?? {};
+      const { uid } = (await work.find("Deployment", upsyncNamespace, "web"))?.metadata ?? {};
       return uid === undefined || uid === known.metadata.uid ? "the workspace has no other" : undefined;
     }, waitMs);
-    await births.untilKnown(web);
-    await births.untilReady(nursery, "web", 6);
+    await births.untilUpsynced(web);
+    await births.untilReady(upsyncNamespace, "web", 6);
   });
 
   it("removes nothing because the origin does not answer", async () => {
     const { world, tenant, form, work, births } = await begin();
-    const [known, copy] = [await births.untilKnown(web), await work.copy("us-west", "Deployment", nursery, "web")];
+    const [known, copy] = [
+      await births.untilUpsynced(web),
+      await work.copy("us-west", "Deployment", upsyncNamespace, "web"),
+    ];
     world.parts.clusters["us-east"].freeze();
     try {
       await form.resynced(2);
-      expect((await work.find("Deployment", nursery, "web"))?.metadata.uid).toBe(known.metadata.uid);
-      const present = await work.copy("us-west", "Deployment", nursery, "web");
+      expect((await work.find("Deployment", upsyncNamespace, "web"))?.metadata.uid).toBe(known.metadata.uid);
+      const present = await work.copy("us-west", "Deployment", upsyncNamespace, "web");
       expect(present?.metadata.uid).toBe(copy?.metadata.uid);
     } finally {
       world.parts.clusters["us-east"].thaw();
     }
     await tenant.untilCluster("us-east", "True ClusterReady");
-    await births.untilReady(nursery, "web", 6);
+    await births.untilReady(upsyncNamespace, "web", 6);
   });
 
   it("overwrites nothing: a name that is taken is a conflict, and goes to the next when it is free", async () => {
     const { world, form, work, births } = await begin();
-    const east: BornAt = { ...web, name: "door" };
-    const west: BornAt = { ...east, cluster: "us-west" };
-    await work.apply(aDeployment(nursery, "door"));
-    const own = await work.untilRuns(nursery, "door", { "us-east": 1, "us-west": 1 });
-    const made = await births.bear("us-east", aDeployment(nursery, "door", { replicas: 3 }));
+    const east: OriginalAddress = { ...web, name: "door" };
+    const west: OriginalAddress = { ...east, cluster: "us-west" };
+    await work.apply(aDeployment(upsyncNamespace, "door"));
+    const own = await work.untilRuns(upsyncNamespace, "door", { "us-east": 1, "us-west": 1 });
+    const made = await births.create("us-east", aDeployment(upsyncNamespace, "door", { replicas: 3 }));
     const words = await births.untilCondition("us-east", "UpsyncConflict", "True NameTaken");
-    expect(words).toContain(`deployments ${nursery}/door`);
+    expect(words).toContain(`deployments ${upsyncNamespace}/door`);
     await eventually(async () => {
-      const { items } = await world.tenant.list<KubeObject>({ type: events, namespace: nursery });
+      const { items } = await world.tenant.list<KubeObject>({ type: events, namespace: upsyncNamespace });
       return items.some((event) => "reason" in event && event.reason === "UpsyncConflict") ? undefined : "no Event";
     }, waitMs);
-    expect((await work.untilRuns(nursery, "door", { "us-east": 1, "us-west": 1 })).metadata).toMatchObject({
+    expect((await work.untilRuns(upsyncNamespace, "door", { "us-east": 1, "us-west": 1 })).metadata).toMatchObject({
       uid: own.metadata.uid,
       generation: own.metadata.generation,
     });
-    expectNoTrace(await births.original(east), made);
+    expectUnchanged(await births.read(east), made);
 
-    await work.remove("Deployment", nursery, "door");
-    await births.untilKnown(east);
-    await births.untilReady(nursery, "door", 6);
-    await births.bear("us-west", aDeployment(nursery, "door", { replicas: 1 }));
+    await work.remove("Deployment", upsyncNamespace, "door");
+    await births.untilUpsynced(east);
+    await births.untilReady(upsyncNamespace, "door", 6);
+    await births.create("us-west", aDeployment(upsyncNamespace, "door", { replicas: 1 }));
     await births.untilCondition("us-west", "UpsyncConflict", "True NameTaken");
     await form.resynced(3);
     await births.untilCondition("us-east", "UpsyncConflict", "False NoConflict");
-    const known = await births.untilKnown(east);
+    const known = await births.untilUpsynced(east);
     expect(upsyncOriginOf(known, world.tenantCluster)?.registration).toBe("us-east");
     expect(known).toMatchObject({ spec: { replicas: 3 } });
 
-    await births.end(east);
-    await births.untilKnown(west);
-    await births.untilReady(nursery, "door", 2);
-    expect(await work.copy("us-west", "Deployment", nursery, "door")).toBeUndefined();
-    await births.end(west);
+    await births.delete(east);
+    await births.untilUpsynced(west);
+    await births.untilReady(upsyncNamespace, "door", 2);
+    expect(await work.copy("us-west", "Deployment", upsyncNamespace, "door")).toBeUndefined();
+    await births.delete(west);
   });
 
   it("goes with its origin, and the copies go with it", async () => {
     const { work, births } = await begin();
-    for (const at of [web, front]) await births.end(at);
-    await work.untilCleared(nursery);
-    await births.end({ ...front, cluster: "us-west", name: "lonely" });
-    await work.remove("WorkloadPlacement", undefined, nursery);
+    for (const at of [web, front]) await births.delete(at);
+    await work.untilCleared(upsyncNamespace);
+    await births.delete({ ...front, cluster: "us-west", name: "lonely" });
+    await work.remove("WorkloadPlacement", undefined, upsyncNamespace);
   });
 
   it("holds many that are gone at once until somebody confirms it", async () => {
     const { world, tenant, form, work, births } = await begin();
     const names = Array.from({ length: 16 }, (_, at) => `chick-${at}`);
-    const inBrood = { type: workTypes.Deployment, namespace: brood };
+    const inBrood = { type: workTypes.Deployment, namespace: deletionNamespace };
     const left = async (): Promise<number> => (await world.tenant.list(inBrood)).items.length;
-    for (const name of names) await births.bear("us-east", aDeployment(brood, name, { replicas: 0 }));
+    for (const name of names) await births.create("us-east", aDeployment(deletionNamespace, name, { replicas: 0 }));
     await eventually(async () => ((await left()) === 16 ? undefined : `${await left()} of 16 are known`), waitMs);
 
-    await Promise.all(names.map((name) => births.end({ ...web, namespace: brood, name })));
+    await Promise.all(names.map((name) => births.delete({ ...web, namespace: deletionNamespace, name })));
     await births.untilCondition("us-east", "UpsyncHeld", "True DeletionsHeld");
     // Those that were found one by one may have gone, but no more than may go without a word.
     expect(await left()).toBeGreaterThanOrEqual(6);
     // What is told of a cluster as a whole follows when that is looked at as a whole.
     await form.start();
     await eventually(async () => {
-      const words = await births.untilCondition("us-east", "UpsyncHeld", "True DeletionsHeld");
-      return parseHeldWords(words)?.count === (await left()) ? undefined : `${words}; there are ${await left()}`;
+      const held = (await tenant.cluster("us-east")).status?.upsync?.heldDeletions;
+      return held === (await left()) ? undefined : `heldDeletions is ${held}; there are ${await left()}`;
     }, waitMs);
 
     const asked = await run(world, ["confirm"]);
@@ -210,6 +217,6 @@ export function upsyncCases(bench: SyncBench): void {
     expect(await births.condition("us-east", "UpsyncHeld")).toBe("False NoDeletionsHeld");
     const { annotations = {} } = (await tenant.cluster("us-east")).metadata;
     expect(annotations).not.toHaveProperty([confirmUpsyncAnnotation]);
-    await work.untilCleared(brood);
+    await work.untilCleared(deletionNamespace);
   });
 }

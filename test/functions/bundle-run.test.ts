@@ -8,12 +8,11 @@ import { promisify } from "node:util";
 import { CreateQueueCommand, ReceiveMessageCommand } from "@aws-sdk/client-sqs";
 import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import type { Endpoint } from "@tmc/kube/transport.ts";
+import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { workloadKey } from "../../lib/model/key.ts";
 import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { bundleFunctions, type FunctionName } from "../../scripts/bundles.ts";
-import { readyOf } from "../lib/controller/stage.ts";
 import {
   aPlacement,
   aRegistration,
@@ -22,11 +21,12 @@ import {
   startTenants,
   type Tenants,
 } from "../lib/upstream/tenants.ts";
+import { readyOf } from "../support/controller-environment.ts";
+import { aDeployment, messageOf } from "../support/functions-environment.ts";
 import { startSqs } from "../support/sqs.ts";
 import { eventOf } from "./recording-sqs.ts";
-import { aDeployment, messageOf } from "./stage.ts";
 
-// The functions as they are deployed, each invocation in a process of its own: what bundling could break shows only here.
+// The functions as they are deployed, each invocation in its own process: only this test finds what bundling breaks.
 
 let folder: string;
 let tenants: Tenants;
@@ -45,7 +45,7 @@ beforeAll(async () => {
   for (const name of ["work.fifo", "delay", "dead.fifo", "heartbeat"]) {
     const Attributes = name.endsWith(".fifo") ? { FifoQueue: "true" } : undefined;
     const { QueueUrl = "" } = await queues.sqs.send(new CreateQueueCommand({ QueueName: name, Attributes }));
-    // By the address it listens on: the name that it gives itself is known nowhere.
+    // The address that it listens on, because its own host name cannot be resolved.
     urls.set(name, new URL(new URL(QueueUrl).pathname, queues.endpoint).href);
   }
   secrets.set("tmc/kcp", await textOf(tenants.kcp.endpoint("root")));
@@ -64,7 +64,7 @@ async function textOf({ server, ca, token }: Endpoint): Promise<string> {
   return JSON.stringify({ server, ca, token: await token?.() });
 }
 
-/** The one call of Secrets Manager that is made, answered as AWS answers it. */
+/** Responds to GetSecretValue, the only call that is made, as AWS does. */
 async function startSecretsManager(): Promise<Server> {
   const server = createServer((request, response) => {
     const parts: Buffer[] = [];
@@ -84,7 +84,7 @@ async function startSecretsManager(): Promise<Server> {
 
 type Run = Readonly<{ answer: unknown; lines: readonly Record<string, unknown>[] }>;
 
-/** Invokes a function in a fresh process that has only what Lambda would give it. */
+/** Invokes a function in a new process with the environment that Lambda provides. */
 async function invoke(name: FunctionName, event: unknown): Promise<Run> {
   const { port } = secretsServer.address() as AddressInfo;
   const script = join(folder, `invoke-${name}.mjs`);
@@ -124,7 +124,7 @@ async function receive(queue: string): Promise<readonly string[]> {
   return Messages.map(({ Body = "" }) => Body);
 }
 
-test("a cluster is found due, probed and ready, its placement is told and placed, work is on it, and health counts all", async () => {
+test("the bundled functions make a cluster Ready, decide its placement, sync a workload, and report health", async () => {
   const [cluster = ""] = tenants.clusters;
   const client = tenants.at(cluster);
   await client.create(registrations, aRegistration("east"));
@@ -143,8 +143,8 @@ test("a cluster is found due, probed and ready, its placement is told and placed
   expect(probed.lines.filter(({ message }) => message === "function started")).toMatchObject([{ function: "probe" }]);
   expect(readyOf(await client.get({ ...registrations, name: "east" }))).toBe("True ClusterReady");
 
-  const [told = ""] = await receive("work.fifo");
-  expect(JSON.parse(told)).toMatchObject({
+  const [enqueued = ""] = await receive("work.fifo");
+  expect(JSON.parse(enqueued)).toMatchObject({
     v: 1,
     logicalCluster: cluster,
     kind: "WorkloadPlacement",
@@ -152,7 +152,7 @@ test("a cluster is found due, probed and ready, its placement is told and placed
     reason: "fan-out",
   });
   const web = { logicalCluster: cluster, kind: "WorkloadPlacement", name: "web" } as const;
-  const worked = await invoke("reconcile", eventOf([{ ...messageOf(web), body: told }]));
+  const worked = await invoke("reconcile", eventOf([{ ...messageOf(web), body: enqueued }]));
   expect(worked.answer).toEqual({ batchItemFailures: [] });
   expect(await client.get({ ...placements, name: "web" })).toMatchObject({ status: { selectedClusters: ["east"] } });
 
@@ -176,6 +176,6 @@ test("a cluster is found due, probed and ready, its placement is told and placed
     placements: { total: 1 },
     queues: { deadLetters: { visible: 0 } },
   });
-  // A resync of each, a look at what is not ready, and the placement's at what it says of that; their two seconds may be over.
+  // Three resyncs, the requeue of the workload that is not ready, and the placement, which reports it; delays may have expired.
   expect(health.queues.delay.visible + health.queues.delay.delayed).toBe(5);
 });

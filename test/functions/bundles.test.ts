@@ -7,14 +7,14 @@ import type { BuildResult } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundleFunctions, type FunctionName, functionNames } from "../../scripts/bundles.ts";
 
-/** All that is read before the first invocation. What a function imports is paid for by every start of it. */
+/** Upper limits of the bundle sizes. Every cold start loads the whole bundle. */
 const mostKilobytes: Readonly<Record<FunctionName, number>> = {
-  // The one that puts workloads on clusters, which is some 80 KB of our own code, and some 20 KB for what is born there.
-  reconcile: 590,
-  // It tells workloads of their clusters, of types that operators have added too.
+  // Contains sync, about 80 KB of TMC's code, and upsync, about 20 KB.
+  reconcile: 600,
+  // It enqueues the workloads of a cluster, including custom types.
   probe: 480,
   heartbeat: 360,
-  resync: 360,
+  resync: 370,
   health: 360,
   forward: 250,
 };
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** The packages and files of ours that are in a bundle. */
+/** The packages and TMC's files that a bundle contains. */
 function insideOf(name: FunctionName): readonly string[] {
   const output = Object.entries(built.metafile.outputs).find(([file]) => file.endsWith(`/${name}/index.mjs`))?.[1];
   return Object.entries(output?.inputs ?? {})
@@ -36,7 +36,7 @@ function insideOf(name: FunctionName): readonly string[] {
 }
 
 describe.each(functionNames)("the bundle of %s", (name) => {
-  test("is one file with its map, small enough, without a source", async () => {
+  test("is one file within its size limit, with a source map without sources", async () => {
     expect((await readdir(join(folder, name))).toSorted()).toEqual(["index.mjs", "index.mjs.map"]);
     const { size } = await stat(join(folder, name, "index.mjs"));
     expect(Math.round(size / 1024)).toBeLessThanOrEqual(mostKilobytes[name]);
@@ -44,18 +44,18 @@ describe.each(functionNames)("the bundle of %s", (name) => {
     expect(map).not.toHaveProperty("sourcesContent");
   });
 
-  test("loads by itself in a fresh process, does nothing then, and has a handler", async () => {
+  test("loads in a new process without side effects and exports a handler", async () => {
     const script = `const m = await import(${JSON.stringify(join(folder, name, "index.mjs"))}); console.log(typeof m.handler);`;
     const { stdout, stderr } = await promisify(execFile)(
       process.execPath,
       ["--input-type=module", "-e", script],
-      // No region, no credentials, nothing of ours: all that is wrong is said by the first invocation.
+      // No credentials and no TMC variables: the first invocation reports what is missing.
       { cwd: folder, env: { AWS_REGION: "eu-west-1" } },
     );
     expect([stdout, stderr]).toEqual(["function\n", ""]);
   });
 
-  test("has nothing in it that only long-lived processes need", () => {
+  test("contains nothing that only long-lived processes need", () => {
     const inside = insideOf(name);
     const unwanted =
       /^(undici|@kubernetes\/client-node|commander|@aws-sdk\/(credential-provider-(?!env)|nested-clients|token-providers)|@smithy\/credential-provider-imds|lib\/(embedded|cli\/(?!version))\b)/;
@@ -63,7 +63,7 @@ describe.each(functionNames)("the bundle of %s", (name) => {
   });
 });
 
-test("who only forwards needs neither the hub nor any reconciler", () => {
+test("the bundle of forward contains neither the upstream client nor a reconciler", () => {
   const inside = insideOf("forward");
   expect(
     inside.filter((part) =>

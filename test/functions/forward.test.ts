@@ -1,18 +1,18 @@
 import { systemClock } from "@tmc/kube/clock.ts";
 import { expect, test } from "vitest";
-import { createForward } from "../../lib/lambda/forward.ts";
+import { createForwardFunction } from "../../lib/lambda/forward.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
-import { formatBody, groupOf } from "../../lib/queue/work-message.ts";
+import { formatBody, messageGroupOf } from "../../lib/queue/work-message.ts";
+import { contextOf } from "../support/functions-environment.ts";
 import { eventOf, recordingSqs } from "./recording-sqs.ts";
-import { contextOf } from "./stage.ts";
 
 const key: ObjectKey = { logicalCluster: "abc", kind: "WorkloadPlacement", name: "web" };
-const message = { key, reason: "retry", nonce: "n1", attempts: { trouble: 2 } } as const;
+const message = { key, reason: "retry", nonce: "n1", attempts: { transient: 2 } } as const;
 
 function setUp() {
   const recording = recordingSqs();
   const lines: string[] = [];
-  const handler = createForward(
+  const handler = createForwardFunction(
     {
       variables: {
         TMC_STAGE: "test",
@@ -29,26 +29,26 @@ function setUp() {
   );
   return { recording, lines, handler };
 }
-const waited = (body: string) => eventOf([{ body, groupId: undefined, sentMs: 0 }]);
+const expired = (body: string) => eventOf([{ body, groupId: undefined, sentMs: 0 }]);
 
-test("a message whose wait is over goes to its key's line as it is", async () => {
+test("forward sends a message whose delay has expired to the work queue unchanged", async () => {
   const { handler, recording } = setUp();
-  expect(await handler(waited(formatBody(message)), contextOf())).toEqual({ batchItemFailures: [] });
-  expect(recording.in("work.fifo")).toMatchObject([{ body: formatBody(message), groupId: groupOf(key) }]);
+  expect(await handler(expired(formatBody(message)), contextOf())).toEqual({ batchItemFailures: [] });
+  expect(recording.in("work.fifo")).toMatchObject([{ body: formatBody(message), groupId: messageGroupOf(key) }]);
 });
 
-test("one that has longer to wait goes round again", async () => {
+test("forward sends a message with remaining seconds to the delay queue again", async () => {
   const { handler, recording } = setUp();
-  await handler(waited(formatBody({ ...message, restSeconds: 1_000 })), contextOf());
+  await handler(expired(formatBody({ ...message, remainingSeconds: 1_000 })), contextOf());
   expect(recording.in("delay")).toMatchObject([{ delaySeconds: 900 }]);
   expect(recording.in("work.fifo")).toEqual([]);
 });
 
-test("what is not taken is handed out again, and said", async () => {
+test("forward fails and logs a message that the work queue rejects", async () => {
   const { handler, recording, lines } = setUp();
   recording.refuse("work.fifo");
-  expect(await handler(waited(formatBody(message)), contextOf())).toEqual({
+  expect(await handler(expired(formatBody(message)), contextOf())).toEqual({
     batchItemFailures: [{ itemIdentifier: "message-0" }],
   });
-  expect(lines.join("")).toContain("messages were not taken");
+  expect(lines.join("")).toContain("messages not forwarded");
 });

@@ -1,11 +1,16 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createHealthReader } from "../../lib/lambda/health.ts";
+import { createHealthFunction } from "../../lib/lambda/health.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
-import { type CloudStage, contextOf, hubToken, setCloudStage } from "./stage.ts";
+import {
+  contextOf,
+  type FunctionsEnvironment,
+  hubToken,
+  startFunctionsEnvironment,
+} from "../support/functions-environment.ts";
 
-let stage: CloudStage;
+let stage: FunctionsEnvironment;
 beforeEach(async () => {
-  stage = await setCloudStage(["root:one"]);
+  stage = await startFunctionsEnvironment(["root:one"]);
   await stage.client.create(registrations, aRegistration("east"));
   await stage.client.create(placements, aPlacement("web"));
 });
@@ -28,9 +33,9 @@ const ready = (type: string, name: string) =>
     { subresource: "status" },
   );
 
-test("says how everything is", async () => {
+test("health reports kcp, clusters, placements and queues", async () => {
   await ready("clusterregistrations", "east");
-  const answer = await createHealthReader(stage.host(), stage.cloud)({}, contextOf());
+  const answer = await createHealthFunction(stage.host(), stage.cloud)({}, contextOf());
   expect(answer).toMatchObject({
     version: "1.2.3",
     stage: "test",
@@ -43,16 +48,16 @@ test("says how everything is", async () => {
   expect(answer.hub.ok && answer.hub.tookMs).toBeGreaterThanOrEqual(0);
 });
 
-test("is not well when something lies with the dead letters", async () => {
+test("health is not ok if there is a dead letter", async () => {
   stage.sqs.put("dead.fifo", "given up");
-  const answer = await createHealthReader(stage.host(), stage.cloud)({}, contextOf());
+  const answer = await createHealthFunction(stage.host(), stage.cloud)({}, contextOf());
   expect(answer).toMatchObject({ ok: false, queues: { deadLetters: { ok: true, visible: 1 } } });
 });
 
-test("each part that cannot be read says why, and no other", async () => {
+test("health reports why a part cannot be read, without secrets, and reports the other parts", async () => {
   stage.sqs.refuse("heartbeat");
   stage.secrets.secrets.set("tmc/kcp", `{{ ${hubToken}`);
-  const handler = createHealthReader(stage.host(), stage.cloud);
+  const handler = createHealthFunction(stage.host(), stage.cloud);
   const answer = await handler({}, contextOf());
   expect(answer).toMatchObject({
     ok: false,
@@ -64,20 +69,20 @@ test("each part that cannot be read says why, and no other", async () => {
   expect(JSON.stringify(answer)).not.toContain(hubToken);
 });
 
-test("a workspace that is not there is named, and the others are counted", async () => {
+test("health names a missing workspace and counts the others", async () => {
   const host = stage.host({ TMC_WORKSPACES: "root:one,root:none" });
-  const answer = await createHealthReader(host, stage.cloud)({}, contextOf());
+  const answer = await createHealthFunction(host, stage.cloud)({}, contextOf());
   expect(answer).toMatchObject({
     ok: false,
     clusters: { ok: true, total: 1, unread: { "root:none": expect.stringContaining("there is none") as string } },
   });
 });
 
-test("writes nothing", async () => {
+test("health writes nothing and sends no messages", async () => {
   const writes = ["create", "update", "patch", "delete"].map((verb) =>
     stage.tenants.kcp.faults.inject({ match: { verb }, effect: { kind: "delay", ms: 0 } }),
   );
-  await createHealthReader(stage.host(), stage.cloud)({}, contextOf());
+  await createHealthFunction(stage.host(), stage.cloud)({}, contextOf());
   expect(writes.map(({ hits }) => hits)).toEqual([0, 0, 0, 0]);
   expect(["work.fifo", "delay", "heartbeat", "dead.fifo"].flatMap((queue) => stage.sqs.in(queue))).toEqual([]);
 });

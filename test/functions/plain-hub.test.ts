@@ -2,18 +2,18 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { expect, test } from "vitest";
 import { kinds } from "../../lib/api/kinds.ts";
 import { customResourceDefinition } from "../../lib/api/resource-schema.ts";
-import { createHeartbeatPlanner } from "../../lib/lambda/heartbeat.ts";
-import { createProbe } from "../../lib/lambda/probe.ts";
-import { createReconcile } from "../../lib/lambda/reconcile.ts";
-import { createResyncer } from "../../lib/lambda/resync.ts";
-import { statusOf } from "../lib/controller/stage.ts";
+import { createHeartbeatFunction } from "../../lib/lambda/heartbeat.ts";
+import { createProbeFunction } from "../../lib/lambda/probe.ts";
+import { createReconcileFunction } from "../../lib/lambda/reconcile.ts";
+import { createResyncFunction } from "../../lib/lambda/resync.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
+import { statusOf } from "../support/controller-environment.ts";
 import { eventually } from "../support/eventually.ts";
+import { clusterToken, contextOf, startFunctionsEnvironment } from "../support/functions-environment.ts";
 import { eventOf } from "./recording-sqs.ts";
-import { clusterToken, contextOf, setCloudStage } from "./stage.ts";
 
-test("a plain Kubernetes cluster with our kinds is a hub too", async () => {
-  const stage = await setCloudStage();
+test("a plain Kubernetes cluster with TMC's CRDs can be the upstream of the functions", async () => {
+  const stage = await startFunctionsEnvironment();
   const west = stage.clusters.get("west");
   if (west === undefined) throw new Error("there is no west");
   const hub = createKubeClient({ endpoint: { server: west.url }, transport: west.transport() });
@@ -29,11 +29,11 @@ test("a plain Kubernetes cluster with our kinds is a hub too", async () => {
   const host = () => stage.host({ TMC_HUB: "kubernetes", TMC_KCP_SECRET: "tmc/hub", TMC_WORKSPACES: "" });
   const cloud = { ...stage.cloud, openHubTransport: () => west.transport() };
 
-  await createHeartbeatPlanner(host(), cloud)({}, contextOf());
-  await createProbe(host(), cloud)(eventOf(stage.sqs.take("heartbeat")), contextOf());
-  await createReconcile(host(), cloud)(eventOf(stage.sqs.take("work.fifo")), contextOf());
+  await createHeartbeatFunction(host(), cloud)({}, contextOf());
+  await createProbeFunction(host(), cloud)(eventOf(stage.sqs.take("heartbeat")), contextOf());
+  await createReconcileFunction(host(), cloud)(eventOf(stage.sqs.take("work.fifo")), contextOf());
   expect(statusOf(await hub.get({ ...placements, name: "web" })).selectedClusters).toEqual(["east"]);
-  expect(await createResyncer(host(), cloud)({}, contextOf())).toEqual({ keys: 2, sent: 2 });
+  expect(await createResyncFunction(host(), cloud)({}, contextOf())).toEqual({ keys: 2, sent: 2 });
   await hub.close();
   await stage.stop();
 });

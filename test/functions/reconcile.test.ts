@@ -1,16 +1,24 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createForward } from "../../lib/lambda/forward.ts";
-import { createReconcile } from "../../lib/lambda/reconcile.ts";
+import { createForwardFunction } from "../../lib/lambda/forward.ts";
+import { createReconcileFunction } from "../../lib/lambda/reconcile.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
-import { readyOf, statusOf } from "../lib/controller/stage.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
+import { readyOf, statusOf } from "../support/controller-environment.ts";
+import {
+  clusterToken,
+  contextOf,
+  type FunctionsEnvironment,
+  hubToken,
+  messageOf,
+  saidIn,
+  startFunctionsEnvironment,
+} from "../support/functions-environment.ts";
 import { eventOf } from "./recording-sqs.ts";
-import { type CloudStage, clusterToken, contextOf, hubToken, messageOf, saidIn, setCloudStage } from "./stage.ts";
 
-let stage: CloudStage;
+let stage: FunctionsEnvironment;
 beforeEach(async () => {
-  stage = await setCloudStage();
+  stage = await startFunctionsEnvironment();
 });
 afterEach(() => stage.stop());
 
@@ -27,9 +35,9 @@ const place = (name: string, spec: object = {}) => stage.client.create(placement
 const keys = (messages: readonly { body: string }[]) =>
   messages.map(({ body }) => JSON.parse(body) as Record<string, unknown>);
 
-/** Takes messages to their functions until all queues are empty, as Lambda does; waits count as over. */
-async function settle(handler: ReturnType<typeof createReconcile>): Promise<void> {
-  const forward = createForward(stage.host(), stage.cloud);
+/** Delivers messages to their functions until all queues are empty, as Lambda does; delays are skipped. */
+async function settle(handler: ReturnType<typeof createReconcileFunction>): Promise<void> {
+  const forward = createForwardFunction(stage.host(), stage.cloud);
   for (let round = 0; round < 50; round++) {
     const work = stage.sqs.take("work.fifo", 10);
     const delayed = stage.sqs.take("delay", 10);
@@ -37,11 +45,11 @@ async function settle(handler: ReturnType<typeof createReconcile>): Promise<void
     if (work.length > 0) expect(await handler(eventOf(work), contextOf())).toEqual({ batchItemFailures: [] });
     if (delayed.length > 0) await forward(eventOf(delayed), contextOf());
   }
-  throw new Error("the queues never came to rest");
+  throw new Error("the queues never became empty");
 }
 
-test("a registered cluster becomes ready, and the placements that wait for it are told", async () => {
-  const handler = createReconcile(stage.host(), stage.cloud);
+test("reconcile makes a registered cluster Ready and enqueues the placements that it affects", async () => {
+  const handler = createReconcileFunction(stage.host(), stage.cloud);
   await place("web");
   await handler(eventOf([messageOf(placementKey("web"))]), contextOf());
   expect(statusOf(await placement("web")).selectedClusters ?? []).toEqual([]);
@@ -54,8 +62,8 @@ test("a registered cluster becomes ready, and the placements that wait for it ar
   expect(statusOf(await placement("web")).selectedClusters).toEqual(["east"]);
 });
 
-test("placements of one batch are dealt out evenly", async () => {
-  const handler = createReconcile(stage.host(), stage.cloud);
+test("reconcile distributes the placements of one batch evenly over clusters", async () => {
+  const handler = createReconcileFunction(stage.host(), stage.cloud);
   for (const name of ["east", "west"]) await register(name);
   await handler(eventOf(["east", "west"].map((name) => messageOf(registrationKey(name)))), contextOf());
   const names = Array.from({ length: 8 }, (_, index) => `web-${index}`);
@@ -66,9 +74,9 @@ test("placements of one batch are dealt out evenly", async () => {
   expect(chosen.filter((one) => String(one) === "west")).toHaveLength(4);
 });
 
-test("everything is made once for a process, and said so in one line", async () => {
+test("reconcile starts once per process and logs it in one line", async () => {
   const host = stage.host();
-  const handler = createReconcile(host, stage.cloud);
+  const handler = createReconcileFunction(host, stage.cloud);
   await register("east");
   for (let run = 0; run < 3; run++) await handler(eventOf([messageOf(registrationKey("east"))]), contextOf());
   const starts = host.lines.filter(({ message }) => message === "function started");
@@ -76,8 +84,8 @@ test("everything is made once for a process, and said so in one line", async () 
   expect(stage.secrets.reads(), "the hub's and the cluster's").toBe(2);
 });
 
-test("each invocation sees what there is then", async () => {
-  const handler = createReconcile(stage.host(), stage.cloud);
+test("every invocation of reconcile reads the current objects", async () => {
+  const handler = createReconcileFunction(stage.host(), stage.cloud);
   await register("east");
   await handler(eventOf([messageOf(registrationKey("east"))]), contextOf());
   await place("all", { strategy: "Spread" });
@@ -88,10 +96,10 @@ test("each invocation sees what there is then", async () => {
   expect(statusOf(await placement("all")).selectedClusters).toEqual(["east", "west"]);
 });
 
-test("every line of an invocation names it, and its metrics name no tenant", async () => {
+test("every log line has the request id of its invocation, and metrics contain no tenant", async () => {
   const host = stage.host();
   await register("east");
-  await createReconcile(host, stage.cloud)(eventOf([messageOf(registrationKey("east"))]), contextOf());
+  await createReconcileFunction(host, stage.cloud)(eventOf([messageOf(registrationKey("east"))]), contextOf());
   const [logged, metrics] = [
     host.lines.filter(({ _aws }) => _aws === undefined),
     host.lines.filter(({ _aws }) => _aws !== undefined),
@@ -110,21 +118,21 @@ test("every line of an invocation names it, and its metrics name no tenant", asy
   expect(JSON.stringify(metrics)).not.toContain("east");
 });
 
-describe("a key that fails", () => {
-  test("because the hub is away comes again later, and its message is done with", async () => {
-    const handler = createReconcile(stage.host(), stage.cloud);
+describe("a failed key", () => {
+  test("reconcile sends a delayed retry for a key that failed because kcp is unreachable", async () => {
+    const handler = createReconcileFunction(stage.host(), stage.cloud);
     await place("web");
     await handler(eventOf([messageOf(placementKey("web"))]), contextOf());
     const injection = stage.tenants.kcp.faults.inject({ match: {}, effect: { kind: "status", code: 503 } });
     expect(await handler(eventOf([messageOf(placementKey("web"))]), contextOf())).toEqual({ batchItemFailures: [] });
     injection.remove();
     expect(keys([...stage.sqs.in("delay"), ...stage.sqs.in("work.fifo")])).toMatchObject([
-      { name: "web", reason: "retry", attempts: { trouble: 1 } },
+      { name: "web", reason: "retry", attempts: { transient: 1 } },
     ]);
   });
 
-  test("and whose retry the queue does not take is handed out again, and no other", async () => {
-    const handler = createReconcile(stage.host(), stage.cloud);
+  test("reconcile fails only the message whose retry could not be sent", async () => {
+    const handler = createReconcileFunction(stage.host(), stage.cloud);
     await place("web");
     stage.sqs.refuse("delay", "work.fifo");
     const injection = stage.tenants.kcp.faults.inject({
@@ -136,17 +144,17 @@ describe("a key that fails", () => {
     injection.remove();
   });
 
-  test("because nobody can read its message lies with the dead letters", async () => {
+  test("reconcile sends an unreadable message to the dead-letter queue", async () => {
     const host = stage.host();
     const message = { body: "{not ours", groupId: "group", sentMs: Date.now() };
-    await createReconcile(host, stage.cloud)(eventOf([message]), contextOf());
+    await createReconcileFunction(host, stage.cloud)(eventOf([message]), contextOf());
     expect(stage.sqs.in("dead.fifo")).toMatchObject([{ body: "{not ours", cause: "message: is not JSON" }]);
-    expect(saidIn(host)).toContain("message set aside");
+    expect(saidIn(host)).toContain("message dead-lettered");
   });
 });
 
-test("an invocation whose time runs out still answers, with what it has not done", async () => {
-  const handler = createReconcile(stage.host(), stage.cloud);
+test("reconcile returns the unfinished messages before its timeout", async () => {
+  const handler = createReconcileFunction(stage.host(), stage.cloud);
   for (const name of ["quick", "slow"]) await place(name);
   await handler(eventOf([messageOf(placementKey("quick"))]), contextOf());
   const injection = stage.tenants.kcp.faults.inject({
@@ -159,15 +167,15 @@ test("an invocation whose time runs out still answers, with what it has not done
   expect(answer).toEqual({ batchItemFailures: [{ itemIdentifier: "message-1" }] });
 });
 
-describe("a start that fails", () => {
+describe("a failed start", () => {
   const event = () => eventOf([messageOf(placementKey("web"))]);
 
-  test("names everything that is wrong with the environment, and is tried again", async () => {
+  test("a failed start names all invalid variables and is retried by the next invocation", async () => {
     const host = stage.host({ TMC_STAGE: "", TMC_WORK_QUEUE_URL: "somewhere", TMC_HEARTBEAT_SECONDS: "often" });
-    const handler = createReconcile(host, stage.cloud);
+    const handler = createReconcileFunction(host, stage.cloud);
     await expect(handler(event(), contextOf())).rejects.toThrow(
-      "environment: TMC_STAGE is not set; TMC_WORK_QUEUE_URL has to be the URL of a queue; " +
-        "TMC_HEARTBEAT_SECONDS has to be whole seconds from 1 to 86400",
+      "environment: TMC_STAGE is not set; TMC_WORK_QUEUE_URL must be the URL of a queue; " +
+        "TMC_HEARTBEAT_SECONDS must be whole seconds from 1 to 86400",
     );
     expect(saidIn(host)).toEqual(["invocation failed"]);
     Object.assign(host.variables, stage.host().variables, { TMC_HEARTBEAT_SECONDS: "60" });
@@ -176,26 +184,29 @@ describe("a start that fails", () => {
   });
 
   test.each([
-    ["is no kubeconfig", `users: [{ user: { token: ${hubToken} } }]`],
+    ["is not a kubeconfig", `users: [{ user: { token: ${hubToken} } }]`],
     ["is not YAML", `{{ ${hubToken}`],
     ["is missing", undefined],
-  ])("because the hub's secret %s shows nothing of it, and is tried again", async (_what, text) => {
-    const good = stage.secrets.secrets.get("tmc/kcp") ?? "";
-    if (text === undefined) stage.secrets.secrets.delete("tmc/kcp");
-    else stage.secrets.secrets.set("tmc/kcp", text);
-    const host = stage.host();
-    const handler = createReconcile(host, stage.cloud);
-    const failure: unknown = await handler(event(), contextOf()).catch((error: unknown) => error);
-    expect(String(failure)).toMatch(/^Error: secret tmc\/kcp: .+$/);
-    expect(failure).toSatisfy((error: Error) => !error.stack?.includes("\n") && error.cause === undefined);
-    expect(stage.written()).not.toContain(hubToken);
-    stage.secrets.secrets.set("tmc/kcp", good);
-    expect(await handler(event(), contextOf())).toEqual({ batchItemFailures: [] });
-  });
+  ])(
+    "a start that fails because the upstream's secret %s reveals nothing of it and is retried",
+    async (_what, text) => {
+      const good = stage.secrets.secrets.get("tmc/kcp") ?? "";
+      if (text === undefined) stage.secrets.secrets.delete("tmc/kcp");
+      else stage.secrets.secrets.set("tmc/kcp", text);
+      const host = stage.host();
+      const handler = createReconcileFunction(host, stage.cloud);
+      const failure: unknown = await handler(event(), contextOf()).catch((error: unknown) => error);
+      expect(String(failure)).toMatch(/^Error: secret tmc\/kcp: .+$/);
+      expect(failure).toSatisfy((error: Error) => !error.stack?.includes("\n") && error.cause === undefined);
+      expect(stage.written()).not.toContain(hubToken);
+      stage.secrets.secrets.set("tmc/kcp", good);
+      expect(await handler(event(), contextOf())).toEqual({ batchItemFailures: [] });
+    },
+  );
 });
 
-test("no line shows a secret, whatever goes wrong and at every level", async () => {
-  const handler = createReconcile(stage.host({ TMC_LOG_LEVEL: "10" }), stage.cloud);
+test("no log line, message or status contains a secret after failures, at any log level", async () => {
+  const handler = createReconcileFunction(stage.host({ TMC_LOG_LEVEL: "10" }), stage.cloud);
   for (const name of ["east", "west", "north"]) await register(name);
   stage.secrets.secrets.set(
     `tmc/${stage.cluster}/west`,
@@ -208,12 +219,12 @@ test("no line shows a secret, whatever goes wrong and at every level", async () 
   });
   const event = eventOf(["east", "west", "north"].map((name) => messageOf(registrationKey(name))));
   await handler(event, contextOf());
-  const hubTrouble = stage.tenants.kcp.faults.inject({
+  const hubFailure = stage.tenants.kcp.faults.inject({
     match: {},
     effect: { kind: "status", code: 500, message: `token: ${hubToken} made it fail` },
   });
   await handler(event, contextOf());
-  hubTrouble.remove();
+  hubFailure.remove();
   refusal?.remove();
   expect(stage.written()).toContain("reconcile failed");
   for (const secret of [clusterToken, hubToken]) {
@@ -225,8 +236,8 @@ test("no line shows a secret, whatever goes wrong and at every level", async () 
   }
 });
 
-describe("people are told by functions, too", () => {
-  const told = async (): Promise<readonly string[]> => {
+describe("Events of reconcile", () => {
+  const recordedEvents = async (): Promise<readonly string[]> => {
     const { items } = await stage.client.list<KubeObject>({
       type: { group: "", version: "v1", plural: "events" },
       namespace: "default",
@@ -234,26 +245,26 @@ describe("people are told by functions, too", () => {
     return items.map(({ reason, message, count }) => `${String(reason)} ×${String(count)} ${String(message)}`);
   };
 
-  test("once that a cluster has died, whichever process finds it", async () => {
+  test("one Event is recorded for a failed cluster by all processes together", async () => {
     await register("east");
-    stage.clusters.get("east")?.beBroken();
+    stage.clusters.get("east")?.makeBroken();
     for (let run = 0; run < 3; run++) {
       const message = messageOf(registrationKey("east"), { reason: "on-demand" });
-      await createReconcile(stage.host(), stage.cloud)(eventOf([message]), contextOf());
+      await createReconcileFunction(stage.host(), stage.cloud)(eventOf([message]), contextOf());
     }
     expect(readyOf(await registration("east"))).toBe("False ClusterUnhealthy");
-    expect(await told()).toEqual([expect.stringMatching(/^HeartbeatFailed ×1 ClusterUnhealthy: /)]);
+    expect(await recordedEvents()).toEqual([expect.stringMatching(/^HeartbeatFailed ×1 ClusterUnhealthy: /)]);
   });
 
-  test("that an object was set aside, when it has failed as often as that takes", async () => {
+  test("an Event is recorded for a dead letter after the last unexpected failure", async () => {
     await register("south");
     const way = JSON.stringify({ server: "https://south.example.com", token: clusterToken });
     stage.secrets.secrets.set(`tmc/${stage.cluster}/south`, way);
-    const handler = createReconcile(stage.host(), stage.cloud);
-    await handler(eventOf([messageOf(registrationKey("south"), { attempts: { unforeseen: 3 } })]), contextOf());
-    expect(await told()).toEqual([]);
-    await handler(eventOf([messageOf(registrationKey("south"), { attempts: { unforeseen: 4 } })]), contextOf());
+    const handler = createReconcileFunction(stage.host(), stage.cloud);
+    await handler(eventOf([messageOf(registrationKey("south"), { attempts: { unexpected: 3 } })]), contextOf());
+    expect(await recordedEvents()).toEqual([]);
+    await handler(eventOf([messageOf(registrationKey("south"), { attempts: { unexpected: 4 } })]), contextOf());
     expect(stage.sqs.in("dead.fifo")).toHaveLength(1);
-    expect(await told()).toEqual([expect.stringMatching(/^ControllerError ×1 .*: nothing leads to south$/)]);
+    expect(await recordedEvents()).toEqual([expect.stringMatching(/^ControllerError ×1 .*: nothing leads to south$/)]);
   });
 });

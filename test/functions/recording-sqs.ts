@@ -23,7 +23,7 @@ type Entry = Readonly<{
 }>;
 type Input = Entry & Readonly<{ QueueUrl?: string; Entries?: readonly Entry[] }>;
 
-/** Queues that keep what is sent to them until a test takes it. */
+/** Queues that keep messages until a test takes them. */
 export function recordingSqs(now: () => number = Date.now) {
   const messages = new Map<string, Sent[]>();
   const refused = new Set<string>();
@@ -57,15 +57,15 @@ export function recordingSqs(now: () => number = Date.now) {
     for (const each of Entries ?? [entry]) keep(queue, each);
     return { Successful: [], Failed: [] };
   };
-  // The client's one method has an overload for each of its commands; these are the ones that are sent.
+  // The client's method has an overload for each command; only these commands are sent.
   const sqs: SqsClient = { send: send as unknown as SQSClient["send"] };
   return {
     sqs,
     calls: () => calls,
     put: (queue: string, body: string): void => keep(queue, { MessageBody: body }),
-    /** What lies in a queue, by its name. */
+    /** The messages of a queue. */
     in: (queue: string): readonly Sent[] => messages.get(queue) ?? [],
-    /** Takes what lies in a queue, at most so many. */
+    /** Removes and returns the messages of a queue, at most `most`. */
     take: (queue: string, most = Number.POSITIVE_INFINITY): readonly Sent[] => {
       const all = messages.get(queue) ?? [];
       messages.set(queue, all.slice(most));
@@ -78,7 +78,7 @@ export function recordingSqs(now: () => number = Date.now) {
   };
 }
 
-/** An event as Lambda makes it of messages. */
+/** The event that Lambda creates for messages. */
 export function eventOf(messages: readonly Pick<Sent, "body" | "groupId" | "sentMs">[]): SQSEvent {
   return { Records: messages.map(recordOf) };
 }

@@ -1,18 +1,18 @@
 import { createCloudCredentials } from "../../lib/credentials/cloud-credentials.ts";
-import { createHealth } from "../../lib/observe/health.ts";
+import { createHealthChecks } from "../../lib/observe/health.ts";
 import { createLog } from "../../lib/observe/log.ts";
 import { createMetrics } from "../../lib/observe/metrics.ts";
 import { createSqsQueue } from "../../lib/queue/sqs.ts";
-import { createRelayService } from "../../lib/relay/service.ts";
-import type { CloudStage } from "./stage.ts";
+import { createRelayService } from "../../lib/relay/service/relay-service.ts";
+import type { FunctionsEnvironment } from "../support/functions-environment.ts";
 
-/** Starts a relay as a process of its own would be, which watches the clusters and finds them as functions do; answers its end. */
+/** Starts a relay, as in a separate process, that watches clusters and finds them as functions do. Returns its stop function. */
 export async function startClusterRelay({
   tenants,
   sqs,
   cloud,
   clock,
-}: Pick<CloudStage, "tenants" | "sqs" | "cloud" | "clock">): Promise<() => Promise<unknown>> {
+}: Pick<FunctionsEnvironment, "tenants" | "sqs" | "cloud" | "clock">): Promise<() => Promise<unknown>> {
   const { openTransport } = cloud;
   if (openTransport === undefined) throw new Error("nothing leads to clusters");
   const random = (): number => 0;
@@ -22,7 +22,7 @@ export async function startClusterRelay({
     workspaces: ["root:demo"],
     queue: createSqsQueue({ sqs: sqs.sqs, urls: { work, delay: "", deadLetters: "" } }),
     sync: true,
-    clusters: {
+    targetClusters: {
       openTransport,
       openCredentials: (hub) => createCloudCredentials({ ...cloud, hub, rules: {}, clock, random }),
     },
@@ -30,7 +30,7 @@ export async function startClusterRelay({
     random,
     log: createLog({ level: 0, write: () => {}, clock }),
     metrics: createMetrics(),
-    health: createHealth({ clock }),
+    health: createHealthChecks({ clock }),
   });
   await relay.start();
   return () => relay.stop(0);

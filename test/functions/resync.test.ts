@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { createResyncer } from "../../lib/lambda/resync.ts";
+import { createResyncFunction } from "../../lib/lambda/resync.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
-import { type CloudStage, contextOf, setCloudStage } from "./stage.ts";
+import { contextOf, type FunctionsEnvironment, startFunctionsEnvironment } from "../support/functions-environment.ts";
 
-let stage: CloudStage;
+let stage: FunctionsEnvironment;
 beforeAll(async () => {
-  stage = await setCloudStage(["root:one", "root:two"]);
+  stage = await startFunctionsEnvironment(["root:one", "root:two"]);
   for (const cluster of stage.tenants.clusters) {
     await stage.tenants.at(cluster).create(registrations, aRegistration("east"));
     for (let index = 0; index < 12; index++) {
@@ -25,10 +25,10 @@ const spreadOver = (seconds: number) => {
 };
 const resyncOver = (seconds: number) => {
   const { random, ...variables } = spreadOver(seconds);
-  return createResyncer(stage.host(variables, { random }), stage.cloud);
+  return createResyncFunction(stage.host(variables, { random }), stage.cloud);
 };
 
-test("every key of every workspace is sent once, ten to a call, each at a time of its own", async () => {
+test("resync sends every key of every workspace once, ten per call, with different delays", async () => {
   const before = stage.sqs.calls();
   expect(await resyncOver(600)({}, contextOf())).toEqual({ keys: 26, sent: 26 });
   const sent = stage.sqs.in("delay");
@@ -43,12 +43,12 @@ test("every key of every workspace is sent once, ten to a call, each at a time o
   expect(new Set(delays).size).toBeGreaterThan(5);
 });
 
-test("no wait is longer than the delay queue can hold", async () => {
+test("no delay of resync exceeds the limit of SQS", async () => {
   await resyncOver(1_800)({}, contextOf());
   expect(Math.max(...stage.sqs.in("delay").map(({ delaySeconds }) => delaySeconds))).toBeLessThanOrEqual(900);
 });
 
-test("objects are not read for it", async () => {
+test("resync lists metadata only and reads no objects", async () => {
   const lists = stage.tenants.kcp.faults.inject({ match: { verb: "list" }, effect: { kind: "delay", ms: 0 } });
   const gets = stage.tenants.kcp.faults.inject({
     match: { verb: "get", resource: "workloadplacements" },
@@ -58,16 +58,16 @@ test("objects are not read for it", async () => {
   expect([lists.hits, gets.hits]).toEqual([6, 0]);
 });
 
-test("a workspace that cannot be read holds up no other", async () => {
+test("resync continues if one workspace cannot be read", async () => {
   const injection = stage.tenants.kcp.faults.inject({
-    match: { cluster: stage.cluster, verb: "list" },
+    match: { logicalCluster: stage.cluster, verb: "list" },
     effect: { kind: "status", code: 503 },
   });
   expect(await resyncOver(600)({}, contextOf())).toEqual({ keys: 13, sent: 13 });
   injection.remove();
 });
 
-test("fails when the queue does not take its messages", async () => {
+test("resync fails if the queue rejects its messages", async () => {
   stage.sqs.refuse("delay");
-  await expect(resyncOver(600)({}, contextOf())).rejects.toThrow("26 of 26 messages were not taken");
+  await expect(resyncOver(600)({}, contextOf())).rejects.toThrow("26 of 26 messages rejected");
 });

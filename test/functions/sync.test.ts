@@ -3,23 +3,29 @@ import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { createCloudCredentials } from "../../lib/credentials/cloud-credentials.ts";
-import { createForward } from "../../lib/lambda/forward.ts";
+import { createForwardFunction } from "../../lib/lambda/forward.ts";
 import { formatHeartbeat } from "../../lib/lambda/heartbeat-message.ts";
-import { createProbe } from "../../lib/lambda/probe.ts";
-import { createReconcile } from "../../lib/lambda/reconcile.ts";
-import { createResyncer } from "../../lib/lambda/resync.ts";
+import { createProbeFunction } from "../../lib/lambda/probe.ts";
+import { createReconcileFunction } from "../../lib/lambda/reconcile.ts";
+import { createResyncFunction } from "../../lib/lambda/resync.ts";
 import { type ObjectKey, type WorkloadKey, workloadKey } from "../../lib/model/key.ts";
-import { createHealth } from "../../lib/observe/health.ts";
+import { createHealthChecks } from "../../lib/observe/health.ts";
 import { createLog } from "../../lib/observe/log.ts";
 import { createMetrics } from "../../lib/observe/metrics.ts";
 import { createSqsQueue } from "../../lib/queue/sqs.ts";
-import { createRelayService } from "../../lib/relay/service.ts";
+import { createRelayService } from "../../lib/relay/service/relay-service.ts";
 import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
-import { statusOf } from "../lib/controller/stage.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
+import { statusOf } from "../support/controller-environment.ts";
 import { eventually } from "../support/eventually.ts";
+import {
+  aDeployment,
+  contextOf,
+  type FunctionsEnvironment,
+  messageOf,
+  startFunctionsEnvironment,
+} from "../support/functions-environment.ts";
 import { eventOf } from "./recording-sqs.ts";
-import { aDeployment, type CloudStage, contextOf, messageOf, setCloudStage } from "./stage.ts";
 
 const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
@@ -32,15 +38,15 @@ afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end();
 });
 
-/** A tenant with two ready clusters and a placement on both of them, looked after by functions. */
+/** A tenant with two Ready clusters and a placement on both, reconciled by functions. */
 async function aTenant(variables: Readonly<Record<string, string>> = {}) {
-  const stage: CloudStage = await setCloudStage();
+  const stage: FunctionsEnvironment = await startFunctionsEnvironment();
   ends.push(() => stage.stop());
   const { client, cluster, sqs, cloud } = stage;
   const functions = {
-    reconcile: createReconcile(stage.host(variables), cloud),
-    resync: createResyncer(stage.host(variables), cloud),
-    forward: createForward(stage.host(variables), cloud),
+    reconcile: createReconcileFunction(stage.host(variables), cloud),
+    resync: createResyncFunction(stage.host(variables), cloud),
+    forward: createForwardFunction(stage.host(variables), cloud),
   };
   const on = (name: string): KubeClient => {
     const found = stage.clusters.get(name);
@@ -48,7 +54,7 @@ async function aTenant(variables: Readonly<Record<string, string>> = {}) {
     return createKubeClient({ endpoint: { server: found.url }, transport: found.transport(), name });
   };
   const namespace = downstreamNamespace({ hub: "kcp", logicalCluster: cluster, namespace: "shop" });
-  /** Takes messages to their functions, as Lambda does; waits count as over. */
+  /** Delivers messages to their functions, as Lambda does; delays are skipped. */
   const deliver = async (): Promise<number> => {
     const [work, delayed] = [sqs.take("work.fifo", 10), stage.takeDelayed(10)];
     if (work.length > 0)
@@ -94,7 +100,7 @@ async function aTenant(variables: Readonly<Record<string, string>> = {}) {
 
 type Tenant = Awaited<ReturnType<typeof aTenant>>;
 
-/** The same with a Deployment that is ready on both. */
+/** A tenant with a Deployment that is ready on both clusters. */
 async function running(): Promise<Tenant> {
   const tenant = await aTenant();
   await tenant.client.create(inShop, aDeployment("web"));
@@ -107,7 +113,7 @@ async function running(): Promise<Tenant> {
   return tenant;
 }
 
-/** A relay as a process of its own would be; one that watches the clusters finds them as functions do. */
+/** Starts a relay as in a separate process; it finds clusters as functions do. */
 async function startRelay({ tenants, sqs, cloud, clock }: Tenant, { watchesClusters = false } = {}): Promise<void> {
   const { openTransport } = cloud;
   const urlOf = (queue: string): string => `https://sqs.eu-west-1.amazonaws.com/000000000000/${queue}`;
@@ -117,7 +123,7 @@ async function startRelay({ tenants, sqs, cloud, clock }: Tenant, { watchesClust
     workspaces: ["root:demo"],
     queue: createSqsQueue({ sqs: sqs.sqs, urls: { work: urlOf("work.fifo"), delay: "", deadLetters: "" } }),
     sync: true,
-    clusters:
+    targetClusters:
       watchesClusters && openTransport !== undefined
         ? {
             openTransport,
@@ -128,13 +134,13 @@ async function startRelay({ tenants, sqs, cloud, clock }: Tenant, { watchesClust
     random,
     log: createLog({ level: 0, write: () => {}, clock }),
     metrics: createMetrics(),
-    health: createHealth({ clock }),
+    health: createHealthChecks({ clock }),
   });
   ends.push(() => relay.stop(0));
   await relay.start();
 }
 
-test("a Deployment goes all the way: watched, placed, on its clusters, ready, scaled and deleted", async () => {
+test("functions and relay place a Deployment, sync it until it is ready, scale it and delete it", async () => {
   const tenant = await aTenant();
   const { client, until, copy } = tenant;
   await startRelay(tenant);
@@ -169,14 +175,14 @@ test("a Deployment goes all the way: watched, placed, on its clusters, ready, sc
   });
 });
 
-describe("a workload", () => {
-  test("that is not ready yet is looked at again in some seconds, and once it is ready no more", async () => {
+describe("sync of a workload by functions", () => {
+  test("a workload that is not ready is requeued after seconds until it is ready", async () => {
     const tenant = await aTenant();
     await tenant.client.create(inShop, aDeployment("web"));
     await tenant.reconcile(eventOf([messageOf(tenant.key())]), contextOf());
     expect(await tenant.copy("east")).toBeDefined();
     const later = tenant.sqs.in("delay");
-    // The workload's own look, and the placement's at what it says of the workload.
+    // The requeue of the workload, and the placement, which reports the workload.
     expect(later.map(({ body }) => JSON.parse(body ?? "").reason).toSorted()).toEqual(["fan-out", "requeue"]);
     for (const { delaySeconds } of later) expect(delaySeconds).toBeLessThanOrEqual(3);
     await tenant.until(async () => {
@@ -186,20 +192,20 @@ describe("a workload", () => {
     await tenant.settle();
   });
 
-  test("that is as it should be costs few reads and no write, and nothing is left to do", async () => {
+  test("an unchanged workload costs six reads, no write and no requeue", async () => {
     const tenant = await running();
     const { faults } = tenant.tenants.kcp;
     const counted = (verb: string) => faults.inject({ match: { verb }, effect: { kind: "delay", ms: 0 } });
     const [reads, writes] = [["get", "list"].map(counted), ["create", "update", "patch", "delete"].map(counted)];
     const sum = (all: readonly { hits: number }[]): number => all.reduce((total, { hits }) => total + hits, 0);
     await tenant.reconcile(eventOf([messageOf(tenant.key(), { reason: "resync" })]), contextOf());
-    // Itself, its record, its namespace; and the lists of placements, registrations and autoscalers.
+    // Workload, sync record and namespace, and the lists of placements, registrations and autoscalers.
     expect([sum(reads), sum(writes)]).toEqual([6, 0]);
     expect(tenant.sqs.in("delay")).toEqual([]);
     expect(tenant.sqs.in("work.fifo")).toEqual([]);
   });
 
-  test("of a batch with a dead cluster is on the others, and on that one when it is back", async () => {
+  test("the workloads of a batch are synced while one cluster is unreachable, and to that cluster when it is back", async () => {
     const tenant = await aTenant();
     const dead = tenant.clusters.get("west")?.faults.inject({ effect: { kind: "partition", requests: "refuse" } });
     const names = ["one", "two", "three"];
@@ -215,12 +221,12 @@ describe("a workload", () => {
     });
   });
 
-  test("that somebody changes on a cluster is put right by a resync", async () => {
+  test("a resync reverts drift", async () => {
     const tenant = await running();
     const { metadata } = (await tenant.copy("east")) ?? { metadata: { namespace: "" } };
     const place = { type: deployments, namespace: metadata.namespace ?? "", name: "web" };
     await tenant.on("east").patch(place, { type: "merge", body: { spec: { replicas: 9 } } });
-    // Two clusters, a placement, and the Deployment: once, although it is selected and has a record.
+    // Two clusters, a placement and the Deployment: once, although it is both selected and in a sync record.
     expect(await tenant.resync({}, contextOf())).toEqual({ keys: 4, sent: 4 });
     await tenant.until(async () => {
       const { replicas } = ((await tenant.copy("east"))?.spec ?? {}) as { replicas?: number };
@@ -229,14 +235,14 @@ describe("a workload", () => {
     await tenant.settle();
   });
 
-  test("is told when a probe finds its cluster dead", async () => {
+  test("a workload is enqueued when a probe finds its cluster unreachable", async () => {
     const tenant = await running();
     tenant.clusters.get("west")?.faults.inject({ effect: { kind: "partition", requests: "refuse" } });
     const { cluster } = tenant;
     const body = formatHeartbeat({ clusters: [{ logicalCluster: cluster, name: "west" }], delaySeconds: 0 });
     for (let round = 1; round <= 3; round++) {
       const now = (): number => tenant.clock.now() + round * 60_000;
-      const probe = createProbe(tenant.host({}, { clock: { ...tenant.clock, now } }), tenant.cloud);
+      const probe = createProbeFunction(tenant.host({}, { clock: { ...tenant.clock, now } }), tenant.cloud);
       await probe(eventOf([{ body, groupId: undefined, sentMs: now() }]), contextOf());
     }
     expect(tenant.sqs.in("work.fifo").map(({ body }) => JSON.parse(body) as unknown)).toContainEqual(
@@ -248,7 +254,7 @@ describe("a workload", () => {
     });
   });
 
-  test("has its Events before the function answers, and the answer whatever becomes of them", async () => {
+  test("Events are written before the function returns, and their failure does not fail it", async () => {
     const tenant = await aTenant();
     const slow = tenant.tenants.kcp.faults.inject({
       match: { resource: "events" },
@@ -256,8 +262,8 @@ describe("a workload", () => {
     });
     await tenant.client.create(inShop, aDeployment("web"));
     await tenant.reconcile(eventOf([messageOf(tenant.key())]), contextOf());
-    const told = (await tenant.client.list<KubeObject>({ type: events, namespace: "shop" })).items;
-    expect(told.map(({ message }) => message).toSorted()).toEqual(["written to east", "written to west"]);
+    const recorded = (await tenant.client.list<KubeObject>({ type: events, namespace: "shop" })).items;
+    expect(recorded.map(({ message }) => message).toSorted()).toEqual(["written to east", "written to west"]);
     slow.remove();
 
     tenant.tenants.kcp.faults.inject({ match: { resource: "events" }, effect: { kind: "status", code: 403 } });
@@ -268,7 +274,7 @@ describe("a workload", () => {
   });
 });
 
-test("a relay that watches the clusters tells at once what becomes of copies there", async () => {
+test("a relay that watches clusters enqueues changed and deleted copies at once", async () => {
   const tenant = await running();
   await startRelay(tenant, { watchesClusters: true });
   const { metadata } = (await tenant.copy("east")) ?? { metadata: { namespace: "" } };
@@ -289,7 +295,7 @@ test("a relay that watches the clusters tells at once what becomes of copies the
   });
 });
 
-test("workloads are left alone where sync is off", async () => {
+test("TMC_SYNC=false leaves workloads unchanged", async () => {
   const tenant = await aTenant({ TMC_SYNC: "false" });
   await tenant.client.create(inShop, aDeployment("web"));
   await tenant.reconcile(eventOf([messageOf(tenant.key())]), contextOf());

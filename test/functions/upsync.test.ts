@@ -2,21 +2,21 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, expect, test } from "vitest";
-import { createForward } from "../../lib/lambda/forward.ts";
+import { createForwardFunction } from "../../lib/lambda/forward.ts";
 import { formatHeartbeat } from "../../lib/lambda/heartbeat-message.ts";
-import { createProbe } from "../../lib/lambda/probe.ts";
-import { createReconcile } from "../../lib/lambda/reconcile.ts";
-import { createResyncer } from "../../lib/lambda/resync.ts";
+import { createProbeFunction } from "../../lib/lambda/probe.ts";
+import { createReconcileFunction } from "../../lib/lambda/reconcile.ts";
+import { createResyncFunction } from "../../lib/lambda/resync.ts";
 import type { Condition } from "../../lib/model/condition.ts";
 import { type ObjectKey, type WorkloadKey, workloadKey } from "../../lib/model/key.ts";
 import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
-import { statusOf } from "../lib/controller/stage.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
+import { statusOf } from "../support/controller-environment.ts";
 import { eventually } from "../support/eventually.ts";
+import { aDeployment, contextOf, messageOf, startFunctionsEnvironment } from "../support/functions-environment.ts";
 import { eventOf } from "./recording-sqs.ts";
 import { startClusterRelay } from "./relay.ts";
-import { aDeployment, contextOf, messageOf, setCloudStage } from "./stage.ts";
 
 const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
@@ -31,10 +31,13 @@ afterEach(async () => {
 
 /** A tenant whose cluster "east" opts in to Deployments of the namespace shop, with a placement on both clusters. */
 async function aTenant() {
-  const stage = await setCloudStage();
+  const stage = await startFunctionsEnvironment();
   ends.push(() => stage.stop());
   const { client, cluster, sqs, cloud } = stage;
-  const [reconcile, forward] = [createReconcile(stage.host(), cloud), createForward(stage.host(), cloud)];
+  const [reconcile, forward] = [
+    createReconcileFunction(stage.host(), cloud),
+    createForwardFunction(stage.host(), cloud),
+  ];
   const on = (name: string): KubeClient => {
     const found = stage.clusters.get(name);
     if (found === undefined) throw new Error(`no cluster ${name}`);
@@ -45,7 +48,7 @@ async function aTenant() {
     (await at.list<KubeObject>({ type: deployments, namespace: where })).items.find(
       ({ metadata }) => metadata.name === name,
     );
-  /** Takes messages to their functions, as Lambda does; waits count as over. */
+  /** Delivers messages to their functions, as Lambda does; delays are skipped. */
   const deliver = async (): Promise<number> => {
     const [work, delayed] = [sqs.take("work.fifo", 10), stage.takeDelayed(10)];
     if (work.length > 0) expect(await reconcile(eventOf(work), contextOf())).toEqual({ batchItemFailures: [] });
@@ -68,9 +71,9 @@ async function aTenant() {
     key: (name = "web"): WorkloadKey => workloadKey(cluster, { type: deployments, namespace: "shop", name }),
     upstream: (name = "web") => find(client, "shop", name),
     copy: (name: string, of = "web") => find(on(name), namespace, of),
-    /** Every key is looked at once, as happens each half hour. */
+    /** Reconciles every key once, as the resync does each half hour. */
     resync: async () => {
-      const answer = await createResyncer(stage.host(), cloud)({}, contextOf());
+      const answer = await createResyncFunction(stage.host(), cloud)({}, contextOf());
       await settle();
       return answer;
     },
@@ -79,7 +82,7 @@ async function aTenant() {
     /** Probes a cluster some minutes from now. */
     probe: async (name: string, minutes: number) => {
       const now = (): number => stage.clock.now() + minutes * 60_000;
-      const probe = createProbe(stage.host({}, { clock: { ...stage.clock, now } }), cloud);
+      const probe = createProbeFunction(stage.host({}, { clock: { ...stage.clock, now } }), cloud);
       const body = formatHeartbeat({ clusters: [{ logicalCluster: cluster, name }], delaySeconds: 0 });
       await probe(eventOf([{ body, groupId: undefined, sentMs: now() }]), contextOf());
     },
@@ -104,8 +107,8 @@ async function aTenant() {
 
 type Tenant = Awaited<ReturnType<typeof aTenant>>;
 
-/** The same with a Deployment that was born on east and is ready there and on west. */
-async function withBirth(): Promise<Tenant> {
+/** A tenant with an upsynced Deployment from east that is ready there and on west. */
+async function withUpsynced(): Promise<Tenant> {
   const tenant = await aTenant();
   await tenant.east.create(inShop, aDeployment("web"));
   await tenant.resync();
@@ -114,7 +117,7 @@ async function withBirth(): Promise<Tenant> {
   return tenant;
 }
 
-/** The same with many that were born on east and are placed nowhere. */
+/** A tenant with many upsynced Deployments from east and without placements. */
 async function withUnplaced(count: number) {
   const tenant = await aTenant();
   await tenant.client.delete({ ...placements, name: "shop" });
@@ -131,32 +134,32 @@ const untilReady = (tenant: Tenant, replicas: number): Promise<void> =>
     return readyReplicas === replicas ? undefined : `${String(readyReplicas)} replicas are ready`;
   });
 
-test("what is born on a cluster is found by a resync, is in the workspace and on the other cluster, and never back", async () => {
+test("a resync upsyncs a new object of a cluster and syncs it to the other cluster, but not back to its origin", async () => {
   const tenant = await aTenant();
   expect(await tenant.condition("UpsyncReady")).toBe("True Upsynced");
-  const born = await tenant.east.create<KubeObject>(inShop, aDeployment("web"));
-  // Two clusters and a placement: nobody knows of it yet.
+  const origin = await tenant.east.create<KubeObject>(inShop, aDeployment("web"));
+  // Two clusters and a placement: the new object is not upsynced yet.
   expect(await tenant.resync()).toEqual({ keys: 3, sent: 3 });
   await untilReady(tenant, 4);
   const known = await tenant.upstream();
   expect(known && upsyncOriginOf(known, tenant.cluster)).toMatchObject({
     registration: "east",
-    uid: born.metadata.uid,
+    uid: origin.metadata.uid,
   });
   expect(await tenant.copy("west")).toMatchObject({ spec: { replicas: 2 } });
   expect(await tenant.copy("east")).toBeUndefined();
-  expect((await tenant.east.get<KubeObject>({ ...inShop, name: "web" })).metadata.uid).toBe(born.metadata.uid);
+  expect((await tenant.east.get<KubeObject>({ ...inShop, name: "web" })).metadata.uid).toBe(origin.metadata.uid);
 });
 
-test("a change of the origin reaches the others with a resync", async () => {
-  const tenant = await withBirth();
+test("a resync syncs a change of the origin to the other clusters", async () => {
+  const tenant = await withUpsynced();
   await tenant.east.patch({ ...inShop, name: "web" }, { type: "merge", body: { spec: { replicas: 3 } } });
   await tenant.resync();
   await untilReady(tenant, 6);
   expect(await tenant.copy("west")).toMatchObject({ spec: { replicas: 3 } });
 });
 
-test("what was born and is placed nowhere is looked at by a resync too", async () => {
+test("a resync includes upsynced objects that no placement selects", async () => {
   const tenant = await aTenant();
   await tenant.client.delete({ ...placements, name: "shop" });
   await tenant.east.create(inShop, aDeployment("web"));
@@ -165,12 +168,12 @@ test("what was born and is placed nowhere is looked at by a resync too", async (
   await tenant.settle();
   expect((await tenant.client.list({ type: records, namespace: "shop" })).items).toEqual([]);
   await tenant.east.patch({ ...inShop, name: "web" }, { type: "merge", body: { spec: { replicas: 1 } } });
-  // Two clusters, and what was born there.
+  // Two clusters and the upsynced object.
   expect(await tenant.resync()).toEqual({ keys: 3, sent: 3 });
   expect(await tenant.upstream()).toMatchObject({ spec: { replicas: 1 } });
 });
 
-test("an opt-in is followed at once, and a namespace that is missing is told", async () => {
+test("an opt-in is reconciled at once, and a missing namespace is reported", async () => {
   const tenant = await aTenant();
   const { client, east } = tenant;
   const bank = { apiVersion: "v1", kind: "Namespace", metadata: { name: "bank" } };
@@ -188,8 +191,8 @@ test("an opt-in is followed at once, and a namespace that is missing is told", a
   expect((await client.list(inBank)).items).toHaveLength(1);
 });
 
-test("a probe of a cluster that opts in asks for nothing that is born there", async () => {
-  const tenant = await withBirth();
+test("a probe of a cluster with upsync does not read its objects", async () => {
+  const tenant = await withUpsynced();
   const asked = tenant.clusters
     .get("east")
     ?.faults.inject({ match: { resource: "deployments" }, effect: { kind: "delay", ms: 0 } });
@@ -198,8 +201,8 @@ test("a probe of a cluster that opts in asks for nothing that is born there", as
   expect(asked?.hits).toBe(0);
 });
 
-test("what is at rest is asked for once on its origin and is not written", async () => {
-  const tenant = await withBirth();
+test("an unchanged upsynced object costs one read of its origin and no write", async () => {
+  const tenant = await withUpsynced();
   const asked = tenant.clusters
     .get("east")
     ?.faults.inject({ match: { resource: "deployments" }, effect: { kind: "delay", ms: 0 } });
@@ -212,7 +215,7 @@ test("what is at rest is asked for once on its origin and is not written", async
   expect(tenant.sqs.in("delay")).toEqual([]);
 });
 
-test("nobody is asked for a name that no cluster opts in to", async () => {
+test("only clusters that opt in to a namespace are asked for an object in it", async () => {
   const tenant = await aTenant();
   const west = tenant.clusters.get("west");
   const east = tenant.clusters.get("east");
@@ -226,18 +229,18 @@ test("nobody is asked for a name that no cluster opts in to", async () => {
   expect(asked.map((each) => each?.hits)).toEqual([1, 0]);
 });
 
-test("an origin that cannot be reached loses nothing; its end counts once it can be", async () => {
-  const tenant = await withBirth();
+test("upsync deletes nothing while the origin's cluster is unreachable, and follows the deletion afterwards", async () => {
+  const tenant = await withUpsynced();
   const cut = tenant.clusters.get("east")?.faults.inject({ effect: { kind: "partition", requests: "refuse" } });
   await tenant.reconcile(tenant.key(), tenant.registration("east"));
   expect(await tenant.upstream()).toBeDefined();
   tenant.sqs.take("work.fifo");
   for (const minutes of [2, 4, 6]) await tenant.probe("east", minutes);
-  const told = tenant.sqs.in("work.fifo").map(({ body }) => JSON.parse(body) as unknown);
+  const enqueued = tenant.sqs.in("work.fifo").map(({ body }) => JSON.parse(body) as unknown);
   for (const key of [tenant.key(), tenant.registration("east")]) {
-    expect(told).toContainEqual(expect.objectContaining({ ...key, reason: "fan-out" }));
+    expect(enqueued).toContainEqual(expect.objectContaining({ ...key, reason: "fan-out" }));
   }
-  // It is not heard from, and does not count any more; nobody takes it for gone.
+  // Its status no longer counts, but it is not treated as deleted.
   await untilReady(tenant, 2);
   await tenant.reconcile(tenant.key(), tenant.registration("east"));
   expect(await tenant.upstream()).toBeDefined();
@@ -251,8 +254,8 @@ test("an origin that cannot be reached loses nothing; its end counts once it can
   });
 });
 
-test("the end of an origin is the end of its copies", async () => {
-  const tenant = await withBirth();
+test("a resync deletes the upsynced object and its copies after the origin was deleted", async () => {
+  const tenant = await withUpsynced();
   await tenant.east.delete({ ...inShop, name: "web" });
   await tenant.resync();
   await tenant.until(async () => {
@@ -261,20 +264,20 @@ test("the end of an origin is the end of its copies", async () => {
   });
 });
 
-test("many ends are held, whichever process finds each of them, until somebody has confirmed them", async () => {
+test("many deletions of origins are held until they are confirmed, whichever process observes them", async () => {
   const { tenant, names } = await withUnplaced(24);
   const known = async (): Promise<number> => (await tenant.client.list(inShop)).items.length;
   expect(await known()).toBe(24);
-  // One by one, each found by a function that has just started.
+  // One by one, each observed by a newly started function.
   for (const name of names.slice(0, 14)) {
     await tenant.east.delete({ ...inShop, name });
-    const fresh = createReconcile(tenant.host(), tenant.cloud);
+    const fresh = createReconcileFunction(tenant.host(), tenant.cloud);
     await fresh(eventOf([messageOf(tenant.key(name))]), contextOf());
   }
   expect(await known()).toBe(14);
   await tenant.settle();
   expect(await tenant.condition("UpsyncHeld")).toBe("True DeletionsHeld");
-  // All at once, and side by side.
+  // All at once and concurrently.
   for (const name of names.slice(14)) await tenant.east.delete({ ...inShop, name });
   await tenant.resync();
   expect(await known()).toBe(14);
@@ -286,7 +289,7 @@ test("many ends are held, whichever process finds each of them, until somebody h
   expect(await tenant.condition("UpsyncHeld")).toBe("False NoDeletionsHeld");
 });
 
-test("many ends that were confirmed are a list for each batch of them, and do not wake their registration one by one", async () => {
+test("confirmed deletions cost one list per batch, and do not enqueue the registration one by one", async () => {
   const { tenant, names } = await withUnplaced(24);
   for (const name of names) await tenant.east.delete({ ...inShop, name });
   await tenant.resync();
@@ -299,13 +302,13 @@ test("many ends that were confirmed are a list for each batch of them, and do no
   const lists = tenant.clusters
     .get("east")
     ?.faults.inject({ match: { verb: "list", resource: "deployments" }, effect: { kind: "delay", ms: 0 } });
-  const woken = tenant.sqs.take("work.fifo");
-  expect(woken).toHaveLength(24);
-  const fresh = createReconcile(tenant.host(), tenant.cloud);
-  for (let at = 0; at < 24; at += 4) await fresh(eventOf(woken.slice(at, at + 4)), contextOf());
+  const enqueued = tenant.sqs.take("work.fifo");
+  expect(enqueued).toHaveLength(24);
+  const fresh = createReconcileFunction(tenant.host(), tenant.cloud);
+  for (let at = 0; at < 24; at += 4) await fresh(eventOf(enqueued.slice(at, at + 4)), contextOf());
   expect((await tenant.client.list(inShop)).items).toEqual([]);
   expect(lists?.hits).toBe(6);
-  // Nothing waits but the look that the registration wanted when they began to go.
+  // Only the requeue of the registration from the first deletion is left.
   expect(tenant.sqs.in("work.fifo")).toEqual([]);
   const waiting = tenant.sqs.in("delay").map((sent) => JSON.parse(sent.body) as unknown);
   expect(waiting).toEqual([expect.objectContaining({ ...tenant.registration("east"), reason: "requeue" })]);
@@ -314,10 +317,10 @@ test("many ends that were confirmed are a list for each batch of them, and do no
   expect(await tenant.condition("UpsyncHeld")).toBe("False NoDeletionsHeld");
 });
 
-test("ten that end side by side may go, though each is noted down before it does", async () => {
+test("ten concurrent deletions need no confirmation, although each is recorded in the deletion log first", async () => {
   const { tenant, names } = await withUnplaced(10);
   for (const name of names) await tenant.east.delete({ ...inShop, name });
-  const processes = [0, 1].map(() => createReconcile(tenant.host(), tenant.cloud));
+  const processes = [0, 1].map(() => createReconcileFunction(tenant.host(), tenant.cloud));
   await Promise.all(
     processes.map((work, index) =>
       work(eventOf(names.slice(index * 5, index * 5 + 5).map((name) => messageOf(tenant.key(name)))), contextOf()),
@@ -329,11 +332,11 @@ test("ten that end side by side may go, though each is noted down before it does
   });
 });
 
-test("a relay that watches the clusters tells at once what is born, changes and ends there", async () => {
+test("a relay that watches clusters enqueues new, changed and deleted upsync origins at once", async () => {
   const tenant = await aTenant();
   ends.push(await startClusterRelay(tenant));
-  // Whatever a relay tells at its start is done with: from then on nobody else looks.
-  await eventually(async () => (tenant.sqs.in("work.fifo").length > 0 ? undefined : "the relay has told nothing"));
+  // The keys that a relay sends at its start are processed first, so that later reconciles come from its watches.
+  await eventually(async () => (tenant.sqs.in("work.fifo").length > 0 ? undefined : "the relay has sent nothing"));
   await tenant.settle();
   await tenant.east.create(inShop, aDeployment("web"));
   await untilReady(tenant, 4);

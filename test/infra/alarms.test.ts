@@ -4,38 +4,38 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { alarmsOf } from "../../infra/alarms.ts";
 import { functionNames, namesOf } from "../../infra/names.ts";
 import { createEmfMetrics } from "../../lib/lambda/emf-metrics.ts";
-import { formatDirtyLine } from "../../lib/relay/dirty-keys-log.ts";
+import { formatDirtyKeysLine } from "../../lib/relay/observe/dirty-keys-metric.ts";
 import { listOf, objectOf, resourcesOf, type Synthesized, synthesize } from "./synthesized.ts";
 
 const runbook = readFileSync(join(import.meta.dirname, "..", "..", "docs", "runbook.md"), "utf8");
-/** Anchors as GitHub makes them of headings. */
+/** Anchors of headings as on GitHub. */
 const anchors = [...runbook.matchAll(/^## (.+)$/gm)].map(([, title = ""]) => title.toLowerCase().replaceAll(" ", "-"));
 const alarms = alarmsOf({ names: namesOf("test"), resyncMinutes: 30, relayTasks: 2 });
 const alarmOf = (id: string) => alarms.find((alarm) => alarm.id === id);
 
 describe("alarmsOf", () => {
-  it("names each alarm once", () => {
+  it("alarm ids are unique", () => {
     expect(new Set(alarms.map(({ id }) => id)).size).toBe(alarms.length);
   });
 
-  it.each(alarms.map(({ id, anchor }) => [id, anchor]))("%s has its section in the runbook", (_, anchor) => {
+  it.each(alarms.map(({ id, anchor }) => [id, anchor]))("the alarm %s has a section in the runbook", (_, anchor) => {
     expect(anchors).toContain(anchor);
   });
 
-  it("leaves no section of the runbook without an alarm", () => {
-    const general = ["where-to-look"];
+  it("every section of the runbook about an alarm has an alarm", () => {
+    const general: readonly string[] = [];
     expect(anchors.filter((anchor) => !general.includes(anchor)).toSorted()).toEqual(
       [...new Set<string>(alarms.map(({ anchor }) => anchor))].toSorted(),
     );
   });
 
-  it.each(functionNames)("watches %s for errors and for want of concurrency", (name) => {
+  it.each(functionNames)("errors and throttles of %s have alarms", (name) => {
     expect(alarmOf(`errors-${name}`)?.dimensions).toEqual({ FunctionName: `tmc-test-${name}` });
     expect(alarmOf(`throttles-${name}`)?.dimensions).toEqual({ FunctionName: `tmc-test-${name}` });
   });
 
-  it.each(["planner-missed", "resync-missed", "relay-tasks"])("takes silence of %s for what it is", (id) => {
-    expect(alarmOf(id)?.silenceIsWrong).toBe(true);
+  it.each(["planner-missed", "resync-missed", "relay-tasks"])("missing data of %s is breaching", (id) => {
+    expect(alarmOf(id)?.isMissingDataBreaching).toBe(true);
   });
 
   it.each([
@@ -44,20 +44,23 @@ describe("alarmsOf", () => {
     [720, 300, 288],
     [721, 3_600, 25],
     [1_440, 3_600, 48],
-  ])("waits for two rounds of %i minutes, as far back as CloudWatch looks", (resyncMinutes, periodSeconds, periods) => {
-    const all = alarmsOf({ names: namesOf("test"), resyncMinutes, relayTasks: 0 });
-    const missed = all.find(({ id }) => id === "resync-missed");
-    expect(missed).toMatchObject({ periodSeconds, periods, wrongPeriods: periods });
-    expect(periodSeconds * periods).toBeLessThanOrEqual(periodSeconds < 3_600 ? 86_400 : 604_800);
-  });
+  ])(
+    "resync-missed evaluates two resyncs of %i minutes within the limit of CloudWatch",
+    (resyncMinutes, periodSeconds, periods) => {
+      const all = alarmsOf({ names: namesOf("test"), resyncMinutes, relayTasks: 0 });
+      const missed = all.find(({ id }) => id === "resync-missed");
+      expect(missed).toMatchObject({ periodSeconds, periods, breachingPeriods: periods });
+      expect(periodSeconds * periods).toBeLessThanOrEqual(periodSeconds < 3_600 ? 86_400 : 604_800);
+    },
+  );
 
-  it("says nothing of a relay that runs elsewhere", () => {
+  it("an external relay has no alarms", () => {
     const all = alarmsOf({ names: namesOf("test"), resyncMinutes: 30, relayTasks: 0 });
     expect(all.filter(({ id }) => id.startsWith("relay"))).toEqual([]);
   });
 
-  it("looks for the age of what a relay holds where the relay says it", () => {
-    const line: unknown = JSON.parse(formatDirtyLine({ stage: "test", atMs: 0, oldestSeconds: 1 }));
+  it("relay-dirty uses the metric and dimensions that the relay writes", () => {
+    const line: unknown = JSON.parse(formatDirtyKeysLine({ stage: "test", atMs: 0, oldestSeconds: 1 }));
     const [metric] = listOf(objectOf(objectOf(line)._aws).CloudWatchMetrics).map(objectOf);
     const { namespace, metric: name, dimensions } = alarmOf("relay-dirty") ?? {};
     expect({
@@ -76,7 +79,7 @@ describe("monitoring", () => {
   }, 120_000);
   const live = () => resourcesOf(made.observability, "AWS::CloudWatch::Alarm");
 
-  it("has every alarm, each with the way to its section", () => {
+  it("the stack has every alarm with a link to its runbook section", () => {
     expect(
       live()
         .map(({ properties }) => properties.AlarmName)
@@ -88,7 +91,7 @@ describe("monitoring", () => {
     }
   });
 
-  it("tells when an alarm goes off, and when it is over", () => {
+  it("every alarm notifies the topic when it is raised and when it is over", () => {
     const [topic] = resourcesOf(made.observability, "AWS::SNS::Topic");
     for (const { properties } of live()) {
       expect(properties.AlarmActions).toEqual([{ Ref: topic?.id }]);
@@ -100,7 +103,7 @@ describe("monitoring", () => {
     });
   });
 
-  it("shows metrics of the functions under the dimensions that they have", () => {
+  it("the dashboard uses the dimensions of the functions' metrics", () => {
     const lines: string[] = [];
     const metrics = createEmfMetrics({ stage: "test", write: (line) => void lines.push(line) });
     metrics.add("tmc_reconcile_total", { kind: "ClusterRegistration", outcome: "done" });

@@ -13,10 +13,10 @@ vi.setConfig({ testTimeout: 120_000 });
 
 const image = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/tmc/relay:1.2.3";
 const deployments: Readonly<Record<string, GivenSettings>> = {
-  "as it comes": {},
-  "with mails, and an image in ECR": { alarmEmail: "ops@example.com", "relay.image": image },
-  "with a relay elsewhere, to be thrown away": { "relay.mode": "external", removal: "destroy" },
-  "in a network that exists": {
+  "with defaults": {},
+  "with e-mail alarms and an image in ECR": { alarmEmail: "ops@example.com", "relay.image": image },
+  "with an external relay and removal=destroy": { "relay.mode": "external", removal: "destroy" },
+  "in an existing network": {
     "vpc.id": "vpc-0123456789abcdef0",
     "vpc.subnets": "subnet-0123456789abcdef0,subnet-0123456789abcdef1",
     "vpc.availabilityZones": "eu-west-1a,eu-west-1b",
@@ -29,11 +29,11 @@ afterEach(() => {
   process.exitCode = code; // a synth with findings sets it
 });
 
-it.each(Object.entries(deployments))("a deployment %s leaves no finding unanswered, not even a warning", (_, given) => {
+it.each(Object.entries(deployments))("a deployment %s has no unsuppressed findings, including warnings", (_, given) => {
   expect(synthesize(given, { checks: true }).findings).toEqual([]);
 });
 
-it("a finding that nobody has answered fails the synth", () => {
+it("an unsuppressed finding fails the synth", () => {
   const folder = mkdtempSync(join(tmpdir(), "tmc-infra-"));
   try {
     const app = new App({ outdir: folder, autoSynth: false });

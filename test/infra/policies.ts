@@ -1,10 +1,10 @@
 import type { Template } from "aws-cdk-lib/assertions";
 import { listOf, objectOf, resourcesOf, textOf } from "./synthesized.ts";
 
-/** One thing that somebody may do: `action resource`. */
+/** A permission: `action resource`. */
 export type Right = string;
 
-/** All that a role may do, sorted; its log aside, which every role may write. */
+/** All permissions of a role, sorted, without those for its log, which every role has. */
 export function rightsOf(role: string, templates: readonly Template[]): readonly Right[] {
   const all = templates.flatMap((template) => policiesOf(template));
   const statements = all.filter(({ roles }) => roles.includes(role)).flatMap((policy) => policy.statements);
@@ -21,7 +21,7 @@ type Policy = Readonly<{
   statements: readonly Readonly<{ actions: readonly string[]; resources: readonly unknown[] }>[];
 }>;
 
-/** Every policy of a template that allows something: those of their own and those within roles. */
+/** Every policy of a template: separate ones and those within roles. */
 export function policiesOf(template: Template): readonly Policy[] {
   const own = [...resourcesOf(template, "AWS::IAM::Policy"), ...resourcesOf(template, "AWS::IAM::ManagedPolicy")].map(
     ({ id, properties }) => ({

@@ -32,15 +32,15 @@ const mappingOf = (name: FunctionName): Resource => {
 };
 
 describe("the stacks", () => {
-  it("are named after the stage", () => {
+  it("the stacks are named after the stage", () => {
     expect(made.stackNames).toEqual(["Tmc-test-Core", "Tmc-test-Observability", "Tmc-test-Relay"]);
   });
 
-  it("look nothing up, so that they are made without an account", () => {
+  it("the stacks are synthesized without lookups, so that no account is needed", () => {
     expect(made.missing).toEqual([]);
   });
 
-  it("hand only the work queue to one another", () => {
+  it("the stacks share only the work queue", () => {
     const exports = templates.flatMap((template) =>
       Object.values(objectOf(template.toJSON().Outputs)).filter((output) => "Export" in objectOf(output)),
     );
@@ -52,7 +52,7 @@ describe("the stacks", () => {
 });
 
 describe("queues", () => {
-  it("are encrypted, and refuse whoever comes without TLS", () => {
+  it("the queues are encrypted and deny requests without TLS", () => {
     const policies = resourcesOf(made.core, "AWS::SQS::QueuePolicy");
     for (const { id, properties } of queuesOf()) {
       expect(properties.SqsManagedSseEnabled, id).toBe(true);
@@ -65,7 +65,7 @@ describe("queues", () => {
     }
   });
 
-  it("count limits and duplicates per object", () => {
+  it("the FIFO queues deduplicate and limit throughput per message group", () => {
     for (const name of ["work.fifo", "dead-letters.fifo"]) {
       expect(queueOf(name).properties).toMatchObject({
         FifoQueue: true,
@@ -79,7 +79,7 @@ describe("queues", () => {
   it.each([
     ["work.fifo", "dead-letters.fifo"],
     ["delay", "delay-dead-letters"],
-  ])("set aside from %s in %s after five receives, for 14 days", (from, to) => {
+  ])("messages of %s are moved to %s after five receives and kept for 14 days", (from, to) => {
     expect(queueOf(from).properties.RedrivePolicy).toEqual({
       deadLetterTargetArn: { "Fn::GetAtt": [queueOf(to).id, "Arn"] },
       maxReceiveCount: 5,
@@ -88,13 +88,13 @@ describe("queues", () => {
     expect(queueOf(to).properties.FifoQueue).toBe(queueOf(from).properties.FifoQueue);
   });
 
-  it("let heartbeats expire before they could be handed out twice", () => {
+  it("heartbeat messages expire before they could be delivered twice", () => {
     const { MessageRetentionPeriod, VisibilityTimeout } = queueOf("heartbeat").properties;
     expect(MessageRetentionPeriod).toBe(120);
     expect(Number(VisibilityTimeout)).toBeGreaterThanOrEqual(Number(MessageRetentionPeriod));
   });
 
-  it("are these five", () => {
+  it("the core stack has five queues", () => {
     expect(
       queuesOf()
         .map(({ properties }) => properties.QueueName)
@@ -108,7 +108,7 @@ describe("queues", () => {
     ]);
   });
 
-  it("keep dead letters when the stack goes, but not when it never came, and only those", () => {
+  it("only dead-letter queues are retained when a stack is deleted, but not if its creation failed", () => {
     const kept = templates
       .flatMap((template) => resourcesOf(template))
       .filter(({ deletion }) => deletion === "RetainExceptOnCreate");
@@ -133,7 +133,7 @@ describe("functions", () => {
     expect(new Set(codes).size).toBe(functionNames.length);
   });
 
-  it.each(functionNames)("%s writes JSON lines into a log of its own that forgets", (name) => {
+  it.each(functionNames)("%s writes JSON lines to its own log group with a retention", (name) => {
     const log = objectOf(functionOf(name).properties.LoggingConfig);
     expect(log.LogFormat).toBe("JSON");
     const group = resourcesOf(made.core, "AWS::Logs::LogGroup").find(({ id }) => id === objectOf(log.LogGroup).Ref);
@@ -148,7 +148,7 @@ describe("functions", () => {
     ["heartbeat", "Terminate"],
     ["resync", "Terminate"],
     ["health", "Terminate"],
-  ] as const)("%s: a message that comes back to it is a loop to %s", (name, loop) => {
+  ] as const)("recursive loop detection of %s is %s", (name, loop) => {
     expect(functionOf(name).properties.RecursiveLoop).toBe(loop);
   });
 
@@ -156,20 +156,23 @@ describe("functions", () => {
     ["reconcile", "work.fifo", 10, 20, ["ReportBatchItemFailures"]],
     ["forward", "delay", 10, 5, ["ReportBatchItemFailures"]],
     ["probe", "heartbeat", 1, 10, undefined],
-  ] as const)("%s is fed from %s, %i at a time, %i times at once", (name, queue, size, most, answers) => {
-    const { properties } = mappingOf(name);
-    expect(properties.EventSourceArn).toEqual({ "Fn::GetAtt": [queueOf(queue).id, "Arn"] });
-    expect(properties.BatchSize).toBe(size);
-    expect(properties.ScalingConfig).toEqual({ MaximumConcurrency: most });
-    expect(properties.FunctionResponseTypes).toEqual(answers);
-    const { VisibilityTimeout } = queueOf(queue).properties;
-    expect(Number(VisibilityTimeout)).toBeGreaterThanOrEqual(6 * Number(functionOf(name).properties.Timeout));
-  });
+  ] as const)(
+    "%s receives messages of %s in batches of %i with a maximum concurrency of %i",
+    (name, queue, size, most, answers) => {
+      const { properties } = mappingOf(name);
+      expect(properties.EventSourceArn).toEqual({ "Fn::GetAtt": [queueOf(queue).id, "Arn"] });
+      expect(properties.BatchSize).toBe(size);
+      expect(properties.ScalingConfig).toEqual({ MaximumConcurrency: most });
+      expect(properties.FunctionResponseTypes).toEqual(answers);
+      const { VisibilityTimeout } = queueOf(queue).properties;
+      expect(Number(VisibilityTimeout)).toBeGreaterThanOrEqual(6 * Number(functionOf(name).properties.Timeout));
+    },
+  );
 
   it.each([
     ["heartbeat", "rate(1 minute)", 0],
     ["resync", "rate(30 minutes)", 2],
-  ] as const)("%s is called at %s", (name, rate, retries) => {
+  ] as const)("%s is scheduled at %s", (name, rate, retries) => {
     const { id } = functionOf(name);
     const schedule = resourcesOf(made.core, "AWS::Scheduler::Schedule").find(
       ({ properties }) => properties.Name === `tmc-test-${name}`,
@@ -186,7 +189,7 @@ describe("functions", () => {
     expect(config?.properties.MaximumRetryAttempts).toBe(retries);
   });
 
-  it("reserve nothing of the account's concurrency unless they are told to", () => {
+  it("the functions reserve no concurrency by default", () => {
     for (const name of functionNames)
       expect(functionOf(name).properties).not.toHaveProperty("ReservedConcurrentExecutions");
   });
@@ -212,8 +215,8 @@ const clusterReads = [
 ] as const;
 const queues = ["TMC_WORK_QUEUE_URL", "TMC_DELAY_QUEUE_URL", "TMC_DEAD_LETTERS_URL", "TMC_TENANT_EVENTS_PER_SECOND"];
 const queueReads = ["workQueueUrl", "delayQueueUrl", "deadLettersUrl", "tenantEventsPerSecond"] as const;
-type Told = Readonly<{ variables: readonly string[]; reads: readonly EnvironmentName[] }>;
-const told: Readonly<Record<FunctionName | "relay", Told>> = {
+type Expected = Readonly<{ variables: readonly string[]; reads: readonly EnvironmentName[] }>;
+const environments: Readonly<Record<FunctionName | "relay", Expected>> = {
   reconcile: {
     variables: [...hub, ...clusters, ...queues],
     reads: [...hubReads, ...clusterReads, ...queueReads],
@@ -243,7 +246,7 @@ const told: Readonly<Record<FunctionName | "relay", Told>> = {
     reads: [...hubReads, "workQueueUrl", "tenantEventsPerSecond", "sync"],
   },
 };
-/** What each variable is to hold; a queue's by the name of the queue. */
+/** The expected value of each variable; for a queue, its name. */
 const values: Readonly<Record<string, string>> = {
   TMC_STAGE: "test",
   TMC_LOG_LEVEL: "2",
@@ -282,18 +285,21 @@ const environmentOf = (part: FunctionName | "relay"): Readonly<Record<string, st
 };
 
 describe("environments", () => {
-  it.each(Object.entries(told))("%s is told all that it reads, and nothing else", (part, { variables, reads }) => {
-    const names = ["TMC_STAGE", "TMC_LOG_LEVEL", ...variables].toSorted();
-    const environment = environmentOf(
-      part === "relay" ? part : (functionNames.find((name) => name === part) ?? "relay"),
-    );
-    expect(environment).toEqual(Object.fromEntries(names.map((name) => [name, values[name]])));
-    const live = Object.entries(environment).map(([name, value]) => [
-      name,
-      name.endsWith("_URL") ? `https://sqs.example/${value}` : value,
-    ]);
-    expect(() => readEnvironment(Object.fromEntries(live), ["stage", "logLevel", ...reads])).not.toThrow();
-  });
+  it.each(Object.entries(environments))(
+    "the environment of %s has exactly the variables that it reads",
+    (part, { variables, reads }) => {
+      const names = ["TMC_STAGE", "TMC_LOG_LEVEL", ...variables].toSorted();
+      const environment = environmentOf(
+        part === "relay" ? part : (functionNames.find((name) => name === part) ?? "relay"),
+      );
+      expect(environment).toEqual(Object.fromEntries(names.map((name) => [name, values[name]])));
+      const live = Object.entries(environment).map(([name, value]) => [
+        name,
+        name.endsWith("_URL") ? `https://sqs.example/${value}` : value,
+      ]);
+      expect(() => readEnvironment(Object.fromEntries(live), ["stage", "logLevel", ...reads])).not.toThrow();
+    },
+  );
 });
 
 const account = "<Region>:<AccountId>";
@@ -325,20 +331,20 @@ const rights: Readonly<Record<FunctionName, readonly string[]>> = {
   ],
 };
 
-describe("rights", () => {
-  it.each(Object.entries(rights))("of %s are what it does, and no more", (name, expected) => {
+describe("permissions", () => {
+  it.each(Object.entries(rights))("%s has only the permissions that it needs", (name, expected) => {
     const all = resourcesOf(made.core, "AWS::Lambda::Function");
     const { properties } = all.find((each) => each.properties.FunctionName === `tmc-test-${name}`) ?? {};
     const [role] = listOf(objectOf(properties?.Role)["Fn::GetAtt"]);
     expect(rightsOf(String(role), templates)).toEqual([...new Set(expected)].toSorted());
   });
 
-  it("of the relay are to read its kubeconfig and to send keys", () => {
+  it("the relay may only read its kubeconfig and send keys", () => {
     const [role] = listOf(objectOf(taskOf().properties.TaskRoleArn)["Fn::GetAtt"]);
     expect(rightsOf(String(role), templates)).toEqual([kcpSecret, ...send("work.fifo")].toSorted());
   });
 
-  it("are wide only where what they are about is not there yet", () => {
+  it("permissions have wildcards only for resources that do not exist yet", () => {
     const wide = templates
       .flatMap((template) => policiesOf(template))
       .flatMap(({ statements }) => statements)
@@ -347,7 +353,7 @@ describe("rights", () => {
     expect([...new Set(wide)].toSorted()).toEqual(credentials.map((right) => right.split(" ")[1]).toSorted());
   });
 
-  it("to a role are for the service that needs it, each function having its own", () => {
+  it("every function has its own role, and every role trusts only its service", () => {
     const roles = functionNames.map((name) => JSON.stringify(functionOf(name).properties.Role));
     expect(new Set(roles).size).toBe(functionNames.length);
     for (const { id, properties } of templates.flatMap((template) => resourcesOf(template, "AWS::IAM::Role"))) {
@@ -360,7 +366,7 @@ describe("rights", () => {
 });
 
 describe("the relay", () => {
-  it("is two small arm64 tasks that overlap when they are replaced", () => {
+  it("the relay has two small arm64 tasks that overlap during a deployment", () => {
     expect(taskOf().properties).toMatchObject({
       Cpu: "256",
       Memory: "512",
@@ -378,7 +384,7 @@ describe("the relay", () => {
     });
   });
 
-  it("can change nothing of its machine, and has time to flush", () => {
+  it("the relay container has a read-only file system, no capabilities, and time to flush", () => {
     expect(containerOf()).toMatchObject({
       ReadonlyRootFilesystem: true,
       User: "1000:1000",
@@ -389,7 +395,7 @@ describe("the relay", () => {
     expect(containerOf()).not.toHaveProperty("Secrets");
   });
 
-  it("lets nobody in, and pays for no gateway", () => {
+  it("the relay accepts no connections and needs no NAT gateway", () => {
     for (const { properties } of resourcesOf(made.relay, "AWS::EC2::SecurityGroup")) {
       expect(properties).not.toHaveProperty("SecurityGroupIngress");
     }

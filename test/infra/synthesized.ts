@@ -9,7 +9,7 @@ import { functionNames } from "../../infra/names.ts";
 import { type GivenSettings, parseSettings } from "../../infra/settings.ts";
 
 type Json = Readonly<Record<string, unknown>>;
-/** A resource of a template, with its own id. */
+/** A resource of a template, with its logical id. */
 export type Resource = Readonly<{ id: string; type: string; deletion: string | undefined; properties: Json }>;
 
 /** The stacks of a deployment as they would be sent to AWS. */
@@ -17,22 +17,22 @@ export type Synthesized = Readonly<{
   core: Template;
   relay: Template;
   observability: Template;
-  /** Lookups that the synth would have had to make. */
+  /** Lookups that the synth would need. */
   missing: readonly unknown[];
   stackNames: readonly string[];
-  /** What the checks have found, warnings included, and nobody has answered, by their rules. */
+  /** Rule names of all unsuppressed findings, including warnings. */
   findings: readonly string[];
 }>;
 
 /** A relay image by name, so that no Dockerfile is needed. */
 const image = { "relay.image": "registry.example/tmc/relay:1.2.3" };
 
-/** What every deployment of the tests says; the rest is as it comes. */
+/** Settings of every deployment in tests; the rest has its defaults. */
 export const leastSettings = { stage: "test", workspaces: "root:org:team" } as const;
 
 /**
- * Makes the stacks, with functions of one line. With `checks` findings that nobody answered make it throw; they cost more
- * than all the rest, so only those ask for them who want to know.
+ * Synthesizes the stacks, with functions of one line. With `checks`, unsuppressed findings make it throw; the checks take
+ * longer than everything else, so they are off by default.
  */
 export function synthesize(given: GivenSettings = {}, { checks = false } = {}): Synthesized {
   const folder = mkdtempSync(join(tmpdir(), "tmc-infra-"));
@@ -61,7 +61,7 @@ export function synthesize(given: GivenSettings = {}, { checks = false } = {}): 
   }
 }
 
-/** What checks have found, from the report that a synth leaves in its folder when there was a check. */
+/** Findings in the report that a synth with checks leaves in its folder. */
 export function findingsIn(folder: string): readonly string[] {
   const path = join(folder, "validation-report.json");
   const report = existsSync(path) ? objectOf(JSON.parse(readFileSync(path, "utf8"))) : {};

@@ -5,14 +5,14 @@ import { App } from "aws-cdk-lib";
 import type { Template } from "aws-cdk-lib/assertions";
 import { describe, expect, it, vi } from "vitest";
 import { addStacks } from "../../infra/add-stacks.ts";
-import { checkReserved } from "../../infra/constructs/concurrency.ts";
+import { assertReservedConcurrency } from "../../infra/constructs/concurrency.ts";
 import { builtRelayImage } from "../../infra/constructs/relay-image.ts";
 import { functionNames } from "../../infra/names.ts";
 import { parseSettings } from "../../infra/settings.ts";
 import { policiesOf, rightsOf } from "./policies.ts";
 import { leastSettings, listOf, objectOf, resourcesOf, synthesize, textOf } from "./synthesized.ts";
 
-// A synth on a busy machine takes its time.
+// A synth takes long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 const network = {
@@ -33,7 +33,7 @@ describe("settings", () => {
     expect(kept.filter(({ deletion }) => deletion?.startsWith("Retain"))).toEqual([]);
   });
 
-  it("relay.mode=external makes the rights of a relay, to be given to a pod, and no relay", () => {
+  it("relay.mode=external creates a managed policy for a relay elsewhere, and no relay", () => {
     const made = synthesize({ "relay.mode": "external" });
     expect(typesOf(made.relay)).toEqual(["IAM::ManagedPolicy"]);
     const statements = policiesOf(made.relay).flatMap((policy) => policy.statements);
@@ -51,7 +51,7 @@ describe("settings", () => {
     expect(alarms.filter(({ properties }) => String(properties.AlarmName).includes("relay"))).toEqual([]);
   });
 
-  it("concurrency.reserve sets aside what the queues may ask for", () => {
+  it("concurrency.reserve reserves the maximum concurrency of each queue", () => {
     const { core } = synthesize({ concurrency: { reserve: true, reconcile: 50 } });
     const reserved = resourcesOf(core, "AWS::Lambda::Function").map(({ properties }) => [
       properties.FunctionName,
@@ -66,7 +66,7 @@ describe("settings", () => {
     expect(most).toContainEqual({ MaximumConcurrency: 50 });
   });
 
-  it("vpc.id puts the relay into a network that exists, and with vpc.functions the functions too", () => {
+  it("vpc.id puts the relay into an existing network, and vpc.functions also the functions", () => {
     const { core, relay } = synthesize({ ...network, "vpc.functions": true });
     expect(typesOf(relay)).not.toContain("EC2::VPC");
     expect(resourcesOf(relay, "AWS::ECS::Service")[0]?.properties).toMatchObject({
@@ -80,7 +80,7 @@ describe("settings", () => {
     );
   });
 
-  it("kcpSecret as an ARN is granted as it stands, and handed on as it stands", () => {
+  it("an ARN as kcpSecret is used unchanged in permissions and environment", () => {
     const arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:hub/kubeconfig-AbCdEf";
     const { core } = synthesize({ kcpSecret: arn });
     const resync = resourcesOf(core, "AWS::Lambda::Function").find(
@@ -96,7 +96,7 @@ describe("settings", () => {
     const secretsAmong = (rights: readonly string[]): readonly string[] =>
       rights.flatMap((right) => /^secretsmanager:\S+ .*:secret:(.*)$/.exec(right)?.[1] ?? []);
 
-    it("is all that the relay may read and is told of; functions have the other", () => {
+    it("the relay can read only relay.kcpSecret, and the functions only kcpSecret", () => {
       const { core, relay } = synthesize(settings);
       const [task] = resourcesOf(relay, "AWS::ECS::TaskDefinition");
       const [role] = listOf(objectOf(task?.properties.TaskRoleArn)["Fn::GetAtt"]);
@@ -104,16 +104,16 @@ describe("settings", () => {
       const [container] = listOf(task?.properties.ContainerDefinitions).map(objectOf);
       expect(container?.Environment).toContainEqual({ Name: "TMC_KCP_SECRET", Value: "hub/relay" });
       for (const { properties } of resourcesOf(core, "AWS::Lambda::Function")) {
-        const isReader = properties.FunctionName !== "tmc-test-forward"; // which never asks kcp
+        const isReader = properties.FunctionName !== "tmc-test-forward"; // forward never reads kcp
         const [own] = listOf(objectOf(properties.Role)["Fn::GetAtt"]);
         const secrets = secretsAmong(rightsOf(String(own), [core])).filter((name) => name !== "tmc/*");
         expect(secrets, String(properties.FunctionName)).toEqual(isReader ? ["hub/worker-??????"] : []);
-        const { TMC_KCP_SECRET: told } = objectOf(objectOf(properties.Environment).Variables);
-        expect(told, String(properties.FunctionName)).toBe(isReader ? "hub/worker" : undefined);
+        const { TMC_KCP_SECRET: secret } = objectOf(objectOf(properties.Environment).Variables);
+        expect(secret, String(properties.FunctionName)).toBe(isReader ? "hub/worker" : undefined);
       }
     });
 
-    it("is all that a relay elsewhere may read", () => {
+    it("an external relay can read only relay.kcpSecret", () => {
       const { relay, core } = synthesize({ ...settings, "relay.mode": "external" });
       const resources = policiesOf(relay)
         .flatMap(({ statements }) => statements)
@@ -124,14 +124,14 @@ describe("settings", () => {
     });
   });
 
-  it("apiExport has functions and relay told of the export in place of workspaces", () => {
+  it("apiExport sets the export instead of workspaces for functions and relay", () => {
     const { core, relay } = synthesize({ apiExport: "root:tmc:tmc.kcp.io", workspaces: [] });
-    const told = [core, relay].map((stack) => JSON.stringify(stack));
-    expect(told.map((text) => text.includes('"root:tmc:tmc.kcp.io"'))).toEqual([true, true]);
-    expect(told.map((text) => text.includes("TMC_WORKSPACES"))).toEqual([false, false]);
+    const texts = [core, relay].map((stack) => JSON.stringify(stack));
+    expect(texts.map((text) => text.includes('"root:tmc:tmc.kcp.io"'))).toEqual([true, true]);
+    expect(texts.map((text) => text.includes("TMC_WORKSPACES"))).toEqual([false, false]);
   });
 
-  it("relay.watchClusters lets the relay find the credentials of clusters, and tells it the way to them", () => {
+  it("relay.watchClusters lets the relay read the credentials of clusters, and sets their providers", () => {
     for (const mode of ["fargate", "external"]) {
       const settings = { "relay.mode": mode, allowedEndpoints: "10.20.0.0/16" };
       const [without, made] = [synthesize(settings), synthesize({ ...settings, "relay.watchClusters": true })];
@@ -150,12 +150,12 @@ describe("settings", () => {
     }
   });
 
-  it("sync=false has nobody look after workloads", () => {
+  it("sync=false disables sync in functions and relay", () => {
     const { core, relay } = synthesize({ sync: false });
-    const told = JSON.stringify([core.toJSON(), relay.toJSON()]);
-    expect(told).toContain('"TMC_SYNC":"false"');
-    expect(told).toContain('{"Name":"TMC_SYNC","Value":"false"}');
-    expect(told).not.toContain('"TMC_SYNC":"true"');
+    const text = JSON.stringify([core.toJSON(), relay.toJSON()]);
+    expect(text).toContain('"TMC_SYNC":"false"');
+    expect(text).toContain('{"Name":"TMC_SYNC","Value":"false"}');
+    expect(text).not.toContain('"TMC_SYNC":"true"');
   });
 
   it("hub=kubernetes has no workspaces", () => {
@@ -165,13 +165,13 @@ describe("settings", () => {
     }
   });
 
-  it("credentialProviders gives only the rights that the chosen ways need", () => {
+  it("credentialProviders grants only the permissions of the chosen providers", () => {
     const { core } = synthesize({ credentialProviders: "kcp-secret" });
     expect(actionsOf(core).filter((action) => /^(?:eks|sts):/.test(action))).toEqual([]);
     expect(JSON.stringify(core.toJSON())).not.toContain(":secret:tmc/*");
   });
 
-  it("relay.image in ECR gives the tasks the right to pull that one", () => {
+  it("relay.image in ECR lets the tasks pull only that image", () => {
     const image = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/tmc/relay:1.2.3";
     const { relay } = synthesize({ "relay.image": image });
     const [task] = resourcesOf(relay, "AWS::ECS::TaskDefinition");
@@ -186,7 +186,7 @@ describe("settings", () => {
   });
 });
 
-describe("what is missing", () => {
+describe("errors of the synth", () => {
   const inEmptyFolder = (run: (folder: string) => void): void => {
     const folder = mkdtempSync(join(tmpdir(), "tmc-infra-"));
     try {
@@ -196,7 +196,7 @@ describe("what is missing", () => {
     }
   };
 
-  it("is said of all bundles at once, with what to do", () => {
+  it("the synth names all missing bundles at once, and how to build them", () => {
     inEmptyFolder((folder) => {
       const settings = parseSettings(leastSettings);
       const add = () => addStacks(new App({ autoSynth: false }), { settings, bundles: folder, imageFolder: folder });
@@ -206,19 +206,19 @@ describe("what is missing", () => {
     });
   });
 
-  it("is said of the relay's image, with what to do", () => {
+  it("the synth reports a missing relay bundle, and how to build it", () => {
     inEmptyFolder((folder) => {
       writeFileSync(join(folder, "Dockerfile"), "FROM scratch\n");
       expect(() => builtRelayImage(folder)).toThrow(
-        `relay: no dist/relay.js in ${folder}: run npm run build first, or name an image with relay.image`,
+        `relay: no dist/relay.js in ${folder}: run npm run build first, or set relay.image`,
       );
     });
   });
 
-  it("is said of a reserve that is smaller than what a queue may ask for", () => {
-    expect(() => checkReserved("tmc-test-probe", 10, 9)).toThrow(
-      "functions: tmc-test-probe reserves 9 concurrent runs, its queue may ask for 10",
+  it("a reserved concurrency below the maximum concurrency of a queue is rejected", () => {
+    expect(() => assertReservedConcurrency("tmc-test-probe", 10, 9)).toThrow(
+      "functions: tmc-test-probe: reserved concurrency 9 is below the maximum concurrency 10 of its queue",
     );
-    expect(() => checkReserved("tmc-test-probe", 10, 10)).not.toThrow();
+    expect(() => assertReservedConcurrency("tmc-test-probe", 10, 10)).not.toThrow();
   });
 });

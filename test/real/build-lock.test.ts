@@ -30,7 +30,7 @@ async function holdInOtherProcess() {
 }
 
 describe("a lock", () => {
-  it("is waited for while another process holds it, and free once that process was killed", async () => {
+  it("is waited for while another process holds it, and free once that process is killed", async () => {
     const holder = await holdInOtherProcess();
     const waited: string[] = [];
     let gone = false;
@@ -47,7 +47,7 @@ describe("a lock", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it("is taken over from a holder that shows no life, though a process has its id", async () => {
+  it("is taken over from a dead holder even if another process has its pid", async () => {
     await writeFile(lock, String(process.pid));
     const longAgo = new Date(Date.now() - 60_000);
     await utimes(lock, longAgo, longAgo);
@@ -61,7 +61,7 @@ describe("a lock", () => {
     expect(answer).toBe("in");
   });
 
-  it("is given back when what ran under it fails", async () => {
+  it("is released when the callback fails", async () => {
     const failing = withLock(
       lock,
       () => {},

@@ -28,7 +28,7 @@ async function putGoOnPath(version: string): Promise<NodeJS.ProcessEnv> {
 }
 
 describe("real:build", () => {
-  it("says in one line what is needed when there is no Go, and fails", async () => {
+  it("fails with one line that names the required Go version when Go is missing", async () => {
     const failure: unknown = await run(process.execPath, [buildScript], { env: { PATH: folder } }).catch((e) => e);
     expect(failure).toMatchObject({ code: 1, stdout: "" });
     const stderr = String(Object(failure).stderr);
@@ -46,7 +46,7 @@ describe("real:build", () => {
     expect(await readGoVersion(await putGoOnPath(version))).toBe(`${version} linux amd64`);
   });
 
-  it("gives programs that are there, in about a second when nothing has changed", async () => {
+  it("reuses built programs when nothing has changed", async () => {
     await ensureBuilt();
     const began = performance.now();
     const lines: string[] = [];
@@ -56,7 +56,7 @@ describe("real:build", () => {
     for (const path of Object.values(binaries)) await access(path);
   });
 
-  it("shows the versions it promises", async () => {
+  it("builds the pinned versions", async () => {
     const { kubectl, kcp } = await ensureBuilt();
     expect((await run(kubectl, ["version", "--client"])).stdout).toContain("Client Version: v1.36.3");
     const { stdout, stderr } = await run(kcp, ["--version"]);

@@ -3,7 +3,11 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type CertificateAuthority, type Credentials, createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import {
+  type CertificateAuthority,
+  type Credentials,
+  createCertificateAuthority,
+} from "@tmc/embedded/tls/certificates.ts";
 import { type ApiAccess, callApi } from "./api-call.ts";
 import { type StaticUser, writeSharedFlags } from "./api-server-flags.ts";
 import { type Binaries, ensureBuilt } from "./build.ts";
@@ -220,7 +224,7 @@ function isNodeReady(node: Node): boolean {
   return ready && (node.spec?.taints ?? []).length === 0;
 }
 
-/** The little of a Node that is looked at here, as the API server answers it. */
+/** The fields of a Node that are read here. */
 type Node = Readonly<{
   spec?: Readonly<{ taints?: readonly unknown[] }>;
   status?: Readonly<{ conditions?: readonly Readonly<{ type: string; status: string }>[] }>;

@@ -20,7 +20,7 @@ export type Component = Readonly<{
   /** The Go package that is built. */
   package: string;
   ldflags: string;
-  /** Other names it is called by; a multi-call binary looks at them. */
+  /** Other names it is called by; a multi-call binary dispatches on them. */
   links: readonly string[];
 }>;
 

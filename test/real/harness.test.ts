@@ -25,7 +25,7 @@ describe("the real kcp", () => {
   const admin: ApiAccess = { ...kcp, token: kcp.adminToken };
   const workspaces = "/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces";
 
-  it("makes a workspace ready, which serves objects of its own", async () => {
+  it("creates a ready workspace that serves its own objects", async () => {
     const manifest = {
       apiVersion: "tenancy.kcp.io/v1alpha1",
       kind: "Workspace",
@@ -43,7 +43,7 @@ describe("the real kcp", () => {
     await expectKubectl(kcp.kubeconfigPath, "delete", "workspace", String(name), "--wait=false");
   });
 
-  it("knows the users it was given, who may do nothing yet", async () => {
+  it("authenticates its configured users, who have no permissions", async () => {
     const configMaps = "/clusters/root/api/v1/configmaps";
     const answer = await callApi({ ...kcp, token: kcp.users.alice.token }, "GET", configMaps);
     expect(answer.status).toBe(403);
@@ -51,7 +51,7 @@ describe("the real kcp", () => {
     expect((await callApi({ ...kcp, token: "nobody" }, "GET", configMaps)).status).toBe(401);
   });
 
-  it("writes each request to its audit log", async () => {
+  it("writes every request to its audit log", async () => {
     // The workspace is not in the URI that is logged but in an annotation.
     const mark = `/api/v1/namespaces/audit-${process.pid}`;
     await callApi(admin, "GET", `/clusters/root${mark}`);
@@ -61,13 +61,13 @@ describe("the real kcp", () => {
     }, 30_000);
   });
 
-  it("says which version it is", async () => {
+  it("reports its version", async () => {
     expect(JSON.parse((await callApi(admin, "GET", "/clusters/root/version")).body).gitVersion).toBe(
       "v1.35.1+kcp-v0.31.2",
     );
   });
 
-  it("keeps its workspaces over a restart on the same data and port, and ends without a trace", async () => {
+  it("keeps its workspaces over a restart on the same data and port, and leaves no process behind", async () => {
     const dataDir = join(await mkdtemp(join(tmpdir(), "tmc-kcp-")), "data");
     const first = await startKcp({ dataDir, name: "kcp-restart" });
     const logicalCluster = await first.createWorkspace("root:kept");
@@ -99,7 +99,7 @@ describe("the real cluster", () => {
     await expectKubectl(cluster.kubeconfigPath, "delete", "namespace", namespace, "--wait=false");
   });
 
-  it("takes its admin by certificate and by token, and gives nobody else a right", async () => {
+  it("authenticates its admin by certificate and by token, and grants nothing to others", async () => {
     expect(await expectKubectl(cluster.kubeconfigPath, "auth", "can-i", "*", "*")).toBe("yes\n");
     const nodes = (token: string) => callApi({ ...cluster, token }, "GET", "/api/v1/nodes");
     expect((await nodes(cluster.adminToken)).status).toBe(200);
@@ -107,7 +107,7 @@ describe("the real cluster", () => {
     expect((await nodes("nobody")).status).toBe(401);
   });
 
-  it("says which version it is", async () => {
+  it("reports its version", async () => {
     expect(await expectKubectl(cluster.kubeconfigPath, "version")).toContain("Server Version: v1.36.3");
   });
 });
@@ -150,7 +150,7 @@ describe("more clusters", () => {
 });
 
 describe("a start that fails", () => {
-  it("says at once which process died and why, keeps its logs, and leaves no process behind", async () => {
+  it("reports at once which process died and why, keeps its logs, and leaves no process behind", async () => {
     const began = performance.now();
     const failure: unknown = await startCluster({ name: "broken", flags: ["--no-such-flag"] }).catch((error) => error);
     expect(performance.now() - began).toBeLessThan(20_000);
@@ -166,7 +166,7 @@ describe("a start that fails", () => {
     expect(folders).toEqual([]);
   });
 
-  it("ends early and quietly when it is called off", async () => {
+  it("ends early and without output when it is aborted", async () => {
     const caller = new AbortController();
     const start = startCluster({ name: "called-off", signal: caller.signal });
     caller.abort();
@@ -177,7 +177,7 @@ describe("a start that fails", () => {
 });
 
 describe("a crash in a running cluster", () => {
-  it("makes its stop keep the logs", async () => {
+  it("keeps the logs when it stops", async () => {
     const cluster = await startCluster({ name: "crash", workloads: false, nodes: 0 });
     await cluster.group.processes.find(({ name }) => name === "kube-apiserver")?.kill();
     const logs = await cluster.stop();

@@ -171,7 +171,7 @@ async function ensureTemplate(binaries: Binaries): Promise<string> {
       const dataDir = await mkdtemp(`${template}.making-`); // 0700: it will hold private keys
       try {
         const kcp = await startKcp({ binaries, dataDir, fromNothing: true, name: "kcp-template" });
-        // Ready comes before the last of the bootstrap is written, and nothing tells when that is.
+        // Ready comes before the last of the bootstrap is written, and nothing reports its end.
         await delay(3_000);
         await kcp.stop();
         await writeFile(join(dataDir, "template"), "");

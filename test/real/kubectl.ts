@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 export type KubectlOptions = Readonly<{
   /** The program. */
   kubectl: string;
-  /** The path of a kubeconfig; the user's own is never looked at. */
+  /** The path of a kubeconfig; the user's own is never read. */
   kubeconfig: string;
   /** Standard input, for `-f -`. */
   input?: string;

@@ -34,7 +34,7 @@ export async function createRunFolder(name: string): Promise<RunFolder> {
   };
 }
 
-/** Data folders name the process they belong to, so those of killed test runs can be told apart. Kept logs stay. */
+/** Data folders name the process they belong to, so those of killed test runs can be recognized. Kept logs stay. */
 async function removeLeftovers(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const owner = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1];

@@ -13,7 +13,7 @@ async function startScript(group: ServerGroup, layer: number, name: string, scri
 const untilStopped = "echo up; while :; do sleep 0.02; done";
 
 describe("a group of servers", () => {
-  it("gets all different ports, and others when one was taken in the meantime", async () => {
+  it("gets distinct ports, and new ones when a port is taken meanwhile", async () => {
     const seen: (readonly number[])[] = [];
     const group = await startGroup({ name: "unlucky", portCount: 3 }, async (attempt, ports) => {
       seen.push(ports);
@@ -26,7 +26,7 @@ describe("a group of servers", () => {
     expect(await group.stop()).toBeUndefined();
   });
 
-  it("gives up after the third port that was taken", async () => {
+  it("fails after the third port that was taken", async () => {
     let attempts = 0;
     const start = startGroup({ name: "hopeless", portCount: 1 }, async (group) => {
       attempts += 1;
@@ -39,7 +39,7 @@ describe("a group of servers", () => {
     await rm(join(String(/^logs: (.*)$/m.exec(message)?.[1]), ".."), { recursive: true });
   });
 
-  it("is stopped from the highest layer down", async () => {
+  it("stops from the highest layer down", async () => {
     const group = await startGroup({ name: "layers", portCount: 0 }, async (made) => {
       for (const [layer, name] of ["etcd", "apiserver", "scheduler"].entries()) {
         const sayBye = `trap 'echo ${name} >> ${made.folder.logs}/order; exit 0' TERM`;
@@ -53,7 +53,7 @@ describe("a group of servers", () => {
     await rm(join(logs, ".."), { recursive: true });
   });
 
-  it("takes back a member that was killed, as it was, and none that still runs", async () => {
+  it("restarts a killed member unchanged, and no member that still runs", async () => {
     const group = await startGroup({ name: "again", portCount: 0 }, async (made) => {
       await startScript(made, 0, "etcd", untilStopped);
       return made;
@@ -68,7 +68,7 @@ describe("a group of servers", () => {
     expect(await group.stop()).toBeUndefined();
   });
 
-  it("says what was still missing when its time is over", async () => {
+  it("reports what was still missing at its timeout", async () => {
     const start = startGroup({ name: "slow", portCount: 0 }, (group) =>
       group.waitUntilNothingMissing(async () => "the moon", 100),
     );

@@ -8,7 +8,7 @@ const pollMs = 50;
 const portAttempts = 3;
 
 export type StopOptions = Readonly<{
-  /** Keeps the logs for a look and says where. @default after a crash, and with PRESERVE=1 */
+  /** Keeps the logs and prints their path. @default after a crash, and with PRESERVE=1 */
   keepLogs?: boolean;
   /** Says nothing of kept logs, because the caller does. @default false */
   quiet?: boolean;

@@ -30,7 +30,7 @@ const waitForLog = async (pattern: RegExp): Promise<string> => {
 };
 
 describe("a supervised process", () => {
-  it("is gone, with all it started, when its starter is killed", async () => {
+  it("ends with all its children when its parent is killed", async () => {
     const script = `
       const { startSupervised } = await import(${JSON.stringify(new URL("supervised-process.ts", import.meta.url).href)});
       const started = startSupervised({ name: "victim", command: "/bin/sh", logFile: ${JSON.stringify(logFile)},
@@ -52,7 +52,7 @@ describe("a supervised process", () => {
     }, 5_000);
   });
 
-  it("answers the exit code of its program, and leaves nobody behind", async () => {
+  it("returns the exit code of its program, and leaves no process behind", async () => {
     const started = startShell("echo out; echo err >&2; exit 3");
     expect(await started.exit).toBe(3);
     expect(started.ended()).toBe("exit code 3");
@@ -60,7 +60,7 @@ describe("a supervised process", () => {
     expect(await listGroups([started.group])).toEqual([]);
   });
 
-  it("gets SIGTERM first, so that it can end by itself", async () => {
+  it("gets SIGTERM first, so that it can shut down cleanly", async () => {
     const started = startShell("trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done");
     await waitForLog(/(up)/);
     await started.stop();
@@ -85,7 +85,7 @@ describe("a supervised process", () => {
     expect(started.ended()).toBe("exit code 0");
   });
 
-  it("says how it failed when the program does not exist", async () => {
+  it("reports that the program does not exist", async () => {
     const started = startSupervised({ name: "nothing", command: join(folder, "missing"), args: [], logFile });
     expect(await started.exit).toBe(127);
     expect(await readFile(logFile, "utf8")).toContain("missing");

@@ -33,7 +33,7 @@ function startUp() {
 }
 
 describe("real:up", () => {
-  it("gives working kubeconfigs until Ctrl-C, then ends everything", async () => {
+  it("provides working kubeconfigs until Ctrl-C, then stops everything", async () => {
     const { up, exit, waitFor, findGroups } = startUp();
     await waitFor("Ctrl-C ends it all");
     expect((await readdir(folder)).toSorted()).toEqual(["east.kubeconfig", "kcp.kubeconfig", "west.kubeconfig"]);
@@ -56,7 +56,7 @@ describe("real:up", () => {
     expect(await readdir(folder)).toEqual([]);
   }, 120_000);
 
-  it("ends at once on a second Ctrl-C, and still leaves nothing running", async () => {
+  it("exits immediately on a second Ctrl-C, and leaves no process running", async () => {
     const { up, exit, waitFor, findGroups } = startUp();
     await waitFor("east: ready");
     const groups = await findGroups();

@@ -1,5 +1,5 @@
 import {
-  brakeCounts,
+  guardCounts,
   namespaceIsEmpty,
   readyElsewhereFirst,
   recordComesFirst,
@@ -9,35 +9,35 @@ import type { NamedTest, Rule } from "./rule.ts";
 
 const tests = {
   sync: "test/lib/sync/reconcile.test.ts",
-  brake: "test/lib/sync/reconcile-brake.test.ts",
+  deletionGuard: "test/lib/sync/reconcile-deletion-guard.test.ts",
   syncMoves: "test/lib/sync/reconcile-moves.test.ts",
   references: "test/lib/sync/reconcile-references.test.ts",
   copies: "test/lib/sync/targets/decide.test.ts",
-  home: "test/lib/sync/status/upsync-origin-status.test.ts",
+  upsyncOrigin: "test/lib/sync/status/upsync-origin-status.test.ts",
   moves: "test/lib/controller/moves.test.ts",
   ownership: "test/lib/controller/ownership.test.ts",
   controls: "test/lib/controller/user-controls.test.ts",
   upsyncController: "test/lib/controller/upsync.test.ts",
-  fleet: "test/lib/downstream/client.faults.test.ts",
+  downstream: "test/lib/downstream/client.faults.test.ts",
   upsync: "test/lib/upsync/reconcile.test.ts",
   upsyncDecision: "test/lib/upsync/decide.test.ts",
 } as const;
 
 const titled = (file: keyof typeof tests, ...titles: readonly string[]): NamedTest => ({ file: tests[file], titles });
-const leaving = (row: string): NamedTest => ({
+const eviction = (row: string): NamedTest => ({
   file: tests.copies,
-  titles: ["a copy that belongs elsewhere", "%s"],
+  titles: ["decideEviction", "%s"],
   rows: [row],
 });
-const born = (row: string): NamedTest => ({
+const upsyncDecision = (row: string): NamedTest => ({
   file: tests.upsyncDecision,
-  titles: ["what becomes of a name", "%s"],
+  titles: ["the upsync decision for a name", "%s"],
   rows: [row],
 });
-const gone = (title: string): NamedTest => ({
+const missing = (title: string): NamedTest => ({
   file: tests.upsync,
-  titles: ["where clusters are %s:", "what goes from a cluster", title],
-  rows: ["watched"],
+  titles: ["upsync %s", "an object that is missing on its cluster", title],
+  rows: ["with watches"],
 });
 
 const finalizerWrite = {
@@ -46,117 +46,134 @@ const finalizerWrite = {
   without: "needsFinalizer ? workload : workload,",
 } as const;
 
-const tooMany = "a slip of the pen, or a list that came short, sends very many copies away at once";
-const strangers = "something that is not ours is overwritten or deleted";
-const namespaces = "a namespace is removed with something in it";
+const tooMany = "a typo or an incomplete list evicts very many copies at once";
+const foreign = "a foreign object is overwritten or deleted";
+const namespaces = "a namespace is deleted with objects in it";
 
-/** What stands between a decision and the end of something that somebody needs. */
+/** Rules that protect objects from wrong deletions. */
 export const deletionRules: readonly Rule[] = [
   {
     incident: tooMany,
-    rule: "when very many copies would leave at once, they are held",
-    removals: [brakeCounts],
+    rule: "the deletion guard holds mass evictions",
+    removals: [guardCounts],
     test: titled("moves", "many workloads at once", "are held when the placement is lost, until somebody confirms"),
   },
   {
     incident: tooMany,
-    rule: "the brake counts by what placements say now, before anything has gone",
-    removals: [brakeCounts],
+    rule: "the deletion guard counts evictions by the current placements, before the first deletion",
+    removals: [guardCounts],
     test: {
-      file: tests.brake,
-      titles: ["a slip of the pen", "sends nothing away where many lose their placement by %s"],
-      rows: ["a selector of other labels"],
+      file: tests.deletionGuard,
+      titles: ["a typo in a placement", "no copy is deleted if many workloads lose their placement by %s"],
+      rows: ["a selector with wrong labels"],
     },
   },
   {
     incident: tooMany,
-    rule: "a copy that is held stays until that is confirmed",
+    rule: "a held copy is deleted only after a confirmation",
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: "if (held !== undefined && !isConfirmed)",
-        without: "if (held === null)",
+        text: "if (holdMessage !== undefined && !isConfirmed)",
+        without: "if (holdMessage === null)",
       },
     ],
-    test: titled("brake", "the brake", "holds when very many would leave at once, and lets go when it is confirmed"),
-  },
-  {
-    incident: tooMany,
-    rule: "what is held stays held, however few are left",
-    removals: [
-      {
-        file: "lib/sync/eviction/evict.ts",
-        text: `return before?.state === "Held" && before.reason === "DeletionsHeld" ? before.message : brake(name);`,
-        without: `return before?.state === "Held" ? brake(name) : brake(name);`,
-      },
-    ],
-    test: titled("brake", "the brake", "goes on holding what nobody confirmed, however few are left"),
-  },
-  {
-    incident: tooMany,
-    rule: "a confirmation names the one hold that it is about",
-    removals: [
-      {
-        file: "lib/sync/eviction/evict.ts",
-        text: `isConfirmed: confirmed.has(holdOf(record, name) ?? ""),`,
-        without: `isConfirmed: confirmed.size > 0 && holdOf(record, name) !== "",`,
-      },
-    ],
-    test: titled("brake", "the brake", "takes no confirmation that does not say which hold it is about"),
-  },
-  {
-    incident: "the only copy that serves is deleted because a watch has fallen behind",
-    rule: "right before a copy goes, the clusters that replace it are asked themselves",
-    removals: [replacementsAreAsked],
-    test: titled("syncMoves", "moves", "keep the old copy when the new one fails between the look and the removal"),
-  },
-  {
-    incident: "the only copy that serves is deleted before the other one does",
-    rule: "a copy goes after the workload is ready where it belongs",
-    removals: [readyElsewhereFirst],
-    test: leaving("stays until then"),
-  },
-  {
-    incident: "a copy that nobody finds again, because its workload went first",
-    rule: "before a workload is let go, its clusters are asked once more",
-    removals: [
-      {
-        file: "lib/sync/ownership/finish.ts",
-        text: "const back = isOver ? await comeBack(tools, collected, signal) : [];",
-        without: "const back: readonly string[] = isOver && !isOver ? await comeBack(tools, collected, signal) : [];",
-      },
-    ],
-    test: titled("syncMoves", "moves", "let nothing go that somebody has put back since the cluster was asked"),
-  },
-  {
-    incident: "a copy that nobody finds again, because its workload went first",
-    rule: "the finalizer is there before the first copy",
-    removals: [finalizerWrite],
     test: titled(
-      "sync",
-      "a workload that a placement selects",
-      "is not written before finalizer and record say where it will be",
+      "deletionGuard",
+      "the deletion guard in reconciles",
+      "many deletions at once are held until a user confirms them",
     ),
   },
   {
-    incident: "a copy that nobody finds again, because its workload went first",
+    incident: tooMany,
+    rule: "held deletions stay held, however few remain",
+    removals: [
+      {
+        file: "lib/sync/eviction/evict.ts",
+        text: `return previous?.state === "Held" && previous.reason === "DeletionsHeld" ? previous.message : deletionGuard(name);`,
+        without: `return previous?.state === "Held" ? deletionGuard(name) : deletionGuard(name);`,
+      },
+    ],
+    test: titled(
+      "deletionGuard",
+      "the deletion guard in reconciles",
+      "unconfirmed deletions stay held, however few remain",
+    ),
+  },
+  {
+    incident: tooMany,
+    rule: "a confirmation applies only to the held deletion that it names",
+    removals: [
+      {
+        file: "lib/sync/eviction/evict.ts",
+        text: `isConfirmed: confirmedHolds.has(holdId(record, name) ?? ""),`,
+        without: `isConfirmed: confirmedHolds.size > 0 && holdId(record, name) !== "",`,
+      },
+    ],
+    test: titled(
+      "deletionGuard",
+      "the deletion guard in reconciles",
+      "a confirmation without the id of the held deletion is ignored",
+    ),
+  },
+  {
+    incident: "the only ready copy is deleted because a watch is behind",
+    rule: "before an eviction, the replacement copies are read from their clusters",
+    removals: [replacementsAreAsked],
+    test: titled(
+      "syncMoves",
+      "moves between clusters",
+      "the old copy is kept if the new one fails between read and deletion",
+    ),
+  },
+  {
+    incident: "the only ready copy is deleted before its replacement is ready",
+    rule: "a copy is evicted after its replacement is ready",
+    removals: [readyElsewhereFirst],
+    test: eviction("keeps a copy until its replacement is ready"),
+  },
+  {
+    incident: "a copy is orphaned because its workload was deleted first",
+    rule: "before the finalizer is removed, the clusters are read once more",
+    removals: [
+      {
+        file: "lib/sync/ownership/finalize.ts",
+        text: "const reappeared = isFinished ? await findReappearedCopies(tools, pruned, signal) : [];",
+        without:
+          "const reappeared = isFinished && !isFinished ? await findReappearedCopies(tools, pruned, signal) : [];",
+      },
+    ],
+    test: titled(
+      "syncMoves",
+      "moves between clusters",
+      "a deletion does not finish if another controller applied the copy again",
+    ),
+  },
+  {
+    incident: "a copy is orphaned because its workload was deleted first",
+    rule: "the finalizer is written before the first copy",
+    removals: [finalizerWrite],
+    test: titled("sync", "a placed workload", "a copy is not written before finalizer and sync record exist"),
+  },
+  {
+    incident: "a copy is orphaned because its workload was deleted first",
     rule: "a deleted workload waits for its copies",
     removals: [finalizerWrite],
-    test: titled("sync", "a workload that is deleted", "waits for a cluster that is not heard from, and not for ever"),
-  },
-  {
-    incident: "a copy that nobody finds again, because nothing says where it is",
-    rule: "the record names a cluster before the first write there",
-    removals: [recordComesFirst],
     test: titled(
       "sync",
-      "a workload that a placement selects",
-      "is not written before finalizer and record say where it will be",
+      "a deleted workload",
+      "a deletion waits for a cluster that is not Ready until the deletion timeout",
     ),
   },
   {
-    incident: "a copy that nobody finds again, because nothing says where it is",
-    rule: "when the record was lost, every cluster is asked",
+    incident: "a copy is orphaned because no sync record names it",
+    rule: "the sync record names a cluster before the first write to it",
+    removals: [recordComesFirst],
+    test: titled("sync", "a placed workload", "a copy is not written before finalizer and sync record exist"),
+  },
+  {
+    incident: "a copy is orphaned because no sync record names it",
+    rule: "if the sync record was lost, copies are read from every cluster",
     removals: [
       {
         file: "lib/sync/observed.ts",
@@ -164,35 +181,35 @@ export const deletionRules: readonly Rule[] = [
         without: "record === undefined && !hasFinalizer ? await findCopies(tools, base, signal) : []",
       },
     ],
-    test: titled("sync", "what is not known", "is looked for on every cluster when the record was lost"),
+    test: titled("sync", "unknown state", "copies are looked up on every cluster if the sync record was lost"),
   },
   {
-    incident: strangers,
-    rule: "only what carries our mark, and is what the mark says, is taken for a copy",
+    incident: foreign,
+    rule: "only an object with our owner annotation is treated as a copy",
     removals: [
       {
-        file: "lib/downstream/client.ts",
-        text: `if (belongsTo(object, origin)) return { kind: "there", copy };`,
-        without: `if (belongsTo(object, origin) || copy.uid !== "") return { kind: "there", copy };`,
+        file: "lib/downstream/copy-reads.ts",
+        text: `if (isOwnedBy(object, owner)) return { kind: "there", copy };`,
+        without: `if (isOwnedBy(object, owner) || copy.uid !== "") return { kind: "there", copy };`,
       },
     ],
     test: titled("ownership", "an object of that name that is not ours", "is never touched, and the workload says so"),
   },
   {
-    incident: strangers,
-    rule: "what is not ours is taken over only where the placement says so",
+    incident: foreign,
+    rule: "a foreign object is adopted only if the placement allows it",
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `case "Never":\n      return foreign(`,
-        without: `case "Never":\n      if (who !== "") return { do: "apply", because: "adopted" };\n      return foreign(`,
+        text: `case "Never":\n      return keepForeign(`,
+        without: `case "Never":\n      if (message !== "") return { action: "apply", cause: "adopted" };\n      return keepForeign(`,
       },
     ],
     test: titled("ownership", "an object of that name that is not ours", "is never touched, and the workload says so"),
   },
   {
-    incident: strangers,
-    rule: "who says nothing of taking over means never",
+    incident: foreign,
+    rule: "adoption defaults to Never",
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
@@ -200,59 +217,71 @@ export const deletionRules: readonly Rule[] = [
         without: `{ adoption = "Always" }: Policy,`,
       },
     ],
-    test: { file: tests.copies, titles: ["a copy that belongs on its cluster", "%s"], rows: ["is no stranger's"] },
+    test: { file: tests.copies, titles: ["decideTarget", "%s"], rows: ["does not overwrite a foreign object"] },
   },
   {
-    incident: strangers,
-    rule: "what is not ours is not removed either",
+    incident: foreign,
+    rule: "a foreign object is not deleted",
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `if (downstreamState.kind !== "there") return { do: "forget" };`,
-        without: `if (downstreamState.kind === "foreign") return { do: "remove", uid: downstreamState.copy.uid };\n  if (downstreamState.kind !== "there") return { do: "forget" };`,
+        text: `if (downstreamState.kind !== "there") return { action: "forget" };`,
+        without: `if (downstreamState.kind === "foreign") return { action: "remove", uid: downstreamState.copy.uid };\n  if (downstreamState.kind !== "there") return { action: "forget" };`,
       },
     ],
-    test: leaving("is forgotten when it is a stranger's"),
+    test: eviction("forgets a foreign object"),
   },
   {
-    incident: strangers,
-    rule: "what is about to be removed is looked at once more, and left where it is no longer ours",
+    incident: foreign,
+    rule: "ownership is read again before a deletion",
     removals: [
       {
-        file: "lib/downstream/client.ts",
-        text: "if (object?.metadata.uid !== uid || ownOrigin(object, registration) === undefined) return;",
+        file: "lib/downstream/copy-writes.ts",
+        text: "if (object?.metadata.uid !== uid || verifiedOwner(object, address.registration) === undefined) return;",
         without: "if (object?.metadata.uid !== uid) return;",
       },
     ],
-    test: titled("fleet", "a fleet", "does not remove what stops being ours between its look and its deletion"),
+    test: titled(
+      "downstream",
+      "the downstream client",
+      "does not delete an object that stops being ours between the read and the deletion",
+    ),
   },
   {
-    incident: strangers,
-    rule: "a deletion names the uid and the version that were looked at",
+    incident: foreign,
+    rule: "a deletion has the uid and resourceVersion that were read as preconditions",
     removals: [
       {
-        file: "lib/downstream/client.ts",
+        file: "lib/downstream/copy-writes.ts",
         text: "const preconditions = { uid, ...(resourceVersion === undefined ? {} : { resourceVersion }) };",
         without: "const preconditions = resourceVersion === undefined ? { uid } : {};",
       },
     ],
-    test: titled("fleet", "a fleet", "does not remove what stops being ours between its look and its deletion"),
+    test: titled(
+      "downstream",
+      "the downstream client",
+      "does not delete an object that stops being ours between the read and the deletion",
+    ),
   },
   {
-    incident: "a proxy's error page taken for the word of a cluster",
-    rule: "a 404 that does not name the object says nothing about it while its type is served",
+    incident: "an error page of a proxy is taken for an answer of the cluster",
+    rule: "a 404 that does not name the object is not proof of absence while its type is served",
     removals: [
       {
-        file: "lib/downstream/client.ts",
-        text: "if (!(await isServed(client, at.type, signal))) return undefined;",
+        file: "lib/downstream/copy-reads.ts",
+        text: "if (!(await isServed(client, address.type, signal))) return undefined;",
         without: 'if (faultOf(error) === "not-found") return undefined;',
       },
     ],
-    test: titled("fleet", "a fleet", "does not take the 404 of whoever stands before a cluster for the cluster's word"),
+    test: titled(
+      "downstream",
+      "the downstream client",
+      "does not report a copy as absent when a proxy in front of the cluster answers 404",
+    ),
   },
   {
     incident: namespaces,
-    rule: "a namespace goes only where its marks say that it is ours",
+    rule: "a namespace is deleted only if its annotations say that TMC owns it",
     removals: [
       {
         file: "lib/downstream/namespaces.ts",
@@ -264,18 +293,18 @@ export const deletionRules: readonly Rule[] = [
   },
   {
     incident: namespaces,
-    rule: "a namespace goes only when nothing of anybody's is in it",
+    rule: "a namespace is deleted only if it is empty",
     removals: [namespaceIsEmpty],
     test: titled("ownership", "a namespace on a cluster", "stays while it has something of somebody else's"),
   },
   {
     incident: namespaces,
-    rule: "a namespace stays while a record names another copy there, and while anything is in it",
+    rule: "a namespace is kept while a sync record names another copy in it, or anything else is in it",
     removals: [
       {
         file: "lib/sync/dependencies/prune.ts",
-        text: `else if (\n        isLeft &&\n        neighbours.length === 0 &&\n        !(await`,
-        without: "else if (isLeft && !(await",
+        text: "if (!isEvicted || users.length > 0) return true;",
+        without: "if (!isEvicted) return true;",
       },
       namespaceIsEmpty,
     ],
@@ -283,7 +312,7 @@ export const deletionRules: readonly Rule[] = [
   },
   {
     incident: namespaces,
-    rule: "where we may not look, there may be anything",
+    rule: "a type that TMC may not list counts as not empty",
     removals: [
       {
         file: "lib/downstream/namespaces.ts",
@@ -291,79 +320,79 @@ export const deletionRules: readonly Rule[] = [
         without: `if (faultOf(error) === "forbidden") return true;`,
       },
     ],
-    test: titled("fleet", "a fleet", "keeps a namespace of which it may not see everything"),
+    test: titled("downstream", "the downstream client", "keeps a namespace if it may not list everything in it"),
   },
   {
     incident: namespaces,
-    rule: "whoever needs a namespace while it is looked at keeps it",
+    rule: "a namespace that is needed again during the emptiness check is kept",
     removals: [{ ...namespaceIsEmpty, without: "if (isEmpty.includes(false)) return false;" }],
-    test: titled("fleet", "a fleet", "keeps a namespace that is needed again while it looks"),
+    test: titled("downstream", "the downstream client", "keeps a namespace that is needed again during its deletion"),
   },
   {
-    incident: "data lost with the last workload that used it",
-    rule: "a claim that came along does not go with its last user",
+    incident: "data is deleted with the last workload that used it",
+    rule: "a PersistentVolumeClaim is not deleted with the last workload that references it",
     removals: [
       {
         file: "lib/sync/dependencies/distribute.ts",
-        text: `if (sighting.kind !== "there" || kind === "PersistentVolumeClaim") continue;`,
-        without: `if (sighting.kind !== "there") continue;`,
+        text: `if (downstreamState.kind !== "there" || kind === "PersistentVolumeClaim") continue;`,
+        without: `if (downstreamState.kind !== "there") continue;`,
       },
     ],
     test: titled(
       "references",
-      "a workload that a placement selects",
-      "leaves a claim that came along where it is, because that holds data",
+      "dependencies of a placed workload",
+      "a PersistentVolumeClaim that was distributed as a dependency is not deleted, because it holds data",
     ),
   },
   {
-    incident: "a Secret taken away from those who still need it",
-    rule: "what came along stays while another record on the cluster refers to it",
-    removals: [{ file: "lib/sync/dependencies/prune.ts", text: "!needed.has(idOf(reference)) &&", without: "" }],
+    incident: "a Secret is deleted that other workloads need",
+    rule: "a dependency is kept while another sync record on the cluster references it",
+    removals: [{ file: "lib/sync/dependencies/prune.ts", text: "!needed.has(referenceId(reference)) &&", without: "" }],
     test: titled(
       "references",
-      "a workload that a placement selects",
-      "shares what it refers to with others, until the last of them goes",
+      "dependencies of a placed workload",
+      "a shared dependency is deleted with the last workload that needs it",
     ),
   },
   {
-    incident: "work deleted on a cluster that could not be asked",
-    rule: "what could not be looked at is kept, and not forgotten",
+    incident: "a copy is deleted on a cluster that could not be read",
+    rule: "a copy that cannot be read is kept and stays in the sync record",
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `return { do: "keep", state: "Evicting", obstacle: { reason: "ClusterNotReady", message: downstreamState.why } };`,
-        without: `return { do: "forget" };`,
+        text: `const blocker: Blocker = { reason: "ClusterNotReady", message: downstreamState.message };\n    return { action: "keep", state: "Evicting", blocker };`,
+        without: `return { action: "forget" };`,
       },
     ],
-    test: leaving("is not taken for gone when it could not be looked at"),
+    test: eviction("does not treat a copy that could not be read as gone"),
   },
   {
-    incident: "work deleted on a cluster that could not be asked",
-    rule: "nothing is removed from a cluster that is not Ready",
+    incident: "a copy is deleted on a cluster that could not be read",
+    rule: "nothing is deleted on a cluster that is not Ready",
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `if (!targetCluster.isReady) return { do: "keep", state: "Evicting", obstacle: unheard(targetCluster) };`,
+        text: `if (!targetCluster.isReady) return { action: "keep", state: "Evicting", blocker: notReady(targetCluster) };`,
         without: "",
       },
     ],
-    test: leaving("is not touched while its cluster is not heard from"),
+    test: eviction("does not evict a copy on a cluster that is not Ready"),
   },
   {
-    incident: "work removed although its owner had stopped everything",
-    rule: "while sync is paused nothing leaves, unless the workload itself is deleted",
+    incident: "a copy is deleted although its owner paused sync",
+    rule: "while sync is paused nothing is evicted, unless the workload is deleted",
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `if (stopped !== undefined && intent !== "deleted") {`,
-        without: `if (stopped !== undefined && intent !== "deleted" && isConfirmed) {`,
+        text: `if (syncBlocker !== undefined && intent !== "deleted") {`,
+        without: `if (syncBlocker !== undefined && intent !== "deleted" && isConfirmed) {`,
       },
     ],
-    test: leaving("stays while its owner has paused sync"),
+    test: eviction("does not evict a copy while its owner pauses sync"),
   },
   {
-    incident: "work moved by a second placement that somebody added",
-    rule: "the placement that a workload is placed by governs it for as long as it selects it",
+    incident: "a second placement moves the workload of the first",
+    rule: "the governing placement stays the same while it selects the workload",
     removals: [
       {
         file: "lib/sync/selection.ts",
@@ -374,63 +403,67 @@ export const deletionRules: readonly Rule[] = [
     test: titled("controls", "the owner of a placement", "moves nothing by a second placement for the same work"),
   },
   {
-    incident: "what was born on a cluster is deleted with everything else that a list did not show",
-    rule: "when many go from a cluster at once, the workspace keeps them until somebody confirms",
+    incident: "upsynced objects are deleted because a list is incomplete",
+    rule: "mass deletions of upsynced objects are held until a user confirms them",
     removals: [
       {
         file: "lib/upsync/decide.ts",
-        text: "if (held === undefined) return { act",
-        without: `if (held !== "") return { act`,
+        text: "if (heldMessage === undefined) return { action",
+        without: `if (heldMessage !== "") return { action`,
       },
     ],
-    test: gone("is held when many go at once, until somebody has said how many may"),
+    test: missing("is not deleted upstream with many others until a user confirms how many may be deleted"),
   },
   {
-    incident: "what was born on a cluster is deleted because that is not heard from",
-    rule: "a cluster that does not answer has not said that its object is gone",
+    incident: "an upsynced object is deleted because its cluster is unreachable",
+    rule: "an upsynced object is not deleted because its cluster does not answer",
     removals: [
       {
         file: "lib/upsync/decide.ts",
-        text: `case "unknown":\n      return { act: nothing, hindrances: [] };`,
-        without: `case "unknown":\n      return removal(registration, held);`,
+        text: `case "unknown":\n      return { action: none, blockers: [] };`,
+        without: `case "unknown":\n      return decideDeletion(registration, heldMessage);`,
       },
     ],
-    test: gone("has not gone because the cluster does not answer, or is not heard from"),
+    test: missing("is not deleted upstream because its cluster does not answer or is not Ready"),
   },
   {
-    incident: "what was born on a cluster is deleted because that opts out",
-    rule: "the very same object, only not opted in any more, stays known",
+    incident: "an upsynced object is deleted because its cluster opts out",
+    rule: "an upsynced object is kept when its cluster opts out",
     removals: [
       {
         file: "lib/upsync/decide.ts",
-        text: "if (birth.uid === birthplace.uid) return { act: nothing, hindrances: [] };",
+        text: "if (state.uid === origin.uid) return { action: none, blockers: [] };",
         without: "",
       },
     ],
-    test: born("it stays when the origin is there, and only not opted in any more"),
+    test: upsyncDecision("keeps the upstream object when the original exists and is only no longer opted in"),
   },
   {
-    incident: "an object of the workspace overwritten by one of a cluster",
-    rule: "what the workspace has by itself is its owner's, whoever has one of that name",
+    incident: "an object of a cluster overwrites an object of the workspace",
+    rule: "upsync never overwrites an object that was created upstream",
     removals: [
       {
         file: "lib/upsync/decide.ts",
-        text: "if (claim === undefined || birthplace === undefined) return { act: nothing, hindrances: [] };",
-        without: `if (claim === undefined || birthplace === undefined) {\n    const [other] = claims;\n    return { act: other ? { do: "write", registration: other.registration } : nothing, hindrances: [] };\n  }`,
+        text: "if (candidate === undefined || origin === undefined) return { action: none, blockers: [] };",
+        without: `if (candidate === undefined || origin === undefined) {\n    const [other] = candidates;\n    return { action: other ? { kind: "update", registration: other.registration } : none, blockers: [] };\n  }`,
       },
     ],
-    test: born("what is in the workspace by itself is never overwritten"),
+    test: upsyncDecision("never overwrites an object that was created upstream"),
   },
   {
-    incident: "a copy that overwrites its own original",
-    rule: "what was born on a cluster is never put back there, by the decision",
-    removals: [{ file: "lib/sync/decide.ts", text: "name !== birthplace && allows(name)", without: "allows(name)" }],
-    test: titled("home", "a workload that was born on a cluster", "never returns there as a copy"),
+    incident: "a copy overwrites its original",
+    rule: "an upsynced object gets no copy on its origin, by decision",
+    removals: [
+      { file: "lib/sync/decide.ts", text: "name !== upsyncOriginCluster && allows(name)", without: "allows(name)" },
+    ],
+    test: titled("upsyncOrigin", "an upsynced workload", "an upsynced workload gets no copy on its origin cluster"),
   },
   {
-    incident: "a copy that overwrites its own original",
-    rule: "what was born on a cluster is never put back there, in a controller",
-    removals: [{ file: "lib/sync/decide.ts", text: "name !== birthplace && allows(name)", without: "allows(name)" }],
+    incident: "a copy overwrites its original",
+    rule: "an upsynced object gets no copy on its origin, in a controller",
+    removals: [
+      { file: "lib/sync/decide.ts", text: "name !== upsyncOriginCluster && allows(name)", without: "allows(name)" },
+    ],
     test: titled(
       "upsyncController",
       "a controller with upsync",

@@ -20,177 +20,180 @@ export const incidentTests = "test/e2e/incidents.test.ts";
 const titled = (...titles: readonly string[]): NamedTest => ({ file: incidentTests, titles });
 const away = (row: string): NamedTest => ({
   file: incidentTests,
-  titles: ["a hub that was away", "%s deletes nothing, then or when it is back"],
+  titles: ["upstream outage", "an upstream outage of %s deletes no copies, neither during the outage nor after it"],
   rows: [row],
 });
 const empty = (row: string): NamedTest => ({
   file: incidentTests,
-  titles: ["an empty list", "of %s at start deletes nothing"],
+  titles: ["incomplete lists", "a list at start that lacks %s deletes no copies"],
   rows: [row],
 });
 const failing = (row: string): NamedTest => ({
   file: incidentTests,
-  titles: ["an empty list", "of %s that fails at start deletes nothing"],
+  titles: ["incomplete lists", "a failed list of %s at start deletes no copies"],
   rows: [row],
 });
 
 const onlyCopy = {
-  incident: "the only copy deleted when nothing else fits",
+  incident: "the only copy is deleted when no cluster fits",
   seen: ["karmada#7455", "karmada#5150"],
 } as const;
 const massDelete = {
-  incident: "everything deleted after the hub or an agent was away",
+  incident: "everything is deleted after an outage of the hub or an agent",
   seen: ["kcp#2671", "kcp#2041", "karmada#5406"],
 } as const;
 const emptyList = {
-  incident: "an empty or failed list taken for everything being gone",
+  incident: "an empty or failed list is taken for deletion",
   seen: ["argo-cd#18480", "argo-cd#18780", "argo-cd#9227"],
 } as const;
 const staleStatus = {
-  incident: "the last word of a cluster shown as what is so now",
+  incident: "an old status of a cluster is shown as current",
   seen: ["kcp#1682", "kubestellar#1067"],
 } as const;
 const fights = {
-  incident: "fights with an autoscaler or with webhooks of a cluster",
+  incident: "sync and an autoscaler or webhook of the cluster overwrite each other",
   seen: ["karmada#386", "karmada#4058", "karmada#3410"],
 } as const;
 const notDecidedAgain = {
-  incident: "a placement not decided again when a cluster's health or taints change",
+  incident: "a placement is not decided again when a cluster's health or taints change",
   seen: ["kcp#2579", "karmada#1844"],
 } as const;
 
 const leaks = {
-  incident: "namespaces copied to every cluster, and tenants that meet in them",
+  incident: "namespaces are copied to every cluster, and tenants share them",
   seen: ["karmada#2512", "karmada#5032", "karmada#6827"],
 } as const;
 
 const tenants = titled(
-  "tenants with the same names on one cluster",
-  "never meet there, and are on no cluster that was not chosen for them",
+  "tenants on one cluster",
+  "workloads of two tenants with equal names are kept apart and run only on selected clusters",
 );
 const silent = titled(
-  "a cluster that is not heard from",
-  "is in no sum, and its last word has the time at which it was heard",
+  "unreachable clusters",
+  "an unreachable cluster does not count in the status, and its entry has the time of the last observation",
 );
 
 /** What protects from the incidents that users of systems like this one have lost work by. */
 export const incidentRules: readonly Rule[] = [
   {
     ...onlyCopy,
-    rule: "a workload that fits nowhere any more keeps the copies that it has",
+    rule: "a workload that no longer fits any cluster keeps its copies",
     removals: [lastCopyStays],
-    test: titled("an eviction", "does not delete the only copy when nothing else fits"),
+    test: titled("eviction", "an eviction keeps the only copy of a workload if no other cluster fits"),
   },
   {
     ...onlyCopy,
-    rule: "a copy goes after the others are ready, by what was seen and by what they say themselves",
+    rule: "a copy is evicted after its replacements are ready, by the cache and by a fresh read",
     removals: [readyElsewhereFirst, replacementsAreAsked],
-    test: titled("an eviction", "does not delete the copy that serves before the other one does"),
+    test: titled("eviction", "an eviction keeps a copy until the workload is ready on its new cluster"),
   },
   {
     ...massDelete,
-    rule: "a hub that does not answer has not said that anything is gone",
+    rule: "a hub that does not answer does not prove that an object was deleted",
     removals: [failureIsNoAbsence],
-    test: away("for everything"),
+    test: away("all resources"),
   },
   {
     ...massDelete,
-    rule: "a placement that cannot be read is not gone",
+    rule: "a placement that cannot be read is not treated as deleted",
     removals: [failureIsNoAbsence],
-    test: away("for placements"),
+    test: away("only placements"),
   },
   {
     ...massDelete,
-    rule: "a registration that cannot be read is not gone",
+    rule: "a registration that cannot be read is not treated as deleted",
     removals: [failureIsNoAbsence],
-    test: away("for clusters"),
+    test: away("only registrations"),
   },
   {
     ...massDelete,
-    rule: "a workload that cannot be read is not gone, and one that is not there was not deleted by that",
+    rule: "a workload that cannot be read is not treated as deleted, and a missing one is not either",
     removals: [failureIsNoAbsence, vanishedIsNotDeleted],
-    test: away("for workloads"),
+    test: away("only workloads"),
   },
   {
     ...massDelete,
-    rule: "a record that cannot be read is not gone, and nothing is done that cannot be written down",
+    rule: "a sync record that cannot be read is not treated as deleted, and nothing is written before the record",
     removals: [failureIsNoAbsence, recordComesFirst],
-    test: away("for records"),
+    test: away("only sync records"),
   },
   {
     ...massDelete,
-    rule: "a workload whose deletion nobody saw has vanished, and keeps its copies until somebody confirms",
+    rule: "a workload whose deletion was not observed has vanished and keeps its copies until a user confirms",
     removals: [vanishedIsNotDeleted],
-    test: titled("a hub that was away", "deletes no copy of a workload that it has lost without anybody deleting it"),
+    test: titled(
+      "upstream outage",
+      "a workload that disappears upstream without an observed deletion keeps its copies",
+    ),
   },
   {
     ...emptyList,
-    rule: "a workload that no list has is asked for",
+    rule: "a workload that is missing from a list is read from the server",
     removals: [workloadIsAskedFor],
     test: empty("deployments"),
   },
   {
     ...emptyList,
-    rule: "a record that no list has stops the work on its workload as soon as it is to be made anew",
+    rule: "a sync record that is missing from a list stops the reconcile when it would be created again",
     removals: [recordComesFirst],
-    test: empty("records"),
+    test: empty("sync records"),
   },
   {
     ...emptyList,
-    rule: "the placement that a workload is placed by is asked for where no list has it",
+    rule: "a governing placement that is missing from a list is read from the server",
     removals: [recordedPlacementIsAskedFor],
     test: empty("placements"),
   },
   {
     ...emptyList,
-    rule: "no other placement takes over while the one that a workload is placed by is only not seen",
+    rule: "no other placement governs a workload while its placement is only missing from a list",
     removals: [recordedPlacementIsAskedFor],
-    test: empty("placements, but for one"),
+    test: empty("one of the placements"),
   },
   {
     ...emptyList,
-    rule: "clusters that run the work are asked for where no list has them",
+    rule: "selected clusters that are missing from an empty list are read from the server",
     removals: [chosenClustersAreAskedFor],
-    test: empty("clusters"),
+    test: empty("registrations"),
   },
   {
     ...emptyList,
-    rule: "a cluster that runs the work is asked for where the list has only others",
+    rule: "a selected cluster that is missing from a list of others is read from the server",
     removals: [chosenClustersAreAskedFor],
-    test: empty("clusters, but for one"),
+    test: empty("one of the registrations"),
   },
   {
     ...emptyList,
-    rule: "a namespace that no list has is asked for before its labels count as gone",
+    rule: "a namespace that is missing from a list is read before its labels count as removed",
     removals: [namespaceIsAskedFor],
     test: empty("namespaces"),
   },
   {
     ...emptyList,
-    rule: "what a workload refers to stays on clusters while the workload is guarded and no list has its record",
+    rule: "dependencies are kept while the workload has the finalizer and its sync record is missing from a list",
     removals: [
       {
         file: "lib/sync/dependencies/prune.ts",
-        text: "unneeded.filter((reference) => !unseen.has(idOf(reference)))",
-        without: "unneeded.filter((reference) => !unseen.has(idOf(reference)) || true)",
+        text: "unneeded.filter((reference) => !unrecorded.has(referenceId(reference)))",
+        without: "unneeded.filter((reference) => !unrecorded.has(referenceId(reference)) || true)",
       },
     ],
-    test: titled("an empty list", "of records takes nothing from those who share it"),
+    test: titled("incomplete lists", "an empty list of sync records deletes no dependency that another workload uses"),
   },
   {
     ...emptyList,
-    rule: "a workload that a lagging list does not have is asked for",
+    rule: "a workload that is missing from a stale list is read from the server",
     removals: [workloadIsAskedFor],
-    test: titled("an empty list", "from a server that lags behind deletes nothing"),
+    test: titled("incomplete lists", "a stale list deletes no copies"),
   },
   {
     ...emptyList,
-    rule: "before placements are listed nothing is looked at, no list of them is given, and the one that counts is asked for",
+    rule: "before placements are listed no workload is reconciled, and the governing placement is read from the server",
     removals: [
       {
-        file: "lib/relay/change-tracker.ts",
-        text: "if (book.held === undefined || book.listed.size < reconciledKinds.length) return;",
-        without: "if (book.held === undefined) return;",
+        file: "lib/relay/event-to-key/change-tracker.ts",
+        text: "if (tenant.pending === undefined || tenant.listed.size < reconciledKinds.length) return;",
+        without: "if (tenant.pending === undefined) return;",
       },
       { file: "lib/upstream/direct-hub.ts", text: "if (!cache.isListed(logicalCluster)) {", without: "if (false) {" },
       recordedPlacementIsAskedFor,
@@ -199,13 +202,13 @@ export const incidentRules: readonly Rule[] = [
   },
   {
     ...emptyList,
-    rule: "before records are listed nothing is looked at, each is asked for, none is made anew, and no list of them is given",
+    rule: "before sync records are listed no workload is reconciled, each record is read from the server, and none is created again",
     removals: [
       allIsListedFirst,
       {
         file: "lib/upstream/cached-workload-hub.ts",
-        text: "if (cache.isListed(logicalCluster, type) && !cache.isDoubted(address)) return cache.get(address);",
-        without: "if (!cache.isDoubted(address)) return cache.get(address);",
+        text: "if (cache.isListed(logicalCluster, type) && !cache.isStale(address)) return cache.get(address);",
+        without: "if (!cache.isStale(address)) return cache.get(address);",
       },
       recordComesFirst,
       {
@@ -218,33 +221,33 @@ export const incidentRules: readonly Rule[] = [
   },
   {
     ...emptyList,
-    rule: "before namespaces are listed nothing is looked at, and each is asked for",
+    rule: "before namespaces are listed no workload is reconciled, and each namespace is read from the server",
     removals: [allIsListedFirst, namespaceIsAskedFor],
     test: failing("namespaces"),
   },
   {
     ...emptyList,
-    rule: "that a copy is not there is for the cluster itself to say, not for a list of it",
+    rule: "only a request to the cluster shows that a copy is absent, a list does not",
     removals: [
       {
-        file: "lib/downstream/client.ts",
-        text: `return known?.kind === "there" && isPlaceOf(address, origin) ? known : readCopyUncached(address, origin, signal);`,
-        without: "return known ?? readCopyUncached(address, origin, signal);",
+        file: "lib/downstream/copy-reads.ts",
+        text: `return known?.kind === "there" && isAddressOf(owner, address) ? known : readCopyUncached(address, owner, signal);`,
+        without: "return known ?? readCopyUncached(address, owner, signal);",
       },
     ],
-    test: titled("an empty list", "of a cluster's copies deletes nothing, and nothing is forgotten for it"),
+    test: titled("incomplete lists", "an empty list of downstream copies deletes no copies and forgets none"),
   },
   {
-    incident: "work that nobody wants any more, never deleted because everything empty is distrusted",
+    incident: "a workload that is no longer selected is never deleted because every empty list is distrusted",
     seen: ["argo-cd#11939"],
-    rule: "only what is wanted is kept for want of another place",
+    rule: "only a selected workload keeps its last copy",
     removals: [{ ...lastCopyStays, without: "if (!hasTargets) {" }],
-    test: titled("an empty list", "that is true does delete: a placement that is gone keeps nothing"),
+    test: titled("incomplete lists", "the deletion of a placement deletes its copies"),
   },
   {
-    incident: "all work moved away by a glitch",
+    incident: "a short outage moves all workloads",
     seen: ["liqo#1030", "liqo#1194"],
-    rule: "a cluster that is not Ready is borne for five minutes",
+    rule: "a cluster that is not Ready is tolerated for five minutes",
     removals: [
       {
         file: "lib/placement/taints.ts",
@@ -252,48 +255,48 @@ export const incidentRules: readonly Rule[] = [
         without: "export const defaultNotReadySeconds = 0;",
       },
     ],
-    test: titled("a cluster that is away for a moment has nothing moved away from it"),
+    test: titled("a short outage of a cluster moves no workloads"),
   },
   {
-    incident: "watches dead after credentials were renewed, and health green",
+    incident: "watches are dead after a credential rotation, and health is green",
     seen: ["karmada#7562", "karmada#6388"],
-    rule: "a watch whose credentials are refused has others found at once",
+    rule: "a watch whose credentials are rejected reads new credentials immediately",
     removals: [
       {
         file: "lib/downstream/copy-informer.ts",
-        text: `if (error.fault === "unauthorized") onRefused();`,
+        text: `if (faultOf(failure.error) === "unauthorized") onUnauthorized();`,
         without: "",
       },
     ],
-    test: titled("credentials that are renewed do not leave a cluster unwatched while its health is green"),
+    test: titled("a cluster is watched again after its credentials were rotated"),
   },
   {
     ...fights,
-    rule: "the number of replicas is the autoscaler's where there is one",
+    rule: "an autoscaler owns the number of replicas",
     removals: [
       {
         file: "lib/sync/targets/apply-all.ts",
-        text: "isAutoscaled: await isAutoscaled(workloads, scene, signal),",
-        without: "isAutoscaled: false && (await isAutoscaled(workloads, scene, signal)),",
+        text: "isAutoscaled: await isAutoscaled(workloads, observed, signal),",
+        without: "isAutoscaled: false && (await isAutoscaled(workloads, observed, signal)),",
       },
     ],
-    test: titled("a controller of the cluster", "that scales a copy is not fought with"),
+    test: titled("downstream controllers", "replicas that a downstream autoscaler sets are not reverted"),
   },
   {
     ...fights,
-    rule: "a copy that says all that it should say, and more, is as it should be",
+    rule: "additional fields of a copy are not drift",
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `if (differences.length === 0) return { do: "keep", isAsWished: true };`,
+        text: `if (differences.length === 0) return { action: "keep", isUpToDate: true };`,
         without: "",
       },
     ],
-    test: titled("a controller of the cluster", "that adds what it needs to a copy is not fought with"),
+    test: titled("downstream controllers", "fields that a downstream controller adds to a copy are not reverted"),
   },
   {
     ...leaks,
-    rule: "the namespace on a cluster is named for the logical cluster too",
+    rule: "the downstream namespace contains the logical cluster",
     removals: [
       {
         file: "lib/sync/ownership/namespace-map.ts",
@@ -305,92 +308,92 @@ export const incidentRules: readonly Rule[] = [
   },
   {
     ...leaks,
-    rule: "work goes to the clusters that were chosen, not to all that were considered",
+    rule: "a workload is written to selected clusters only",
     removals: [
       {
         file: "lib/sync/decide.ts",
-        text: "(placement?.status?.selectedClusters ?? []).filter(isTarget)",
-        without: "(placement?.status?.decisions ?? []).map(({ cluster }) => cluster).filter(isTarget)",
+        text: "(placement?.status?.selectedClusters ?? []).filter(",
+        without: "(placement?.status?.decisions ?? []).map(({ cluster }) => cluster).filter(",
       },
     ],
     test: tenants,
   },
   {
-    incident: "offline clusters that poison the rest",
+    incident: "an offline cluster blocks the others",
     seen: ["fleet#594", "rancher#42864", "argo-cd#21213"],
-    rule: "a cluster that is not Ready is not looked at",
+    rule: "a cluster that is not Ready is not read",
     removals: [
       {
         file: "lib/sync/observed.ts",
-        text: `if (clusters.get(name)?.isReady !== true) return [name, { kind: "unknown", why: "the cluster is not ready" }];`,
+        text: `if (targetClusters.get(name)?.isReady !== true) {\n        return [name, { kind: "unknown", message: "the cluster is not ready" }];\n      }`,
         without: "",
       },
     ],
-    test: titled("a cluster that hangs holds up no other, and is asked no more often than its probes"),
+    test: titled("a cluster that hangs does not delay other clusters and receives only health probes"),
   },
   {
     ...staleStatus,
-    rule: "of a cluster that is not Ready is said when it was last heard from",
+    rule: "the status of a cluster that is not Ready has the time of its last heartbeat",
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `if (targetCluster === undefined || !targetCluster.isReady)\n    return { do: "keep", state: "Stale", obstacle: unheard(targetCluster) };`,
-        without: `if (targetCluster === undefined) return { do: "keep", state: "Stale", obstacle: unheard(targetCluster) };`,
+        text: `if (targetCluster === undefined || !targetCluster.isReady)\n    return { action: "keep", state: "Stale", blocker: notReady(targetCluster) };`,
+        without: `if (targetCluster === undefined) return { action: "keep", state: "Stale", blocker: notReady(targetCluster) };`,
       },
     ],
     test: silent,
   },
   {
     ...staleStatus,
-    rule: "what was not looked at keeps no count of what was ready",
+    rule: "a copy that was not read has no ready count",
     removals: [
       {
         file: "lib/sync/targets/apply.ts",
-        text: "const { readyReplicas: _, reason: __, message: ___, ...kept } = before;",
-        without: "const { reason: __, message: ___, ...kept } = before;",
+        text: "const { readyReplicas: _, reason: __, message: ___, ...kept } = previous;",
+        without: "const { reason: __, message: ___, ...kept } = previous;",
       },
     ],
     test: silent,
   },
   {
     ...staleStatus,
-    rule: "what a cluster last told keeps the time at which it did",
+    rule: "the last status of a cluster keeps its time",
     removals: [
       {
         file: "lib/sync/status/report.ts",
-        text: `const isHeard = fresh.reason !== "ClusterNotReady";`,
-        without: "const isHeard = true;",
+        text: `const isObserved = after.reason !== "ClusterNotReady";`,
+        without: "const isObserved = true;",
       },
     ],
     test: silent,
   },
   {
     ...staleStatus,
-    rule: "a cluster that says that it has no copy is spoken of no more",
+    rule: "a cluster that has no copy any more is removed from the sync record",
     removals: [
       {
         file: "lib/sync/targets/decide.ts",
-        text: `if (downstreamState.kind !== "there") return { do: "forget" };`,
-        without: `if (downstreamState.kind !== "there") return { do: "keep", state: "Evicting", obstacle: { reason: "Terminating", message: "" } };`,
+        text: `if (downstreamState.kind !== "there") return { action: "forget" };`,
+        without: `if (downstreamState.kind !== "there") return { action: "keep", state: "Evicting", blocker: { reason: "Terminating", message: "" } };`,
       },
     ],
-    test: titled("a cluster that is not heard from", "and was drained is not shown as running the work any more"),
+    test: titled("unreachable clusters", "a drained cluster is removed from the status of its workloads"),
   },
   {
     ...notDecidedAgain,
-    rule: "placements are told of a change of a cluster that may concern them",
+    rule: "a change of a registration enqueues the placements that it may affect",
     removals: [
       {
         file: "lib/engine/registration-world.ts",
-        text: "(placement) => mayConcern(placement, named)",
-        without: "(placement) => placement.spec === undefined && mayConcern(placement, named)",
+        text: "(placement) => mayAffect(placement, knownChange)",
+        without: "(placement) => placement.spec === undefined && mayAffect(placement, knownChange)",
       },
     ],
-    test: titled("a placement that nobody touches", "is decided again when a cluster gets a taint"),
+    test: titled("placement decisions", "a placement is decided again when a cluster gets a taint"),
   },
   {
     ...notDecidedAgain,
-    rule: "a placement that bears a cluster for a while looks again when the time is over, and in any case",
+    rule: "a placement that tolerates a cluster is reconciled again when the toleration ends",
     removals: [
       {
         file: "lib/placement/decide.ts",
@@ -399,6 +402,9 @@ export const incidentRules: readonly Rule[] = [
       },
       everythingIsLookedAtAgain,
     ],
-    test: titled("a placement that nobody touches", "is decided again when a cluster dies, and when its time is over"),
+    test: titled(
+      "placement decisions",
+      "a placement is decided again when a cluster becomes unreachable and its toleration ends",
+    ),
   },
 ];

@@ -12,35 +12,35 @@ export const failureIsNoAbsence: Removal = {
 /** A workload that is not there, and that nobody saw being deleted, has vanished. */
 export const vanishedIsNotDeleted: Removal = {
   file: "lib/sync/decide.ts",
-  text: `        : "vanished"\n`,
-  without: `        : "deleted"\n`,
+  text: `isClaimed ? "deleted" : "vanished";`,
+  without: `isClaimed ? "deleted" : "deleted";`,
 };
 
 /** What cannot be written down is not done. */
 export const recordComesFirst: Removal = {
   file: "lib/sync/ownership/protect.ts",
-  text: `writeRecord(workloads, { at, workload, record, spec, isWanted: intent.kind === "wanted" }, signal),`,
-  without: `writeRecord(workloads, { at, workload, record, spec, isWanted: intent.kind === "wanted" }, signal).catch(() => record),`,
+  text: "ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced }, signal),",
+  without: "ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced }, signal).catch(() => record),",
 };
 
 /** A workload that is wanted and fits nowhere keeps the copies that it has. */
 export const lastCopyStays: Removal = {
   file: "lib/sync/targets/decide.ts",
-  text: `if (intent === "wanted" && !hasTargets) {`,
+  text: `if (intent === "placed" && !hasTargets) {`,
   without: "if (false) {",
 };
 
 /** A copy goes after the workload is ready where it belongs. */
 export const readyElsewhereFirst: Removal = {
   file: "lib/sync/targets/decide.ts",
-  text: `if (intent === "wanted" && !isReplaced) {`,
+  text: `if (intent === "placed" && !isReplaced) {`,
   without: "if (false) {",
 };
 
 /** Right before a copy goes, the clusters that replace it are asked themselves. */
 export const replacementsAreAsked: Removal = {
   file: "lib/sync/eviction/evict.ts",
-  text: "await replaced.confirm(signal)",
+  text: "await replacement.confirm(signal)",
   without: "undefined",
 };
 
@@ -54,14 +54,14 @@ export const recordedPlacementIsAskedFor: Removal = {
 /** A workload that the watch has not told of is asked for before it counts as gone. */
 export const workloadIsAskedFor: Removal = {
   file: "lib/upstream/cached-workload-hub.ts",
-  text: "known(address) ?? ask(address, requests.get, signal),",
+  text: "known(address) ?? readUncached(address, requests.get, signal),",
   without: "known(address),",
 };
 
 /** So is a namespace, whose labels say which placement governs what is in it. */
 export const namespaceIsAskedFor: Removal = {
   file: "lib/upstream/cached-workload-hub.ts",
-  text: "known(address) ?? ask(address, isWhole(address) ? requests.get : requests.getMetadata, signal),",
+  text: "known(address) ?? readUncached(address, isWhole(address) ? requests.get : requests.getMetadata, signal),",
   without: "known(address),",
 };
 
@@ -74,8 +74,8 @@ export const chosenClustersAreAskedFor: Removal = {
 
 /** No workload is looked at before everything that it depends on has been listed. */
 export const allIsListedFirst: Removal = {
-  file: "lib/relay/workload-tracker.ts",
-  text: "if (listed.size < lanes.size) return;",
+  file: "lib/relay/event-to-key/workload-tracker.ts",
+  text: "if (listed.size < resources.size) return;",
   without: "",
 };
 
@@ -87,15 +87,15 @@ export const everythingIsLookedAtAgain: Removal = {
 };
 
 /** Very many copies do not leave at once. */
-export const brakeCounts: Removal = {
+export const guardCounts: Removal = {
   file: "lib/sync/eviction/deletion-guard.ts",
-  text: "leaving > settings.maxCopies || (leaving > settings.alwaysAllowed && leaving * 100 > all * settings.maxPercent)",
-  without: "leaving > Infinity && all > settings.maxCopies",
+  text: "evicted > settings.maxCopies || (evicted > settings.alwaysAllowed && evicted * 100 > total * settings.maxPercent)",
+  without: "evicted > Infinity && total > settings.maxCopies",
 };
 
 /** A namespace goes only when nothing is in it. */
 export const namespaceIsEmpty: Removal = {
   file: "lib/downstream/namespaces.ts",
-  text: "if (isEmpty.includes(false) || site.namespaces.has(name)) return false;",
-  without: "if (site.namespaces.has(name)) return false;",
+  text: "if (isEmpty.includes(false) || session.namespaces.has(name)) return false;",
+  without: "if (session.namespaces.has(name)) return false;",
 };

@@ -36,12 +36,12 @@ describe("the table of rules", () => {
     },
   );
 
-  test("says each thing once", () => {
+  test("names each rule once", () => {
     const words = rules.map(({ rule }) => rule);
     expect(new Set(words).size).toBe(words.length);
   });
 
-  test("has a rule for every incident that is played", () => {
+  test("has a rule for every incident test", () => {
     const titles = [...textOf(incidentTests).matchAll(/\btest(?:\.each\(.*\))?\(\s*"([^"]+)"/g)].map(
       ([, title]) => title,
     );

@@ -1,13 +1,13 @@
-import type { Change } from "@tmc/embedded/store.ts";
+import type { StorageChange } from "@tmc/embedded/storage/store.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import type { TransportRequest } from "@tmc/kube/transport.ts";
+import type { TransportRequest } from "@tmc/kube/transport/transport.ts";
 import { formatKey, type ObjectKey } from "../../lib/model/key.ts";
 import { ownerOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
+import { type ActualState, candidatesFor, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
 import { markOf, namespaceFor, namespacesOf } from "./copies.ts";
-import { strangersAnnotation } from "./hand-names.ts";
+import { foreignAnnotation } from "./manual-change.ts";
 import { type Servers, workloadNamespaces } from "./servers.ts";
-import { candidatesFor, idOf, type Truth } from "./truth.ts";
 
 /** Watches what happens on clusters. */
 export interface ClusterMonitor {
@@ -23,7 +23,7 @@ export interface ClusterMonitor {
 
 export type ClusterMonitorOptions = Readonly<{
   servers: Servers;
-  truth: Truth;
+  truth: ActualState;
   log: (line: string) => void;
   broken: (law: number, message: string) => void;
   /** Hears of every change that a controller makes on a cluster. */
@@ -123,10 +123,10 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
     }
   };
 
-  const onChange = (physical: string, { type, object, previous, key }: Change): void => {
+  const onChange = (physical: string, { type, object, previous, key }: StorageChange): void => {
     const cause = causes.getStore();
     noteHealth(physical, object, type === "DELETED");
-    const isStrangers = (previous ?? object).metadata.annotations?.[strangersAnnotation] !== undefined;
+    const isStrangers = (previous ?? object).metadata.annotations?.[foreignAnnotation] !== undefined;
     if (isStrangers && type === "DELETED") broken(3, `${object.kind} ${key.name} of a stranger on ${physical} is gone`);
     if (cause === undefined) return;
     const where = `${object.kind} ${key.namespace}/${key.name} on ${physical}`;
@@ -191,7 +191,7 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
 }
 
 /** Whether a request is a list or a watch of all of a tenant's copies, which nobody's work waits for. */
-export function isLaneRequest({ path }: Pick<TransportRequest, "path">): boolean {
+export function isInformerRequest({ path }: Pick<TransportRequest, "path">): boolean {
   return path.includes("labelSelector=");
 }
 

@@ -3,8 +3,8 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { ownerOf, syncedLabel, tenantLabelValue } from "../../lib/sync/ownership/owner.ts";
 import { defaultSyncSettings } from "../../lib/sync/settings.ts";
+import type { WorkloadKind } from "./desired-workloads.ts";
 import { type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
-import type { WorkloadKind } from "./workload-wishes.ts";
 
 const { hubId } = defaultSyncSettings;
 
@@ -45,7 +45,7 @@ export function copiesOn({ store }: EmbeddedCluster, tenant: string): readonly F
   return workloadNamespaces.flatMap((namespace) =>
     (Object.entries(copyStorages) as [WorkloadKind, string][]).flatMap(([kind, storage]) =>
       store
-        .list(storage, { cluster: "", namespace: namespaceFor(tenant, namespace) })
+        .list(storage, { logicalCluster: "", namespace: namespaceFor(tenant, namespace) })
         .flatMap((object): FoundCopy[] => {
           const origin = ownerOf(object);
           if (origin === undefined || object.metadata.labels?.[syncedLabel] !== markOf(tenant)) return [];

@@ -10,7 +10,7 @@ export type JobsOptions = Readonly<{
   onResult(result: Result): void;
 }>;
 
-/** What a process is told, and what it answers. */
+/** The task of a worker process, and its answer. */
 export type Task = Readonly<{ seed: number }>;
 export type Answer = Readonly<{ result: Result } | { seed: number; error: string }>;
 

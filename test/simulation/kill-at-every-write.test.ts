@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { dieAtWrites, placing, runUndisturbed, syncing } from "./kill-at-every-write.ts";
 import { startServers } from "./servers.ts";
 
-test("a controller that dies at any of its writes leaves a world that ends in the same place", {
+test("a controller that dies at any write converges to the same state", {
   timeout: 120_000,
 }, async () => {
   const servers = await startServers();
@@ -18,7 +18,9 @@ test("a controller that dies at any of its writes leaves a world that ends in th
 /** So many of the writes, evenly over the whole run; `npm run simulate -- --kill-at-every-write` takes all of them. */
 const samples = 3;
 
-test("so does one that puts twenty workloads on three clusters", { timeout: 180_000 }, async () => {
+test("a controller that dies at any write converges to the same state with twenty workloads on three clusters", {
+  timeout: 180_000,
+}, async () => {
   const servers = await startServers();
   const { oracle, whole } = await runUndisturbed(syncing, servers);
   expect(whole.violations).toEqual([]);

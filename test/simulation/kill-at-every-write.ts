@@ -1,13 +1,16 @@
+import type { DesiredPlacement, DesiredRegistration } from "./desired-objects.ts";
+import type { DesiredWorkload } from "./desired-workloads.ts";
 import type { Violation } from "./monitor.ts";
 import type { Input, Scenario, Step } from "./scenario.ts";
 import type { Servers } from "./servers.ts";
 import { type Run, runScenario, violationsOf } from "./simulate.ts";
-import type { PlacementWish, RegistrationWish } from "./wishes.ts";
-import type { WorkloadWish } from "./workload-wishes.ts";
 
-const wish = (cluster: RegistrationWish["cluster"], wayIn: RegistrationWish["wayIn"]): RegistrationWish => ({
+const desired = (
+  cluster: DesiredRegistration["cluster"],
+  credentialKind: DesiredRegistration["credentialKind"],
+): DesiredRegistration => ({
   cluster,
-  wayIn,
+  credentialKind,
   labels: {},
   spec: { location: "us-west-2" },
 });
@@ -28,10 +31,10 @@ export const placing: Scenario = {
   ...frame,
   endMs: 130_000,
   steps: [
-    at(0, { kind: "register", tenant: 0, name: "east", wish: wish("c0", "operator") }),
-    at(0, { kind: "register", tenant: 0, name: "west", wish: wish("c1", "token") }),
-    at(0, { kind: "place", tenant: 0, name: "web", wish: { annotations: {}, spec: { strategy: "Spread" } } }),
-    at(1, { kind: "place", tenant: 0, name: "one", wish: { annotations: {}, spec: { strategy: "RoundRobin" } } }),
+    at(0, { kind: "register", tenant: 0, name: "east", desired: desired("c0", "operator") }),
+    at(0, { kind: "register", tenant: 0, name: "west", desired: desired("c1", "token") }),
+    at(0, { kind: "place", tenant: 0, name: "web", desired: { annotations: {}, spec: { strategy: "Spread" } } }),
+    at(1, { kind: "place", tenant: 0, name: "one", desired: { annotations: {}, spec: { strategy: "RoundRobin" } } }),
     at(5, { kind: "secret", tenant: 0, name: "west", content: "two" }),
     at(10, { kind: "cluster", cluster: "c0", state: "refuse" }),
     at(110, { kind: "cluster", cluster: "c0", state: "up" }),
@@ -44,8 +47,8 @@ export const aDeployment = (
   name: string,
   place: string,
   image = 1,
-  companions: readonly string[] = [],
-): WorkloadWish => ({
+  dependencies: readonly string[] = [],
+): DesiredWorkload => ({
   namespace: "shop",
   labels: { place },
   annotations: {},
@@ -63,7 +66,7 @@ export const aDeployment = (
             {
               name: "main",
               image: `registry.example/shop:${image}`,
-              envFrom: companions.map((each) => ({ configMapRef: { name: each } })),
+              envFrom: dependencies.map((each) => ({ configMapRef: { name: each } })),
             },
           ],
         },
@@ -72,7 +75,7 @@ export const aDeployment = (
   },
 });
 /** A Service before a Deployment. */
-export const aService = (name: string, place: string): WorkloadWish => ({
+export const aService = (name: string, place: string): DesiredWorkload => ({
   namespace: "shop",
   labels: { place },
   annotations: {},
@@ -82,23 +85,23 @@ export const aService = (name: string, place: string): WorkloadWish => ({
     spec: { selector: { app: name }, ports: [{ name: "http", port: 80, protocol: "TCP" }] },
   },
 });
-const config = (word: string): WorkloadWish => ({
+const config = (word: string): DesiredWorkload => ({
   namespace: "shop",
   labels: {},
   annotations: {},
   body: { apiVersion: "v1", kind: "ConfigMap", data: { word } },
 });
-const apply = (name: string, each: WorkloadWish): Input => ({ kind: "apply", tenant: 0, name, wish: each });
+const apply = (name: string, each: DesiredWorkload): Input => ({ kind: "apply", tenant: 0, name, desired: each });
 /** What a placement says that is about the workloads with its name. */
-export const selecting = (name: string, spec: PlacementWish["spec"]): PlacementWish["spec"] => ({
+export const selecting = (name: string, spec: DesiredPlacement["spec"]): DesiredPlacement["spec"] => ({
   workloadSelector: { labelSelector: { matchLabels: { place: name } }, namespaces: ["shop"] },
   ...spec,
 });
-const place = (name: string, spec: PlacementWish["spec"]): Input => ({
+const place = (name: string, spec: DesiredPlacement["spec"]): Input => ({
   kind: "place",
   tenant: 0,
   name,
-  wish: { annotations: {}, spec: selecting(name, spec) },
+  desired: { annotations: {}, spec: selecting(name, spec) },
 });
 /** Which placement a workload of a number has. */
 const placeOf = (number: number): string => (number % 3 === 0 ? "divided" : "all");
@@ -114,9 +117,9 @@ export const syncing: Scenario = {
   ...frame,
   endMs: 60_000,
   steps: [
-    at(0, { kind: "register", tenant: 0, name: "east", wish: wish("c0", "operator") }),
-    at(0, { kind: "register", tenant: 0, name: "west", wish: wish("c1", "operator") }),
-    at(0, { kind: "register", tenant: 0, name: "north", wish: wish("c2", "operator") }),
+    at(0, { kind: "register", tenant: 0, name: "east", desired: desired("c0", "operator") }),
+    at(0, { kind: "register", tenant: 0, name: "west", desired: desired("c1", "operator") }),
+    at(0, { kind: "register", tenant: 0, name: "north", desired: desired("c2", "operator") }),
     at(0, place("all", { strategy: "Spread", clusterNames: ["east", "west"] })),
     at(0, place("divided", { strategy: "Spread", replicas: { mode: "Divided" } })),
     at(1, apply("config-a", config("b25l"))),

@@ -1,5 +1,5 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
-import type { Transport } from "@tmc/kube/transport.ts";
+import type { Transport } from "@tmc/kube/transport/transport.ts";
 import { beforeAll, expect, test } from "vitest";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import { clientOf } from "../../lib/upstream/logical-cluster.ts";
@@ -56,7 +56,7 @@ const cases: Record<string, { law: number; sabotage: Sabotage }> = {
       },
     },
   },
-  "a look into another tenant's workspace": {
+  "a read in another tenant's workspace": {
     law: 4,
     sabotage: {
       afterWork: async (item, client, tenants) => {
@@ -65,7 +65,7 @@ const cases: Record<string, { law: number; sabotage: Sabotage }> = {
       },
     },
   },
-  "keys of one tenant that wake another's": {
+  "a key of one tenant that enqueues a key of another": {
     law: 4,
     sabotage: {
       keys: (items, [first = "", second = ""]) => [
@@ -115,7 +115,7 @@ beforeAll(async () => {
   servers = await startServers();
 });
 
-test("an honest controller breaks no law", { timeout: 60_000 }, async () => {
+test("an unmodified controller violates no law", { timeout: 60_000 }, async () => {
   const { violations } = await simulate(seed, { servers });
   expect(violations).toEqual([]);
 });

@@ -1,17 +1,17 @@
 import { isDeepStrictEqual } from "node:util";
 import { findCondition } from "../../lib/model/condition.ts";
 import { formatKey } from "../../lib/model/key.ts";
-import { decide } from "../../lib/placement/decide.ts";
+import { decidePlacement } from "../../lib/placement/decide.ts";
 import { clusterFacts } from "../../lib/placement/observed.ts";
+import type { SimulationEnvironment } from "./environment.ts";
 import type { Rest } from "./monitor.ts";
 import { keyOf, type Snapshot } from "./outcome.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Seeded } from "./seeded.ts";
-import type { World } from "./world.ts";
 
 /** Law 2: at rest nothing is written, and a cluster costs one probe per interval. */
 export function checkRest(
-  { monitor, settings }: World,
+  { monitor, settings }: SimulationEnvironment,
   { writes, probes }: Rest,
   { tenants }: Snapshot,
   { restMs, finalStates }: Scenario,
@@ -36,7 +36,7 @@ export function checkRest(
 }
 
 /** Law 5, once all is at rest: a cluster that is said to be Ready has been seen to be so within the time of damping. */
-export function checkClaims({ monitor, settings }: World, { tenants, atMs }: Snapshot): void {
+export function checkClaims({ monitor, settings }: SimulationEnvironment, { tenants, atMs }: Snapshot): void {
   const { failuresToUnready } = settings.registration;
   const windowMs = (failuresToUnready * settings.heartbeatSeconds + settings.reconcileSeconds) * 1000;
   for (const { cluster, registrations } of tenants) {
@@ -57,7 +57,7 @@ export function checkClaims({ monitor, settings }: World, { tenants, atMs }: Sna
 }
 
 /** Law 6: what is stored is what the present facts give, in whatever order they come, byte for byte. */
-export function checkDecisions({ monitor }: World, { tenants, atMs }: Snapshot, seeded: Seeded): void {
+export function checkDecisions({ monitor }: SimulationEnvironment, { tenants, atMs }: Snapshot, seeded: Seeded): void {
   for (const { cluster, registrations, placements } of tenants) {
     const clusters = registrations.map(clusterFacts);
     const load = new Map<string, number>();
@@ -68,8 +68,8 @@ export function checkDecisions({ monitor }: World, { tenants, atMs }: Snapshot, 
       const key = formatKey(keyOf("WorkloadPlacement", cluster, placement));
       const others = new Map(load);
       for (const name of placement.status?.selectedClusters ?? []) others.set(name, (others.get(name) ?? 0) - 1);
-      const again = decide({ placement, clusters, load: others, nowMs: atMs });
-      const shuffled = decide({ placement, clusters: seeded.shuffled(clusters), load: others, nowMs: atMs });
+      const again = decidePlacement({ placement, clusters, load: others, nowMs: atMs });
+      const shuffled = decidePlacement({ placement, clusters: seeded.shuffled(clusters), load: others, nowMs: atMs });
       if (JSON.stringify(again) !== JSON.stringify(shuffled))
         monitor.broken(6, `${key}: the order of clusters matters`);
       if (!isDeepStrictEqual(JSON.parse(JSON.stringify(again.status)), placement.status ?? {})) {
@@ -81,7 +81,7 @@ export function checkDecisions({ monitor }: World, { tenants, atMs }: Snapshot, 
 }
 
 /** A part of law 1: equal placements are dealt out evenly over the clusters that fit best. */
-export function checkDeal({ monitor }: World, { tenants }: Snapshot): void {
+export function checkDeal({ monitor }: SimulationEnvironment, { tenants }: Snapshot): void {
   for (const { cluster, registrations, placements } of tenants) {
     const counts = new Map<string, number>();
     const [first] = placements;

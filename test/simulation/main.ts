@@ -76,11 +76,11 @@ async function runMany({
   jobs,
 }: Readonly<{ seeds: number; from: number; jobs: number }>): Promise<boolean> {
   const began = performance.now();
-  let told = began;
+  let printedAt = began;
   let done = 0;
   let simulatedMs = 0;
   const failed: number[] = [];
-  const tell = (): void => {
+  const printProgress = (): void => {
     const seconds = (performance.now() - began) / 1000;
     const hours = (simulatedMs / 3_600_000).toFixed(1);
     const rate = (done / seconds).toFixed(1);
@@ -96,12 +96,12 @@ async function runMany({
         failed.push(result.seed);
         console.log(formatFailure(result));
       }
-      if (performance.now() - told < progressMs) return;
-      told = performance.now();
-      tell();
+      if (performance.now() - printedAt < progressMs) return;
+      printedAt = performance.now();
+      printProgress();
     },
   });
-  tell();
+  printProgress();
   if (failed.length > 0) console.log(`failed: ${failed.join(", ")}`);
   return failed.length === 0;
 }

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Change } from "@tmc/embedded/store.ts";
+import type { StorageChange } from "@tmc/embedded/storage/store.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import type { TransportRequest } from "@tmc/kube/transport.ts";
+import type { TransportRequest } from "@tmc/kube/transport/transport.ts";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
-import { workloadKindsWith } from "../../lib/api/workload-kinds.ts";
+import { allWorkloadTypes } from "../../lib/api/workload-kinds.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import type { ControllerSettings } from "../../lib/engine/settings.ts";
@@ -12,11 +12,11 @@ import { formatKey, type ObjectKey, workloadKey } from "../../lib/model/key.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import { clusterFinalizer } from "../../lib/registration/reconcile.ts";
 import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
+import { type ActualState, createActualState, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
-import { type ClusterMonitor, createClusterMonitor, isLaneRequest, readyReplicasOf } from "./cluster-monitor.ts";
+import { type ClusterMonitor, createClusterMonitor, isInformerRequest, readyReplicasOf } from "./cluster-monitor.ts";
 import { copiesOn } from "./copies.ts";
 import { type Servers, startMs, tokensOf } from "./servers.ts";
-import { createTruth, idOf, type Truth } from "./truth.ts";
 
 /** A law that was broken, by its number; 0 for what no law need say. */
 export type Violation = Readonly<{ law: number; atMs: number; message: string }>;
@@ -24,7 +24,7 @@ export type Violation = Readonly<{ law: number; atMs: number; message: string }>
 /** Watches a run from its first moment for whatever no moment may show. */
 export interface Monitor {
   readonly violations: readonly Violation[];
-  readonly truth: Truth;
+  readonly truth: ActualState;
   readonly clusters: ClusterMonitor;
   broken(law: number, message: string): void;
   /** The user has deleted this object. */
@@ -44,7 +44,7 @@ export interface Monitor {
   lastSuccessMs(key: ObjectKey): number | undefined;
   /** From now on nobody does anything: counts what happens nevertheless. */
   beginRest(): Rest;
-  /** From now on only others do anything: tells what this tenant's keys are worked on for. */
+  /** From now on only other tenants act: reports why keys of this tenant are reconciled. */
   beginNeighbour(tenant: string): () => readonly WorkItem[];
   end(): void;
 }
@@ -84,7 +84,7 @@ export function createMonitor({
     log(`law ${law} broken: ${message}`);
   };
 
-  const checkStatus = (key: ObjectKey, { object, previous }: Change, cause: Cause | undefined): void => {
+  const checkStatus = (key: ObjectKey, { object, previous }: StorageChange, cause: Cause | undefined): void => {
     // What a server stores under these names is what the kind's schema lets in.
     const [now, before] = [
       object as unknown as ClusterRegistration,
@@ -95,9 +95,9 @@ export function createMonitor({
     const limitMs = settings.reconcileSeconds * 1000;
     const heartbeat = now.status?.lastHeartbeat;
     if (heartbeat !== undefined && heartbeat !== before?.status?.lastHeartbeat) {
-      const lookMs = Date.parse(heartbeat) - cause.process.skewMs;
-      if (lookMs > nowMs()) broken(5, `${formatKey(key)}: lastHeartbeat ${heartbeat} has not come yet`);
-      if (!seen.some(({ atMs }) => atMs >= lookMs - roundingMs && atMs <= lookMs + roundingMs + limitMs)) {
+      const probeMs = Date.parse(heartbeat) - cause.process.skewMs;
+      if (probeMs > nowMs()) broken(5, `${formatKey(key)}: lastHeartbeat ${heartbeat} has not come yet`);
+      if (!seen.some(({ atMs }) => atMs >= probeMs - roundingMs && atMs <= probeMs + roundingMs + limitMs)) {
         broken(5, `${formatKey(key)}: lastHeartbeat ${heartbeat}, but no answer was seen then`);
       }
     }
@@ -107,7 +107,7 @@ export function createMonitor({
     }
   };
 
-  const truth = createTruth(nowMs);
+  const truth = createActualState(nowMs);
   const clusters = createClusterMonitor({
     servers,
     truth,
@@ -123,10 +123,10 @@ export function createMonitor({
   };
 
   /** Workloads belong to their owners: controllers write status and one finalizer, and let go when no copy is left. */
-  const checkWorkload = (change: Change, cause: Cause | undefined): void => {
+  const checkWorkload = (change: StorageChange, cause: Cause | undefined): void => {
     const { type, key, object, previous } = change;
     const id = idOf(object);
-    const text = `${key.cluster}/${id}`;
+    const text = `${key.logicalCluster}/${id}`;
     const { uid = "", deletionTimestamp, finalizers = [] } = object.metadata;
     if (type === "DELETED" && !mayGo.has(uid)) broken(3, `${text} is gone, and nobody has deleted it`);
     if (deletionTimestamp !== undefined && !mayGo.has(uid)) broken(3, `${text} is being deleted by nobody`);
@@ -137,10 +137,13 @@ export function createMonitor({
     }
     const isLetGo =
       previous?.metadata.finalizers?.includes(syncFinalizer) === true && !finalizers.includes(syncFinalizer);
-    if (isLetGo) checkLetGo(key.cluster, id);
+    if (isLetGo) checkLetGo(key.logicalCluster, id);
     const ready = readyReplicasOf(object);
     if (ready <= readyReplicasOf(previous ?? object) && type !== "ADDED") return;
-    const most = [...servers.clusters.keys()].reduce((sum, name) => sum + clusters.mostReady(key.cluster, id, name), 0);
+    const most = [...servers.clusters.keys()].reduce(
+      (sum, name) => sum + clusters.mostReady(key.logicalCluster, id, name),
+      0,
+    );
     if (ready > most)
       broken(5, `${text}: ${ready} replicas are said to be ready, clusters never said more than ${most}`);
   };
@@ -159,7 +162,7 @@ export function createMonitor({
       }
     }
   };
-  const checkRecord = (change: Change, cause: Cause | undefined): void => {
+  const checkRecord = (change: StorageChange, cause: Cause | undefined): void => {
     const { type, key, object } = change;
     const { spec, status } = object as unknown as WorkloadSync; // the server holds it to the kind's schema
     const id = `${spec.workload.kind}/${key.namespace}/${spec.workload.name}`;
@@ -167,45 +170,47 @@ export function createMonitor({
     const states =
       status?.clusters?.map(({ name, state, reason, readyReplicas: ready }) => [name, state, reason, ready]) ?? [];
     log(
-      `${type} record of ${key.cluster}/${id} ${JSON.stringify([spec.placement, spec.clusters, spec.references, states])}`,
+      `${type} record of ${key.logicalCluster}/${id} ${JSON.stringify([spec.placement, spec.clusters, spec.references, states])}`,
     );
     for (const { name, readyReplicas: ready = 0, state } of status?.clusters ?? []) {
-      const most = clusters.mostReady(key.cluster, id, truth.physicalOf(key.cluster, name) ?? "");
+      const most = clusters.mostReady(key.logicalCluster, id, truth.physicalOf(key.logicalCluster, name) ?? "");
       if (state !== "Evicting" && ready > most) {
         broken(
           5,
-          `${key.cluster}/${id}: ${ready} replicas are said to be ready on ${name}, which never said more than ${most}`,
+          `${key.logicalCluster}/${id}: ${ready} replicas are said to be ready on ${name}, which never said more than ${most}`,
         );
       }
     }
   };
 
-  const onChange = (change: Change): void => {
+  const onChange = (change: StorageChange): void => {
     const { type, key, object, previous } = change;
     const { kind } = object;
     const cause = causes.getStore();
-    if (!servers.tenants.includes(key.cluster)) return;
+    if (!servers.tenants.includes(key.logicalCluster)) return;
     truth.take(change);
     const served = workloadTypesByKind.get(kind);
     if (served !== undefined) {
-      everSeen.add(formatKey(workloadKey(key.cluster, { type: served, namespace: key.namespace, name: key.name })));
+      everSeen.add(
+        formatKey(workloadKey(key.logicalCluster, { type: served, namespace: key.namespace, name: key.name })),
+      );
     }
     if (kind !== "ClusterRegistration" && kind !== "WorkloadPlacement") {
       if (kind === "Deployment" || kind === "Service") checkWorkload(change, cause);
       else if (kind === "WorkloadSync") checkRecord(change, cause);
       else if (kind !== "Event" && cause !== undefined) {
-        broken(3, `${cause.process.name} wrote ${kind} ${key.cluster}/${key.name}`);
+        broken(3, `${cause.process.name} wrote ${kind} ${key.logicalCluster}/${key.name}`);
       }
-      if (kind !== "Event" && cause?.work !== undefined && cause.work.item.key.logicalCluster !== key.cluster) {
-        broken(4, `${kind} ${key.cluster}/${key.name} was written for ${formatKey(cause.work.item.key)}`);
+      if (kind !== "Event" && cause?.work !== undefined && cause.work.item.key.logicalCluster !== key.logicalCluster) {
+        broken(4, `${kind} ${key.logicalCluster}/${key.name} was written for ${formatKey(cause.work.item.key)}`);
       }
-      rest?.writes.push(`${type} ${kind} ${key.cluster}/${key.name} ${differenceOf(change)}`);
+      rest?.writes.push(`${type} ${kind} ${key.logicalCluster}/${key.name} ${differenceOf(change)}`);
       return;
     }
     if (kind === "ClusterRegistration" && type === "DELETED") {
-      clusters.registrationGone(key.cluster, truth.physicalOf(key.cluster, key.name) ?? "");
+      clusters.registrationGone(key.logicalCluster, truth.physicalOf(key.logicalCluster, key.name) ?? "");
     }
-    const objectKey: ObjectKey = { logicalCluster: key.cluster, kind, name: key.name };
+    const objectKey: ObjectKey = { logicalCluster: key.logicalCluster, kind, name: key.name };
     const text = formatKey(objectKey);
     everSeen.add(text);
     const { uid = "", deletionTimestamp, finalizers = [] } = object.metadata;
@@ -216,7 +221,7 @@ export function createMonitor({
     if (type === "MODIFIED" && guarded && !finalizers.includes(clusterFinalizer) && deletionTimestamp === undefined) {
       broken(3, `${text} has lost its finalizer, and nobody deletes it`);
     }
-    if (cause?.work !== undefined && cause.work.item.key.logicalCluster !== key.cluster) {
+    if (cause?.work !== undefined && cause.work.item.key.logicalCluster !== key.logicalCluster) {
       broken(4, `${text} was written for ${formatKey(cause.work.item.key)}`);
     }
     if (cause !== undefined && !isDeepStrictEqual(object.spec, previous?.spec))
@@ -225,18 +230,18 @@ export function createMonitor({
     if (kind === "WorkloadPlacement" && type === "MODIFIED" && cause !== undefined) checkPlacement(text, change);
     if (rest !== undefined && !isDueHeartbeat(change)) rest.writes.push(`${type} ${text} ${differenceOf(change)}`);
   };
-  const checkPlacement = (text: string, { object, key }: Change): void => {
+  const checkPlacement = (text: string, { object, key }: StorageChange): void => {
     const { spec, status } = object as unknown as WorkloadPlacement;
     for (const { cluster, selected } of status?.decisions ?? []) {
       const known = everSeen.has(
-        formatKey({ logicalCluster: key.cluster, kind: "ClusterRegistration", name: cluster }),
+        formatKey({ logicalCluster: key.logicalCluster, kind: "ClusterRegistration", name: cluster }),
       );
       if (!known && (selected || spec.clusterNames?.includes(cluster) !== true)) {
         broken(5, `${text} speaks of ${cluster}, which was never registered there`);
       }
     }
   };
-  const isDueHeartbeat = ({ object, previous }: Change): boolean => {
+  const isDueHeartbeat = ({ object, previous }: StorageChange): boolean => {
     if (object.kind !== "ClusterRegistration" || previous === undefined) return false;
     const [now, before] = [object as unknown as ClusterRegistration, previous as unknown as ClusterRegistration];
     const age = nowMs() - Date.parse(before.status?.lastHeartbeat ?? "");
@@ -246,7 +251,7 @@ export function createMonitor({
   for (const type of workloadTypesByKind.values()) {
     if (type.group !== "") continue;
     for (const tenant of servers.tenants) {
-      for (const { metadata } of servers.kcp.store.list(type.plural, { cluster: tenant })) {
+      for (const { metadata } of servers.kcp.store.list(type.plural, { logicalCluster: tenant })) {
         const { namespace = "", name = "" } = metadata;
         everSeen.add(formatKey(workloadKey(tenant, { type, namespace, name })));
       }
@@ -264,9 +269,9 @@ export function createMonitor({
     kcpRequest: ({ method, path }, cause) => {
       const [, where = ""] = /^\/clusters\/([^/]+)\//.exec(path) ?? [];
       const key = cause?.work?.item.key;
-      // Events are told two at a time, so whoever is done tells the next one's.
-      const isTold = method !== "DELETE" && /\/events[/?]/.test(path);
-      if (key !== undefined && key.logicalCluster !== where && !isTold)
+      // Events are written two at a time, so a finished reconcile may write the Event of another key.
+      const isEvent = method !== "DELETE" && /\/events[/?]/.test(path);
+      if (key !== undefined && key.logicalCluster !== where && !isEvent)
         broken(4, `${method} ${path} was sent for ${formatKey(key)}`);
       if (method !== "GET" && key === undefined) broken(4, `${method} ${path} was sent for no key`);
       const isOwnKind = /\/events(\?|$)/.test(path) || (key?.kind === "Workload" && /\/workloadsyncs(\?|$)/.test(path));
@@ -288,7 +293,7 @@ export function createMonitor({
       }
       if (rest === undefined) return;
       if (own?.kind === "Workload") {
-        if (!isLaneRequest(request)) noteRead(own, `${request.method} ${path} of ${key.name}`);
+        if (!isInformerRequest(request)) noteRead(own, `${request.method} ${path} of ${key.name}`);
         return;
       }
       const works = rest.probing.get(formatKey(key)) ?? new Set();
@@ -349,7 +354,7 @@ function withoutTimes({ metadata, spec, status = {} }: ClusterRegistration): obj
 }
 
 /** The types of which keys of workloads are sent. */
-const workloadTypesByKind = new Map(workloadKindsWith().map(({ kind, type }) => [kind, type]));
+const workloadTypesByKind = new Map(allWorkloadTypes().map(({ kind, type }) => [kind, type]));
 
 /** What the owner of a workload says. */
 function saidOf({ spec, metadata }: KubeObject): object {
@@ -370,7 +375,7 @@ function textOf(status: unknown): string {
   );
 }
 
-function differenceOf({ object, previous }: Change): string {
+function differenceOf({ object, previous }: StorageChange): string {
   const [now, before] = [textOf(object.status), textOf(previous?.status)];
   return now === before ? "not its status" : `status ${before} → ${now}`;
 }

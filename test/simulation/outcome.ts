@@ -2,7 +2,7 @@ import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts"
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import { type Condition, findCondition } from "../../lib/model/condition.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
-import { decide } from "../../lib/placement/decide.ts";
+import { decidePlacement } from "../../lib/placement/decide.ts";
 import { clusterFacts } from "../../lib/placement/observed.ts";
 import { placements, registrations } from "../lib/upstream/tenants.ts";
 import type { Servers } from "./servers.ts";
@@ -71,7 +71,7 @@ export function outcomeOf({ tenants, atMs }: Snapshot, { causesLag }: Readonly<{
           isObserved: status?.observedGeneration === metadata.generation,
           // What it remembers may differ from run to run and be right in both; what it would say anew may not.
           anew: answerOf(
-            { ...fresh, status: decide({ placement: fresh, clusters, nowMs: atMs }).status },
+            { ...fresh, status: decidePlacement({ placement: fresh, clusters, nowMs: atMs }).status },
             registrations,
           ),
         }),
@@ -93,7 +93,7 @@ export function answersOf({ tenants }: Snapshot): Outcome {
   );
 }
 
-/** What can be said of a cluster only once it has been looked at; whether it ever was depends on the way there. */
+/** What is only known after a probe; whether there was one depends on the order of events. */
 const observedReasons: ReadonlySet<string> = new Set([
   "NotReady",
   "ApiNotServed",

@@ -1,17 +1,17 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import type { Transport, TransportRequest } from "@tmc/kube/transport.ts";
+import type { Transport, TransportRequest } from "@tmc/kube/transport/transport.ts";
 import { type Controller, createController } from "../../lib/controller/controller.ts";
-import { asOutcome, notConfigured } from "../../lib/credentials/credentials.ts";
+import { notConfigured, outcomeOf } from "../../lib/credentials/credentials.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import { causes } from "./cause.ts";
+import type { SimulationEnvironment } from "./environment.ts";
 import type { Sabotage } from "./sabotage.ts";
 import { controllerToken, tenantPaths } from "./servers.ts";
 import { withSmallDiscovery } from "./small-discovery.ts";
 import { createWire, type WireEvents } from "./wire.ts";
-import type { World } from "./world.ts";
 
 /** A controller's process: its own clock, its own wires, and a life that can end between any two things it does. */
 export interface SimProcess {
@@ -33,7 +33,7 @@ export interface SimProcess {
 }
 
 export type ProcessOptions = Readonly<{
-  world: World;
+  world: SimulationEnvironment;
   name: string;
   skewMs: number;
   /** Called once, when it has ended for whatever reason. */
@@ -187,11 +187,11 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
       operatorCredentials: {
         find: async ({ key, registration }) => {
           const server = world.operatorServer(key, registration);
-          if (server === undefined) return notConfigured(`no kubeconfig is given for cluster "${key.name}"`);
+          if (server === undefined) return notConfigured(`no kubeconfig is configured for cluster "${key.name}"`);
           const token = world.operatorToken(key.logicalCluster);
-          return asOutcome({ server, token: async () => token }, { givenBy: "operator", nowMs: clock.now() });
+          return outcomeOf({ server, token: async () => token }, { providedBy: "operator", nowMs: clock.now() });
         },
-        forget: () => {},
+        invalidate: () => {},
       },
       openTransport: ({ server }, { key }) => clusterWire(key, new URL(server).hostname.split(".", 1)[0] ?? ""),
       settings: world.settings,

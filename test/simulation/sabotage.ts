@@ -1,6 +1,6 @@
 import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { KubeClient } from "@tmc/kube/client.ts";
-import type { Transport } from "@tmc/kube/transport.ts";
+import type { Transport } from "@tmc/kube/transport/transport.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 
 /** Breaks the controller in one way, to see that the laws notice. */

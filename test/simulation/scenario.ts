@@ -1,17 +1,22 @@
-import type { FaultRule } from "@tmc/embedded/faults.ts";
-import { createSeeded, type Seeded } from "./seeded.ts";
-import { type Physical, physicalNames, tenantPaths, type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
-import { aPlacementWish, aRegistrationWish, type PlacementWish, type RegistrationWish } from "./wishes.ts";
+import type { FaultRule } from "@tmc/embedded/server/faults.ts";
 import {
-  aCompanionWish,
-  aDeploymentWish,
-  aServiceWish,
-  companionNames,
+  aDesiredPlacement,
+  aDesiredRegistration,
+  type DesiredPlacement,
+  type DesiredRegistration,
+} from "./desired-objects.ts";
+import {
+  aDesiredDependency,
+  aDesiredDeployment,
+  aDesiredService,
+  type DesiredWorkload,
+  dependencyNames,
   deploymentNames,
   serviceNames,
   type WorkloadKind,
-  type WorkloadWish,
-} from "./workload-wishes.ts";
+} from "./desired-workloads.ts";
+import { createSeeded, type Seeded } from "./seeded.ts";
+import { type Physical, physicalNames, tenantPaths, type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
 
 /** How a cluster is; all but "up" end in a registration that is not Ready. */
 export const clusterStates = ["up", "slow", "refuse", "hang", "stuck", "broken"] as const;
@@ -26,14 +31,14 @@ export type WireWeather = Readonly<{ latencyMs: number; watchLagMs: number }>;
 
 /** What people and clusters do: the same in the fault-free run. */
 export type Input =
-  | Readonly<{ kind: "register"; tenant: number; name: string; wish: RegistrationWish }>
-  | Readonly<{ kind: "register-anew"; tenant: number; name: string; wish: RegistrationWish }>
+  | Readonly<{ kind: "register"; tenant: number; name: string; desired: DesiredRegistration }>
+  | Readonly<{ kind: "register-anew"; tenant: number; name: string; desired: DesiredRegistration }>
   | Readonly<{ kind: "unregister"; tenant: number; name: string }>
-  | Readonly<{ kind: "place"; tenant: number; name: string; wish: PlacementWish }>
+  | Readonly<{ kind: "place"; tenant: number; name: string; desired: DesiredPlacement }>
   | Readonly<{ kind: "unplace"; tenant: number; name: string }>
   | Readonly<{ kind: "secret"; tenant: number; name: string; content: SecretContent }>
-  | Readonly<{ kind: "apply"; tenant: number; name: string; wish: WorkloadWish }>
-  | Readonly<{ kind: "apply-anew"; tenant: number; name: string; wish: WorkloadWish }>
+  | Readonly<{ kind: "apply"; tenant: number; name: string; desired: DesiredWorkload }>
+  | Readonly<{ kind: "apply-anew"; tenant: number; name: string; desired: DesiredWorkload }>
   | Readonly<{ kind: "remove"; tenant: number; name: string; of: WorkloadKind; namespace: WorkloadNamespace }>
   | Readonly<{ kind: "cluster"; cluster: Physical; state: ClusterState }>
   | Readonly<{ kind: "hand"; cluster: Physical; tenant: number; deed: Deed }>;
@@ -96,7 +101,7 @@ const placementNames = Array.from({ length: 12 }, (_, index) => `p${index}`);
 
 /** What the generator remembers, so that its steps make sense. */
 type Model = {
-  readonly registrations: Map<string, RegistrationWish>[];
+  readonly registrations: Map<string, DesiredRegistration>[];
   readonly placements: Set<string>[];
   /** For which cluster a tenant's registration of a name stands, however often it is made. */
   readonly physical: ReadonlyMap<string, Physical>[];
@@ -118,18 +123,18 @@ export function generateScenario(seed: number): Scenario {
     const physical = new Map(
       names.map((name, index) => [name, isCrowded ? seeded.pick(physicalNames) : (dealt[index] ?? "c0")]),
     );
-    const registrations = new Map<string, RegistrationWish>();
+    const registrations = new Map<string, DesiredRegistration>();
     for (const name of names.slice(0, seeded.between(2, 4))) {
-      registrations.set(name, aRegistrationWish(seeded, physical.get(name) ?? "c0"));
+      registrations.set(name, aDesiredRegistration(seeded, physical.get(name) ?? "c0"));
     }
     model.registrations.push(registrations);
     model.physical.push(physical);
     model.placements.push(new Set(Array.from({ length: seeded.between(2, 7) }, (_each, index) => `p${index}`)));
   }
   const first: Input[] = model.registrations.flatMap((registrations, tenant) => [
-    ...[...registrations].map(([name, wish]): Input => ({ kind: "register", tenant, name, wish })),
+    ...[...registrations].map(([name, desired]): Input => ({ kind: "register", tenant, name, desired })),
     ...[...(model.placements[tenant] ?? [])].map(
-      (name): Input => ({ kind: "place", tenant, name, wish: aPlacementWish(seeded, name, names) }),
+      (name): Input => ({ kind: "place", tenant, name, desired: aDesiredPlacement(seeded, name, names) }),
     ),
     ...workloadNamespaces.flatMap((namespace) => firstWorkloads(seeded, tenant, namespace)),
   ]);
@@ -167,62 +172,72 @@ export function generateScenario(seed: number): Scenario {
 /** What a tenant has in a namespace in the beginning. */
 function firstWorkloads(seeded: Seeded, tenant: number, namespace: WorkloadNamespace): Input[] {
   const isWild = namespace === "wild";
-  const apply = (name: string, wish: WorkloadWish): Input => ({ kind: "apply", tenant, name, wish });
-  const companions = seeded.some(companionNames, 0.7);
+  const apply = (name: string, desired: DesiredWorkload): Input => ({ kind: "apply", tenant, name, desired });
+  const dependencies = seeded.some(dependencyNames, 0.7);
   const deployments = deploymentNames.slice(0, isWild ? seeded.between(0, 2) : seeded.between(1, 4));
   const services = serviceNames.slice(0, seeded.between(0, isWild ? 1 : 2));
   return [
-    ...companions.map((name) => apply(name, aCompanionWish(seeded, namespace, { name }))),
+    ...dependencies.map((name) => apply(name, aDesiredDependency(seeded, namespace, { name }))),
     ...deployments.map((name) =>
-      apply(name, aDeploymentWish(seeded, namespace, { name, places: firstPlaces, clusters: names })),
+      apply(name, aDesiredDeployment(seeded, namespace, { name, places: firstPlaces, clusters: names })),
     ),
-    ...services.map((name) => apply(name, aServiceWish(seeded, namespace, { places: firstPlaces, clusters: names }))),
+    ...services.map((name) =>
+      apply(name, aDesiredService(seeded, namespace, { places: firstPlaces, clusters: names })),
+    ),
   ];
 }
 
 /** Placements that every tenant, or nearly every one, has. */
 const firstPlaces = placementNames.slice(0, 4);
 
-/** A wish about a workload or about something that one refers to. */
+/** A change of a workload or of a dependency. */
 function aWorkloadInput(seeded: Seeded, tenant: number): Input {
   const namespace = seeded.chance(0.75) ? "shop" : "wild";
   const places = seeded.chance(0.8) ? firstPlaces : placementNames;
   const kind = seeded.next();
-  const [name, of, make] = ((): [string, WorkloadKind, (name: string) => WorkloadWish] => {
+  const [name, of, make] = ((): [string, WorkloadKind, (name: string) => DesiredWorkload] => {
     if (kind < 0.6) {
       const deployment = seeded.pick(deploymentNames);
       return [
         deployment,
         "Deployment",
-        () => aDeploymentWish(seeded, namespace, { name: deployment, places, clusters: names }),
+        () => aDesiredDeployment(seeded, namespace, { name: deployment, places, clusters: names }),
       ];
     }
     if (kind < 0.75) {
-      return [seeded.pick(serviceNames), "Service", () => aServiceWish(seeded, namespace, { places, clusters: names })];
+      return [
+        seeded.pick(serviceNames),
+        "Service",
+        () => aDesiredService(seeded, namespace, { places, clusters: names }),
+      ];
     }
-    const companion = seeded.pick(companionNames);
-    const isSecret = companion.startsWith("secret");
-    return [companion, isSecret ? "Secret" : "ConfigMap", () => aCompanionWish(seeded, namespace, { name: companion })];
+    const dependency = seeded.pick(dependencyNames);
+    const isSecret = dependency.startsWith("secret");
+    return [
+      dependency,
+      isSecret ? "Secret" : "ConfigMap",
+      () => aDesiredDependency(seeded, namespace, { name: dependency }),
+    ];
   })();
   if (seeded.chance(0.25)) return { kind: "remove", tenant, name, of, namespace };
-  return { kind: seeded.chance(0.1) ? "apply-anew" : "apply", tenant, name, wish: make(name) };
+  return { kind: seeded.chance(0.1) ? "apply-anew" : "apply", tenant, name, desired: make(name) };
 }
 
 /** Something that somebody does on a cluster. */
 function aDeed(seeded: Seeded): Deed {
   const namespace = seeded.chance(0.6) ? "shop" : "wild";
-  const [deployment, companion] = [seeded.pick(deploymentNames), seeded.pick(companionNames)];
-  const ofCompanion: WorkloadKind = companion.startsWith("secret") ? "Secret" : "ConfigMap";
+  const [deployment, dependency] = [seeded.pick(deploymentNames), seeded.pick(dependencyNames)];
+  const ofDependency: WorkloadKind = dependency.startsWith("secret") ? "Secret" : "ConfigMap";
   const number = seeded.between(0, 2);
   const deeds: Deed[] = [
     { namespace, name: deployment, do: "scale", replicas: seeded.between(0, 3) },
     { namespace, name: deployment, do: "change", of: "Deployment" },
     { namespace, name: deployment, do: "delete", of: "Deployment" },
-    { namespace, name: companion, do: seeded.pick(["change", "delete"]), of: ofCompanion },
+    { namespace, name: dependency, do: seeded.pick(["change", "delete"]), of: ofDependency },
     { namespace, name: seeded.pick(serviceNames), do: "delete", of: "Service" },
     { namespace, name: `stranger-${number}`, do: "leave", of: seeded.pick(["ConfigMap", "Deployment"]) },
     { namespace: "wild", name: deployment, do: seeded.pick(["squat", "unmark"]), of: "Deployment" },
-    { namespace: "wild", name: companion, do: seeded.pick(["squat", "unmark"]), of: ofCompanion },
+    { namespace: "wild", name: dependency, do: seeded.pick(["squat", "unmark"]), of: ofDependency },
   ];
   return seeded.pick(deeds);
 }
@@ -241,13 +256,13 @@ function anInput(seeded: Seeded, { registrations, placements, physical }: Model)
   const share = seeded.next();
   if (share < 0.35) return aWorkloadInput(seeded, tenant);
   if (share < 0.5) return { kind: "hand", cluster: seeded.pick(physicalNames), tenant, deed: aDeed(seeded) };
-  const registered = registrations[tenant] ?? new Map<string, RegistrationWish>();
+  const registered = registrations[tenant] ?? new Map<string, DesiredRegistration>();
   const placed = placements[tenant] ?? new Set<string>();
   const kind = seeded.next();
   if (kind < 0.3) {
     const name = seeded.chance(0.6) && placed.size > 0 ? seeded.pick([...placed]) : seeded.pick(placementNames);
     placed.add(name);
-    return { kind: "place", tenant, name, wish: aPlacementWish(seeded, name, names) };
+    return { kind: "place", tenant, name, desired: aDesiredPlacement(seeded, name, names) };
   }
   if (kind < 0.37 && placed.size > 0) {
     const name = seeded.pick([...placed]);
@@ -256,9 +271,9 @@ function anInput(seeded: Seeded, { registrations, placements, physical }: Model)
   }
   if (kind < 0.62 && registered.size > 0) {
     const [name, { cluster }] = seeded.pick([...registered]);
-    const wish = aRegistrationWish(seeded, cluster);
-    registered.set(name, wish);
-    return { kind: seeded.chance(0.2) ? "register-anew" : "register", tenant, name, wish };
+    const desired = aDesiredRegistration(seeded, cluster);
+    registered.set(name, desired);
+    return { kind: seeded.chance(0.2) ? "register-anew" : "register", tenant, name, desired };
   }
   if (kind < 0.7) {
     const name = seeded.pick(names);
@@ -266,9 +281,9 @@ function anInput(seeded: Seeded, { registrations, placements, physical }: Model)
       registered.delete(name);
       return { kind: "unregister", tenant, name };
     }
-    const wish = aRegistrationWish(seeded, physical[tenant]?.get(name) ?? "c0");
-    registered.set(name, wish);
-    return { kind: "register", tenant, name, wish };
+    const desired = aDesiredRegistration(seeded, physical[tenant]?.get(name) ?? "c0");
+    registered.set(name, desired);
+    return { kind: "register", tenant, name, desired };
   }
   if (kind < 0.78) return { kind: "secret", tenant, name: seeded.pick(names), content: seeded.pick(secretContents) };
   const state: ClusterState = seeded.chance(0.5) ? "up" : seeded.pick(clusterStates);

@@ -1,7 +1,7 @@
-import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
 import { type EmbeddedKcp, startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
 import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
-import type { Store, StoreKey } from "@tmc/embedded/store.ts";
+import type { Store, StoreKey } from "@tmc/embedded/storage/store.ts";
+import { createCertificateAuthority } from "@tmc/embedded/tls/certificates.ts";
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { apiBinding, apiExport } from "../../lib/api/api-export.ts";
@@ -22,7 +22,7 @@ export const physicalNames = ["c0", "c1", "c2", "c3"] as const;
 export type Physical = (typeof physicalNames)[number];
 
 /**
- * The namespaces in which tenants keep workloads. What ends up on clusters from the first one follows from what is wished for
+ * The namespaces in which tenants keep workloads. What ends up on clusters from the first one follows from the desired objects
  * alone; in the second one it also depends on who came first, so runs are not compared there.
  */
 export const workloadNamespaces = ["shop", "wild"] as const;

@@ -11,7 +11,7 @@ export interface SimClock extends Clock {
 
 type Task = { readonly atMs: number; readonly rank: number; run: (() => void) | undefined };
 
-/** Makes a clock that stands still until it is told to run. */
+/** Creates a clock that stands still until `run` is called. */
 export function createSimClock(): SimClock {
   const heap: Task[] = [];
   let nowMs = 0;

@@ -1,5 +1,8 @@
-import { lendHand } from "./hand.ts";
+import { createControllers } from "./controllers.ts";
+import { aDesiredDeployment, placeLabel } from "./desired-workloads.ts";
+import { createSimulation } from "./environment.ts";
 import { checkClaims, checkDeal, checkDecisions, checkRest } from "./laws.ts";
+import { changeByHand } from "./manual-change.ts";
 import type { Violation } from "./monitor.ts";
 import { answersOf, areAllReady, differencesOf, type Outcome, outcomeOf, takeSnapshot } from "./outcome.ts";
 import type { Sabotage } from "./sabotage.ts";
@@ -7,10 +10,7 @@ import { generateScenario, type Scenario } from "./scenario.ts";
 import { createSeeded } from "./seeded.ts";
 import { physicalNames, type Servers, startMs } from "./servers.ts";
 import { checkReadsAtRest, checkSync, type SyncOutcome, syncDifferencesOf, syncOutcomeOf } from "./sync-laws.ts";
-import { createTroubles } from "./troubles.ts";
 import { createUser } from "./user.ts";
-import { aDeploymentWish, placeLabel } from "./workload-wishes.ts";
-import { createWorld } from "./world.ts";
 
 export type SimulateOptions = Readonly<{
   servers: Servers;
@@ -96,36 +96,36 @@ export async function runScenario(
   const isFaulty = purpose === "with faults";
   const isHurried = !isFaulty && scenario.seed % unhurried !== 0;
   await servers.restart(createSeeded(scenario.seed).fork(purpose));
-  const world = createWorld({ servers, scenario, purpose, onLog: isFaulty ? onLog : undefined });
+  const world = createSimulation({ servers, scenario, purpose, onLog: isFaulty ? onLog : undefined });
   const { clock } = servers;
   const { monitor } = world;
-  const troubles = createTroubles(world, sabotage);
+  const controllers = createControllers(world, sabotage);
   const user = createUser(world);
   const pass = (ms: number): Promise<void> => clock.runUntil(clock.now() + ms);
 
-  troubles.begin();
+  controllers.begin();
   if (isHurried) {
     user.doAll(scenario.steps.flatMap((step) => ("input" in step ? [step.input] : [])));
   } else {
     for (const step of scenario.steps) {
       await clock.runUntil(startMs + step.atMs);
       if ("input" in step) {
-        if (step.input.kind === "cluster") troubles.setCluster(step.input.cluster, step.input.state);
-        else if (step.input.kind === "hand") lendHand(world, step.input);
+        if (step.input.kind === "cluster") controllers.setCluster(step.input.cluster, step.input.state);
+        else if (step.input.kind === "hand") changeByHand(world, step.input);
         else user.doAll([step.input]);
-      } else if (isFaulty) troubles.happen(step.fault);
+      } else if (isFaulty) controllers.happen(step.fault);
     }
     await clock.runUntil(startMs + scenario.endMs);
   }
 
-  troubles.cease();
-  for (const cluster of physicalNames) troubles.setCluster(cluster, "up");
+  controllers.cease();
+  for (const cluster of physicalNames) controllers.setCluster(cluster, "up");
   await pass(recoveryMs);
-  for (const cluster of physicalNames) troubles.setCluster(cluster, scenario.finalStates[cluster]);
+  for (const cluster of physicalNames) controllers.setCluster(cluster, scenario.finalStates[cluster]);
   await pass(isHurried ? hurriedMs : settlingMs);
   // A cluster that is not Ready, be it for want of credentials, is borne for a while by those who use it.
   if (!isHurried && !areAllReady(await takeSnapshot(servers))) await pass(losingMs - settlingMs);
-  if (user.open > 0) monitor.broken(1, `${user.open} wishes are still not fulfilled`);
+  if (user.open > 0) monitor.broken(1, `${user.open} changes by users were never accepted`);
 
   const settled = await takeSnapshot(servers);
   const causesLag = world.settings.heartbeatWriteSeconds * 1000 > settlingMs;
@@ -158,16 +158,16 @@ export async function runScenario(
     const edits = 10;
     const tenant = servers.tenants.indexOf(noisy);
     // Its copies come and go on clusters that the other tenant has too.
-    const workload = aDeploymentWish(world.seeded.fork("noise"), "shop", {
+    const workload = aDesiredDeployment(world.seeded.fork("noise"), "shop", {
       name: "noise",
       places: ["noise"],
       clusters: ["nowhere"],
     });
-    user.doAll([{ kind: "apply", tenant, name: "noise", wish: workload }]);
+    user.doAll([{ kind: "apply", tenant, name: "noise", desired: workload }]);
     for (let index = 0; index < edits; index++) {
       const labelSelector = { matchLabels: { [placeLabel]: "noise" } };
       const spec = { strategy: "Spread", workloadSelector: { labelSelector, namespaces: ["shop"] } } as const;
-      user.doAll([{ kind: "place", tenant, name: "noise", wish: { annotations: {}, spec } }]);
+      user.doAll([{ kind: "place", tenant, name: "noise", desired: { annotations: {}, spec } }]);
       await pass(neighbourMs / edits);
       user.doAll([{ kind: "unplace", tenant, name: "noise" }]);
     }
@@ -176,7 +176,7 @@ export async function runScenario(
       monitor.broken(4, `${key.kind} ${key.name} of the quiet tenant was worked on: ${reason}`);
     }
   }
-  troubles.end();
+  controllers.end();
   monitor.end();
   return {
     outcome,
@@ -184,7 +184,7 @@ export async function runScenario(
     sync,
     violations: [...monitor.violations],
     digest: world.digest(),
-    writes: troubles.writes,
+    writes: controllers.writes,
     simulatedMs: world.nowMs(),
   };
 }

@@ -7,13 +7,13 @@ import { type Result, simulate } from "./simulate.ts";
 /** The rest of the 5,000 is for `npm run simulate`. */
 const seeds = 100;
 
-/** One text for all that happened in a seed's run. */
+/** Digest of everything that happened in the run of a seed. */
 const digests = new Map<number, string>();
 const noteDigest = ({ seed, digest }: Result): void => {
   digests.set(seed, digest);
 };
 
-test(`${seeds} seeds of faults leave every law whole`, { timeout: 400_000 }, async () => {
+test(`${seeds} seeds with faults violate no law`, { timeout: 400_000 }, async () => {
   const failures: string[] = [];
   await runSeeds({
     seeds: Array.from({ length: seeds }, (_, index) => index + 1),
@@ -28,8 +28,8 @@ test(`${seeds} seeds of faults leave every law whole`, { timeout: 400_000 }, asy
 });
 
 describe("a seed", () => {
-  test("is the same run, whatever ran before it", { timeout: 60_000 }, async () => {
-    // Two of the hundred, each of which has run after others and in another process; here one of them is the first.
+  test("a seed results in the same run, whatever ran before it", { timeout: 60_000 }, async () => {
+    // Two of the hundred, which ran after other seeds and in another process; here one of them runs first.
     const picked = [8, 7];
     if (digests.size === 0) await runSeeds({ seeds: picked.toReversed(), jobs: 1, onResult: noteDigest });
     const servers = await startServers();

@@ -1,4 +1,4 @@
-import type { Transport } from "@tmc/kube/transport.ts";
+import type { Transport } from "@tmc/kube/transport/transport.ts";
 
 const kept: ReadonlySet<unknown> = new Set(["", "apps", "batch", "networking.k8s.io"]);
 /** The servers' answers never change, and there are few of them. */
@@ -6,7 +6,7 @@ const made = new Map<string, string>();
 
 /**
  * A way to a cluster that serves few groups: everything that is served is written into the registration, and a long list
- * there would take most of a simulation's time while it tells nothing more.
+ * there would take most of a simulation's time and test nothing more.
  */
 export function withSmallDiscovery(server: Transport): Transport {
   return {

@@ -1,16 +1,16 @@
 import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
-import type { ObjectTarget } from "@tmc/embedded/operations.ts";
+import type { ObjectTarget } from "@tmc/embedded/storage/operations.ts";
 import { beforeAll, expect, test } from "vitest";
-import { type WorkloadAddress, type WorkloadKey, workloadAddress } from "../../lib/model/key.ts";
+import { parseWorkloadKey, type WorkloadAddress, type WorkloadKey } from "../../lib/model/key.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import { clientOf } from "../../lib/upstream/logical-cluster.ts";
 import { copiesOn, namespaceFor } from "./copies.ts";
+import { type WorkloadKind, workloadResources } from "./desired-workloads.ts";
 import { aDeployment, aService, selecting } from "./kill-at-every-write.ts";
 import type { Sabotage } from "./sabotage.ts";
 import type { Input, Scenario, Step } from "./scenario.ts";
 import { type Servers, startServers } from "./servers.ts";
 import { simulate } from "./simulate.ts";
-import { type WorkloadKind, workloadPlaces } from "./workload-wishes.ts";
 
 /** Two tenants with the same two clusters; each has a workload of each kind on both of them. */
 const scenario: Scenario = {
@@ -19,17 +19,17 @@ const scenario: Scenario = {
     (
       [
         ...(["c0", "c1"] as const).map((cluster): Input => {
-          const wish = { cluster, wayIn: "operator", labels: {}, spec: { location: "us-west-2" } } as const;
-          return { kind: "register", tenant, name: cluster === "c0" ? "east" : "west", wish };
+          const desired = { cluster, credentialKind: "operator", labels: {}, spec: { location: "us-west-2" } } as const;
+          return { kind: "register", tenant, name: cluster === "c0" ? "east" : "west", desired };
         }),
         {
           kind: "place",
           tenant,
           name: "all",
-          wish: { annotations: {}, spec: selecting("all", { strategy: "Spread" }) },
+          desired: { annotations: {}, spec: selecting("all", { strategy: "Spread" }) },
         },
-        { kind: "apply", tenant, name: "d0", wish: aDeployment("d0", "all") },
-        { kind: "apply", tenant, name: "s0", wish: aService("d0", "all") },
+        { kind: "apply", tenant, name: "d0", desired: aDeployment("d0", "all") },
+        { kind: "apply", tenant, name: "s0", desired: aService("d0", "all") },
       ] satisfies Input[]
     ).map((input): Step => ({ atMs: 0, input })),
   ),
@@ -46,15 +46,15 @@ const context = { user: { name: "saboteur", groups: ["system:masters"] } };
 
 /** The Deployment that a piece of work is about. */
 function deploymentIn({ key }: WorkItem): (WorkloadAddress & Pick<WorkloadKey, "logicalCluster">) | undefined {
-  const address = key.kind === "Workload" ? workloadAddress(key) : undefined;
+  const address = key.kind === "Workload" ? parseWorkloadKey(key) : undefined;
   return address?.type.plural === "deployments" ? { ...address, logicalCluster: key.logicalCluster } : undefined;
 }
 
 function targetOf({ catalog }: EmbeddedCluster, kind: WorkloadKind, namespace: string, name: string): ObjectTarget {
-  const { group, version, plural } = workloadPlaces[kind];
+  const { group, version, plural } = workloadResources[kind];
   const definition = catalog.find(group, version, plural);
   if (definition === undefined) throw new Error(`no ${kind}`);
-  return { definition, cluster: "", namespace, name };
+  return { definition, logicalCluster: "", namespace, name };
 }
 
 /** Does something about each copy of the workload at hand. */
@@ -76,7 +76,7 @@ const quietly = async (call: Promise<unknown>): Promise<void> => {
   await call.catch(() => {});
 };
 let turns = 0;
-/** A controller that is woken by its own deeds would never come to rest, and that alone would be seen. */
+/** A controller that is triggered by its own writes would never come to rest, and only that would be seen. */
 const isRound = ({ reason }: WorkItem): boolean => reason === "resync";
 
 const cases: Record<string, { law: number; sabotage: Sabotage }> = {
@@ -123,7 +123,7 @@ const cases: Record<string, { law: number; sabotage: Sabotage }> = {
       onClusters: toCopies((cluster, { namespace = "" }) => {
         const { operations, store } = cluster;
         const name = "kube-root-ca.crt";
-        if (store.get({ storage: "configmaps", cluster: "", namespace, name }) === undefined) return;
+        if (store.get({ storage: "configmaps", logicalCluster: "", namespace, name }) === undefined) return;
         operations.delete(targetOf(cluster, "ConfigMap", namespace, name), {}, context);
       }),
     },
@@ -181,7 +181,7 @@ beforeAll(async () => {
   servers = await startServers();
 });
 
-test("an honest controller breaks no law", { timeout: 60_000 }, async () => {
+test("an unmodified controller violates no law", { timeout: 60_000 }, async () => {
   const { violations } = await simulate(1, { servers, scenario });
   expect(violations).toEqual([]);
 });

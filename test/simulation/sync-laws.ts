@@ -8,16 +8,16 @@ import { formatKey, workloadKey } from "../../lib/model/key.ts";
 import { controlsOf } from "../../lib/sync/control-annotations.ts";
 import { referencesOf } from "../../lib/sync/dependencies/references.ts";
 import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
-import { isReadable } from "../../lib/sync/selection.ts";
+import { hasValidSelector } from "../../lib/sync/selection.ts";
+import { candidatesFor, idOf, type TenantState } from "./actual-state.ts";
 import { readyReplicasOf, replicasOf } from "./cluster-monitor.ts";
 import { copiesOn, copyStorages, type FoundCopy, namespaceFor } from "./copies.ts";
+import { workloadResources } from "./desired-workloads.ts";
+import type { SimulationEnvironment } from "./environment.ts";
 import type { Rest } from "./monitor.ts";
 import { sortedJson } from "./sorted-json.ts";
-import { candidatesFor, idOf, type TenantTruth } from "./truth.ts";
-import { workloadPlaces } from "./workload-wishes.ts";
-import type { World } from "./world.ts";
 
-/** A workload in `shop`, where everything follows from what is wished for, and all that kcp and clusters have of it. */
+/** A workload in `shop`, where the result follows from the desired objects, with its state in kcp and on clusters. */
 type Case = Readonly<{
   tenant: string;
   id: string;
@@ -39,7 +39,7 @@ type Case = Readonly<{
 export type SyncOutcome = ReadonlyMap<string, Readonly<{ under: string; said: string }>>;
 
 /** Law 1 and 5 once all is at rest: what is on the clusters, and what is said of it, is what the present facts give. */
-export function checkSync(world: World): void {
+export function checkSync(world: SimulationEnvironment): void {
   for (const tenant of world.servers.tenants) {
     const cases = casesOf(world, tenant);
     for (const each of cases) {
@@ -52,7 +52,7 @@ export function checkSync(world: World): void {
 }
 
 /** What a run has come to, as far as it does not depend on the way there. */
-export function syncOutcomeOf(world: World): SyncOutcome {
+export function syncOutcomeOf(world: SimulationEnvironment): SyncOutcome {
   const outcome = new Map<string, Readonly<{ under: string; said: string }>>();
   for (const tenant of world.servers.tenants) {
     for (const each of casesOf(world, tenant)) {
@@ -98,11 +98,11 @@ export function syncDifferencesOf(oracle: SyncOutcome, found: SyncOutcome): read
 }
 
 /** Law 2 for workloads: one that is where it belongs, and ready there, costs not even a question. */
-export function checkReadsAtRest(world: World, { reads }: Pick<Rest, "reads">): void {
+export function checkReadsAtRest(world: SimulationEnvironment, { reads }: Pick<Rest, "reads">): void {
   for (const tenant of world.servers.tenants) {
     for (const { id, workload, record, targets, isPaused, missing } of casesOf(world, tenant)) {
       const [kind, namespace = "", name = ""] = id.split("/");
-      const type = kind === "Service" ? workloadPlaces.Service : workloadPlaces.Deployment;
+      const type = kind === "Service" ? workloadResources.Service : workloadResources.Deployment;
       const key = formatKey(workloadKey(tenant, { type, namespace, name }));
       const isCalm =
         workload.metadata.deletionTimestamp === undefined &&
@@ -120,7 +120,7 @@ export function checkReadsAtRest(world: World, { reads }: Pick<Rest, "reads">): 
 
 const unselective = { metadata: {}, spec: {} };
 
-function casesOf({ servers, monitor }: World, tenant: string): readonly Case[] {
+function casesOf({ servers, monitor }: SimulationEnvironment, tenant: string): readonly Case[] {
   const { truth } = monitor;
   const kcp = truth.of(tenant);
   const ready = readyOf(kcp);
@@ -134,12 +134,12 @@ function casesOf({ servers, monitor }: World, tenant: string): readonly Case[] {
   return [...kcp.workloads].flatMap(([id, workload]): Case[] => {
     const { kind, metadata } = workload;
     if ((kind !== "Deployment" && kind !== "Service") || metadata.namespace !== "shop") return [];
-    const { allows, stopped } = controlsOf(workload);
+    const { allows, syncBlocker } = controlsOf(workload);
     const record = kcp.records.get(id);
     const recorded = kcp.placements.get(record?.spec.placement ?? "") ?? unselective;
     const [candidate] = candidatesFor(kcp.placements.values(), workload) ?? [];
     // One whose selector makes no sense keeps what it has, whoever else selects that by now.
-    const governor = isReadable(recorded) ? candidate : kcp.placements.get(record?.spec.placement ?? "");
+    const governor = hasValidSelector(recorded) ? candidate : kcp.placements.get(record?.spec.placement ?? "");
     const copies = [...found].flatMap(([name, all]): [string, FoundCopy][] => {
       const copy = all.find((each) => idOfCopy(each) === id);
       // A registration that went before it could be asked leaves what is there, and who comes back does not know of it.
@@ -161,14 +161,14 @@ function casesOf({ servers, monitor }: World, tenant: string): readonly Case[] {
         missing: referencesOf(workload)
           .map((reference) => `${reference.kind}/shop/${reference.name}`)
           .filter((reference) => !kcp.workloads.has(reference)),
-        isPaused: stopped !== undefined || !isReadable(recorded),
+        isPaused: syncBlocker !== undefined || !hasValidSelector(recorded),
         isHeld: record?.status?.clusters?.some(({ state }) => state === "Held") === true,
       },
     ];
   });
 }
 
-function checkWanted(world: World, each: Case): void {
+function checkWanted(world: SimulationEnvironment, each: Case): void {
   const { tenant, id, workload, governor, targets, record, copies, ready, isPaused, isHeld, missing } = each;
   const broken = (message: string): void => world.monitor.broken(1, `${tenant}/${id}: ${message}`);
   const hasAll = targets.every((name) => ready.has(name));
@@ -208,7 +208,7 @@ function checkWanted(world: World, each: Case): void {
 }
 
 /** A workload that is being deleted waits only for clusters that cannot be asked. */
-function checkDeleted({ monitor }: World, { tenant, id, record, ready, copies }: Case): void {
+function checkDeleted({ monitor }: SimulationEnvironment, { tenant, id, record, ready, copies }: Case): void {
   const { registrations } = monitor.truth.of(tenant);
   const waitsFor = (record?.spec.clusters ?? []).filter((name) => registrations.has(name) && !ready.has(name));
   if (waitsFor.length === 0) monitor.broken(1, `${tenant}/${id} is deleted, and does not go`);
@@ -221,7 +221,7 @@ function checkDeleted({ monitor }: World, { tenant, id, record, ready, copies }:
 
 /** Law 5: the numbers are those of the clusters that are heard from, and it is said where one is not. */
 function checkStatus(
-  { monitor }: World,
+  { monitor }: SimulationEnvironment,
   { tenant, id, workload, governor, targets, copies, ready, record }: Case,
 ): void {
   if (workload.kind !== "Deployment" || workload.metadata.deletionTimestamp !== undefined) return;
@@ -249,7 +249,7 @@ function checkStatus(
 }
 
 /** What nobody needs any more is not left on clusters that can be asked, unless their registration went while it was there. */
-function checkLeftovers({ servers, monitor }: World, tenant: string, cases: readonly Case[]): void {
+function checkLeftovers({ servers, monitor }: SimulationEnvironment, tenant: string, cases: readonly Case[]): void {
   const { truth, clusters } = monitor;
   const { registrations, workloads, records } = truth.of(tenant);
   const ready = readyOf(truth.of(tenant));
@@ -276,10 +276,10 @@ function checkLeftovers({ servers, monitor }: World, tenant: string, cases: read
       if (!isNeeded) monitor.broken(1, `${tenant}/${id} is needed by nobody on ${name}, and is there`);
     }
     const namespace = namespaceFor(tenant, "shop");
-    const isThere = physical.store.get({ storage: "namespaces", cluster: "", namespace: "", name: namespace });
+    const isThere = physical.store.get({ storage: "namespaces", logicalCluster: "", namespace: "", name: namespace });
     const isEmpty = Object.values(copyStorages).every((storage) =>
       physical.store
-        .list(storage, { cluster: "", namespace })
+        .list(storage, { logicalCluster: "", namespace })
         .every(({ metadata }) => metadata.name === "kube-root-ca.crt"),
     );
     const isUsed = there.length > 0 || [...known.values()].some(({ targets }) => targets.includes(name));
@@ -289,7 +289,7 @@ function checkLeftovers({ servers, monitor }: World, tenant: string, cases: read
   }
 }
 
-function readyOf({ registrations }: TenantTruth): ReadonlySet<string> {
+function readyOf({ registrations }: TenantState): ReadonlySet<string> {
   return new Set(
     [...registrations].flatMap(([name, registration]) => (isReadyNow(registration) ? [name] : [])).toSorted(),
   );
@@ -310,8 +310,12 @@ function differencesIn({ workload, governor }: Case, { object }: FoundCopy): rea
   ];
 }
 
-/** What comes along with a workload is there too, and says the same. */
-function lackingOn({ servers, monitor }: World, { tenant, workload }: Case, name: string): readonly string[] {
+/** The dependencies of a workload are there too, with equal content. */
+function lackingOn(
+  { servers, monitor }: SimulationEnvironment,
+  { tenant, workload }: Case,
+  name: string,
+): readonly string[] {
   const { truth } = monitor;
   const physical = servers.clusters.get(truth.physicalOf(tenant, name) ?? "");
   const all = physical === undefined ? [] : copiesOn(physical, tenant);
@@ -324,7 +328,7 @@ function lackingOn({ servers, monitor }: World, { tenant, workload }: Case, name
   });
 }
 
-function companyOn({ servers, monitor }: World, { tenant, workload }: Case, name: string): unknown {
+function companyOn({ servers, monitor }: SimulationEnvironment, { tenant, workload }: Case, name: string): unknown {
   const physical = servers.clusters.get(monitor.truth.physicalOf(tenant, name) ?? "");
   const all = physical === undefined ? [] : copiesOn(physical, tenant);
   const needed = new Set(referencesOf(workload).map((reference) => `${reference.kind}/shop/${reference.name}`));

@@ -2,22 +2,21 @@ import type { Collection, KubeClient } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { placements, registrations } from "../lib/upstream/tenants.ts";
+import type { DesiredPlacement, DesiredRegistration } from "./desired-objects.ts";
+import { type WorkloadKind, workloadOf, workloadResources } from "./desired-workloads.ts";
+import { clusterAnnotation, type SimulationEnvironment, serverOf } from "./environment.ts";
 import type { Input, SecretContent } from "./scenario.ts";
 import { tokensOf } from "./servers.ts";
-import type { PlacementWish, RegistrationWish } from "./wishes.ts";
-import { type WorkloadKind, workloadOf, workloadPlaces } from "./workload-wishes.ts";
-import type { World } from "./world.ts";
-import { clusterAnnotation, serverOf } from "./world-names.ts";
 
-/** The people of all tenants: each wish of theirs is tried until it is so, whatever state the controllers are in. */
+/** The users of all tenants: each of their changes is retried until kcp accepts it, whatever state the controllers are in. */
 export interface User {
-  /** Wishes for all of it, and then sets out for what is wished for in the end. */
+  /** Records all inputs, then applies the final state of each object. */
   doAll(inputs: readonly Input[]): void;
   /** Has every placement of all tenants deleted and, if they are wanted again, made anew. */
   placeAnew(): void;
   /** Takes all placements away and asks for equal ones. */
   placeEqual(count: number): void;
-  /** Wishes that are not fulfilled yet, but for those of workloads: they go when their clusters can be asked. */
+  /** Changes that kcp has not accepted yet, except deletions of workloads: these end when their clusters answer. */
   readonly open: number;
 }
 
@@ -29,13 +28,13 @@ type Wanted = Readonly<{ object: KubeObject | undefined; incarnation: number }>;
 type Place = Readonly<{ client: KubeClient; collection: Collection; name: string }>;
 
 /** Makes the people of a world. */
-export function createUser(world: World): User {
+export function createUser(world: SimulationEnvironment): User {
   const { servers, monitor, log } = world;
   const wanted = new Map<string, Wanted>();
   const open = new Set<string>();
   const setOut = new Map<string, () => void>();
-  /** What was last wished of a registration: its secret has the form that it asks for. */
-  const wishes = new Map<string, RegistrationWish>();
+  /** The last desired state of each registration; it decides the form of the secret. */
+  const desiredRegistrations = new Map<string, DesiredRegistration>();
 
   const idOf = (tenant: number, { type: { plural }, namespace = "" }: Collection, name: string): string =>
     `${tenant} ${plural} ${name} ${namespace}`;
@@ -69,11 +68,11 @@ export function createUser(world: World): User {
   const pursue = async (tenant: number, collection: Collection, name: string): Promise<void> => {
     const id = idOf(tenant, collection, name);
     const client = servers.users[tenant];
-    const wish = wanted.get(id);
-    if (client === undefined || wish === undefined) return;
+    const desired = wanted.get(id);
+    if (client === undefined || desired === undefined) return;
     let isDone = false;
     try {
-      isDone = await attempt({ client, collection, name }, wish);
+      isDone = await attempt({ client, collection, name }, desired);
     } catch (error) {
       const fault = faultOf(error);
       if (fault !== "conflict" && fault !== "exists" && fault !== "not-found") {
@@ -81,8 +80,8 @@ export function createUser(world: World): User {
         return;
       }
     }
-    // Another wish for the same object may have come meanwhile; who brought it pursues it.
-    if (wanted.get(id) !== wish) return;
+    // A newer change of the same object may have come meanwhile; its own attempt applies it.
+    if (wanted.get(id) !== desired) return;
     if (isDone) {
       open.delete(id);
       return;
@@ -111,50 +110,52 @@ export function createUser(world: World): User {
     setOut.clear();
   };
 
-  const wantPlacement = (tenant: number, name: string, wish: PlacementWish | undefined, anew = false): void =>
-    want(tenant, placements, name, wish && ((incarnation) => placementOf(name, wish, incarnation)), anew);
+  const wantPlacement = (tenant: number, name: string, desired: DesiredPlacement | undefined, anew = false): void =>
+    want(tenant, placements, name, desired && ((incarnation) => placementOf(name, desired, incarnation)), anew);
   const placed = () =>
     [...wanted].flatMap(([id, { object }]) => {
       const [tenant, plural, name = ""] = id.split(" ");
       return plural === placements.type.plural ? [{ tenant: Number(tenant), name, object }] : [];
     });
 
-  const wish = (input: Exclude<Input, { kind: "cluster" | "hand" }>): void => {
+  const applyInput = (input: Exclude<Input, { kind: "cluster" | "hand" }>): void => {
     const { tenant, name } = input;
     log(`user ${JSON.stringify(input)}`);
     switch (input.kind) {
       case "register":
       case "register-anew": {
-        const { wish } = input;
+        const { desired } = input;
         const id = idOf(tenant, secrets, name);
-        wishes.set(id, wish);
-        if (wish.wayIn !== "operator" && !wanted.has(id)) {
-          want(tenant, secrets, name, (incarnation) => secretOf({ tenant, name, content: "one", wish }, incarnation));
+        desiredRegistrations.set(id, desired);
+        if (desired.credentialKind !== "operator" && !wanted.has(id)) {
+          want(tenant, secrets, name, (incarnation) =>
+            secretOf({ tenant, name, content: "one", desired }, incarnation),
+          );
         }
         const anew = input.kind === "register-anew";
-        want(tenant, registrations, name, (incarnation) => registrationOf(name, wish, incarnation), anew);
+        want(tenant, registrations, name, (incarnation) => registrationOf(name, desired, incarnation), anew);
         return;
       }
       case "unregister":
         want(tenant, registrations, name, undefined);
         return;
       case "place":
-        wantPlacement(tenant, name, input.wish);
+        wantPlacement(tenant, name, input.desired);
         return;
       case "unplace":
         wantPlacement(tenant, name, undefined);
         return;
       case "secret": {
         const { content } = input;
-        const wish = wishes.get(idOf(tenant, secrets, name));
-        const make = (incarnation: number): KubeObject => secretOf({ tenant, name, content, wish }, incarnation);
+        const desired = desiredRegistrations.get(idOf(tenant, secrets, name));
+        const make = (incarnation: number): KubeObject => secretOf({ tenant, name, content, desired }, incarnation);
         want(tenant, secrets, name, content === "missing" ? undefined : make);
         return;
       }
       case "apply":
       case "apply-anew": {
-        const object = workloadOf(name, input.wish);
-        const collection = collectionOf(input.wish.body.kind, input.wish.namespace);
+        const object = workloadOf(name, input.desired);
+        const collection = collectionOf(input.desired.body.kind, input.desired.namespace);
         const anew = input.kind === "apply-anew";
         want(tenant, collection, name, (incarnation) => withIncarnation(object, incarnation), anew);
         return;
@@ -166,7 +167,7 @@ export function createUser(world: World): User {
 
   return {
     doAll: (inputs) => {
-      for (const input of inputs) if (input.kind !== "cluster" && input.kind !== "hand") wish(input);
+      for (const input of inputs) if (input.kind !== "cluster" && input.kind !== "hand") applyInput(input);
       go();
     },
     placeAnew: () => {
@@ -192,7 +193,7 @@ export function createUser(world: World): User {
 }
 
 function collectionOf(kind: WorkloadKind, namespace: string): Collection {
-  return { type: workloadPlaces[kind], namespace };
+  return { type: workloadResources[kind], namespace };
 }
 
 function withIncarnation(object: KubeObject, incarnation: number): KubeObject {
@@ -202,7 +203,7 @@ function withIncarnation(object: KubeObject, incarnation: number): KubeObject {
 
 function registrationOf(
   name: string,
-  { cluster, wayIn, labels, spec }: RegistrationWish,
+  { cluster, credentialKind, labels, spec }: DesiredRegistration,
   incarnation: number,
 ): KubeObject {
   return {
@@ -215,13 +216,13 @@ function registrationOf(
     },
     spec: {
       ...spec,
-      ...(wayIn === "token" && { endpoint: { server: serverOf(cluster) } }),
-      ...(wayIn !== "operator" && { credentials: { secretRef: { namespace: "default", name } } }),
+      ...(credentialKind === "token" && { endpoint: { server: serverOf(cluster) } }),
+      ...(credentialKind !== "operator" && { credentials: { secretRef: { namespace: "default", name } } }),
     },
   };
 }
 
-function placementOf(name: string, { annotations, spec }: PlacementWish, incarnation: number): KubeObject {
+function placementOf(name: string, { annotations, spec }: DesiredPlacement, incarnation: number): KubeObject {
   return {
     apiVersion: "tmc.kcp.io/v1alpha1",
     kind: "WorkloadPlacement",
@@ -230,19 +231,19 @@ function placementOf(name: string, { annotations, spec }: PlacementWish, incarna
   };
 }
 
-type SecretWish = Readonly<{
+type DesiredSecret = Readonly<{
   tenant: number;
   name: string;
   content: SecretContent;
-  wish: RegistrationWish | undefined;
+  desired: DesiredRegistration | undefined;
 }>;
 
 /** A secret in the form that its registration asks for. */
-function secretOf({ tenant, name, content, wish }: SecretWish, incarnation: number): KubeObject {
+function secretOf({ tenant, name, content, desired }: DesiredSecret, incarnation: number): KubeObject {
   const [one, two] = tokensOf(tenant);
   const token = content === "two" ? two : content === "wrong" ? "not-a-token" : one;
-  const isKubeconfig = wish?.wayIn === "kubeconfig";
-  const good = isKubeconfig ? { kubeconfig: kubeconfigOf(wish.cluster, token) } : { token };
+  const isKubeconfig = desired?.credentialKind === "kubeconfig";
+  const good = isKubeconfig ? { kubeconfig: kubeconfigOf(desired.cluster, token) } : { token };
   const data = content === "garbage" ? { kubeconfig: "no: [kubeconfig" } : good;
   return {
     apiVersion: "v1",

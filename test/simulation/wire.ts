@@ -1,5 +1,5 @@
 import type { Clock } from "@tmc/kube/clock.ts";
-import type { Transport, TransportRequest, TransportResponse } from "@tmc/kube/transport.ts";
+import type { Transport, TransportRequest, TransportResponse } from "@tmc/kube/transport/transport.ts";
 import { type Cause, causes } from "./cause.ts";
 
 /** The process at one end of a wire. */

@@ -1,4 +1,4 @@
-// Runs the seeds that it is told, one after the other, until nobody talks to it any more.
+// Runs the seeds that it receives, one after the other, until its channel closes.
 import type { Answer, Task } from "./jobs.ts";
 import { startServers } from "./servers.ts";
 import { simulate } from "./simulate.ts";

@@ -1,23 +1,23 @@
-import { type Credentials, createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { type Credentials, createCertificateAuthority } from "@tmc/embedded/tls/certificates.ts";
 
-/** For whom a certificate is: a server where hosts are given, otherwise a client. */
+/** The subject of a certificate: a server if hosts are given, otherwise a client. */
 export type CertificateSubject = Readonly<{
   commonName: string;
   organizations?: readonly string[];
-  /** DNS names and IPv4 addresses that the certificate is good for. */
+  /** DNS names and IPv4 addresses that the certificate is valid for. */
   hosts?: readonly string[];
   notBefore?: Date;
   notAfter?: Date;
 }>;
 
-/** An authority made for one test file. */
+/** A certificate authority for one test file. */
 export interface Authority {
   /** PEM. */
   readonly ca: string;
   issue(subject: CertificateSubject): Credentials;
 }
 
-/** Creates an authority that issues servers' and clients' certificates alike. */
+/** Creates an authority that issues certificates for servers and clients. */
 export function createAuthority(name = "test authority"): Authority {
   const authority = createCertificateAuthority({ name });
   return {

@@ -1,34 +1,34 @@
 import { setImmediate as afterPending } from "node:timers/promises";
+import type { ManualClock } from "@tmc/kube/manual-clock.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
-import type { ManualClock } from "./manual-clock.ts";
 
-/** The system whose shares are looked at, in the test's time. */
+/** The system under test, on the test's clock. */
 export interface SharedSystem {
   send(items: readonly WorkItem[]): void;
 }
 
 export type ChangesOfTenants = Readonly<{
   clock: ManualClock;
-  /** Makes the system; `done` has to be called when the work on a key has ended. */
+  /** Creates the system; it must call `done` when the reconcile of a key has ended. */
   create: (done: (item: WorkItem) => void) => SharedSystem;
-  /** Changes that one tenant makes all at once at the beginning. */
+  /** Number of changes that one tenant makes at once at the beginning. */
   noise: number;
-  /** Time passes in such steps; everything has to take a multiple of it, or it would be rounded up. */
+  /** Step of the clock. All durations must be multiples of it, or they are rounded up. */
   stepMs: number;
-  /** How often one of the others changes its object. */
+  /** Interval between changes of the other tenants. */
   everyMs: number;
-  /** How many changes they make, one after the other. */
+  /** Number of changes of the other tenants. */
   changes: number;
 }>;
 
-/** How long the changes of quiet tenants took to be worked off, and how many of the noisy one's were meanwhile. */
+/** Latency of the quiet tenants' changes, and the number of the noisy tenant's changes processed meanwhile. */
 export type Waits = Readonly<{ p99Ms: number; noisy: number }>;
 
 const quietTenants = 20;
-/** So long the last changes may take until they are judged. */
+/** Time for the last changes to be processed. */
 const afterMs = 1_000;
 
-/** Has quiet tenants change one object each in turn, beside one that has changed very many; time passes only by steps. */
+/** Lets quiet tenants change one object each in turn while a noisy tenant has changed very many. */
 export async function changesOfTenants(options: ChangesOfTenants): Promise<Waits> {
   const { clock, create, noise, stepMs, everyMs, changes } = options;
   const sentMs = new Map<string, number>();
@@ -47,7 +47,7 @@ export async function changesOfTenants(options: ChangesOfTenants): Promise<Waits
       sentMs.set(tenant, clock.now());
       system.send([itemOf(tenant, "web")]);
     }
-    // Twice: what the first turn of the loop brings about may want another.
+    // Twice, because the first turn of the event loop may schedule more work.
     await afterPending();
     await afterPending();
     clock.advance(stepMs);

@@ -1,18 +1,18 @@
 import { Socket } from "node:net";
 
-/** Every address that this process tries to connect to over TCP, as `ip:port`, from the moment it is asked for. */
+/** Every address that this process tries to connect to over TCP, as `ip:port`, since the recording started. */
 export interface ConnectionAttempts {
   readonly addresses: readonly string[];
   stop(): void;
 }
 
-/** Listens at all sockets, those of TLS included: what is refused before it is tried is not among them. */
+/** Records the attempts of all sockets, including TLS. Connections that are rejected before an attempt are not included. */
 export function watchConnectionAttempts(): ConnectionAttempts {
   const addresses: string[] = [];
   const connect = Socket.prototype.connect;
   const watched = function (this: Socket, ...args: unknown[]): Socket {
     this.on("connectionAttempt", (ip: string, port: number) => void addresses.push(`${ip}:${port}`));
-    return Reflect.apply(connect, this, args) as Socket; // it answers itself
+    return Reflect.apply(connect, this, args) as Socket; // connect returns its socket
   };
   Socket.prototype.connect = watched;
   return {

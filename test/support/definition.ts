@@ -2,7 +2,7 @@ import type { ResourceType } from "@tmc/kube/kube-object.ts";
 
 export type Scope = "Cluster" | "Namespaced";
 
-/** A CustomResourceDefinition, as far as tests look into one. */
+/** A CustomResourceDefinition, as far as tests read it. */
 export type Definition = Readonly<{
   apiVersion: "apiextensions.k8s.io/v1";
   kind: "CustomResourceDefinition";

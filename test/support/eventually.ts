@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Asks again until `missing` says that nothing is missing; the time-out prints what still was. */
+/** Repeats `missing` until it returns undefined; the time-out error contains what was still missing. */
 export async function eventually(missing: () => Promise<string | undefined>, limitMs = 15_000): Promise<void> {
   const end = Date.now() + limitMs;
   for (;;) {

@@ -4,7 +4,7 @@ import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttpsServer, type ServerOptions } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 
-/** A request as the server saw it, its body read. */
+/** A request as the server received it, with its body. */
 export type SeenRequest = Readonly<{
   method: string;
   url: string;
@@ -13,15 +13,15 @@ export type SeenRequest = Readonly<{
   body: string;
 }>;
 
-/** What the next request is answered with. */
+/** The response to the next request. */
 export type Handler = (request: SeenRequest, response: ServerResponse, socket: Socket) => void | Promise<void>;
 
-/** A hand-made server on a free port of loopback. */
+/** A test server on a free loopback port. */
 export interface TestServer {
   /** `https://127.0.0.1:<port>`. */
   readonly url: string;
   readonly requests: SeenRequest[];
-  /** Connections that were made so far; TLS handshakes for https. */
+  /** Number of connections so far; TLS handshakes for https. */
   readonly connections: number;
   handle(handler: Handler): void;
   /** Cuts every connection. */

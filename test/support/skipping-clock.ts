@@ -1,15 +1,15 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { systemClock } from "@tmc/kube/clock.ts";
 
-/** The machine's clock, but a test can skip what it would only wait for. */
+/** The system clock, with which a test can skip waiting times. */
 export interface SkippingClock extends Clock {
-  /** Puts the time forward to a moment, if it has not come yet, and runs what has fallen due, in order. */
+  /** Advances the clock to a time if it is in the future, and runs the due timers in order. */
   skipTo(ms: number): void;
 }
 
 type Task = { readonly atMs: number; readonly run: () => void; cancel: () => void };
 
-/** Makes a clock that is right until something is skipped. */
+/** Creates a clock that equals the system clock until a time is skipped. */
 export function createSkippingClock(): SkippingClock {
   const tasks = new Set<Task>();
   let skippedMs = 0;

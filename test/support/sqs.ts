@@ -2,7 +2,7 @@ import { CreateQueueCommand, DeleteQueueCommand, GetQueueAttributesCommand, SQSC
 import { startFauxqs } from "fauxqs";
 import type { QueueUrls, SqsClient } from "../../lib/queue/sqs-client.ts";
 
-/** A client for a local endpoint; the keys are those that emulators take. */
+/** A client for a local endpoint, with the credentials that emulators accept. */
 export function openSqs(endpoint: string): SQSClient {
   return new SQSClient({
     endpoint,
@@ -28,7 +28,7 @@ export async function startSqs(): Promise<Readonly<{ sqs: SQSClient; endpoint: s
 
 let made = 0;
 
-/** Makes the three queues as they are deployed, under names of their own. */
+/** Creates the three queues as they are deployed, with unique names. */
 export async function createQueues(
   sqs: SqsClient,
   { visibilitySeconds = 30 }: Readonly<{ visibilitySeconds?: number }> = {},
@@ -62,16 +62,16 @@ export async function createQueues(
   };
 }
 
-/** What a client is asked. */
+/** A call of the client. */
 export type SqsCall = Readonly<{
   name: string;
   input: Readonly<Record<string, unknown>>;
-  /** Takes the question back. */
+  /** Aborts the call. */
   signal: AbortSignal | undefined;
 }>;
 
 /**
- * A client that a test stands in front of: it sees every call, and answers itself or lets the call through with `pass`.
+ * Wraps a client: the test sees every call, and responds itself or forwards the call with `pass`.
  */
 export function interceptSqs(
   sqs: SqsClient,
@@ -85,6 +85,6 @@ export function interceptSqs(
     const call = { name, input: command.input, signal: options?.abortSignal };
     return answer(call, () => Reflect.apply(sqs.send, sqs, [command, options]));
   };
-  // The client's own type has an overload for each call; they all are of this form.
+  // The client's type has an overload for each call; all of them have this form.
   return { send } as unknown as SqsClient;
 }

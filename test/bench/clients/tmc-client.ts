@@ -1,7 +1,7 @@
-import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import type { Endpoint, Transport } from "@tmc/kube/transport.ts";
-import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
+import { createHttpsTransport } from "@tmc/kube/transport/https-transport.ts";
+import type { Endpoint, Transport } from "@tmc/kube/transport/transport.ts";
+import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import type { BenchClient, ConfigMap, Target } from "./bench-client.ts";
 
 const configMaps = { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true };

@@ -3,7 +3,7 @@ import { forEachOf } from "../load.ts";
 import type { ControllerProcess } from "../measure-engine.ts";
 import { hasImage, isNamed, isReadyOn, type Place, type Seen } from "./place.ts";
 import { pairPool, type SyncSession, type Writes } from "./session.ts";
-import { untilTold } from "./until-told.ts";
+import { untilNotified } from "./until-notified.ts";
 
 /** The same done by hand and by the controller, in milliseconds. */
 export type Compared = Readonly<{ direct: readonly number[]; synced: readonly number[] }>;
@@ -50,7 +50,7 @@ export async function measureSingles(
     await controller.settled();
   }
   // What placements say of those that were created is no part of what a change costs.
-  await untilTold();
+  await untilNotified();
   const before = await world.writes();
   for (let index = 0; index < count; index += 1) {
     const [byHand, synced] = [`${prefix}-hand-${index}`, `${prefix}-tmc-${index}`];

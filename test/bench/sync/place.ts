@@ -2,10 +2,10 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
+import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import { clientOf } from "../../../lib/upstream/logical-cluster.ts";
 import type { Target } from "../clients/bench-client.ts";
-import { createSightings } from "../sightings.ts";
+import { createObservedObjects } from "../observed-objects.ts";
 
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
 const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
@@ -46,8 +46,8 @@ export async function openPlace({ server, ca, token }: Target, workspace?: strin
     if (faultOf(error) !== "exists") throw error;
   });
   const end = new AbortController();
-  const sightings = createSightings<Seen>();
-  const { ended } = await sightings.follow(client, deployments, end.signal);
+  const observed = createObservedObjects<Seen>();
+  const { ended } = await observed.follow(client, deployments, end.signal);
   return {
     client,
     create: async (wanted) => {
@@ -59,7 +59,7 @@ export async function openPlace({ server, ca, token }: Target, workspace?: strin
       const body = { spec: { template: { spec: { containers } } } };
       await client.patch({ type: deployments, namespace: benchNamespace, name }, { type: "merge", body });
     },
-    untilSeen: sightings.untilSeen,
+    untilSeen: observed.untilSeen,
     [Symbol.asyncDispose]: async () => {
       end.abort();
       await ended;

@@ -5,7 +5,7 @@ import { type ManyRound, measureManyRounds, measureSingles, type Singles, warmUp
 import { measureRestart, type Restart } from "./restart.ts";
 import { begin, type SyncSession, startController, untilPlaced } from "./session.ts";
 import { manyGoals, manyTable, restartGoals, restartTable, singlesGoals, singlesTable, writesTable } from "./tables.ts";
-import { untilTold } from "./until-told.ts";
+import { untilNotified } from "./until-notified.ts";
 
 /** What is measured of sync on any parts, and what is measured besides. */
 export type Measured<More> = Readonly<{ singles: Singles; rounds: readonly ManyRound[]; more: More; restart: Restart }>;
@@ -38,7 +38,7 @@ export async function measureSync<More>(
       rounds: await measureManyRounds(session, controller, { prefix: "burst", count: burst, rounds: manyRounds }),
       more: await more(controller),
     };
-    await untilTold();
+    await untilNotified();
     return all;
   })();
   return { ...measured, restart: await measureRestart(session, "restart") };

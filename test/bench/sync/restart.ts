@@ -2,7 +2,7 @@ import { performance } from "node:perf_hooks";
 import type { ControllerUsage } from "../workers/controller-worker.ts";
 import { clocked, isThe, untilAll, writesSince } from "./measure.ts";
 import { begin, pairPool, type SyncSession, startController, type Writes } from "./session.ts";
-import { untilTold } from "./until-told.ts";
+import { untilNotified } from "./until-notified.ts";
 
 export type Restart = Readonly<{
   /** Until a new controller has nothing left to do. */
@@ -32,7 +32,7 @@ export async function measureRestart(session: SyncSession, prefix: string): Prom
     await begin(controller, world);
     await controller.settled();
     const settledMs = performance.now() - began;
-    await untilTold();
+    await untilNotified();
     return { settledMs, writes: aboutWork(writesSince(before, await world.writes())) };
   })();
   await using controller = await startController(world);

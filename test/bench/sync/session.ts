@@ -1,7 +1,7 @@
+import { watchForever } from "@tmc/kube/informer/watch.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { watchForever } from "@tmc/kube/watch.ts";
 import { clusterRegistration } from "../../../lib/api/cluster-registration.ts";
-import { apiVersionOf } from "../../../lib/api/kind.ts";
+import { formatApiVersion } from "../../../lib/api/kind.ts";
 import { type WorkloadPlacement, workloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
 import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
@@ -58,7 +58,7 @@ export async function furnish({ world, hub: { client } }: SyncSession): Promise<
     await client.create(
       { type: reconciledTypes.ClusterRegistration },
       {
-        apiVersion: apiVersionOf(clusterRegistration),
+        apiVersion: formatApiVersion(clusterRegistration),
         kind: "ClusterRegistration",
         metadata: { name, labels: { slot: `${at}`, [pairPool]: `${at < 2}` } },
         spec: { location: `region-of-${name}` },
@@ -69,7 +69,7 @@ export async function furnish({ world, hub: { client } }: SyncSession): Promise<
     client.create(
       { type: reconciledTypes.WorkloadPlacement },
       {
-        apiVersion: apiVersionOf(workloadPlacement),
+        apiVersion: formatApiVersion(workloadPlacement),
         kind: "WorkloadPlacement",
         metadata: { name: `pool-${name}` },
         spec: {

@@ -3,12 +3,12 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
+import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import { type Controller, createController } from "../../../lib/controller/controller.ts";
 import { keepMemoryLean } from "../../../lib/controller/lean-memory.ts";
 import type { ControllerSettings } from "../../../lib/engine/settings.ts";
 import type { Target } from "../clients/bench-client.ts";
-import { createPaperTenant, type PaperTenant, type PaperTenantOptions } from "../paper-tenant.ts";
+import { createFakeTenant, type FakeTenant, type FakeTenantOptions } from "../fake-tenant.ts";
 import { serveTasks } from "../serve-tasks.ts";
 
 export type ControllerTask =
@@ -20,7 +20,7 @@ export type ControllerTask =
       kubeconfigs: Readonly<Record<string, string>>;
       settings?: Partial<ControllerSettings>;
       /** One more tenant, which no server has. */
-      paper?: PaperTenantOptions | undefined;
+      paper?: FakeTenantOptions | undefined;
     }>
   /** Has the tenant on paper make noise; answers when all of it is told. */
   | Readonly<{ kind: "noise"; events: number; perSecond: number }>
@@ -58,7 +58,7 @@ function collectGarbage(): void {
   if (typeof collect === "function") collect();
 }
 
-let paper: PaperTenant | undefined;
+let paper: FakeTenant | undefined;
 let running: Readonly<{ controller: Controller; client: KubeClient }> | undefined;
 
 async function perform(task: ControllerTask): Promise<ControllerUsage | undefined> {
@@ -66,7 +66,7 @@ async function perform(task: ControllerTask): Promise<ControllerUsage | undefine
     case "start": {
       const { server, ca, token } = task.hub;
       const endpoint = { server, ca, token: async () => token };
-      paper = task.paper && createPaperTenant(task.paper);
+      paper = task.paper && createFakeTenant(task.paper);
       const real = createUndiciTransport(endpoint);
       const client = createKubeClient({ endpoint, transport: paper?.transport(real) ?? real });
       const controller = createController({

@@ -4,7 +4,7 @@ import { subscribe } from "node:diagnostics_channel";
 import { type IncomingMessage, METHODS } from "node:http";
 import { type EmbeddedKcp, startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
 import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
-import type { StoreKey } from "@tmc/embedded/store.ts";
+import type { StoreKey } from "@tmc/embedded/storage/store.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { exportWorkspace } from "../../../lib/api/group.ts";
 import { bindExport, installExport } from "../../../lib/install/bind.ts";

@@ -4,13 +4,13 @@ import { runInNewContext } from "node:vm";
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { systemClock } from "@tmc/kube/clock.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import type { Transport } from "@tmc/kube/transport.ts";
-import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
+import type { Transport } from "@tmc/kube/transport/transport.ts";
+import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
-import { createHealth } from "../../../lib/observe/health.ts";
+import { createHealthChecks } from "../../../lib/observe/health.ts";
 import { createLog } from "../../../lib/observe/log.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
-import { createRelayService, type RelayService } from "../../../lib/relay/service.ts";
+import { createRelayService, type RelayService } from "../../../lib/relay/service/relay-service.ts";
 import type { Target } from "../clients/bench-client.ts";
 import { serveTasks } from "../serve-tasks.ts";
 
@@ -60,14 +60,14 @@ async function start({ hub, workspaces }: Extract<RelayTask, { kind: "start" }>)
     queue: {
       send: async (items) => {
         for (const { key } of items) sent.add(`${key.logicalCluster}|${key.kind}/${key.name}`);
-        for (const tell of waiting) tell();
+        for (const check of waiting) check();
       },
     },
     clock: systemClock,
     random: Math.random,
     log: createLog({ level: 0, write: (line) => void process.stderr.write(line), clock: systemClock }),
     metrics: createMetrics(),
-    health: createHealth({ clock: systemClock }),
+    health: createHealthChecks({ clock: systemClock }),
   });
   running = { service, client };
   await service.start();
@@ -102,13 +102,13 @@ serveTasks<RelayTask>(async (task) => {
       return start(task);
     case "sent":
       return new Promise<void>((resolve) => {
-        const look = (): void => {
+        const check = (): void => {
           if (sent.size < task.keys) return;
-          waiting.delete(look);
+          waiting.delete(check);
           resolve();
         };
-        waiting.add(look);
-        look();
+        waiting.add(check);
+        check();
       });
     case "usage":
       return usage();

@@ -25,7 +25,7 @@ async function burst(namespace: string, count: number): Promise<void> {
   for (let index = 0; index < count; index++) {
     const sentMs = `${Number(process.hrtime.bigint() / 1000n) / 1000}`;
     const object = configMapOf(`burst-${index}`, { sentMs });
-    cluster.operations.create({ definition, cluster: "", namespace }, object, context);
+    cluster.operations.create({ definition, logicalCluster: "", namespace }, object, context);
     if (index % atOnce === atOnce - 1) await nextTurn();
   }
 }

@@ -1,2 +1,2 @@
 // What `tmc local` brings up: a kcp and two clusters, with the export installed and bound.
-export { startLocalWorld as startWorld } from "../../../lib/cli/local/parts.ts";
+export { startEmbeddedServers as startWorld } from "../../../lib/cli/local/environment.ts";

@@ -1,7 +1,6 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
-import type { MakeRoom, Room } from "../server-under-test.ts";
 import {
   aClusterRole,
   aClusterRoleBinding,
@@ -15,7 +14,8 @@ import {
   secrets,
   tokenOfNewAccount,
   unique,
-} from "../vocabulary.ts";
+} from "../resources.ts";
+import type { MakeRoom, Room } from "../server-under-test.ts";
 
 export function accessCases(room: MakeRoom): void {
   /** A service account of the room, with a token of its own and the rules of a role in the namespace. */
@@ -92,7 +92,7 @@ export function accessCases(room: MakeRoom): void {
     await account.close();
   });
 
-  it("tells a caller who they are", async () => {
+  it("answers a SelfSubjectReview", async () => {
     const { account, user } = await withAccount([{ apiGroups: [""], resources: ["configmaps"], verbs: ["get"] }]);
     const review = await eventuallyOk(() =>
       account.create<KubeObject & { status: { userInfo: { username: string; groups: string[] } } }>(
@@ -107,7 +107,7 @@ export function accessCases(room: MakeRoom): void {
     await account.close();
   });
 
-  it("answers what a caller may do", async () => {
+  it("answers a SelfSubjectAccessReview", async () => {
     const { account, namespace } = await withAccount([{ apiGroups: [""], resources: ["configmaps"], verbs: ["get"] }]);
     const may = async (verb: string): Promise<boolean> => {
       const review = await account.create<KubeObject & { status: { allowed: boolean } }>(
@@ -125,7 +125,7 @@ export function accessCases(room: MakeRoom): void {
     await account.close();
   });
 
-  it("answers what somebody else may do", async () => {
+  it("answers a SubjectAccessReview", async () => {
     const { client, namespace, user, account } = await withAccount([
       { apiGroups: [""], resources: ["configmaps"], verbs: ["get"] },
     ]);
@@ -175,7 +175,7 @@ export function accessCases(room: MakeRoom): void {
     await account.close();
   });
 
-  it("acts as somebody else for who may impersonate", async () => {
+  it("impersonates a user for a caller with that permission", async () => {
     const { clientAs, namespace } = await room();
     const other = clientAs({ impersonate: { user: "mallory", groups: ["system:authenticated"] } });
     const failure = await refusal(other.list({ type: configMaps, namespace }));

@@ -1,8 +1,8 @@
 import type { WriteOptions } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
+import { aConfigMap, type ConfigMap, configMaps, failureOf, refusal } from "../resources.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
-import { aConfigMap, type ConfigMap, configMaps, failureOf, refusal } from "../vocabulary.ts";
 
 type Applied = (body: object, manager: string, options?: { force?: boolean } & WriteOptions) => Promise<ConfigMap>;
 

@@ -1,8 +1,8 @@
 import type { KubeClient, ObjectAddress } from "@tmc/kube/client.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
+import { crds, eventually, eventuallyGone, eventuallyOk, refusal, unique } from "../resources.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
-import { crds, eventually, eventuallyGone, eventuallyOk, refusal, unique } from "../vocabulary.ts";
 
 type Widget = KubeObject & {
   spec?: Record<string, unknown>;

@@ -1,6 +1,5 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
-import type { MakeRoom, Room } from "../server-under-test.ts";
 import {
   aConfigMap,
   type ConfigMap,
@@ -12,7 +11,8 @@ import {
   refusal,
   secrets,
   unique,
-} from "../vocabulary.ts";
+} from "../resources.ts";
+import type { MakeRoom, Room } from "../server-under-test.ts";
 
 export function deletionCases(room: MakeRoom): void {
   const address = (namespace: string, name = "a") => ({ type: configMaps, namespace, name });

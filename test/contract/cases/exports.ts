@@ -23,8 +23,8 @@ import {
   registrations,
   type Tenant,
 } from "../provider.ts";
+import { deployments, eventually, eventuallyGone, eventuallyOk, refusal, unique } from "../resources.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
-import { deployments, eventually, eventuallyGone, eventuallyOk, refusal, unique } from "../vocabulary.ts";
 
 const placements = { group: "tmc.kcp.io", version: "v1alpha1", plural: "workloadplacements" };
 

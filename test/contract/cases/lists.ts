@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import type { ConfigMap } from "../resources.ts";
+import { aConfigMap, configMaps, events, namespaces, refusal, secrets } from "../resources.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
-import type { ConfigMap } from "../vocabulary.ts";
-import { aConfigMap, configMaps, events, namespaces, refusal, secrets } from "../vocabulary.ts";
 
 const names = (list: { items: { metadata: { name?: string } }[] }): (string | undefined)[] =>
   list.items.map((item) => item.metadata.name);

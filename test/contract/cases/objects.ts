@@ -1,6 +1,5 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
-import type { MakeRoom } from "../server-under-test.ts";
 import {
   aConfigMap,
   type ConfigMap,
@@ -11,7 +10,8 @@ import {
   refusal,
   secrets,
   unique,
-} from "../vocabulary.ts";
+} from "../resources.ts";
+import type { MakeRoom } from "../server-under-test.ts";
 
 export function objectCases(room: MakeRoom): void {
   it("gives a created object a uid, a resourceVersion and a creation time", async () => {

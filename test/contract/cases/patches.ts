@@ -1,7 +1,7 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
+import { aConfigMap, type ConfigMap, configMaps, refusal, serviceAccounts } from "../resources.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
-import { aConfigMap, type ConfigMap, configMaps, refusal, serviceAccounts } from "../vocabulary.ts";
 
 export function patchCases(room: MakeRoom): void {
   const withMap = async (

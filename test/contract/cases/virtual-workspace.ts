@@ -5,7 +5,6 @@ import { exportName } from "../../../lib/api/group.ts";
 import { ensureWorkspace } from "../../../lib/install/workspaces.ts";
 import { apiBindings } from "../../../lib/upstream/kcp-types.ts";
 import { aRegistration, type Provider, providerOf, registrations, type Tenant } from "../provider.ts";
-import type { MakeRoom, Room } from "../server-under-test.ts";
 import {
   aClusterRole,
   aClusterRoleBinding,
@@ -21,7 +20,8 @@ import {
   secrets,
   tokenOfNewAccount,
   unique,
-} from "../vocabulary.ts";
+} from "../resources.ts";
+import type { MakeRoom, Room } from "../server-under-test.ts";
 
 export function virtualWorkspaceCases(room: MakeRoom): void {
   let here: Room;
@@ -148,7 +148,7 @@ export function virtualWorkspaceCases(room: MakeRoom): void {
     expect(await refusal(call)).toMatchObject({ status: 409, reason: "Conflict" });
   });
 
-  it("does not know a tenant by its path", async () => {
+  it("does not serve a tenant by its path", async () => {
     const { status } = await here.server.admin.raw(
       "GET",
       `${provider.view}/clusters/${one.path}/apis/tmc.kcp.io/v1alpha1/clusterregistrations`,
@@ -156,7 +156,7 @@ export function virtualWorkspaceCases(room: MakeRoom): void {
     expect(status).toBe(403);
   });
 
-  it("leads nowhere without a logical cluster", async () => {
+  it("answers 404 without a logical cluster", async () => {
     const { status } = await here.server.admin.raw(
       "GET",
       `${provider.view}/apis/tmc.kcp.io/v1alpha1/clusterregistrations`,
@@ -190,7 +190,7 @@ export function virtualWorkspaceCases(room: MakeRoom): void {
     expect(failure).toMatchObject({ status: 403, reason: "Forbidden" });
   });
 
-  it("fails for an export that is not there, before it asks who wants to know", async () => {
+  it("fails for a missing export before authentication", async () => {
     const path = `${provider.view.replace(/[^/]+$/, "nothing.example.dev")}/clusters/${one.cluster}`;
     const token = await tokenOfNewAccount(provider.client, "default", unique("nobody"));
     const nobody = here.server.clientAs({ token: async () => token, certificate: undefined, key: undefined });

@@ -1,11 +1,11 @@
 import type { KubeClient, WatchEvent, WatchOptions } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
+import { aConfigMap, type ConfigMap, configMaps, failureOf, secrets } from "../resources.ts";
 import type { MakeRoom, Room, ServerUnderTest } from "../server-under-test.ts";
-import { aConfigMap, type ConfigMap, configMaps, failureOf, secrets } from "../vocabulary.ts";
 
 /** What happened, as short words: `ADDED a`. */
-const told = (event: WatchEvent): string =>
+const formatEvent = (event: WatchEvent): string =>
   event.type === "BOOKMARK" ? "BOOKMARK" : `${event.type} ${event.object.metadata.name}`;
 
 /** The first `count` events of a watch on secrets, without bookmarks, then leaves it. */
@@ -36,7 +36,7 @@ export function watchCases(room: MakeRoom, kind: "kcp" | "cluster"): void {
     return metadata.resourceVersion ?? "";
   };
 
-  it("tells of every change after the resourceVersion it starts from, in order", async () => {
+  it("sends every change after the start resourceVersion, in order", async () => {
     const made = await room();
     const { client, namespace } = made;
     const from = await version(made);
@@ -48,16 +48,16 @@ export function watchCases(room: MakeRoom, kind: "kcp" | "cluster"): void {
     await client.create({ type: secrets, namespace }, aSecret("b"));
     await client.delete({ type: secrets, namespace, name: "a" });
     const seen = await collect(client, namespace, { resourceVersion: from }, 4);
-    expect(seen.map(told)).toEqual(["ADDED a", "MODIFIED a", "ADDED b", "DELETED a"]);
+    expect(seen.map(formatEvent)).toEqual(["ADDED a", "MODIFIED a", "ADDED b", "DELETED a"]);
   });
 
-  it("tells of changes as they happen", async () => {
+  it("sends changes as they happen", async () => {
     const made = await room();
     const { client, namespace } = made;
     const watching = collect(client, namespace, { resourceVersion: await version(made) }, 2);
     await client.create({ type: secrets, namespace }, aSecret("a"));
     await client.create({ type: secrets, namespace }, aSecret("b"));
-    expect((await watching).map(told)).toEqual(["ADDED a", "ADDED b"]);
+    expect((await watching).map(formatEvent)).toEqual(["ADDED a", "ADDED b"]);
   });
 
   it("first sends what there is when it starts from nowhere", async () => {
@@ -65,13 +65,13 @@ export function watchCases(room: MakeRoom, kind: "kcp" | "cluster"): void {
     await client.create({ type: secrets, namespace }, aSecret("a"));
     await client.create({ type: secrets, namespace }, aSecret("b"));
     const seen = await collect(client, namespace, {}, 2);
-    expect(seen.map(told).sort()).toEqual(["ADDED a", "ADDED b"]);
+    expect(seen.map(formatEvent).sort()).toEqual(["ADDED a", "ADDED b"]);
   });
 
   it("first sends what there is when it starts from 0", async () => {
     const { client, namespace } = await room();
     await client.create({ type: secrets, namespace }, aSecret("a"));
-    expect((await collect(client, namespace, { resourceVersion: "0" }, 1)).map(told)).toEqual(["ADDED a"]);
+    expect((await collect(client, namespace, { resourceVersion: "0" }, 1)).map(formatEvent)).toEqual(["ADDED a"]);
   });
 
   it("gives each event's object the resourceVersion to go on from", async () => {
@@ -83,7 +83,7 @@ export function watchCases(room: MakeRoom, kind: "kcp" | "cluster"): void {
     const [first] = await collect(client, namespace, { resourceVersion: from }, 1);
     if (first === undefined || first.type === "BOOKMARK") throw new Error("no event");
     const rest = await collect(client, namespace, { resourceVersion: first.object.metadata.resourceVersion }, 1);
-    expect(rest.map(told)).toEqual(["ADDED b"]);
+    expect(rest.map(formatEvent)).toEqual(["ADDED b"]);
   });
 
   it("gives a deletion a newer resourceVersion than the object had", async () => {
@@ -107,17 +107,17 @@ export function watchCases(room: MakeRoom, kind: "kcp" | "cluster"): void {
     const from = await version(made);
     await client.update(address, settled);
     await client.create({ type: secrets, namespace }, aSecret("b"));
-    expect((await collect(client, namespace, { resourceVersion: from }, 1)).map(told)).toEqual(["ADDED b"]);
+    expect((await collect(client, namespace, { resourceVersion: from }, 1)).map(formatEvent)).toEqual(["ADDED b"]);
   });
 
-  it("tells only of what the label selector sees", async () => {
+  it("sends only objects that match the label selector", async () => {
     const made = await room();
     const { client, namespace } = made;
     const from = await version(made);
     await client.create({ type: secrets, namespace }, aSecret("a"));
     await client.create({ type: secrets, namespace }, aSecret("b", { seen: "yes" }));
     expect(
-      (await collect(client, namespace, { resourceVersion: from, labelSelector: "seen=yes" }, 1)).map(told),
+      (await collect(client, namespace, { resourceVersion: from, labelSelector: "seen=yes" }, 1)).map(formatEvent),
     ).toEqual(["ADDED b"]);
   });
 
@@ -139,17 +139,19 @@ export function watchCases(room: MakeRoom, kind: "kcp" | "cluster"): void {
       { type: "merge", body: { metadata: { labels: { seen: null } } } },
     );
     const seen = await collect(client, namespace, { resourceVersion: from, labelSelector: "seen=yes" }, 3);
-    expect(seen.map(told)).toEqual(["ADDED a", "MODIFIED a", "DELETED a"]);
+    expect(seen.map(formatEvent)).toEqual(["ADDED a", "MODIFIED a", "DELETED a"]);
   });
 
-  it("tells of one object only when a field selector names it", async () => {
+  it("sends only the object that a field selector names", async () => {
     const made = await room();
     const { client, namespace } = made;
     const from = await version(made);
     await client.create({ type: secrets, namespace }, aSecret("a"));
     await client.create({ type: secrets, namespace }, aSecret("b"));
     expect(
-      (await collect(client, namespace, { resourceVersion: from, fieldSelector: "metadata.name=b" }, 1)).map(told),
+      (await collect(client, namespace, { resourceVersion: from, fieldSelector: "metadata.name=b" }, 1)).map(
+        formatEvent,
+      ),
     ).toEqual(["ADDED b"]);
   });
 
@@ -159,7 +161,9 @@ export function watchCases(room: MakeRoom, kind: "kcp" | "cluster"): void {
     const from = await version(one);
     await two.client.create({ type: secrets, namespace: two.namespace }, aSecret("other"));
     await one.client.create({ type: secrets, namespace: one.namespace }, aSecret("mine"));
-    expect((await collect(one.client, one.namespace, { resourceVersion: from }, 1)).map(told)).toEqual(["ADDED mine"]);
+    expect((await collect(one.client, one.namespace, { resourceVersion: from }, 1)).map(formatEvent)).toEqual([
+      "ADDED mine",
+    ]);
   });
 
   it("ends by itself after timeoutSeconds", async () => {
@@ -312,14 +316,14 @@ export function longWatchCases(room: MakeRoom): { begin: () => Promise<void>; ca
         return Array.fromAsync(client.watch({ type: secrets, namespace }, options));
       };
       ended = watch();
-      ended.catch(() => {}); // told by the case below
+      ended.catch(() => {}); // reported by the case below
       await client.create({ type: secrets, namespace }, aSecret("a"));
     },
     cases: () => {
       it("bookmarks how far it has come", async () => {
         skip?.(longSeconds * 1000);
         const seen = (await ended) ?? [];
-        expect(seen.map(told)).toEqual(expect.arrayContaining(["ADDED a", "BOOKMARK"]));
+        expect(seen.map(formatEvent)).toEqual(expect.arrayContaining(["ADDED a", "BOOKMARK"]));
         const bookmark = seen.findLast((event) => event.type === "BOOKMARK");
         expect(Number(bookmark?.type === "BOOKMARK" ? bookmark.resourceVersion : 0)).toBeGreaterThan(Number(from));
       }, 90_000);

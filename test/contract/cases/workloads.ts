@@ -1,7 +1,7 @@
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
+import { eventually, eventuallyGone, refusal, unique } from "../resources.ts";
 import type { MakeRoom, Room } from "../server-under-test.ts";
-import { eventually, eventuallyGone, refusal, unique } from "../vocabulary.ts";
 
 const apps = (plural: string): ResourceType => ({ group: "apps", version: "v1", plural });
 const core = (plural: string): ResourceType => ({ group: "", version: "v1", plural });

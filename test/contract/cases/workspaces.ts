@@ -1,8 +1,7 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { expect, it } from "vitest";
 import { ensureWorkspace } from "../../../lib/install/workspaces.ts";
-import { type Workspace, workspaces } from "../../../lib/upstream/kcp-types.ts";
-import type { MakeRoom } from "../server-under-test.ts";
+import { type WorkspaceObject, workspaces } from "../../../lib/upstream/kcp-types.ts";
 import {
   aConfigMap,
   configMaps,
@@ -12,7 +11,8 @@ import {
   namespaces,
   refusal,
   unique,
-} from "../vocabulary.ts";
+} from "../resources.ts";
+import type { MakeRoom } from "../server-under-test.ts";
 
 const logicalClusters = { group: "core.kcp.io", version: "v1alpha1", plural: "logicalclusters" };
 
@@ -22,7 +22,7 @@ export function workspaceCases(room: MakeRoom): void {
     const name = unique("ws");
     const cluster = await ensureWorkspace(server.admin, `root:${name}`);
     expect(cluster).toMatch(/^[a-z0-9]{16}$/);
-    const workspace = await server.admin.at("/clusters/root").get<Workspace>({ type: workspaces, name });
+    const workspace = await server.admin.at("/clusters/root").get<WorkspaceObject>({ type: workspaces, name });
     expect(workspace.spec?.URL).toMatch(new RegExp(`/clusters/root:${name}$`));
     expect(workspace.status?.phase).toBe("Ready");
   });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { eventually, eventuallyOk } from "../vocabulary.ts";
+import { eventually, eventuallyOk } from "../resources.ts";
 import { type KubectlRoom, type MakeKubectlRoom, table } from "./kubectl-room.ts";
 
 export function kubectlAccessCases(room: MakeKubectlRoom, kind: "kcp" | "cluster"): void {

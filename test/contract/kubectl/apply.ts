@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { eventuallyOk, unique } from "../vocabulary.ts";
+import { eventuallyOk, unique } from "../resources.ts";
 import type { KubectlRoom, MakeKubectlRoom } from "./kubectl-room.ts";
 import { aConfigMap, aThingDefinition } from "./manifests.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { unique } from "../vocabulary.ts";
+import { unique } from "../resources.ts";
 import { type MakeKubectlRoom, table } from "./kubectl-room.ts";
 import { aConfigMap } from "./manifests.ts";
 

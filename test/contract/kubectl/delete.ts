@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { configMaps, eventually, eventuallyGone, unique } from "../vocabulary.ts";
+import { configMaps, eventually, eventuallyGone, unique } from "../resources.ts";
 import type { KubectlRoom, MakeKubectlRoom } from "./kubectl-room.ts";
 import { aConfigMap, aDeployment } from "./manifests.ts";
 

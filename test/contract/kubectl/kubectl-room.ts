@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { expect } from "vitest";
 import { type KubectlResult, runKubectl } from "../../real/kubectl.ts";
-import { eventually } from "../vocabulary.ts";
+import { eventually } from "../resources.ts";
 
 /** What kubectl reads from standard input: manifests, or text as it is. */
 export type Input = string | object | readonly object[];

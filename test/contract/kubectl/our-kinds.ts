@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { unique } from "../vocabulary.ts";
+import { unique } from "../resources.ts";
 import { anAge, header, type KubectlRoom, type MakeKubectlRoom, table } from "./kubectl-room.ts";
 import { aPlacement, aRegistration } from "./manifests.ts";
 
@@ -98,7 +98,7 @@ export function kubectlOurKindsCases(room: MakeKubectlRoom): void {
     expect(await types()).toBe("compute network");
   });
 
-  it("tells what would change", async () => {
+  it("prints what would change", async () => {
     const { run, name } = await registered();
     const changed = await run("diff -f -", { input: aRegistration(name, { location: "eu-1" }) });
     expect(changed.code).toBe(1);

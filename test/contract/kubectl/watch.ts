@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { eventually } from "../vocabulary.ts";
+import { eventually } from "../resources.ts";
 import { header, type MakeKubectlRoom, table } from "./kubectl-room.ts";
 import { aConfigMap, aDeployment } from "./manifests.ts";
 

@@ -7,17 +7,17 @@ import { workloadTypes } from "../../../lib/api/workload-types.ts";
 
 const exported = [...kinds, ...workloadTypes];
 
-/** kcp grants what stands in both lists, word by word. */
+/** kcp grants the verbs that both lists contain literally. */
 const granted = (asked: readonly string[], accepted: readonly string[]) =>
   asked.filter((verb) => accepted.includes(verb));
 
-describe("the export", () => {
-  it("is named for the group", () => {
+describe("APIExport", () => {
+  it("the APIExport has the name of the group", () => {
     expect(exportName).toBe(group);
     expect(apiExport(exported).metadata.name).toBe("tmc.kcp.io");
   });
 
-  it("carries every kind with its schema in v1alpha2", () => {
+  it("the APIExport lists every kind with its schema in v1alpha2", () => {
     const { apiVersion, spec } = apiExport(exported);
     expect(apiVersion).toBe("apis.kcp.io/v1alpha2");
     expect(spec).not.toHaveProperty("latestResourceSchemas");
@@ -26,7 +26,7 @@ describe("the export", () => {
     );
   });
 
-  it("carries the same schemas in v1alpha1, and claims without verbs", () => {
+  it("the APIExport has the same schemas in v1alpha1, and claims without verbs", () => {
     const { apiVersion, spec } = apiExport(exported, "v1alpha1");
     expect(apiVersion).toBe("apis.kcp.io/v1alpha1");
     expect(spec).not.toHaveProperty("resources");
@@ -37,7 +37,7 @@ describe("the export", () => {
     }
   });
 
-  it("claims no more than it must: it writes nothing of a tenant's but events", () => {
+  it("the permission claims allow no writes except of Events", () => {
     const written = permissionClaims.filter(({ verbs }) =>
       verbs.some((verb) => !["get", "list", "watch"].includes(verb)),
     );
@@ -45,8 +45,8 @@ describe("the export", () => {
   });
 });
 
-describe("the binding", () => {
-  it("accepts exactly the claims of the export, with equal verbs", () => {
+describe("APIBinding", () => {
+  it("the APIBinding accepts exactly the claims of the APIExport with equal verbs", () => {
     const asked = apiExport(exported).spec.permissionClaims;
     const accepted = apiBinding().spec.permissionClaims;
     expect(accepted.map(({ group: of, resource }) => [of, resource])).toEqual(
@@ -58,7 +58,7 @@ describe("the binding", () => {
     }
   });
 
-  it.each(exportVersions)("refers to the export and accepts every claim in %s", (version) => {
+  it.each(exportVersions)("the APIBinding refers to the APIExport and accepts every claim in %s", (version) => {
     const { apiVersion, metadata, spec } = apiBinding({ path: "root:other", name: "mine", version });
     expect(apiVersion).toBe(`apis.kcp.io/${version}`);
     expect(metadata.name).toBe("mine");
@@ -66,7 +66,7 @@ describe("the binding", () => {
     expect(spec.permissionClaims.map(({ state }) => state)).toEqual(permissionClaims.map(() => "Accepted"));
   });
 
-  it("has the name and the workspace that everyone expects, unless told otherwise", () => {
+  it("the APIBinding has a default name and workspace", () => {
     expect(apiBinding()).toMatchObject({
       metadata: { name: "tmc-binding" },
       spec: { reference: { export: { path: "root:tmc" } } },

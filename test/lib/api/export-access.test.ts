@@ -19,7 +19,7 @@ function may(role: string, verb: string, group: string, resource: string): boole
   );
 }
 
-type Row = readonly [verb: string, group: string, resource: string, who: string];
+type Row = readonly [verb: string, group: string, resource: string, roles: string];
 const rows: readonly Row[] = [
   ["list", "apis.kcp.io", "apiexports/content", "relay worker"],
   ["watch", "apis.kcp.io", "apiexports/content", "relay worker"],
@@ -50,13 +50,13 @@ const rows: readonly Row[] = [
   ["delete", "tmc.kcp.io", "workloadsyncs", "policy:operators"],
 ];
 
-describe("access to the export", () => {
-  it.each(rows)("%s %s/%s: %s", (verb, group, resource, who) => {
+describe("access to the APIExport", () => {
+  it.each(rows)("the verb %s on %s/%s is granted to: %s", (verb, group, resource, roles) => {
     const all = ["relay", "worker", "policy:tenants", "policy:operators"];
-    expect(all.filter((role) => may(`tmc:${role}`, verb, group, resource)).join(" ")).toBe(who);
+    expect(all.filter((role) => may(`tmc:${role}`, verb, group, resource)).join(" ")).toBe(roles);
   });
 
-  it("names resources one by one, and content only of our export", () => {
+  it("roles of the APIExport use no wildcard resources and grant content only of this export", () => {
     for (const { rules } of roles) {
       for (const { apiGroups, resources, resourceNames } of rules) {
         expect([...apiGroups, ...resources]).not.toContain("*");

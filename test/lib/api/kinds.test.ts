@@ -25,10 +25,13 @@ function made(kind: string, spec: object, status?: object) {
   return { apiVersion: "tmc.kcp.io/v1alpha1", kind, metadata: { name: "x" }, spec, ...(status ? { status } : {}) };
 }
 
-describe("a good object passes", () => {
+describe("valid objects", () => {
   const good: Record<string, readonly [ServedKind, object]> = {
-    "a registration with its location alone": [clusterRegistration, registration({ location: "us-west-2" })],
-    "a registration with a location in words": [clusterRegistration, registration({ location: "Frankfurt am Main" })],
+    "a registration with only a location": [clusterRegistration, registration({ location: "us-west-2" })],
+    "a registration with a location that contains spaces": [
+      clusterRegistration,
+      registration({ location: "Frankfurt am Main" }),
+    ],
     "a registration with capabilities": [
       clusterRegistration,
       registration({ location: "a", capabilities: [{ type: "compute", available: true }, { type: "gpu" }] }),
@@ -59,8 +62,8 @@ describe("a good object passes", () => {
         { conditions: [{ ...ready, severity: "Info", observedGeneration: 1 }], lastHeartbeat: "2030-01-01T00:00:00Z" },
       ),
     ],
-    "a placement that wishes for nothing": [workloadPlacement, placement({})],
-    "a placement that wishes for everything": [
+    "an empty placement": [workloadPlacement, placement({})],
+    "a placement with all fields": [
       workloadPlacement,
       placement({
         strategy: "Spread",
@@ -99,8 +102,8 @@ describe("a good object passes", () => {
         adoption: "IfNoDiff",
       }),
     ],
-    "a placement with its strategy alone": [workloadPlacement, placement({ strategy: "Affinity" })],
-    "a placement that selects by expression": [
+    "a placement with only a strategy": [workloadPlacement, placement({ strategy: "Affinity" })],
+    "a placement with match expressions": [
       workloadPlacement,
       placement({
         strategy: "Spread",
@@ -114,7 +117,7 @@ describe("a good object passes", () => {
         { selectedClusters: ["east", "west"], conditions: [ready], observedGeneration: 2 },
       ),
     ],
-    "a sync with a status": [
+    "a WorkloadSync with a status": [
       workloadSync,
       sync(
         { workload: { apiVersion: "apps/v1", kind: "Deployment", name: "web" }, clusters: ["east"] },
@@ -125,39 +128,43 @@ describe("a good object passes", () => {
       ),
     ],
   };
-  it.each(Object.entries(good))("%s", (_, [kind, object]) => {
+  it.each(Object.entries(good))("the schema accepts %s", (_, [kind, object]) => {
     expect(faultsOf(kind, object)).toEqual([]);
   });
 });
 
-describe("a bad value is refused by its field", () => {
+describe("invalid objects", () => {
   const bad: Record<string, readonly [ServedKind, object, string]> = {
-    "no spec": [clusterRegistration, { apiVersion: "tmc.kcp.io/v1alpha1", kind: "ClusterRegistration" }, ": must have"],
-    "no location": [clusterRegistration, registration({}), ".spec: must have required property 'location'"],
+    "a registration without a spec": [
+      clusterRegistration,
+      { apiVersion: "tmc.kcp.io/v1alpha1", kind: "ClusterRegistration" },
+      ": must have",
+    ],
+    "a registration without a location": [
+      clusterRegistration,
+      registration({}),
+      ".spec: must have required property 'location'",
+    ],
     "an empty location": [clusterRegistration, registration({ location: "" }), ".spec.location"],
-    "a location of blanks": [clusterRegistration, registration({ location: " a " }), ".spec.location"],
+    "a location with surrounding spaces": [clusterRegistration, registration({ location: " a " }), ".spec.location"],
     "a location that is a number": [clusterRegistration, registration({ location: 4 }), ".spec.location"],
     "a capability without a type": [
       clusterRegistration,
       registration({ location: "a", capabilities: [{ available: true }] }),
       ".spec.capabilities.0",
     ],
-    "availability in words": [
+    "an availability that is not a boolean": [
       clusterRegistration,
       registration({ location: "a", capabilities: [{ type: "gpu", available: "yes" }] }),
       ".spec.capabilities.0.available",
     ],
-    "more capabilities than anyone has": [
+    "too many capabilities": [
       clusterRegistration,
       registration({ location: "a", capabilities: Array.from({ length: 65 }, (_, index) => ({ type: `c${index}` })) }),
       ".spec.capabilities",
     ],
-    "credentials of no kind": [
-      clusterRegistration,
-      registration({ location: "a", credentials: {} }),
-      ".spec.credentials",
-    ],
-    "credentials of two kinds": [
+    "empty credentials": [clusterRegistration, registration({ location: "a", credentials: {} }), ".spec.credentials"],
+    "credentials with two fields": [
       clusterRegistration,
       registration({
         location: "a",
@@ -165,17 +172,17 @@ describe("a bad value is refused by its field", () => {
       }),
       ".spec.credentials",
     ],
-    "a secret of Secrets Manager by name": [
+    "the name of a Secrets Manager secret": [
       clusterRegistration,
       registration({ location: "a", credentials: { secretsManager: { name: "tmc/other/east" } } }),
       ".spec.credentials.secretsManager.name",
     ],
-    "a region that leads elsewhere": [
+    "a region that contains a host name": [
       clusterRegistration,
       registration({ location: "a", credentials: { eks: { clusterName: "east", region: "x.evil.example.com" } } }),
       ".spec.credentials.eks.region",
     ],
-    "a role by its name": [
+    "the ARN of a role": [
       clusterRegistration,
       registration({
         location: "a",
@@ -184,7 +191,7 @@ describe("a bad value is refused by its field", () => {
       ".spec.credentials.eks.roleArn",
     ],
     "an unknown field": [clusterRegistration, registration({ location: "a", place: "b" }), ".spec.place"],
-    "a condition that may be": [
+    "an unknown condition status": [
       clusterRegistration,
       registration({ location: "a" }, { conditions: [{ ...ready, status: "Maybe" }] }),
       ".status.conditions.0.status",
@@ -194,28 +201,28 @@ describe("a bad value is refused by its field", () => {
       registration({ location: "a" }, { conditions: [{ ...ready, reason: "" }] }),
       ".status.conditions.0.reason",
     ],
-    "a heartbeat that is no time": [
+    "an invalid heartbeat time": [
       clusterRegistration,
       registration({ location: "a" }, { lastHeartbeat: "just now" }),
       ".status.lastHeartbeat",
     ],
-    "a number of clusters below one": [workloadPlacement, placement({ numberOfClusters: 0 }), ".spec.numberOfClusters"],
-    "a weight above a hundred": [
+    "zero clusters": [workloadPlacement, placement({ numberOfClusters: 0 }), ".spec.numberOfClusters"],
+    "a weight above 100": [
       workloadPlacement,
       placement({ affinity: { clusterAffinity: { preferred: [{ weight: 101, term: {} }] } } }),
       ".spec.affinity.clusterAffinity.preferred.0.weight",
     ],
-    "a taint's effect that is none": [
+    "an unknown taint effect": [
       workloadPlacement,
       placement({ tolerations: [{ operator: "Exists", effect: "NoSelect" }] }),
       ".spec.tolerations.0.effect",
     ],
-    "a time to bear a taint that is negative": [
+    "negative tolerationSeconds": [
       workloadPlacement,
       placement({ tolerations: [{ key: "a", tolerationSeconds: -1 }] }),
       ".spec.tolerations.0.tolerationSeconds",
     ],
-    "a skew below one": [
+    "a maxSkew of zero": [
       workloadPlacement,
       placement({ spreadConstraints: [{ topologyKey: "zone", maxSkew: 0 }] }),
       ".spec.spreadConstraints.0.maxSkew",
@@ -226,22 +233,26 @@ describe("a bad value is refused by its field", () => {
       placement({ strategy: "Spread", locationSelector: { matchExpressions: [{ key: "a", operator: "Near" }] } }),
       ".spec.locationSelector.matchExpressions.0.operator",
     ],
-    "a label value that is no text": [
+    "a label value that is not a string": [
       workloadPlacement,
       placement({ strategy: "Spread", locationSelector: { matchLabels: { zone: 1 } } }),
       ".spec.locationSelector.matchLabels.zone",
     ],
-    "a requirement without a type": [
+    "a capability requirement without a type": [
       workloadPlacement,
       placement({ strategy: "Spread", capabilityRequirements: [{ required: true }] }),
       ".spec.capabilityRequirements.0",
     ],
-    "a chosen cluster whose name cannot be": [
+    "an invalid name of a selected cluster": [
       workloadPlacement,
       placement({ strategy: "Spread" }, { selectedClusters: ["East!"] }),
       ".status.selectedClusters.0",
     ],
-    "a sync of nothing": [workloadSync, sync({ clusters: [] }), ".spec: must have required property 'workload'"],
+    "a WorkloadSync without a workload": [
+      workloadSync,
+      sync({ clusters: [] }),
+      ".spec: must have required property 'workload'",
+    ],
     "a negative generation": [
       workloadSync,
       sync(
@@ -251,15 +262,15 @@ describe("a bad value is refused by its field", () => {
       ".status.clusters.0.observedGeneration",
     ],
   };
-  it.each(Object.entries(bad))("%s", (_, [kind, object, field]) => {
+  it.each(Object.entries(bad))("the schema rejects %s and names the field", (_, [kind, object, field]) => {
     const faults = faultsOf(kind, object);
     expect(faults.filter((fault) => fault.startsWith(field))).not.toEqual([]);
   });
 });
 
-describe("the sample files", () => {
+describe("examples", () => {
   it.each(["cluster-registration", "workload-placement", "database-placement", "deployment", "service"])(
-    "%s.yaml is valid",
+    "examples/%s.yaml is valid",
     async (name) => {
       const object = load(
         await readFile(new URL(`../../../examples/${name}.yaml`, import.meta.url), "utf8"),
@@ -271,8 +282,8 @@ describe("the sample files", () => {
   );
 });
 
-describe("our kinds", () => {
-  it("answer to their short names and print their columns", () => {
+describe("TMC's kinds", () => {
+  it("TMC's kinds have short names and printer columns", () => {
     expect(kinds.map((kind) => [kind.shortNames, kind.categories, kind.columns.map((column) => column.name)])).toEqual([
       [["cr"], ["kcp"], ["Ready", "Location", "Age"]],
       [["wp"], ["kcp"], ["Strategy", "Ready", "Age"]],
@@ -280,11 +291,11 @@ describe("our kinds", () => {
     ]);
   });
 
-  it("describe every field", () => {
+  it("TMC's kinds describe every field", () => {
     for (const kind of kinds) expect(JSON.stringify(kind.spec)).not.toMatch(/"properties":\{"[a-zA-Z]+":\{"type"/);
   });
 
-  it("give their types to the compiler", () => {
+  it("the TypeScript types of TMC's kinds are derived from their schemas", () => {
     expectTypeOf<ClusterRegistration["kind"]>().toEqualTypeOf<"ClusterRegistration">();
     expectTypeOf<ClusterRegistration["spec"]["location"]>().toEqualTypeOf<string>();
     expectTypeOf<WorkloadPlacement["spec"]["strategy"]>().toEqualTypeOf<

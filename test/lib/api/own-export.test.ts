@@ -10,7 +10,7 @@ const test = kcpForEachTest();
 
 const served = [...kinds, ...workloadTypes];
 
-/** Installs the export and binds it in `root:demo`, in one version of kcp's API. */
+/** Installs the APIExport and binds it in `root:demo`, in one version of kcp's API. */
 async function bound(version: ExportVersion): Promise<void> {
   test.kcp.createWorkspace(exportWorkspace);
   test.kcp.createWorkspace("root:demo");
@@ -27,9 +27,9 @@ async function bound(version: ExportVersion): Promise<void> {
   });
 }
 
-describe("the project's own export", () => {
+describe("TMC's APIExport in kcp", () => {
   for (const version of exportVersions) {
-    it(`is bound with every claim in force, written in ${version}`, async () => {
+    it(`TMC's APIExport is bound with all claims applied in ${version}`, async () => {
       await bound(version);
       const conditions = await test.read(`/clusters/root:demo${bindingsPath}/${bindingName}`, "status", "conditions");
       expect(conditions).toEqual(
@@ -45,7 +45,7 @@ describe("the project's own export", () => {
     });
   }
 
-  it("brings every kind into the workspace", async () => {
+  it("a workspace that binds TMC's APIExport serves every kind", async () => {
     await bound("v1alpha2");
     for (const { group, version, plural } of served) {
       const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;

@@ -9,7 +9,7 @@ function canI(role: string, verb: string, group: string, resource: string): bool
   );
 }
 
-type Row = readonly [verb: string, group: string, resource: string, who: string];
+type Row = readonly [verb: string, group: string, resource: string, roles: string];
 const rows: readonly Row[] = [
   ["list", "tmc.kcp.io", "clusterregistrations", "viewer operator cluster-admin"],
   ["watch", "tmc.kcp.io", "workloadsyncs", "viewer operator cluster-admin"],
@@ -25,7 +25,7 @@ const rows: readonly Row[] = [
   ["create", "tmc.kcp.io", "clusterregistrations", "cluster-admin"],
   ["delete", "tmc.kcp.io", "clusterregistrations", "cluster-admin"],
   ["create", "", "namespaces", "cluster-admin"],
-  // What TMC alone writes.
+  // Only TMC writes these.
   ["update", "tmc.kcp.io", "workloadsyncs", ""],
   ["patch", "tmc.kcp.io", "clusterregistrations/status", ""],
   ["patch", "tmc.kcp.io", "workloadplacements/status", ""],
@@ -33,13 +33,13 @@ const rows: readonly Row[] = [
   ["update", "apps", "services", ""],
 ];
 
-describe("roles", () => {
-  it.each(rows)("%s %s/%s: %s", (verb, group, resource, who) => {
+describe("ClusterRoles for users", () => {
+  it.each(rows)("the verb %s on %s/%s is granted to: %s", (verb, group, resource, roles) => {
     const allowed = ["viewer", "operator", "cluster-admin"].filter((role) => canI(role, verb, group, resource));
-    expect(allowed.join(" ")).toBe(who);
+    expect(allowed.join(" ")).toBe(roles);
   });
 
-  it("never grant everything", () => {
+  it("ClusterRoles for users contain no wildcards", () => {
     expect(JSON.stringify(clusterRoles)).not.toContain("*");
   });
 });

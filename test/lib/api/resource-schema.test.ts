@@ -6,38 +6,41 @@ import { workloadTypes } from "../../../lib/api/workload-types.ts";
 
 const exported = [...kinds, ...workloadTypes];
 
-describe("an APIResourceSchema", () => {
-  it.each(exported.map((kind) => [kind.kind, kind] as const))("of a %s has a name that kcp admits", (_, kind) => {
-    const { metadata, spec } = apiResourceSchema(kind);
-    const suffix = `.${spec.names.plural}.${spec.group === "" ? "core" : spec.group}`;
-    expect(metadata.name.endsWith(suffix)).toBe(true);
-    expect(metadata.name.slice(0, -suffix.length)).toMatch(/^[a-z]([-a-z0-9]*[a-z0-9])?$/);
-  });
+describe("apiResourceSchema", () => {
+  it.each(exported.map((kind) => [kind.kind, kind] as const))(
+    "the APIResourceSchema of a %s has a name that kcp accepts",
+    (_, kind) => {
+      const { metadata, spec } = apiResourceSchema(kind);
+      const suffix = `.${spec.names.plural}.${spec.group === "" ? "core" : spec.group}`;
+      expect(metadata.name.endsWith(suffix)).toBe(true);
+      expect(metadata.name.slice(0, -suffix.length)).toMatch(/^[a-z]([-a-z0-9]*[a-z0-9])?$/);
+    },
+  );
 
-  it("keeps its name while its content is the same, in whatever order the source has it", () => {
+  it("the name of an APIResourceSchema does not depend on the order of fields", () => {
     const { description, plural, ...rest } = clusterRegistration;
     const again = { ...structuredClone(rest), plural, description };
     expect(resourceSchemaName(again)).toBe(resourceSchemaName(clusterRegistration));
   });
 
   const changes = {
-    "a rule": { spec: { ...clusterRegistration.spec, required: [] } },
-    "a description": { description: "Something else." },
-    "a column": { columns: clusterRegistration.columns.slice(1) },
-    "a short name": { shortNames: ["reg"] },
-    "a subresource": { scale: { specReplicasPath: ".spec.a", statusReplicasPath: ".status.a" } },
-    "a warning": { warning: "look out" },
+    validation: { spec: { ...clusterRegistration.spec, required: [] } },
+    description: { description: "Something else." },
+    column: { columns: clusterRegistration.columns.slice(1) },
+    "short name": { shortNames: ["reg"] },
+    subresource: { scale: { specReplicasPath: ".spec.a", statusReplicasPath: ".status.a" } },
+    warning: { warning: "careful" },
   };
-  it.each(Object.entries(changes))("gets a new name with %s", (_, change) => {
+  it.each(Object.entries(changes))("an APIResourceSchema gets a new name if its %s changes", (_, change) => {
     expect(resourceSchemaName({ ...clusterRegistration, ...change })).not.toBe(resourceSchemaName(clusterRegistration));
   });
 
-  it("says that it was not approved, in groups that Kubernetes keeps for itself and only there", () => {
+  it("an APIResourceSchema has the unapproved annotation only in protected groups of Kubernetes", () => {
     const marked = exported.filter((kind) => apiResourceSchema(kind).metadata.annotations !== undefined);
     expect(marked.map((kind) => kind.kind)).toEqual(["Ingress"]);
   });
 
-  it("is of a kind in a group that kcp takes: with a dot, or one of the old ones", () => {
+  it("the group of an APIResourceSchema contains a dot or is a legacy group", () => {
     for (const { group } of exported) expect(group).toMatch(/\.|^(apps|batch|autoscaling|)$/);
   });
 });

@@ -5,16 +5,16 @@ import type { OpenApiSchema } from "../../../lib/api/schema.ts";
 import { workloadTypes } from "../../../lib/api/workload-types.ts";
 import { structuralFaults } from "./structural.ts";
 
-describe("every schema", () => {
+describe("structural schemas", () => {
   it.each([...kinds, ...workloadTypes].map((kind) => [kind.kind, kind] as const))(
-    "of a %s is structural",
+    "the schema of a %s is structural",
     (_, kind) => {
       expect(structuralFaults(objectSchema(kind))).toEqual([]);
     },
   );
 });
 
-describe("the structural check", () => {
+describe("structuralFaults", () => {
   const item = (required: readonly string[], fields: Record<string, OpenApiSchema>): OpenApiSchema => ({
     type: "object",
     required,
@@ -27,23 +27,26 @@ describe("the structural check", () => {
     items,
   });
   const cases: Record<string, { schema: OpenApiSchema; fault: RegExp | undefined }> = {
-    "finds a missing type": { schema: { description: "x" }, fault: /needs a type/ },
-    "finds an array without items": {
+    "structuralFaults finds a missing type": { schema: { description: "x" }, fault: /needs a type/ },
+    "structuralFaults finds an array without items": {
       schema: { type: "array", "x-kubernetes-list-type": "atomic" },
       fault: /without items/,
     },
-    "finds an array without a list type": {
+    "structuralFaults finds an array without a list type": {
       schema: { type: "array", items: { type: "string" } },
-      fault: /how it is merged/,
+      fault: /an array without a list type/,
     },
-    "finds a map key that may be missing": {
+    "structuralFaults finds a map key that may be missing": {
       schema: listMap(item([], { name: { type: "string" } })),
       fault: /neither/,
     },
-    "finds a map key that is not there": { schema: listMap(item([], {})), fault: /no scalar field/ },
-    "finds a default of the wrong type": { schema: { type: "integer", default: "1" }, fault: /not a value/ },
-    "finds a required field that is pruned": { schema: item(["gone"], {}), fault: /would prune/ },
-    "takes a list map with a required key": {
+    "structuralFaults finds a map key that does not exist": { schema: listMap(item([], {})), fault: /no scalar field/ },
+    "structuralFaults finds a default of the wrong type": {
+      schema: { type: "integer", default: "1" },
+      fault: /not a value/,
+    },
+    "structuralFaults finds a required field that is pruned": { schema: item(["gone"], {}), fault: /would prune/ },
+    "structuralFaults accepts a list map with a required key": {
       schema: listMap(item(["name"], { name: { type: "string" } })),
       fault: undefined,
     },

@@ -1,21 +1,21 @@
 import type { OpenApiSchema } from "../../../lib/api/schema.ts";
 
-/** One place in a schema. */
-export type Place = Readonly<{ path: string; schema: OpenApiSchema }>;
+/** A schema with its path in the containing schema. */
+export type SubSchema = Readonly<{ path: string; schema: OpenApiSchema }>;
 
-/** Every schema inside a schema, itself first. */
-export function places(schema: OpenApiSchema, path = ""): readonly Place[] {
+/** Returns a schema and all schemas in it. */
+export function subSchemas(schema: OpenApiSchema, path = ""): readonly SubSchema[] {
   return [
     { path, schema },
-    ...Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => places(inner, `${path}.${name}`)),
-    ...(schema.items === undefined ? [] : places(schema.items, `${path}[]`)),
-    ...(schema.additionalProperties === undefined ? [] : places(schema.additionalProperties, `${path}{}`)),
+    ...Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => subSchemas(inner, `${path}.${name}`)),
+    ...(schema.items === undefined ? [] : subSchemas(schema.items, `${path}[]`)),
+    ...(schema.additionalProperties === undefined ? [] : subSchemas(schema.additionalProperties, `${path}{}`)),
   ];
 }
 
-/** What a server would hold against the schema: the rules for structural schemas, as far as our schemas can break them. */
+/** Returns the violations of the rules for structural schemas, for the rules that apply to TMC's schemas. */
 export function structuralFaults(schema: OpenApiSchema): readonly string[] {
-  return places(schema).flatMap(({ path, schema: at }) => faultsAt(at).map((fault) => `${path || "."}: ${fault}`));
+  return subSchemas(schema).flatMap(({ path, schema: at }) => faultsAt(at).map((fault) => `${path || "."}: ${fault}`));
 }
 
 const known = new Set(
@@ -24,7 +24,7 @@ const known = new Set(
     "minProperties maxProperties",
     "required properties additionalProperties items x-kubernetes-preserve-unknown-fields x-kubernetes-int-or-string",
     "x-kubernetes-list-type x-kubernetes-list-map-keys x-kubernetes-map-type",
-  ].flatMap((words) => words.split(" ")),
+  ].flatMap((keywords) => keywords.split(" ")),
 );
 
 function faultsAt(at: OpenApiSchema): string[] {
@@ -52,7 +52,7 @@ function listFaults(at: OpenApiSchema): string[] {
   const listType = at["x-kubernetes-list-type"];
   const keys = at["x-kubernetes-list-map-keys"];
   if (at.type !== "array") return listType === undefined && keys === undefined ? [] : ["a list type outside an array"];
-  if (listType === undefined) return ["an array that does not say how it is merged"];
+  if (listType === undefined) return ["an array without a list type"];
   if ((listType === "map") !== (keys !== undefined)) return ["map keys without a map, or a map without keys"];
   if (listType === "set" && !isScalar(at.items)) return ["a set of something other than scalars"];
   return (keys ?? []).flatMap((key) => {

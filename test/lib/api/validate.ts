@@ -2,7 +2,7 @@ import { Ajv, type ValidateFunction } from "ajv";
 import { objectSchema, type ServedKind } from "../../../lib/api/kind.ts";
 import type { OpenApiSchema } from "../../../lib/api/schema.ts";
 
-/** Says what a server would hold against the object, by field; empty when it is fine. Unknown fields are faults too, as kubectl treats them. */
+/** Validates an object like a server; returns the errors by field. Unknown fields are errors, as for kubectl. */
 export function faultsOf(kind: ServedKind, object: unknown): readonly string[] {
   const check = checkOf(kind);
   check(object);
@@ -14,26 +14,30 @@ export function faultsOf(kind: ServedKind, object: unknown): readonly string[] {
 
 const checks = new WeakMap<ServedKind, ValidateFunction>();
 
-/** To make it takes long, so each kind's is made once. */
+/** Compiling a schema is slow, so the result is cached per kind. */
 function checkOf(kind: ServedKind): ValidateFunction {
   const known = checks.get(kind);
   if (known !== undefined) return known;
-  // The formats of OpenAPI that are not JSON Schema's are told apart by the server alone.
-  const ajv = new Ajv({ allErrors: true, strict: false, formats: { int32: true, int64: true, "date-time": isMoment } });
+  // Ajv does not know the integer formats of OpenAPI.
+  const ajv = new Ajv({
+    allErrors: true,
+    strict: false,
+    formats: { int32: true, int64: true, "date-time": isTimestamp },
+  });
   const check = ajv.compile(asJsonSchema(objectSchema(kind)));
   checks.set(kind, check);
   return check;
 }
 
-function isMoment(words: string): boolean {
-  return !Number.isNaN(Date.parse(words)) && /^\d{4}-\d\d-\d\dT/.test(words);
+function isTimestamp(text: string): boolean {
+  return !Number.isNaN(Date.parse(text)) && /^\d{4}-\d\d-\d\dT/.test(text);
 }
 
-/** The OpenAPI schema in the words of JSON Schema; fields that it does not name are forbidden unless it keeps them. */
+/** Converts an OpenAPI schema to JSON Schema; unknown fields are forbidden unless the schema preserves them. */
 function asJsonSchema(schema: OpenApiSchema): object {
   const { properties, items, additionalProperties, ...rest } = schema;
   if (rest["x-kubernetes-int-or-string"] === true) return { type: ["integer", "string"] };
-  const plain = Object.fromEntries(Object.entries(rest).filter(([word]) => !word.startsWith("x-kubernetes-")));
+  const plain = Object.fromEntries(Object.entries(rest).filter(([keyword]) => !keyword.startsWith("x-kubernetes-")));
   return {
     ...plain,
     ...(items === undefined ? {} : { items: asJsonSchema(items) }),

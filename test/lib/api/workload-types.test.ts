@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { objectSchema, type ServedKind } from "../../../lib/api/kind.ts";
 import type { OpenApiSchema } from "../../../lib/api/schema.ts";
 import { workloadTypes } from "../../../lib/api/workload-types.ts";
-import { places } from "./structural.ts";
+import { subSchemas } from "./structural.ts";
 import { faultsOf } from "./validate.ts";
 
 const byKind = (kind: string): ServedKind => {
@@ -36,7 +36,7 @@ const mergedByKey: Record<string, readonly string[]> = {
   HorizontalPodAutoscaler: [".status.conditions"],
 };
 
-/** The lists that Kubernetes replaces whole, so that a schema may describe them. */
+/** The lists that Kubernetes replaces as a whole, so that a schema may describe them. */
 const replacedWhole: Record<string, readonly string[]> = {
   Deployment: [".spec.selector.matchExpressions", ".spec.template.spec.tolerations"],
   StatefulSet: [".spec.selector.matchExpressions", ".spec.template.spec.tolerations", ".spec.volumeClaimTemplates"],
@@ -73,33 +73,33 @@ const replacedWhole: Record<string, readonly string[]> = {
 };
 
 describe.each(workloadTypes.map((type) => [type.kind, type] as const))("the schema of a %s", (kind, type) => {
-  const found = places(objectSchema(type));
+  const found = subSchemas(objectSchema(type));
 
-  it("describes no list that Kubernetes merges by key", () => {
+  it("the schema describes no list that Kubernetes merges by key", () => {
     const described = new Set(found.map(({ path }) => path));
     expect(mergedByKey[kind]?.filter((path) => described.has(path))).toEqual([]);
   });
 
-  it("refuses a patch of such a list: the object around it has fields, and the list is not among them", () => {
+  it("the parent of a list that Kubernetes merges by key has properties without that list, so that kcp rejects a patch of it", () => {
     for (const path of mergedByKey[kind] ?? []) {
       const parent = path.slice(0, path.lastIndexOf("."));
-      const around = found.find((place) => place.path === parent)?.schema;
+      const around = found.find((subSchema) => subSchema.path === parent)?.schema;
       expect(Object.keys(around?.properties ?? {}), parent).not.toEqual([]);
     }
   });
 
-  it("describes only lists that Kubernetes replaces whole", () => {
+  it("the schema describes only lists that Kubernetes replaces as a whole", () => {
     const lists = found.filter(({ path, schema }) => schema.type === "array" && !path.includes("[]"));
     expect(lists.map(({ path }) => path).toSorted()).toEqual(replacedWhole[kind]?.toSorted());
     for (const { schema } of lists) expect(schema["x-kubernetes-list-type"]).toBe("atomic");
   });
 
-  it("leaves nothing below spec and status without a type, for such a thing is replaced with all that is in it", () => {
+  it("every field below spec and status has a type, because kcp replaces a field without one as a whole", () => {
     const untyped = found.filter(({ schema }) => schema.type === undefined && !schema["x-kubernetes-int-or-string"]);
     expect(untyped).toEqual([]);
   });
 
-  it("keeps fields that it does not name, everywhere", () => {
+  it("the schema preserves unknown fields everywhere", () => {
     const isClosed = ({ path, schema }: { path: string; schema: OpenApiSchema }) =>
       /^\.(spec|status)/.test(path) &&
       schema.type === "object" &&
@@ -108,17 +108,17 @@ describe.each(workloadTypes.map((type) => [type.kind, type] as const))("the sche
     expect(found.filter(isClosed)).toEqual([]);
   });
 
-  it("says what to do, in the description of spec and in a warning, where kubectl's usual patches are refused", () => {
+  it("description and warning name the remedy if kcp rejects patches of kubectl", () => {
     const refusedInSpec = (mergedByKey[kind] ?? []).some((path) => path.startsWith(".spec"));
     expect(type.spec.description?.includes("--server-side")).toBe(refusedInSpec);
     expect(type.warning?.includes("kubectl apply --server-side") ?? false).toBe(refusedInSpec);
-    // What a server demands of a warning.
+    // Requirements of the server for a warning.
     expect(type.warning ?? "").toMatch(/^[\x20-\x7e]{0,256}$/);
   });
 });
 
 describe("workload types", () => {
-  it("answer to the short names that people know", () => {
+  it("workload types have the short names of Kubernetes", () => {
     const names = workloadTypes.map((type) => `${type.shortNames.join()} ${type.plural}.${type.group} ${type.version}`);
     expect(names).toEqual([
       "deploy deployments.apps v1",
@@ -134,7 +134,7 @@ describe("workload types", () => {
     ]);
   });
 
-  it("can be scaled where Kubernetes can, and then always have a number of replicas", () => {
+  it("workload types have a scale subresource as in Kubernetes, and a default for replicas", () => {
     const scalable = workloadTypes.filter((type) => type.scale !== undefined);
     expect(scalable.map((type) => type.kind)).toEqual(["Deployment", "StatefulSet", "ReplicaSet"]);
     for (const type of scalable) expect(type.spec.properties?.replicas?.default).toBe(1);
@@ -147,16 +147,16 @@ describe("workload types", () => {
       ".spec: must have required property 'template'",
     ],
     "a negative number of replicas": ["Deployment", { selector: {}, template: {}, replicas: -1 }, ".spec.replicas"],
-    "a number of replicas in words": ["StatefulSet", { selector: {}, template: {}, replicas: "2" }, ".spec.replicas"],
+    "replicas that are not a number": ["StatefulSet", { selector: {}, template: {}, replicas: "2" }, ".spec.replicas"],
     "a CronJob without a schedule": ["CronJob", { jobTemplate: {} }, ".spec: must have required property 'schedule'"],
-    "a claim of nothing": [
+    "a claim without resources": [
       "PersistentVolumeClaim",
       { accessModes: [] },
       ".spec: must have required property 'resources'",
     ],
-    "an autoscaler of nothing": ["HorizontalPodAutoscaler", { maxReplicas: 2 }, ".spec: must have"],
+    "an autoscaler without a target": ["HorizontalPodAutoscaler", { maxReplicas: 2 }, ".spec: must have"],
   };
-  it.each(Object.entries(bad))("refuse %s", (_, [kind, spec, fault]) => {
+  it.each(Object.entries(bad))("the schema rejects %s", (_, [kind, spec, fault]) => {
     expect(faultsOf(byKind(kind), { spec }).filter((found) => found.startsWith(fault))).not.toEqual([]);
   });
 });

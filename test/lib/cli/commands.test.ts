@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
-import { reconcileRequestedAnnotation } from "../../../lib/relay/fingerprint.ts";
+import { reconcileRequestedAnnotation } from "../../../lib/relay/event-to-key/fingerprint.ts";
 import { beReady, decidePlacement, startTestWorkspace, type TestWorkspace } from "./support.ts";
 
 let workspace: TestWorkspace;
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => workspace.stop());
 
-/** Commands with all that they print, to the letter. */
+/** Commands with their exact output. */
 const printed: Record<string, string> = {
   "cluster list": `
 NAME   LOCATION    STATUS   LAST HEARTBEAT   AGE
@@ -47,7 +47,7 @@ Location:         us-east-1
 Labels:           region=us-east
                   tier=gold
 Status:           Ready
-Reason:           ClusterReady: the cluster answers and says that it is ready
+Reason:           ClusterReady: the cluster responds and reports that it is ready
 Since:            12s
 Last heartbeat:   12s ago
 Kubernetes:       v1.36.3
@@ -56,7 +56,7 @@ Capacity:         cpu 24, memory 96Gi, pods 330
 Allocatable:      cpu 24, memory 96Gi, pods 330
 Capabilities:     compute v1.36.3 (declared)
 Taints:           <none>
-Credentials:      the controller's own
+Credentials:      configured in the controller
 Placements:       edge, shop
 Age:              72s
 `,
@@ -68,8 +68,8 @@ training   Affinity     <none>     NotReady   72s
 `,
   "placement list -o wide": `
 NAME       STRATEGY     CLUSTERS   STATUS     AGE   REASON               MESSAGE
-edge       Spread       east       Ready      72s   PlacementReady       Spread chose east
-shop       RoundRobin   east       Ready      72s   PlacementReady       RoundRobin chose east
+edge       Spread       east       Ready      72s   PlacementReady       Spread selected east
+shop       RoundRobin   east       Ready      72s   PlacementReady       RoundRobin selected east
 training   Affinity     <none>     NotReady   72s   NoSuitableClusters   0 of 2 clusters fit: 2 CapabilityMissing
 `,
   "placement describe training": `
@@ -86,16 +86,16 @@ Since:                    12s
 Clusters:                 <none>
 Age:                      72s
 
-CLUSTER   SELECTED   REASON              SCORE   WHY
-east      no         CapabilityMissing   -       capabilityRequirements[gpu] asks for gpu, the cluster has no gpu
-west      no         CapabilityMissing   -       capabilityRequirements[gpu] asks for gpu, the cluster has no gpu
+CLUSTER   SELECTED   REASON              SCORE   MESSAGE
+east      no         CapabilityMissing   -       capabilityRequirements[gpu] requires gpu, the cluster has no gpu
+west      no         CapabilityMissing   -       capabilityRequirements[gpu] requires gpu, the cluster has no gpu
 `,
   "explain shop": `
-shop: RoundRobin chose east
+shop: RoundRobin selected east
 
-CLUSTER   SELECTED   REASON             EXPECTED        ACTUAL                          SCORE   WOULD FIT WITH
-east      yes        Selected           -               -                               0       -
-west      no         UntoleratedTaint   no such taint   taint upgrade=soon:NoSchedule   -       a toleration of upgrade=soon:NoSchedule
+CLUSTER   SELECTED   REASON             EXPECTED               ACTUAL                          SCORE   WOULD FIT WITH
+east      yes        Selected           -                      -                               0       -
+west      no         UntoleratedTaint   no untolerated taint   taint upgrade=soon:NoSchedule   -       a toleration of upgrade=soon:NoSchedule
 `,
   "explain training": `
 training: 0 of 2 clusters fit: 2 CapabilityMissing
@@ -105,15 +105,15 @@ east      no         CapabilityMissing   gpu        no gpu   -       capability 
 west      no         CapabilityMissing   gpu        no gpu   -       capability gpu and a toleration of upgrade=soon:NoSchedule
 `,
   "explain shop --without-cluster east": `
-shop: 0 of 1 cluster fits: 1 UntoleratedTaint (supposing east gone)
+shop: 0 of 1 cluster fits: 1 UntoleratedTaint (assuming no cluster east)
 
-CLUSTER   SELECTED   REASON             EXPECTED        ACTUAL                          SCORE   WOULD FIT WITH
-west      no         UntoleratedTaint   no such taint   taint upgrade=soon:NoSchedule   -       a toleration of upgrade=soon:NoSchedule
+CLUSTER   SELECTED   REASON             EXPECTED               ACTUAL                          SCORE   WOULD FIT WITH
+west      no         UntoleratedTaint   no untolerated taint   taint upgrade=soon:NoSchedule   -       a toleration of upgrade=soon:NoSchedule
 `,
   "explain edge --with-taint east:maintenance:NoExecute -o yaml": `
 placement: edge
 strategy: Spread
-supposing: maintenance:NoExecute on east
+assuming: taint maintenance:NoExecute on east
 selectedClusters: []
 ready:
   status: 'False'
@@ -123,9 +123,9 @@ decisions:
   - cluster: east
     selected: false
     reason: UntoleratedTaint
-    message: 'tainted: the cluster has taint maintenance:NoExecute, which tolerations does not bear'
+    message: the cluster has the taint maintenance:NoExecute, which the tolerations of the placement do not tolerate
     rule: tolerations
-    expected: no such taint
+    expected: no untolerated taint
     actual: taint maintenance:NoExecute
     otherPlacements: 1
     wouldFitWith:
@@ -133,9 +133,9 @@ decisions:
   - cluster: west
     selected: false
     reason: UntoleratedTaint
-    message: 'tainted: the cluster has taint upgrade=soon:NoSchedule, which tolerations does not bear'
+    message: the cluster has the taint upgrade=soon:NoSchedule, which the tolerations of the placement do not tolerate
     rule: tolerations
-    expected: no such taint
+    expected: no untolerated taint
     actual: taint upgrade=soon:NoSchedule
     otherPlacements: 0
     wouldFitWith:
@@ -143,13 +143,13 @@ decisions:
 `,
 };
 
-describe("what commands print", () => {
-  it.each(Object.entries(printed))("tmc %s prints to the letter", async (command, text) => {
+describe("output of commands", () => {
+  it.each(Object.entries(printed))("tmc %s prints the expected text", async (command, text) => {
     expect(await workspace.run(command)).toEqual({ code: 0, out: text.slice(1), err: "" });
   });
 
   it.each(["cluster list", "cluster status east", "placement list", "placement describe shop", "explain shop"])(
-    "tmc %s says the same in json and yaml, without what only servers care for",
+    "tmc %s prints the same document as json and yaml, without managedFields",
     async (command) => {
       const [json, yaml] = await Promise.all([
         workspace.run(`${command} -o json`),
@@ -160,7 +160,7 @@ describe("what commands print", () => {
     },
   );
 
-  it("prints lists as kubectl does in json", async () => {
+  it("tmc cluster ls prints a List as json, as kubectl does", async () => {
     const { out } = await workspace.run("cluster ls -o json");
     const items = [{ metadata: { name: "east" }, kind: "ClusterRegistration" }, { metadata: { name: "west" } }];
     expect(JSON.parse(out)).toMatchObject({ apiVersion: "v1", kind: "List", items });
@@ -177,36 +177,36 @@ spec:
   tolerations: [{ key: upgrade, operator: Exists }]
 `;
 
-  it("explains a placement that is not saved, and saves nothing", async () => {
+  it("tmc explain -f explains a placement of a manifest without creating it", async () => {
     const { out, code } = await workspace.run("explain -f -", { input: manifest });
-    expect({ code, head: out.split("\n")[0] }).toEqual({ code: 0, head: "unsaved: RoundRobin chose west" });
+    expect({ code, head: out.split("\n")[0] }).toEqual({ code: 0, head: "unsaved: RoundRobin selected west" });
     expect((await workspace.run("placement list")).out).not.toContain("unsaved");
   });
 
-  it("has a saved placement keep its cluster when its file is explained", async () => {
+  it("tmc explain -f takes the current clusters of an existing placement into account", async () => {
     const input = manifest.replace("unsaved", "shop").replace("clusterNames: [west]", "numberOfClusters: 1");
     const { out } = await workspace.run("explain -f -", { input });
-    expect(out.split("\n")[0]).toBe("shop: RoundRobin chose east");
+    expect(out.split("\n")[0]).toBe("shop: RoundRobin selected east");
   });
 
-  it("writes nothing, not even a status", async () => {
+  it("tmc explain does not change the placement or its status", async () => {
     const before = await placementNamed("shop");
     await workspace.run("explain shop --without-cluster east");
     expect(await placementNamed("shop")).toEqual(before);
   });
 
-  it("names all that is wrong with a file in one line", async () => {
+  it("tmc explain -f prints everything that is invalid in a manifest in one line", async () => {
     const input = manifest.replace("clusterNames: [west]", "strategy: Best\n  numberOfCluster: 2");
     const { code, err } = await workspace.run("explain -f -", { input });
     expect(code).toBe(1);
     expect(err).toBe(
-      'tmc: standard input: unsaved: spec.numberOfCluster: is not a field of a placement; unsaved: spec.strategy: Unsupported value: "Best": supported values: "RoundRobin", "Spread", "Affinity"\n',
+      'tmc: standard input: unsaved: spec.numberOfCluster: unknown field; unsaved: spec.strategy: Unsupported value: "Best": supported values: "RoundRobin", "Spread", "Affinity"\n',
     );
   });
 });
 
-describe("commands that change something", () => {
-  it("registers with everything that the options say", async () => {
+describe("commands that change objects", () => {
+  it("tmc cluster register creates a registration from its options", async () => {
     const { out } = await workspace.run(
       "cluster register gpu-1 --location eu-central-1 --capability gpu,storage --label a=b --kubeconfig-secret clusters/gpu-1/config --dry-run -o json",
     );
@@ -223,14 +223,14 @@ describe("commands that change something", () => {
     });
   });
 
-  it("stores nothing in a dry run", async () => {
+  it("tmc cluster register --dry-run stores nothing", async () => {
     expect((await workspace.run("cluster register dry --location x --dry-run")).out).toBe(
       "clusterregistration.tmc.kcp.io/dry registered (dry run)\n",
     );
     expect((await workspace.run("cluster status dry")).code).toBe(1);
   });
 
-  it("creates a placement with everything that the options say", async () => {
+  it("tmc placement create creates a placement from its options", async () => {
     const { out } = await workspace.run(
       "placement create p --strategy Spread --location-selector region=us-west --cluster west,east --prefer-cluster west --number-of-clusters 2 --dry-run -o json",
     );
@@ -248,12 +248,12 @@ describe("commands that change something", () => {
   it.each([
     ["cluster unregister", "cluster register", "--location x", "unregistered"],
     ["placement delete", "placement create", "", "deleted"],
-  ])("tmc %s asks, and does what is answered", async (remove, create, options, done) => {
+  ])("tmc %s asks for confirmation and follows the answer", async (remove, create, options, done) => {
     await workspace.run(`${create} doomed ${options}`);
     expect(await workspace.run(`${remove} doomed`, { answer: false })).toEqual({
       code: 0,
       out: "",
-      err: "tmc: nothing was changed\n",
+      err: "tmc: canceled, nothing was changed\n",
     });
     expect((await workspace.run(`${remove} doomed`)).code).toBe(2);
     const { code, out } = await workspace.run(`${remove} doomed --yes`);
@@ -262,61 +262,61 @@ describe("commands that change something", () => {
     expect((await workspace.run(`${remove} doomed --yes`)).code).toBe(1);
   });
 
-  it("says what is missing when it has waited in vain", async () => {
+  it("tmc placement create --wait prints the reason when it times out", async () => {
     const systemTime = { clock: { now: Date.now, after: workspace.clock.after } };
     const { code, err } = await workspace.run("placement create slow --wait --timeout 50ms", systemTime);
     expect(code).toBe(1);
-    expect(err).toContain("placement slow to be Ready: not there after 0.05 s: no controller has looked at it");
+    expect(err).toContain("placement slow to be Ready: not done after 0.05 s: no controller has decided it");
     await workspace.run("placement delete slow --yes");
   });
 
-  it("asks for a reconcile by an annotation that tells the time", async () => {
+  it("tmc reconcile requests a reconcile by an annotation with the current time", async () => {
     const { out } = await workspace.run("reconcile wp shop");
-    expect(out).toBe("workloadplacement.tmc.kcp.io/shop will be reconciled\n");
+    expect(out).toBe("workloadplacement.tmc.kcp.io/shop reconcile requested\n");
     const { metadata } = await placementNamed("shop");
     expect(metadata.annotations).toEqual({
       ...metadata.annotations,
       [reconcileRequestedAnnotation]: "2026-01-01T00:01:12.000Z",
     });
     await workspace.run("reconcile cluster east");
-    const east = await workspace.client.get<ClusterRegistration>({ type: resourceTypes.clusters, name: "east" });
+    const east = await workspace.client.get<ClusterRegistration>({ type: resourceTypes.registrations, name: "east" });
     expect(east.metadata.annotations).toHaveProperty([reconcileRequestedAnnotation]);
   });
 });
 
-describe("what goes wrong", () => {
+describe("errors of commands", () => {
   it.each<[string, number, string]>([
-    ["explain nope", 1, 'placement "nope": there is none; there are edge, shop, training'],
-    ["cluster status nope", 1, 'cluster "nope": is not registered; there are east, west'],
-    ["explain shop --without-cluster nope", 2, 'cluster "nope": is not registered; there are east, west'],
-    ["explain", 2, "name a placement, or a file with -f"],
-    ["explain -f /does/not/exist.yaml", 1, "/does/not/exist.yaml: there is no such file"],
-    ["reconcile placement nope", 1, 'WorkloadPlacement "nope": there is none'],
-    ["cluster register east --location y", 1, 'cluster "east": is registered already'],
-    ["placement create shop", 1, 'placement "shop": is there already'],
-    ["cluster list --workspace root", 1, "TMC's kinds are not served there; bind its export in the workspace"],
+    ["explain nope", 1, 'placement "nope": not found; existing placements: edge, shop, training'],
+    ["cluster status nope", 1, 'cluster "nope": not registered; registered clusters: east, west'],
+    ["explain shop --without-cluster nope", 2, 'cluster "nope": not registered; registered clusters: east, west'],
+    ["explain", 2, "expected the name of a placement, or a manifest with -f"],
+    ["explain -f /does/not/exist.yaml", 1, "/does/not/exist.yaml: no such file"],
+    ["reconcile placement nope", 1, 'WorkloadPlacement "nope": not found'],
+    ["cluster register east --location y", 1, 'cluster "east": already registered'],
+    ["placement create shop", 1, 'placement "shop": already exists'],
+    ["cluster list --workspace root", 1, "the server does not serve TMC's API; bind the APIExport in the workspace"],
     ["cluster list --workspace root:nope", 1, "root:nope"],
-    ["cluster list --workspace a/b", 2, '--workspace "a/b": is not a path like root:org:team'],
+    ["cluster list --workspace a/b", 2, '--workspace "a/b": not a workspace path such as root:org:team'],
     ["cluster list --context nope", 1, 'kubeconfig: context "nope": not found; there are "demo", "root"'],
-    ["cluster list --kubeconfig /nope", 1, 'kubeconfig "/nope": there is no such file'],
-  ])("tmc %s ends with %i and one line", async (command, code, words) => {
+    ["cluster list --kubeconfig /nope", 1, 'kubeconfig "/nope": no such file'],
+  ])("tmc %s fails with exit code %i and one line", async (command, code, message) => {
     const outcome = await workspace.run(command);
     expect(outcome).toMatchObject({ code, out: "" });
-    expect(outcome.err).toContain(words);
+    expect(outcome.err).toContain(message);
     expect(outcome.err).toMatch(/^tmc: [^\n]+\n$/);
   });
 
-  it("works in the workspace that --workspace names, whatever the context says", async () => {
+  it("tmc uses the workspace of --workspace instead of that of the context", async () => {
     expect((await workspace.run("cluster list --context root --workspace root:demo")).out).toContain("us-west-2");
   });
 
-  it("says what to do about credentials that are refused", async () => {
+  it("tmc says that the server rejects the credentials of the kubeconfig", async () => {
     const { readFile, writeFile } = await import("node:fs/promises");
     const stale = `${workspace.kubeconfig}.stale`;
     const text = await readFile(workspace.kubeconfig, "utf8");
     await writeFile(stale, text.replace(/token: .*/g, "token: stale"));
     const { code, err } = await workspace.run(`cluster list --kubeconfig ${stale}`);
     expect(code).toBe(1);
-    expect(err).toContain("the server does not accept the kubeconfig's credentials");
+    expect(err).toContain("the server rejects the credentials of the kubeconfig");
   });
 });

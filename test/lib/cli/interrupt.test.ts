@@ -7,14 +7,14 @@ function aProcess() {
   const emitter = new EventEmitter();
   const exit = (code?: number | string | null): never => {
     codes.push(code);
-    // The type says that it never comes back; here it does, as nothing follows.
+    // The type says that exit never returns; here it does, which is safe because nothing follows.
     return undefined as never;
   };
-  // Only `on` and `exit` are used, and an emitter's `on` is what a process has.
+  // untilInterrupted uses only `on` and `exit`, and `on` of an emitter has the type of that of a process.
   return { codes, emitter, process: { on: emitter.on.bind(emitter), exit } as unknown as NodeJS.Process };
 }
 
-it.each(["SIGINT", "SIGTERM"])("lets the first %s end in good order and the second at once", async (signal) => {
+it.each(["SIGINT", "SIGTERM"])("untilInterrupted resolves at the first %s and exits at the second", async (signal) => {
   const { codes, emitter, process } = aProcess();
   const interrupted = untilInterrupted(process);
   emitter.emit(signal);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ageOf, formatFields, formatSpan, formatTable, textWidth } from "../../../lib/cli/output.ts";
+import { ageOf, formatAge, formatFields, formatTable, textWidth } from "../../../lib/cli/output.ts";
 
 import { closestMatch } from "../../../lib/model/text.ts";
 
@@ -24,17 +24,17 @@ describe("ages", () => {
     [7 * days + 23 * hours, "7d23h"],
     [100 * days, "100d"],
     [800 * days, "2y70d"],
-  ])("shows %i ms as kubectl does: %s", (ms, words) => {
-    expect(formatSpan(ms)).toBe(words);
+  ])("formatAge formats %i ms as kubectl does: %s", (ms, text) => {
+    expect(formatAge(ms)).toBe(text);
   });
 
-  it("knows no age of what is no moment", () => {
+  it("ageOf returns undefined for a missing or invalid timestamp", () => {
     expect([ageOf(undefined, 0), ageOf("yesterday", 0)]).toEqual([undefined, undefined]);
   });
 });
 
 describe("tables", () => {
-  it("stand in columns, however wide their signs are", () => {
+  it("formatTable aligns columns with wide characters", () => {
     expect(
       formatTable(
         ["A", "B"],
@@ -46,11 +46,11 @@ describe("tables", () => {
     ).toBe("A        B\n名前     x\n<none>   y\n");
   });
 
-  it("have no spaces at the end of a line", () => {
+  it("formatTable prints no trailing spaces", () => {
     expect(formatTable(["A", "LONG"], [["x", "y"]])).not.toMatch(/ \n/);
   });
 
-  it("of fields leave out what has no value and indent what has several lines", () => {
+  it("formatFields omits fields without a value and indents further lines of a value", () => {
     expect(
       formatFields([
         ["A", "1\n2"],
@@ -65,8 +65,8 @@ describe("tables", () => {
     ["名", 2],
     ["é", 1],
     ["🚀", 2],
-  ])("take %s to be %i columns wide", (words, width) => {
-    expect(textWidth(words)).toBe(width);
+  ])("textWidth of %s is %i columns", (text, width) => {
+    expect(textWidth(text)).toBe(width);
   });
 });
 
@@ -74,6 +74,6 @@ it.each<[string, string | undefined]>([
   ["--helth-port", "--health-port"],
   ["--workspac", "--workspace"],
   ["--nothing-like-it", undefined],
-])("takes %s to be meant for %s", (word, meant) => {
-  expect(closestMatch(word, ["--health-port", "--metrics-port", "--workspace"])).toBe(meant);
+])("closestMatch of %s is %s", (option, match) => {
+  expect(closestMatch(option, ["--health-port", "--metrics-port", "--workspace"])).toBe(match);
 });

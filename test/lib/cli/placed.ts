@@ -1,7 +1,7 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
-import { createHttpsTransport } from "@tmc/kube/https-transport.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import { createHttpsTransport } from "@tmc/kube/transport/https-transport.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { CopyState, WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
@@ -15,24 +15,24 @@ const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces
 type Copy = Readonly<{ name: string; state: CopyState }> & Readonly<Record<string, unknown>>;
 type Condition = Readonly<{ type: string; status: "True" | "False"; reason: string; message: string }>;
 
-/** A workspace with clusters, a placement and workloads, as a controller would have left them. */
+/** A workspace with clusters, a placement and workloads, in the state that a controller would write. */
 export type PlacedWorkspace = TestWorkspace &
   Readonly<{
     /** Creates a workload in the namespace shop. */
     create(type: ResourceType, object: KubeObject): Promise<KubeObject>;
-    /** Says what a controller has seen of a workload. */
-    recorded(type: ResourceType, workload: KubeObject, said: Said): Promise<WorkloadSync>;
+    /** Creates the sync record of a workload with a status. */
+    recorded(type: ResourceType, workload: KubeObject, content: RecordContent): Promise<WorkloadSync>;
     record(type: ResourceType, name: string): Promise<WorkloadSync | undefined>;
-    /** Says anew what is known of the clusters of a workload; none of them takes the record away. */
+    /** Replaces the copies in the sync record of a workload; without copies the sync record is deleted. */
     becomes(type: ResourceType, name: string, copies: readonly Copy[]): Promise<void>;
     select(placement: string, ...clusters: readonly string[]): Promise<void>;
-    /** A client for a cluster. */
+    /** Creates a client for a cluster. */
     on(cluster: string): KubeClient;
-    /** Runs a command, and something else as soon as it has printed a text. */
+    /** Runs a command, and `then` as soon as the command has printed a text. */
     runUntil(command: string, text: string, then: () => Promise<void>): Promise<Outcome>;
   }>;
 
-export type Said = Readonly<{
+export type RecordContent = Readonly<{
   placement?: string;
   copies: readonly Copy[];
   conditions: readonly Condition[];
@@ -51,33 +51,33 @@ export async function startPlacedWorkspace(): Promise<PlacedWorkspace> {
     await beReady(workspace, name);
   }
   const at = (type: ResourceType, name: string) => ({
-    type: resourceTypes.records,
+    type: resourceTypes.syncRecords,
     namespace: "shop",
     name: recordName({ type, name }),
   });
   const find = async (type: ResourceType, name: string): Promise<WorkloadSync | undefined> => {
-    const { items } = await client.list<WorkloadSync>({ type: resourceTypes.records, namespace: "shop" });
+    const { items } = await client.list<WorkloadSync>({ type: resourceTypes.syncRecords, namespace: "shop" });
     return items.find(({ metadata }) => metadata.name === at(type, name).name);
   };
-  const say = (type: ResourceType, name: string, status: object) =>
+  const writeStatus = (type: ResourceType, name: string, status: object) =>
     client.patch<WorkloadSync>(at(type, name), { type: "merge", body: { status } }, { subresource: "status" });
   return {
     ...workspace,
     on: (name) => {
-      const endpoint = workspace.parts.clusters.find((each) => each.name === name)?.kubeconfig.contexts[0];
+      const endpoint = workspace.environment.clusters.find((each) => each.name === name)?.kubeconfig.contexts[0];
       if (endpoint === undefined) throw new Error(`no cluster ${name}`);
-      const found = { ...endpoint.endpoint, token: async () => endpoint.token ?? "" };
-      return createKubeClient({ endpoint: found, transport: createHttpsTransport(found), name });
+      const withToken = { ...endpoint.endpoint, token: async () => endpoint.token ?? "" };
+      return createKubeClient({ endpoint: withToken, transport: createHttpsTransport(withToken), name });
     },
     runUntil: async (command, text, then) => {
       let printed = "";
-      const heard = Promise.withResolvers<void>();
+      const found = Promise.withResolvers<void>();
       const onPrint = (part: string): void => {
         printed += part;
-        if (printed.includes(text)) heard.resolve();
+        if (printed.includes(text)) found.resolve();
       };
       const ended = run(command, { onPrint });
-      await Promise.race([heard.promise, ended]);
+      await Promise.race([found.promise, ended]);
       await then();
       return ended;
     },
@@ -88,10 +88,10 @@ export async function startPlacedWorkspace(): Promise<PlacedWorkspace> {
       const fresh = newRecord(at(type, name).name, workload);
       const clusters = copies.map((copy) => copy.name);
       await client.create(
-        { type: resourceTypes.records, namespace: "shop" },
+        { type: resourceTypes.syncRecords, namespace: "shop" },
         { ...fresh, metadata, spec: { ...fresh.spec, placement, clusters, references } },
       );
-      return say(type, name, {
+      return writeStatus(type, name, {
         clusters: copies,
         conditions: conditions.map((each) => ({ ...each, lastTransitionTime: time(clock.now()) })),
         observedGeneration: workload.metadata.generation ?? 0,
@@ -102,7 +102,7 @@ export async function startPlacedWorkspace(): Promise<PlacedWorkspace> {
       if (copies.length === 0) return void (await client.delete(at(type, name)));
       const body = { spec: { clusters: copies.map((copy) => copy.name) } };
       await client.patch(at(type, name), { type: "merge", body });
-      await say(type, name, { clusters: copies });
+      await writeStatus(type, name, { clusters: copies });
     },
     select: async (placement, ...selectedClusters) => {
       const address = { type: resourceTypes.placements, name: placement };
@@ -113,7 +113,7 @@ export async function startPlacedWorkspace(): Promise<PlacedWorkspace> {
   };
 }
 
-/** A deployment with so many replicas. */
+/** Returns a Deployment with a number of replicas. */
 export function aDeployment(name: string, replicas: number): KubeObject {
   return {
     apiVersion: "apps/v1",

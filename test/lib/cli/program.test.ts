@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { allCommands, createProgram, pathOf } from "../../../lib/cli/program.ts";
+import { allCommands, commandPath, createProgram } from "../../../lib/cli/program.ts";
 import { cliPage } from "../../../scripts/docs/cli-page.ts";
 import { tmc } from "./support.ts";
 
@@ -12,10 +12,13 @@ describe("tmc", () => {
       "cluster list --contxt a",
       "tmc: unknown option '--contxt' (did you mean --context?); see tmc cluster list --help",
     ],
-    ["cluster register x", "tmc: required option '--location <place>' not specified; see tmc cluster register --help"],
+    [
+      "cluster register x",
+      "tmc: required option '--location <location>' not specified; see tmc cluster register --help",
+    ],
     [
       "cluster register root:x --location y",
-      "tmc: command-argument value 'root:x' is invalid for argument 'name'. a name is wanted, not a path; --workspace takes paths; see tmc cluster register --help",
+      "tmc: command-argument value 'root:x' is invalid for argument 'name'. expected a name, not a path; use --workspace for a path; see tmc cluster register --help",
     ],
     [
       "placement create a --strategy Best",
@@ -23,47 +26,47 @@ describe("tmc", () => {
     ],
     [
       "explain a --with-taint nonsense",
-      "tmc: option '--with-taint <[cluster:]key=value:effect>' argument 'nonsense' is invalid. write key=value:effect, or cluster:key=value:effect for one cluster; effects are NoSchedule, PreferNoSchedule, NoExecute; see tmc explain --help",
+      "tmc: option '--with-taint <[cluster:]key=value:effect>' argument 'nonsense' is invalid. expected key=value:effect, or cluster:key=value:effect for one cluster; the effects are NoSchedule, PreferNoSchedule and NoExecute; see tmc explain --help",
     ],
     [
       "cluster list -o jsn",
       "tmc: option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are table, wide, json, yaml; see tmc cluster list --help",
     ],
     ["reconcile thing a", "tmc: command-argument value 'thing' is invalid for argument 'kind'"],
-    ["cluster register a --location b --timeout soon", "write a duration like 30s, 5m or 1h30m"],
-    ["cluster register a --location b --label =x", "write key=value"],
-    ["cluster register a --location b --kubeconfig-secret name", "write namespace/name or namespace/name/key"],
+    ["cluster register a --location b --timeout soon", "expected a duration like 30s, 5m or 1h30m"],
+    ["cluster register a --location b --label =x", "expected key=value"],
+    ["cluster register a --location b --kubeconfig-secret name", "expected namespace/name or namespace/name/key"],
     ["cluster register a --location b --taint x@y:Z", "taint"],
-    ["placement create a --number-of-clusters 0", "write a whole number from 1 on"],
+    ["placement create a --number-of-clusters 0", "expected a whole number of at least 1"],
     ["manifests --format helm", "Allowed choices are kcp, crd"],
     ["local --output xml", "Allowed choices are text, json"],
-  ])("answers %j with one line and the exit code 2", async (command, words) => {
+  ])("tmc rejects %j with one line and the exit code 2", async (command, message) => {
     const { code, out, err } = await tmc(command.split(" "));
     expect({ code, out }).toEqual({ code: 2, out: "" });
-    expect(err).toContain(words);
+    expect(err).toContain(message);
     expect(err).toMatch(/^tmc: [^\n]+ --help\n$/);
   });
 
-  it("shows its help and fails when it is not told what to do", async () => {
+  it("tmc without arguments prints its help and fails", async () => {
     const { code, out } = await tmc([]);
     expect(code).toBe(2);
     expect(out).toContain("Usage: tmc");
   });
 
-  it.each(allCommands(createProgram()).map((command) => [pathOf(command), command] as const))(
-    "%s explains itself",
+  it.each(allCommands(createProgram()).map((command) => [commandPath(command), command] as const))(
+    "%s --help prints a usage, and summaries and option descriptions that start with a capital letter",
     async (path, command) => {
       const { code, out } = await tmc([...path.split(" ").slice(1), "--help"]);
       expect(code).toBe(0);
       expect(out).toContain(`Usage: ${path}`);
-      if (command.parent !== null) expect(command.summary()).toMatch(/^[a-z][^.]+$/);
-      for (const option of command.options) expect(option.description).toMatch(/^[a-zA-Z0-9/]/);
+      if (command.parent !== null) expect(command.summary()).toMatch(/^[A-Z][^.]+$/);
+      for (const option of command.options) expect(option.description).toMatch(/^[A-Z]/);
     },
   );
 });
 
 describe("tmc completion", () => {
-  /** What bash offers after a line. */
+  /** Returns the completions of bash after a line. */
   const offered = (script: string, line: string): string[] => {
     const words = line.split(" ");
     const program = `${script}
@@ -81,29 +84,29 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
     ["tmc cluster register east --loc", ["--location"]],
     ["tmc completion ", ["bash", "zsh", "fish", "--help"]],
     ["tmc placement --help", ["--help"]],
-  ])("offers in bash after %j what can follow", async (line, words) => {
+  ])("tmc completion bash completes %j", async (line, completions) => {
     const { out } = await tmc(["completion", "bash"]);
-    expect(offered(out, line)).toEqual(words);
+    expect(offered(out, line)).toEqual(completions);
   });
 
-  it("gives zsh the same with what it needs for it", async () => {
+  it("tmc completion zsh prints the bash script with bashcompinit", async () => {
     const [bash, zsh] = [await tmc(["completion", "bash"]), await tmc(["completion", "zsh"])];
     expect(zsh.out).toBe(`autoload -U +X bashcompinit && bashcompinit\n${bash.out}`);
   });
 
-  it("gives fish a line for each command and option", async () => {
+  it("tmc completion fish prints a line for each command and option", async () => {
     const { out } = await tmc(["completion", "fish"]);
-    expect(out).toContain("-a explain -d 'say why a placement is where it is, or where it would go'");
+    expect(out).toContain("-a explain -d 'Explain which clusters a placement selects, and why'");
     expect(out).toContain("-l strategy -x -a 'RoundRobin Spread Affinity'");
   });
 });
 
-describe("the page about commands", () => {
-  it("has every command with its options and examples", () => {
+describe("docs/cli.md", () => {
+  it("docs/cli.md contains every command with its options and examples", () => {
     const page = cliPage();
     for (const command of allCommands(createProgram())) {
       if (command.parent === null || command.commands.length > 0) continue;
-      expect(page).toContain(`\n## ${pathOf(command)}\n`);
+      expect(page).toContain(`\n## ${commandPath(command)}\n`);
       for (const option of command.options) expect(page).toContain(`\`${option.flags}\``);
     }
     expect(page).toContain("tmc cluster register gpu-1 --location eu-central-1");

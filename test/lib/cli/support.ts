@@ -6,29 +6,29 @@ import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { CliIo, Terminal } from "../../../lib/cli/cli-io.ts";
-import { explainOne } from "../../../lib/cli/explain.ts";
+import { demoWorkspace, type LocalEnvironment, startEmbeddedEnvironment } from "../../../lib/cli/local/environment.ts";
 import { writeKubeconfigs } from "../../../lib/cli/local/kubeconfigs.ts";
-import { demoWorkspace, type LocalParts, startEmbeddedParts } from "../../../lib/cli/local/parts.ts";
+import { explainOne } from "../../../lib/cli/placement/explain.ts";
 
 import { runTmc } from "../../../lib/cli/program.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
 
-/** What a command did. */
+/** The result of a command. */
 export type Outcome = Readonly<{ code: number; out: string; err: string }>;
 
 export type RunOptions = Readonly<{
   env?: Readonly<Record<string, string>>;
   clock?: Clock;
-  /** What a person answers; nobody is there when it is missing. */
+  /** The answer to a question; without it there is no terminal to ask on. */
   answer?: boolean;
   input?: string;
   interrupted?: Promise<void>;
   terminal?: Terminal;
-  /** Hears everything that is printed, as it is. */
+  /** Called with everything that the command prints. */
   onPrint?: (text: string) => void;
 }>;
 
-/** Runs a command line as a shell would, and answers what it printed. */
+/** Runs a command line and returns its output. */
 export async function tmc(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
   let [out, err] = ["", ""];
   const io: CliIo = {
@@ -51,7 +51,7 @@ export async function tmc(args: readonly string[], options: RunOptions = {}): Pr
   return { code, out, err };
 }
 
-/** A clock that shows the time it was set to, while what waits goes on by the machine's. */
+/** A clock whose time is set by the test, while its timers run in real time. */
 export type ShownClock = Clock & { shown: number };
 
 export function createShownClock(shown: number = Date.parse("2026-01-01T00:00:00Z")): ShownClock {
@@ -59,27 +59,27 @@ export function createShownClock(shown: number = Date.parse("2026-01-01T00:00:00
   return clock;
 }
 
-/** A workspace on an embedded kcp, reached over its kubeconfig, at a time that stands still. */
+/** A workspace on an embedded kcp, accessed through its kubeconfig, at a fixed time. */
 export type TestWorkspace = Readonly<{
   clock: ShownClock;
-  parts: LocalParts;
+  environment: LocalEnvironment;
   client: KubeClient;
   kubeconfig: string;
   clusterKubeconfigs: ReadonlyMap<string, string>;
-  /** Runs a command there. */
+  /** Runs a command in the workspace. */
   run(args: string, options?: RunOptions): Promise<Outcome>;
   stop(): Promise<void>;
 }>;
 
 export async function startTestWorkspace(): Promise<TestWorkspace> {
   const clock = createShownClock();
-  const parts = await startEmbeddedParts({ clock });
+  const environment = await startEmbeddedEnvironment({ clock });
   const dir = await mkdtemp(join(tmpdir(), "tmc-cli-test-"));
-  const files = await writeKubeconfigs(parts, dir);
+  const files = await writeKubeconfigs(environment, dir);
   return {
     clock,
-    parts,
-    client: parts.client.at(`/clusters/${demoWorkspace}`),
+    environment,
+    client: environment.client.at(`/clusters/${demoWorkspace}`),
     kubeconfig: files.kcp,
     clusterKubeconfigs: files.clusters,
     run: (args, options = {}) =>
@@ -88,17 +88,17 @@ export async function startTestWorkspace(): Promise<TestWorkspace> {
         { clock, env: { KUBECONFIG: files.kcp }, ...options },
       ),
     stop: async () => {
-      await parts.stop();
+      await environment.stop();
       await rm(dir, { recursive: true, force: true });
     },
   };
 }
 
-/** Says of a cluster what a controller would say of a healthy one. */
+/** Writes the status that a controller would write for a healthy cluster. */
 export async function beReady({ client, clock }: TestWorkspace, name: string): Promise<void> {
   const time = new Date(clock.now()).toISOString().replace(".000Z", "Z");
   await client.patch<ClusterRegistration>(
-    { type: resourceTypes.clusters, name },
+    { type: resourceTypes.registrations, name },
     {
       type: "merge",
       body: {
@@ -108,7 +108,7 @@ export async function beReady({ client, clock }: TestWorkspace, name: string): P
               type: "Ready",
               status: "True",
               reason: "ClusterReady",
-              message: "the cluster answers and says that it is ready",
+              message: "the cluster responds and reports that it is ready",
               lastTransitionTime: time,
             },
           ],
@@ -126,12 +126,12 @@ export async function beReady({ client, clock }: TestWorkspace, name: string): P
   );
 }
 
-/** Decides a placement the way a controller would, and writes that down. */
+/** Decides a placement as a controller would, and writes its status. */
 export async function decidePlacement({ client, clock }: TestWorkspace, name: string): Promise<void> {
   const address = { type: resourceTypes.placements, name };
   const [placement, registrations, saved] = await Promise.all([
     client.get<WorkloadPlacement>(address),
-    client.list<ClusterRegistration>({ type: resourceTypes.clusters }),
+    client.list<ClusterRegistration>({ type: resourceTypes.registrations }),
     client.list<WorkloadPlacement>({ type: resourceTypes.placements }),
   ]);
   const { plan } = explainOne(placement, {

@@ -1,19 +1,25 @@
-import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
-import type { ControllerOptions } from "../../../lib/controller/controller.ts";
-import { createHealth } from "../../../lib/observe/health.ts";
+import type { ControllerOptions } from "../../../lib/controller/parts.ts";
+import { createHealthChecks } from "../../../lib/observe/health.ts";
 import { apiBindings } from "../../../lib/upstream/kcp-types.ts";
+import {
+  type ControllerEnvironment,
+  type ControllerEnvironmentOptions,
+  readyOf,
+  startControllerEnvironment,
+  statusOf,
+} from "../../support/controller-environment.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
-import { readyOf, type Stage, type StageOptions, setStage, statusOf } from "./stage.ts";
 
-const stages: Stage[] = [];
+const stages: ControllerEnvironment[] = [];
 afterEach(async () => {
   for (const stage of stages.splice(0)) await stage.stop();
 });
 
-async function given(options?: StageOptions): Promise<Stage> {
-  const stage = await setStage(options);
+async function given(options?: ControllerEnvironmentOptions): Promise<ControllerEnvironment> {
+  const stage = await startControllerEnvironment(options);
   stages.push(stage);
   return stage;
 }
@@ -31,33 +37,33 @@ const allTenants: Partial<ControllerOptions> = {
 const teams = (count: number): string[] => Array.from({ length: count }, (_, at) => `root:team-${at}`);
 
 describe("a controller over all tenants of an export", () => {
-  test("works for each in its own logical cluster, and says how many there are", async () => {
+  test("a controller of an export reconciles every tenant in its logical cluster, and health has their number", async () => {
     const stage = await given({ workspaces: teams(3) });
     const { tenants, settled, clock } = stage;
     for (const cluster of tenants.clusters) {
       await tenants.at(cluster).create(registrations, aRegistration("east"));
       await tenants.at(cluster).create(placements, aPlacement("web"));
     }
-    const health = createHealth({ clock });
+    const health = createHealthChecks({ clock });
     const controller = await settled({ ...allTenants, health });
     for (const cluster of tenants.clusters) {
       expect(readyOf(await tenants.at(cluster).get({ ...registrations, name: "east" }))).toBe("True ClusterReady");
       const placement = await tenants.at(cluster).get({ ...placements, name: "web" });
       expect(statusOf(placement).selectedClusters).toEqual(["east"]);
     }
-    expect(controller.clusters.map(({ name }) => name).toSorted()).toEqual(tenants.clusters.toSorted());
+    expect(controller.logicalClusters.map(({ name }) => name).toSorted()).toEqual(tenants.clusters.toSorted());
     const checks = Object.fromEntries(health.report("ready").checks.map(({ name, detail }) => [name, detail]));
     expect(checks).toMatchObject({ tenants: "1 endpoint, 3 tenants", workspaces: "root:tmc:tmc.kcp.io" });
     expect(checks).toHaveProperty("TMCAPIExportConfigured");
   });
 
-  test("makes no request in another tenant's logical cluster, nor in any directly", async () => {
+  test("changes of one tenant cause no request in the logical cluster of another", async () => {
     const stage = await given({ workspaces: teams(2) });
     const { tenants, settled, rest } = stage;
     const [one = "", two = ""] = tenants.clusters;
     await settled(allTenants);
-    const inTwo = tenants.kcp.faults.inject({ match: { cluster: two }, effect: { kind: "delay", ms: 0 } });
-    const inOne = tenants.kcp.faults.inject({ match: { cluster: one }, effect: { kind: "delay", ms: 0 } });
+    const inTwo = tenants.kcp.faults.inject({ match: { logicalCluster: two }, effect: { kind: "delay", ms: 0 } });
+    const inOne = tenants.kcp.faults.inject({ match: { logicalCluster: one }, effect: { kind: "delay", ms: 0 } });
     await tenants.at(one).create(registrations, aRegistration("east"));
     await tenants.at(one).create(placements, aPlacement("web"));
     await rest();
@@ -66,7 +72,7 @@ describe("a controller over all tenants of an export", () => {
     expect(inTwo.hits).toBe(0);
   });
 
-  test("one that binds later is served, and one that goes ends quietly and leaves nothing behind", async () => {
+  test("a tenant that binds later is served, and the state of a tenant that unbinds is dropped without failures", async () => {
     const stage = await given({ workspaces: teams(2) });
     const { tenants, settled, pass, rest, clock } = stage;
     const [one = "", two = ""] = tenants.clusters;
@@ -80,18 +86,18 @@ describe("a controller over all tenants of an export", () => {
 
     await tenants.at(one).delete({ type: apiBindings, name: "tmc-binding" });
     await pass(6_000);
-    expect(controller.clusters.map(({ name }) => name).toSorted()).toEqual([two, late].toSorted());
-    expect(controller.cache.clusters()).not.toContain(one);
-    // Keys that come late end without a request, a retry or a wrong word.
+    expect(controller.logicalClusters.map(({ name }) => name).toSorted()).toEqual([two, late].toSorted());
+    expect(controller.cache.logicalClusters()).not.toContain(one);
+    // Late keys end without a request or a retry.
     await controller.reconcile({ logicalCluster: one, kind: "ClusterRegistration", name: "east" });
-    const inOne = tenants.kcp.faults.inject({ match: { cluster: one }, effect: { kind: "delay", ms: 0 } });
+    const inOne = tenants.kcp.faults.inject({ match: { logicalCluster: one }, effect: { kind: "delay", ms: 0 } });
     await rest();
     await pass(120_000, 10_000);
     expect(inOne.hits).toBe(0);
     expect(controller.queue.failing).toBe(0);
   });
 
-  test("goes on while the provider's workspace cannot be read", async () => {
+  test("a controller of an export continues while the provider's workspace cannot be read", async () => {
     const stage = await given({ workspaces: teams(1) });
     const { tenants, settled, pass, client } = stage;
     await settled(allTenants);
@@ -103,7 +109,7 @@ describe("a controller over all tenants of an export", () => {
     expect(readyOf(await stage.registration("east"))).toBe("True ClusterReady");
   });
 
-  test("a claim that the tenant does not accept is said, and heals when it does", async () => {
+  test("a permission claim that the tenant has not accepted is reported until it is accepted", async () => {
     const stage = await given({ workspaces: teams(1) });
     const { tenants, settled, pass, client } = stage;
     const binding = { type: apiBindings, name: "tmc-binding" };
@@ -133,7 +139,7 @@ describe("a controller over all tenants of an export", () => {
     expect(readyOf(await stage.registration("east"))).toBe("True ClusterReady");
   });
 
-  test("writes as often as one that is told the workspaces", async () => {
+  test("a controller of an export writes as often as a controller of named workspaces", async () => {
     const writesOf = async (options: Partial<ControllerOptions>): Promise<number> => {
       const stage = await given({ workspaces: teams(3) });
       for (const cluster of stage.tenants.clusters) {
@@ -147,7 +153,7 @@ describe("a controller over all tenants of an export", () => {
     expect(await writesOf(allTenants)).toBe(await writesOf({}));
   });
 
-  test("names an export's workspace that is not there, in one line", async () => {
+  test("the start fails with one line that names the missing workspace of an export", async () => {
     const { controller } = await given();
     const elsewhere = { path: "root:nowhere", name: exportName };
     const openEndpoint = allTenants.apiExport?.openEndpoint ?? (() => Promise.reject(new Error("none")));

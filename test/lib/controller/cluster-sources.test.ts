@@ -1,21 +1,31 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { afterEach, describe, expect, test } from "vitest";
-import { type ControllerSources, onlyRegistrations, requireReach } from "../../../lib/controller/cluster-sources.ts";
-import type { ControllerOptions } from "../../../lib/controller/controller.ts";
-import { createHealth } from "../../../lib/observe/health.ts";
+import {
+  assertSourcesSupported,
+  type ControllerSources,
+  onlyRegistrations,
+} from "../../../lib/controller/cluster-sources.ts";
+import type { ControllerOptions } from "../../../lib/controller/parts.ts";
+import { createHealthChecks } from "../../../lib/observe/health.ts";
 import { createLog } from "../../../lib/observe/log.ts";
 import { parseSecretTemplate } from "../../../lib/sources/secret-template.ts";
 import {
   controlPlaneEndpoints,
   controlPlaneRegistrations,
   controlPlanes,
-  type ReadType,
   type SourceKind,
+  type SourceType,
   syncTargets,
 } from "../../../lib/sources/source-kinds.ts";
-import { crds, eventuallyOk, namespaces, secrets } from "../../contract/vocabulary.ts";
+import { crds, eventuallyOk, namespaces, secrets } from "../../contract/resources.ts";
+import {
+  type ControllerEnvironment,
+  readyOf,
+  startControllerEnvironment,
+  statusOf,
+} from "../../support/controller-environment.ts";
 import {
   controlPlaneDefinition,
   controlPlaneRegistrationDefinition,
@@ -24,20 +34,19 @@ import {
 } from "../sources/definitions.ts";
 import { aSyncTarget } from "../sources/objects.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
-import { readyOf, type Stage, setStage, statusOf } from "./stage.ts";
 
 const { maybeNamespaced: _, ...targetType } = syncTargets;
 const targets = { type: targetType };
 
-let stage: Stage | undefined;
+let stage: ControllerEnvironment | undefined;
 afterEach(async () => {
   await stage?.stop();
   stage = undefined;
 });
 
-/** A stage whose workspace serves SyncTargets. */
-async function given(): Promise<Stage> {
-  stage = await setStage();
+/** An environment whose workspace serves SyncTargets. */
+async function given(): Promise<ControllerEnvironment> {
+  stage = await startControllerEnvironment();
   const { client, clock } = stage;
   await client.create({ type: crds }, syncTargetDefinition);
   const turning = setInterval(() => clock.advance(10), 1);
@@ -54,9 +63,10 @@ const target = (name: string, spec: object = {}) => {
   const { uid: __, creationTimestamp: ___, ...metadata } = aSyncTarget(name).metadata;
   return { ...aSyncTarget(name, { spec }), metadata };
 };
-const selected = async ({ placement }: Stage, name: string) => statusOf(await placement(name)).selectedClusters;
+const selected = async ({ placement }: ControllerEnvironment, name: string) =>
+  statusOf(await placement(name)).selectedClusters;
 
-/** A client whose lists of SyncTargets are empty while they are to be, as a server's may be for a moment. */
+/** A client whose lists of SyncTargets are empty while `isHiding` is set, as a server's lists may be for a moment. */
 function hidingTargets(client: KubeClient, lists: { hidden: number; isHiding: boolean }): KubeClient {
   const list: KubeClient["list"] = async (collection, options) => {
     const page = await client.list<never>(collection, options);
@@ -68,7 +78,7 @@ function hidingTargets(client: KubeClient, lists: { hidden: number; isHiding: bo
 }
 
 describe("SyncTargets beside registrations", () => {
-  test("are probed, say in their own status how they are, and take work", async () => {
+  test("SyncTargets are probed, report their state in their own status, and are selected by placements", async () => {
     const on = await given();
     await on.client.create(registrations, aRegistration("east"));
     await on.client.create(targets, target("west"));
@@ -84,7 +94,7 @@ describe("SyncTargets beside registrations", () => {
     expect(statusOf(await on.placement("web")).decisions).toHaveLength(3);
   });
 
-  test("come and go, and placements hear of each", async () => {
+  test("new and deleted SyncTargets are reflected in placements", async () => {
     const on = await given();
     await on.client.create(registrations, aRegistration("east"));
     await on.client.create(placements, aPlacement("web", { strategy: "Spread" }));
@@ -98,11 +108,11 @@ describe("SyncTargets beside registrations", () => {
     expect(await selected(on, "web")).toEqual(["east"]);
   });
 
-  test("that stop answering are not Ready after three probes, as registrations are", async () => {
+  test("a SyncTarget that stops responding is not Ready after three probes, like a registration", async () => {
     const on = await given();
     await on.client.create(targets, target("west"));
     await on.settled(both);
-    on.clusters.get("west")?.beBroken();
+    on.clusters.get("west")?.makeBroken();
     await on.pass(40_000);
     expect(readyOf(await on.client.get({ ...targets, name: "west" }))).toBe("True ClusterReady");
     await on.pass(80_000);
@@ -112,7 +122,7 @@ describe("SyncTargets beside registrations", () => {
     expect(readyOf(await on.client.get({ ...targets, name: "west" }))).toBe("True ClusterReady");
   });
 
-  test("cost a write a minute at rest, and placements none", async () => {
+  test("an idle SyncTarget is written once a minute, and its placements never", async () => {
     const on = await given();
     await on.client.create(targets, target("west"));
     await on.client.create(placements, aPlacement("web"));
@@ -123,7 +133,7 @@ describe("SyncTargets beside registrations", () => {
     expect(writes()).toBeGreaterThanOrEqual(4);
   });
 
-  test("keep their work over a restart, however long that took, and for what they were found to offer", async () => {
+  test("SyncTargets keep their placements over a long restart, including those that need detected capabilities", async () => {
     const on = await given();
     await on.client.create(registrations, aRegistration("east"));
     await on.client.create(targets, target("west"));
@@ -141,7 +151,7 @@ describe("SyncTargets beside registrations", () => {
     expect(after.metadata.resourceVersion).toBe(before.metadata.resourceVersion);
   });
 
-  test("leave the name to a registration, and take it over when that has gone", async () => {
+  test("a registration replaces the SyncTarget of the same name until the registration is deleted", async () => {
     const on = await given();
     await on.client.create(targets, target("west", { unschedulable: true }));
     await on.client.create(placements, aPlacement("web"));
@@ -156,7 +166,7 @@ describe("SyncTargets beside registrations", () => {
     expect(await selected(on, "web")).toEqual([]);
   });
 
-  test("that a list has left out are asked for before anyone takes them for gone", async () => {
+  test("a SyncTarget that is missing in a list is read before it counts as deleted", async () => {
     const on = await given();
     await on.client.create(targets, target("west"));
     await on.client.create(placements, aPlacement("web"));
@@ -172,7 +182,7 @@ describe("SyncTargets beside registrations", () => {
     expect(await selected(on, "web")).toEqual([]);
   });
 
-  test("may be closed to our writes: that is said, and changes no decision", async () => {
+  test("a forbidden status write to a SyncTarget is logged and does not change decisions", async () => {
     const on = await given();
     await on.client.create(targets, target("west"));
     await on.client.create(placements, aPlacement("web"));
@@ -188,36 +198,41 @@ describe("SyncTargets beside registrations", () => {
   });
 });
 
-test("nothing is decided in a workspace that does not serve a source, and health says what to do", async () => {
-  stage = await setStage();
+test("no placement is decided in a workspace that does not serve a cluster source, and health says how to fix it", async () => {
+  stage = await startControllerEnvironment();
   const { client, controller, rest, pass, placement } = stage;
   await client.create(registrations, aRegistration("east"));
   await client.create(placements, aPlacement("web"));
-  const health = createHealth({ clock: { now: () => 0, after: () => () => {} } });
+  const health = createHealthChecks({ clock: { now: () => 0, after: () => () => {} } });
   await controller({ ...both, health }).start();
   await rest();
   await pass(60_000);
   expect(statusOf(await placement("web"))).toEqual({});
   const detail = health.report("ready").checks.find(({ name }) => name === "hub")?.detail;
   expect(detail).toContain("root:demo does not serve SyncTarget");
-  expect(detail).toContain("leave out --cluster-source synctarget");
+  expect(detail).toContain("remove --cluster-source synctarget");
 });
 
 const refused: Record<string, { reach: { isDirect: boolean; isAlone: boolean }; why: string }> = {
-  "through an export": { reach: { isDirect: false, isAlone: true }, why: "an export shows no kinds but its own" },
-  "by one of several": {
+  "through an export": { reach: { isDirect: false, isAlone: true }, why: "an export shows only its own kinds" },
+  "with several controllers": {
     reach: { isDirect: true, isAlone: false },
-    why: "what is found out about them stays in one process",
+    why: "their status is kept in the memory of one process",
   },
 };
-test.each(Object.entries(refused))("clusters of other kinds are not taken up %s", (__, { reach, why }) => {
+test.each(Object.entries(refused))("other cluster sources are rejected %s", (__, { reach, why }) => {
   const sources: ControllerSources = { sources: ["synctarget"], namespaces: undefined, template: undefined };
-  expect(() => requireReach(sources, reach)).toThrow(`cluster sources synctarget: ${why}`);
-  expect(() => requireReach(onlyRegistrations, reach)).not.toThrow();
+  expect(() => assertSourcesSupported(sources, reach)).toThrow(`cluster sources synctarget: ${why}`);
+  expect(() => assertSourcesSupported(onlyRegistrations, reach)).not.toThrow();
 });
 
-/** Puts the kubeconfig of a cluster where a template finds it. */
-async function putKubeconfig({ client, clusters }: Stage, to: string, namespace: string, name: string): Promise<void> {
+/** Creates a Secret with the kubeconfig of a cluster. */
+async function putKubeconfig(
+  { client, clusters }: ControllerEnvironment,
+  to: string,
+  namespace: string,
+  name: string,
+): Promise<void> {
   const body = { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } };
   await client.patch({ type: namespaces, name: namespace }, { type: "apply", body }, { fieldManager: "test" });
   const token = clusters.get(to)?.adminToken;
@@ -227,8 +242,8 @@ async function putKubeconfig({ client, clusters }: Stage, to: string, namespace:
   await client.create({ type: secrets, namespace }, { apiVersion: "v1", kind: "Secret", metadata: { name }, data });
 }
 
-test("a template says where the secret is of a cluster that names no credentials, and a new one is found at once", async () => {
-  stage = await setStage();
+test("the secret template finds the Secret of a cluster without credentials, and a new Secret is used at once", async () => {
+  stage = await startControllerEnvironment();
   const { client, settled, rest, registration } = stage;
   const template = parseSecretTemplate("clusters/{name}-kubeconfig");
   await putKubeconfig(stage, "east", "clusters", "east-kubeconfig");
@@ -238,7 +253,7 @@ test("a template says where the secret is of a cluster that names no credentials
   expect(readyOf(await registration("east"))).toBe("True ClusterReady");
   expect(readyOf(await registration("west"))).toBe("False ClusterNotConfigured");
   expect(statusOf(await registration("west"))).toMatchObject({
-    conditions: [{ message: "secret clusters/west-kubeconfig is not there" }],
+    conditions: [{ message: "secret clusters/west-kubeconfig does not exist" }],
   });
   expect((await registration("east")).spec).not.toHaveProperty("credentials");
   await putKubeconfig(stage, "west", "clusters", "west-kubeconfig");
@@ -248,7 +263,7 @@ test("a template says where the secret is of a cluster that names no credentials
 
 describe("control planes", () => {
   const kplane = "controlplane.kplane.dev/v1alpha1";
-  const typeOf = ({ maybeNamespaced: __, ...type }: ReadType) => type;
+  const typeOf = ({ maybeNamespaced: __, ...type }: SourceType) => type;
   const object = (kind: string, name: string, spec: object) => ({
     apiVersion: kplane,
     kind,
@@ -256,8 +271,8 @@ describe("control planes", () => {
     spec,
   });
 
-  test("count once the objects they refer to say where they are, in the namespaces of the scope, and are not written to", async () => {
-    stage = await setStage();
+  test("a ControlPlaneRegistration in the namespace scope is selected once its endpoint is known, and is not written to", async () => {
+    stage = await startControllerEnvironment();
     const on = stage;
     const { client, clock } = on;
     for (const body of [
@@ -308,7 +323,7 @@ describe("control planes", () => {
   });
 });
 
-test("SyncTargets alone: registrations are no clusters then", async () => {
+test("registrations are ignored if SyncTargets are the only cluster source", async () => {
   const on = await given();
   await on.client.create(registrations, aRegistration("east"));
   await on.client.create(targets, target("west"));

@@ -2,27 +2,33 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { kinds } from "../../../lib/api/kinds.ts";
 import { customResourceDefinition } from "../../../lib/api/resource-schema.ts";
-import { createHealth } from "../../../lib/observe/health.ts";
+import { createHealthChecks } from "../../../lib/observe/health.ts";
 import { createLog } from "../../../lib/observe/log.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
 import { defaultRegistrationSettings } from "../../../lib/registration/settings.ts";
+import {
+  type ControllerEnvironment,
+  type ControllerEnvironmentOptions,
+  readyOf,
+  startControllerEnvironment,
+  statusOf,
+} from "../../support/controller-environment.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
-import { readyOf, type Stage, type StageOptions, setStage, statusOf } from "./stage.ts";
 
-let stage: Stage | undefined;
+let stage: ControllerEnvironment | undefined;
 afterEach(async () => {
   await stage?.stop();
   stage = undefined;
 });
-async function given(options?: StageOptions): Promise<Stage> {
-  stage = await setStage(options);
+async function given(options?: ControllerEnvironmentOptions): Promise<ControllerEnvironment> {
+  stage = await startControllerEnvironment(options);
   return stage;
 }
 
 const three = { one: "east", two: "east", three: "east" };
 
-describe("the first run", () => {
-  test("registrations become Ready, and placements are decided and explained", async () => {
+describe("a controller that starts", () => {
+  test("at the first start registrations become Ready, and placements get decisions with reasons", async () => {
     const { client, settled, registration, placement } = await given();
     await client.create(registrations, aRegistration("east"));
     await client.create(registrations, aRegistration("west"));
@@ -37,7 +43,7 @@ describe("the first run", () => {
     expect(statusOf(web).decisions).toHaveLength(3);
   });
 
-  test("what comes later is handled as it comes", async () => {
+  test("objects created after the start are reconciled", async () => {
     const { client, settled, rest, placement } = await given();
     await settled();
     await client.create(placements, aPlacement("web"));
@@ -49,7 +55,7 @@ describe("the first run", () => {
   });
 });
 
-test("nothing is written before both kinds are listed, and a workspace that cannot be listed stops no other", async () => {
+test("nothing is written in a workspace before both kinds are listed, and a failed list does not affect other workspaces", async () => {
   const { tenants, controller, rest, pass, count } = await given({ workspaces: ["root:one", "root:two"] });
   const [one = "", two = ""] = tenants.clusters;
   for (const cluster of [one, two]) {
@@ -57,10 +63,10 @@ test("nothing is written before both kinds are listed, and a workspace that cann
     await tenants.at(cluster).create(placements, aPlacement("web"));
   }
   const refusal = tenants.kcp.faults.inject({
-    match: { verb: "list", resource: "clusterregistrations", cluster: one },
+    match: { verb: "list", resource: "clusterregistrations", logicalCluster: one },
     effect: { kind: "status", code: 503 },
   });
-  const health = createHealth({ clock: { now: () => 0, after: () => () => {} } });
+  const health = createHealthChecks({ clock: { now: () => 0, after: () => () => {} } });
   await controller({ health }).start();
   await rest();
   const selectedIn = async (cluster: string) =>
@@ -80,16 +86,16 @@ test("nothing is written before both kinds are listed, and a workspace that cann
 });
 
 describe("RoundRobin", () => {
-  test("300 placements over three equal clusters give 100 each, created one by one", async () => {
+  test("RoundRobin distributes 300 placements evenly over three equal clusters when they are created one by one", async () => {
     const { client, settled, rest } = await given({ reached: three });
     for (const name of Object.keys(three)) await client.create(registrations, aRegistration(name));
     await settled({ settings: { workers: 16 } });
     for (let index = 0; index < 300; index++) await client.create(placements, aPlacement(`p-${index}`));
     await rest();
-    expect(await dealt()).toEqual({ one: 100, two: 100, three: 100 });
+    expect(await placementsPerCluster()).toEqual({ one: 100, two: 100, three: 100 });
   });
 
-  test("300 that wait already are dealt out evenly by many workers at once, with one write each", async () => {
+  test("RoundRobin distributes 300 existing placements evenly with 16 concurrent workers, and writes each once", async () => {
     const { client, settled, count } = await given({ reached: three });
     for (const name of Object.keys(three)) await client.create(registrations, aRegistration(name));
     const first = await settled();
@@ -97,11 +103,11 @@ describe("RoundRobin", () => {
     for (let index = 0; index < 300; index++) await client.create(placements, aPlacement(`p-${index}`));
     const writes = count();
     await settled({ settings: { workers: 16 } });
-    expect(await dealt()).toEqual({ one: 100, two: 100, three: 100 });
+    expect(await placementsPerCluster()).toEqual({ one: 100, two: 100, three: 100 });
     expect(writes()).toBe(300);
   });
 
-  async function dealt(): Promise<Record<string, number>> {
+  async function placementsPerCluster(): Promise<Record<string, number>> {
     const counts: Record<string, number> = {};
     for (const placement of (await stage?.client.listAll(placements))?.items ?? []) {
       const selected = statusOf(placement).selectedClusters;
@@ -112,7 +118,7 @@ describe("RoundRobin", () => {
   }
 });
 
-test("a Ready flip wakes exactly the placements that it can concern", async () => {
+test("a change of Ready enqueues only the placements that it can affect", async () => {
   const { client, clusters, settled, pass, placement } = await given({ reached: { east: "east", west: "west" } });
   await client.create(registrations, aRegistration("east", { location: "eu-west-1" }));
   await client.create(registrations, aRegistration("west", { location: "us-west-2" }));
@@ -121,25 +127,25 @@ test("a Ready flip wakes exactly the placements that it can concern", async () =
     await client.create(placements, aPlacement(`eu-${index}`, inRegion("eu-west-1")));
     await client.create(placements, aPlacement(`us-${index}`, inRegion("us-west-2")));
   }
-  const woken: string[] = [];
+  const enqueued: string[] = [];
   const log = createLog({
     level: 2,
     clock: { now: () => 0, after: () => () => {} },
     write: (line) => {
       const { kind, name, reason } = JSON.parse(line);
-      if (kind === "WorkloadPlacement" && reason !== "resync") woken.push(`${reason} ${name}`);
+      if (kind === "WorkloadPlacement" && reason !== "resync") enqueued.push(`${reason} ${name}`);
     },
   });
   await settled({ log });
   expect(readyOf(await placement("eu-0"))).toBe("True PlacementReady");
-  woken.length = 0;
-  clusters.get("east")?.beBroken();
+  enqueued.length = 0;
+  clusters.get("east")?.makeBroken();
   await pass(180_000);
-  expect(woken.toSorted()).toEqual([0, 1, 2, 3, 4].map((index) => `fan-out eu-${index}`));
+  expect(enqueued.toSorted()).toEqual([0, 1, 2, 3, 4].map((index) => `fan-out eu-${index}`));
 });
 
-describe("at rest", () => {
-  test("1,000 placements and 50 clusters cost their probes and nothing else for ten minutes", async () => {
+describe("an idle controller", () => {
+  test("1,000 placements and 50 idle clusters cause only probes for ten minutes", async () => {
     const names = Array.from({ length: 50 }, (_, index) => `c-${index}`);
     const { client, clusters, settled, pass, count } = await given({
       reached: Object.fromEntries(names.map((name) => [name, "east"])),
@@ -170,8 +176,8 @@ describe("at rest", () => {
   const quiet = { ...defaultRegistrationSettings, detectEverySeconds: 3600 };
 });
 
-describe("more than one life", () => {
-  test("a controller that is started again writes nothing that is there already", async () => {
+describe("restarts and concurrent controllers", () => {
+  test("a restarted controller writes nothing if nothing has changed", async () => {
     const { client, settled, count } = await given();
     await client.create(registrations, aRegistration("east"));
     await client.create(placements, aPlacement("web"));
@@ -182,7 +188,7 @@ describe("more than one life", () => {
     expect(writes()).toBe(0);
   });
 
-  test("what changed while none ran is handled by the next one", async () => {
+  test("a controller reconciles changes that were made while no controller was running", async () => {
     const { client, settled, placement, registration } = await given();
     await client.create(registrations, aRegistration("east"));
     await client.create(registrations, aRegistration("west"));
@@ -204,7 +210,7 @@ describe("more than one life", () => {
     await expect(registration("west")).rejects.toMatchObject({ fault: "not-found" });
   });
 
-  test("two at once end in the same place and then change nothing", async () => {
+  test("two concurrent controllers converge, and then write nothing but heartbeats", async () => {
     const { client, controller, rest, pass, count, placement } = await given();
     const [one, other] = [controller(), controller()];
     await Promise.all([one.start(), other.start()]);
@@ -222,12 +228,12 @@ describe("more than one life", () => {
     const writes = count();
     await pass(120_000);
     expect(await versions()).toEqual(before);
-    // Heartbeats of two clusters, each once a minute whoever writes them.
+    // Heartbeats of two clusters, each once a minute by either controller.
     expect(writes()).toBeLessThanOrEqual(8);
   });
 });
 
-test("someone else's change of a status is put right within a resync period", async () => {
+test("a status that another client changed is corrected within a resync period", async () => {
   const { client, settled, pass, placement } = await given();
   await client.create(registrations, aRegistration("east"));
   await client.create(placements, aPlacement("web"));
@@ -238,7 +244,7 @@ test("someone else's change of a status is put right within a resync period", as
   expect(readyOf(await placement("web"))).toBe("True PlacementReady");
 });
 
-describe("credentials in a secret", () => {
+describe("credentials in a Secret", () => {
   const secrets = { type: { group: "", version: "v1", plural: "secrets" }, namespace: "default" };
   const aKubeconfig = (token: string): string =>
     Buffer.from(
@@ -250,7 +256,7 @@ describe("credentials in a secret", () => {
       }),
     ).toString("base64");
 
-  test("a cluster is reached as soon as its secret is right, and a wrong one is seen at once", async () => {
+  test("a cluster becomes Ready as soon as its Secret is valid, and an invalid Secret is reported at once", async () => {
     const { client, clusters, settled, rest, registration } = await given();
     const secretRef = { namespace: "default", name: "east" };
     await client.create(registrations, aRegistration("east", { credentials: { secretRef } }));
@@ -271,7 +277,7 @@ describe("credentials in a secret", () => {
   });
 });
 
-test("a plain Kubernetes cluster with our kinds is a hub too", async () => {
+test("a plain Kubernetes cluster with TMC's CRDs can be the upstream of a controller", async () => {
   const { clusters, settled } = await given();
   const west = clusters.get("west");
   if (west === undefined) throw new Error("there is no west");
@@ -285,7 +291,7 @@ test("a plain Kubernetes cluster with our kinds is a hub too", async () => {
   expect(statusOf(await hub.get({ ...placements, name: "web" })).selectedClusters).toEqual(["east"]);
 });
 
-test("an object is reconciled on demand, and a cluster is probed for it", async () => {
+test("a reconcile on demand of a registration probes its cluster", async () => {
   const { client, cluster, clusters, settled, rest, registration } = await given();
   await client.create(registrations, aRegistration("east"));
   const controller = await settled();
@@ -296,7 +302,7 @@ test("an object is reconciled on demand, and a cluster is probed for it", async 
   expect(readyOf(await registration("east"))).toBe("True ClusterReady");
 });
 
-test("a deleted registration leaves the placements, and then goes", async () => {
+test("a deleted registration is removed from placements before it is gone", async () => {
   const { client, settled, pass, placement, registration } = await given();
   await client.create(registrations, aRegistration("east"));
   await client.create(registrations, aRegistration("west"));
@@ -309,8 +315,8 @@ test("a deleted registration leaves the placements, and then goes", async () => 
   expect(JSON.stringify(statusOf(await placement("web")).decisions)).not.toContain("east");
 });
 
-describe("trouble", () => {
-  test("a hub that is away is waited for, and nothing is lost", async () => {
+describe("failures of the upstream", () => {
+  test("a controller continues after an upstream outage and misses no change", async () => {
     const { client, tenants, settled, pass, placement } = await given();
     await client.create(registrations, aRegistration("east"));
     await settled();
@@ -322,7 +328,7 @@ describe("trouble", () => {
     expect(readyOf(await placement("web"))).toBe("True PlacementReady");
   });
 
-  test("a controller starts when the hub does", async () => {
+  test("a controller that starts before its upstream waits for it", async () => {
     const { client, tenants, controller, pass, registration } = await given();
     await client.create(registrations, aRegistration("east"));
     const away = tenants.kcp.faults.inject({ effect: { kind: "partition", requests: "refuse" } });
@@ -334,18 +340,18 @@ describe("trouble", () => {
     expect(readyOf(await registration("east"))).toBe("True ClusterReady");
   });
 
-  test("a workspace that is not there is named in one line", async () => {
+  test("the start fails with one line that names a missing workspace", async () => {
     const { controller } = await given();
     await expect(controller({ workspaces: ["root:demo", "root:nowhere"] }).start()).rejects.toThrow(
       /^workspace "root:nowhere": there is none, or we have no access to it$/,
     );
   });
 
-  test("a workspace that does not serve our kinds is named with what to do", async () => {
+  test("log and health say how to fix a workspace that does not serve TMC's kinds", async () => {
     const { controller, clock, pass, tenants } = await given();
     tenants.kcp.createWorkspace("root:bare");
     const lines: string[] = [];
-    const health = createHealth({ clock });
+    const health = createHealthChecks({ clock });
     const log = createLog({ level: 2, write: (text) => lines.push(text), clock });
     await controller({ workspaces: ["root:bare"], log, health }).start();
     await pass(2_000);
@@ -355,7 +361,7 @@ describe("trouble", () => {
     expect(JSON.stringify(health.report("ready"))).toContain(advice);
   });
 
-  test("a reconcile that hangs is cut off and tried again, and delays no other", async () => {
+  test("a reconcile that hangs is aborted and retried, and does not delay others", async () => {
     const { client, tenants, settled, rest, pass, placement } = await given();
     await client.create(registrations, aRegistration("east"));
     const metrics = createMetrics();
@@ -374,11 +380,11 @@ describe("trouble", () => {
     await rest();
     await pass(30_000);
     expect(readyOf(await placement("stuck"))).toBe("True PlacementReady");
-    expect(metrics.render()).toMatch(/^tmc_queue_retries_total\{sort="trouble"\} 1$/m);
+    expect(metrics.render()).toMatch(/^tmc_queue_retries_total\{failure="transient"\} 1$/m);
   });
 });
 
-test("a stopped controller leaves no timer behind and starts nothing more", async () => {
+test("a stopped controller has no timers and sends no requests", async () => {
   const { client, clock, settled, pass, count } = await given();
   await client.create(registrations, aRegistration("east"));
   const before = clock.pending;
@@ -390,7 +396,7 @@ test("a stopped controller leaves no timer behind and starts nothing more", asyn
   expect(requests()).toBe(0);
 });
 
-test("requests, writes, probes and readiness are counted", async () => {
+test("metrics count requests, writes, probes and Ready objects", async () => {
   const { client, settled } = await given();
   await client.create(registrations, aRegistration("east"));
   await client.create(registrations, aRegistration("nowhere"));

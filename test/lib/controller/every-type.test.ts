@@ -1,22 +1,21 @@
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { referenceTypes, workloadKindsWith } from "../../../lib/api/workload-kinds.ts";
+import { allWorkloadTypes, referenceTypes } from "../../../lib/api/workload-kinds.ts";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
-import { referenceId } from "../../../lib/sync/decide.ts";
-import { referencesOf } from "../../../lib/sync/dependencies/references.ts";
+import { referenceId, referencesOf } from "../../../lib/sync/dependencies/references.ts";
 import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
+import { type ControllerEnvironment, startControllerEnvironment } from "../../support/controller-environment.ts";
 import { stored } from "../sync/golden-files.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
-import { type Stage, setStage } from "./stage.ts";
 
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
 const records: ResourceType = { group: "tmc.kcp.io", version: "v1alpha1", plural: "workloadsyncs" };
-const types = workloadKindsWith();
+const types = allWorkloadTypes();
 
-let stage: Stage;
+let stage: ControllerEnvironment;
 
-/** An object of a kind as somebody would write it. */
+/** An object of a kind as a user would write it. */
 function written(kind: string): KubeObject {
   const golden = kind === "Service" ? "service-in-kcp" : kind === "Job" ? "job-own-selector" : kind.toLowerCase();
   const { apiVersion, metadata, status: _, ...body } = stored(golden);
@@ -26,7 +25,7 @@ function written(kind: string): KubeObject {
 }
 
 beforeAll(async () => {
-  stage = await setStage();
+  stage = await startControllerEnvironment();
   const { client } = stage;
   await client.create({ type: namespaces }, { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
   for (const name of ["east", "west"]) await client.create(registrations, aRegistration(name));
@@ -47,9 +46,9 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => stage?.stop());
 
-describe("through a whole controller", () => {
+describe("every workload type in a whole controller", () => {
   test.each(types.map(({ kind, type, isOffered }) => [kind, type, isOffered] as const))(
-    "a %s goes to its clusters, and what they say of it comes back",
+    "a %s is written to its clusters, and their status is aggregated",
     async (kind, type, isOffered) => {
       const { client, clusters, cluster } = stage;
       const { items } = await client.list<KubeObject & WorkloadSync>({ type: records, namespace: "shop" });
@@ -63,14 +62,14 @@ describe("through a whole controller", () => {
         const copy = await there.get<KubeObject>({ type, namespace, name });
         if (!isOffered || copy.status === undefined) continue;
         const { status } = await client.get<KubeObject>({ type, namespace: "shop", name });
-        // Every field of the one status comes from the copies.
+        // Every field of the aggregated status comes from the copies.
         expect(Object.keys(Object(copy.status))).toEqual(expect.arrayContaining(fieldsOf(status)));
       }
     },
   );
 });
 
-/** The fields of a status but for what TMC itself says there. */
+/** The fields of a status without the conditions, which TMC adds to. */
 function fieldsOf(status: unknown): string[] {
   return Object.keys(Object(status)).filter((field) => field !== "conditions");
 }

@@ -1,19 +1,19 @@
 import { afterEach, expect, test } from "vitest";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
+import { type ControllerEnvironment, startControllerEnvironment } from "../../support/controller-environment.ts";
 import { aPlacement, placements } from "../upstream/tenants.ts";
-import { type Stage, setStage } from "./stage.ts";
 
-let stage: Stage | undefined;
+let stage: ControllerEnvironment | undefined;
 afterEach(() => stage?.stop());
 
-/** How many placements of each workspace have been decided on. */
-async function decided({ tenants }: Stage): Promise<readonly number[]> {
+/** Number of placements with a decision, by workspace. */
+async function decided({ tenants }: ControllerEnvironment): Promise<readonly number[]> {
   const lists = await Promise.all(tenants.clusters.map((cluster) => tenants.at(cluster).list(placements)));
   return lists.map(({ items }) => items.filter(({ status }) => status !== undefined).length);
 }
 
-async function setPlacements(workspaces: readonly string[], counts: readonly number[]): Promise<Stage> {
-  const made = await setStage({ workspaces });
+async function setPlacements(workspaces: readonly string[], counts: readonly number[]): Promise<ControllerEnvironment> {
+  const made = await startControllerEnvironment({ workspaces });
   for (const [at, cluster] of made.tenants.clusters.entries()) {
     for (let name = 0; name < (counts[at] ?? 0); name += 1) {
       await made.tenants.at(cluster).create(placements, aPlacement(`web-${name}`));
@@ -22,7 +22,7 @@ async function setPlacements(workspaces: readonly string[], counts: readonly num
   return made;
 }
 
-test("a tenant over its limit waits for its turn, and another for nothing", async () => {
+test("a tenant above its rate limit waits, and another tenant does not", async () => {
   stage = await setPlacements(["root:noisy", "root:quiet"], [6, 1]);
   const metrics = createMetrics();
   const controller = stage.controller({ metrics, settings: { tenantEventsPerSecond: 4 } });
@@ -36,7 +36,7 @@ test("a tenant over its limit waits for its turn, and another for nothing", asyn
   expect(metrics.render()).toContain("tmc_relay_rate_limited_keys 0");
 });
 
-test("whoever is alone has no limit", async () => {
+test("a single tenant has no rate limit", async () => {
   stage = await setPlacements(["root:demo"], [6]);
   const controller = stage.controller({ settings: { tenantEventsPerSecond: 4 } });
   await controller.start();

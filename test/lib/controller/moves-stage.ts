@@ -3,8 +3,12 @@ import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
 import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
+import {
+  type ControllerEnvironment,
+  startControllerEnvironment,
+  statusOf,
+} from "../../support/controller-environment.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
-import { type Stage, setStage, statusOf } from "./stage.ts";
 
 export const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
 export const configMaps: ResourceType = { group: "", version: "v1", plural: "configmaps" };
@@ -13,7 +17,7 @@ export const records: ResourceType = { group: "tmc.kcp.io", version: "v1alpha1",
 
 export const clusterNames = ["east", "north", "west"] as const;
 
-/** A deployment of three. */
+/** A Deployment with three replicas. */
 export function aDeployment(name: string, metadata: Partial<KubeObject["metadata"]> = {}): KubeObject {
   return {
     apiVersion: "apps/v1",
@@ -27,27 +31,27 @@ export function aDeployment(name: string, metadata: Partial<KubeObject["metadata
   };
 }
 
-export type MovesStage = Stage &
+export type MovesStage = ControllerEnvironment &
   Readonly<{
     /** A client for a cluster. */
     on(cluster: string): KubeClient;
     /** The copy of a deployment. */
     copy(cluster: string, name?: string, namespace?: string): Promise<KubeObject | undefined>;
-    /** The clusters that have a copy. */
+    /** Names of the clusters that have a copy. */
     where(name?: string, namespace?: string): Promise<string>;
-    /** What the record says of each cluster: its reason, or else its state. */
+    /** Reason, or else state, of each cluster in the sync record. */
     said(name?: string): Promise<Readonly<Record<string, string>>>;
     selected(placement?: string): Promise<string>;
-    /** How often something was done to copies, as the metrics have it. */
+    /** Number of sync actions of one kind, from the metrics. */
     did(what: string): number;
-    /** What a namespace of the workspace is called on clusters. */
+    /** Name of a workspace's namespace on clusters. */
     namespaceThere(namespace?: string): string;
     change(type: ResourceType, name: string, body: object): Promise<void>;
   }>;
 
 /** Three clusters, a controller and a placement for the namespace `shop`. */
 export async function setMovesStage(placement: object = {}): Promise<MovesStage> {
-  const stage = await setStage({ reached: { east: "east", north: "north", west: "west" } });
+  const stage = await startControllerEnvironment({ reached: { east: "east", north: "north", west: "west" } });
   const { client, cluster, clusters } = stage;
   const metrics = createMetrics();
   for (const name of ["shop", "back"]) {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { statusOf } from "../../support/controller-environment.ts";
 import { placements, registrations } from "../upstream/tenants.ts";
 import { aDeployment, deployments, type MovesStage, setMovesStage } from "./moves-stage.ts";
-import { statusOf } from "./stage.ts";
 
 const stages: MovesStage[] = [];
 afterEach(async () => {
@@ -18,46 +18,46 @@ async function running(placement: object = {}): Promise<MovesStage> {
   return stage;
 }
 
-/** Cuts a cluster off, and answers how it is let in again. */
+/** Makes a cluster unreachable, and returns a function that reconnects it. */
 function cutOff({ clusters }: MovesStage, name: string): () => void {
   const fault = clusters.get(name)?.faults.inject({ effect: { kind: "partition", requests: "refuse" } });
   return () => fault?.remove();
 }
 
-describe("a cluster that is lost", () => {
-  test("keeps its work while it is borne, and loses it to another that is ready first", async () => {
+describe("a cluster that is not Ready", () => {
+  test("a workload fails over after the tolerated time, and its old copy is evicted once the cluster is back", async () => {
     const stage = await running(quick);
     const { pass, where, said, selected } = stage;
     expect(await where()).toBe("east");
-    const letIn = cutOff(stage, "east");
-    await pass(100_000); // three probes, and some of the minute that it is borne
+    const reconnect = cutOff(stage, "east");
+    await pass(100_000); // three probes, and a part of the tolerated minute
     expect(await selected()).toBe("east");
     expect(await said()).toEqual({ east: "ClusterNotReady" });
     await pass(90_000);
     expect(await selected()).toBe("north");
     expect(await said()).toEqual({ east: "ClusterNotReady", north: "Ready" });
-    letIn();
-    // The old copy goes only now, and the work does not return: nobody has asked for that.
+    reconnect();
+    // The old copy is evicted only now, and the workload does not return, because the placement has no failback.
     await pass(90_000);
     expect(await where()).toBe("north");
     await pass(900_000, 10_000);
     expect(await selected()).toBe("north");
   }, 60_000);
 
-  test("gets its work back where the placement says so, ready there before it goes here", async () => {
+  test("failback moves a workload to its former cluster without a time in which no copy is ready", async () => {
     const stage = await running({ ...quick, failback: { afterSeconds: 300 } });
     const { pass, where, selected, copy } = stage;
-    const letIn = cutOff(stage, "east");
+    const reconnect = cutOff(stage, "east");
     await pass(190_000);
     expect(await selected()).toBe("north");
-    letIn();
+    reconnect();
     await pass(90_000);
     expect(await where()).toBe("north");
     const { failback } = statusOf(await stage.placement("shop"));
     expect(failback).toMatchObject([{ cluster: "east", reason: "NotReady", standIn: "north" }]);
     for (let waited = 0; waited < 300_000; waited += 5_000) {
       await pass(5_000);
-      // At no time is there no copy that is ready.
+      // At every time one copy is ready.
       const ready = [await copy("east"), await copy("north")].filter(
         (each) => each !== undefined && statusOf(each).readyReplicas === 3,
       );
@@ -68,7 +68,7 @@ describe("a cluster that is lost", () => {
     expect(await where()).toBe("east");
   }, 60_000);
 
-  test("loses its work when its owner says so, where the placement does not say", async () => {
+  test("evictAfterSeconds of a registration applies to a placement without tolerations", async () => {
     const stage = await running();
     const { client, pass, selected } = stage;
     await client.patch({ ...registrations, name: "east" }, { type: "merge", body: { spec: { evictAfterSeconds: 5 } } });
@@ -86,50 +86,50 @@ describe("many workloads at once", () => {
     await stage.pass(10_000);
     return stage;
   }
-  const whereAll = async ({ where }: MovesStage): Promise<readonly string[]> => {
+  const clustersOfAll = async ({ where }: MovesStage): Promise<readonly string[]> => {
     const places = new Set<string>();
     for (const name of names) places.add(await where(name));
     return [...places];
   };
 
-  test("leave a cluster that is drained, ready elsewhere first, and nobody has to confirm that", async () => {
+  test("a drain evicts many workloads once their replacements are ready, without a confirmation", async () => {
     const stage = await manyRunning({});
     const { clusters, change, pass, did } = stage;
-    expect(await whereAll(stage)).toEqual(["east"]);
+    expect(await clustersOfAll(stage)).toEqual(["east"]);
     const timeAdded = new Date(stage.clock.now()).toISOString();
     const taints = [{ key: "tmc.kcp.io/drain", effect: "NoExecute", timeAdded }];
-    // The next cluster takes its time.
-    clusters.get("north")?.beFull();
+    // The copies on the next cluster do not become ready yet.
+    clusters.get("north")?.makeFull();
     await change(registrations.type, "east", { spec: { unschedulable: true, taints } });
     await pass(20_000);
-    expect(await whereAll(stage)).toEqual(["east north"]);
+    expect(await clustersOfAll(stage)).toEqual(["east north"]);
     clusters.get("north")?.recover();
     await pass(20_000);
-    expect(await whereAll(stage)).toEqual(["north"]);
+    expect(await clustersOfAll(stage)).toEqual(["north"]);
     expect(did("held")).toBe(0);
   }, 60_000);
 
-  test("stay on a cluster that is drained when nothing else fits", async () => {
+  test("workloads stay on a drained cluster if no other cluster fits", async () => {
     const stage = await manyRunning({ clusterNames: ["east"] });
     const taints = [{ key: "tmc.kcp.io/drain", effect: "NoExecute" }];
     await stage.change(registrations.type, "east", { spec: { unschedulable: true, taints } });
     await stage.pass(20_000);
-    expect(await whereAll(stage)).toEqual(["east"]);
+    expect(await clustersOfAll(stage)).toEqual(["east"]);
     expect(await stage.said("web-3")).toEqual({ east: "LastCopy" });
     await stage.change(registrations.type, "east", { spec: { unschedulable: null, taints: null } });
     await stage.pass(20_000);
     expect(await stage.said("web-3")).toEqual({ east: "Ready" });
   }, 60_000);
 
-  test("flee from a cluster that is lost and return to it, and nobody has to confirm that", async () => {
+  test("failover and failback of many workloads need no confirmation", async () => {
     const stage = await manyRunning({ ...quick, failback: { afterSeconds: 60 } });
-    const letIn = cutOff(stage, "east");
+    const reconnect = cutOff(stage, "east");
     await stage.pass(190_000, 5_000);
-    letIn();
+    reconnect();
     await stage.pass(60_000, 5_000);
-    expect(await whereAll(stage)).toEqual(["north"]);
+    expect(await clustersOfAll(stage)).toEqual(["north"]);
     await stage.pass(120_000, 5_000);
-    expect(await whereAll(stage)).toEqual(["east"]);
+    expect(await clustersOfAll(stage)).toEqual(["east"]);
     expect(stage.did("held")).toBe(0);
   }, 60_000);
 
@@ -137,13 +137,13 @@ describe("many workloads at once", () => {
     const stage = await manyRunning({});
     await stage.client.delete({ ...placements, name: "shop" });
     await stage.pass(20_000);
-    expect(await whereAll(stage)).toEqual(["east"]);
+    expect(await clustersOfAll(stage)).toEqual(["east"]);
     expect(await stage.said("web-3")).toEqual({ east: "DeletionsHeld" });
     expect(stage.did("held")).toBe(16);
   }, 60_000);
 });
 
-test("a cluster that is cordoned gets nothing new from that moment on, and keeps what it has", async () => {
+test("a cordoned cluster gets no new placements and keeps its workloads", async () => {
   const { client, pass, where, selected, change } = await running();
   await change(registrations.type, "east", { spec: { unschedulable: true } });
   await pass(5_000);

@@ -18,15 +18,15 @@ async function onEast(placement: object = {}, begin: (stage: MovesStage) => Prom
 }
 
 const replicas = (count: number) => ({ spec: { replicas: count } });
-const changeThere = async ({ on, namespaceThere }: MovesStage, body: object, fieldManager = "kubectl-edit") => {
+const changeCopy = async ({ on, namespaceThere }: MovesStage, body: object, fieldManager = "kubectl-edit") => {
   const address = { type: deployments, namespace: namespaceThere(), name: "web" };
   await on("east").patch(address, { type: "merge", body }, { fieldManager });
 };
 
-/** Somebody else has made the namespace ours would be in, as ours, and put an object there. */
-async function putStranger(stage: MovesStage, count: number): Promise<void> {
+/** Creates a foreign Deployment `web` in the downstream namespace of `shop`. */
+async function putForeignObject(stage: MovesStage, count: number): Promise<void> {
   const { client, pass, on, namespaceThere } = stage;
-  // A first workload makes the namespace.
+  // TMC creates the namespace for a first workload.
   await client.create({ type: deployments, namespace: "shop" }, aDeployment("first"));
   await pass(10_000);
   const web = aDeployment("web", { namespace: namespaceThere() });
@@ -36,17 +36,17 @@ async function putStranger(stage: MovesStage, count: number): Promise<void> {
   );
 }
 
-describe("what somebody changes on a cluster", () => {
-  test("is put back and counted, by default", async () => {
+describe("drift of a copy", () => {
+  test("drift is reverted and counted by default", async () => {
     const stage = await onEast();
     const before = stage.did("drifted");
-    await changeThere(stage, replicas(0));
+    await changeCopy(stage, replicas(0));
     await stage.pass(5_000);
     expect(await stage.copy("east")).toMatchObject(replicas(3));
     expect(stage.did("drifted")).toBe(before + 1);
   }, 60_000);
 
-  test("is made again when it was deleted", async () => {
+  test("a copy that was deleted on its cluster is created again", async () => {
     const stage = await onEast();
     const { on, namespaceThere, pass, copy } = stage;
     await on("east").delete({ type: deployments, namespace: namespaceThere(), name: "web" });
@@ -54,9 +54,9 @@ describe("what somebody changes on a cluster", () => {
     expect(await copy("east")).toMatchObject(replicas(3));
   }, 60_000);
 
-  test("is only told where the placement says Report, and a new wish is written over it", async () => {
+  test("drift: Report only reports drift, and the next change of the workload overwrites it", async () => {
     const stage = await onEast({ drift: "Report" });
-    await changeThere(stage, replicas(1));
+    await changeCopy(stage, replicas(1));
     await stage.pass(10_000);
     expect(await stage.copy("east")).toMatchObject(replicas(1));
     expect(await stage.said()).toEqual({ east: "Drifted" });
@@ -66,15 +66,15 @@ describe("what somebody changes on a cluster", () => {
     expect(await stage.copy("east")).toMatchObject(replicas(4));
   }, 60_000);
 
-  test("stops everything where the placement says Pause, until it is as it should be", async () => {
+  test("drift: Pause stops writes to the copy until it has the desired spec", async () => {
     const stage = await onEast({ drift: "Pause" });
-    await changeThere(stage, replicas(1));
+    await changeCopy(stage, replicas(1));
     await stage.pass(10_000);
     await stage.change(deployments, "web", replicas(4));
     await stage.pass(10_000);
     expect(await stage.copy("east")).toMatchObject(replicas(1));
     expect(await stage.said()).toEqual({ east: "Drifted" });
-    await changeThere(stage, replicas(4));
+    await changeCopy(stage, replicas(4));
     await stage.pass(10_000);
     await stage.change(deployments, "web", replicas(5));
     await stage.pass(10_000);
@@ -82,10 +82,10 @@ describe("what somebody changes on a cluster", () => {
     expect(await stage.said()).toEqual({ east: "Ready" });
   }, 60_000);
 
-  test("stays where it is a field that the workload does not speak of", async () => {
+  test("a field that the workload does not set is not drift and is kept", async () => {
     const stage = await onEast();
     const metadata = { annotations: { "team.example/owner": "them" }, labels: { theirs: "yes" } };
-    await changeThere(stage, { metadata, spec: { revisionHistoryLimit: 3 } }, "their-tool");
+    await changeCopy(stage, { metadata, spec: { revisionHistoryLimit: 3 } }, "their-tool");
     await stage.change(deployments, "web", replicas(5));
     await stage.pass(10_000);
     expect(await stage.copy("east")).toMatchObject({ metadata, spec: { replicas: 5, revisionHistoryLimit: 3 } });
@@ -95,7 +95,7 @@ describe("what somebody changes on a cluster", () => {
 
 describe("an object of that name that is not ours", () => {
   test("is never touched, and the workload says so", async () => {
-    const stage = await onEast({}, (begun) => putStranger(begun, 7));
+    const stage = await onEast({}, (begun) => putForeignObject(begun, 7));
     expect(await stage.copy("east")).toMatchObject(replicas(7));
     expect(await stage.said()).toEqual({ east: "ForeignObject" });
     await stage.client.delete({ type: deployments, namespace: "shop", name: "web" });
@@ -103,20 +103,20 @@ describe("an object of that name that is not ours", () => {
     expect(await stage.copy("east")).toMatchObject(replicas(7));
   }, 60_000);
 
-  test("is taken over by IfNoDiff when it says the same", async () => {
-    const stage = await onEast({ adoption: "IfNoDiff" }, (begun) => putStranger(begun, 3));
+  test("adoption: IfNoDiff adopts a foreign object that equals the desired manifest", async () => {
+    const stage = await onEast({ adoption: "IfNoDiff" }, (begun) => putForeignObject(begun, 3));
     expect(await stage.said()).toEqual({ east: "Ready" });
     expect(stage.did("adopted")).toBe(1);
   }, 60_000);
 
-  test("is left alone by IfNoDiff when it differs, and what differs is named", async () => {
-    const stage = await onEast({ adoption: "IfNoDiff" }, (begun) => putStranger(begun, 7));
+  test("adoption: IfNoDiff does not adopt a foreign object that differs", async () => {
+    const stage = await onEast({ adoption: "IfNoDiff" }, (begun) => putForeignObject(begun, 7));
     expect(await stage.said()).toEqual({ east: "ForeignObject" });
     expect(await stage.copy("east")).toMatchObject(replicas(7));
   }, 60_000);
 
-  test("is made to say so by Always", async () => {
-    const stage = await onEast({ adoption: "Always" }, (begun) => putStranger(begun, 7));
+  test("adoption: Always adopts a foreign object and overwrites its differences", async () => {
+    const stage = await onEast({ adoption: "Always" }, (begun) => putForeignObject(begun, 7));
     expect(await stage.copy("east")).toMatchObject(replicas(3));
     expect(stage.did("adopted")).toBe(1);
   }, 60_000);
@@ -136,7 +136,7 @@ describe("a namespace on a cluster", () => {
     await stage.client.delete({ type: deployments, namespace: "shop", name: "web" });
     await stage.pass(20_000);
     expect(await isThere(stage)).toBe(true);
-    // Not that it was made again after it had taken the other one along.
+    // The namespace was not deleted with the other copy and created again.
     expect((await stage.copy("east", "api"))?.metadata.uid).toBe(api?.metadata.uid);
     await stage.client.delete({ type: deployments, namespace: "shop", name: "api" });
     await stage.pass(20_000);
@@ -168,7 +168,7 @@ describe("a namespace on a cluster", () => {
     expect(await isThere(stage)).toBe(true);
   }, 60_000);
 
-  test("goes from a cluster that the work has moved away from", async () => {
+  test("a downstream namespace is deleted from a cluster that its workloads have left", async () => {
     const stage = await onEast();
     await stage.change(placements.type, "shop", { spec: { clusterNames: ["west"] } });
     await stage.pass(20_000);

@@ -1,21 +1,21 @@
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
+import { type ControllerEnvironment, startControllerEnvironment } from "../../support/controller-environment.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
-import { type Stage, setStage } from "./stage.ts";
 
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
 const services: ResourceType = { group: "", version: "v1", plural: "services" };
 const many = 300;
 
-const stages: Stage[] = [];
+const stages: ControllerEnvironment[] = [];
 afterEach(async () => {
   for (const stage of stages.splice(0)) await stage.stop();
 });
 
-/** A workspace with two clusters; nothing is placed yet. */
-async function running(): Promise<Stage> {
-  const stage = await setStage();
+/** A workspace with two clusters and without placements. */
+async function running(): Promise<ControllerEnvironment> {
+  const stage = await startControllerEnvironment();
   stages.push(stage);
   const { client } = stage;
   await client.create({ type: namespaces }, { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
@@ -30,11 +30,11 @@ const aService = (name: string) => ({
   spec: { ports: [{ port: 80 }], selector: { app: name } },
 });
 
-const statusOf = async ({ placement }: Stage, name: string) =>
-  ((await placement(name)) as KubeObject & WorkloadPlacement).status; // the server holds it to the kind's schema
+const statusOf = async ({ placement }: ControllerEnvironment, name: string) =>
+  ((await placement(name)) as KubeObject & WorkloadPlacement).status; // the server has validated it by the schema
 
 /** Counts the writes of placements from now on. */
-const countWrites = ({ tenants }: Stage): (() => number) => {
+const countWrites = ({ tenants }: ControllerEnvironment): (() => number) => {
   const injected = tenants.kcp.faults.inject({
     match: { verb: "patch", resource: "workloadplacements" },
     effect: { kind: "delay", ms: 0 },
@@ -42,12 +42,14 @@ const countWrites = ({ tenants }: Stage): (() => number) => {
   return () => injected.hits;
 };
 
-describe("what a placement says of its workloads", () => {
-  test("is written a few times for hundreds that come at once, and never at rest", { timeout: 60_000 }, async () => {
+describe("status.placedWorkloads of a placement", () => {
+  test("placedWorkloads is written a few times for hundreds of new workloads, and never without a change", {
+    timeout: 60_000,
+  }, async () => {
     const stage = await running();
     const { client, pass, count } = stage;
     await client.create(placements, aPlacement("shop", { strategy: "Spread", workloadSelector: {} }));
-    // Nobody waits for a turn: time stands still while anybody waits.
+    // No rate limit: the clock does not advance while a call waits for one.
     const callRate = { perSecond: 1_000_000, burst: 1_000_000 };
     await stage.settled({ settings: { syncSettings: { callRate } } });
     const writes = countWrites(stage);
@@ -61,16 +63,16 @@ describe("what a placement says of its workloads", () => {
     expect(listed.length + (status?.placedWorkloadsOmitted?.count ?? 0)).toBe(many);
     expect(JSON.stringify(status).length).toBeLessThan(100_000);
     expect(writes()).toBeGreaterThan(0);
-    // One in five seconds at most.
+    // At most one write in five seconds.
     expect(writes()).toBeLessThanOrEqual(7);
 
     const all = count();
-    // Through a resync, and not until the next heartbeat is written.
+    // Includes a resync, and ends before the next heartbeat is written.
     await pass(25_000);
     expect(all()).toBe(0);
   });
 
-  test("follows a workload that goes", async () => {
+  test("placedWorkloads omits a deleted workload", async () => {
     const stage = await running();
     const { client, pass } = stage;
     await client.create(placements, aPlacement("shop", { strategy: "Spread", workloadSelector: {} }));
@@ -83,7 +85,7 @@ describe("what a placement says of its workloads", () => {
     expect((await statusOf(stage, "shop"))?.placedWorkloads).toBeUndefined();
   });
 
-  test("costs a placement without workloads nothing: one write for a decision", async () => {
+  test("a placement without workloads is written once for its decision", async () => {
     const stage = await running();
     const { client, pass } = stage;
     await stage.settled();

@@ -3,10 +3,14 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { Controller } from "../../../lib/controller/controller.ts";
 import { formatKey, type ObjectKey, type WorkKey } from "../../../lib/model/key.ts";
 import { createMetrics } from "../../../lib/observe/metrics.ts";
-import { createDuty, shardOf } from "../../../lib/sources/shard.ts";
-
+import { createKeyShardFilter, shardOf } from "../../../lib/sources/shard.ts";
+import {
+  type ControllerEnvironment,
+  readyOf,
+  startControllerEnvironment,
+  statusOf,
+} from "../../support/controller-environment.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
-import { readyOf, type Stage, setStage, statusOf } from "./stage.ts";
 
 const shards = ["0", "1"];
 const clusterKey = (name: string, logicalCluster = "abc"): ObjectKey => ({
@@ -15,7 +19,7 @@ const clusterKey = (name: string, logicalCluster = "abc"): ObjectKey => ({
   name,
 });
 
-describe("whose a key is", () => {
+describe("the shard of a key", () => {
   const labelled = (label?: string) => ({
     get: (): KubeObject => ({
       apiVersion: "tmc.kcp.io/v1alpha1",
@@ -24,9 +28,9 @@ describe("whose a key is", () => {
     }),
   });
   const owners = (key: WorkKey, cache = labelled()): readonly string[] =>
-    shards.filter((id) => createDuty({ id, shards }, cache)(key));
+    shards.filter((id) => createKeyShardFilter({ id, shards }, cache)(key));
 
-  test("each is one process's and no other's", () => {
+  test("every key belongs to exactly one shard", () => {
     for (let n = 0; n < 100; n++) {
       const keys: WorkKey[] = [
         clusterKey(`c${n}`),
@@ -36,30 +40,30 @@ describe("whose a key is", () => {
       for (const key of keys) expect(owners(key)).toHaveLength(1);
     }
   });
-  test("a cluster is that of its label, while there is such a shard", () => {
+  test("the shard label of a registration applies if that shard exists", () => {
     expect(owners(clusterKey("east"), labelled("0"))).toEqual(["0"]);
     expect(owners(clusterKey("east"), labelled("1"))).toEqual(["1"]);
     expect(owners(clusterKey("east"), labelled("9"))).toEqual([shardOf(formatKey(clusterKey("east")), shards)]);
   });
-  test("a cluster that has gone is everybody's: each lets go of what it held", () => {
+  test("the key of a deleted registration belongs to every shard, so that each one drops its state", () => {
     const gone = { get: () => undefined };
-    expect(shards.filter((id) => createDuty({ id, shards }, gone)(clusterKey("east")))).toEqual(shards);
+    expect(shards.filter((id) => createKeyShardFilter({ id, shards }, gone)(clusterKey("east")))).toEqual(shards);
   });
-  test("without shards everything is this one's", () => {
-    expect(createDuty(undefined, labelled())(clusterKey("east"))).toBe(true);
+  test("every key belongs to a controller without shards", () => {
+    expect(createKeyShardFilter(undefined, labelled())(clusterKey("east"))).toBe(true);
   });
 });
 
-describe("two controllers that share the clusters", () => {
-  let stage: Stage | undefined;
+describe("two controllers with a shard each", () => {
+  let stage: ControllerEnvironment | undefined;
   afterEach(async () => {
     await stage?.stop();
     stage = undefined;
   });
   const names = Array.from({ length: 6 }, (_, n) => `c${n}`);
 
-  test("probe each cluster once, decide every placement, and leave nobody unheard", async () => {
-    stage = await setStage({ reached: Object.fromEntries(names.map((name) => [name, "east"])) });
+  test("two shards probe each cluster once per round and decide every placement over all clusters", async () => {
+    stage = await startControllerEnvironment({ reached: Object.fromEntries(names.map((name) => [name, "east"])) });
     const { client, cluster, controller, rest, pass, registration, placement } = stage;
     for (const name of names) await client.create(registrations, aRegistration(name));
     for (const name of names) await client.create(placements, aPlacement(name, { strategy: "Spread" }));
@@ -81,15 +85,15 @@ describe("two controllers that share the clusters", () => {
     expect(Math.min(...owned)).toBeGreaterThan(0);
     expect(probes()).toEqual(owned);
     await pass(300_000);
-    // Ten rounds; a first one that comes right after the look at the start is left out.
+    // Ten rounds; a first round right after the probe at the start is skipped.
     for (const [at, count] of owned.entries()) {
       expect(probes()[at]).toBeGreaterThanOrEqual(count * 10);
       expect(probes()[at]).toBeLessThanOrEqual(count * 11);
     }
   });
 
-  test("a cluster that sends work away is heard of by the other's placements at once", async () => {
-    stage = await setStage({ reached: Object.fromEntries(names.map((name) => [name, "east"])) });
+  test("a taint on a cluster of one shard changes the placements of the other shard at once", async () => {
+    stage = await startControllerEnvironment({ reached: Object.fromEntries(names.map((name) => [name, "east"])) });
     const { client, controller, rest, placement } = stage;
     for (const name of names) await client.create(registrations, aRegistration(name));
     for (const name of names) await client.create(placements, aPlacement(name, { strategy: "Spread" }));

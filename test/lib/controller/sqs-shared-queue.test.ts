@@ -14,19 +14,19 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-describe("a queue on SQS that is shared", () => {
-  test("no more keys are worked on at once than there are workers, and every worker has its use", () => {
+describe("a shared SQS queue", () => {
+  test("divideWorkers never exceeds the number of workers, and uses more than half of them", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 200 }), (workers) => {
-        const { batches, groupsAtOnce } = divideWorkers(workers);
-        expect(batches * groupsAtOnce).toBeLessThanOrEqual(workers);
-        expect(batches * groupsAtOnce).toBeGreaterThan(workers / 2);
-        expect(groupsAtOnce).toBeLessThanOrEqual(10);
+        const { batches, groupsPerBatch } = divideWorkers(workers);
+        expect(batches * groupsPerBatch).toBeLessThanOrEqual(workers);
+        expect(batches * groupsPerBatch).toBeGreaterThan(workers / 2);
+        expect(groupsPerBatch).toBeLessThanOrEqual(10);
       }),
     );
   });
 
-  test("what is sent is worked on, and each batch is told of before its first key", async () => {
+  test("a shared SQS queue reconciles every sent key, and reports each batch before its first key", async () => {
     const { urls } = await createQueues(server.sqs);
     const queue = createSqsSharedQueue({ sqs: server.sqs, urls, clock: systemClock });
     const order: string[] = [];
@@ -47,7 +47,7 @@ describe("a queue on SQS that is shared", () => {
     );
     const item: WorkItem = { key: { logicalCluster: "t", kind: "WorkloadPlacement", name: "web" }, reason: "changed" };
     await queue.send([item]);
-    await eventually(async () => (events.includes("ended") ? undefined : "it was not worked on"));
+    await eventually(async () => (events.includes("ended") ? undefined : "the key was not reconciled"));
     stop.abort();
     await ended;
     expect(order).toEqual(["batch", "web"]);

@@ -4,8 +4,8 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
+import { type ControllerEnvironment, startControllerEnvironment } from "../../support/controller-environment.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
-import { type Stage, setStage } from "./stage.ts";
 
 const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
@@ -25,19 +25,19 @@ const web = {
   },
 };
 
-const stages: Stage[] = [];
+const stages: ControllerEnvironment[] = [];
 afterEach(async () => {
   for (const stage of stages.splice(0)) await stage.stop();
 });
 
-type Running = Stage & {
+type Running = ControllerEnvironment & {
   /** A client for a cluster. */
   on(cluster: string): KubeClient;
   copy(cluster: string): Promise<KubeObject | undefined>;
 };
 
 async function running(): Promise<Running> {
-  const stage = await setStage();
+  const stage = await startControllerEnvironment();
   stages.push(stage);
   const { client, cluster, clusters } = stage;
   await client.create({ type: namespaces }, { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
@@ -63,7 +63,7 @@ async function running(): Promise<Running> {
 }
 
 describe("a controller with sync", () => {
-  test("puts a workload on the chosen clusters and brings its status back", async () => {
+  test("sync writes a workload to the selected clusters and aggregates its status upstream", async () => {
     const { client, copy } = await running();
     expect(await copy("east")).toMatchObject({ spec: { replicas: 3 } });
     expect(await copy("west")).toMatchObject({ spec: { replicas: 3 } });
@@ -79,7 +79,7 @@ describe("a controller with sync", () => {
     });
   });
 
-  test("follows a change and a deletion, and leaves nothing behind", async () => {
+  test("sync follows changes and the deletion of a workload, and leaves no objects behind", async () => {
     const { client, copy, pass, on } = await running();
     await client.patch(
       { type: deployments, namespace: "shop", name: "web" },
@@ -100,7 +100,7 @@ describe("a controller with sync", () => {
     expect(left.items.filter(({ metadata }) => metadata.name?.startsWith("tmc-"))).toEqual([]);
   });
 
-  test("says within seconds how a workload is elsewhere while one of its clusters hangs", async () => {
+  test("sync reports the state on other clusters within seconds while one cluster hangs", async () => {
     const { client, copy, clock, clusters } = await running();
     const west = clusters.get("west");
     const hang = west?.faults.inject({ effect: { kind: "partition", requests: "hang" } });
@@ -108,7 +108,7 @@ describe("a controller with sync", () => {
       { type: deployments, namespace: "shop", name: "web" },
       { type: "merge", body: { spec: { replicas: 5 } } },
     );
-    // The work that hangs is under way all the while, so nobody can wait until none is.
+    // The hanging reconcile stays in flight, so the test cannot wait until the queue is idle.
     for (let second = 0; second < 8; second += 1) {
       clock.advance(1_000);
       for (let turn = 0; turn < 100; turn += 1) {
@@ -125,7 +125,7 @@ describe("a controller with sync", () => {
     hang?.remove();
   });
 
-  test("at rest writes nothing", async () => {
+  test("sync writes nothing without a change", async () => {
     const { count, pass } = await running();
     const writes = count();
     await pass(40_000);

@@ -7,13 +7,13 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createSharingController } from "../../../lib/controller/controller.ts";
 import { createSqsSharedQueue } from "../../../lib/controller/shared-queue.ts";
-import { asOutcome, type CredentialSource, notConfigured } from "../../../lib/credentials/credentials.ts";
+import { type CredentialSource, notConfigured, outcomeOf } from "../../../lib/credentials/credentials.ts";
 import type { Condition } from "../../../lib/model/condition.ts";
 import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
+import { statusOf } from "../../support/controller-environment.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createQueues, startSqs } from "../../support/sqs.ts";
 import { aPlacement, aRegistration, placements, registrations, startTenants } from "../upstream/tenants.ts";
-import { statusOf } from "./stage.ts";
 
 const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
@@ -62,10 +62,10 @@ async function aStage() {
   const operatorCredentials: CredentialSource = {
     find: async ({ key }) => {
       const server = clusters.get(key.name)?.url;
-      if (server === undefined) return notConfigured(`no kubeconfig is given for cluster "${key.name}"`);
-      return asOutcome({ server }, { givenBy: "operator", nowMs: Date.now() });
+      if (server === undefined) return notConfigured(`no kubeconfig is configured for cluster "${key.name}"`);
+      return outcomeOf({ server }, { providedBy: "operator", nowMs: Date.now() });
     },
-    forget: () => {},
+    invalidate: () => {},
   };
   const shop = { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } };
   for (const each of [client, on("east"), on("west")]) await each.create({ type: namespaces }, shop);
@@ -113,7 +113,7 @@ async function aStage() {
 const until = (what: string, isSo: () => Promise<boolean>): Promise<void> =>
   eventually(async () => ((await isSo()) ? undefined : what), 15_000);
 
-test("controllers that share a queue make known what is born, follow its changes, and let go what has ended", async () => {
+test("controllers that share a queue upsync a new object, its changes and its deletion", async () => {
   const { client, east, known, copies, condition } = await aStage();
   await until("east is followed", async () => (await condition("UpsyncReady")) === "True Upsynced");
   await east.create(inShop, web());
@@ -128,7 +128,7 @@ test("controllers that share a queue make known what is born, follow its changes
   await until("nothing is left", async () => (await known()).length + (await copies("west")).length === 0);
 });
 
-test("controllers that share a queue hold many ends together", async () => {
+test("controllers that share a queue hold deletions of upsynced objects by their total number", async () => {
   const { client, east, known, condition } = await aStage();
   await client.delete({ ...placements, name: "all" });
   const names = Array.from({ length: 24 }, (_, index) => `w${index}`);
@@ -136,7 +136,7 @@ test("controllers that share a queue hold many ends together", async () => {
   await until("all are known", async () => (await known()).length === 24);
   for (const name of names) await east.delete({ ...inShop, name });
   await until("they are held", async () => (await condition("UpsyncHeld")) === "True DeletionsHeld");
-  // Not more than ten may go by themselves, whoever finds their ends.
+  // At most ten may be deleted without a confirmation, whichever controller observes the deletions.
   expect((await known()).length).toBeGreaterThanOrEqual(14);
   const body = { metadata: { annotations: { "tmc.kcp.io/confirm-upsync-deletions": "24" } } };
   await client.patch({ ...registrations, name: "east" }, { type: "merge", body });

@@ -3,11 +3,15 @@ import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
-import type { ControllerOptions } from "../../../lib/controller/controller.ts";
+import type { ControllerOptions } from "../../../lib/controller/parts.ts";
 import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
 import { upsyncOriginOf } from "../../../lib/sync/ownership/upsync-origin.ts";
+import {
+  type ControllerEnvironment,
+  startControllerEnvironment,
+  statusOf,
+} from "../../support/controller-environment.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
-import { type Stage, setStage, statusOf } from "./stage.ts";
 
 const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
@@ -26,7 +30,7 @@ const web = (replicas = 2, image = "nginx:1.27") => ({
   },
 });
 
-const stages: Stage[] = [];
+const stages: ControllerEnvironment[] = [];
 afterEach(async () => {
   for (const stage of stages.splice(0)) await stage.stop();
 });
@@ -41,10 +45,10 @@ const allTenants: Partial<ControllerOptions> = {
   },
 };
 
-type Running = Stage & {
+type Running = ControllerEnvironment & {
   east: KubeClient;
   west: KubeClient;
-  /** The copy on a cluster, in the namespace that TMC makes there. */
+  /** The copy on a cluster, in the downstream namespace. */
   copy(cluster: KubeClient): Promise<KubeObject | undefined>;
   upstream(): Promise<KubeObject | undefined>;
 };
@@ -54,7 +58,7 @@ async function running({
   isPlaced = true,
   options,
 }: Readonly<{ isPlaced?: boolean; options?: Partial<ControllerOptions> }> = {}): Promise<Running> {
-  const stage = await setStage();
+  const stage = await startControllerEnvironment();
   stages.push(stage);
   const { client, cluster, clusters } = stage;
   const clientOf = (name: string): KubeClient => {
@@ -85,7 +89,7 @@ function conditionOf(registration: KubeObject, type: string): unknown {
 describe("a controller with upsync", () => {
   test("makes known what is born on a cluster, and places it on the others", async () => {
     const { cluster, client, east, west, copy, upstream, pass, registration } = await running();
-    const born = await east.create<KubeObject>({ type: deployments, namespace: "shop" }, web());
+    const origin = await east.create<KubeObject>({ type: deployments, namespace: "shop" }, web());
     await pass(20_000);
 
     const known = await upstream();
@@ -94,12 +98,15 @@ describe("a controller with upsync", () => {
       spec: { replicas: 2 },
       status: { replicas: 4, readyReplicas: 4 },
     });
-    expect(known && upsyncOriginOf(known, cluster)).toMatchObject({ registration: "east", uid: born.metadata.uid });
+    expect(known && upsyncOriginOf(known, cluster)).toMatchObject({ registration: "east", uid: origin.metadata.uid });
     expect(await copy(west)).toMatchObject({ spec: { replicas: 2 } });
     expect((await copy(west))?.metadata.annotations).not.toHaveProperty("tmc.kcp.io/upsync-origin");
-    // Nothing comes back to where it was born, and the original is as it was.
+    // The origin gets no copy and is unchanged.
     expect(await copy(east)).toBeUndefined();
-    expect((await east.get<KubeObject>(at)).metadata).toMatchObject({ uid: born.metadata.uid, labels: { app: "web" } });
+    expect((await east.get<KubeObject>(at)).metadata).toMatchObject({
+      uid: origin.metadata.uid,
+      labels: { app: "web" },
+    });
     const [record] = (await client.list<KubeObject>({ type: records, namespace: "shop" })).items;
     expect(record).toMatchObject({
       spec: { clusters: ["west"] },
@@ -113,7 +120,7 @@ describe("a controller with upsync", () => {
     expect(conditionOf(await registration("east"), "UpsyncReady")).toMatchObject({ status: "True" });
   });
 
-  test("shows the status of what is born and placed nowhere else", async () => {
+  test("upsync shows the status of an object that no placement selects", async () => {
     const { client, east, upstream, pass } = await running({ isPlaced: false });
     await east.create({ type: deployments, namespace: "shop" }, web());
     await pass(20_000);
@@ -121,7 +128,7 @@ describe("a controller with upsync", () => {
     expect((await client.list({ type: records, namespace: "shop" })).items).toEqual([]);
   });
 
-  test("takes spec from the origin alone, and brings back what was deleted in the workspace", async () => {
+  test("upsync takes the spec from the origin only, and creates an object again that was deleted in the workspace", async () => {
     const { client, east, west, copy, upstream, pass } = await running();
     await east.create({ type: deployments, namespace: "shop" }, web());
     await pass(20_000);
@@ -148,7 +155,7 @@ describe("a controller with upsync", () => {
   test.each<[string, Partial<ControllerOptions>]>([
     ["directly", {}],
     ["through an export", allTenants],
-  ])("%s: goes with its origin, and leaves nothing behind", async (_, options) => {
+  ])("%s: an upsynced object and its copies are deleted with the origin", async (_, options) => {
     const { client, east, west, copy, upstream, pass } = await running({ options });
     await east.create({ type: deployments, namespace: "shop" }, web());
     await pass(20_000);
@@ -160,7 +167,7 @@ describe("a controller with upsync", () => {
     expect((await client.list({ type: records, namespace: "shop" })).items).toEqual([]);
   });
 
-  test("removes nothing while the origin cannot be reached, and follows once it can", async () => {
+  test("upsync deletes nothing while the origin's cluster is unreachable, and catches up afterwards", async () => {
     const { clusters, east, west, copy, upstream, pass, registration } = await running();
     await east.create({ type: deployments, namespace: "shop" }, web());
     await pass(20_000);
@@ -181,7 +188,7 @@ describe("a controller with upsync", () => {
     expect(await copy(west)).toBeUndefined();
   });
 
-  test("overwrites nothing: a name that is taken is a conflict that is told", async () => {
+  test("upsync overwrites no other object, and reports a name conflict", async () => {
     const { client, east, west, upstream, pass, registration } = await running();
     await east.create({ type: deployments, namespace: "shop" }, web(2, "east:1"));
     await pass(20_000);
@@ -192,7 +199,7 @@ describe("a controller with upsync", () => {
     expect(conditionOf(await registration("west"), "UpsyncConflict")).toMatchObject({
       status: "True",
       reason: "NameTaken",
-      message: "the workspace has another object of the name: deployments shop/web",
+      message: "the workspace has another object with the same name: deployments shop/web",
     });
     expect(conditionOf(await registration("east"), "UpsyncConflict")).toBeUndefined();
     const told = await client.list<KubeObject>({ type: events, namespace: "shop" });
@@ -202,7 +209,7 @@ describe("a controller with upsync", () => {
     expect(conditionOf(await registration("west"), "UpsyncConflict")).toMatchObject({ status: "False" });
   });
 
-  test("keeps what was made known when the cluster opts out", async () => {
+  test("upsynced objects are kept after their cluster opts out", async () => {
     const { client, east, upstream, cluster, pass, registration } = await running();
     await east.create({ type: deployments, namespace: "shop" }, web());
     await pass(20_000);
@@ -214,7 +221,7 @@ describe("a controller with upsync", () => {
     expect(conditionOf(await registration("east"), "UpsyncReady")).toBeUndefined();
   });
 
-  test("at rest writes nothing, and asks nobody for what its watches know", async () => {
+  test("idle upsync writes nothing, and reads nothing that its watches have cached", async () => {
     const { count, clusters, east, pass } = await running();
     await east.create({ type: deployments, namespace: "shop" }, web());
     await pass(20_000);

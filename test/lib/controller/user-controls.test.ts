@@ -17,19 +17,19 @@ async function running(placement: object = { strategy: "Spread" }): Promise<Move
 
 const annotated = (annotations: Record<string, string | null>) => ({ metadata: { annotations } });
 
-describe("the owner of a workload", () => {
+describe("annotations of a workload", () => {
   test.each([
     ["disabled", "SyncDisabled"],
     ["paused", "SyncPaused"],
   ])(
-    "has nothing written by sync=%s, is told so, and has it all made good afterwards",
+    "sync=%s stops all writes and evictions, is reported, and is caught up after its removal",
     async (word, reason) => {
       const { change, pass, copy, said, where } = await running();
       await change(deployments, "web", { ...annotated({ "tmc.kcp.io/sync": word }), spec: { replicas: 5 } });
       await pass(10_000);
       expect(await said()).toEqual({ east: reason, north: reason, west: reason });
       expect(await copy("east")).toMatchObject({ spec: { replicas: 3 } });
-      // Nor does anything leave.
+      // Nothing is evicted either.
       await change(placements.type, "shop", { spec: { clusterNames: ["west"] } });
       await pass(10_000);
       expect(await where()).toBe("east north west");
@@ -41,7 +41,7 @@ describe("the owner of a workload", () => {
     60_000,
   );
 
-  test("can switch sync off and delete: the copies go all the same", async () => {
+  test("a deleted workload with sync=disabled loses its copies", async () => {
     const { client, change, pass, where } = await running();
     await change(deployments, "web", annotated({ "tmc.kcp.io/sync": "disabled" }));
     await pass(5_000);
@@ -50,7 +50,7 @@ describe("the owner of a workload", () => {
     expect(await where()).toBe("");
   }, 60_000);
 
-  test("narrows a placement, and never widens it", async () => {
+  test("target-clusters and exclude-clusters restrict a placement and never extend it", async () => {
     const { change, pass, where } = await running({ strategy: "Spread", clusterNames: ["east", "west"] });
     expect(await where()).toBe("east west");
     await change(deployments, "web", annotated({ "tmc.kcp.io/target-clusters": "north, west" }));
@@ -68,7 +68,7 @@ describe("the owner of a workload", () => {
     expect(await where()).toBe("east west");
   }, 60_000);
 
-  test("keeps the last copy when everything is left out, and is told why", async () => {
+  test("exclude-clusters for all clusters keeps the last copy and reports LastCopy", async () => {
     const { change, pass, where, said } = await running({ strategy: "Spread", clusterNames: ["east"] });
     await change(deployments, "web", annotated({ "tmc.kcp.io/exclude-clusters": "east" }));
     await pass(20_000);
@@ -78,7 +78,7 @@ describe("the owner of a workload", () => {
 });
 
 describe("the owner of a placement", () => {
-  test("names namespaces and leaves some out, and leaving out wins", async () => {
+  test("excludedNamespaces wins over namespaces", async () => {
     const stage = await setMovesStage({ strategy: "Spread", workloadSelector: { namespaces: ["shop", "back"] } });
     stages.push(stage);
     const { client, pass, where, change } = stage;
@@ -91,7 +91,7 @@ describe("the owner of a placement", () => {
     expect([await where("web", "shop"), await where("web", "back")]).toEqual(["east north west", ""]);
   }, 60_000);
 
-  test("selects by the labels of namespaces, as they are now", async () => {
+  test("namespaceSelector follows the current labels of a namespace", async () => {
     const namespaceSelector = { matchLabels: { tier: "gold" } };
     const { client, pass, where } = await running({ strategy: "Spread", workloadSelector: { namespaceSelector } });
     expect(await where()).toBe("");
@@ -103,7 +103,7 @@ describe("the owner of a placement", () => {
 
   test("moves nothing by a second placement for the same work", async () => {
     const { client, pass, where } = await running({ clusterNames: ["east"] });
-    // It asks for labels, and of two that want new work it would be the one.
+    // It has a label selector, so that it would win for a new workload.
     const workloadSelector = { labelSelector: { matchLabels: { app: "web" } } };
     await client.create(placements, aPlacement("other", { workloadSelector, clusterNames: ["west"] }));
     await pass(20_000);

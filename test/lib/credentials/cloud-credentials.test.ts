@@ -1,7 +1,7 @@
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { describe, expect, it } from "vitest";
 import { type CredentialProvider, createCloudCredentials } from "../../../lib/credentials/cloud-credentials.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 import { aRegistration } from "../registration/registrations.ts";
 import { fakeSecretsManager } from "./fake-secrets-manager.ts";
 
@@ -29,16 +29,20 @@ async function messageFor(way: keyof typeof ways, providers?: readonly Credentia
   return found.kind === "not-configured" ? found.message : found.kind;
 }
 
-describe("in the cloud a registration's credentials are looked for", () => {
-  it("where it says, and in the secret of its own name where it says nothing", async () => {
-    expect(await messageFor("secretRef")).toBe("secret default/east is not there");
-    expect(await messageFor("eks")).toContain('EKS cluster "east" in eu-central-1 is not there');
-    expect(await messageFor("secretsManager")).toBe("there is no secret tmc/abc/east in AWS Secrets Manager");
-    expect(await messageFor("nothing")).toBe("there is no secret tmc/abc/east in AWS Secrets Manager");
+describe("createCloudCredentials", () => {
+  it("cloud credentials come from the source in spec.credentials, or by default from the registration's secret", async () => {
+    expect(await messageFor("secretRef")).toBe("secret default/east does not exist");
+    expect(await messageFor("eks")).toContain('EKS cluster "east" in eu-central-1 does not exist');
+    expect(await messageFor("secretsManager")).toBe("secret tmc/abc/east does not exist in AWS Secrets Manager");
+    expect(await messageFor("nothing")).toBe("secret tmc/abc/east does not exist in AWS Secrets Manager");
   });
-  it("only in the ways that the operator offers", async () => {
-    expect(await messageFor("eks", ["secretsmanager"])).toBe("credentials of the kind eks are not offered here");
-    expect(await messageFor("secretRef", ["eks"])).toBe("credentials of the kind secretRef are not offered here");
+  it("cloud credentials come only from providers that the operator enables", async () => {
+    expect(await messageFor("eks", ["secretsmanager"])).toBe(
+      "spec.credentials.eks is not enabled on this installation",
+    );
+    expect(await messageFor("secretRef", ["eks"])).toBe(
+      "spec.credentials.secretRef is not enabled on this installation",
+    );
     expect(await messageFor("nothing", ["eks"])).toBe("no credentials are configured for the cluster");
   });
 });

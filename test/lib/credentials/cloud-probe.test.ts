@@ -1,7 +1,7 @@
-import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
 import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
+import { createCertificateAuthority } from "@tmc/embedded/tls/certificates.ts";
 import { systemClock } from "@tmc/kube/clock.ts";
-import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import type { CallAws } from "../../../lib/credentials/aws-call.ts";
@@ -10,7 +10,7 @@ import { createConnections } from "../../../lib/credentials/connections.ts";
 import { functionTransports } from "../../../lib/credentials/function-transport.ts";
 import { createRegistrationWorld } from "../../../lib/engine/registration-world.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import type { Look } from "../../../lib/registration/probe-outcome.ts";
+import type { ProbeOutcome } from "../../../lib/registration/probe-outcome.ts";
 import { startServer } from "../../support/http-server.ts";
 import { aRegistration } from "../registration/registrations.ts";
 import { fakeSecretsManager } from "./fake-secrets-manager.ts";
@@ -23,7 +23,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end();
 });
 
-/** A function's way to look at clusters, with AWS in memory. */
+/** Probes clusters like a Lambda function, with AWS in memory. */
 function aFunction({ allowedRanges = ["127.0.0.0/8"], callAws }: { allowedRanges?: string[]; callAws?: CallAws } = {}) {
   const store = fakeSecretsManager();
   const rules = { allowedRanges };
@@ -50,46 +50,46 @@ function aFunction({ allowedRanges = ["127.0.0.0/8"], callAws }: { allowedRanges
       callAws,
     }),
     clock: systemClock,
-    fingerprint: () => "",
-    mayConcern: () => true,
+    factsHash: () => "",
+    mayAffect: () => true,
   });
-  const look = (registration: ClusterRegistration = aRegistration()): Promise<Look> =>
-    world.look(key, registration, { detect: false, fresh: false, timeoutMs: 5_000 }, new AbortController().signal);
-  return { ...store, look };
+  const probe = (registration: ClusterRegistration = aRegistration()): Promise<ProbeOutcome> =>
+    world.probe(key, registration, { detect: false, fresh: false, timeoutMs: 5_000 }, new AbortController().signal);
+  return { ...store, probe };
 }
 
-describe("a function looks at a cluster", () => {
-  it("by the secret of its name, which it reads again once when the cluster refuses the token", async () => {
+describe("probe of a cluster by a function", () => {
+  it("a function reads the secret of a cluster again once if the cluster rejects the token", async () => {
     const cluster = await startEmbeddedCluster({ name: "east", adminToken: "two" });
     ends.push(() => cluster.stop());
     const kubeconfig = (token: string): string =>
       formatKubeconfig({ contexts: [{ name: "east", endpoint: cluster.endpoint(), token }] });
-    const { look, secrets, reads } = aFunction();
-    expect(await look()).toMatchObject({ kind: "not-configured", message: expect.stringContaining("tmc/abc/east") });
+    const { probe, secrets, reads } = aFunction();
+    expect(await probe()).toMatchObject({ kind: "not-configured", message: expect.stringContaining("tmc/abc/east") });
 
     const stale = aFunction();
     stale.secrets.set("tmc/abc/east", kubeconfig("one"));
-    expect(await stale.look()).toMatchObject({ kind: "failed", reason: "CredentialsRejected" });
+    expect(await stale.probe()).toMatchObject({ kind: "failed", reason: "CredentialsRejected" });
     expect(stale.reads()).toBe(2);
     stale.secrets.set("tmc/abc/east", kubeconfig("two"));
-    expect([(await stale.look()).kind, stale.reads()]).toEqual(["healthy", 3]);
-    expect([(await stale.look()).kind, stale.reads()]).toEqual(["healthy", 3]);
+    expect([(await stale.probe()).kind, stale.reads()]).toEqual(["healthy", 3]);
+    expect([(await stale.probe()).kind, stale.reads()]).toEqual(["healthy", 3]);
     expect([reads(), secrets.size]).toEqual([1, 0]);
   });
 
-  it("only where the operator allows it", async () => {
+  it("a function probes only clusters at addresses that the operator allows", async () => {
     const cluster = await startEmbeddedCluster({ name: "east" });
     ends.push(() => cluster.stop());
-    const { look, secrets } = aFunction({ allowedRanges: [] });
+    const { probe, secrets } = aFunction({ allowedRanges: [] });
     const token = cluster.adminToken;
     secrets.set(
       "tmc/abc/east",
       formatKubeconfig({ contexts: [{ name: "east", endpoint: cluster.endpoint(), token }] }),
     );
-    expect(await look()).toMatchObject({ kind: "not-configured", reason: "EndpointNotAllowed" });
+    expect(await probe()).toMatchObject({ kind: "not-configured", reason: "EndpointNotAllowed" });
   });
 
-  it("of EKS by a token that AWS would take, at the endpoint that AWS names and nowhere else", async () => {
+  it("a function sends a valid EKS token only to the endpoint that AWS returned", async () => {
     const authority = createCertificateAuthority();
     const { certificate, key: privateKey } = authority.issueServing(["127.0.0.1"]);
     const server = await startServer({ cert: certificate, key: privateKey });
@@ -102,7 +102,7 @@ describe("a function looks at a cluster", () => {
         url.searchParams.get("X-Amz-Signature") === expectedSignature(url, signed, identity.secretAccessKey);
       response.writeHead(isOurs ? 200 : 401).end("ok");
     });
-    const { look } = aFunction({
+    const { probe } = aFunction({
       allowedRanges: [],
       callAws: async ({ hostname, path }) => {
         expect(hostname + path).toBe("eks.eu-central-1.amazonaws.com/clusters/prod-east");
@@ -117,7 +117,7 @@ describe("a function looks at a cluster", () => {
     });
     const eks = { clusterName: "prod-east", region: "eu-central-1" };
     const endpoint = { server: "https://evil.example.com" };
-    expect(await look(aRegistration({ spec: { endpoint, credentials: { eks } } }))).toEqual({
+    expect(await probe(aRegistration({ spec: { endpoint, credentials: { eks } } }))).toEqual({
       kind: "healthy",
       credentialsExpireMs: undefined,
     });

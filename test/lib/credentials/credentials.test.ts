@@ -1,9 +1,10 @@
 import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { createCertificateAuthority } from "@tmc/embedded/tls/certificates.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
-import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
@@ -12,7 +13,6 @@ import { createFileCredentials, parseClusterKubeconfigs } from "../../../lib/cre
 import { createSecretCredentials } from "../../../lib/credentials/secret-credentials.ts";
 import { createSecretsManagerCredentials } from "../../../lib/credentials/secrets-manager.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 import { aRegistration } from "../registration/registrations.ts";
 import { fakeSecretsManager } from "./fake-secrets-manager.ts";
 
@@ -39,8 +39,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** One place where a kubeconfig can be put, and the source that finds it there. */
-type Place = Readonly<{
+/** A store for a kubeconfig, and the source that reads it. */
+type Store = Readonly<{
   source: CredentialSource;
   registration: ClusterRegistration;
   put: (kubeconfig: string | undefined) => Promise<void>;
@@ -48,7 +48,7 @@ type Place = Readonly<{
 }>;
 
 let files = 0;
-function aFile(): Place {
+function fileStore(): Store {
   files += 1;
   const path = join(folder, `${files}.kubeconfig`);
   let stamps = 0;
@@ -57,16 +57,16 @@ function aFile(): Place {
     source: createFileCredentials({ kubeconfigs: new Map([["east", path]]), clock }),
     registration: aRegistration(),
     put: async (text) => {
-      clock.advance(1_000); // a file is looked at once a second
+      clock.advance(1_000); // a file is checked once per second
       if (text === undefined) return rm(path, { force: true });
       await writeFile(path, text);
       stamps += 1;
-      await utimes(path, stamps, stamps); // two writes within one tick of the file system
+      await utimes(path, stamps, stamps); // gives two writes within one tick of the file system different times
     },
     reads: () => 0,
   };
 }
-function aSecret(): Place & Readonly<{ clock: ReturnType<typeof createManualClock>; data: Map<string, string> }> {
+function secretStore(): Store & Readonly<{ clock: ReturnType<typeof createManualClock>; data: Map<string, string> }> {
   const clock = createManualClock(startMs);
   const data = new Map<string, string>();
   let reads = 0;
@@ -90,13 +90,13 @@ function aSecret(): Place & Readonly<{ clock: ReturnType<typeof createManualCloc
     put: async (text) => {
       data.clear();
       if (text !== undefined) data.set("kubeconfig", base64(text));
-      source.forget(key);
+      source.invalidate(key);
     },
     reads: () => reads,
   };
 }
 
-function aStoredSecret(): Place {
+function secretsManagerStore(): Store {
   const { secretsManager, secrets, reads } = fakeSecretsManager();
   const source = createSecretsManagerCredentials({
     secretsManager,
@@ -110,23 +110,23 @@ function aStoredSecret(): Place {
     put: async (text) => {
       if (text === undefined) secrets.delete("tmc/abc/east");
       else secrets.set("tmc/abc/east", text);
-      source.forget(key);
+      source.invalidate(key);
     },
     reads,
   };
 }
 
 describe.each([
-  ["a file", aFile],
-  ["a secret", aSecret],
-  ["Secrets Manager", aStoredSecret],
-])("credentials from %s", (_, aPlace) => {
-  const find = ({ source, registration }: Place) => source.find({ key, registration }, signal);
+  ["a file", fileStore],
+  ["a secret", secretStore],
+  ["Secrets Manager", secretsManagerStore],
+])("credentials from %s", (_, createStore) => {
+  const find = ({ source, registration }: Store) => source.find({ key, registration }, signal);
 
-  it("give the way into the cluster", async () => {
-    const place = aPlace();
-    await place.put(kubeconfig("open sesame".replace(" ", "-")));
-    const found = await find(place);
+  it("credentials contain endpoint and token of the cluster", async () => {
+    const store = createStore();
+    await store.put(kubeconfig("open sesame".replace(" ", "-")));
+    const found = await find(store);
     expect(found).toMatchObject({
       kind: "found",
       endpoint: { server: "https://east.example.com:6443", ca: authority.certificate },
@@ -134,42 +134,42 @@ describe.each([
     expect(found.kind === "found" && (await found.endpoint.token?.())).toBe("open-sesame");
   });
 
-  it("have one fingerprint as long as they are the same, and another when they change", async () => {
-    const place = aPlace();
+  it("the hash of credentials changes only with the credentials", async () => {
+    const store = createStore();
     const fingerprints: unknown[] = [];
     for (const token of ["one", "one", "two"]) {
-      await place.put(kubeconfig(token));
-      const found = await find(place);
-      fingerprints.push(found.kind === "found" ? found.fingerprint : undefined);
+      await store.put(kubeconfig(token));
+      const found = await find(store);
+      fingerprints.push(found.kind === "found" ? found.hash : undefined);
     }
     expect(fingerprints[0]).toBe(fingerprints[1]);
     expect(fingerprints[0]).not.toBe(fingerprints[2]);
   });
 
-  it("are taken up as soon as they are there, and dropped when they go", async () => {
-    const place = aPlace();
-    expect((await find(place)).kind).toBe("not-configured");
-    await place.put(kubeconfig("token"));
-    expect((await find(place)).kind).toBe("found");
-    await place.put(undefined);
-    expect((await find(place)).kind).toBe("not-configured");
+  it("new credentials are found, and deleted ones are no longer returned", async () => {
+    const store = createStore();
+    expect((await find(store)).kind).toBe("not-configured");
+    await store.put(kubeconfig("token"));
+    expect((await find(store)).kind).toBe("found");
+    await store.put(undefined);
+    expect((await find(store)).kind).toBe("not-configured");
   });
 
-  it("show when they end, by their token or their certificate", async () => {
-    const place = aPlace();
-    await place.put(kubeconfig(jwt({ exp: startMs / 1000 + 3600 })));
-    expect(await find(place)).toMatchObject({ kind: "found", expiresMs: startMs + 3_600_000 });
+  it("the expiry time is that of the token or the certificate", async () => {
+    const store = createStore();
+    await store.put(kubeconfig(jwt({ exp: startMs / 1000 + 3600 })));
+    expect(await find(store)).toMatchObject({ kind: "found", expiresMs: startMs + 3_600_000 });
     const { certificate, key: privateKey } = authority.issueClient({ name: "tmc" }, { notAfter: startMs + 60_000 });
-    await place.put(kubeconfig(jwt({ exp: startMs / 1000 + 3600 }), { certificate, key: privateKey }));
-    expect(await find(place)).toMatchObject({ kind: "found", expiresMs: startMs + 60_000 });
-    await place.put(kubeconfig("opaque"));
-    expect(await find(place)).toMatchObject({ kind: "found", expiresMs: undefined });
+    await store.put(kubeconfig(jwt({ exp: startMs / 1000 + 3600 }), { certificate, key: privateKey }));
+    expect(await find(store)).toMatchObject({ kind: "found", expiresMs: startMs + 60_000 });
+    await store.put(kubeconfig("opaque"));
+    expect(await find(store)).toMatchObject({ kind: "found", expiresMs: undefined });
   });
 
-  it("that have ended are none", async () => {
-    const place = aPlace();
-    await place.put(kubeconfig(jwt({ exp: startMs / 1000 })));
-    expect(await find(place)).toEqual({
+  it("expired credentials are not returned", async () => {
+    const store = createStore();
+    await store.put(kubeconfig(jwt({ exp: startMs / 1000 })));
+    expect(await find(store)).toEqual({
       kind: "not-configured",
       reason: "CredentialsExpired",
       message: "the credentials for the cluster have expired",
@@ -177,9 +177,9 @@ describe.each([
     });
   });
 
-  it("that run a program are refused, with the reason", async () => {
-    const place = aPlace();
-    await place.put(
+  it("credentials that run a program are rejected with a reason", async () => {
+    const store = createStore();
+    await store.put(
       JSON.stringify({
         "current-context": "c",
         contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
@@ -187,28 +187,28 @@ describe.each([
         users: [{ name: "u", user: { exec: { command: "/bin/sh" } } }],
       }),
     );
-    const found = await find(place);
+    const found = await find(store);
     expect(found).toMatchObject({ kind: "not-configured", reason: "CredentialsInvalid" });
     expect(found.kind === "not-configured" && found.message).toContain("exec runs a program");
   });
 
-  it("never show in a message, whatever is wrong with them", async () => {
+  it("messages about invalid credentials contain no secret", async () => {
     const secret = "s3cr3t-t0k3n-value";
     await fc.assert(
       fc.asyncProperty(fc.nat(), fc.string({ maxLength: 4 }), fc.nat(3), async (at, noise, mode) => {
-        const place = aPlace();
+        const store = createStore();
         const text = kubeconfig(secret);
         const cut = at % text.length;
         const spoilt = mode === 0 ? text.slice(0, cut) : text.slice(0, cut) + noise + text.slice(cut + mode);
-        await place.put(spoilt);
-        const found = await find(place);
+        await store.put(spoilt);
+        const found = await find(store);
         if (found.kind === "not-configured") {
           expect(found.message).not.toMatch(/s3cr3t|t0k3n|BEGIN/);
           return;
         }
         const token = await found.endpoint.token?.();
         const said = `the server says ${token}!`;
-        if (token) expect(found.conceal(said)).toBe(said.replaceAll(token, "…"));
+        if (token) expect(found.redact(said)).toBe(said.replaceAll(token, "…"));
       }),
       { numRuns: 150 },
     );
@@ -216,7 +216,7 @@ describe.each([
 });
 
 describe("credentials from a file", () => {
-  it("are seen to have changed within a second, and at once when they were refused", async () => {
+  it("a changed file is read within a second, and at once after the cluster rejected its credentials", async () => {
     const path = join(folder, "changing.kubeconfig");
     const clock = createManualClock(startMs);
     const source = createFileCredentials({ kubeconfigs: new Map([["east", path]]), clock });
@@ -232,90 +232,90 @@ describe("credentials from a file", () => {
     clock.advance(1);
     expect(await token()).toBe("the second");
     await writeFile(path, kubeconfig("and the third"));
-    source.forget(key);
+    source.invalidate(key);
     expect(await token()).toBe("and the third");
   });
-  it("count only in the logical clusters that the operator means", async () => {
+  it("files apply only to the logical clusters that the operator names", async () => {
     const source = createFileCredentials({
       kubeconfigs: new Map([["east", join(folder, "none")]]),
-      servesCluster: (cluster) => cluster === "mine",
+      servesLogicalCluster: (cluster) => cluster === "mine",
       clock: createManualClock(startMs),
     });
     expect(await source.find({ key, registration: aRegistration() }, signal)).toMatchObject({
       reason: "ClusterNotConfigured",
-      message: 'no kubeconfig is given for cluster "east"',
+      message: 'no kubeconfig is configured for cluster "east"',
     });
   });
-  it("are never led to a server that the registration names", async () => {
-    const place = aFile();
-    await place.put(kubeconfig("token"));
+  it("the endpoint of a registration does not redirect credentials from a file", async () => {
+    const store = fileStore();
+    await store.put(kubeconfig("token"));
     const registration = aRegistration({ spec: { endpoint: { server: "https://evil.example.com" } } });
-    expect(await place.source.find({ key, registration }, signal)).toMatchObject({
+    expect(await store.source.find({ key, registration }, signal)).toMatchObject({
       endpoint: { server: "https://east.example.com:6443" },
-      givenBy: "operator",
+      providedBy: "operator",
     });
   });
 });
 
 describe("credentials from a secret", () => {
-  const find = ({ source }: Place, registration = named) => source.find({ key, registration }, signal);
+  const find = ({ source }: Store, registration = named) => source.find({ key, registration }, signal);
 
-  it("are read again after five minutes, and not before", async () => {
-    const place = aSecret();
-    await place.put(kubeconfig("token"));
+  it("a Secret is read again after five minutes", async () => {
+    const store = secretStore();
+    await store.put(kubeconfig("token"));
     for (const [waitMs, reads] of [
       [0, 1],
       [299_000, 1],
       [1_000, 2],
       [1_000, 2],
     ] as const) {
-      place.clock.advance(waitMs);
-      await find(place);
-      expect(place.reads()).toBe(reads);
+      store.clock.advance(waitMs);
+      await find(store);
+      expect(store.reads()).toBe(reads);
     }
   });
-  it("that are missing are looked for once a minute", async () => {
-    const place = aSecret();
+  it("a missing Secret is read once per minute", async () => {
+    const store = secretStore();
     for (const [waitMs, reads] of [
       [0, 1],
       [59_000, 1],
       [1_000, 2],
     ] as const) {
-      place.clock.advance(waitMs);
-      expect(await find(place)).toMatchObject({ message: "secret default/east is not there" });
-      expect(place.reads()).toBe(reads);
+      store.clock.advance(waitMs);
+      expect(await find(store)).toMatchObject({ message: "secret default/east does not exist" });
+      expect(store.reads()).toBe(reads);
     }
   });
-  it("are read again when the registration changes", async () => {
-    const place = aSecret();
-    await place.put(kubeconfig("token"));
-    await find(place);
-    await find(place, { ...named, metadata: { ...named.metadata, generation: 2 } });
-    expect(place.reads()).toBe(2);
+  it("a Secret is read again when the registration changes", async () => {
+    const store = secretStore();
+    await store.put(kubeconfig("token"));
+    await find(store);
+    await find(store, { ...named, metadata: { ...named.metadata, generation: 2 } });
+    expect(store.reads()).toBe(2);
   });
-  it("may be a token for the endpoint in the registration", async () => {
-    const place = aSecret();
-    place.data.set("token", base64("open-sesame\n")).set("ca.crt", base64(authority.certificate));
+  it("a Secret can contain a token for the endpoint in the registration", async () => {
+    const store = secretStore();
+    store.data.set("token", base64("open-sesame\n")).set("ca.crt", base64(authority.certificate));
     const registration = aRegistration({ spec: { ...named.spec, endpoint: { server: "https://east.example.com/" } } });
-    const found = await find(place, registration);
+    const found = await find(store, registration);
     expect(found).toMatchObject({
       endpoint: { server: "https://east.example.com", ca: authority.certificate },
-      givenBy: "tenant",
+      providedBy: "tenant",
     });
     expect(found.kind === "found" && (await found.endpoint.token?.())).toBe("open-sesame");
   });
-  it("take the endpoint's certificates as PEM and as base64", async () => {
+  it("the CA bundle of the endpoint can be PEM or base64", async () => {
     for (const caBundle of [authority.certificate, base64(authority.certificate)]) {
-      const place = aSecret();
-      place.data.set("token", base64("t"));
+      const store = secretStore();
+      store.data.set("token", base64("t"));
       const endpoint = { server: "https://east.example.com", caBundle };
-      expect(await find(place, aRegistration({ spec: { ...named.spec, endpoint } }))).toMatchObject({
+      expect(await find(store, aRegistration({ spec: { ...named.spec, endpoint } }))).toMatchObject({
         endpoint: { ca: authority.certificate },
       });
     }
   });
 
-  it("that the workspace does not let us read are not configured; a hub that is down is no news", async () => {
+  it("a forbidden Secret is not configured, and an unreachable upstream is an error", async () => {
     const failing = (fault: "forbidden" | "invalid" | "unreachable") =>
       createSecretCredentials({
         hub: { readSecret: () => Promise.reject(new ControllerError(fault, "no")) },
@@ -323,43 +323,43 @@ describe("credentials from a secret", () => {
         clock: createManualClock(startMs),
       }).find({ key, registration: named }, signal);
     expect(await failing("forbidden")).toMatchObject({ kind: "not-configured", reason: "ClusterNotConfigured" });
-    expect(await failing("invalid")).toMatchObject({ message: "secret default/east: is not the name of a secret" });
+    expect(await failing("invalid")).toMatchObject({ message: "secret default/east: invalid name" });
     await expect(failing("unreachable")).rejects.toMatchObject({ fault: "unreachable" });
   });
 });
 
 describe.each([
-  ["a secret", aSecret],
-  ["Secrets Manager", aStoredSecret],
-])("a kubeconfig from %s", (_, aPlace) => {
-  const refused: Record<string, { cluster?: object; user?: object; reason: string; message: string }> = {
-    "a file of ours": {
+  ["a secret", secretStore],
+  ["Secrets Manager", secretsManagerStore],
+])("a kubeconfig from %s", (_, createStore) => {
+  const rejected: Record<string, { cluster?: object; user?: object; reason: string; message: string }> = {
+    "a local token file": {
       user: { tokenFile: "/var/run/token" },
       reason: "CredentialsInvalid",
       message: "tokenFile names a file",
     },
-    "a certificate file of ours": {
+    "a local certificate file": {
       cluster: { "certificate-authority": "/etc/ca" },
       reason: "CredentialsInvalid",
       message: "certificate-authority names a file",
     },
-    "a server that is not checked": {
+    "a server without TLS verification": {
       cluster: { "insecure-skip-tls-verify": true },
       reason: "CredentialsInvalid",
       message: "turns off the check of the server",
     },
-    "a program of its choice": {
+    "a program": {
       user: { exec: { command: "/bin/sh" } },
       reason: "CredentialsInvalid",
       message: "exec runs a program",
     },
-    "a login of its own": {
+    "an auth-provider": {
       user: { "auth-provider": { name: "x" } },
       reason: "CredentialsInvalid",
       message: "auth-provider",
     },
     "plain http": { cluster: { server: "http://127.0.0.1" }, reason: "CredentialsInvalid", message: "not https" },
-    "a server in our network": {
+    "a server in a private network": {
       cluster: { server: "https://10.0.0.1" },
       reason: "EndpointNotAllowed",
       message: "private network",
@@ -370,10 +370,10 @@ describe.each([
       message: "metadata",
     },
   };
-  for (const [what, { cluster, user, reason, message }] of Object.entries(refused)) {
-    it(`may not lead to ${what}`, async () => {
-      const place = aPlace();
-      await place.put(
+  for (const [what, { cluster, user, reason, message }] of Object.entries(rejected)) {
+    it(`a tenant's kubeconfig with ${what} is rejected`, async () => {
+      const store = createStore();
+      await store.put(
         JSON.stringify({
           "current-context": "c",
           contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
@@ -381,45 +381,45 @@ describe.each([
           users: [{ name: "u", user: user ?? { token: "t" } }],
         }),
       );
-      const found = await place.source.find({ key, registration: place.registration }, signal);
+      const found = await store.source.find({ key, registration: store.registration }, signal);
       expect(found).toMatchObject({ kind: "not-configured", reason });
       expect(found.kind === "not-configured" && found.message).toContain(message);
     });
   }
 });
 
-describe("where credentials are looked for", () => {
-  const says = (message: string): CredentialSource => ({
+describe("createCredentialSource", () => {
+  const answering = (message: string): CredentialSource => ({
     find: async () => ({ kind: "not-configured", reason: "ClusterNotConfigured", message }),
-    forget: () => {},
+    invalidate: () => {},
   });
-  const ways = {
+  const references = {
     secretRef: { namespace: "default", name: "east" },
     eks: { clusterName: "east", region: "eu-central-1" },
     secretsManager: {},
   } as const;
 
-  it("is where the registration says, and the operator's own place where it says nothing", async () => {
+  it("credentials come from the source in spec.credentials, or else from the default source", async () => {
     const source = createCredentialSource({
-      secretRef: says("secretRef"),
-      eks: says("eks"),
-      secretsManager: says("secretsManager"),
-      otherwise: says("otherwise"),
+      secretRef: answering("secretRef"),
+      eks: answering("eks"),
+      secretsManager: answering("secretsManager"),
+      default: answering("default"),
     });
-    for (const [way, reference] of Object.entries(ways)) {
-      const registration = aRegistration({ spec: { credentials: { [way]: reference } } });
-      expect(await source.find({ key, registration }, signal)).toMatchObject({ message: way });
+    for (const [field, reference] of Object.entries(references)) {
+      const registration = aRegistration({ spec: { credentials: { [field]: reference } } });
+      expect(await source.find({ key, registration }, signal)).toMatchObject({ message: field });
     }
-    expect(await source.find({ key, registration: aRegistration() }, signal)).toMatchObject({ message: "otherwise" });
+    expect(await source.find({ key, registration: aRegistration() }, signal)).toMatchObject({ message: "default" });
   });
-  it("is nowhere else: a way that is not offered is said to be so", async () => {
-    const source = createCredentialSource({ otherwise: says("otherwise") });
-    for (const [way, reference] of Object.entries(ways)) {
-      const registration = aRegistration({ spec: { credentials: { [way]: reference } } });
+  it("a source that is not enabled is reported", async () => {
+    const source = createCredentialSource({ default: answering("default") });
+    for (const [field, reference] of Object.entries(references)) {
+      const registration = aRegistration({ spec: { credentials: { [field]: reference } } });
       expect(await source.find({ key, registration }, signal)).toEqual({
         kind: "not-configured",
         reason: "ClusterNotConfigured",
-        message: `credentials of the kind ${way} are not offered here`,
+        message: `spec.credentials.${field} is not enabled on this installation`,
       });
     }
     expect(await createCredentialSource({}).find({ key, registration: aRegistration() }, signal)).toMatchObject({
@@ -428,8 +428,8 @@ describe("where credentials are looked for", () => {
   });
 });
 
-describe("the command line's kubeconfigs", () => {
-  it("are names with paths", () => {
+describe("parseClusterKubeconfigs", () => {
+  it("parseClusterKubeconfigs returns paths by cluster name", () => {
     expect(parseClusterKubeconfigs("east=/a/east.yaml, west=b=c")).toEqual(
       new Map([
         ["east", "/a/east.yaml"],
@@ -442,14 +442,14 @@ describe("the command line's kubeconfigs", () => {
     "east=": '"east=" is not name=path',
     "=path": '"=path" is not name=path',
     "": '"" is not name=path',
-    "East=/a": '"East" is not the name of a cluster',
-    "root:a=/a": '"root:a" is not the name of a cluster',
+    "East=/a": '"East" is not a valid cluster name',
+    "root:a=/a": '"root:a" is not a valid cluster name',
     "east=/a,east=/b": '"east" is given twice',
     "a,b=": '"a" is not name=path; "b=" is not name=path',
   };
-  for (const [text, problem] of Object.entries(bad)) {
-    it(`say what is wrong with ${text || "nothing"}`, () => {
-      expect(() => parseClusterKubeconfigs(text)).toThrow(`cluster kubeconfigs: ${problem}`);
+  for (const [text, expected] of Object.entries(bad)) {
+    it(`parseClusterKubeconfigs rejects "${text}"`, () => {
+      expect(() => parseClusterKubeconfigs(text)).toThrow(`cluster kubeconfigs: ${expected}`);
     });
   }
 });

@@ -2,18 +2,18 @@ import type { LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
 import { describe, expect, it } from "vitest";
 import {
-  addressRefusal,
+  addressRejection,
   createCheckedLookup,
   parseRanges,
-  serverRefusal,
+  serverRejection,
 } from "../../../lib/credentials/endpoint-rules.ts";
 
-type Verdict = "taken" | "private" | "never";
+type Verdict = "allowed" | "private" | "never";
 const servers: Record<string, Verdict> = {
-  "https://east.example.com:6443": "taken",
-  "https://east.example.com/k8s/clusters/c-1": "taken",
-  "https://203.0.113.7": "taken",
-  "https://[2a00:1450:4001::1]:6443": "taken",
+  "https://east.example.com:6443": "allowed",
+  "https://east.example.com/k8s/clusters/c-1": "allowed",
+  "https://203.0.113.7": "allowed",
+  "https://[2a00:1450:4001::1]:6443": "allowed",
   "https://127.0.0.1:6443": "private",
   "https://127.1:6443": "private",
   "https://0x7f000001": "private",
@@ -24,7 +24,7 @@ const servers: Record<string, Verdict> = {
   "https://10.0.0.1": "private",
   "https://172.16.3.4": "private",
   "https://172.31.255.255": "private",
-  "https://172.32.0.1": "taken",
+  "https://172.32.0.1": "allowed",
   "https://192.168.1.1": "private",
   "https://100.64.0.1": "private",
   "https://[::1]": "private",
@@ -60,19 +60,19 @@ const servers: Record<string, Verdict> = {
   "": "never",
 };
 
-describe("a server that a tenant names", () => {
+describe("serverRejection", () => {
   for (const [server, verdict] of Object.entries(servers)) {
-    it(`${server || "(nothing)"} is ${verdict === "taken" ? "taken" : verdict === "private" ? "taken only where the operator allows it" : "refused in any case"}`, () => {
-      expect(serverRefusal(server, {}) === undefined).toBe(verdict === "taken");
-      expect(serverRefusal(server, { allowPrivateEndpoints: true }) === undefined).toBe(verdict !== "never");
+    it(`${server || "an empty URL"} is ${verdict === "allowed" ? "allowed" : verdict === "private" ? "allowed only with allowPrivateEndpoints" : "always rejected"}`, () => {
+      expect(serverRejection(server, {}) === undefined).toBe(verdict === "allowed");
+      expect(serverRejection(server, { allowPrivateEndpoints: true }) === undefined).toBe(verdict !== "never");
     });
   }
-  it("is not repeated with the credentials in it", () => {
-    expect(serverRefusal("https://user:secret@east.example.com", {})).not.toContain("secret");
+  it("the rejection of a URL with credentials does not contain them", () => {
+    expect(serverRejection("https://user:secret@east.example.com", {})).not.toContain("secret");
   });
 });
 
-describe("networks that the operator lists", () => {
+describe("allowedRanges", () => {
   const cases: Record<string, readonly [ranges: readonly string[], taken: boolean]> = {
     "https://10.1.2.3": [["10.0.0.0/8"], true],
     "https://10.1.2.4": [["10.1.2.3/32"], false],
@@ -90,22 +90,22 @@ describe("networks that the operator lists", () => {
     "https://metadata.google.internal": [["0.0.0.0/0"], false],
   };
   for (const [server, [allowedRanges, taken]] of Object.entries(cases)) {
-    it(`${server} is ${taken ? "taken" : "refused"} with ${allowedRanges.join(", ")}`, () => {
-      expect(serverRefusal(server, { allowedRanges }) === undefined).toBe(taken);
+    it(`${server} is ${taken ? "allowed" : "rejected"} with allowedRanges ${allowedRanges.join(", ")}`, () => {
+      expect(serverRejection(server, { allowedRanges }) === undefined).toBe(taken);
     });
   }
-  it("are read from a list with commas", () => {
+  it("parseRanges parses a comma-separated list", () => {
     expect(parseRanges(" 10.0.0.0/8, fd00::/8 ,")).toEqual(["10.0.0.0/8", "fd00::/8"]);
     expect(parseRanges("")).toEqual([]);
   });
-  it("are all named when they are wrong", () => {
+  it("parseRanges names every invalid range", () => {
     expect(() => parseRanges("10.0.0.0,10.0.0.0/33,a/8,::/129,127.0.0.0/8")).toThrow(
-      '"10.0.0.0", "10.0.0.0/33", "a/8", "::/129": not a network like 10.0.0.0/8',
+      '"10.0.0.0", "10.0.0.0/33", "a/8", "::/129": not a CIDR like 10.0.0.0/8',
     );
   });
 });
 
-describe("the lookup for such servers", () => {
+describe("createCheckedLookup", () => {
   const names: Record<string, LookupAddress[]> = {
     "good.example.com": [{ address: "203.0.113.7", family: 4 }],
     "rebound.example.com": [{ address: "127.0.0.1", family: 4 }],
@@ -130,26 +130,26 @@ describe("the lookup for such servers", () => {
       });
     });
 
-  it("gives the addresses that are allowed, in either form", async () => {
+  it("the checked lookup returns allowed addresses in both forms", async () => {
     expect(await resolve("good.example.com", true)).toEqual(names["good.example.com"]);
     expect(await resolve("good.example.com", false)).toBe("203.0.113.7");
   });
-  it("refuses a name that leads to this machine", async () => {
+  it("the checked lookup rejects a name that resolves to a loopback address", async () => {
     for (const all of [true, false]) {
       await expect(resolve("rebound.example.com", all)).rejects.toMatchObject({
         fault: "forbidden",
-        message: "the server is refused: its address is in a private network",
+        message: "the server is not allowed: its address is in a private network",
       });
     }
     expect(await resolve("rebound.example.com", false, true)).toBe("127.0.0.1");
   });
-  it("refuses a name as soon as one of its addresses is refused", async () => {
+  it("the checked lookup rejects a name if one of its addresses is rejected", async () => {
     await expect(resolve("mixed.example.com", true, true)).rejects.toMatchObject({ fault: "forbidden" });
   });
-  it("passes on what the system says", async () => {
+  it("the checked lookup returns errors of the system", async () => {
     await expect(resolve("none.example.com", true)).rejects.toMatchObject({ code: "ENOTFOUND" });
   });
-  it("takes nothing that is no address", () => {
-    expect(addressRefusal("not-an-address", { allowPrivateEndpoints: true })).toBeDefined();
+  it("addressRejection rejects text that is not an IP address", () => {
+    expect(addressRejection("not-an-address", { allowPrivateEndpoints: true })).toBeDefined();
   });
 });

@@ -1,27 +1,32 @@
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { describe, expect, it } from "vitest";
-import { createRemembered, type Read } from "../../../lib/credentials/expiring-cache.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
+import { type CacheRead, createExpiringCache } from "../../../lib/credentials/expiring-cache.ts";
 
 const never = new AbortController().signal;
 
-/** A memory, and a source that counts how often it was asked and can be down or slow. */
-function aMemory({ random = 1, capacity = 10, staleWhileDown = false } = {}) {
+/** Creates a cache, and a source that counts its reads and can fail or be slow. */
+function createTestCache({ random = 1, capacity = 10, staleWhileDown = false } = {}) {
   const clock = createManualClock();
-  const source = { asked: 0, isDown: false, wait: Promise.resolve() };
-  const memory = createRemembered<number>({ clock, random: () => random, capacity, staleWhileDown });
-  const read = async (): Promise<Read<number>> => {
-    source.asked += 1;
-    const answer = source.asked;
+  const source = { reads: 0, isDown: false, wait: Promise.resolve() };
+  const cache = createExpiringCache<number>({
+    clock,
+    random: () => random,
+    capacity,
+    serveStaleOnError: staleWhileDown,
+  });
+  const read = async (): Promise<CacheRead<number>> => {
+    source.reads += 1;
+    const value = source.reads;
     await source.wait;
     if (source.isDown) throw new Error("down");
-    return { value: answer, rememberMs: 1_000 };
+    return { value, ttlMs: 1_000 };
   };
-  return { clock, source, memory, get: (id = "a", signal = never) => memory.get(id, read, signal) };
+  return { clock, source, cache, get: (id = "a", signal = never) => cache.get(id, read, signal) };
 }
 
-describe("what is remembered", () => {
-  it("is read again when its time has passed, and not before", async () => {
-    const { clock, get } = aMemory();
+describe("createExpiringCache", () => {
+  it("an entry is read again after its TTL", async () => {
+    const { clock, get } = createTestCache();
     const answers: number[] = [];
     for (const waitMs of [0, 999, 1, 999, 1]) {
       clock.advance(waitMs);
@@ -29,54 +34,54 @@ describe("what is remembered", () => {
     }
     expect(answers).toEqual([1, 1, 2, 2, 3]);
   });
-  it("is read again up to a fifth earlier, so that many are not read at once", async () => {
-    const { clock, get } = aMemory({ random: 0 });
+  it("the TTL is shortened by up to a fifth", async () => {
+    const { clock, get } = createTestCache({ random: 0 });
     await get();
     clock.advance(799);
     expect(await get()).toBe(1);
     clock.advance(1);
     expect(await get()).toBe(2);
   });
-  it("is read once for all who ask at the same time", async () => {
-    const { get } = aMemory();
+  it("concurrent calls share one read", async () => {
+    const { get } = createTestCache();
     expect(await Promise.all([get(), get(), get("b")])).toEqual([1, 1, 2]);
   });
-  it("is read anew once it was forgotten, even while it is being read", async () => {
-    const { get, memory } = aMemory();
+  it("an invalidated entry is read again, even while a read is in flight", async () => {
+    const { get, cache } = createTestCache();
     const before = get();
-    memory.forget("a");
+    cache.invalidate("a");
     const after = get();
     expect(await Promise.all([before, after])).toEqual([1, 2]);
     expect(await get()).toBe(2);
-    memory.forget("a");
+    cache.invalidate("a");
     expect(await get()).toBe(3);
   });
-  it("makes room by what was asked for longest ago", async () => {
-    const { get } = aMemory({ capacity: 2 });
+  it("the least recently used entry is evicted", async () => {
+    const { get } = createTestCache({ capacity: 2 });
     for (const id of ["a", "b", "a", "c"]) await get(id);
     expect(await get("a")).toBe(1);
     expect(await get("b")).toBe(4);
   });
-  it("is not kept when reading failed: the next one asks again", async () => {
-    const { get, source } = aMemory();
+  it("a failed read is not cached", async () => {
+    const { get, source } = createTestCache();
     source.isDown = true;
     await expect(get()).rejects.toThrow("down");
     source.isDown = false;
     expect(await get()).toBe(2);
   });
-  it("is still good while its source is down, where that is wished, and asked for in peace", async () => {
-    const { get, source, clock, memory } = aMemory({ staleWhileDown: true });
+  it("with serveStaleOnError, an expired entry is served while reads fail, and reads are retried with a delay", async () => {
+    const { get, source, clock, cache } = createTestCache({ staleWhileDown: true });
     await get();
     source.isDown = true;
     clock.advance(1_000);
-    expect([await get(), await get(), source.asked]).toEqual([1, 1, 2]);
+    expect([await get(), await get(), source.reads]).toEqual([1, 1, 2]);
     clock.advance(10_000);
-    expect([await get(), source.asked]).toEqual([1, 3]);
-    memory.forget("a");
+    expect([await get(), source.reads]).toEqual([1, 3]);
+    cache.invalidate("a");
     await expect(get()).rejects.toThrow("down");
   });
-  it("is not waited for by those who have given up; the others get it", async () => {
-    const { get, source } = aMemory();
+  it("an aborted call does not abort the read of the others", async () => {
+    const { get, source } = createTestCache();
     const slow = Promise.withResolvers<void>();
     source.wait = slow.promise;
     const impatient = new AbortController();

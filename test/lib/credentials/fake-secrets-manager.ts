@@ -1,13 +1,13 @@
 import type { GetSecretValueCommand, SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import type { SecretsManager } from "../../../lib/credentials/secrets-manager.ts";
 
-/** An error as AWS's clients throw it. */
+/** Creates an error like those of AWS SDK clients. */
 export function awsError(name: string, status = 400): Error {
   const error = new Error(`${name}: arn:aws:iam::123456789012:role/tmc is not meant to be read`);
   return Object.assign(error, { name, $metadata: { httpStatusCode: status } });
 }
 
-/** Secrets by their names, in memory. */
+/** Creates an AWS Secrets Manager in memory, with secrets by name. */
 export function fakeSecretsManager(entries: readonly (readonly [string, string])[] = []) {
   const secrets = new Map(entries);
   let reads = 0;
@@ -21,17 +21,17 @@ export function fakeSecretsManager(entries: readonly (readonly [string, string])
     if (text === undefined) throw awsError("ResourceNotFoundException");
     return { SecretString: text };
   };
-  // The client's one method has an overload for each of its commands; this is the one that is sent.
+  // The method has an overload for each command; only this one is used.
   const secretsManager: SecretsManager = { send: send as SecretsManagerClient["send"] };
   return {
     secretsManager,
     secrets,
     reads: () => reads,
-    /** Refuses everything from now on; undefined for no longer. */
+    /** Makes all calls fail with this error; undefined ends that. */
     fail: (error: Error | undefined) => {
       failure = error;
     },
-    /** Answers nobody before this has come. */
+    /** Delays all responses until the promise resolves. */
     holdUntil: (until: Promise<void> | undefined) => {
       hold = until;
     },

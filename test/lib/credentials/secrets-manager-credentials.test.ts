@@ -1,8 +1,8 @@
-import { createCertificateAuthority } from "@tmc/embedded/certificates.ts";
+import { createCertificateAuthority } from "@tmc/embedded/tls/certificates.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { describe, expect, it } from "vitest";
 import { createSecretsManagerCredentials, secretNameOf } from "../../../lib/credentials/secrets-manager.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 import { aRegistration } from "../registration/registrations.ts";
 import { awsError, fakeSecretsManager } from "./fake-secrets-manager.ts";
 
@@ -23,43 +23,43 @@ function aStore(content?: string, rules = {}) {
   return { ...store, clock, source, find: () => source.find({ key, registration: aRegistration() }, signal) };
 }
 
-describe("the name of a registration's secret", () => {
-  it("is made from the logical cluster and the registration", () => {
+describe("secretNameOf", () => {
+  it("the secret name contains the logical cluster and the registration", () => {
     expect(secretNameOf(key)).toBe("tmc/abc/east");
     expect(secretNameOf({ ...key, logicalCluster: "" })).toBe("tmc/_/east");
   });
   it.each(["_", "a/b", "A", "..", "root:a", "-a"])(
-    "cannot be led elsewhere by a logical cluster %j",
+    "the secret name rejects the logical cluster %j",
     (logicalCluster) => {
-      expect(() => secretNameOf({ ...key, logicalCluster })).toThrow("is not the name of one");
+      expect(() => secretNameOf({ ...key, logicalCluster })).toThrow("invalid name");
     },
   );
 });
 
-describe("a secret in Secrets Manager", () => {
+describe("createSecretsManagerCredentials", () => {
   it.each([
     ["JSON", JSON.stringify({ server: `${server}/`, ca, token: "open-sesame\n" })],
     ["JSON with the certificates as base64", JSON.stringify({ server, ca: btoa(ca), token: "open-sesame" })],
     ["YAML", `server: ${server}\ntoken: open-sesame\nca: ${btoa(ca)}\n`],
-  ])("may be server, ca and token in %s", async (_, content) => {
+  ])("a secret can contain server, ca and token as %s", async (_, content) => {
     const found = await aStore(content).find();
-    expect(found).toMatchObject({ kind: "found", endpoint: { server, ca }, givenBy: "tenant" });
+    expect(found).toMatchObject({ kind: "found", endpoint: { server, ca }, providedBy: "tenant" });
     expect(found.kind === "found" && (await found.endpoint.token?.())).toBe("open-sesame");
   });
 
   const wrong: Record<string, Readonly<{ content: object; message: string; reason?: string }>> = {
     "no token": { content: { server }, message: "secret tmc/abc/east: credentials: token is missing" },
-    "a token that is no text": {
+    "a token that is not a string": {
       content: { server, token: { a: "s3cr3t" } },
       message: "secret tmc/abc/east: credentials: token is missing",
     },
-    "certificates that are none": {
+    "an invalid CA": {
       content: { server, token: "t", ca: "s3cr3t" },
-      message: "secret tmc/abc/east: credentials: ca is not pem",
+      message: "secret tmc/abc/east: credentials: ca is not PEM",
     },
-    "more than there should be": {
+    "unknown fields": {
       content: { server, token: "t", s3cr3t: 1 },
-      message: "secret tmc/abc/east: credentials: there is more in it than server, ca and token",
+      message: "secret tmc/abc/east: credentials: fields other than server, ca and token are not allowed",
     },
     "plain http": {
       content: { server: "http://127.0.0.1", token: "t" },
@@ -67,23 +67,23 @@ describe("a secret in Secrets Manager", () => {
     },
     "a private address": {
       content: { server: "https://10.1.2.3", token: "t" },
-      message: "the server is refused: its address is in a private network",
+      message: "the server is not allowed: its address is in a private network",
       reason: "EndpointNotAllowed",
     },
     "the metadata service": {
       content: { server: "https://169.254.169.254", token: "t" },
-      message: "the server is refused: its address is link-local or a metadata service's",
+      message: "the server is not allowed: its address is link-local or belongs to a metadata service",
       reason: "EndpointNotAllowed",
     },
   };
-  it.each(Object.entries(wrong))("with %s is refused", async (_, { content, message, reason }) => {
+  it.each(Object.entries(wrong))("a secret with %s is rejected", async (_, { content, message, reason }) => {
     expect(await aStore(JSON.stringify(content)).find()).toEqual({
       kind: "not-configured",
       reason: reason ?? "CredentialsInvalid",
       message,
     });
   });
-  it("may lead into networks that the operator lists, and into no other", async () => {
+  it("a secret can refer to servers in networks that the operator allows", async () => {
     const at = (address: string) => JSON.stringify({ server: `https://${address}`, token: "t" });
     const rules = { allowedRanges: ["10.0.0.0/8"] };
     expect(await aStore(at("10.1.2.3"), rules).find()).toMatchObject({ kind: "found" });
@@ -92,47 +92,50 @@ describe("a secret in Secrets Manager", () => {
       reason: "EndpointNotAllowed",
     });
   });
-  it("that is missing is named, so that it can be made", async () => {
+  it("the message about a missing secret contains its name", async () => {
     expect(await aStore().find()).toEqual({
       kind: "not-configured",
       reason: "ClusterNotConfigured",
-      message: "there is no secret tmc/abc/east in AWS Secrets Manager",
+      message: "secret tmc/abc/east does not exist in AWS Secrets Manager",
     });
   });
 
   const failures: Record<string, Readonly<{ error: Error; fault?: string; message: string }>> = {
-    "AWS refuses": {
+    "AWS denies access": {
       error: awsError("AccessDeniedException"),
-      message: "AWS does not let TMC read the secret tmc/abc/east",
+      message: "AWS denies TMC access to the secret tmc/abc/east",
     },
-    "it is marked for deletion": {
+    "the secret is scheduled for deletion": {
       error: awsError("InvalidRequestException"),
-      message: "there is no secret tmc/abc/east in AWS Secrets Manager",
+      message: "secret tmc/abc/east does not exist in AWS Secrets Manager",
     },
-    "AWS has too much to do": {
+    "AWS throttles": {
       error: awsError("ThrottlingException"),
       fault: "throttled",
       message: "secret tmc/abc/east: ThrottlingException",
     },
-    "AWS is ill": {
+    "AWS returns a server error": {
       error: awsError("InternalServiceError", 500),
       fault: "unreachable",
-      message: "secret tmc/abc/east: cannot be asked",
+      message: "secret tmc/abc/east: unreachable",
     },
-    "AWS cannot be reached": {
+    "AWS is unreachable": {
       error: Object.assign(new Error("connect"), { code: "ECONNREFUSED" }),
       fault: "unreachable",
-      message: "secret tmc/abc/east: cannot be asked",
+      message: "secret tmc/abc/east: unreachable",
     },
   };
-  it.each(Object.entries(failures))("when %s: says so in our own words", async (_, { error, fault, message }) => {
-    const store = aStore("{}");
-    store.fail(error);
-    if (fault === undefined) expect(await store.find()).toMatchObject({ kind: "not-configured", message });
-    else await expect(store.find()).rejects.toMatchObject({ fault, message });
-  });
+  it.each(Object.entries(failures))(
+    "if %s, the message contains no AWS message",
+    async (_, { error, fault, message }) => {
+      const store = aStore("{}");
+      store.fail(error);
+      if (fault === undefined) expect(await store.find()).toMatchObject({ kind: "not-configured", message });
+      else await expect(store.find()).rejects.toMatchObject({ fault, message });
+    },
+  );
 
-  it("is read every five minutes, a missing one every minute, and again when it was forgotten", async () => {
+  it("a secret is cached for five minutes, a missing one for one minute, and neither after it was invalidated", async () => {
     const store = aStore();
     const readsAfter = async (waitMs: number): Promise<number> => {
       store.clock.advance(waitMs);
@@ -142,16 +145,16 @@ describe("a secret in Secrets Manager", () => {
     expect([await readsAfter(0), await readsAfter(59_000), await readsAfter(1_000)]).toEqual([1, 1, 2]);
     store.secrets.set("tmc/abc/east", JSON.stringify({ server, token: "t" }));
     expect([await readsAfter(60_000), await readsAfter(299_000), await readsAfter(1_000)]).toEqual([3, 3, 4]);
-    store.source.forget(key);
+    store.source.invalidate(key);
     expect(await readsAfter(0)).toBe(5);
   });
-  it("that was read is still used while AWS cannot be asked, but not after the cluster has refused it", async () => {
+  it("a cached secret is served while AWS fails, but not after the cluster rejected it", async () => {
     const store = aStore(JSON.stringify({ server, token: "t" }));
     await store.find();
     store.fail(awsError("ThrottlingException"));
     store.clock.advance(300_000);
     expect(await store.find()).toMatchObject({ kind: "found" });
-    store.source.forget(key);
+    store.source.invalidate(key);
     await expect(store.find()).rejects.toMatchObject({ fault: "throttled" });
   });
 });

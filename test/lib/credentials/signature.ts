@@ -2,7 +2,7 @@ import { createHash, createHmac } from "node:crypto";
 
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
 
-/** What a signature in a URL has to be, worked out by the steps of AWS's documentation. */
+/** Computes the signature of a presigned URL by the steps in the documentation of AWS. */
 export function expectedSignature(
   url: URL,
   headers: Readonly<Record<string, string>>,

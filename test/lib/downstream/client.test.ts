@@ -1,8 +1,8 @@
 import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import { connect } from "../../contract/connect.ts";
-import { fleetContract } from "../../contract/fleet.ts";
+import { downstreamContract } from "../../contract/downstream.ts";
 
-fleetContract("fleet of an embedded cluster", async () => {
+downstreamContract("fleet of an embedded cluster", async () => {
   const cluster = await startEmbeddedCluster({ name: "east" });
   const { ca, token } = cluster.endpoint();
   return connect("cluster", { server: cluster.url, ca, token }, () => cluster.stop());

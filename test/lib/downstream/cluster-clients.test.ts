@@ -1,8 +1,8 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import type { TransportResponse } from "@tmc/kube/transport.ts";
+import type { TransportResponse } from "@tmc/kube/transport/transport.ts";
 import { describe, expect, it } from "vitest";
 import { createConnections } from "../../../lib/credentials/connections.ts";
-import { asOutcome, type CredentialSource, notConfigured } from "../../../lib/credentials/credentials.ts";
+import { type CredentialSource, notConfigured, outcomeOf } from "../../../lib/credentials/credentials.ts";
 import { createClusterClients } from "../../../lib/downstream/cluster-clients.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
@@ -12,15 +12,15 @@ const east: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", na
 const signal = new AbortController().signal;
 const address = { type: { group: "", version: "v1", plural: "configmaps" }, namespace: "a", name: "b" };
 
-/** A cluster that refuses everything, and puts the token that it was sent into its words. */
+/** A cluster that rejects every request, and puts the token of the request into its answers. */
 function aSystem({ isRegistered = true, isConfigured = true } = {}) {
   let token = "first-secret";
   const credentials: CredentialSource = {
     find: async () =>
       isConfigured
-        ? asOutcome({ server: "https://east.invalid", token: async () => token }, { givenBy: "tenant", nowMs: 0 })
+        ? outcomeOf({ server: "https://east.invalid", token: async () => token }, { providedBy: "tenant", nowMs: 0 })
         : notConfigured("no credentials are configured for the cluster"),
-    forget: () => {
+    invalidate: () => {
       token = "second-secret";
     },
   };
@@ -43,32 +43,32 @@ function aSystem({ isRegistered = true, isConfigured = true } = {}) {
     }),
   });
   const hub: Pick<Hub, "read"> = {
-    // Whoever asks for a registration gets one.
+    // Every key has a registration.
     read: async <T extends KubeObject>() => (isRegistered ? (aRegistration() as KubeObject as T) : undefined),
   };
   return createClusterClients({ hub, credentials, connections });
 }
 
-describe("clients of clusters", () => {
-  it("are the very same as long as the credentials are", async () => {
+describe("the clients of clusters", () => {
+  it("are the same objects as long as the credentials are the same", async () => {
     const clients = aSystem();
     const one = await clients.clientFor(east, signal);
     expect(await clients.clientFor(east, signal)).toBe(one);
-    clients.refused(east);
+    clients.unauthorized(east);
     expect(await clients.clientFor(east, signal)).not.toBe(one);
   });
 
   it.each([
     ["there is no such registration", { isRegistered: false }],
     ["no credentials are configured for the cluster", { isConfigured: false }],
-  ])("cannot be had where %s", async (words, given) => {
+  ])("cannot be created when %s", async (reason, given) => {
     await expect(aSystem(given).clientFor(east, signal)).rejects.toMatchObject({
       fault: "unreachable",
-      message: `cluster east: ${words}`,
+      message: `cluster east: ${reason}`,
     });
   });
 
-  it("fail without a word of the credentials, whatever the cluster says", async () => {
+  it("fail with errors that contain no credentials, whatever the cluster answers", async () => {
     const client = await aSystem().clientFor(east, signal);
     const watch = async () => {
       for await (const event of client.watch(address)) throw new Error(`unexpected ${event.type}`);

@@ -4,7 +4,7 @@ import { type CopyCache, createCopyCache } from "../../../lib/downstream/copy-ca
 
 type Given = Readonly<{ version?: number; uid?: string; generation?: number; status?: object; deleted?: boolean }>;
 
-/** A copy that says itself whose it is, unless it is a stranger's. */
+/** A copy of ours, unless its uid is "foreign". */
 const object = (name: string, { version = 10, uid = "u1", generation, status, deleted }: Given = {}): KubeObject => ({
   apiVersion: "apps/v1",
   kind: "Deployment",
@@ -18,188 +18,193 @@ const object = (name: string, { version = 10, uid = "u1", generation, status, de
   },
   ...(status === undefined ? {} : { status }),
 });
-const place = (name: string) => ({ namespace: "tmc-shop", name });
+const nameOf = (name: string) => ({ namespace: "tmc-shop", name });
 const aCache = (): CopyCache =>
-  createCopyCache(({ metadata }) =>
-    metadata.uid === "stranger" ? undefined : `deployments.v1.apps/shop/${metadata.name}`,
-  );
+  createCopyCache({
+    workloadOf: ({ metadata }) =>
+      metadata.uid === "foreign" ? undefined : `deployments.v1.apps/shop/${metadata.name}`,
+  });
 const listed = (...objects: readonly KubeObject[]): CopyCache => {
   const cache = aCache();
-  cache.takeList(objects, "100");
+  cache.replace(objects, "100");
   return cache;
 };
-const told = ["deployments.v1.apps/shop/web"];
+const changedWorkloads = ["deployments.v1.apps/shop/web"];
 const versionIn = (cache: CopyCache): string | undefined => {
-  const peek = cache.peek(place("web"));
-  return peek?.kind === "there" ? peek.copy.resourceVersion : peek?.kind;
+  const cached = cache.get(nameOf("web"));
+  return cached?.kind === "there" ? cached.copy.resourceVersion : cached?.kind;
 };
 
-describe("what a watch says of a copy", () => {
+describe("a watch event of a copy", () => {
   const before = { version: 10, generation: 1, status: { ready: 1 } };
-  const rows: Readonly<Record<string, Readonly<{ given?: Given; after: Given; isTold: boolean }>>> = {
-    "is told when its generation is another": { after: { ...before, version: 101, generation: 2 }, isTold: true },
-    "is told when its status is another": { after: { ...before, version: 101, status: { ready: 2 } }, isTold: true },
-    "is told when it is being deleted": { after: { ...before, version: 101, deleted: true }, isTold: true },
-    "is told when it is another object": { after: { ...before, version: 101, uid: "u2" }, isTold: true },
-    "is told when a stranger has taken its place": {
-      after: { ...before, version: 101, uid: "stranger" },
-      isTold: true,
+  const rows: Readonly<Record<string, Readonly<{ given?: Given; after: Given; isChange: boolean }>>> = {
+    "is a change when the generation differs": { after: { ...before, version: 101, generation: 2 }, isChange: true },
+    "is a change when the status differs": { after: { ...before, version: 101, status: { ready: 2 } }, isChange: true },
+    "is a change when the copy is being deleted": { after: { ...before, version: 101, deleted: true }, isChange: true },
+    "is a change when the uid differs": { after: { ...before, version: 101, uid: "u2" }, isChange: true },
+    "is a change when a foreign object has replaced the copy": {
+      after: { ...before, version: 101, uid: "foreign" },
+      isChange: true,
     },
-    "is not told when only its version is another": { after: { ...before, version: 101 }, isTold: false },
-    "is not told when it is what is known": { after: before, isTold: false },
-    "is not told when it is older": { after: { ...before, version: 9, generation: 0 }, isTold: false },
-    "is told by its version where there is no generation": {
+    "is no change when only the resourceVersion differs": { after: { ...before, version: 101 }, isChange: false },
+    "is no change when the copy is cached already": { after: before, isChange: false },
+    "is no change when it is older than the cached copy": {
+      after: { ...before, version: 9, generation: 0 },
+      isChange: false,
+    },
+    "is a change when the resourceVersion differs and there is no generation": {
       given: { version: 10 },
       after: { version: 101 },
-      isTold: true,
+      isChange: true,
     },
   };
-  it.each(Object.entries(rows))("%s", (_, { given = before, after, isTold }) => {
+  it.each(Object.entries(rows))("%s", (_, { given = before, after, isChange }) => {
     const cache = listed(object("web", given));
-    expect(cache.takeSeen(object("web", after))).toEqual(isTold ? told : []);
-    expect(cache.takeSeen(object("web", after))).toEqual([]);
+    expect(cache.upsert(object("web", after))).toEqual(isChange ? changedWorkloads : []);
+    expect(cache.upsert(object("web", after))).toEqual([]);
   });
 
-  it("is told when it is new, and not when it is a stranger's", () => {
+  it("is a change when the copy is new, and none when the object is foreign", () => {
     const cache = listed();
-    expect(cache.takeSeen(object("web", { version: 101 }))).toEqual(told);
-    expect(cache.takeSeen(object("other", { version: 102, uid: "stranger" }))).toEqual([]);
+    expect(cache.upsert(object("web", { version: 101 }))).toEqual(changedWorkloads);
+    expect(cache.upsert(object("other", { version: 102, uid: "foreign" }))).toEqual([]);
     expect(cache.size).toBe(1);
   });
 
-  it("is told when its print is another, where there is one, and not by its version", () => {
-    const cache = createCopyCache(
-      () => told[0],
-      ({ metadata }) => metadata.labels?.app ?? "",
-    );
+  it("is a change when the hash differs, and none when only the resourceVersion differs and there is a hash", () => {
+    const cache = createCopyCache({
+      workloadOf: () => changedWorkloads[0],
+      hashOf: ({ metadata }) => metadata.labels?.app ?? "",
+    });
     const labelled = (version: number, app: string): KubeObject => {
       const { metadata, ...rest } = object("web", { version });
       return { ...rest, metadata: { ...metadata, labels: { app } } };
     };
-    cache.takeList([labelled(10, "one")], "100");
-    expect(cache.takeSeen(labelled(101, "one"))).toEqual([]);
-    expect(cache.takeSeen(labelled(102, "two"))).toEqual(told);
-    expect(cache.peek(place("web"))).toMatchObject({ print: "two" });
+    cache.replace([labelled(10, "one")], "100");
+    expect(cache.upsert(labelled(101, "one"))).toEqual([]);
+    expect(cache.upsert(labelled(102, "two"))).toEqual(changedWorkloads);
+    expect(cache.get(nameOf("web"))).toMatchObject({ hash: "two" });
   });
 
-  it("is told when it ends, even where a request has found out before", () => {
+  it("is a change when the copy was deleted, even if a request has found that before", () => {
     const cache = listed(object("web"));
-    cache.ask(place("web"))(undefined);
-    expect(cache.peek(place("web"))).toEqual({ kind: "absent" });
-    expect(cache.takeDeleted(object("web", { version: 101 }))).toEqual(told);
+    cache.request(nameOf("web"))(undefined);
+    expect(cache.get(nameOf("web"))).toEqual({ kind: "absent" });
+    expect(cache.remove(object("web", { version: 101 }))).toEqual(changedWorkloads);
   });
 
-  it("is no end of the one that came after", () => {
+  it("of a deletion does not remove a newer copy of the same name", () => {
     const cache = listed(object("web"));
-    cache.ask(place("web"))(object("web", { version: 105, uid: "u2" }));
-    expect(cache.takeDeleted(object("web", { version: 104 }))).toEqual([]);
+    cache.request(nameOf("web"))(object("web", { version: 105, uid: "u2" }));
+    expect(cache.remove(object("web", { version: 104 }))).toEqual([]);
     expect(versionIn(cache)).toBe("105");
   });
 });
 
-describe("what a request answers", () => {
-  it("is known at once, and quiet when the watch tells the same", () => {
+describe("the answer of a request", () => {
+  it("is cached at once, and the watch event with the same version is no change", () => {
     const cache = listed();
     const written = object("web", { version: 101, generation: 1 });
-    cache.ask(place("web"))(written);
+    cache.request(nameOf("web"))(written);
     expect(versionIn(cache)).toBe("101");
-    expect(cache.takeSeen(written)).toEqual([]);
+    expect(cache.upsert(written)).toEqual([]);
   });
 
-  it("does not take the place of something newer", () => {
+  it("does not replace a newer copy", () => {
     const cache = listed(object("web"));
-    const take = cache.ask(place("web"));
-    cache.takeSeen(object("web", { version: 105 }));
-    take(object("web", { version: 104 }));
+    const answered = cache.request(nameOf("web"));
+    cache.upsert(object("web", { version: 105 }));
+    answered(object("web", { version: 104 }));
     expect(versionIn(cache)).toBe("105");
   });
 
-  it("does not bring back what the watch has told the end of", () => {
+  it("does not restore a copy whose deletion the watch has reported", () => {
     const cache = listed(object("web"));
-    const take = cache.ask(place("web"));
-    cache.takeDeleted(object("web", { version: 105 }));
-    take(object("web", { version: 104 }));
+    const answered = cache.request(nameOf("web"));
+    cache.remove(object("web", { version: 105 }));
+    answered(object("web", { version: 104 }));
     expect(versionIn(cache)).toBe("absent");
   });
 
-  it("that comes late is no end of one that came meanwhile", () => {
+  it("that is a late 404 does not remove a copy that was created meanwhile", () => {
     const cache = listed(object("web"));
-    const take = cache.ask(place("web"));
-    cache.takeSeen(object("web", { version: 105, uid: "u2" }));
-    take(undefined);
+    const answered = cache.request(nameOf("web"));
+    cache.upsert(object("web", { version: 105, uid: "u2" }));
+    answered(undefined);
     expect(versionIn(cache)).toBe("105");
   });
 
-  it("takes out a copy that is not ours any more", () => {
+  it("removes a copy that is no longer ours", () => {
     const cache = listed(object("web"));
-    cache.ask(place("web"))(object("web", { version: 101, uid: "stranger" }));
+    cache.request(nameOf("web"))(object("web", { version: 101, uid: "foreign" }));
     expect(versionIn(cache)).toBe("absent");
   });
 
-  it("takes away a doubt", () => {
+  it("makes a stale copy fresh", () => {
     const cache = listed(object("web"));
-    cache.doubt(place("web"));
-    expect(cache.peek(place("web"))).toBeUndefined();
-    cache.ask(place("web"))(object("web"));
+    cache.markStale(nameOf("web"));
+    expect(cache.get(nameOf("web"))).toBeUndefined();
+    cache.request(nameOf("web"))(object("web"));
     expect(versionIn(cache)).toBe("10");
-    cache.doubt(place("web"));
-    cache.ask(place("web"))(undefined);
+    cache.markStale(nameOf("web"));
+    cache.request(nameOf("web"))(undefined);
     expect(versionIn(cache)).toBe("absent");
   });
 });
 
-describe("a list", () => {
-  it("is what nothing is known before", () => {
+describe("a list of copies", () => {
+  it("is required before the cache answers", () => {
     const cache = aCache();
-    expect(cache.peek(place("web"))).toBeUndefined();
-    cache.ask(place("web"))(object("web"));
-    expect(cache.peek(place("web"))).toBeUndefined();
-    expect(cache.takeList([object("web")], "100")).toEqual([]);
+    expect(cache.get(nameOf("web"))).toBeUndefined();
+    cache.request(nameOf("web"))(object("web"));
+    expect(cache.get(nameOf("web"))).toBeUndefined();
+    expect(cache.replace([object("web")], "100")).toEqual([]);
     expect(versionIn(cache)).toBe("10");
   });
 
-  it("tells of what is new or different in it", () => {
+  it("returns the workloads of new and changed copies", () => {
     const cache = listed(object("a"), object("b"));
-    const names = cache.takeList([object("a"), object("b", { version: 150 }), object("c", { version: 160 })], "200");
+    const names = cache.replace([object("a"), object("b", { version: 150 }), object("c", { version: 160 })], "200");
     expect(names).toEqual(["deployments.v1.apps/shop/b", "deployments.v1.apps/shop/c"]);
   });
 
-  it("leaves among all that is known what is missing in it", () => {
+  it("keeps the uid of a copy that it lacks", () => {
     const cache = listed(object("web"));
-    cache.takeList([], "200");
-    expect(cache.peek(place("web"))).toBeUndefined();
-    expect([...cache.uids()]).toEqual([[told[0], "u1"]]);
+    cache.replace([], "200");
+    expect(cache.get(nameOf("web"))).toBeUndefined();
+    expect([...cache.uids()]).toEqual([[changedWorkloads[0], "u1"]]);
   });
-  it("puts in doubt what is missing: not seen is not gone", () => {
+  it("makes a copy stale that it lacks: not seen is not gone", () => {
     const cache = listed(object("web"));
-    expect(cache.takeList([], "200")).toEqual(told);
-    expect(cache.peek(place("web"))).toBeUndefined();
+    expect(cache.replace([], "200")).toEqual(changedWorkloads);
+    expect(cache.get(nameOf("web"))).toBeUndefined();
     expect(cache.size).toBe(1);
   });
 
-  it("does not doubt what is newer than itself", () => {
+  it("does not make a copy stale that is newer than the list", () => {
     const cache = listed();
-    cache.ask(place("web"))(object("web", { version: 250 }));
-    expect(cache.takeList([], "200")).toEqual([]);
+    cache.request(nameOf("web"))(object("web", { version: 250 }));
+    expect(cache.replace([], "200")).toEqual([]);
     expect(versionIn(cache)).toBe("250");
-    cache.ask(place("web"))(object("web", { version: 260 }));
-    expect(cache.takeList([object("web", { version: 255 })], "255")).toEqual([]);
+    cache.request(nameOf("web"))(object("web", { version: 260 }));
+    expect(cache.replace([object("web", { version: 255 })], "255")).toEqual([]);
     expect(versionIn(cache)).toBe("260");
   });
 
-  it("of a cluster that has gone back in time starts everything anew", () => {
+  it("of a cluster that was restored from a backup replaces newer versions", () => {
     const cache = listed(object("web", { version: 90 }), object("gone", { version: 91 }));
-    cache.passed("120");
-    expect(cache.takeList([object("web", { version: 40 })], "50").toSorted()).toEqual(
+    cache.bookmark("120");
+    expect(cache.replace([object("web", { version: 40 })], "50").toSorted()).toEqual(
       ["gone", "web"].map((name) => `deployments.v1.apps/shop/${name}`),
     );
     expect(versionIn(cache)).toBe("40");
-    expect(cache.peek(place("gone"))).toEqual({ kind: "absent" });
+    // Not seen is not gone: the next read goes to the cluster.
+    expect(cache.get(nameOf("gone"))).toBeUndefined();
   });
 
-  it("of another cluster with the same names has other objects, whatever their versions", () => {
+  it("of another cluster with the same names replaces objects with other uids, whatever their versions", () => {
     const cache = listed(object("web", { version: 90 }));
-    expect(cache.takeList([object("web", { version: 40, uid: "u2" })], "500")).toEqual(told);
+    expect(cache.replace([object("web", { version: 40, uid: "u2" })], "500")).toEqual(changedWorkloads);
     expect(versionIn(cache)).toBe("40");
   });
 });

@@ -1,14 +1,19 @@
-import { ApiError, errorOfAnswer, faultOf } from "@tmc/kube/errors.ts";
+import { ApiError, errorOfResponse, faultOf } from "@tmc/kube/errors.ts";
 import type { Fault } from "@tmc/kube/fault.ts";
 import type { Status } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
-import { isNamedNotFound, isNamespaceGone, isOutcomeUnknown, refusalOf } from "../../../lib/downstream/errors.ts";
+import {
+  classifyWriteError,
+  isNamedNotFound,
+  isNamespaceGone,
+  isOutcomeUnknown,
+} from "../../../lib/downstream/errors.ts";
 
 const answer = (code: number, body: Status | string): ApiError => {
   const isText = typeof body === "string";
   const text = isText ? body : JSON.stringify({ kind: "Status", code, ...body });
   const headers = { "content-type": isText ? "text/plain" : "application/json" };
-  return errorOfAnswer("cluster east: apply", { status: code, headers, text }, 0);
+  return errorOfResponse("cluster east: apply", { status: code, headers, text }, 0);
 };
 
 type Row = Readonly<{
@@ -19,14 +24,14 @@ type Row = Readonly<{
   isUnknown?: boolean;
 }>;
 
-// As a Kubernetes 1.36 answers.
+// The answers of Kubernetes 1.36.
 const rows: Readonly<Record<string, Row>> = {
-  "there is no such object": {
+  "the object does not exist": {
     error: answer(404, { reason: "NotFound", details: { name: "web", kind: "configmaps" } }),
     fault: "not-found",
     isNamed: true,
   },
-  "there is no such type in a group": {
+  "the type does not exist in its group": {
     error: answer(404, {
       reason: "NotFound",
       message: "the server could not find the requested resource",
@@ -34,13 +39,13 @@ const rows: Readonly<Record<string, Row>> = {
     }),
     fault: "not-found",
   },
-  "there is no such group": { error: answer(404, "404 page not found"), fault: "not-found" },
-  "there is no such namespace": {
+  "the API group does not exist": { error: answer(404, "404 page not found"), fault: "not-found" },
+  "the namespace does not exist": {
     error: answer(404, { reason: "NotFound", details: { name: "tmc-shop", kind: "namespaces" } }),
     fault: "unreachable",
     isNamespace: true,
   },
-  "the namespace is being removed": {
+  "the namespace is terminating": {
     error: answer(403, {
       reason: "Forbidden",
       details: { name: "web", kind: "configmaps", causes: [{ reason: "NamespaceTerminating" }] },
@@ -52,7 +57,7 @@ const rows: Readonly<Record<string, Row>> = {
     error: answer(403, { reason: "Forbidden", message: "exceeded quota", details: { name: "web", kind: "pods" } }),
     fault: "forbidden",
   },
-  "a field is not known": {
+  "a field is unknown": {
     error: answer(500, {
       message: "failed to create typed patch object (a/b; v1, Kind=C): .spec.x: field not declared",
     }),
@@ -72,22 +77,22 @@ const rows: Readonly<Record<string, Row>> = {
     error: answer(422, { reason: "Invalid", details: { causes: [{ field: "spec.selector" }] } }),
     fault: "invalid",
   },
-  "nobody answered": {
+  "the connection was reset": {
     error: new ApiError("unreachable", "connection reset", { network: "reset" }),
     fault: "unreachable",
     isUnknown: true,
   },
-  "something else went wrong": { error: new Error("bug"), fault: undefined, isUnknown: true },
+  "the error is not an API error": { error: new Error("bug"), fault: undefined, isUnknown: true },
 };
 
-describe("what a cluster refuses", () => {
-  it.each(Object.entries(rows))("%s", (_, { error, fault, isNamed, isNamespace, isUnknown }) => {
-    expect(faultOf(refusalOf(error))).toBe(fault);
+describe("the error of a write", () => {
+  it.each(Object.entries(rows))("is classified when %s", (_, { error, fault, isNamed, isNamespace, isUnknown }) => {
+    expect(faultOf(classifyWriteError(error))).toBe(fault);
     expect(isNamedNotFound(error, "web")).toBe(isNamed === true);
     expect(isNamespaceGone(error)).toBe(isNamespace === true);
     expect(isOutcomeUnknown(error)).toBe(isUnknown === true);
-    if (error instanceof Error && refusalOf(error) instanceof Error) {
-      expect((refusalOf(error) as Error).message).toBe(error.message);
+    if (error instanceof Error && classifyWriteError(error) instanceof Error) {
+      expect((classifyWriteError(error) as Error).message).toBe(error.message);
     }
   });
 });

@@ -5,7 +5,7 @@ import { isServed } from "../../../lib/downstream/crds.ts";
 const signal = new AbortController().signal;
 type Pages = Readonly<Record<string, readonly [status: number, body: unknown]>>;
 
-const asked = async (pages: Pages, group = "example.org"): Promise<boolean | string | undefined> => {
+const discovered = async (pages: Pages, group = "example.org"): Promise<boolean | string | undefined> => {
   const raw = async (_: string, path: string) => {
     const [status, body] = pages[path] ?? [404, "404 page not found"];
     return { status, headers: {}, text: typeof body === "string" ? body : JSON.stringify(body) };
@@ -21,30 +21,33 @@ const groups = (...names: string[]) => ({
 });
 
 const rows: Readonly<Record<string, Readonly<{ pages: Pages; group?: string; served: boolean | string }>>> = {
-  "is served when its group lists it": {
+  "counts as served when its group lists it": {
     pages: { "/apis/example.org/v1": [200, resources("databases", "databases/status")] },
     served: true,
   },
-  "is not when its group lists others": {
+  "counts as not served when its group lists only others": {
     pages: { "/apis/example.org/v1": [200, resources("tables")] },
     served: false,
   },
-  "is not when the server has no such group": { pages: { "/apis": [200, groups("apps")] }, served: false },
-  "of the core group is served like any other": {
+  "counts as not served when the server has no such group": {
+    pages: { "/apis": [200, groups("apps")] },
+    served: false,
+  },
+  "of the core group counts as served when the group lists it": {
     pages: { "/api/v1": [200, resources("databases")] },
     group: "",
     served: true,
   },
-  "is nobody's guess when a proxy knows no path at all": { pages: {}, served: "unreachable" },
-  "is nobody's guess when a proxy has a page for every path": {
+  "is unknown when a proxy answers 404 for every path": { pages: {}, served: "unreachable" },
+  "is unknown when a proxy answers every path with a page": {
     pages: { "/apis/example.org/v1": [200, "<html>"], "/apis": [200, "<html>"] },
     served: "unreachable",
   },
-  "is nobody's guess when the group's own server is down": {
+  "is unknown when the server of its API group is down": {
     pages: { "/apis/example.org/v1": [503, ""], "/apis": [200, groups("example.org")] },
     served: "unreachable",
   },
-  "is nobody's guess when the core group is not there": {
+  "is unknown when the core group is not served": {
     pages: { "/apis": [200, groups("apps")] },
     group: "",
     served: "unreachable",
@@ -53,6 +56,6 @@ const rows: Readonly<Record<string, Readonly<{ pages: Pages; group?: string; ser
 
 describe("a type", () => {
   it.each(Object.entries(rows))("%s", async (_, { pages, group, served }) => {
-    expect(await asked(pages, group)).toBe(served);
+    expect(await discovered(pages, group)).toBe(served);
   });
 });

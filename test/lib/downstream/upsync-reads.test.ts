@@ -1,12 +1,12 @@
 import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import { systemClock } from "@tmc/kube/clock.ts";
+import { pageSize } from "@tmc/kube/informer/paged-list.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
-import { pageSize } from "@tmc/kube/paged-list.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { offeredWorkloads } from "../../../lib/api/workload-kinds.ts";
-import { defaultCallRate } from "../../../lib/downstream/rate-limit.ts";
-import { createBirthLooks } from "../../../lib/downstream/upsync-reads.ts";
+import { defaultRateLimit } from "../../../lib/downstream/rate-limit.ts";
+import { createUpsyncReads } from "../../../lib/downstream/upsync-reads.ts";
 import { type ObjectKey, workloadKey } from "../../../lib/model/key.ts";
 import type { OptIn } from "../../../lib/upsync/opt-in.ts";
 
@@ -25,7 +25,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((cluster) => cluster.stop()));
 });
 
-/** A cluster that is asked for what is born there; faults count how often. */
+/** A cluster with objects to upsync; `lists` counts the list requests. */
 async function aSystem() {
   const cluster = await startEmbeddedCluster({ name: "east", listen: false });
   running.push(cluster);
@@ -35,13 +35,13 @@ async function aSystem() {
     name: "cluster east",
   });
   await client.create({ type: namespaces }, { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
-  const looks = createBirthLooks({
+  const reads = createUpsyncReads({
     clientFor: async () => client,
     clock: systemClock,
-    rate: defaultCallRate,
+    rate: defaultRateLimit,
     callSeconds: 4,
   });
-  const bear = (name: string, labels: Record<string, string> = { app: "web" }): Promise<KubeObject> =>
+  const create = (name: string, labels: Record<string, string> = { app: "web" }): Promise<KubeObject> =>
     client.create(
       { type: deployments, namespace: "shop" },
       {
@@ -60,69 +60,69 @@ async function aSystem() {
     effect: { kind: "delay", ms: 0 },
   });
   const all = async (): Promise<readonly string[]> =>
-    [...((await looks.listUids(east, [optIn], signal))?.keys() ?? [])].toSorted();
-  return { cluster, client, looks, bear, lists, all };
+    [...((await reads.listUids(east, [optIn], signal))?.keys() ?? [])].toSorted();
+  return { cluster, client, reads, create, lists, all };
 }
 
-describe("looks at what is born", () => {
-  it("find what is born and opted in, and nothing else", async () => {
-    const { looks, bear, all } = await aSystem();
-    const { metadata } = await bear("web");
-    await bear("api", { app: "api" });
-    await bear("copy", { app: "web", "tmc.kcp.io/synced": "x" });
+describe("upsync reads", () => {
+  it("find only objects that were created downstream and are opted in", async () => {
+    const { reads, create, all } = await aSystem();
+    const { metadata } = await create("web");
+    await create("api", { app: "api" });
+    await create("copy", { app: "web", "tmc.kcp.io/synced": "x" });
     expect(await all()).toEqual([keyOf("web")]);
-    expect((await looks.listUids(east, [optIn], signal))?.get(keyOf("web"))).toBe(metadata.uid);
-    expect(await looks.listUids(east, [], signal)).toEqual(new Map());
+    expect((await reads.listUids(east, [optIn], signal))?.get(keyOf("web"))).toBe(metadata.uid);
+    expect(await reads.listUids(east, [], signal)).toEqual(new Map());
   });
 
-  it("ask for a list once in a batch, anew when somebody needs it newer, and in the next batch", async () => {
-    const { looks, bear, lists, all } = await aSystem();
-    await bear("web");
+  it("list once per batch, again after an invalidation, and in the next batch", async () => {
+    const { reads, create, lists, all } = await aSystem();
+    await create("web");
     await Promise.all([all(), all()]);
-    await bear("web2");
+    await create("web2");
     expect(await all()).toEqual([keyOf("web")]);
     expect(lists.hits).toBe(1);
-    looks.invalidate(east);
+    reads.invalidate(east);
     expect(await all()).toEqual([keyOf("web"), keyOf("web2")]);
-    looks.beginBatch();
+    reads.beginBatch();
     await all();
     expect(lists.hits).toBe(3);
   });
 
-  it("are of everything, however many there are", async () => {
-    const { bear, lists, all } = await aSystem();
-    for (let index = 0; index <= pageSize; index += 1) await bear(`w${index}`);
+  it("list all pages", async () => {
+    const { create, lists, all } = await aSystem();
+    for (let index = 0; index <= pageSize; index += 1) await create(`w${index}`);
     expect(await all()).toHaveLength(pageSize + 1);
     expect(lists.hits).toBe(2);
   });
 
-  it("fail as the cluster fails, and try again for whoever asks next", async () => {
-    const { cluster, bear, all } = await aSystem();
-    await bear("web");
-    const refusing = cluster.faults.inject({
+  it("fail when the cluster fails, and list again for the next caller", async () => {
+    const { cluster, create, all } = await aSystem();
+    await create("web");
+    const rejecting = cluster.faults.inject({
       match: { verb: "list", resource: "deployments" },
       effect: { kind: "status", code: 403 },
     });
     await expect(all()).rejects.toMatchObject({ fault: "forbidden" });
-    refusing.remove();
+    rejecting.remove();
     expect(await all()).toEqual([keyOf("web")]);
   });
 
-  it("know what a cluster said of an object until the next batch, and take only its word about this very object", async () => {
-    const { cluster, client, looks, bear } = await aSystem();
-    await bear("web");
-    await bear("api", { app: "api" });
-    expect(looks.cached(at("web"))).toBeUndefined();
-    expect(await looks.readUncached(at("web"), optIn, signal)).toMatchObject({ kind: "born" });
-    expect(await looks.readUncached(at("api"), optIn, signal)).toMatchObject({ kind: "other" });
-    expect(looks.cached(at("web"))).toMatchObject({ kind: "born" });
-    expect(looks.cached(at("api"))).toBeUndefined();
-    looks.beginBatch();
-    expect(looks.cached(at("web"))).toBeUndefined();
+  it("cache the answer for an object until the next batch, and accept only a 404 that names the object", async () => {
+    const { cluster, client, reads, create } = await aSystem();
+    await create("web");
+    await create("api", { app: "api" });
+    expect(reads.cached(at("web"))).toBeUndefined();
+    expect(await reads.readUncached(at("web"), optIn, signal)).toMatchObject({ kind: "present" });
+    expect(await reads.readUncached(at("api"), optIn, signal)).toMatchObject({ kind: "other" });
+    expect(reads.cached(at("web"))).toMatchObject({ kind: "present" });
+    expect(reads.cached(at("api"))).toBeUndefined();
+    reads.beginBatch();
+    expect(reads.cached(at("web"))).toBeUndefined();
     const proxy = cluster.faults.inject({ match: { verb: "get" }, effect: { kind: "status", code: 404 } });
-    await expect(looks.readUncached(at("web"), optIn, signal)).rejects.toMatchObject({ fault: "unreachable" });
+    await expect(reads.readUncached(at("web"), optIn, signal)).rejects.toMatchObject({ fault: "unreachable" });
     proxy.remove();
     await client.delete(at("web").object);
-    expect(await looks.readUncached(at("web"), optIn, signal)).toEqual({ kind: "absent" });
+    expect(await reads.readUncached(at("web"), optIn, signal)).toEqual({ kind: "absent" });
   });
 });

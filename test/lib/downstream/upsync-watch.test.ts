@@ -1,13 +1,13 @@
 import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { offeredWorkloads } from "../../../lib/api/workload-kinds.ts";
-import { type BirthWatches, createBirthWatches } from "../../../lib/downstream/upsync-watch.ts";
+import { createUpsyncWatches, type UpsyncWatches } from "../../../lib/downstream/upsync-watch.ts";
 import { type ObjectKey, workloadKey } from "../../../lib/model/key.ts";
 import type { OptIn } from "../../../lib/upsync/opt-in.ts";
 import { eventually } from "../../support/eventually.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 
 const east: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
@@ -24,13 +24,13 @@ const at = (name: string) => ({ registration: east, object: { type: deployments,
 const keyOf = (name: string): string => workloadKey("abc", at(name).object).name;
 
 const running: EmbeddedCluster[] = [];
-const watching: BirthWatches[] = [];
+const watching: UpsyncWatches[] = [];
 afterEach(async () => {
   await Promise.all(watching.splice(0).map((watches) => watches.stop()));
   await Promise.all(running.splice(0).map((cluster) => cluster.stop()));
 });
 
-/** A cluster that is watched for what is born there, and all that was told of it. */
+/** A cluster that is watched for objects to upsync, and the keys of all changes. */
 async function aSystem() {
   const clock = createManualClock();
   const cluster = await startEmbeddedCluster({ name: "east", listen: false, clock });
@@ -43,17 +43,17 @@ async function aSystem() {
     random: () => 0.5,
   });
   await client.create({ type: namespaces }, { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
-  const told: string[] = [];
-  const watches = createBirthWatches({
+  const changed: string[] = [];
+  const watches = createUpsyncWatches({
     clientFor: async () => client,
     clock,
     random: () => 0.5,
     relistSeconds: 600,
-    onChanged: ({ name }) => void told.push(name),
-    onTrouble: () => {},
+    onChanged: ({ name }) => void changed.push(name),
+    onFailure: () => {},
   });
   watching.push(watches);
-  const bear = (name: string, metadata: Partial<KubeObject["metadata"]> = {}): Promise<KubeObject> =>
+  const create = (name: string, metadata: Partial<KubeObject["metadata"]> = {}): Promise<KubeObject> =>
     client.create(
       { type: deployments, namespace: "shop" },
       {
@@ -67,22 +67,22 @@ async function aSystem() {
         },
       },
     );
-  return { clock, cluster, client, watches, told, bear };
+  return { clock, cluster, client, watches, changed, create };
 }
 
 const until = (what: string, isSo: () => boolean | Promise<boolean>): Promise<void> =>
   eventually(async () => ((await isSo()) ? undefined : what), 5_000);
-const all = (watches: BirthWatches) => watches.listUids(east, [], signal);
-const names = async (watches: BirthWatches): Promise<readonly string[]> =>
+const all = (watches: UpsyncWatches) => watches.listUids(east, [], signal);
+const names = async (watches: UpsyncWatches): Promise<readonly string[]> =>
   [...((await all(watches))?.keys() ?? ["not listed"])].toSorted();
 
-describe("watches on what is born", () => {
-  it("know what is born and opted in, and nothing else", async () => {
-    const { watches, bear } = await aSystem();
-    const { metadata } = await bear("web", { labels: { app: "web" } });
-    await bear("copy", { labels: { app: "web", "tmc.kcp.io/synced": "x" } });
-    await bear("api", { labels: { app: "api" } });
-    await bear("made", {
+describe("upsync watches", () => {
+  it("cache only objects that were created downstream and are opted in", async () => {
+    const { watches, create } = await aSystem();
+    const { metadata } = await create("web", { labels: { app: "web" } });
+    await create("copy", { labels: { app: "web", "tmc.kcp.io/synced": "x" } });
+    await create("api", { labels: { app: "api" } });
+    await create("made", {
       labels: { app: "web" },
       ownerReferences: [{ apiVersion: "example.dev/v1", kind: "App", name: "a", uid: "1", controller: true }],
     });
@@ -91,33 +91,33 @@ describe("watches on what is born", () => {
     await until("everything is listed", async () => (await all(watches)) !== undefined);
     expect(await names(watches)).toEqual([keyOf("web")]);
     expect(watches.size).toBe(1);
-    expect(watches.cached(at("web"))).toMatchObject({ kind: "born", copy: { uid: metadata.uid } });
+    expect(watches.cached(at("web"))).toMatchObject({ kind: "present", copy: { uid: metadata.uid } });
     expect(watches.cached(at("copy"))).toEqual({ kind: "absent" });
     expect(JSON.stringify(watches.cached(at("web")))).not.toContain("nginx");
   });
 
-  it("tell of what comes, changes and goes; other labels are a change too", async () => {
-    const { watches, told, bear, client } = await aSystem();
+  it("notify about created, changed and deleted objects; a label change counts", async () => {
+    const { watches, changed, create, client } = await aSystem();
     watches.subscribe(east, [optIn()]);
     await until("everything is listed", async () => (await all(watches)) !== undefined);
-    await bear("web");
-    await until("it came", () => told.includes(keyOf("web")));
+    await create("web");
+    await until("it was created", () => changed.includes(keyOf("web")));
     const before = watches.cached(at("web"));
-    told.length = 0;
+    changed.length = 0;
     await client.patch(at("web").object, { type: "merge", body: { metadata: { labels: { tier: "front" } } } });
-    await until("it changed", () => told.includes(keyOf("web")));
+    await until("it changed", () => changed.includes(keyOf("web")));
     const after = watches.cached(at("web"));
-    expect(before?.kind === "born" && after?.kind === "born" && before.print !== after.print).toBe(true);
-    told.length = 0;
+    expect(before?.kind === "present" && after?.kind === "present" && before.hash !== after.hash).toBe(true);
+    changed.length = 0;
     await client.delete(at("web").object);
-    await until("it went", () => told.includes(keyOf("web")));
+    await until("it was deleted", () => changed.includes(keyOf("web")));
     expect(watches.cached(at("web"))).toEqual({ kind: "absent" });
   });
 
-  it("ask the cluster itself, and take only its word about this very object", async () => {
-    const { watches, cluster, bear, client } = await aSystem();
-    await bear("web", { labels: { app: "web" } });
-    expect(await watches.readUncached(at("web"), optIn(), signal)).toMatchObject({ kind: "born" });
+  it("read an object uncached, and accept only a 404 that names the object", async () => {
+    const { watches, cluster, create, client } = await aSystem();
+    await create("web", { labels: { app: "web" } });
+    expect(await watches.readUncached(at("web"), optIn(), signal)).toMatchObject({ kind: "present" });
     expect(await watches.readUncached(at("web"), optIn({ namespaces: ["bank"] }), signal)).toMatchObject({
       kind: "other",
     });
@@ -129,12 +129,12 @@ describe("watches on what is born", () => {
     expect(await watches.readObject(at("web"), signal)).toBeUndefined();
   });
 
-  it("follow other rules when they are given others, and know nothing of what is not wanted", async () => {
-    const { watches, bear } = await aSystem();
-    await bear("web", { labels: { app: "web" } });
-    await bear("api", { labels: { app: "api" } });
-    const listed = (...wanted: readonly string[]): Promise<void> =>
-      until(`knows ${wanted.join(", ")}`, async () => (await names(watches)).join() === wanted.map(keyOf).join());
+  it("apply changed opt-in rules, and drop everything after an unsubscribe", async () => {
+    const { watches, create } = await aSystem();
+    await create("web", { labels: { app: "web" } });
+    await create("api", { labels: { app: "api" } });
+    const listed = (...expected: readonly string[]): Promise<void> =>
+      until(`caches ${expected.join(", ")}`, async () => (await names(watches)).join() === expected.map(keyOf).join());
     watches.subscribe(east, [optIn({ matchLabels: { app: "web" } })]);
     await listed("web");
     watches.subscribe(east, [optIn({ matchLabels: { app: "web" } })]);

@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
-import { ownOrigin } from "../../../lib/downstream/verified-owner.ts";
+import { verifiedOwner } from "../../../lib/downstream/verified-owner.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
 import { type Owner, ownershipMetadata } from "../../../lib/sync/ownership/owner.ts";
@@ -15,11 +15,11 @@ const web: Owner = {
   kind: "Deployment",
   name: "web",
 };
-/** A copy that is in every way what its origin says. */
-const copyOf = (origin: Owner, metadata: object = {}): KubeObject => ({
-  apiVersion: origin.apiVersion,
-  kind: origin.kind,
-  metadata: { name: origin.name, namespace: downstreamNamespace(origin), ...ownershipMetadata(origin), ...metadata },
+/** A copy whose metadata matches its owner in every way. */
+const copyOf = (owner: Owner, metadata: object = {}): KubeObject => ({
+  apiVersion: owner.apiVersion,
+  kind: owner.kind,
+  metadata: { name: owner.name, namespace: downstreamNamespace(owner), ...ownershipMetadata(owner), ...metadata },
 });
 
 const rows: Readonly<Record<string, Readonly<{ object: KubeObject; isOwn: boolean }>>> = {
@@ -28,12 +28,12 @@ const rows: Readonly<Record<string, Readonly<{ object: KubeObject; isOwn: boolea
   "a true copy by another registration": { object: copyOf({ ...web, registration: "west" }), isOwn: false },
   "a copy in a namespace of another": { object: copyOf(web, { namespace: "tmc-elsewhere" }), isOwn: false },
   "a copy without its label": { object: copyOf(web, { labels: {} }), isOwn: false },
-  "a copy without its origin": { object: copyOf(web, { annotations: {} }), isOwn: false },
+  "a copy without its owner": { object: copyOf(web, { annotations: {} }), isOwn: false },
   "a copy of another name": { object: copyOf(web, { name: "other" }), isOwn: false },
 };
 
-describe("own is", () => {
+describe("the owner of an object", () => {
   it.each(Object.entries(rows))("%s", (_, { object, isOwn }) => {
-    expect(ownOrigin(object, east)).toEqual(isOwn ? web : undefined);
+    expect(verifiedOwner(object, east)).toEqual(isOwn ? web : undefined);
   });
 });

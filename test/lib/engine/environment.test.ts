@@ -33,7 +33,7 @@ const names: readonly EnvironmentName[] = [
   "allowedEndpoints",
 ];
 
-test("everything that is said is read", () => {
+test("readEnvironment parses all variables", () => {
   expect(readEnvironment(all, names)).toEqual({
     stage: "prod",
     logLevel: 4,
@@ -51,7 +51,7 @@ test("everything that is said is read", () => {
   });
 });
 
-test("what need not be said has a default, and an empty text says nothing", () => {
+test("readEnvironment has defaults for optional variables, and treats empty ones as unset", () => {
   const { TMC_STAGE, TMC_KCP_SECRET, TMC_WORKSPACES } = all;
   const few = { TMC_STAGE, TMC_KCP_SECRET, TMC_WORKSPACES, TMC_LOG_LEVEL: " ", TMC_ALLOWED_ENDPOINTS: "" };
   expect(
@@ -75,7 +75,7 @@ test("what need not be said has a default, and an empty text says nothing", () =
   });
 });
 
-test("an export takes the place of workspaces", () => {
+test("TMC_API_EXPORT replaces TMC_WORKSPACES", () => {
   const variables = { TMC_API_EXPORT: "root:org:tmc:tmc.kcp.io" };
   expect(readEnvironment(variables, ["hub", "workspaces", "apiExport"])).toEqual({
     hub: "kcp",
@@ -84,49 +84,58 @@ test("an export takes the place of workspaces", () => {
   });
 });
 
-test("what is not asked for is not looked at", () => {
+test("readEnvironment does not check variables that were not requested", () => {
   expect(readEnvironment({ TMC_STAGE: "a", TMC_HUB: "moon" }, ["stage"])).toEqual({ stage: "a" });
 });
 
-describe("what is wrong is said in one error", () => {
-  const problems: Record<string, readonly [variables: Record<string, string>, words: string]> = {
-    stage: [{ TMC_STAGE: "a b" }, "TMC_STAGE has to be letters, digits, - and _, at most 63"],
-    level: [{ TMC_LOG_LEVEL: "11" }, "TMC_LOG_LEVEL has to be a whole number from 0 to 10"],
-    hub: [{ TMC_HUB: "moon" }, "TMC_HUB has to be of kcp, kubernetes"],
+describe("invalid environment variables", () => {
+  const invalidValues: Record<string, readonly [variables: Record<string, string>, words: string]> = {
+    stage: [{ TMC_STAGE: "a b" }, "TMC_STAGE must be letters, digits, - and _, at most 63"],
+    level: [{ TMC_LOG_LEVEL: "11" }, "TMC_LOG_LEVEL must be a whole number from 0 to 10"],
+    hub: [{ TMC_HUB: "moon" }, "TMC_HUB must be one of kcp, kubernetes"],
     "no workspaces": [{ TMC_WORKSPACES: "" }, "TMC_WORKSPACES is not set"],
     "only commas": [{ TMC_WORKSPACES: " , " }, "TMC_WORKSPACES is not set"],
-    workspace: [{ TMC_WORKSPACES: "root:one,Root" }, "TMC_WORKSPACES has to be paths like root:org:team"],
-    url: [{ TMC_DELAY_QUEUE_URL: "delay" }, "TMC_DELAY_QUEUE_URL has to be the URL of a queue"],
-    "no seconds": [{ TMC_RESYNC_SECONDS: "0" }, "TMC_RESYNC_SECONDS has to be whole seconds from 1 to 86400"],
-    fraction: [{ TMC_HEARTBEAT_SECONDS: "1.5" }, "TMC_HEARTBEAT_SECONDS has to be whole seconds from 1 to 86400"],
-    provider: [{ TMC_CREDENTIAL_PROVIDERS: "eks,gke" }, "has to be of eks, secretsmanager, kcp-secret"],
-    network: [{ TMC_ALLOWED_ENDPOINTS: "10.0.0.0/33" }, "TMC_ALLOWED_ENDPOINTS has to be networks like 10.0.0.0/8"],
+    workspace: [{ TMC_WORKSPACES: "root:one,Root" }, "TMC_WORKSPACES must be comma-separated paths like root:org:team"],
+    url: [{ TMC_DELAY_QUEUE_URL: "delay" }, "TMC_DELAY_QUEUE_URL must be the URL of a queue"],
+    "no seconds": [{ TMC_RESYNC_SECONDS: "0" }, "TMC_RESYNC_SECONDS must be whole seconds from 1 to 86400"],
+    fraction: [{ TMC_HEARTBEAT_SECONDS: "1.5" }, "TMC_HEARTBEAT_SECONDS must be whole seconds from 1 to 86400"],
+    provider: [{ TMC_CREDENTIAL_PROVIDERS: "eks,gke" }, "must be one of eks, secretsmanager, kcp-secret"],
+    network: [
+      { TMC_ALLOWED_ENDPOINTS: "10.0.0.0/33" },
+      "TMC_ALLOWED_ENDPOINTS must be comma-separated networks like 10.0.0.0/8",
+    ],
   };
-  test.each(Object.entries(problems))("%s", (_what, [variables, words]) => {
-    expect(() => readEnvironment({ ...all, ...variables }, names)).toThrow(words);
-  });
+  test.each(Object.entries(invalidValues))(
+    "readEnvironment rejects an invalid value: %s",
+    (_what, [variables, words]) => {
+      expect(() => readEnvironment({ ...all, ...variables }, names)).toThrow(words);
+    },
+  );
 
-  /** Each of these is right by itself. */
-  const misfits: typeof problems = {
+  /** Each of these variables is valid on its own. */
+  const invalidCombinations: typeof invalidValues = {
     export: [
       { TMC_WORKSPACES: "", TMC_API_EXPORT: "tmc.kcp.io" },
-      "TMC_API_EXPORT has to be a workspace and the export in it, like root:tmc:tmc.kcp.io",
+      "TMC_API_EXPORT must be a workspace and the export in it, like root:tmc:tmc.kcp.io",
     ],
     "export and workspaces": [
       { TMC_API_EXPORT: "root:tmc:tmc.kcp.io" },
-      "TMC_API_EXPORT takes the place of TMC_WORKSPACES: leave one out",
+      "TMC_API_EXPORT replaces TMC_WORKSPACES: set only one of them",
     ],
     "export of a plain cluster": [
       { TMC_HUB: "kubernetes", TMC_WORKSPACES: "", TMC_API_EXPORT: "root:tmc:tmc.kcp.io" },
       "TMC_API_EXPORT is for kcp",
     ],
   };
-  test.each(Object.entries(misfits))("%s", (_what, [variables, words]) => {
-    expect(() => readEnvironment({ ...all, ...variables }, names)).toThrow(words);
-  });
+  test.each(Object.entries(invalidCombinations))(
+    "readEnvironment rejects an invalid combination: %s",
+    (_what, [variables, words]) => {
+      expect(() => readEnvironment({ ...all, ...variables }, names)).toThrow(words);
+    },
+  );
 
-  test("all of it, and no value is repeated", () => {
-    const wrong = Object.assign({}, ...Object.values(problems).map(([variables]) => variables)) as object;
+  test("readEnvironment reports all invalid variables in one error without their values", () => {
+    const wrong = Object.assign({}, ...Object.values(invalidValues).map(([variables]) => variables)) as object;
     const variables = { ...all, ...wrong, TMC_KCP_SECRET: "", TMC_WORK_QUEUE_URL: "apiVersion: v1 token: sesame" };
     const failure = (): unknown => {
       try {
@@ -142,7 +151,7 @@ describe("what is wrong is said in one error", () => {
   });
 });
 
-test("a plain Kubernetes hub has no workspaces", () => {
+test("a plain Kubernetes upstream needs no workspaces", () => {
   expect(readEnvironment({ TMC_HUB: "kubernetes" }, ["hub", "workspaces"])).toEqual({
     hub: "kubernetes",
     workspaces: [],

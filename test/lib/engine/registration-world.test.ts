@@ -1,24 +1,24 @@
 import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { clusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { type Connections, createConnections } from "../../../lib/credentials/connections.ts";
 import type { CredentialSource } from "../../../lib/credentials/credentials.ts";
-import { asOutcome } from "../../../lib/credentials/credentials.ts";
+import { outcomeOf } from "../../../lib/credentials/credentials.ts";
 import { createRegistrationWorld } from "../../../lib/engine/registration-world.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import type { ObjectKey, WorkKey } from "../../../lib/model/key.ts";
 import type { WorkItem } from "../../../lib/model/work-item.ts";
-import { decide } from "../../../lib/registration/decide.ts";
-import type { Look } from "../../../lib/registration/probe-outcome.ts";
-import type { Change } from "../../../lib/registration/reconcile.ts";
+import { decideRegistration } from "../../../lib/registration/decide.ts";
+import type { ProbeOutcome } from "../../../lib/registration/probe-outcome.ts";
+import type { RegistrationChange } from "../../../lib/registration/reconcile.ts";
 import { defaultRegistrationSettings } from "../../../lib/registration/settings.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 import { faultsOf } from "../api/validate.ts";
 import { aRegistration } from "../registration/registrations.ts";
 
 const key: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
-const born: WorkKey = { logicalCluster: "abc", kind: "Workload", name: "deployments.v1.apps/shop/web" };
+const upsynced: WorkKey = { logicalCluster: "abc", kind: "Workload", name: "deployments.v1.apps/shop/web" };
 const signal = new AbortController().signal;
 const running: EmbeddedCluster[] = [];
 afterEach(async () => {
@@ -40,29 +40,29 @@ async function aSystem(tokens: readonly string[] = ["right"], right = "right", g
   running.push(cluster);
   const clock = createManualClock();
   const sent: WorkItem[] = [];
-  const changes: Change[] = [];
+  const changes: RegistrationChange[] = [];
   let opened = 0;
   let closed = 0;
-  let forgotten = 0;
-  /** Gives the next token each time it is made to forget the one before. */
+  let invalidated = 0;
+  /** Returns the next token after each invalidation. */
   const credentials: CredentialSource = {
     find: () => {
-      const token = tokens[Math.min(forgotten, tokens.length - 1)] ?? "";
-      return asOutcome(
+      const token = tokens[Math.min(invalidated, tokens.length - 1)] ?? "";
+      return outcomeOf(
         { server: "https://embedded.invalid", token: async () => token },
-        { givenBy: "tenant", nowMs: clock.now() },
+        { providedBy: "tenant", nowMs: clock.now() },
       );
     },
-    forget: () => {
-      forgotten += 1;
+    invalidate: () => {
+      invalidated += 1;
     },
   };
   const hub: Hub = {
     read: async () => undefined,
     confirm: async () => undefined,
-    // The placements of another logical cluster are none of ours.
+    // Only the logical cluster of the registration has placements.
     list: async <T extends KubeObject>(_: string, logicalCluster: string) =>
-      // Whoever asks for placements gets placements: the kind is named beside the type.
+      // Only placements are listed, so the type parameter is that of placements.
       (logicalCluster === "abc" ? placements : []).map((each) => each as T),
     writeStatus: async (_, seen) => seen,
     writeFinalizers: async (_, seen) => seen,
@@ -88,33 +88,33 @@ async function aSystem(tokens: readonly string[] = ["right"], right = "right", g
       }),
     credentials,
     clock,
-    fingerprint: () => "",
-    mayConcern: (_, change) => {
+    factsHash: () => "",
+    mayAffect: (_, change) => {
       changes.push(change);
       return true;
     },
-    // A workload that has a copy there, and was born there.
-    workloadsOn: async () => [born],
-    alsoConcerned: async (concerned) => [concerned, born],
+    // A workload that has a copy on the cluster and an upsync origin there.
+    workloadsOn: async () => [upsynced],
+    alsoAffected: async (affected) => [affected, upsynced],
   });
-  const look = (detect = false, fresh = false): Promise<Look> =>
-    world.look(key, aRegistration(), { detect, fresh, timeoutMs: 5_000 }, signal);
-  return { world, look, sent, changes, cluster, count: () => ({ opened, closed, forgotten }) };
+  const probe = (detect = false, fresh = false): Promise<ProbeOutcome> =>
+    world.probe(key, aRegistration(), { detect, fresh, timeoutMs: 5_000 }, signal);
+  return { world, probe, sent, changes, cluster, count: () => ({ opened, closed, invalidated }) };
 }
 
-describe("a look", () => {
-  it("uses one connection again and again", async () => {
-    const { look, count } = await aSystem();
-    for (let each = 0; each < 3; each++) expect((await look()).kind).toBe("healthy");
-    expect(count()).toEqual({ opened: 1, closed: 0, forgotten: 0 });
+describe("a probe", () => {
+  it("probes reuse one connection", async () => {
+    const { probe, count } = await aSystem();
+    for (let each = 0; each < 3; each++) expect((await probe()).kind).toBe("healthy");
+    expect(count()).toEqual({ opened: 1, closed: 0, invalidated: 0 });
   });
 
-  it("finds nothing that the schema has no room for", async () => {
-    const { look } = await aSystem();
+  it("the result of a probe with detection is valid by the schema", async () => {
+    const { probe } = await aSystem();
     const registration = aRegistration();
-    const { status } = decide({
+    const { status } = decideRegistration({
       registration,
-      look: await look(true),
+      outcome: await probe(true),
       nowMs: 0,
       settings: defaultRegistrationSettings,
     });
@@ -122,33 +122,33 @@ describe("a look", () => {
     expect(faultsOf(clusterRegistration, { ...registration, status })).toEqual([]);
   });
 
-  it("takes fresh credentials once when the cluster refuses those it had", async () => {
-    const { look, count } = await aSystem(["old", "right"]);
-    expect((await look()).kind).toBe("healthy");
-    expect(count()).toEqual({ opened: 2, closed: 1, forgotten: 1 });
+  it("a probe reads the credentials again once when the cluster rejects them", async () => {
+    const { probe, count } = await aSystem(["old", "right"]);
+    expect((await probe()).kind).toBe("healthy");
+    expect(count()).toEqual({ opened: 2, closed: 1, invalidated: 1 });
   });
 
-  it("reads credentials anew when somebody asks for the look", async () => {
-    const { look, count } = await aSystem(["right"]);
-    await look(false, true);
-    expect(count()).toMatchObject({ forgotten: 1 });
+  it("a probe on demand reads the credentials again", async () => {
+    const { probe, count } = await aSystem(["right"]);
+    await probe(false, true);
+    expect(count()).toMatchObject({ invalidated: 1 });
   });
 
-  it("says that they are refused when the fresh ones are the same", async () => {
-    const { look, count } = await aSystem(["wrong"]);
-    expect(await look()).toMatchObject({ kind: "failed", reason: "CredentialsRejected" });
+  it("a probe reports CredentialsRejected if the credentials have not changed", async () => {
+    const { probe, count } = await aSystem(["wrong"]);
+    expect(await probe()).toMatchObject({ kind: "failed", reason: "CredentialsRejected" });
     expect(count().opened).toBe(1);
   });
 
-  it("says that they are refused when the fresh ones are refused too, and asks no third time", async () => {
-    const { look, count } = await aSystem(["wrong", "wrong too", "right"]);
-    expect(await look()).toMatchObject({ kind: "failed", reason: "CredentialsRejected" });
+  it("a probe reports CredentialsRejected if the new credentials are rejected too, without a third try", async () => {
+    const { probe, count } = await aSystem(["wrong", "wrong too", "right"]);
+    expect(await probe()).toMatchObject({ kind: "failed", reason: "CredentialsRejected" });
     expect(count().opened).toBe(2);
   });
 });
 
-describe("what a cluster says", () => {
-  it("never carries our credentials into a message, whatever it echoes", async () => {
+describe("the response of a cluster", () => {
+  it("the outcome of a probe never contains TMC's credentials, even if the cluster echoes them", async () => {
     const token = "s3cr3t-t0k3n";
     const bodies = [`[-]${token} failed: x`, `Bearer ${token}`, `{"kind":"Status","message":"${token}"}`];
     let [status, body] = [0, ""];
@@ -166,48 +166,48 @@ describe("what a cluster says", () => {
         close: async () => {},
       }),
     });
-    const { look } = await aSystem([token], "right", connections);
+    const { probe } = await aSystem([token], "right", connections);
     for (status of [401, 403, 404, 429, 500, 503, 302]) {
       for (body of bodies) {
-        const said = await look(true);
-        expect(said.kind).toBe("failed");
-        expect(JSON.stringify(said)).not.toContain(token);
+        const outcome = await probe(true);
+        expect(outcome.kind).toBe("failed");
+        expect(JSON.stringify(outcome)).not.toContain(token);
       }
     }
   });
 });
 
-describe("the world", () => {
-  it("ends a cluster's connections when its registration goes", async () => {
-    const { world, look, count } = await aSystem();
-    await look();
+describe("the registration world", () => {
+  it("forget closes the connections of a deleted registration", async () => {
+    const { world, probe, count } = await aSystem();
+    await probe();
     await world.forget(key);
     expect(count()).toMatchObject({ closed: 1 });
-    expect(world.memory(key)).toEqual({});
+    expect(world.lastProbe(key)).toEqual({});
   });
 
-  it("finds the users of a cluster among the placements of its own logical cluster", async () => {
+  it("dependents are the placements of the same logical cluster that use the registration", async () => {
     const { world } = await aSystem();
     const api = { logicalCluster: "abc", kind: "WorkloadPlacement", name: "api" };
-    expect(await world.users(key, signal)).toEqual([api, born]);
-    expect(await world.users({ ...key, logicalCluster: "other" }, signal)).toEqual([born]);
+    expect(await world.dependents(key, signal)).toEqual([api, upsynced]);
+    expect(await world.dependents({ ...key, logicalCluster: "other" }, signal)).toEqual([upsynced]);
   });
 
-  it("asks of every placement whether it is concerned, by name when the registration has gone", async () => {
+  it("every placement is checked whether a registration affects it, by name if the registration is gone", async () => {
     const { world, changes } = await aSystem();
-    expect((await world.concerned(key, {}, signal)).map(({ name }) => name)).toEqual(["api", "web", born.name]);
+    expect((await world.affected(key, {}, signal)).map(({ name }) => name)).toEqual(["api", "web", upsynced.name]);
     expect(changes[0]?.before?.metadata.name).toBe("east");
   });
 
-  it("finds each of those once that it concerns for more than one reason", async () => {
+  it("an object that is affected for several reasons is listed once", async () => {
     const { world } = await aSystem();
-    const names = (await world.concerned(key, { after: aRegistration() }, signal)).map(({ name }) => name);
-    expect(names).toEqual(["api", "web", born.name, "east"]);
+    const names = (await world.affected(key, { after: aRegistration() }, signal)).map(({ name }) => name);
+    expect(names).toEqual(["api", "web", upsynced.name, "east"]);
   });
 
-  it("wakes with a fan-out", async () => {
+  it("enqueue sends keys with the reason fan-out", async () => {
     const { world, sent } = await aSystem();
-    await world.wake([{ logicalCluster: "abc", kind: "WorkloadPlacement", name: "web" }]);
+    await world.enqueue([{ logicalCluster: "abc", kind: "WorkloadPlacement", name: "web" }]);
     expect(sent).toEqual([
       { key: { logicalCluster: "abc", kind: "WorkloadPlacement", name: "web" }, reason: "fan-out" },
     ]);

@@ -1,12 +1,12 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { expect, test } from "vitest";
 import { createHeartbeat } from "../../../lib/controller/heartbeat.ts";
 import { createResync } from "../../../lib/controller/resync.ts";
-import { createRota } from "../../../lib/engine/spread-schedule.ts";
+import { createSpreadSchedule } from "../../../lib/engine/spread-schedule.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import type { WorkItem } from "../../../lib/model/work-item.ts";
 import { createObjectCache } from "../../../lib/upstream/object-cache.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 
 const keysOf = (count: number): ObjectKey[] =>
   Array.from({ length: count }, (_, index) => ({
@@ -15,21 +15,21 @@ const keysOf = (count: number): ObjectKey[] =>
     name: `p-${index}`,
   }));
 
-function aRota(periodSeconds: number, keys: readonly ObjectKey[]) {
+function aSchedule(periodSeconds: number, keys: readonly ObjectKey[]) {
   const clock = createManualClock(0);
   const turns: { atSeconds: number; names: string[] }[] = [];
-  const rota = createRota({
+  const schedule = createSpreadSchedule({
     periodSeconds,
     clock,
     keys: () => keys,
-    onTurn: (due) => turns.push({ atSeconds: clock.now() / 1000, names: due.map(({ name }) => name) }),
+    onDue: (due) => turns.push({ atSeconds: clock.now() / 1000, names: due.map(({ name }) => name) }),
   });
-  rota.start();
-  return { clock, turns, rota };
+  schedule.start();
+  return { clock, turns, schedule };
 }
 
-test.each([1, 7, 30, 600])("every key has its turn exactly once in a period of %i s", (periodSeconds) => {
-  const { clock, turns } = aRota(periodSeconds, keysOf(500));
+test.each([1, 7, 30, 600])("every key is due exactly once in a period of %i s", (periodSeconds) => {
+  const { clock, turns } = aSchedule(periodSeconds, keysOf(500));
   for (let period = 1; period <= 3; period++) {
     turns.length = 0;
     clock.advance(periodSeconds * 1000);
@@ -42,23 +42,23 @@ test.each([1, 7, 30, 600])("every key has its turn exactly once in a period of %
   }
 });
 
-test("turns are spread over the period", () => {
-  const { clock, turns } = aRota(30, keysOf(3_000));
+test("due keys are spread evenly over the period", () => {
+  const { clock, turns } = aSchedule(30, keysOf(3_000));
   clock.advance(30_000);
   expect(turns).toHaveLength(30);
   expect(Math.max(...turns.map(({ names }) => names.length))).toBeLessThan(200);
 });
 
-test("a key comes round at the same distance each time", () => {
-  const { clock, turns } = aRota(30, keysOf(50));
+test("a key is due at the same time of every period", () => {
+  const { clock, turns } = aSchedule(30, keysOf(50));
   clock.advance(120_000);
   const times = turns.filter(({ names }) => names.includes("p-7")).map(({ atSeconds }) => atSeconds);
   expect(times.map((at, index) => at - (times[index - 1] ?? at - 30))).toEqual([30, 30, 30, 30]);
 });
 
-test("after it was stopped there are no more turns, and no timer", () => {
-  const { clock, turns, rota } = aRota(30, keysOf(50));
-  rota.stop();
+test("a stopped schedule has no timer, and no key is due", () => {
+  const { clock, turns, schedule } = aSchedule(30, keysOf(50));
+  schedule.stop();
   clock.advance(120_000);
   expect([turns.length, clock.pending]).toEqual([0, 0]);
 });
@@ -71,12 +71,12 @@ function aCache() {
     metadata: { name, resourceVersion: "1" },
     ...(status === undefined ? {} : { status }),
   });
-  cache.takeList("ClusterRegistration", "listed", [
+  cache.replace("ClusterRegistration", "listed", [
     object("ClusterRegistration", "east"),
     object("ClusterRegistration", "broken", { nextProbeTime: "1970-01-01T00:01:40Z" }),
   ]);
-  cache.takeList("WorkloadPlacement", "listed", [object("WorkloadPlacement", "web")]);
-  cache.takeList("ClusterRegistration", "half", [object("ClusterRegistration", "unseen")]);
+  cache.replace("WorkloadPlacement", "listed", [object("WorkloadPlacement", "web")]);
+  cache.replace("ClusterRegistration", "half", [object("ClusterRegistration", "unseen")]);
   return cache;
 }
 
@@ -92,7 +92,7 @@ function sent(create: typeof createHeartbeat) {
   };
 }
 
-test("the heartbeat is for clusters that are due, where everything has been listed", () => {
+test("the heartbeat enqueues clusters that are due in logical clusters that are listed completely", () => {
   const after = sent(createHeartbeat);
   expect(after(30_000)).toEqual(["heartbeat east"]);
   expect(after(30_000)).toEqual(["heartbeat east"]);
@@ -100,7 +100,7 @@ test("the heartbeat is for clusters that are due, where everything has been list
   expect(after(30_000)).toEqual(["heartbeat broken", "heartbeat east"]);
 });
 
-test("the resync is for everything, where everything has been listed", () => {
+test("the resync enqueues all objects of logical clusters that are listed completely", () => {
   const after = sent(createResync);
   expect(after(30_000)).toEqual(["resync broken", "resync east", "resync web"]);
 });

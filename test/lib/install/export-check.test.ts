@@ -1,19 +1,19 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { createManualClock, type ManualClock } from "@tmc/kube/manual-clock.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exportWorkspace } from "../../../lib/api/group.ts";
 import { createExportCheck, type ExportCheck } from "../../../lib/install/export-check.ts";
-import { createHealth, type Health } from "../../../lib/observe/health.ts";
+import { createHealthChecks, type HealthChecks } from "../../../lib/observe/health.ts";
 import { createLog } from "../../../lib/observe/log.ts";
 import { apiExports, apiResourceSchemas } from "../../../lib/upstream/kcp-types.ts";
 import { clientOf } from "../../../lib/upstream/logical-cluster.ts";
-import { createManualClock, type ManualClock } from "../../support/manual-clock.ts";
 import { startTenants, type Tenants } from "../upstream/tenants.ts";
 
 let tenants: Tenants;
 let provider: KubeClient;
 let clock: ManualClock;
-let health: Health;
+let health: HealthChecks;
 let lines: Readonly<Record<string, unknown>>[];
 let check: ExportCheck;
 
@@ -21,7 +21,7 @@ beforeEach(async () => {
   tenants = await startTenants([]);
   provider = clientOf(tenants.client, exportWorkspace);
   clock = createManualClock();
-  health = createHealth({ clock });
+  health = createHealthChecks({ clock });
   lines = [];
   const log = createLog({ level: 2, write: (line) => lines.push(JSON.parse(line)), clock });
   check = createExportCheck({ client: tenants.client, exportPath: exportWorkspace, clock, health, log });
@@ -43,34 +43,34 @@ const firstSchema = async (): Promise<string> => {
   return items.find(({ metadata }) => metadata.name?.includes("workloadplacements"))?.metadata.name ?? "";
 };
 
-describe("the check of the export", () => {
-  it("says in the health of the process that all is well, and makes no fuss of it", async () => {
-    expect(shown()).toEqual([{ name: "TMCAPIExportConfigured", ok: true, detail: "not looked at yet" }]);
-    await check.look();
+describe("export check", () => {
+  it("reports a configured export in health and log without an Event", async () => {
+    expect(shown()).toEqual([{ name: "TMCAPIExportConfigured", ok: true, detail: "not checked yet" }]);
+    await check.checkNow();
     expect(shown()).toEqual([
-      { name: "TMCAPIExportConfigured", ok: true, detail: "tmc.kcp.io offers all that this version needs" },
+      { name: "TMCAPIExportConfigured", ok: true, detail: "tmc.kcp.io has everything that this version needs" },
     ]);
     expect(lines.map(({ message }) => message)).toEqual(["export is configured"]);
     expect(await events()).toEqual([]);
   });
 
-  it("names a schema that is gone, once in the log and in an event, and says when it is back", async () => {
+  it("reports a missing schema once in log and Event, and reports when it is back", async () => {
     const name = await firstSchema();
     const schema = await provider.get<KubeObject>({ type: apiResourceSchemas, name });
     await provider.delete({ type: apiResourceSchemas, name });
-    await check.look();
-    await check.look();
-    expect(shown()).toMatchObject([{ ok: false, detail: `SchemaMissing: APIResourceSchema ${name}: there is none` }]);
+    await check.checkNow();
+    await check.checkNow();
+    expect(shown()).toMatchObject([{ ok: false, detail: `SchemaMissing: APIResourceSchema ${name} does not exist` }]);
     expect(lines.map(({ level, reason }) => [level, reason])).toEqual([["warn", "SchemaMissing"]]);
     expect(await events()).toEqual(["Warning SchemaMissing"]);
 
     await provider.create({ type: apiResourceSchemas }, { ...schema, metadata: { name } });
-    await check.look();
+    await check.checkNow();
     expect(shown()).toMatchObject([{ ok: true }]);
     expect(await events()).toEqual(expect.arrayContaining(["Warning SchemaMissing", "Normal APIExportConfigured"]));
   });
 
-  it("repairs nothing, and writes to no export", async () => {
+  it("does not change a misconfigured export", async () => {
     await provider.patch(
       { type: apiExports, name: "tmc.kcp.io" },
       { type: "merge", body: { spec: { permissionClaims: [] } } },
@@ -78,11 +78,11 @@ describe("the check of the export", () => {
     const versions = async () =>
       (await provider.list({ type: apiExports })).items.map(({ metadata }) => metadata.resourceVersion);
     const before = await versions();
-    expect(await check.look()).toMatchObject({ status: "False", reason: "APIExportWrong" });
+    expect(await check.checkNow()).toMatchObject({ status: "False", reason: "APIExportWrong" });
     expect(await versions()).toEqual(before);
   });
 
-  it("says that it does not know where it may not look", async () => {
+  it("reports an unknown state if the export cannot be read", async () => {
     check.stop();
     const elsewhere = createExportCheck({
       client: tenants.client,
@@ -91,13 +91,13 @@ describe("the check of the export", () => {
       health,
       log: createLog({ level: 0, write: () => {}, clock }),
     });
-    expect(await elsewhere.look()).toBeUndefined();
-    expect(shown()).toMatchObject([{ ok: true, detail: expect.stringMatching(/^not known: /) }]);
+    expect(await elsewhere.checkNow()).toBeUndefined();
+    expect(shown()).toMatchObject([{ ok: true, detail: expect.stringMatching(/^unknown: /) }]);
     elsewhere.stop();
     expect(shown()).toEqual([]);
   });
 
-  it("looks again after some minutes", async () => {
+  it("checks again after five minutes", async () => {
     check.start();
     await expect.poll(() => clock.pending).toBe(1);
     expect(clock.waits).toEqual([300_000]);

@@ -1,10 +1,10 @@
 import type { BatchRecord } from "../../../lib/queue/batch.ts";
 import type { SqsQueue } from "../../../lib/queue/sqs.ts";
-import { formatBody, groupOf, type WorkMessage } from "../../../lib/queue/work-message.ts";
+import { formatBody, messageGroupOf, type WorkMessage } from "../../../lib/queue/work-message.ts";
 
 let made = 0;
 
-/** A message of the work queue for a placement, by hand: emulators do not hand out several of a line. */
+/** Builds a work queue message for a placement: emulators do not deliver several messages of one group. */
 export function aRecord(
   name: string,
   { record = {}, ...message }: Partial<WorkMessage> & Readonly<{ record?: Partial<BatchRecord> }> = {},
@@ -18,29 +18,29 @@ export function aRecord(
   return {
     messageId: `${name}-${made}`,
     body: formatBody(whole),
-    groupId: groupOf(whole.key),
+    groupId: messageGroupOf(whole.key),
     sentMs: 0,
     receives: 1,
     ...record,
   };
 }
 
-/** What was sent by whoever works on a batch. */
+/** A message that the batch runner has sent. */
 export type Sent = Readonly<
   | { to: "later"; item: WorkMessage; afterSeconds: number }
-  | { to: "aside"; message: Parameters<SqsQueue["setAside"]>[0]; cause: string }
+  | { to: "deadLetters"; message: Parameters<SqsQueue["deadLetter"]>[0]; cause: string }
 >;
 
-/** A queue that keeps what is sent, and can refuse it. */
-export function aSendingQueue(refuses: Readonly<{ later?: boolean; aside?: boolean }> = {}) {
+/** A queue that records sent messages, and can reject them. */
+export function aSendingQueue(rejects: Readonly<{ later?: boolean; deadLetters?: boolean }> = {}) {
   const sent: Sent[] = [];
   const take = async (refused: boolean | undefined, one: Sent): Promise<void> => {
     if (refused === true) throw new Error("sqs: away");
     sent.push(one);
   };
-  const queue: Pick<SqsQueue, "sendLater" | "setAside"> = {
-    sendLater: (item, afterSeconds) => take(refuses.later, { to: "later", item, afterSeconds }),
-    setAside: (message, cause) => take(refuses.aside, { to: "aside", message, cause }),
+  const queue: Pick<SqsQueue, "sendLater" | "deadLetter"> = {
+    sendLater: (item, afterSeconds) => take(rejects.later, { to: "later", item, afterSeconds }),
+    deadLetter: (message, cause) => take(rejects.deadLetters, { to: "deadLetters", message, cause }),
   };
   return { queue, sent };
 }

@@ -18,7 +18,7 @@ const written = (): Emf[] => {
   return lines.splice(0).map((line) => JSON.parse(line) as Emf);
 };
 
-test("counters are summed, gauges are the last, histograms are all values", () => {
+test("EMF has the sum of a counter, the last value of a gauge and all values of a histogram", () => {
   metrics.add("tmc_queue_dead_lettered_total", {});
   metrics.add("tmc_queue_dead_lettered_total", {}, 2);
   metrics.add("tmc_queue_dead_lettered_total", {}, 0);
@@ -48,7 +48,7 @@ test("counters are summed, gauges are the last, histograms are all values", () =
   ]);
 });
 
-test("each combination of labels is a line of its own, and none is left over for the next invocation", () => {
+test("EMF has one line per label combination, and a flush leaves nothing for the next invocation", () => {
   for (const outcome of ["done", "retry"] as const) {
     metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome });
     metrics.observe("tmc_reconcile_duration_seconds", { kind: "WorkloadPlacement", outcome }, 1);
@@ -59,13 +59,13 @@ test("each combination of labels is a line of its own, and none is left over for
   expect(written()).toEqual([]);
 });
 
-describe("dimensions", () => {
-  test("never name a tenant", () => {
+describe("EMF dimensions", () => {
+  test("EMF dimensions never contain a tenant", () => {
     metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome: "done", tenant: "abc" });
     expect(JSON.stringify(written())).not.toContain("abc");
   });
 
-  test("have status codes by their hundred", () => {
+  test("EMF dimensions group status codes by their class", () => {
     for (const code of ["200", "201", "404", "none"]) metrics.add("tmc_upstream_requests_total", { verb: "get", code });
     expect(written().map((line) => [line.code, line.tmc_upstream_requests_total])).toEqual([
       ["2xx", 2],
@@ -75,7 +75,7 @@ describe("dimensions", () => {
   });
 });
 
-test("many values are several lines, each as long as CloudWatch takes", () => {
+test("many values are split into lines of the length that CloudWatch accepts", () => {
   for (let at = 0; at < 250; at++) metrics.observe("tmc_queue_wait_seconds", {}, at);
   const values = written().map(({ tmc_queue_wait_seconds: each }) => (Array.isArray(each) ? each.length : 1));
   expect(values).toEqual([99, 99, 52]);

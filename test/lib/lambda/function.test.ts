@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { createFunction, type FunctionDefinition } from "../../../lib/lambda/function.ts";
 import type { Host } from "../../../lib/lambda/host.ts";
 import type { Log } from "../../../lib/observe/log.ts";
-import { contextOf } from "../../functions/stage.ts";
+import { contextOf } from "../../support/functions-environment.ts";
 
 type Parts = Readonly<{ word: string; log?: Log }>;
 type Definition = FunctionDefinition<"resyncSeconds", Parts, string, string>;
@@ -22,7 +22,7 @@ function setUp(definition: Partial<Definition> = {}) {
   };
   const handler = createFunction(host, {
     name: "example",
-    reads: ["resyncSeconds"],
+    environmentNames: ["resyncSeconds"],
     start: async () => ({ word: "parts" }),
     handle: async ({ word }, event) => `${word} ${event}`,
     ...definition,
@@ -30,7 +30,7 @@ function setUp(definition: Partial<Definition> = {}) {
   return { handler, lines };
 }
 
-test("the parts are made by the first invocation, for all of them", async () => {
+test("a function starts once, with its first invocation", async () => {
   const start = vi.fn(async () => ({ word: "parts" }));
   const { handler, lines } = setUp({ start });
   expect(start).not.toHaveBeenCalled();
@@ -45,7 +45,7 @@ test("the parts are made by the first invocation, for all of them", async () => 
   ]);
 });
 
-test("a start that failed is tried again by the next invocation", async () => {
+test("a failed start is retried by the next invocation", async () => {
   const start = vi
     .fn(async () => ({ word: "parts" }))
     .mockRejectedValueOnce(new ControllerError("unreachable", "hub: away"));
@@ -55,7 +55,7 @@ test("a start that failed is tried again by the next invocation", async () => {
   expect(lines.map(({ message }) => message)).toEqual(["invocation failed", "function started"]);
 });
 
-test("lines written deep below know their invocation, also beside another", async () => {
+test("every log line has the request id of its invocation, also during concurrent invocations", async () => {
   const { handler, lines } = setUp({
     start: async ({ log }) => ({ word: "parts", log }),
     handle: async ({ log }, event) => {
@@ -72,10 +72,10 @@ test("lines written deep below know their invocation, also beside another", asyn
   ]);
 });
 
-describe("a failure", () => {
+describe("a failed invocation", () => {
   const secret = "sesame-4711";
 
-  test("is one line in the log, with its causes, and one line for the runtime", async () => {
+  test("a failed invocation is one log line with its causes, and one line without secrets for the runtime", async () => {
     const cause = Object.assign(new Error(`token: ${secret}`), { body: { secret } });
     const { handler, lines } = setUp({
       handle: async () => {
@@ -89,7 +89,7 @@ describe("a failure", () => {
     expect(JSON.stringify(lines)).not.toContain(secret);
   });
 
-  test("keeps no metric from being written", async () => {
+  test("metrics are written even if the invocation fails", async () => {
     const { handler, lines } = setUp({
       start: async ({ metrics }) => {
         metrics.add("tmc_queue_dead_lettered_total", {});
@@ -101,18 +101,18 @@ describe("a failure", () => {
   });
 });
 
-describe("the signal", () => {
+describe("the signal of an invocation", () => {
   const untilAborted = (signal: AbortSignal) =>
     new Promise<string>((resolve) => signal.addEventListener("abort", () => resolve("what is left")));
 
-  test("comes early enough to answer, and the handler's answer is the answer", async () => {
+  test("the signal is aborted before the timeout, so that the handler can still return a result", async () => {
     const { handler } = setUp({ handle: (_parts, _event, signal) => untilAborted(signal) });
     const context = contextOf(2_100);
     expect(await handler("one", context)).toBe("what is left");
     expect(context.getRemainingTimeInMillis()).toBeGreaterThan(0);
   });
 
-  test("does not come while there is time", async () => {
+  test("the signal is not aborted while there is time left", async () => {
     const seen: boolean[] = [];
     const { handler } = setUp({
       handle: async (_parts, _event, signal) => {

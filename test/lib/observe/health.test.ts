@@ -1,24 +1,24 @@
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { describe, expect, test } from "vitest";
-import { createHealth, healthRoutes } from "../../../lib/observe/health.ts";
+import { createHealthChecks, healthRoutes } from "../../../lib/observe/health.ts";
 import type { HttpRequest } from "../../../lib/observe/http.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 
 function aHealth() {
   const clock = createManualClock();
-  return { clock, health: createHealth({ clock }) };
+  return { clock, health: createHealthChecks({ clock }) };
 }
-const asking = (query = "", accept = "*/*", rest = ""): HttpRequest => ({
-  rest,
+const aRequest = (query = "", accept = "*/*", subpath = ""): HttpRequest => ({
+  subpath,
   query: new URLSearchParams(query),
   accept,
 });
 
-describe("checks", () => {
-  test("without any a process is well", () => {
+describe("health checks", () => {
+  test("a process without health checks is healthy", () => {
     expect(aHealth().health.report("ready")).toEqual({ status: "Healthy", checks: [] });
   });
 
-  test("a check fails until it is first told otherwise", () => {
+  test("a health check fails until it first passes", () => {
     const { health } = aHealth();
     const relay = health.register("relay");
     expect(health.report("ready")).toMatchObject({ status: "Unhealthy", checks: [{ detail: "not started" }] });
@@ -26,7 +26,7 @@ describe("checks", () => {
     expect(health.report("ready")).toMatchObject({ status: "Healthy", checks: [{ ok: true, detail: "2 watches" }] });
   });
 
-  test("since is when it last turned, not when it last spoke", () => {
+  test("since is the time of the last transition of a check, not of its last report", () => {
     const { health, clock } = aHealth();
     const relay = health.register("relay");
     clock.advance(1000);
@@ -40,10 +40,10 @@ describe("checks", () => {
     expect(health.report("ready").checks[0]?.since).toBe("2026-01-01T00:00:02.000Z");
   });
 
-  test("a check that is asked turns when it is seen to, and fails with what it throws", () => {
+  test("a health check with a callback is evaluated at each report, and fails with the error it throws", () => {
     const { health, clock } = aHealth();
     let depth: number | undefined = 1;
-    health.ask("queue", () => {
+    health.registerCallback("queue", () => {
       if (depth === undefined) throw new Error("no queue");
       return { ok: depth < 10, detail: `${depth} keys` };
     });
@@ -55,7 +55,7 @@ describe("checks", () => {
     expect(health.report("ready").checks).toMatchObject([{ ok: false, detail: "no queue" }]);
   });
 
-  test("what is not ready does not make a process dead; what is dead is not ready", () => {
+  test("a failed readiness check does not affect liveness, and a failed liveness check affects both", () => {
     const { health } = aHealth();
     health.register("hub").fail("kcp is away");
     const loop = health.register("loop", { probe: "live" });
@@ -66,17 +66,17 @@ describe("checks", () => {
     expect(health.report("ready").checks.map(({ name }) => name)).toEqual(["hub", "loop"]);
   });
 
-  test("a name is used once, and again after it was taken back", () => {
+  test("the name of a health check is unique, and can be used again after its removal", () => {
     const { health } = aHealth();
     const relay = health.register("relay");
-    expect(() => health.register("relay")).toThrow('health: there is a check "relay" already');
+    expect(() => health.register("relay")).toThrow('health: check "relay" exists already');
     relay.remove();
-    health.ask("relay", () => ({ ok: true, detail: "" }))();
+    health.registerCallback("relay", () => ({ ok: true, detail: "" }))();
     expect(health.report("ready").checks).toEqual([]);
   });
 });
 
-describe("answers", () => {
+describe("healthRoutes", () => {
   function routes() {
     const { health } = aHealth();
     health.register("ping", { probe: "live" }).pass();
@@ -85,25 +85,25 @@ describe("answers", () => {
     return { hub, ...{ route: healthRoutes(health) } };
   }
   const cases: Record<string, { path: string; request: HttpRequest; status: number; body: string | undefined }> = {
-    "liveness is ok while only readiness fails": { path: "/livez", request: asking(), status: 200, body: "ok" },
-    "healthz is liveness": { path: "/healthz", request: asking(), status: 200, body: "ok" },
+    "liveness is ok while only readiness fails": { path: "/livez", request: aRequest(), status: 200, body: "ok" },
+    "healthz is liveness": { path: "/healthz", request: aRequest(), status: 200, body: "ok" },
     "verbose lists the checks": {
       path: "/livez",
-      request: asking("verbose"),
+      request: aRequest("verbose"),
       status: 200,
       body: "[+]ping ok\nlivez check passed\n",
     },
-    "a failure lists the checks with their words, each in its line": {
+    "a failure lists the checks with their details, one per line": {
       path: "/readyz",
-      request: asking(),
+      request: aRequest(),
       status: 503,
       body: "[+]ping ok\n[-]hub failed: kcp: connection refused\nreadyz check failed\n",
     },
-    "a check can be left out": { path: "/readyz", request: asking("exclude=hub"), status: 200, body: "ok" },
-    "a check can be asked for alone": { path: "/readyz", request: asking("", "", "ping"), status: 200, body: "ok" },
-    "whoever accepts JSON gets it, with the same status": {
+    "a check can be excluded": { path: "/readyz", request: aRequest("exclude=hub"), status: 200, body: "ok" },
+    "a single check can be requested": { path: "/readyz", request: aRequest("", "", "ping"), status: 200, body: "ok" },
+    "a client that accepts JSON gets JSON, with the same status": {
       path: "/readyz",
-      request: asking("", "text/html, application/json;q=0.9"),
+      request: aRequest("", "text/html, application/json;q=0.9"),
       status: 503,
       body: `${JSON.stringify({
         status: "Unhealthy",
@@ -118,7 +118,7 @@ describe("answers", () => {
     expect(routes().route[path]?.(request)).toMatchObject({ status, body });
   });
 
-  test("there is nothing below for a check that is not there", () => {
-    expect(routes().route["/readyz"]?.(asking("", "", "nobody"))).toBeUndefined();
+  test("the path of an unknown check is not found", () => {
+    expect(routes().route["/readyz"]?.(aRequest("", "", "nobody"))).toBeUndefined();
   });
 });

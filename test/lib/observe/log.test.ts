@@ -1,9 +1,9 @@
 import { ApiError } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createLog, type Fields, type LogOptions, parseLogLevel, type Severity } from "../../../lib/observe/log.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
+import { createLog, type LogFields, type LogOptions, parseLogLevel, type Severity } from "../../../lib/observe/log.ts";
 
 function aLog(options: Partial<LogOptions> = {}) {
   const written: string[] = [];
@@ -12,15 +12,15 @@ function aLog(options: Partial<LogOptions> = {}) {
   return { log, written, lines };
 }
 
-/** The one line that these fields make. */
-function lineOf(fields: Fields, options: Partial<LogOptions> = {}): string {
+/** The line that is logged for these fields. */
+function lineOf(fields: LogFields, options: Partial<LogOptions> = {}): string {
   const { log, written } = aLog({ level: 10, ...options });
   log.info("it happened", fields);
   expect(written).toHaveLength(1);
   return written[0] ?? "";
 }
 
-describe("levels", () => {
+describe("log levels", () => {
   const cases: Record<number, readonly Severity[]> = {
     0: ["error"],
     1: ["error", "warn"],
@@ -29,12 +29,12 @@ describe("levels", () => {
     4: ["error", "warn", "info", "debug"],
     10: ["error", "warn", "info", "debug", "trace"],
   };
-  test.each(Object.entries(cases))("level %s writes %s", (level, severities) => {
+  test.each(Object.entries(cases))("log level %s writes %s", (level, severities) => {
     const { log, lines } = aLog({ level: Number(level) });
     const all: readonly Severity[] = ["error", "warn", "info", "debug", "trace"];
     for (const severity of all) log[severity]("it happened");
     expect(lines()).toEqual(severities.map((severity) => expect.objectContaining({ level: severity })));
-    expect(all.filter((severity) => log.writes(severity))).toEqual(severities);
+    expect(all.filter((severity) => log.isEnabled(severity))).toEqual(severities);
   });
 
   test.each([
@@ -45,13 +45,13 @@ describe("levels", () => {
     ["2.5", undefined],
     ["debug", undefined],
     ["", undefined],
-  ])("the level %j is read as %s", (text, level) => {
+  ])("parseLogLevel parses %j as %s", (text, level) => {
     expect(parseLogLevel(text)).toBe(level);
   });
 });
 
-describe("a line", () => {
-  test("is one JSON object with time, level, message and fields, those of its parents first", () => {
+describe("a log line", () => {
+  test("a log line is one JSON object with time, level, message and fields, with those of its parents first", () => {
     const { log, written, lines } = aLog();
     log.child({ cluster: "root", name: "web" }).child({ requestId: "r1", name: "api" }).info("reconciled", { took: 3 });
     expect(lines()).toEqual([
@@ -68,12 +68,12 @@ describe("a line", () => {
     expect(written[0]).toMatch(/^[^\n]*\n$/);
   });
 
-  test("has one end, whatever is in its fields", () => {
+  test("a log line contains no line break, whatever its fields contain", () => {
     expect(lineOf({ name: "a\nb\u2028c" }).trimEnd()).not.toContain("\n");
     expect(lineOf({ name: "a\nb" }, { format: "text" }).trimEnd()).not.toContain("\n");
   });
 
-  test("keeps a field that is called like a part of the line, under another name", () => {
+  test("a field with the name of a standard field is logged under another name", () => {
     expect(JSON.parse(lineOf({ level: "high", message: "other" }))).toMatchObject({
       level: "info",
       level_: "high",
@@ -82,7 +82,7 @@ describe("a line", () => {
     });
   });
 
-  test("shows an error whole, with its causes", () => {
+  test("an error is logged completely, with its causes", () => {
     const cause = new ApiError("unreachable", "connect: refused", { status: 503, network: "refused" });
     const error = new ControllerError("unreachable", "kcp: bind web", { cause });
     const { log, lines } = aLog();
@@ -105,21 +105,21 @@ describe("a line", () => {
     ]);
   });
 
-  test("shows the stack of what nobody foresaw always, of a fault only from level 4 on", () => {
+  test("the stack of an unexpected error is always logged, that of a fault only from level 4 on", () => {
     const fault = new ControllerError("conflict", "changed");
     expect(lineOf({ error: new TypeError("bug") }, { level: 2 })).toContain("log.test.ts");
     expect(lineOf({ error: fault }, { level: 2 })).not.toContain("log.test.ts");
     expect(lineOf({ error: fault }, { level: 4 })).toContain("log.test.ts");
   });
 
-  test("reads well as text", () => {
+  test("a log line in text format has key=value fields", () => {
     const error = new Error("kcp: bind", { cause: new Error("refused") });
     expect(lineOf({ name: "web", note: "two words", n: 1, error }, { format: "text" })).toBe(
       '00:00:00.000 info  it happened name=web note="two words" n=1 error="kcp: bind: refused"\n',
     );
   });
 
-  test("bears anything", () => {
+  test("values of any type can be logged", () => {
     const circle: Record<string, unknown> = {};
     circle.self = circle;
     const round: Error & { cause?: unknown } = new Error("round");
@@ -157,7 +157,7 @@ describe("a line", () => {
   });
 });
 
-describe("secrets", () => {
+describe("secrets in log lines", () => {
   const kept: Record<string, unknown> = {
     name: "web",
     metadata: { labels: { data: "…" } },
@@ -167,12 +167,12 @@ describe("secrets", () => {
     tokenName: "ci",
     secretRef: { namespace: "default", name: "east" },
   };
-  test("words about a secret stay", () => {
+  test("fields that only refer to a secret are not redacted", () => {
     const line = JSON.parse(lineOf(kept)) as Record<string, unknown>;
     expect(line).toMatchObject({ ...kept, metadata: { labels: { data: "[redacted]" } } });
   });
 
-  /** Twelve letters or more, so that it is in no line by chance. */
+  /** Twelve characters or more, so that no line contains it by chance. */
   const secret = fc.stringMatching(/^[A-Za-z0-9]{12,40}$/).map((text) => `S3${text}`);
   const secretName = fc.constantFrom(
     "token",
@@ -197,7 +197,7 @@ describe("secrets", () => {
     "Cookie",
   );
   const plainName = fc.constantFrom("spec", "items", "object", "response", "a", "0");
-  /** Ways in which a secret sits in a field that is named for it. */
+  /** Forms of a secret in a field with a secret's name. */
   const holder = fc.constantFrom<(secret: string) => unknown>(
     (text) => text,
     (text) => ({ deep: [{ value: text }] }),
@@ -207,7 +207,7 @@ describe("secrets", () => {
     (text) => new Error(text),
     (text) => ({ [text]: true }),
   );
-  /** Ways in which a secret sits in somebody's words. */
+  /** Texts that contain a secret. */
   const words = fc.constantFrom<(secret: string) => string>(
     (text) => `GET /: 401 with Bearer ${text}`,
     (text) => `authorization: Basic ${text}`,
@@ -222,8 +222,8 @@ describe("secrets", () => {
     (text) => `token k8s-aws-v1.${text} was refused`,
     (text) => `https://sts.eu-central-1.amazonaws.com/?Action=GetCallerIdentity&X-Amz-Signature=${text}&x=1`,
   );
-  /** Ways in which something sits deeper in what is logged. */
-  const wrapper = fc.constantFrom<(value: unknown, name: string) => Fields>(
+  /** Positions of a value in the logged fields. */
+  const wrapper = fc.constantFrom<(value: unknown, name: string) => LogFields>(
     (value, name) => ({ [name]: value }),
     (value, name) => ({ outer: { [name]: value } }),
     (value, name) => ({ list: [1, { [name]: value }] }),
@@ -236,7 +236,7 @@ describe("secrets", () => {
   const shows = (line: string, text: string): boolean =>
     line.includes(text) || line.includes(Buffer.from(text).toString("base64").slice(0, 12));
 
-  test("a field that is named for a secret never shows it, however deep and in whatever form", () => {
+  test("the value of a field with a secret's name is always redacted, at any depth and in any form", () => {
     const property = fc.property(
       secret,
       secretName,
@@ -253,7 +253,7 @@ describe("secrets", () => {
     fc.assert(property, { numRuns: 500 });
   });
 
-  test("a secret in somebody's words is never shown: in a message, a field, an error or its stack", () => {
+  test("a secret in text is always redacted, in a message, a field, an error or its stack", () => {
     const property = fc.property(secret, plainName, words, wrapper, format, (text, name, say, wrap, how) => {
       const said = say(text);
       expect(shows(lineOf(wrap(said, name), { format: how }), text)).toBe(false);
@@ -267,7 +267,7 @@ describe("secrets", () => {
     fc.assert(property, { numRuns: 500 });
   });
 
-  test("what is not said to be a secret is shown", () => {
+  test("other values are not redacted", () => {
     const property = fc.property(secret, plainName, (text, name) => {
       expect(lineOf({ [name]: text })).toContain(text);
     });

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { WorkItem } from "../../../lib/model/work-item.ts";
 import { catalogue, type MetricDefinition } from "../../../lib/observe/catalogue.ts";
 import { createMetrics, seriesBudget } from "../../../lib/observe/metrics.ts";
-import { queueEventRecorder, readProcessGauges, readQueueGauges } from "../../../lib/observe/recorders.ts";
+import { queueEventRecorder, registerProcessGauges, registerQueueGauges } from "../../../lib/observe/recorders.ts";
 
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
 import { aliases } from "../../../scripts/docs/metric-aliases.ts";
@@ -13,8 +13,8 @@ import { parseExposition } from "./exposition.ts";
 
 const definitions: readonly (readonly [string, MetricDefinition])[] = Object.entries(catalogue);
 
-describe("the catalogue", () => {
-  test.each(definitions)("%s is named by Prometheus's rules", (name, { type, unit, help, labels, buckets }) => {
+describe("the metrics catalogue", () => {
+  test.each(definitions)("%s follows the naming rules of Prometheus", (name, { type, unit, help, labels, buckets }) => {
     expect(name).toMatch(/^(tmc|process)_[a-z][a-z_]*[a-z]$/);
     expect(name.endsWith("_total")).toBe(type === "counter");
     if (unit !== "") expect(name.replace(/_total$/, "")).toMatch(new RegExp(`_${unit}$`));
@@ -24,33 +24,33 @@ describe("the catalogue", () => {
     expect(buckets !== undefined).toBe(type === "histogram");
   });
 
-  test("no two names differ only by an ending, which other formats take for one", () => {
+  test("no two metric names differ only by a suffix, which other formats do not distinguish", () => {
     const bare = definitions.map(([name]) => name.replace(/_(total|count|sum|bucket|info)$/, ""));
     expect(new Set(bare).size).toBe(bare.length);
   });
 
-  test("no label is the name of an object", () => {
+  test("no metric label is the name of an object", () => {
     const labels = definitions.flatMap(([, { labels }]) => Object.keys(labels));
     expect(labels).not.toEqual(
       expect.arrayContaining([expect.stringMatching(/^(name|namespace|cluster|placement|workload|tenant)$/)]),
     );
   });
 
-  test("names of all earlier descriptions lead to one of ours or to why there is none", () => {
+  test("every metric name of earlier designs has an alias in the catalogue or a reason why it has none", () => {
     expect(Object.keys(aliases)).toHaveLength(86);
     for (const alias of Object.values(aliases)) {
-      if ("now" in alias) for (const name of alias.now) expect(Object.keys(catalogue)).toContain(name);
-      else expect(alias.without).not.toBe("");
+      if ("metrics" in alias) for (const name of alias.metrics) expect(Object.keys(catalogue)).toContain(name);
+      else expect(alias.none).not.toBe("");
     }
   });
 
-  test("the page in docs is the one that is made from it", async () => {
+  test("docs/metrics.md is generated from the catalogue", async () => {
     expect(await readFile(new URL("../../../docs/metrics.md", import.meta.url), "utf8")).toBe(metricsPage());
   });
 });
 
-describe("recording", () => {
-  test("counters add, gauges are set, histograms sort into buckets", () => {
+describe("recording metrics", () => {
+  test("counters add, gauges are set, and histograms count in buckets", () => {
     const metrics = createMetrics();
     metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome: "done" });
     metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome: "done" }, 2);
@@ -68,7 +68,7 @@ describe("recording", () => {
     expect(wait.find(({ name }) => name.endsWith("_sum"))?.value).toBeCloseTo(64.0021);
   });
 
-  test("only what is in the catalogue, with its labels and their values, passes the compiler", () => {
+  test("only metrics, labels and label values of the catalogue compile", () => {
     const metrics = createMetrics();
     const wrong = (): void => {
       // @ts-expect-error: there is no such metric
@@ -85,7 +85,7 @@ describe("recording", () => {
     expect(wrong).toBeTypeOf("function");
   });
 
-  test("a counter never falls", () => {
+  test("a counter never decreases", () => {
     const metrics = createMetrics();
     metrics.add("tmc_fanout_enqueued_total", {}, 5);
     metrics.add("tmc_fanout_enqueued_total", {}, -3);
@@ -93,12 +93,12 @@ describe("recording", () => {
     expect(metrics.render()).toContain("tmc_fanout_enqueued_total 5\n");
   });
 
-  test("counters without labels are there from the beginning, so that a first rise is seen", () => {
+  test("counters without labels are rendered as 0 before their first increment", () => {
     const families = parseExposition(createMetrics().render());
     expect(families.get("tmc_queue_dead_lettered_total")?.samples).toMatchObject([{ value: 0 }]);
   });
 
-  test("gauges that are read are read at each rendering, until taken back", () => {
+  test("onScrape is called at each rendering until it is unregistered", () => {
     const metrics = createMetrics();
     let depth = 1;
     const stop = metrics.onScrape(() => metrics.set("tmc_queue_depth", {}, depth));
@@ -111,11 +111,11 @@ describe("recording", () => {
   });
 });
 
-describe("series", () => {
-  /** What gets past the compiler: values from a server, or from somebody's plain JavaScript. */
+describe("metric series", () => {
+  /** Values that the compiler does not check: from a server, or from plain JavaScript. */
   const anyText = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom('a"b', "a\\b", "a\nb", "__proto__", ""));
 
-  test("any input gives a text that parses, with no names but the catalogue's", () => {
+  test("any input results in valid exposition text with names of the catalogue only", () => {
     const property = fc.property(fc.array(fc.tuple(anyText, anyText, fc.double()), { maxLength: 20 }), (inputs) => {
       const metrics = createMetrics({ tenants: 3 });
       for (const [one, two, value] of inputs) {
@@ -129,7 +129,7 @@ describe("series", () => {
     fc.assert(property);
   });
 
-  test("a thousand tenants and broken servers stay within the budget", () => {
+  test("a thousand tenants and unknown status codes stay within the series budget", () => {
     const metrics = createMetrics({ tenants: 10 });
     for (let tenant = 0; tenant < 1000; tenant++) {
       metrics.add("tmc_reconcile_total", { kind: "WorkloadPlacement", outcome: "done", tenant: `t${tenant}` });
@@ -143,18 +143,18 @@ describe("series", () => {
     expect(seriesBudget()).toBeLessThan(1500);
   });
 
-  test("tenants are no label unless they are asked for", () => {
+  test("metrics have no tenant label by default", () => {
     const metrics = createMetrics();
     metrics.add("tmc_queue_adds_total", { reason: "changed", tenant: "secret-project" });
     expect(metrics.render()).not.toContain("secret-project");
   });
 });
 
-describe("recorders", () => {
+describe("metric recorders", () => {
   const item: WorkItem = { key: { logicalCluster: "a", kind: "ClusterRegistration", name: "east" }, reason: "changed" };
   const events: readonly QueueEvent[] = [
-    { kind: "added", item, collapsed: false },
-    { kind: "added", item, collapsed: true },
+    { kind: "added", item, coalesced: false },
+    { kind: "added", item, coalesced: true },
     { kind: "delayed", item, afterSeconds: 1 },
     { kind: "started", item, waitedSeconds: 0.5 },
     { kind: "ended", item, durationSeconds: 0.1, outcome: "done" },
@@ -165,14 +165,14 @@ describe("recorders", () => {
         durationSeconds: 0.1,
         outcome,
         error: new Error("bug"),
-        sort: "unforeseen",
+        failureKind: "unexpected",
         attempts: 1,
         afterSeconds: undefined,
       }),
     ),
   ];
 
-  test("every event of a queue is counted once where it belongs", () => {
+  test("queueEventRecorder counts every queue event once", () => {
     const metrics = createMetrics();
     const record = queueEventRecorder(metrics);
     for (const event of events) record(event);
@@ -187,18 +187,18 @@ describe("recorders", () => {
     expect(metrics.render()).toContain('outcome="done"} 1\n');
   });
 
-  test("a queue's and a process's gauges are read at a scrape", () => {
+  test("gauges of queue and process are read at each scrape", () => {
     const metrics = createMetrics();
-    readQueueGauges(metrics, {
+    registerQueueGauges(metrics, {
       depth: 3,
       inFlight: 2,
-      waiting: 4,
+      delayed: 4,
       failing: 1,
       oldestAgeSeconds: () => 1.5,
-      setAside: () => [],
+      deadLetters: () => [],
     });
     let cpu = 1e6;
-    readProcessGauges(metrics, {
+    registerProcessGauges(metrics, {
       process: { cpuUsage: () => ({ user: cpu, system: 5e5 }), memoryUsage: { rss: () => 42 }, uptime: () => 10 },
       nowMs: 100_000,
       version: "0.1.0",

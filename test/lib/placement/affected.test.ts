@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
-import { mayConcern } from "../../../lib/placement/affected.ts";
-import { decide } from "../../../lib/placement/decide.ts";
+import { mayAffect } from "../../../lib/placement/affected.ts";
+import { decidePlacement } from "../../../lib/placement/decide.ts";
 import type { ClusterFacts } from "../../../lib/placement/observed.ts";
 import { aCluster, ago, aPlacement, now } from "./builders.ts";
 
@@ -10,59 +10,63 @@ const west = aCluster("west", { labels: { region: "us" } });
 const downEast = aCluster("east", { labels: { region: "eu" }, ready: "False", since: ago(1) });
 
 function decided(placement: WorkloadPlacement, ...clusters: readonly ClusterFacts[]): WorkloadPlacement {
-  return { ...placement, status: decide({ placement, clusters, nowMs: now }).status };
+  return { ...placement, status: decidePlacement({ placement, clusters, nowMs: now }).status };
 }
 
 type Row = Readonly<{
   placement: WorkloadPlacement;
   before?: ClusterFacts;
   after: ClusterFacts | undefined;
-  concerned: boolean;
+  isAffected: boolean;
 }>;
 const inUs = { locationSelector: { matchLabels: { region: "us" } } };
 const rows: Record<string, Row> = {
-  "a chosen cluster that fails": { placement: decided(aPlacement(), east, west), after: downEast, concerned: true },
-  "a cluster that fits and fails": {
+  "is affected by a selected cluster that loses Ready": {
+    placement: decided(aPlacement(), east, west),
+    after: downEast,
+    isAffected: true,
+  },
+  "is affected by an unselected cluster that fits and loses Ready": {
     placement: decided(aPlacement({}, { selected: ["west"] }), east, west),
     after: downEast,
-    concerned: true,
+    isAffected: true,
   },
-  "a cluster that is rejected and fails on top of it": {
+  "is not affected by a rejected cluster that loses Ready too": {
     placement: decided(aPlacement(inUs), east, west),
     after: downEast,
-    concerned: false,
+    isAffected: false,
   },
-  "a cluster that is not named": {
+  "is not affected by a cluster that clusterNames excludes": {
     placement: decided(aPlacement({ clusterNames: ["west"] }), east, west),
     after: downEast,
-    concerned: false,
+    isAffected: false,
   },
-  "a cluster that fails otherwise than before": {
+  "is affected by a rejected cluster that is not Ready with another status": {
     placement: decided(aPlacement({}, { selected: ["west"] }), downEast, west),
     after: aCluster("east", { labels: { region: "eu" }, ready: "Unknown" }),
-    concerned: true,
+    isAffected: true,
   },
-  "a cluster that is still down, since another time": {
+  "is not affected by a new transition time of an unselected cluster that is not Ready": {
     placement: decided(aPlacement({}, { selected: ["west"] }), downEast, west),
     after: aCluster("east", { labels: { region: "eu" }, ready: "False", since: ago(99) }),
-    concerned: false,
+    isAffected: false,
   },
-  "a chosen cluster that is still down, since another time": {
+  "is affected by a new transition time of a selected cluster that is not Ready": {
     placement: decided(aPlacement({}, { selected: ["east"] }), downEast, west),
     after: aCluster("east", { labels: { region: "eu" }, ready: "False", since: ago(99) }),
-    concerned: true,
+    isAffected: true,
   },
-  "a chosen cluster that is still down": {
+  "is not affected by an unchanged selected cluster that is not Ready": {
     placement: decided(aPlacement({}, { selected: ["east"] }), downEast, west),
     after: downEast,
-    concerned: false,
+    isAffected: false,
   },
-  "a label that nobody asks for": {
+  "is not affected by a label that the spec does not use": {
     placement: decided(aPlacement(), east, west),
     after: aCluster("east", { labels: { region: "eu", tier: "gold" } }),
-    concerned: false,
+    isAffected: false,
   },
-  "a label that is preferred": {
+  "is affected by a label that a preferred term matches": {
     placement: decided(
       aPlacement({
         affinity: { clusterAffinity: { preferred: [{ weight: 1, term: { matchLabels: { tier: "gold" } } }] } },
@@ -71,96 +75,102 @@ const rows: Record<string, Row> = {
       west,
     ),
     after: aCluster("east", { labels: { region: "eu", tier: "gold" } }),
-    concerned: true,
+    isAffected: true,
   },
-  "a label over which it spreads": {
+  "is affected by another value of a topology key": {
     placement: decided(aPlacement({ strategy: "Spread", spreadConstraints: [{ topologyKey: "region" }] }), east, west),
     before: east,
     after: aCluster("east", { labels: { region: "us" } }),
-    concerned: true,
+    isAffected: true,
   },
-  "a label over which it does not spread": {
+  "is not affected by a label that is not a topology key": {
     placement: decided(aPlacement({ strategy: "Spread", spreadConstraints: [{ topologyKey: "region" }] }), east, west),
     before: east,
     after: aCluster("east", { labels: { region: "eu", tier: "gold" } }),
-    concerned: false,
+    isAffected: false,
   },
-  "another value that does not match either": {
+  "is affected by another label value that does not match either, since the decision shows it": {
     placement: decided(aPlacement(inUs), east, west),
     after: aCluster("east", { labels: { region: "ap" } }),
-    concerned: true,
+    isAffected: true,
   },
-  "a label that no cluster had": {
+  "is affected by a label that satisfies a requirement that no cluster satisfied": {
     placement: decided(aPlacement({ locationSelector: { matchLabels: { a: "1", b: "1" } } }), east, west),
     after: aCluster("east", { labels: { region: "eu", b: "1" } }),
-    concerned: true,
+    isAffected: true,
   },
-  "a cluster that is new": { placement: decided(aPlacement(inUs), west), after: east, concerned: true },
-  "a cluster that is gone": {
+  "is affected by a new cluster": { placement: decided(aPlacement(inUs), west), after: east, isAffected: true },
+  "is affected by the removal of a cluster": {
     placement: decided(aPlacement(inUs), east, west),
     before: east,
     after: undefined,
-    concerned: true,
+    isAffected: true,
   },
-  "a cluster that was never known and is gone": {
+  "is not affected by the removal of a cluster without a decision": {
     placement: decided(aPlacement(), west),
     before: east,
     after: undefined,
-    concerned: false,
+    isAffected: false,
   },
-  "a name that was not found and is registered": {
+  "is affected by the registration of a name that was not found": {
     placement: decided(aPlacement({ clusterNames: ["east", "west"] }), west),
     after: east,
-    concerned: true,
+    isAffected: true,
   },
-  "any change, when it has not been decided yet": { placement: aPlacement(inUs), after: downEast, concerned: true },
-  "any change, when it has been changed since": {
+  "is affected by any change before its first decision": {
+    placement: aPlacement(inUs),
+    after: downEast,
+    isAffected: true,
+  },
+  "is affected by any change if its spec has changed since the decision": {
     placement: { ...decided(aPlacement(inUs), east, west), metadata: { name: "web", generation: 2 } },
     after: downEast,
-    concerned: true,
+    isAffected: true,
   },
-  "any change, when it is being deleted": {
+  "is not affected by any change if it is being deleted": {
     placement: { ...aPlacement(), metadata: { name: "web", deletionTimestamp: ago(1) } },
     after: downEast,
-    concerned: false,
+    isAffected: false,
   },
-  "a change of a cluster, when it cannot be read": {
+  "is not affected by the change of a cluster if its spec is invalid": {
     placement: decided(aPlacement({ resources: { cpu: "lots" } }), east, west),
     after: downEast,
-    concerned: false,
+    isAffected: false,
   },
 };
 
-describe("a placement is told of", () => {
-  it.each(Object.entries(rows))("%s, or not", (_, { placement, before, after, concerned }) => {
-    expect(mayConcern(placement, before, after)).toBe(concerned);
+describe("mayAffect", () => {
+  it.each(Object.entries(rows))("a placement %s", (_, { placement, before, after, isAffected }) => {
+    expect(mayAffect(placement, before, after)).toBe(isAffected);
   });
 });
 
-describe("among many clusters", () => {
-  const many = Array.from({ length: 150 }, (_, at) => aCluster(`c${String(at).padStart(3, "0")}`));
+describe("mayAffect with omitted decisions", () => {
+  const many = Array.from({ length: 150 }, (_, index) => aCluster(`c${String(index).padStart(3, "0")}`));
   const last = aCluster("c149");
   const downLast = aCluster("c149", { ready: "False" });
 
-  it("one that the list has no room for is judged by what it was", () => {
+  it("compares the facts before and after for a cluster whose decision is omitted", () => {
     const any = decided(aPlacement(), ...many);
-    expect(mayConcern(any, last, downLast)).toBe(true);
-    expect(mayConcern(any, last, aCluster("c149", { labels: { tier: "gold" } }))).toBe(false);
+    expect(mayAffect(any, last, downLast)).toBe(true);
+    expect(mayAffect(any, last, aCluster("c149", { labels: { tier: "gold" } }))).toBe(false);
     const named = decided(aPlacement({ clusterNames: ["c000"] }), ...many);
-    expect(mayConcern(named, last, downLast)).toBe(false);
-    // Nobody remembers: better woken in vain than left asleep.
-    expect(mayConcern(named, undefined, downLast)).toBe(true);
+    expect(mayAffect(named, last, downLast)).toBe(false);
+    // Without the facts before the change a false positive is better than a missed change.
+    expect(mayAffect(named, undefined, downLast)).toBe(true);
   });
 });
 
-it("a cluster that fails wakes exactly those of 1,000 placements that could choose it", () => {
+it("a cluster that loses Ready affects exactly those of 1,000 placements that could select it", () => {
   const clusters = ["eu", "us", "ap"].map((region) => aCluster(region, { labels: { region } }));
-  const regionOf = (at: number) => ["eu", "us", "ap"][at % 3] ?? "";
-  const placements = Array.from({ length: 1000 }, (_, at) =>
-    decided(aPlacement({ locationSelector: { matchLabels: { region: regionOf(at) } } }), ...clusters),
+  const regionOf = (index: number) => ["eu", "us", "ap"][index % 3] ?? "";
+  const placements = Array.from({ length: 1000 }, (_, index) =>
+    decided(aPlacement({ locationSelector: { matchLabels: { region: regionOf(index) } } }), ...clusters),
   );
   const after = aCluster("eu", { labels: { region: "eu" }, ready: "False" });
-  const woken = placements.flatMap((placement, at) => (mayConcern(placement, undefined, after) ? [regionOf(at)] : []));
-  expect(woken).toHaveLength(334);
-  expect(new Set(woken)).toEqual(new Set(["eu"]));
+  const affected = placements.flatMap((placement, index) =>
+    mayAffect(placement, undefined, after) ? [regionOf(index)] : [],
+  );
+  expect(affected).toHaveLength(334);
+  expect(new Set(affected)).toEqual(new Set(["eu"]));
 });

@@ -1,24 +1,24 @@
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
-import type { Decision, PlacementStatus } from "../../../lib/placement/explain.ts";
-import { type ClusterFacts, clusterFacts, type Registration } from "../../../lib/placement/observed.ts";
+import type { ClusterDecision, PlacementStatus } from "../../../lib/placement/explain.ts";
+import { type ClusterFacts, clusterFacts, type RegistrationInput } from "../../../lib/placement/observed.ts";
 
-/** The moment at which everything in these tests happens. */
+/** The current time of these tests. */
 export const now = Date.parse("2030-01-01T12:00:00Z");
-/** A moment some seconds before it, as text. */
+/** A timestamp some seconds before `now`. */
 export const ago = (seconds: number): string => new Date(now - seconds * 1000).toISOString();
 
-type ClusterWish = Readonly<{
+type ClusterOptions = Readonly<{
   labels?: Record<string, string>;
   deleting?: boolean;
   ready?: "True" | "False" | "Unknown" | "never";
   since?: string;
-  spec?: Partial<Registration["spec"]>;
-  status?: Partial<NonNullable<Registration["status"]>>;
+  spec?: Partial<RegistrationInput["spec"]>;
+  status?: Partial<NonNullable<RegistrationInput["status"]>>;
 }>;
 
-/** A registration that is fit for everything, but for what is said. */
-export function aRegistration(name: string, wish: ClusterWish = {}): Registration {
-  const { labels = {}, deleting = false, ready = "True", since = ago(3600), spec = {}, status = {} } = wish;
+/** A registration that passes all filters, except for the given options. */
+export function aRegistration(name: string, options: ClusterOptions = {}): RegistrationInput {
+  const { labels = {}, deleting = false, ready = "True", since = ago(3600), spec = {}, status = {} } = options;
   return {
     metadata: {
       name,
@@ -49,10 +49,11 @@ export function aRegistration(name: string, wish: ClusterWish = {}): Registratio
   };
 }
 
-/** The facts of a cluster that is fit for everything, but for what is said. */
-export const aCluster = (name: string, wish: ClusterWish = {}): ClusterFacts => clusterFacts(aRegistration(name, wish));
+/** The facts of a cluster that passes all filters, except for the given options. */
+export const aCluster = (name: string, options: ClusterOptions = {}): ClusterFacts =>
+  clusterFacts(aRegistration(name, options));
 
-/** A placement with a spec, and with clusters that it has chosen before. */
+/** A placement with a spec and optionally with selected clusters. */
 export function aPlacement(
   spec: WorkloadPlacement["spec"] = {},
   {
@@ -75,7 +76,7 @@ export function aPlacement(
   };
 }
 
-/** What a status says about one cluster. */
-export function decisionFor(status: PlacementStatus, cluster: string): Decision | undefined {
+/** The decision for one cluster in a status. */
+export function decisionFor(status: PlacementStatus, cluster: string): ClusterDecision | undefined {
   return status.decisions?.find((decision) => decision.cluster === cluster);
 }

@@ -1,32 +1,39 @@
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { Condition } from "../../../lib/model/condition.ts";
 import { done, type Next, requeueAfter } from "../../../lib/model/next.ts";
-import type { Decision } from "../../../lib/placement/explain.ts";
-import type { ClusterFacts, Observed } from "../../../lib/placement/observed.ts";
+import type { ClusterDecision } from "../../../lib/placement/explain.ts";
+import type { ClusterFacts, ObservedPlacement } from "../../../lib/placement/observed.ts";
 import type { DecisionReason } from "../../../lib/placement/reasons.ts";
 import { aCluster, ago, aPlacement, now } from "./builders.ts";
 
 type Row = Readonly<{
-  given: Observed;
+  given: ObservedPlacement;
   selected: readonly string[];
   reasons?: Readonly<Record<string, DecisionReason>>;
-  says?: Readonly<Record<string, Partial<Decision>>>;
+  decisions?: Readonly<Record<string, Partial<ClusterDecision>>>;
   ready?: Partial<Condition>;
-  messageStarts?: string;
+  messagePrefix?: string;
   next?: Next;
 }>;
 
 type Spec = WorkloadPlacement["spec"];
-const given = (placement: WorkloadPlacement, ...clusters: readonly ClusterFacts[]): Observed => ({
+const given = (placement: WorkloadPlacement, ...clusters: readonly ClusterFacts[]): ObservedPlacement => ({
   placement,
   clusters,
   nowMs: now,
 });
-const fresh = (spec: Spec, ...clusters: readonly ClusterFacts[]): Observed => given(aPlacement(spec), ...clusters);
-const settledOn = (selected: readonly string[], spec: Spec, ...clusters: readonly ClusterFacts[]): Observed =>
-  given(aPlacement(spec, { selected }), ...clusters);
-const hinted = (annotations: Record<string, string>, spec: Spec, ...clusters: readonly ClusterFacts[]): Observed =>
-  given(aPlacement(spec, { annotations }), ...clusters);
+const withoutStatus = (spec: Spec, ...clusters: readonly ClusterFacts[]): ObservedPlacement =>
+  given(aPlacement(spec), ...clusters);
+const selectedBefore = (
+  selected: readonly string[],
+  spec: Spec,
+  ...clusters: readonly ClusterFacts[]
+): ObservedPlacement => given(aPlacement(spec, { selected }), ...clusters);
+const hinted = (
+  annotations: Record<string, string>,
+  spec: Spec,
+  ...clusters: readonly ClusterFacts[]
+): ObservedPlacement => given(aPlacement(spec, { annotations }), ...clusters);
 
 const eu = (name: string, zone = "") => aCluster(name, { labels: { region: "eu", ...(zone === "" ? {} : { zone }) } });
 const us = (name: string) => aCluster(name, { labels: { region: "us" } });
@@ -34,65 +41,65 @@ const tainted = (name: string, effect: "NoSchedule" | "PreferNoSchedule" | "NoEx
   aCluster(name, {
     spec: { taints: [{ key: "k", value: "v", effect, ...(timeAdded === undefined ? {} : { timeAdded }) }] },
   });
-const down = (name: string, seconds: number) => aCluster(name, { ready: "False", since: ago(seconds) });
+const notReady = (name: string, seconds: number) => aCluster(name, { ready: "False", since: ago(seconds) });
 const byRegion = { matchLabels: { region: "eu" } };
 
-/** Facts and what follows from them; each name is a rule. */
+/** Facts and the expected decision; each name states a rule. */
 export const rows: Readonly<Record<string, Row>> = {
-  // nothing special
-  "takes the first of equals": {
-    given: fresh({}, aCluster("b"), aCluster("a")),
+  // basic selection
+  "selects the first by name of several equal clusters": {
+    given: withoutStatus({}, aCluster("b"), aCluster("a")),
     selected: ["a"],
     reasons: { a: "Selected", b: "NotSelected" },
-    says: {
-      a: { rule: "RoundRobin", score: 0, message: "chosen by RoundRobin" },
-      b: { message: "fits, but RoundRobin chose others" },
+    decisions: {
+      a: { rule: "RoundRobin", score: 0, message: "selected by RoundRobin" },
+      b: { message: "fits, but RoundRobin selected other clusters" },
     },
-    ready: { status: "True", reason: "PlacementReady", message: "RoundRobin chose a", observedGeneration: 1 },
+    ready: { status: "True", reason: "PlacementReady", message: "RoundRobin selected a", observedGeneration: 1 },
     next: done,
   },
-  "says that there is no cluster": {
-    given: fresh({}),
+  "reports NoClusters if no cluster is registered": {
+    given: withoutStatus({}),
     selected: [],
     ready: { status: "False", reason: "NoClusters", message: "no cluster is registered" },
     next: done,
   },
 
-  // filters, one by one
-  "stays away from a cluster that is being unregistered": {
-    given: settledOn(["a"], {}, aCluster("a", { deleting: true }), aCluster("b")),
+  // filters
+  "evicts from a cluster whose registration is being deleted": {
+    given: selectedBefore(["a"], {}, aCluster("a", { deleting: true }), aCluster("b")),
     selected: ["b"],
     reasons: { a: "Deleting" },
   },
-  "takes only named clusters, and says which name does not exist": {
-    given: fresh({ clusterNames: ["b", "nowhere"], numberOfClusters: 3 }, aCluster("a"), aCluster("b")),
+  "selects only clusters in clusterNames and reports a name that is not registered": {
+    given: withoutStatus({ clusterNames: ["b", "unregistered"], numberOfClusters: 3 }, aCluster("a"), aCluster("b")),
     selected: ["b"],
-    reasons: { a: "NotListed", b: "Selected", nowhere: "NotFound" },
-    says: { nowhere: { selected: false, rule: "clusterNames" } },
-    ready: { message: "RoundRobin chose b; 3 clusters are wanted, of the others there are: 1 NotFound, 1 NotListed" },
+    reasons: { a: "NotListed", b: "Selected", unregistered: "NotFound" },
+    decisions: { unregistered: { selected: false, rule: "clusterNames" } },
+    ready: { message: "RoundRobin selected b; 3 clusters are requested, other clusters: 1 NotFound, 1 NotListed" },
   },
-  "says that a name does not exist even where no cluster does": {
-    given: fresh({ clusterNames: ["nowhere"] }),
+  "reports an unregistered name in clusterNames even if no cluster is registered": {
+    given: withoutStatus({ clusterNames: ["unregistered"] }),
     selected: [],
-    reasons: { nowhere: "NotFound" },
+    reasons: { unregistered: "NotFound" },
     ready: { reason: "NoSuitableClusters", message: "0 of 0 clusters fit: 1 NotFound" },
   },
-  "takes clusters that match the selector": {
-    given: fresh({ locationSelector: byRegion }, us("a"), eu("b"), aCluster("c")),
+  "selects clusters that match the locationSelector": {
+    given: withoutStatus({ locationSelector: byRegion }, us("a"), eu("b"), aCluster("c")),
     selected: ["b"],
     reasons: { a: "SelectorMismatch", c: "SelectorMismatch" },
-    says: {
+    decisions: {
       a: {
         rule: "locationSelector[region]",
         expected: "region=eu",
         actual: "region=us",
-        message: "locationSelector[region] asks for region=eu, the cluster has region=us",
+        message: "locationSelector[region] requires region=eu, the cluster has region=us",
       },
       c: { actual: "region=somewhere" },
     },
   },
-  "understands every operator of a selector": {
-    given: fresh(
+  "supports every operator of the locationSelector": {
+    given: withoutStatus(
       {
         strategy: "Spread",
         locationSelector: {
@@ -110,21 +117,21 @@ export const rows: Readonly<Record<string, Row>> = {
       aCluster("d", { labels: { region: "us", gold: "", old: "1" } }),
     ),
     selected: ["a"],
-    says: {
+    decisions: {
       b: { expected: "tier!=base", actual: "tier=base" },
       c: { expected: "gold", actual: "no gold" },
       d: { expected: "!old", actual: "old=1" },
     },
   },
-  "selects by a key that is derived from the location": {
-    given: fresh(
+  "matches a selector on a key that is derived from the location": {
+    given: withoutStatus(
       { locationSelector: { matchLabels: { zone: "us-west-2a" } } },
       aCluster("a", { spec: { location: "us-west-2a" } }),
     ),
     selected: ["a"],
   },
-  "keeps what it has when a selector cannot be read, and names it": {
-    given: settledOn(
+  "keeps the selected clusters if a selector is invalid, and names the selector": {
+    given: selectedBefore(
       ["b"],
       {
         locationSelector: {
@@ -135,7 +142,7 @@ export const rows: Readonly<Record<string, Row>> = {
         },
       },
       aCluster("a"),
-      down("b", 9999),
+      notReady("b", 9999),
     ),
     selected: ["b"],
     reasons: { a: "InvalidPlacement", b: "KeptInvalidPlacement" },
@@ -147,51 +154,54 @@ export const rows: Readonly<Record<string, Row>> = {
     },
     next: done,
   },
-  "names a term of the affinity that cannot be read": {
-    given: fresh({ affinity: { clusterAffinity: { required: [{ matchLabels: { "a b": "c" } }] } } }, aCluster("a")),
+  "names an invalid affinity term": {
+    given: withoutStatus(
+      { affinity: { clusterAffinity: { required: [{ matchLabels: { "a b": "c" } }] } } },
+      aCluster("a"),
+    ),
     selected: [],
     reasons: { a: "InvalidPlacement" },
     ready: { reason: "InvalidSelector" },
-    messageStarts: "spec.affinity.clusterAffinity.required[0].matchLabels: key: Invalid value",
+    messagePrefix: "spec.affinity.clusterAffinity.required[0].matchLabels: key: Invalid value",
   },
-  "names an amount that cannot be read": {
-    given: fresh({ resources: { cpu: "lots" } }, aCluster("a")),
+  "names an invalid resource quantity": {
+    given: withoutStatus({ resources: { cpu: "lots" } }, aCluster("a")),
     selected: [],
     ready: { reason: "InvalidResources" },
-    messageStarts: 'spec.resources.cpu: "lots": quantities must match',
+    messagePrefix: 'spec.resources.cpu: "lots": quantities must match',
   },
-  "must match one of the required terms": {
-    given: fresh(
+  "rejects clusters that match no required affinity term": {
+    given: withoutStatus(
       { affinity: { clusterAffinity: { required: [{ matchLabels: { tier: "gold" } }, byRegion] } } },
       us("a"),
       eu("b"),
     ),
     selected: ["b"],
     reasons: { a: "AffinityMismatch" },
-    says: { a: { rule: "affinity.clusterAffinity", expected: "tier=gold or region=eu", actual: "no tier" } },
+    decisions: { a: { rule: "affinity.clusterAffinity", expected: "tier=gold or region=eu", actual: "no tier" } },
   },
-  "must match none of the required terms to avoid": {
-    given: fresh(
+  "rejects clusters that match a required anti-affinity term": {
+    given: withoutStatus(
       { affinity: { clusterAntiAffinity: { required: [byRegion, { matchLabels: { x: "y" } }] } } },
       eu("a"),
       us("b"),
     ),
     selected: ["b"],
     reasons: { a: "AntiAffinityMatch" },
-    says: { a: { expected: "region=eu", actual: "region=eu" } },
+    decisions: { a: { expected: "region=eu", actual: "region=eu" } },
   },
-  "needs a required capability": {
-    given: fresh(
+  "rejects clusters without a required capability": {
+    given: withoutStatus(
       { capabilityRequirements: [{ type: "gpu" }] },
       aCluster("a"),
       aCluster("b", { spec: { capabilities: [{ type: "gpu" }] } }),
     ),
     selected: ["b"],
     reasons: { a: "CapabilityMissing" },
-    says: { a: { rule: "capabilityRequirements[gpu]", expected: "gpu", actual: "no gpu" } },
+    decisions: { a: { rule: "capabilityRequirements[gpu]", expected: "gpu", actual: "no gpu" } },
   },
-  "believes the owner who says that a detected capability is not available": {
-    given: fresh(
+  "rejects a cluster that declares a detected capability as not available": {
+    given: withoutStatus(
       { capabilityRequirements: [{ type: "gpu", required: true }] },
       aCluster("a", {
         spec: { capabilities: [{ type: "gpu", available: false }] },
@@ -200,22 +210,22 @@ export const rows: Readonly<Record<string, Row>> = {
       aCluster("b", { status: { capabilities: [{ type: "gpu" }] } }),
     ),
     selected: ["b"],
-    says: { a: { reason: "CapabilityMissing", actual: "gpu declared as not available" } },
+    decisions: { a: { reason: "CapabilityMissing", actual: "gpu declared as not available" } },
   },
-  "gives the truer reason where nobody could look yet": {
-    given: fresh(
+  "reports NotReady instead of CapabilityMissing for a cluster that was never probed": {
+    given: withoutStatus(
       { capabilityRequirements: [{ type: "gpu" }] },
       aCluster("a", { ready: "never", status: { capabilitiesDetected: undefined } }),
     ),
     selected: [],
     reasons: { a: "NotReady" },
   },
-  "never rejects for a capability that is not required": {
-    given: fresh({ capabilityRequirements: [{ type: "gpu", required: false }] }, aCluster("a")),
+  "does not reject a cluster that lacks an optional capability": {
+    given: withoutStatus({ capabilityRequirements: [{ type: "gpu", required: false }] }, aCluster("a")),
     selected: ["a"],
   },
-  "needs the version of a capability": {
-    given: fresh(
+  "rejects clusters whose capability is older than minVersion or has no known version": {
+    given: withoutStatus(
       { strategy: "Spread", capabilityRequirements: [{ type: "gpu", minVersion: "12.4" }] },
       aCluster("a", { spec: { capabilities: [{ type: "gpu", version: "12.10" }] } }),
       aCluster("b", { spec: { capabilities: [{ type: "gpu", version: "v12.3.9" }] } }),
@@ -227,10 +237,10 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["a", "d"],
     reasons: { b: "CapabilityTooOld", c: "CapabilityTooOld" },
-    says: { b: { expected: "gpu 12.4 or later", actual: "gpu v12.3.9" }, c: { actual: "gpu of no known version" } },
+    decisions: { b: { expected: "gpu 12.4 or later", actual: "gpu v12.3.9" }, c: { actual: "gpu of unknown version" } },
   },
-  "needs the types of its workloads served": {
-    given: fresh(
+  "rejects clusters that do not serve a workload type": {
+    given: withoutStatus(
       {
         workloadSelector: {
           workloadTypes: [
@@ -251,10 +261,12 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["b"],
     reasons: { a: "ApiNotServed" },
-    says: { a: { message: "does not serve example.com/v1 Widget, which workloadSelector.workloadTypes asks for" } },
+    decisions: {
+      a: { message: "the cluster does not serve example.com/v1 Widget, which workloadSelector.workloadTypes requires" },
+    },
   },
-  "leaves no cluster out for a custom type that it can be given, but for one that it has to come with": {
-    given: fresh(
+  "with customResources Install, rejects a cluster for a missing built-in type but not for a missing custom type": {
+    given: withoutStatus(
       {
         strategy: "Spread",
         customResources: "Install",
@@ -272,33 +284,33 @@ export const rows: Readonly<Record<string, Row>> = {
     selected: ["a"],
     reasons: { b: "ApiNotServed" },
   },
-  "takes a cluster whose types are not known only behind one whose types are": {
-    given: fresh(
+  "ranks a cluster with unknown served types behind one with known types": {
+    given: withoutStatus(
       { strategy: "Affinity", workloadSelector: { workloadTypes: [{ apiVersion: "apps/v1", kind: "Deployment" }] } },
       aCluster("a", { status: { apis: undefined } }),
       aCluster("b"),
     ),
     selected: ["b"],
-    says: { a: { reason: "NotSelected", score: -10, parts: [{ name: "apisUnknown", value: -10 }] } },
+    decisions: { a: { reason: "NotSelected", score: -10, parts: [{ name: "apisUnknown", value: -10 }] } },
   },
-  "sends no new work to a cluster that is not Ready": {
-    given: fresh({}, down("a", 1), aCluster("b", { ready: "Unknown" }), aCluster("c", { ready: "never" })),
+  "does not select a new cluster that is not Ready": {
+    given: withoutStatus({}, notReady("a", 1), aCluster("b", { ready: "Unknown" }), aCluster("c", { ready: "never" })),
     selected: [],
     reasons: { a: "NotReady", b: "NotReady", c: "NotReady" },
-    says: {
-      a: { message: "not ready: the cluster has Ready=False (ClusterUnhealthy)" },
+    decisions: {
+      a: { message: "the cluster is not ready: Ready=False (ClusterUnhealthy)" },
       c: { actual: "Ready=Unknown (NeverSeen)" },
     },
     ready: { status: "False", reason: "NoSuitableClusters", message: "0 of 3 clusters fit: 3 NotReady" },
     next: done,
   },
-  "sends no new work to a cordoned cluster": {
-    given: fresh({}, aCluster("a", { spec: { unschedulable: true } }), aCluster("b")),
+  "does not select a new cluster that is cordoned": {
+    given: withoutStatus({}, aCluster("a", { spec: { unschedulable: true } }), aCluster("b")),
     selected: ["b"],
     reasons: { a: "Unschedulable" },
   },
-  "sends no new work to a tainted cluster": {
-    given: fresh(
+  "does not select a new cluster with a NoSchedule or NoExecute taint": {
+    given: withoutStatus(
       { strategy: "Spread" },
       tainted("a", "NoSchedule"),
       tainted("b", "NoExecute"),
@@ -306,28 +318,28 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["c"],
     reasons: { a: "UntoleratedTaint", b: "UntoleratedTaint" },
-    says: { a: { actual: "taint k=v:NoSchedule" }, c: { parts: [{ name: "preferNoSchedule", value: -50 }] } },
+    decisions: { a: { actual: "taint k=v:NoSchedule" }, c: { parts: [{ name: "preferNoSchedule", value: -50 }] } },
   },
-  "bears what it says that it bears": {
-    given: fresh(
+  "selects clusters with tolerated taints": {
+    given: withoutStatus(
       { strategy: "Spread", tolerations: [{ key: "k", operator: "Exists" }] },
       tainted("a", "NoSchedule"),
       tainted("b", "NoExecute"),
       tainted("c", "PreferNoSchedule"),
     ),
     selected: ["a", "b", "c"],
-    says: { c: { score: 0 } },
+    decisions: { c: { score: 0 } },
   },
-  "sends no new work to where it would have to leave again": {
-    given: fresh(
+  "does not select a new cluster with a taint that is tolerated only for a limited time": {
+    given: withoutStatus(
       { tolerations: [{ key: "k", operator: "Exists", tolerationSeconds: 60 }] },
       tainted("a", "NoExecute", ago(1)),
     ),
     selected: [],
     reasons: { a: "UntoleratedTaint" },
   },
-  "needs room": {
-    given: fresh(
+  "rejects clusters with too few allocatable resources": {
+    given: withoutStatus(
       { strategy: "Spread", resources: { cpu: "4", memory: "8Gi" } },
       aCluster("a", { status: { allocatable: { cpu: "3900m", memory: "64Gi" } } }),
       aCluster("b", { status: { allocatable: { cpu: "4000m", memory: "8192Mi" } } }),
@@ -336,14 +348,14 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["b", "c"],
     reasons: { a: "InsufficientResources", d: "InsufficientResources" },
-    says: {
+    decisions: {
       a: { rule: "resources.cpu", expected: "4 cpu", actual: "3900m cpu" },
       b: { parts: [{ name: "headroom", value: 4 }] },
       c: { parts: [{ name: "headroom", value: 5 }] },
     },
   },
-  "gives the reason of the first rule that fails": {
-    given: fresh(
+  "reports the reason of the first failing filter": {
+    given: withoutStatus(
       { locationSelector: byRegion, resources: { cpu: "99" } },
       aCluster("a", { ready: "False", labels: { region: "us" } }),
     ),
@@ -351,41 +363,41 @@ export const rows: Readonly<Record<string, Row>> = {
     reasons: { a: "SelectorMismatch" },
   },
 
-  // what is chosen stays
-  "stays where it is when a better cluster appears": {
-    given: settledOn(["b"], { strategy: "Affinity", preferredClusters: ["a"] }, aCluster("a"), aCluster("b")),
+  // retention of selected clusters
+  "keeps the selected cluster when a better one appears": {
+    given: selectedBefore(["b"], { strategy: "Affinity", preferredClusters: ["a"] }, aCluster("a"), aCluster("b")),
     selected: ["b"],
-    says: { a: { reason: "NotSelected", score: 50 } },
+    decisions: { a: { reason: "NotSelected", score: 50 } },
   },
-  "stays on a cluster that is not Ready for as long as that is tolerated": {
-    given: settledOn(["b"], {}, aCluster("a"), down("b", 100)),
+  "keeps a cluster that is not Ready within the tolerated time": {
+    given: selectedBefore(["b"], {}, aCluster("a"), notReady("b", 100)),
     selected: ["b"],
-    says: {
+    decisions: {
       b: {
         reason: "KeptTolerated",
         rule: "Ready",
         expected: "tolerated for 300 s",
         actual: "Ready=False (ClusterUnhealthy)",
         until: "2030-01-01T12:03:20Z",
-        message: "kept for as long as it is tolerated that the cluster has Ready=False (ClusterUnhealthy)",
+        message: "kept while Ready=False (ClusterUnhealthy) is tolerated",
       },
     },
     ready: { status: "True" },
     next: requeueAfter(200),
   },
-  "leaves a cluster that is not Ready at the very second": {
-    given: settledOn(["b"], {}, aCluster("a"), down("b", 300)),
+  "evicts from a cluster that is not Ready exactly when the tolerated time ends": {
+    given: selectedBefore(["b"], {}, aCluster("a"), notReady("b", 300)),
     selected: ["a"],
     reasons: { b: "NotReady" },
     next: done,
   },
-  "stays to the last second": {
-    given: settledOn(["b"], {}, aCluster("a"), down("b", 299.5)),
+  "keeps a cluster that is not Ready until the last second of the tolerated time": {
+    given: selectedBefore(["b"], {}, aCluster("a"), notReady("b", 299.5)),
     selected: ["b"],
     next: requeueAfter(1),
   },
-  "bears a cluster that is not Ready for as long as the placement says": {
-    given: settledOn(
+  "tolerates a cluster that is not Ready for the time in the placement's toleration": {
+    given: selectedBefore(
       ["b"],
       {
         tolerations: [
@@ -393,80 +405,80 @@ export const rows: Readonly<Record<string, Row>> = {
         ],
       },
       aCluster("a"),
-      down("b", 900),
+      notReady("b", 900),
     ),
     selected: ["b"],
     next: requeueAfter(100),
   },
-  "bears a cluster that is not Ready for ever when told so": {
-    given: settledOn(["b"], { tolerations: [{ operator: "Exists" }] }, aCluster("a"), down("b", 99_999)),
+  "tolerates a cluster that is not Ready without limit if the toleration has no time": {
+    given: selectedBefore(["b"], { tolerations: [{ operator: "Exists" }] }, aCluster("a"), notReady("b", 99_999)),
     selected: ["b"],
-    says: { b: { reason: "KeptTolerated", expected: "tolerated for ever" } },
+    decisions: { b: { reason: "KeptTolerated", expected: "tolerated without limit" } },
     next: done,
   },
-  "looks again at least once a day": {
-    given: settledOn(
+  "requeues at least once a day": {
+    given: selectedBefore(
       ["b"],
       { tolerations: [{ key: "tmc.kcp.io/not-ready", operator: "Exists", tolerationSeconds: 9_000_000 }] },
       aCluster("a"),
-      down("b", 10),
+      notReady("b", 10),
     ),
     selected: ["b"],
     next: requeueAfter(86_400),
   },
-  "bears for ever what it bears for longer than anyone can count": {
-    given: settledOn(
+  "treats a tolerated time beyond the year 9999 as no limit": {
+    given: selectedBefore(
       ["b"],
       { tolerations: [{ operator: "Exists", tolerationSeconds: Number.MAX_SAFE_INTEGER }] },
       aCluster("a"),
-      down("b", 10),
+      notReady("b", 10),
     ),
     selected: ["b"],
     next: done,
   },
-  "leaves at once when it bears nothing": {
-    given: settledOn(
+  "evicts at once from a cluster that is not Ready if the tolerated time is 0": {
+    given: selectedBefore(
       ["b"],
       { tolerations: [{ key: "tmc.kcp.io/not-ready", operator: "Exists", tolerationSeconds: 0 }] },
       aCluster("a"),
-      down("b", 0),
+      notReady("b", 0),
     ),
     selected: ["a"],
   },
-  "is empty when nothing is left that fits": {
-    given: settledOn(["a"], {}, down("a", 301)),
+  "selects no cluster if none fits any more": {
+    given: selectedBefore(["a"], {}, notReady("a", 301)),
     selected: [],
     ready: { status: "False", reason: "NoSuitableClusters" },
   },
-  "stays on a cordoned cluster": {
-    given: settledOn(["b"], {}, aCluster("a"), aCluster("b", { spec: { unschedulable: true } })),
+  "keeps a selected cluster that is cordoned": {
+    given: selectedBefore(["b"], {}, aCluster("a"), aCluster("b", { spec: { unschedulable: true } })),
     selected: ["b"],
-    says: { b: { reason: "KeptUnschedulable", rule: "unschedulable", actual: "unschedulable=true" } },
+    decisions: { b: { reason: "KeptUnschedulable", rule: "unschedulable", actual: "unschedulable=true" } },
     next: done,
   },
-  "stays on a cluster that is tainted NoSchedule": {
-    given: settledOn(["b"], {}, aCluster("a"), tainted("b", "NoSchedule")),
+  "keeps a selected cluster with a NoSchedule taint": {
+    given: selectedBefore(["b"], {}, aCluster("a"), tainted("b", "NoSchedule")),
     selected: ["b"],
-    says: { b: { reason: "KeptUnschedulable", actual: "taint k=v:NoSchedule" } },
+    decisions: { b: { reason: "KeptUnschedulable", actual: "taint k=v:NoSchedule" } },
   },
-  "leaves a cluster that is tainted NoExecute": {
-    given: settledOn(["b"], {}, aCluster("a"), tainted("b", "NoExecute", ago(0))),
+  "evicts from a cluster with a NoExecute taint": {
+    given: selectedBefore(["b"], {}, aCluster("a"), tainted("b", "NoExecute", ago(0))),
     selected: ["a"],
     reasons: { b: "UntoleratedTaint" },
   },
-  "counts the seconds of a NoExecute taint from when it was added": {
-    given: settledOn(
+  "counts the tolerated time of a NoExecute taint from its timeAdded": {
+    given: selectedBefore(
       ["b"],
       { tolerations: [{ key: "k", operator: "Equal", value: "v", tolerationSeconds: 60 }] },
       aCluster("a"),
       tainted("b", "NoExecute", ago(20)),
     ),
     selected: ["b"],
-    says: { b: { reason: "KeptTolerated", rule: "tolerations", until: "2030-01-01T12:00:40Z" } },
+    decisions: { b: { reason: "KeptTolerated", rule: "tolerations", until: "2030-01-01T12:00:40Z" } },
     next: requeueAfter(40),
   },
-  "leaves when the seconds of a NoExecute taint are over": {
-    given: settledOn(
+  "evicts when the tolerated time of a NoExecute taint is over": {
+    given: selectedBefore(
       ["b"],
       { tolerations: [{ key: "k", operator: "Equal", value: "v", tolerationSeconds: 60 }] },
       aCluster("a"),
@@ -474,7 +486,7 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["a"],
   },
-  "counts the seconds from when the taint was first seen, where nobody wrote down when it was added": {
+  "counts the tolerated time of a taint without timeAdded from the first observation": {
     given: given(
       aPlacement(
         { tolerations: [{ key: "k", operator: "Exists", tolerationSeconds: 60 }] },
@@ -501,7 +513,7 @@ export const rows: Readonly<Record<string, Row>> = {
     selected: ["b"],
     next: requeueAfter(25),
   },
-  "counts anew when the placement has been changed": {
+  "restarts the tolerated time of a taint without timeAdded when the placement changes": {
     given: given(
       aPlacement(
         { tolerations: [{ key: "k", operator: "Exists", tolerationSeconds: 90 }] },
@@ -527,8 +539,8 @@ export const rows: Readonly<Record<string, Row>> = {
     selected: ["b"],
     next: requeueAfter(90),
   },
-  "stays where an observation alone speaks against it": {
-    given: settledOn(
+  "keeps selected clusters that only observations speak against": {
+    given: selectedBefore(
       ["a", "b", "c"],
       {
         strategy: "Spread",
@@ -543,8 +555,8 @@ export const rows: Readonly<Record<string, Row>> = {
     selected: ["a", "b", "c"],
     reasons: { a: "KeptUnschedulable", b: "KeptUnschedulable", c: "KeptUnschedulable" },
   },
-  "leaves where a person speaks against it": {
-    given: settledOn(
+  "evicts from clusters that a user excludes": {
+    given: selectedBefore(
       ["a", "b", "c", "d"],
       {
         strategy: "Spread",
@@ -562,14 +574,14 @@ export const rows: Readonly<Record<string, Row>> = {
     selected: ["e"],
     reasons: { a: "SelectorMismatch", b: "CapabilityMissing", c: "AntiAffinityMatch", d: "NotListed" },
   },
-  "forgets a cluster that is no longer registered": {
-    given: settledOn(["gone"], {}, aCluster("a")),
+  "replaces a selected cluster that is no longer registered": {
+    given: selectedBefore(["gone"], {}, aCluster("a")),
     selected: ["a"],
   },
 
-  // how many
-  "drops the worst when fewer are wanted": {
-    given: settledOn(
+  // number of clusters
+  "drops the worst cluster if fewer are requested": {
+    given: selectedBefore(
       ["a", "b", "c"],
       { strategy: "Affinity", numberOfClusters: 2, preferredClusters: ["c"] },
       aCluster("a"),
@@ -579,8 +591,8 @@ export const rows: Readonly<Record<string, Row>> = {
     selected: ["a", "c"],
     reasons: { b: "NotSelected" },
   },
-  "drops first what takes no new work": {
-    given: settledOn(
+  "drops a cordoned cluster first if fewer are requested": {
+    given: selectedBefore(
       ["a", "b"],
       { numberOfClusters: 1, preferredClusters: ["a"] },
       aCluster("a", { spec: { unschedulable: true } }),
@@ -589,8 +601,8 @@ export const rows: Readonly<Record<string, Row>> = {
     selected: ["b"],
     reasons: { a: "Unschedulable" },
   },
-  "adds the best when more are wanted": {
-    given: settledOn(
+  "adds the best cluster if more are requested": {
+    given: selectedBefore(
       ["c"],
       { strategy: "Affinity", numberOfClusters: 2, preferredClusters: ["b"] },
       aCluster("a"),
@@ -599,19 +611,19 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["b", "c"],
   },
-  "takes what there is when too few fit, and says so": {
-    given: fresh({ numberOfClusters: 3 }, aCluster("a"), aCluster("b"), down("c", 1)),
+  "selects all clusters that fit if more are requested, and reports that": {
+    given: withoutStatus({ numberOfClusters: 3 }, aCluster("a"), aCluster("b"), notReady("c", 1)),
     selected: ["a", "b"],
     ready: {
       status: "True",
-      message: "RoundRobin chose a, b; 3 clusters are wanted, of the others there are: 1 NotReady",
+      message: "RoundRobin selected a, b; 3 clusters are requested, other clusters: 1 NotReady",
     },
   },
 
   // strategies and scores
-  "deals to the least loaded": {
+  "RoundRobin selects the least loaded cluster": {
     given: {
-      ...fresh({}, aCluster("a"), aCluster("b"), aCluster("c")),
+      ...withoutStatus({}, aCluster("a"), aCluster("b"), aCluster("c")),
       load: new Map([
         ["a", 3],
         ["b", 1],
@@ -620,20 +632,20 @@ export const rows: Readonly<Record<string, Row>> = {
     },
     selected: ["b"],
   },
-  "deals several to the least loaded": {
+  "RoundRobin selects several of the least loaded clusters": {
     given: {
-      ...fresh({ numberOfClusters: 2 }, aCluster("a"), aCluster("b"), aCluster("c")),
+      ...withoutStatus({ numberOfClusters: 2 }, aCluster("a"), aCluster("b"), aCluster("c")),
       load: new Map([["a", 1]]),
     },
     selected: ["b", "c"],
   },
-  "puts a preferred cluster before a less loaded one": {
-    given: { ...fresh({ preferredClusters: ["a"] }, aCluster("a"), aCluster("b")), load: new Map([["a", 3]]) },
+  "RoundRobin ranks a preferred cluster before a less loaded one": {
+    given: { ...withoutStatus({ preferredClusters: ["a"] }, aCluster("a"), aCluster("b")), load: new Map([["a", 3]]) },
     selected: ["a"],
   },
-  "deals to large and small clusters alike": {
+  "RoundRobin ignores the size of clusters that fit": {
     given: {
-      ...fresh(
+      ...withoutStatus(
         { resources: { cpu: "1" } },
         aCluster("a", { status: { allocatable: { cpu: "99" } } }),
         aCluster("b", { status: { allocatable: { cpu: "1" } } }),
@@ -642,12 +654,12 @@ export const rows: Readonly<Record<string, Row>> = {
     },
     selected: ["b"],
   },
-  "spreads over all that fit": {
-    given: fresh({ strategy: "Spread" }, aCluster("c"), aCluster("a"), down("b", 1)),
+  "Spread selects all clusters that fit": {
+    given: withoutStatus({ strategy: "Spread" }, aCluster("c"), aCluster("a"), notReady("b", 1)),
     selected: ["a", "c"],
   },
-  "spreads over as many as are wanted, first where there are fewest": {
-    given: fresh(
+  "Spread selects the requested number, first in the domains with the fewest clusters": {
+    given: withoutStatus(
       {
         strategy: "Spread",
         numberOfClusters: 3,
@@ -662,8 +674,8 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["e1", "e2", "u1"],
   },
-  "leaves clusters out rather than exceed a strict skew": {
-    given: fresh(
+  "does not exceed the maxSkew of a strict spread constraint": {
+    given: withoutStatus(
       { strategy: "Spread", spreadConstraints: [{ topologyKey: "region", maxSkew: 1 }] },
       eu("e1"),
       eu("e2"),
@@ -671,16 +683,17 @@ export const rows: Readonly<Record<string, Row>> = {
       us("u1"),
     ),
     selected: ["e1", "e2", "u1"],
-    says: {
+    decisions: {
       e3: {
         reason: "SkewTooLarge",
         score: 0,
-        message: "fits, but would exceed spreadConstraints[region]: a skew of at most 1, the cluster has region=eu",
+        message:
+          "fits, but would violate spreadConstraints[region]: a skew of at most 1 is allowed, the cluster has region=eu",
       },
     },
   },
-  "allows as much skew as is wished": {
-    given: fresh(
+  "selects clusters up to the given maxSkew": {
+    given: withoutStatus(
       { strategy: "Spread", spreadConstraints: [{ topologyKey: "region", maxSkew: 2 }] },
       eu("e1"),
       eu("e2"),
@@ -688,10 +701,10 @@ export const rows: Readonly<Record<string, Row>> = {
       us("u1"),
     ),
     selected: ["e1", "e2", "e3", "u1"],
-    ready: { message: "Spread chose e1, e2, e3, u1" },
+    ready: { message: "Spread selected e1, e2, e3, u1" },
   },
-  "says by how much it exceeds a skew that is only preferred": {
-    given: fresh(
+  "reports by how much it exceeds a maxSkew with ScheduleAnyway": {
+    given: withoutStatus(
       {
         strategy: "Spread",
         spreadConstraints: [{ topologyKey: "region", maxSkew: 1, whenUnsatisfiable: "ScheduleAnyway" }],
@@ -702,10 +715,10 @@ export const rows: Readonly<Record<string, Row>> = {
       us("u1"),
     ),
     selected: ["e1", "e2", "e3", "u1"],
-    ready: { message: "Spread chose e1, e2, e3, u1; the skew over region is 2, more than 1" },
+    ready: { message: "Spread selected e1, e2, e3, u1; the skew over region is 2, which exceeds 1" },
   },
-  "keeps to two keys at once": {
-    given: fresh(
+  "satisfies two spread constraints at once": {
+    given: withoutStatus(
       {
         strategy: "Spread",
         numberOfClusters: 2,
@@ -718,25 +731,25 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["e1", "u2"],
   },
-  "needs the key of a strict constraint": {
-    given: fresh(
+  "rejects clusters without the label of a strict spread constraint": {
+    given: withoutStatus(
       { strategy: "Spread", spreadConstraints: [{ topologyKey: "rack" }] },
       aCluster("a"),
       aCluster("b", { labels: { rack: "1" } }),
     ),
     selected: ["b"],
-    says: { a: { reason: "TopologyKeyMissing", rule: "spreadConstraints[rack]", actual: "no rack" } },
+    decisions: { a: { reason: "TopologyKeyMissing", rule: "spreadConstraints[rack]", actual: "no rack" } },
   },
-  "does not need the key of a constraint that is only preferred": {
-    given: fresh(
+  "does not require the label of a spread constraint with ScheduleAnyway": {
+    given: withoutStatus(
       { strategy: "Spread", spreadConstraints: [{ topologyKey: "rack", whenUnsatisfiable: "ScheduleAnyway" }] },
       aCluster("a"),
       aCluster("b", { labels: { rack: "1" } }),
     ),
     selected: ["a", "b"],
   },
-  "stays although its choice has become uneven": {
-    given: settledOn(
+  "keeps selected clusters that exceed a strict skew": {
+    given: selectedBefore(
       ["e1", "e2", "e3"],
       { strategy: "Spread", numberOfClusters: 3, spreadConstraints: [{ topologyKey: "region" }] },
       eu("e1"),
@@ -745,10 +758,10 @@ export const rows: Readonly<Record<string, Row>> = {
       us("u1"),
     ),
     selected: ["e1", "e2", "e3"],
-    ready: { message: "Spread chose e1, e2, e3; the skew over region is 3, more than 1" },
+    ready: { message: "Spread selected e1, e2, e3; the skew over region is 3, which exceeds 1" },
   },
-  "drops from where there are most": {
-    given: settledOn(
+  "drops a cluster from the domain with the most clusters": {
+    given: selectedBefore(
       ["e1", "e2", "u1"],
       { strategy: "Spread", numberOfClusters: 2, spreadConstraints: [{ topologyKey: "region" }] },
       eu("e1"),
@@ -757,8 +770,8 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["e1", "u1"],
   },
-  "weighs preferred terms, for and against": {
-    given: fresh(
+  "adds the weights of preferred affinity and anti-affinity terms": {
+    given: withoutStatus(
       {
         strategy: "Affinity",
         affinity: {
@@ -776,7 +789,7 @@ export const rows: Readonly<Record<string, Row>> = {
       aCluster("c", { labels: { region: "eu", noisy: "1" } }),
     ),
     selected: ["b"],
-    says: {
+    decisions: {
       a: { score: 1, parts: [{ name: "affinity region=eu", value: 1 }] },
       b: {
         score: 70,
@@ -788,26 +801,26 @@ export const rows: Readonly<Record<string, Row>> = {
       c: { score: -29 },
     },
   },
-  "prefers optional capabilities": {
-    given: fresh(
+  "prefers clusters with optional capabilities": {
+    given: withoutStatus(
       { strategy: "Affinity", capabilityRequirements: [{ type: "gpu", required: false }] },
       aCluster("a"),
       aCluster("b", { spec: { capabilities: [{ type: "gpu" }] } }),
     ),
     selected: ["b"],
-    says: { b: { parts: [{ name: "capability gpu", value: 10 }] } },
+    decisions: { b: { parts: [{ name: "capability gpu", value: 10 }] } },
   },
-  "prefers a cluster whose nodes are ready": {
-    given: fresh(
+  "prefers a cluster that is not degraded": {
+    given: withoutStatus(
       {},
       aCluster("a", { status: { nodes: { ready: 1, total: 3 } } }),
       aCluster("b", { status: { nodes: { ready: 3, total: 3 } } }),
     ),
     selected: ["b"],
-    says: { a: { parts: [{ name: "degraded", value: -25 }] } },
+    decisions: { a: { parts: [{ name: "degraded", value: -25 }] } },
   },
-  "prefers room, counted in steps": {
-    given: fresh(
+  "prefers clusters with more allocatable resources, in steps": {
+    given: withoutStatus(
       { strategy: "Affinity", resources: { cpu: "2" } },
       aCluster("a", { status: { allocatable: { cpu: "2" } } }),
       aCluster("b", { status: { allocatable: { cpu: "4" } } }),
@@ -816,31 +829,40 @@ export const rows: Readonly<Record<string, Row>> = {
       aCluster("e", { status: { allocatable: { cpu: "200" } } }),
     ),
     selected: ["d"],
-    says: { a: { score: 4 }, b: { score: 6 }, c: { score: 8 }, d: { score: 10 }, e: { score: 10 } },
+    decisions: { a: { score: 4 }, b: { score: 6 }, c: { score: 8 }, d: { score: 10 }, e: { score: 10 } },
   },
-  "follows the hint of a preferred cluster": {
+  "scores the hint of a preferred cluster": {
     given: hinted({ "tmc.kcp.io/preferred-cluster": "b" }, { strategy: "Affinity" }, aCluster("a"), aCluster("b")),
     selected: ["b"],
-    says: { a: { parts: [{ name: "clusterHint", value: 25 }] }, b: { parts: [{ name: "clusterHint", value: 100 }] } },
+    decisions: {
+      a: { parts: [{ name: "clusterHint", value: 25 }] },
+      b: { parts: [{ name: "clusterHint", value: 100 }] },
+    },
   },
-  "follows the hint of a cluster to avoid": {
+  "scores the hint of a cluster to avoid": {
     given: hinted({ "tmc.kcp.io/avoid-cluster": "a" }, {}, aCluster("a"), aCluster("b")),
     selected: ["b"],
-    says: { a: { parts: [{ name: "clusterHint", value: 0 }] }, b: { parts: [{ name: "clusterHint", value: 50 }] } },
+    decisions: {
+      a: { parts: [{ name: "clusterHint", value: 0 }] },
+      b: { parts: [{ name: "clusterHint", value: 50 }] },
+    },
   },
-  "follows the hint of a location": {
+  "scores the hint of a preferred location": {
     given: hinted({ "tmc.kcp.io/preferred-location": "eu" }, { strategy: "Affinity" }, us("a"), eu("b")),
     selected: ["b"],
-    says: { a: { parts: [{ name: "locationHint", value: 30 }] }, b: { parts: [{ name: "locationHint", value: 100 }] } },
+    decisions: {
+      a: { parts: [{ name: "locationHint", value: 30 }] },
+      b: { parts: [{ name: "locationHint", value: 100 }] },
+    },
   },
-  "takes a hint as no more than a hint": {
-    given: hinted({ "tmc.kcp.io/preferred-cluster": "b" }, {}, aCluster("a"), down("b", 1)),
+  "does not select a hinted cluster that does not fit": {
+    given: hinted({ "tmc.kcp.io/preferred-cluster": "b" }, {}, aCluster("a"), notReady("b", 1)),
     selected: ["a"],
   },
 
-  // how long a cluster that is not Ready is borne
-  "has work leave when the cluster's owner says so": {
-    given: settledOn(
+  // evictAfterSeconds of the registration
+  "evicts after the evictAfterSeconds of the registration": {
+    given: selectedBefore(
       ["b"],
       {},
       aCluster("a"),
@@ -850,31 +872,32 @@ export const rows: Readonly<Record<string, Row>> = {
     reasons: { b: "NotReady" },
     next: done,
   },
-  "bears it for as long as the cluster's owner says, when the placement does not": {
-    given: settledOn(
-      ["b"],
-      {},
-      aCluster("a"),
-      aCluster("b", { ready: "False", since: ago(400), spec: { evictAfterSeconds: 600 } }),
-    ),
-    selected: ["b"],
-    says: { b: { reason: "KeptTolerated", expected: "tolerated for 600 s", until: "2030-01-01T12:03:20Z" } },
-    next: requeueAfter(200),
-  },
-  "bears it for as long as the placement says, whatever the cluster's owner does": {
-    given: settledOn(
+  "tolerates a cluster that is not Ready for the evictAfterSeconds of the registration if the placement has no toleration":
+    {
+      given: selectedBefore(
+        ["b"],
+        {},
+        aCluster("a"),
+        aCluster("b", { ready: "False", since: ago(400), spec: { evictAfterSeconds: 600 } }),
+      ),
+      selected: ["b"],
+      decisions: { b: { reason: "KeptTolerated", expected: "tolerated for 600 s", until: "2030-01-01T12:03:20Z" } },
+      next: requeueAfter(200),
+    },
+  "prefers the placement's toleration over the evictAfterSeconds of the registration": {
+    given: selectedBefore(
       ["b"],
       { tolerations: [{ key: "tmc.kcp.io/not-ready", operator: "Exists", tolerationSeconds: 60 }] },
       aCluster("a"),
       aCluster("b", { ready: "False", since: ago(30), spec: { evictAfterSeconds: 0 } }),
     ),
     selected: ["b"],
-    says: { b: { reason: "KeptTolerated", until: "2030-01-01T12:00:30Z" } },
+    decisions: { b: { reason: "KeptTolerated", until: "2030-01-01T12:00:30Z" } },
     next: requeueAfter(30),
   },
 
   // failback
-  "returns no sooner than it was asked to, and says when": {
+  "does not fail back before the waiting time is over, and reports when it will": {
     given: given(
       aPlacement(
         { failback: { afterSeconds: 240 } },
@@ -890,17 +913,17 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["b"],
     reasons: { a: "FailingBack", b: "Selected" },
-    says: {
+    decisions: {
       a: {
         rule: "failback",
         expected: "240 s",
         until: "2030-01-01T12:03:20Z",
-        message: "fits; failback returns to it when it has done so for 240 s",
+        message: "fits; failback moves back to it when it has fit for 240 s",
       },
     },
     next: requeueAfter(200),
   },
-  "returns when its time has come": {
+  "fails back when the waiting time is over": {
     given: given(
       aPlacement(
         { failback: { afterSeconds: 240 } },

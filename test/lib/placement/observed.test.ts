@@ -1,44 +1,48 @@
 import { describe, expect, it } from "vitest";
-import { clusterFacts, factsFingerprint, type Registration } from "../../../lib/placement/observed.ts";
+import { clusterFacts, clusterFactsHash, type RegistrationInput } from "../../../lib/placement/observed.ts";
 import { aCluster, ago, aRegistration } from "./builders.ts";
 
-describe("derived keys", () => {
+describe("derived label keys", () => {
   const cases: Record<
     string,
     { location: string; labels?: Record<string, string>; has: Record<string, string | undefined> }
   > = {
-    "a location is its own region": {
+    "uses a location without a zone as region": {
       location: "us-west-2",
       has: { location: "us-west-2", region: "us-west-2", zone: undefined },
     },
-    "a zone of one cloud names its region": {
+    "derives region and zone from an AWS zone": {
       location: "us-west-2a",
       has: { region: "us-west-2", zone: "us-west-2a" },
     },
-    "a zone of another cloud names its region": {
+    "derives region and zone from a Google Cloud zone": {
       location: "us-central1-b",
       has: { region: "us-central1", zone: "us-central1-b" },
     },
-    "a known provider stands before a colon": {
+    "derives a known provider from the prefix of the location": {
       location: "aws:eu-west-1b",
       has: { provider: "aws", region: "eu-west-1", location: "aws:eu-west-1b" },
     },
-    "an unknown word before a colon is no provider": {
+    "does not use an unknown prefix of the location as provider": {
       location: "eu:berlin",
       has: { provider: undefined, region: "eu:berlin" },
     },
-    "well-known labels count more than the location": {
+    "prefers well-known labels over the location": {
       location: "us-west-2a",
       labels: { "topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": "z", "tmc.kcp.io/provider": "p" },
       has: { region: "r", zone: "z", provider: "p" },
     },
-    "the beta names of labels count too": {
+    "reads the beta names of topology labels": {
       location: "x",
       labels: { "failure-domain.beta.kubernetes.io/region": "r", "failure-domain.beta.kubernetes.io/zone": "z" },
       has: { region: "r", zone: "z" },
     },
-    "the environment comes from a label": { location: "x", labels: { env: "prod" }, has: { environment: "prod" } },
-    "a label of that very name wins": {
+    "derives the environment from the label env": {
+      location: "x",
+      labels: { env: "prod" },
+      has: { environment: "prod" },
+    },
+    "prefers a label with the name of the derived key": {
       location: "us-west-2",
       labels: { region: "mine", "topology.kubernetes.io/region": "other", environment: "e", env: "f" },
       has: { region: "mine", environment: "e" },
@@ -50,8 +54,8 @@ describe("derived keys", () => {
   });
 });
 
-describe("what is known of a cluster", () => {
-  it("counts a declared capability more than a detected one, and takes the detected version where none is declared", () => {
+describe("clusterFacts", () => {
+  it("prefers a declared capability over a detected one, and uses the detected version if none is declared", () => {
     const { capabilities } = aCluster("a", {
       spec: { capabilities: [{ type: "gpu", available: false }, { type: "storage" }] },
       status: { capabilities: [{ type: "gpu", version: "1" }, { type: "storage", version: "2" }, { type: "mesh" }] },
@@ -63,12 +67,12 @@ describe("what is known of a cluster", () => {
     });
   });
 
-  it("calls a cluster degraded when more than a tenth of its nodes are not ready", () => {
+  it("marks a cluster as degraded if more than 10 % of its nodes are not ready", () => {
     const degraded = (ready: number, total: number) => aCluster("a", { status: { nodes: { ready, total } } }).degraded;
     expect([degraded(9, 10), degraded(8, 10), degraded(0, 0), degraded(2, 3)]).toEqual([false, true, false, true]);
   });
 
-  it("counts the time of a cluster that nobody has seen from its creation", () => {
+  it("counts the not-ready time of a cluster that was never probed from the creation of its registration", () => {
     expect(aCluster("a", { ready: "never" })).toMatchObject({
       ready: "Unknown",
       notReadySinceMs: Date.parse(ago(7200)),
@@ -76,7 +80,7 @@ describe("what is known of a cluster", () => {
   });
 });
 
-describe("the fingerprint", () => {
+describe("clusterFactsHash", () => {
   const base = aRegistration("a", {
     labels: { x: "1", y: "2" },
     spec: {
@@ -86,37 +90,37 @@ describe("the fingerprint", () => {
       ],
     },
   });
-  const printOf = (registration: Registration) => factsFingerprint(clusterFacts(registration));
+  const hashOf = (registration: RegistrationInput) => clusterFactsHash(clusterFacts(registration));
 
-  const same: Record<string, Registration> = {
-    "a heartbeat": { ...base, metadata: { ...base.metadata, resourceVersion: "9" } },
-    "the time since which it is Ready": {
+  const same: Record<string, RegistrationInput> = {
+    "a new resourceVersion": { ...base, metadata: { ...base.metadata, resourceVersion: "9" } },
+    "another time since which the cluster is Ready": {
       ...base,
       status: { ...base.status, conditions: aRegistration("a", { since: ago(5) }).status?.conditions },
     },
-    "another reason for being Ready": {
+    "another reason while the cluster is Ready": {
       ...base,
       status: {
         ...base.status,
         conditions: base.status?.conditions?.map((condition) => ({ ...condition, reason: "ClusterFine" })),
       },
     },
-    "a detection that found the same": { ...base, status: { ...base.status, capabilitiesDetected: ago(1) } },
-    "another order": {
+    "a detection with the same result": { ...base, status: { ...base.status, capabilitiesDetected: ago(1) } },
+    "another order of labels and taints": {
       ...base,
       metadata: { ...base.metadata, labels: { y: "2", x: "1" } },
       spec: { ...base.spec, taints: base.spec.taints?.toReversed() },
     },
-    "another spelling of an amount": {
+    "another notation of a quantity": {
       ...base,
       status: { ...base.status, allocatable: { cpu: "8000m", memory: "32Gi" } },
     },
   };
-  it.each(Object.entries(same))("survives %s", (_, registration) => {
-    expect(printOf(registration)).toBe(printOf(base));
+  it.each(Object.entries(same))("does not change the facts hash for %s", (_, registration) => {
+    expect(hashOf(registration)).toBe(hashOf(base));
   });
 
-  const different: Record<string, Registration> = {
+  const different: Record<string, RegistrationInput> = {
     Ready: aRegistration("a", { ready: "False" }),
     "the time since which it is not Ready": aRegistration("a", { ready: "False", since: ago(5) }),
     "a label": aRegistration("a", { labels: { x: "2" } }),
@@ -130,9 +134,9 @@ describe("the fingerprint", () => {
     "a deletion": aRegistration("a", { deleting: true }),
     nodes: aRegistration("a", { status: { nodes: { ready: 1, total: 2 } } }),
   };
-  it("tells apart all that placement uses", () => {
-    const prints = [aRegistration("a"), ...Object.values(different)].map(printOf);
-    expect(new Set(prints).size).toBe(prints.length);
-    expect(prints.every((print) => /^[0-9a-f]{16}$/.test(print))).toBe(true);
+  it("changes the facts hash for every fact that placement reads", () => {
+    const hashes = [aRegistration("a"), ...Object.values(different)].map(hashOf);
+    expect(new Set(hashes).size).toBe(hashes.length);
+    expect(hashes.every((hash) => /^[0-9a-f]{16}$/.test(hash))).toBe(true);
   });
 });

@@ -1,23 +1,28 @@
 import { describe, expect, it } from "vitest";
 import type { CopyState, WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import type { PlacementStatus } from "../../../lib/placement/explain.ts";
-import { placedBounds, placedEntry, placedWorkloads, withPlaced } from "../../../lib/placement/placed-workloads.ts";
+import {
+  placedBounds,
+  placedEntry,
+  placedWorkloads,
+  withPlacedWorkloads,
+} from "../../../lib/placement/placed-workloads.ts";
 
 const since = "2030-01-01T00:00:00Z";
 const nowMs = Date.parse("2030-01-01T01:00:00Z");
 
-function aRecord(
+function aSyncRecord(
   name: string,
   { states = ["Ready"], isReady = true }: Readonly<{ states?: readonly CopyState[]; isReady?: boolean }> = {},
 ): WorkloadSync {
-  const clusters = states.map((_, at) => `c${at}`);
+  const clusters = states.map((_, index) => `c${index}`);
   return {
     apiVersion: "tmc.kcp.io/v1alpha1",
     kind: "WorkloadSync",
     metadata: { name: `deployments-${name}`, namespace: "shop" },
     spec: { workload: { apiVersion: "apps/v1", kind: "Deployment", name }, placement: "web", clusters },
     status: {
-      clusters: states.map((state, at) => ({ name: `c${at}`, state })),
+      clusters: states.map((state, index) => ({ name: `c${index}`, state })),
       conditions: [
         { type: "Ready", status: isReady ? "True" : "False", reason: "Test", message: "", lastTransitionTime: since },
       ],
@@ -25,9 +30,9 @@ function aRecord(
   };
 }
 
-describe("a placed workload", () => {
-  it("is shown with its clusters, its state, and since when", () => {
-    expect(placedEntry(aRecord("web", { states: ["Ready", "Ready"] }))).toEqual({
+describe("placedEntry", () => {
+  it("shows clusters, state and transition time of a placed workload", () => {
+    expect(placedEntry(aSyncRecord("web", { states: ["Ready", "Ready"] }))).toEqual({
       apiVersion: "apps/v1",
       kind: "Deployment",
       namespace: "shop",
@@ -46,28 +51,30 @@ describe("a placed workload", () => {
     ["Applied", ["Ready", "Applied"]],
     ["Pending", []],
   ];
-  it.each(worst)("is %s with copies that are %j", (state, states) => {
-    expect(placedEntry(aRecord("web", { states, isReady: false })).state).toBe(state);
+  it.each(worst)("shows the state %s for a workload whose copies are %j", (state, states) => {
+    expect(placedEntry(aSyncRecord("web", { states, isReady: false })).state).toBe(state);
   });
 
-  it("names no more clusters than there is room for", () => {
+  it("lists at most 10 clusters of a placed workload and counts the others", () => {
     const { clusters, moreClusters } = placedEntry(
-      aRecord("web", { states: Array.from({ length: 12 }, () => "Ready") }),
+      aSyncRecord("web", { states: Array.from({ length: 12 }, () => "Ready") }),
     );
     expect([clusters?.length, moreClusters]).toEqual([10, 2]);
   });
 });
 
-describe("the list of a placement", () => {
-  it("has those first that need somebody to look", () => {
-    const records = [aRecord("a"), aRecord("b", { states: ["Failed"], isReady: false }), aRecord("c")];
+describe("status.placedWorkloads", () => {
+  it("lists the most urgent workloads first", () => {
+    const records = [aSyncRecord("a"), aSyncRecord("b", { states: ["Failed"], isReady: false }), aSyncRecord("c")];
     expect(placedWorkloads(records).placedWorkloads?.map(({ name }) => name)).toEqual(["b", "a", "c"]);
     expect(placedWorkloads(records.toReversed())).toEqual(placedWorkloads(records));
   });
 
-  it("stays below its bounds with a thousand workloads of the longest names, and counts the rest", () => {
+  it("stays within its bounds with a thousand workloads with long names, and counts the omitted ones", () => {
     const long = "x".repeat(240);
-    const records = Array.from({ length: 1_000 }, (_, at) => aRecord(`${long}-${at}`, { states: ["Ready", "Ready"] }));
+    const records = Array.from({ length: 1_000 }, (_, index) =>
+      aSyncRecord(`${long}-${index}`, { states: ["Ready", "Ready"] }),
+    );
     const list = placedWorkloads(records);
     expect(JSON.stringify(list).length).toBeLessThan(placedBounds.bytes + 500);
     const listed = list.placedWorkloads?.length ?? 0;
@@ -78,32 +85,39 @@ describe("the list of a placement", () => {
     });
   });
 
-  it("is written at once after a quiet time, then not before some seconds are over", () => {
+  it("writes the placed workloads at once, then not again before the debounce time is over", () => {
     const before: PlacementStatus = { selectedClusters: ["c0"] };
-    const first = withPlaced({ before, status: before, records: [aRecord("a")], nowMs });
+    const first = withPlacedWorkloads({ before, status: before, syncRecords: [aSyncRecord("a")], nowMs });
     expect(first.status.placedWorkloads).toHaveLength(1);
     const { status } = first;
-    const records = [aRecord("a"), aRecord("b")];
-    expect(withPlaced({ before: status, status, records, nowMs: nowMs + 2_000 })).toEqual({ status, againSeconds: 3 });
-    const later = withPlaced({ before: status, status, records, nowMs: nowMs + 5_000 });
+    const syncRecords = [aSyncRecord("a"), aSyncRecord("b")];
+    expect(withPlacedWorkloads({ before: status, status, syncRecords, nowMs: nowMs + 2_000 })).toEqual({
+      status,
+      requeueSeconds: 3,
+    });
+    const later = withPlacedWorkloads({ before: status, status, syncRecords, nowMs: nowMs + 5_000 });
     expect(later.status.placedWorkloads).toHaveLength(2);
-    expect(withPlaced({ before: later.status, status: later.status, records, nowMs: nowMs + 9_000 })).toEqual({
+    expect(
+      withPlacedWorkloads({ before: later.status, status: later.status, syncRecords, nowMs: nowMs + 9_000 }),
+    ).toEqual({
       status: later.status,
     });
   });
 
-  it("goes along with a decision that is written anyway", () => {
+  it("writes the placed workloads within the debounce time if the status is written anyway", () => {
     const before: PlacementStatus = {
-      ...withPlaced({ before: {}, status: {}, records: [aRecord("a")], nowMs }).status,
+      ...withPlacedWorkloads({ before: {}, status: {}, syncRecords: [aSyncRecord("a")], nowMs }).status,
     };
     const status = { ...before, selectedClusters: ["c1"] };
-    const records = [aRecord("a"), aRecord("b")];
-    expect(withPlaced({ before, status, records, nowMs: nowMs + 1_000 }).status.placedWorkloads).toHaveLength(2);
+    const syncRecords = [aSyncRecord("a"), aSyncRecord("b")];
+    expect(
+      withPlacedWorkloads({ before, status, syncRecords, nowMs: nowMs + 1_000 }).status.placedWorkloads,
+    ).toHaveLength(2);
   });
 
-  it("goes when there are none any more", () => {
-    const { status } = withPlaced({ before: {}, status: {}, records: [aRecord("a")], nowMs });
-    const after = withPlaced({ before: status, status, records: [], nowMs: nowMs + 60_000 });
+  it("removes the list when no workload is placed any more", () => {
+    const { status } = withPlacedWorkloads({ before: {}, status: {}, syncRecords: [aSyncRecord("a")], nowMs });
+    const after = withPlacedWorkloads({ before: status, status, syncRecords: [], nowMs: nowMs + 60_000 });
     expect(after.status.placedWorkloads).toBeUndefined();
   });
 });

@@ -1,16 +1,16 @@
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
-import type { Registration, TaintEffect } from "../../../lib/placement/observed.ts";
+import type { RegistrationInput, TaintEffect } from "../../../lib/placement/observed.ts";
 import { ago, aPlacement, aRegistration } from "./builders.ts";
 
-/** Chance from a seed: the same seed, the same world. */
-export class Chance {
+/** A seeded random number generator: the same seed gives the same facts. */
+export class Random {
   #state: number;
 
   constructor(seed: number) {
     this.#state = seed | 0;
   }
 
-  /** A whole number from 0 up to, but not including, `end` (mulberry32). */
+  /** An integer from 0 to `end` - 1 (mulberry32). */
   below(end: number): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -18,7 +18,7 @@ export class Chance {
     return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296) * end);
   }
 
-  /** True once in `times`. */
+  /** True with a probability of 1 in `times`. */
   once(times: number): boolean {
     return this.below(times) === 0;
   }
@@ -33,150 +33,149 @@ export class Chance {
 
   shuffle<T>(values: readonly T[]): T[] {
     return values
-      .map((value) => ({ value, at: this.below(1_000_000) }))
-      .toSorted((a, b) => a.at - b.at)
+      .map((value) => ({ value, position: this.below(1_000_000) }))
+      .toSorted((a, b) => a.position - b.position)
       .map(({ value }) => value);
   }
 }
 
-/** The names that random worlds use. */
 export const clusterNames = ["a", "b", "c", "d", "e", "f"] as const;
 const regions = ["eu", "us", "ap"] as const;
 const effects: readonly [TaintEffect, ...TaintEffect[]] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/** Some cluster of that name, with all that a cluster can have wrong. */
-export function randomRegistration(chance: Chance, name: string): Registration {
+/** A random registration; every kind of fault can occur. */
+export function randomRegistration(random: Random, name: string): RegistrationInput {
   const labels = Object.fromEntries(
-    chance.shuffle([
-      ...(chance.once(4) ? [] : [["region", chance.pick(regions)]]),
-      ...(chance.once(2) ? [["tier", chance.pick(["gold", "base"])]] : []),
-      ...(chance.once(2) ? [["zone", chance.pick(["1", "2"])]] : []),
+    random.shuffle([
+      ...(random.once(4) ? [] : [["region", random.pick(regions)]]),
+      ...(random.once(2) ? [["tier", random.pick(["gold", "base"])]] : []),
+      ...(random.once(2) ? [["zone", random.pick(["1", "2"])]] : []),
     ]),
   );
   return aRegistration(name, {
     labels,
-    deleting: chance.once(15),
-    ready: chance.once(3) ? chance.pick(["False", "Unknown", "never"]) : "True",
-    since: ago(chance.below(600)),
+    deleting: random.once(15),
+    ready: random.once(3) ? random.pick(["False", "Unknown", "never"]) : "True",
+    since: ago(random.below(600)),
     spec: {
-      location: chance.pick(["eu-west-1a", "us-east1-b", "aws:ap-1", "here"]),
-      unschedulable: chance.once(8),
-      ...(chance.once(6) ? { evictAfterSeconds: chance.below(400) } : {}),
-      taints: chance.some(["k", "l"], 6).map((key) => ({
+      location: random.pick(["eu-west-1a", "us-east1-b", "aws:ap-1", "here"]),
+      unschedulable: random.once(8),
+      ...(random.once(6) ? { evictAfterSeconds: random.below(400) } : {}),
+      taints: random.some(["k", "l"], 6).map((key) => ({
         key,
-        value: chance.pick(["v", ""]),
-        effect: chance.pick(effects),
-        ...(chance.once(2) ? {} : { timeAdded: ago(chance.below(200)) }),
+        value: random.pick(["v", ""]),
+        effect: random.pick(effects),
+        ...(random.once(2) ? {} : { timeAdded: ago(random.below(200)) }),
       })),
-      capabilities: chance.some(["compute", "gpu"]).map((type) => ({
+      capabilities: random.some(["compute", "gpu"]).map((type) => ({
         type,
-        available: !chance.once(5),
-        ...(chance.once(2) ? { version: chance.pick(["1", "2.1"]) } : {}),
+        available: !random.once(5),
+        ...(random.once(2) ? { version: random.pick(["1", "2.1"]) } : {}),
       })),
     },
     status: {
-      apis: chance.once(4) ? undefined : [{ groupVersion: "apps/v1", kinds: chance.once(5) ? [] : ["Deployment"] }],
-      allocatable: chance.once(5) ? undefined : { cpu: chance.pick(["1", "4", "16"]), memory: "8Gi" },
-      nodes: { ready: chance.below(3), total: 2 },
-      capabilities: chance.some(["gpu"], 3).map((type) => ({ type, version: "2" })),
-      capabilitiesDetected: chance.once(4) ? undefined : ago(1),
+      apis: random.once(4) ? undefined : [{ groupVersion: "apps/v1", kinds: random.once(5) ? [] : ["Deployment"] }],
+      allocatable: random.once(5) ? undefined : { cpu: random.pick(["1", "4", "16"]), memory: "8Gi" },
+      nodes: { ready: random.below(3), total: 2 },
+      capabilities: random.some(["gpu"], 3).map((type) => ({ type, version: "2" })),
+      capabilitiesDetected: random.once(4) ? undefined : ago(1),
     },
   });
 }
 
-/** The same registration, written in another order. */
-export function rewritten(chance: Chance, { metadata, spec, status }: Registration): Registration {
+/** The same registration with its lists and maps in another order. */
+export function reordered(random: Random, { metadata, spec, status }: RegistrationInput): RegistrationInput {
   return {
-    metadata: { ...metadata, labels: Object.fromEntries(chance.shuffle(Object.entries(metadata.labels ?? {}))) },
+    metadata: { ...metadata, labels: Object.fromEntries(random.shuffle(Object.entries(metadata.labels ?? {}))) },
     spec: {
       ...spec,
-      taints: chance.shuffle(spec.taints ?? []),
-      capabilities: chance.shuffle(spec.capabilities ?? []),
+      taints: random.shuffle(spec.taints ?? []),
+      capabilities: random.shuffle(spec.capabilities ?? []),
     },
-    status: { ...status, capabilities: chance.shuffle(status?.capabilities ?? []) },
+    status: { ...status, capabilities: random.shuffle(status?.capabilities ?? []) },
   };
 }
 
-/** Some placement, which may have chosen clusters before. */
-export function randomPlacement(chance: Chance): WorkloadPlacement {
+/** A random placement, with or without selected clusters. */
+export function randomPlacement(random: Random): WorkloadPlacement {
   const gold = { matchLabels: { tier: "gold" } };
   const region = {
     matchExpressions: [
-      { key: "region", operator: "In" as const, values: chance.once(20) ? [] : [chance.pick(regions), "eu"] },
+      { key: "region", operator: "In" as const, values: random.once(20) ? [] : [random.pick(regions), "eu"] },
     ],
   };
   const spec: WorkloadPlacement["spec"] = {
-    ...(chance.once(4) ? {} : { strategy: chance.pick(["RoundRobin", "Spread", "Affinity"]) }),
-    ...(chance.once(3)
-      ? { locationSelector: chance.pick([gold, region, { matchLabels: { zone: "1", tier: "gold" } }]) }
+    ...(random.once(4) ? {} : { strategy: random.pick(["RoundRobin", "Spread", "Affinity"]) }),
+    ...(random.once(3)
+      ? { locationSelector: random.pick([gold, region, { matchLabels: { zone: "1", tier: "gold" } }]) }
       : {}),
-    ...(chance.once(6) ? { clusterNames: [...chance.some(clusterNames), "nowhere"] } : {}),
-    ...(chance.once(2) ? { numberOfClusters: 1 + chance.below(4) } : {}),
-    ...(chance.once(4) ? { preferredClusters: chance.some(clusterNames) } : {}),
-    ...(chance.once(3)
+    ...(random.once(6) ? { clusterNames: [...random.some(clusterNames), "unregistered"] } : {}),
+    ...(random.once(2) ? { numberOfClusters: 1 + random.below(4) } : {}),
+    ...(random.once(4) ? { preferredClusters: random.some(clusterNames) } : {}),
+    ...(random.once(3)
       ? {
-          capabilityRequirements: chance.some(["compute", "gpu"]).map((type) => ({
+          capabilityRequirements: random.some(["compute", "gpu"]).map((type) => ({
             type,
-            required: chance.once(2),
-            ...(chance.once(3) ? { minVersion: "2" } : {}),
+            required: random.once(2),
+            ...(random.once(3) ? { minVersion: "2" } : {}),
           })),
         }
       : {}),
-    ...(chance.once(3)
+    ...(random.once(3)
       ? {
-          tolerations: chance.some(["k", "l", "tmc.kcp.io/not-ready"]).map((key) => ({
+          tolerations: random.some(["k", "l", "tmc.kcp.io/not-ready"]).map((key) => ({
             key,
-            operator: chance.pick(["Equal", "Exists"]),
+            operator: random.pick(["Equal", "Exists"]),
             value: "v",
-            ...(chance.once(2) ? { tolerationSeconds: chance.below(300) } : {}),
+            ...(random.once(2) ? { tolerationSeconds: random.below(300) } : {}),
           })),
         }
       : {}),
-    ...(chance.once(4)
+    ...(random.once(4)
       ? {
           affinity: {
             clusterAffinity: {
-              required: chance.some([gold], 4),
-              preferred: [{ weight: 1 + chance.below(100), term: region }],
+              required: random.some([gold], 4),
+              preferred: [{ weight: 1 + random.below(100), term: region }],
             },
             clusterAntiAffinity: {
-              required: chance.some([{ matchLabels: { zone: "2" } }], 4),
+              required: random.some([{ matchLabels: { zone: "2" } }], 4),
               preferred: [{ weight: 9, term: gold }],
             },
           },
         }
       : {}),
-    ...(chance.once(3)
+    ...(random.once(3)
       ? {
-          spreadConstraints: chance.some(["region", "zone"]).map((topologyKey) => ({
+          spreadConstraints: random.some(["region", "zone"]).map((topologyKey) => ({
             topologyKey,
-            maxSkew: 1 + chance.below(2),
-            whenUnsatisfiable: chance.pick(["DoNotSchedule", "ScheduleAnyway"]),
+            maxSkew: 1 + random.below(2),
+            whenUnsatisfiable: random.pick(["DoNotSchedule", "ScheduleAnyway"]),
           })),
         }
       : {}),
-    ...(chance.once(4) ? { resources: { cpu: chance.pick(["500m", "2", "8"]) } } : {}),
-    ...(chance.once(4) ? { workloadSelector: { workloadTypes: [{ apiVersion: "apps/v1", kind: "Deployment" }] } } : {}),
+    ...(random.once(4) ? { resources: { cpu: random.pick(["500m", "2", "8"]) } } : {}),
+    ...(random.once(4) ? { workloadSelector: { workloadTypes: [{ apiVersion: "apps/v1", kind: "Deployment" }] } } : {}),
   };
-  const selected = chance.once(2) ? chance.some(clusterNames, 3) : undefined;
-  const failback = chance.once(3) ? { afterSeconds: 1 + chance.below(300) } : undefined;
-  const homes = chance
+  const selected = random.once(2) ? random.some(clusterNames, 3) : undefined;
+  const failback = random.once(3) ? { afterSeconds: 1 + random.below(300) } : undefined;
+  const targets = random
     .some(clusterNames, 4)
     .filter((name) => failback !== undefined && selected?.includes(name) === false)
-    .map((cluster, at) => {
-      const standIn = selected?.[at];
+    .map((cluster, index) => {
+      const standIn = selected?.[index];
       return {
         cluster,
-        reason: chance.pick(["NotReady", "UntoleratedTaint", "Preferred"]),
-        since: ago(chance.below(900)),
+        reason: random.pick(["NotReady", "UntoleratedTaint", "Preferred"]),
+        since: ago(random.below(900)),
         ...(standIn === undefined ? {} : { standIn }),
-        ...(chance.once(2) ? { fittingSince: ago(chance.below(400)) } : {}),
+        ...(random.once(2) ? { fittingSince: ago(random.below(400)) } : {}),
       };
     });
   return aPlacement(failback === undefined ? spec : { ...spec, failback }, {
     ...(selected === undefined
       ? {}
-      : { status: { selectedClusters: selected, ...(homes.length === 0 ? {} : { failback: homes }) } }),
-    ...(chance.once(5) ? { annotations: { "tmc.kcp.io/avoid-cluster": chance.pick(clusterNames) } } : {}),
+      : { status: { selectedClusters: selected, ...(targets.length === 0 ? {} : { failback: targets }) } }),
+    ...(random.once(5) ? { annotations: { "tmc.kcp.io/avoid-cluster": random.pick(clusterNames) } } : {}),
   });
 }

@@ -12,15 +12,15 @@ import { aPlacement, aRegistration, now } from "./builders.ts";
 const signal = new AbortController().signal;
 const keyOf = (name: string): ObjectKey => ({ logicalCluster: "root", kind: "WorkloadPlacement", name });
 
-/** A hub in memory; what it hands out is frozen, and its cache may lag behind what was written. */
+/** An in-memory hub. Its objects are frozen, and its cache can lag behind the writes. */
 class MemoryHub {
   writes = 0;
   readonly lists: Record<string, number> = {};
-  /** While it lags, reads show the world as it was. */
+  /** While true, reads return the state before the lag started. */
   lags = false;
   #version = 1;
   #stored = new Map<string, KubeObject>();
-  #shown = new Map<string, KubeObject>();
+  #cached = new Map<string, KubeObject>();
 
   put(object: KubeObject): void {
     this.#version += 1;
@@ -36,11 +36,11 @@ class MemoryHub {
   }
 
   catchUp(): void {
-    this.#shown = new Map(this.#stored);
+    this.#cached = new Map(this.#stored);
   }
 
   placement(name: string): WorkloadPlacement | undefined {
-    // Only placements are put under this name.
+    // This key prefix is used for placements only.
     return this.#stored.get(`WorkloadPlacement/${name}`) as WorkloadPlacement | undefined;
   }
 
@@ -55,53 +55,53 @@ class MemoryHub {
   }
 
   hub(): Hub {
-    const of = (kind: string) => [...this.#shown.values()].filter((object) => object.kind === kind);
+    const ofKind = (kind: string) => [...this.#cached.values()].filter((object) => object.kind === kind);
     return {
-      // A hub answers with the type that its caller asks for; the key says which one that is.
+      // The hub returns the type that the caller expects for the kind of the key.
       read: async <T extends KubeObject>({ kind, name }: ObjectKey) =>
-        this.#shown.get(`${kind}/${name}`) as T | undefined,
+        this.#cached.get(`${kind}/${name}`) as T | undefined,
       list: async <T extends KubeObject>(kind: string) => {
         this.lists[kind] = (this.lists[kind] ?? 0) + 1;
-        return of(kind) as T[];
+        return ofKind(kind) as T[];
       },
-      writeStatus: async <T extends KubeObject>({ kind, name }: ObjectKey, seen: T, status: object) => {
-        const present = this.#stored.get(`${kind}/${name}`);
-        if (present?.metadata.resourceVersion !== seen.metadata.resourceVersion) {
+      writeStatus: async <T extends KubeObject>({ kind, name }: ObjectKey, observed: T, status: object) => {
+        const stored = this.#stored.get(`${kind}/${name}`);
+        if (stored?.metadata.resourceVersion !== observed.metadata.resourceVersion) {
           throw new ControllerError("conflict", `${kind} ${name} has changed`);
         }
         this.writes += 1;
-        this.put({ ...seen, status });
-        return seen;
+        this.put({ ...observed, status });
+        return observed;
       },
-      confirm: () => Promise.reject(new Error("no one asks whether something is gone")),
-      writeFinalizers: () => Promise.reject(new Error("no one asks for finalizers")),
-      readSecret: () => Promise.reject(new Error("no one asks for secrets")),
+      confirm: () => Promise.reject(new Error("unexpected call of confirm")),
+      writeFinalizers: () => Promise.reject(new Error("unexpected call of writeFinalizers")),
+      readSecret: () => Promise.reject(new Error("unexpected call of readSecret")),
     };
   }
 }
 
 function aWorld(
   clusters: readonly string[],
-  countSeconds?: number,
+  loadMaxAgeSeconds?: number,
 ): { memory: MemoryHub; reconcile: (name: string) => Promise<unknown> } {
   const memory = new MemoryHub();
   for (const name of clusters) addCluster(memory, name);
   const clock = { now: () => now, after: () => () => undefined };
-  const world = createPlacementWorld({ hub: memory.hub(), clock, countSeconds });
+  const world = createPlacementWorld({ hub: memory.hub(), clock, loadMaxAgeSeconds });
   const reconcile = placementReconciler(world);
   return { memory, reconcile: (name) => reconcile(keyOf(name), signal) };
 }
 
-function addCluster(memory: MemoryHub, name: string, wish: Parameters<typeof aRegistration>[1] = {}): void {
-  memory.put({ apiVersion: "tmc.kcp.io/v1alpha1", kind: "ClusterRegistration", ...aRegistration(name, wish) });
+function addCluster(memory: MemoryHub, name: string, options: Parameters<typeof aRegistration>[1] = {}): void {
+  memory.put({ apiVersion: "tmc.kcp.io/v1alpha1", kind: "ClusterRegistration", ...aRegistration(name, options) });
 }
 
 function addPlacement(memory: MemoryHub, name: string, spec: WorkloadPlacement["spec"] = {}): void {
   memory.put({ ...aPlacement(spec), metadata: { name, generation: 1 } });
 }
 
-describe("the reconciler", () => {
-  it("writes a decision once, and nothing when nothing has changed", async () => {
+describe("the placement reconciler", () => {
+  it("writes a placement decision once, and nothing if nothing has changed", async () => {
     const { memory, reconcile } = aWorld(["a", "b"]);
     addPlacement(memory, "web");
     expect(await reconcile("web")).toEqual(done);
@@ -110,7 +110,7 @@ describe("the reconciler", () => {
     expect(memory.writes).toBe(1);
   });
 
-  it("has nothing to do for a placement that is gone or going", async () => {
+  it("does nothing for a placement that is gone or being deleted", async () => {
     const { memory, reconcile } = aWorld(["a"]);
     expect(await reconcile("web")).toEqual(done);
     memory.put({ ...aPlacement(), metadata: { name: "web", deletionTimestamp: "2030-01-01T00:00:00Z" } });
@@ -118,7 +118,7 @@ describe("the reconciler", () => {
     expect(memory.writes).toBe(0);
   });
 
-  it("asks to be called again when a time runs out", async () => {
+  it("requeues a placement for the end of the tolerated time", async () => {
     const { memory, reconcile } = aWorld(["a"]);
     addPlacement(memory, "web");
     await reconcile("web");
@@ -126,7 +126,7 @@ describe("the reconciler", () => {
     expect(await reconcile("web")).toEqual({ kind: "requeue", afterSeconds: 300 });
   });
 
-  it("fails with the conflict when the placement has changed since it was seen", async () => {
+  it("throws a conflict if the placement has changed since it was observed", async () => {
     const { memory, reconcile } = aWorld(["a"]);
     addPlacement(memory, "web");
     memory.lags = true;
@@ -135,11 +135,11 @@ describe("the reconciler", () => {
   });
 });
 
-describe("RoundRobin deals", () => {
-  const names = Array.from({ length: 300 }, (_, at) => `p${at}`);
+describe("RoundRobin", () => {
+  const names = Array.from({ length: 300 }, (_, index) => `p${index}`);
   const even = { a: 100, b: 100, c: 100 };
 
-  it("300 placements to 3 clusters, 100 each, one after another", async () => {
+  it("distributes 300 placements evenly to 3 clusters, one after another", async () => {
     const { memory, reconcile } = aWorld(["a", "b", "c"]);
     for (const name of names) addPlacement(memory, name);
     for (const name of names) await reconcile(name);
@@ -147,40 +147,40 @@ describe("RoundRobin deals", () => {
     expect(memory.writes).toBe(300);
   });
 
-  it("300 placements to 3 clusters, 100 each, all at once", async () => {
+  it("distributes 300 placements evenly to 3 clusters, all at once", async () => {
     const { memory, reconcile } = aWorld(["a", "b", "c"]);
     for (const name of names) addPlacement(memory, name);
     await Promise.all(names.map(reconcile));
     expect(memory.counts()).toEqual(even);
   });
 
-  it("300 placements to 3 clusters, 100 each, with a cache that lags", async () => {
+  it("distributes 300 placements evenly to 3 clusters with a lagging cache", async () => {
     const { memory, reconcile } = aWorld(["a", "b", "c"]);
     for (const name of names) addPlacement(memory, name);
     memory.lags = true;
-    for (const [at, name] of names.entries()) {
+    for (const [index, name] of names.entries()) {
       await reconcile(name);
-      if (at % 40 === 0) memory.catchUp();
+      if (index % 40 === 0) memory.catchUp();
     }
     expect(memory.counts()).toEqual(even);
   });
 
-  it("placements that come in a rush evenly, and counts those before them once", async () => {
+  it("distributes a burst of placements evenly with one list of the existing ones", async () => {
     const { memory, reconcile } = aWorld(["a", "b", "c"], 10);
-    for (const [at, name] of names.entries()) {
+    for (const [index, name] of names.entries()) {
       addPlacement(memory, name);
-      if (at % 2 === 0) await reconcile(name);
+      if (index % 2 === 0) await reconcile(name);
     }
-    for (const [at, name] of names.entries()) if (at % 2 === 1) await reconcile(name);
+    for (const [index, name] of names.entries()) if (index % 2 === 1) await reconcile(name);
     expect(memory.counts()).toEqual(even);
     expect(memory.lists.WorkloadPlacement).toBe(1);
   });
 
-  it("again evenly after placements are gone", async () => {
+  it("distributes new placements evenly after others were deleted", async () => {
     const { memory, reconcile } = aWorld(["a", "b", "c"]);
     for (const name of names.slice(0, 30)) addPlacement(memory, name);
     for (const name of names.slice(0, 30)) await reconcile(name);
-    for (let at = 0; at < 30; at += 3) memory.remove("WorkloadPlacement", `p${at}`); // all of them in a
+    for (let index = 0; index < 30; index += 3) memory.remove("WorkloadPlacement", `p${index}`); // all on cluster a
     for (const name of names.slice(30, 40)) {
       addPlacement(memory, name);
       await reconcile(name);
@@ -188,7 +188,7 @@ describe("RoundRobin deals", () => {
     expect(memory.counts()).toEqual({ a: 10, b: 10, c: 10 });
   });
 
-  it("what a failed cluster had evenly to the others", async () => {
+  it("distributes the placements of a failed cluster evenly to the others", async () => {
     const { memory, reconcile } = aWorld(["a", "b", "c"]);
     for (const name of names.slice(0, 60)) addPlacement(memory, name);
     for (const name of names.slice(0, 60)) await reconcile(name);
@@ -197,7 +197,7 @@ describe("RoundRobin deals", () => {
     expect(memory.counts()).toEqual({ b: 30, c: 30 });
   });
 
-  it("and moves nothing when a cluster comes back", async () => {
+  it("moves no placement when a cluster is added", async () => {
     const { memory, reconcile } = aWorld(["b", "c"]);
     for (const name of names.slice(0, 10)) addPlacement(memory, name);
     for (const name of names.slice(0, 10)) await reconcile(name);

@@ -13,13 +13,13 @@ const cases: readonly (readonly [string, string, number])[] = [
   ["1.31.2+k3s1", "1.31.2", 0],
 ];
 
-it.each(cases)("version %s against %s", (one, other, order) => {
+it.each(cases)("compares version %s with %s numerically", (one, other, order) => {
   const [a, b] = [parseVersion(one), parseVersion(other)];
-  if (a === undefined || b === undefined) throw new Error("these are versions");
+  if (a === undefined || b === undefined) throw new Error("both texts must be versions");
   expect(Math.sign(compareVersionNumbers(a, b))).toBe(order);
   expect(Math.sign(compareVersionNumbers(b, a))).toBe(0 - order);
 });
 
-it.each(["new", "", "1.x", "v", "1..2"])("%j is no version", (text) => {
+it.each(["new", "", "1.x", "v", "1..2"])("does not parse %j as a version", (text) => {
   expect(parseVersion(text)).toBeUndefined();
 });

@@ -1,18 +1,21 @@
 import { describe, expect, it } from "vitest";
-import type { Observed } from "../../../lib/placement/observed.ts";
-import { explainFor, parseSupposedTaint } from "../../../lib/placement/what-if.ts";
+import type { ObservedPlacement } from "../../../lib/placement/observed.ts";
+import { explainPlacement, parseHypotheticalTaint } from "../../../lib/placement/what-if.ts";
 import { aCluster, aPlacement, now } from "./builders.ts";
 
-const observe = (placement: Observed["placement"], ...clusters: Observed["clusters"]): Observed => ({
+const observe = (
+  placement: ObservedPlacement["placement"],
+  ...clusters: ObservedPlacement["clusters"]
+): ObservedPlacement => ({
   placement,
   clusters,
   nowMs: now,
 });
 
-describe("an explanation", () => {
-  it("says what would make a rejected cluster fit, all of it", () => {
+describe("explainPlacement", () => {
+  it("lists everything that a rejected cluster would need to fit", () => {
     const placement = aPlacement({
-      clusterNames: ["good", "bad", "nowhere"],
+      clusterNames: ["good", "bad", "unregistered"],
       locationSelector: { matchLabels: { region: "eu", tier: "gold" } },
       capabilityRequirements: [
         { type: "gpu", minVersion: "2" },
@@ -36,9 +39,9 @@ describe("an explanation", () => {
         capabilities: [{ type: "compute" }, { type: "mesh", version: "2" }],
       },
     });
-    const { decisions } = explainFor(observe(placement, bad, aCluster("other")));
+    const { decisions } = explainPlacement(observe(placement, bad, aCluster("other")));
     const hints = Object.fromEntries(decisions.map((decision) => [decision.cluster, decision.hints]));
-    expect(hints.nowhere).toEqual(["a registration of that name"]);
+    expect(hints.unregistered).toEqual(["a registration of that name"]);
     expect(hints.bad).toEqual([
       "label region=eu, tier=gold",
       "label a=1 or b=1",
@@ -55,18 +58,18 @@ describe("an explanation", () => {
     expect(hints.other?.[0]).toBe("other among clusterNames");
   });
 
-  it("holds what it hints at: done so, the cluster fits", () => {
+  it("gives hints that make the cluster fit", () => {
     const placement = aPlacement({ locationSelector: { matchLabels: { region: "eu" } } });
-    expect(explainFor(observe(placement, aCluster("a"))).decisions[0]?.hints).toEqual(["label region=eu"]);
-    const done = explainFor(observe(placement, aCluster("a", { labels: { region: "eu" } })));
-    expect(done.decisions[0]).toMatchObject({ selected: true, hints: [] });
+    expect(explainPlacement(observe(placement, aCluster("a"))).decisions[0]?.hints).toEqual(["label region=eu"]);
+    const corrected = explainPlacement(observe(placement, aCluster("a", { labels: { region: "eu" } })));
+    expect(corrected.decisions[0]).toMatchObject({ selected: true, hints: [] });
   });
 
-  it("has a hint for a skew, and none for a cluster that is leaving", () => {
+  it("gives a hint for a skew that is too large, and none for a registration that is being deleted", () => {
     const eu = (name: string) => aCluster(name, { labels: { region: "eu" } });
     const placement = aPlacement({ strategy: "Spread", spreadConstraints: [{ topologyKey: "region" }] });
     const us = aCluster("d", { labels: { region: "us" } });
-    const { decisions } = explainFor(
+    const { decisions } = explainPlacement(
       observe(placement, eu("a"), eu("b"), eu("c"), us, aCluster("e", { deleting: true })),
     );
     expect(decisions.slice(3).map(({ cluster, hints }) => [cluster, hints])).toEqual([
@@ -75,57 +78,57 @@ describe("an explanation", () => {
     ]);
   });
 
-  it("leaves no cluster out and shows the load", () => {
-    const clusters = Array.from({ length: 150 }, (_, at) => aCluster(`c${at}`));
+  it("explains all clusters without bounds and shows their load", () => {
+    const clusters = Array.from({ length: 150 }, (_, index) => aCluster(`c${index}`));
     const load = new Map([["c7", 3]]);
-    const { decisions, plan } = explainFor({ ...observe(aPlacement(), ...clusters), load });
+    const { decisions, plan } = explainPlacement({ ...observe(aPlacement(), ...clusters), load });
     expect(decisions).toHaveLength(150);
     expect(plan.status.decisionsOmitted).toBeUndefined();
     expect(decisions.find(({ cluster }) => cluster === "c7")?.load).toBe(3);
     expect(decisions.find(({ cluster }) => cluster === "c8")?.load).toBe(0);
   });
 
-  it("explains a placement that cannot be read", () => {
-    const { decisions, plan } = explainFor(observe(aPlacement({ resources: { cpu: "x" } }), aCluster("a")));
+  it("explains a placement with an invalid spec", () => {
+    const { decisions, plan } = explainPlacement(observe(aPlacement({ resources: { cpu: "x" } }), aCluster("a")));
     expect(plan.status.conditions?.[0]?.reason).toBe("InvalidResources");
     expect(decisions).toMatchObject([{ cluster: "a", reason: "InvalidPlacement", hints: [] }]);
   });
 });
 
-describe("what if", () => {
-  const saved = aPlacement(
+describe("explainPlacement with what-if", () => {
+  const stored = aPlacement(
     { tolerations: [{ key: "slow", operator: "Exists", tolerationSeconds: 30 }] },
     { selected: ["east"] },
   );
-  const world = observe(saved, aCluster("east"), aCluster("west"));
-  const selectedIf = (whatIf: Parameters<typeof explainFor>[1]) =>
-    explainFor(world, whatIf).plan.status.selectedClusters;
+  const observed = observe(stored, aCluster("east"), aCluster("west"));
+  const selectedIf = (whatIf: Parameters<typeof explainPlacement>[1]) =>
+    explainPlacement(observed, whatIf).plan.status.selectedClusters;
 
-  it("a cluster were not there", () => {
+  it("decides as if a cluster were not registered", () => {
     expect(selectedIf({ withoutClusters: ["east"] })).toEqual(["west"]);
     expect(selectedIf({ withoutClusters: ["east", "west"] })).toEqual([]);
   });
 
-  it("a cluster, or all of them, were tainted", () => {
-    expect(selectedIf({ withTaints: [parseSupposedTaint("k=v:NoExecute@east")] })).toEqual(["west"]);
-    expect(selectedIf({ withTaints: [parseSupposedTaint("k=v:NoSchedule@east")] })).toEqual(["east"]);
-    expect(selectedIf({ withTaints: [parseSupposedTaint("k=v:NoExecute")] })).toEqual([]);
+  it("decides as if one cluster or all clusters were tainted", () => {
+    expect(selectedIf({ withTaints: [parseHypotheticalTaint("k=v:NoExecute@east")] })).toEqual(["west"]);
+    expect(selectedIf({ withTaints: [parseHypotheticalTaint("k=v:NoSchedule@east")] })).toEqual(["east"]);
+    expect(selectedIf({ withTaints: [parseHypotheticalTaint("k=v:NoExecute")] })).toEqual([]);
   });
 
-  it("a taint that is borne for a while were added now", () => {
-    const { plan } = explainFor(world, { withTaints: [parseSupposedTaint("slow:NoExecute@east")] });
+  it("counts the tolerated time of a hypothetical taint from now", () => {
+    const { plan } = explainPlacement(observed, { withTaints: [parseHypotheticalTaint("slow:NoExecute@east")] });
     expect(plan.status.decisions?.[0]).toMatchObject({ reason: "KeptTolerated", until: "2030-01-01T12:00:30Z" });
   });
 
-  it("names clusters that do not exist, and changes nothing", () => {
-    const copy = structuredClone(world);
-    const whatIf = { withoutClusters: ["x", "east"], withTaints: [parseSupposedTaint("k:NoSchedule@w")] };
-    expect(explainFor(world, whatIf).unknownClusters).toEqual(["w", "x"]);
-    expect(world).toEqual(copy);
+  it("reports named clusters that do not exist and does not modify its input", () => {
+    const copy = structuredClone(observed);
+    const whatIf = { withoutClusters: ["x", "east"], withTaints: [parseHypotheticalTaint("k:NoSchedule@w")] };
+    expect(explainPlacement(observed, whatIf).unknownClusters).toEqual(["w", "x"]);
+    expect(observed).toEqual(copy);
   });
 });
 
-describe("a supposed taint", () => {
+describe("parseHypotheticalTaint", () => {
   it.each([
     ["k=v:NoSchedule", { taint: { key: "k", value: "v", effect: "NoSchedule" }, cluster: undefined }],
     [
@@ -133,14 +136,14 @@ describe("a supposed taint", () => {
       { taint: { key: "example.com/k", value: "", effect: "NoExecute" }, cluster: "east" },
     ],
     ["k=:PreferNoSchedule", { taint: { key: "k", value: "", effect: "PreferNoSchedule" }, cluster: undefined }],
-  ])("%s is read", (text, supposed) => {
-    expect(parseSupposedTaint(text)).toEqual(supposed);
+  ])("parses the taint %s", (text, taint) => {
+    expect(parseHypotheticalTaint(text)).toEqual(taint);
   });
 
   it.each(["", "k", "k=v", "k=v:Never", ":NoSchedule", "k=v:NoSchedule@", "k=v=w:NoSchedule:x"])(
-    "%j is refused",
+    "rejects the taint %j",
     (text) => {
-      expect(() => parseSupposedTaint(text)).toThrow(/write key=value:effect or key=value:effect@cluster/);
+      expect(() => parseHypotheticalTaint(text)).toThrow(/write key=value:effect or key=value:effect@cluster/);
     },
   );
 });

@@ -1,12 +1,17 @@
 import { setImmediate as afterPending } from "node:timers/promises";
 import { ControllerError } from "@tmc/kube/fault.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import type { SQSEvent } from "aws-lambda";
 import { describe, expect, test } from "vitest";
 import { done, requeueAfter } from "../../../lib/model/next.ts";
 import type { Work, WorkItem } from "../../../lib/model/work-item.ts";
-import { type BatchRecord, type BatchRunnerOptions, createBatchRunner, recordsOf } from "../../../lib/queue/batch.ts";
+import {
+  type BatchRecord,
+  type BatchRunnerOptions,
+  batchRecordsOf,
+  createBatchRunner,
+} from "../../../lib/queue/batch.ts";
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 import { aRecord, aSendingQueue, type Sent } from "../lambda/batch-records.ts";
 
 const never: Work = () => new Promise<never>(() => {});
@@ -17,15 +22,15 @@ const failing =
   };
 const unreachable = new ControllerError("unreachable", "no route");
 
-function begin(
+function startRunner(
   work: Work,
-  options: Partial<BatchRunnerOptions> & Readonly<{ refuses?: Parameters<typeof aSendingQueue>[0] }> = {},
+  options: Partial<BatchRunnerOptions> & Readonly<{ rejects?: Parameters<typeof aSendingQueue>[0] }> = {},
 ) {
   const clock = createManualClock(10_000);
-  const { queue, sent } = aSendingQueue(options.refuses);
+  const { queue, sent } = aSendingQueue(options.rejects);
   const events: QueueEvent[] = [];
   const ran: WorkItem[] = [];
-  const end = new AbortController();
+  const abort = new AbortController();
   const runBatch = createBatchRunner({
     work: async (item, signal) => {
       ran.push(item);
@@ -38,97 +43,98 @@ function begin(
     ...options,
   });
   return {
-    run: (records: readonly BatchRecord[]) => runBatch(records, end.signal),
+    run: (records: readonly BatchRecord[]) => runBatch(records, abort.signal),
     runBatch,
     clock,
     sent,
     events,
     ran,
-    end,
+    abort,
   };
 }
 
-/** What is sent for a record, as far as a row says. */
 type Row = Readonly<{
   work: Work;
   record?: Parameters<typeof aRecord>[1];
-  refuses?: Parameters<typeof aSendingQueue>[0];
+  rejects?: Parameters<typeof aSendingQueue>[0];
   fails?: true;
   sent?: readonly object[];
   outcome: string;
 }>;
 
 const rows: Record<string, Row> = {
-  "a run that is settled is done": { work: async () => done, outcome: "done" },
-  "a run that wants to look again sends that first, without the version and the failures": {
+  "deletes the message of a reconcile that is done": { work: async () => done, outcome: "done" },
+  "sends a requeue before it deletes the message, without the version and the attempts": {
     work: async () => requeueAfter(30),
-    record: { resourceVersion: "7", attempts: { trouble: 3 } },
+    record: { resourceVersion: "7", attempts: { transient: 3 } },
     sent: [{ to: "later", afterSeconds: 30, item: { key: aKey(), reason: "requeue" } }],
     outcome: "requeue",
   },
-  "a look later that cannot be sent fails": {
+  "fails a message whose requeue cannot be sent": {
     work: async () => requeueAfter(30),
-    refuses: { later: true },
+    rejects: { later: true },
     fails: true,
     outcome: "returned",
   },
-  "a look at no time is a bug": {
+  "treats an invalid requeue delay as a bug": {
     work: async () => requeueAfter(Number.NaN),
-    sent: [{ to: "later", item: { reason: "retry", attempts: { unforeseen: 1 } } }],
+    sent: [{ to: "later", item: { reason: "retry", attempts: { unexpected: 1 } } }],
     outcome: "retry",
   },
-  "a fault that may pass comes again later, and counts": {
+  "retries a transient fault with a delay and counts it": {
     work: failing(unreachable),
-    record: { resourceVersion: "7", attempts: { trouble: 2, conflict: 1 } },
+    record: { resourceVersion: "7", attempts: { transient: 2, conflict: 1 } },
     sent: [
-      { to: "later", afterSeconds: 2, item: { key: aKey(), reason: "retry", attempts: { trouble: 3, conflict: 1 } } },
+      { to: "later", afterSeconds: 2, item: { key: aKey(), reason: "retry", attempts: { transient: 3, conflict: 1 } } },
     ],
     outcome: "retry",
   },
-  "a conflict comes again at once": {
+  "retries a conflict without a delay": {
     work: failing(new ControllerError("conflict", "stale")),
     sent: [{ to: "later", afterSeconds: 0, item: { reason: "retry", attempts: { conflict: 1 } } }],
     outcome: "retry",
   },
-  "a retry that cannot be sent fails": {
+  "fails a message whose retry cannot be sent": {
     work: failing(unreachable),
-    refuses: { later: true },
+    rejects: { later: true },
     fails: true,
     outcome: "returned",
   },
-  "a fault that lasts is done until something changes": {
+  "drops a key with a permanent fault until it changes": {
     work: failing(new ControllerError("forbidden", "no access")),
     outcome: "drop",
   },
-  "something unforeseen is tried again": {
+  "retries an unexpected error": {
     work: failing(new TypeError("bug")),
-    record: { attempts: { unforeseen: 3 } },
-    sent: [{ to: "later", afterSeconds: 4, item: { attempts: { unforeseen: 4 } } }],
+    record: { attempts: { unexpected: 3 } },
+    sent: [{ to: "later", afterSeconds: 4, item: { attempts: { unexpected: 4 } } }],
     outcome: "retry",
   },
-  "something unforeseen is set aside at the fifth time, with its cause": {
+  "dead-letters the fifth unexpected error, with its cause": {
     work: failing(new TypeError("bug")),
-    record: { attempts: { unforeseen: 4 } },
-    sent: [{ to: "aside", cause: "TypeError: bug", message: { key: aKey(), attempts: { unforeseen: 5 } } }],
+    record: { attempts: { unexpected: 4 } },
+    sent: [{ to: "deadLetters", cause: "TypeError: bug", message: { key: aKey(), attempts: { unexpected: 5 } } }],
     outcome: "dead-letter",
   },
-  "what cannot be set aside fails": {
+  "fails a message that cannot be dead-lettered": {
     work: failing(new TypeError("bug")),
-    record: { attempts: { unforeseen: 4 } },
-    refuses: { aside: true },
+    record: { attempts: { unexpected: 4 } },
+    rejects: { deadLetters: true },
     fails: true,
     outcome: "returned",
   },
-  "a body that cannot be read is set aside as it is, with the reason": {
+  "dead-letters an unreadable body unchanged, with the reason": {
     work: async () => done,
     record: { record: { body: "{}", groupId: "g" } },
-    sent: [{ to: "aside", cause: "message: has the version missing, not 1", message: { body: "{}", groupId: "g" } }],
+    sent: [
+      { to: "deadLetters", cause: "message: has the version missing, not 1", message: { body: "{}", groupId: "g" } },
+    ],
     outcome: "unreadable",
   },
-  "a body that can neither be read nor be set aside fails": {
+  "fails an unreadable message that cannot be dead-lettered": {
     work: async () => done,
     record: { record: { body: "{}" } },
-    refuses: { aside: true },
+    rejects: { deadLetters: true },
     fails: true,
     outcome: "unreadable",
   },
@@ -138,159 +144,161 @@ function aKey() {
   return { logicalCluster: "t", kind: "WorkloadPlacement", name: "web" };
 }
 
-describe("a batch", () => {
-  test.each(Object.entries(rows))("%s", async (_, { work, record, refuses = {}, fails, sent = [], outcome }) => {
-    const batch = begin(work, { refuses });
-    const [one, other] = [aRecord("web", record), aRecord("other", { reason: "resync" })];
-    const { failed } = await batch.run([one]);
-    expect(failed).toEqual(fails === true ? [one.messageId] : []);
+describe("the batch runner", () => {
+  test.each(Object.entries(rows))("%s", async (_, { work, record, rejects = {}, fails, sent = [], outcome }) => {
+    const batch = startRunner(work, { rejects });
+    const [tested, other] = [aRecord("web", record), aRecord("other", { reason: "resync" })];
+    const { failed } = await batch.run([tested]);
+    expect(failed).toEqual(fails === true ? [tested.messageId] : []);
     expect(batch.sent).toMatchObject(sent);
     expect(batch.sent).toHaveLength(sent.length);
     const last = batch.events.at(-1);
     expect(last?.kind === "ended" ? last.outcome : last?.kind).toBe(outcome);
-    // Whatever became of it, another key of a later batch is worked on.
-    expect((await begin(async () => done).run([other])).failed).toEqual([]);
+    // In any case, another key of a later batch is reconciled.
+    expect((await startRunner(async () => done).run([other])).failed).toEqual([]);
   });
 
-  test("the messages of a key are one run: the newest, with the wish for a look and the most failures", async () => {
-    const { run, ran, sent, events } = begin(failing(unreachable));
+  test("coalesces the messages of a key: the newest version, the strongest reason and the most failures", async () => {
+    const { run, ran, sent, events } = startRunner(failing(unreachable));
     const records = [
       aRecord("web", { reason: "on-demand", resourceVersion: "5", record: { sentMs: 4_000, receives: 3 } }),
-      aRecord("web", { reason: "retry", attempts: { trouble: 2 }, record: { sentMs: 5_000 } }),
+      aRecord("web", { reason: "retry", attempts: { transient: 2 }, record: { sentMs: 5_000 } }),
       aRecord("web", { resourceVersion: "8", record: { sentMs: 9_000 } }),
     ];
     expect(await run(records)).toEqual({ failed: [] });
     expect(ran).toEqual([{ key: aKey(), reason: "on-demand", resourceVersion: "8" }]);
-    expect(sent).toMatchObject([{ item: { attempts: { trouble: 3 } } }]);
+    expect(sent).toMatchObject([{ item: { attempts: { transient: 3 } } }]);
     expect(events[0]).toMatchObject({ kind: "started", messages: 3, receives: 3, waitedSeconds: 6 });
   });
 
-  test("the messages of a key share one fate, in the order they came", async () => {
+  test("fails all messages of a group if one of them fails", async () => {
     const records = [aRecord("web"), aRecord("api"), aRecord("web"), aRecord("web", { record: { body: "?" } })];
-    const { run } = begin(async ({ key }) => (key.name === "web" ? requeueAfter(5) : done), {
-      refuses: { later: true },
+    const { run } = startRunner(async ({ key }) => (key.name === "web" ? requeueAfter(5) : done), {
+      rejects: { later: true },
     });
     expect(await run(records)).toEqual({ failed: [0, 2, 3].map((at) => records[at]?.messageId) });
   });
 
-  test("keys that were put in one line by hand are both worked on, one after the other", async () => {
-    let now = 0;
-    const { run, ran } = begin(async () => {
-      now += 1;
-      expect(now).toBe(1);
+  test("reconciles several keys of one message group one after the other", async () => {
+    let running = 0;
+    const { run, ran } = startRunner(async () => {
+      running += 1;
+      expect(running).toBe(1);
       await afterPending();
-      now -= 1;
+      running -= 1;
       return done;
     });
-    expect(await run([aRecord("web"), aRecord("api")].map((one) => ({ ...one, groupId: "by-hand" })))).toEqual({
+    expect(await run([aRecord("web"), aRecord("api")].map((record) => ({ ...record, groupId: "by-hand" })))).toEqual({
       failed: [],
     });
     expect(ran.map(({ key }) => key.name)).toEqual(["web", "api"]);
   });
 
-  test("one that hangs takes no other with it, and only it has failed when the time is over", async () => {
-    const { run, end, ran } = begin(async (item, signal) => (item.key.name === "stuck" ? never(item, signal) : done));
+  test("fails only the message that hangs when the time is over", async () => {
+    const { run, abort, ran } = startRunner(async (item, signal) =>
+      item.key.name === "stuck" ? never(item, signal) : done,
+    );
     const records = ["a", "stuck", "b"].map((name) => aRecord(name));
-    const answer = run(records);
+    const result = run(records);
     await afterPending();
     expect(ran).toHaveLength(3);
-    end.abort();
-    expect(await answer).toEqual({ failed: [records[1]?.messageId] });
+    abort.abort();
+    expect(await result).toEqual({ failed: [records[1]?.messageId] });
   });
 
-  test("what was not begun when the time is over has failed, and is not begun after", async () => {
-    const { run, end, ran } = begin(never, { groupsAtOnce: 1 });
+  test("fails messages that were not started in time, and does not start them later", async () => {
+    const { run, abort, ran } = startRunner(never, { maxConcurrentGroups: 1 });
     const records = ["stuck", "a", "b"].map((name) => aRecord(name));
-    const answer = run(records);
+    const result = run(records);
     await afterPending();
-    end.abort();
-    expect((await answer).failed).toHaveLength(3);
+    abort.abort();
+    expect((await result).failed).toHaveLength(3);
     await afterPending();
     expect(ran).toHaveLength(1);
   });
 
-  test("a run that ends after the answer sends nothing: its message comes again", async () => {
+  test("sends nothing for a reconcile that ends after the batch has returned", async () => {
     const gate = Promise.withResolvers<void>();
-    const { run, end, sent, events } = begin(async () => {
+    const { run, abort, sent, events } = startRunner(async () => {
       await gate.promise;
       return requeueAfter(5);
     });
-    const answer = run([aRecord("web")]);
-    end.abort();
-    await answer;
+    const result = run([aRecord("web")]);
+    abort.abort();
+    await result;
     gate.resolve();
     await afterPending();
     expect(sent).toEqual([]);
     expect(events.at(-1)).toMatchObject({ kind: "ended", outcome: "returned" });
   });
 
-  test("a run that is cut off is no failure of its key", async () => {
-    const { run, end, sent } = begin(
+  test("does not count an aborted reconcile as a failure of its key", async () => {
+    const { run, abort, sent } = startRunner(
       (_, signal) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener("abort", () => reject(new TypeError("cut")), { once: true });
         }),
     );
-    const answer = run([aRecord("web", { attempts: { unforeseen: 4 } })]);
-    end.abort();
-    expect((await answer).failed).toHaveLength(1);
+    const result = run([aRecord("web", { attempts: { unexpected: 4 } })]);
+    abort.abort();
+    expect((await result).failed).toHaveLength(1);
     await afterPending();
     expect(sent).toEqual([]);
   });
 
-  test("a batch that comes when the time is over is given back whole", async () => {
-    const { run, end, ran } = begin(async () => done);
-    end.abort();
+  test("fails a whole batch if the time is over before it starts", async () => {
+    const { run, abort, ran } = startRunner(async () => done);
+    abort.abort();
     expect((await run([aRecord("a"), aRecord("b")])).failed).toHaveLength(2);
     expect(ran).toEqual([]);
   });
 
-  test("a drain begins nothing more and lets what is under way end", async () => {
+  test("starts no further key during a drain and lets keys in flight end", async () => {
     const gate = Promise.withResolvers<void>();
     const drain = new AbortController();
-    const { runBatch, end, ran } = begin(
+    const { runBatch, abort, ran } = startRunner(
       async () => {
         await gate.promise;
         return done;
       },
-      { groupsAtOnce: 1 },
+      { maxConcurrentGroups: 1 },
     );
     const records = [aRecord("a"), aRecord("b")];
-    const answer = runBatch(records, end.signal, drain.signal);
+    const result = runBatch(records, abort.signal, drain.signal);
     await afterPending();
     drain.abort();
     gate.resolve();
-    expect(await answer).toEqual({ failed: [records[1]?.messageId] });
+    expect(await result).toEqual({ failed: [records[1]?.messageId] });
     expect(ran.map(({ key }) => key.name)).toEqual(["a"]);
   });
 
-  test("what is to come is sent before the answer", async () => {
+  test("sends the next message of a key before it returns", async () => {
     const order: string[] = [];
-    const { run } = begin(async () => requeueAfter(5), {
+    const { run } = startRunner(async () => requeueAfter(5), {
       queue: {
         sendLater: async () => {
           await afterPending();
           order.push("sent");
         },
-        setAside: async () => {},
+        deadLetter: async () => {},
       },
     });
-    await run([aRecord("web")]).then(() => order.push("answered"));
-    expect(order).toEqual(["sent", "answered"]);
+    await run([aRecord("web")]).then(() => order.push("returned"));
+    expect(order).toEqual(["sent", "returned"]);
   });
 
-  test("who only listens cannot stop the work", async () => {
+  test("continues if its listener throws", async () => {
     const onEvent = () => {
-      throw new Error("deaf");
+      throw new Error("listener");
     };
-    expect(await begin(async () => done, { onEvent }).run([aRecord("web")])).toEqual({ failed: [] });
+    expect(await startRunner(async () => done, { onEvent }).run([aRecord("web")])).toEqual({ failed: [] });
   });
 
-  test("an empty batch has nothing to fail", async () => {
-    expect(await begin(never).run([])).toEqual({ failed: [] });
+  test("accepts an empty batch", async () => {
+    expect(await startRunner(never).run([])).toEqual({ failed: [] });
   });
 
-  test("Lambda's event is read as it is documented", () => {
+  test("converts the documented event of Lambda", () => {
     const event: SQSEvent = {
       Records: [
         {
@@ -312,14 +320,14 @@ describe("a batch", () => {
         },
       ],
     };
-    expect(recordsOf(event)).toEqual([
+    expect(batchRecordsOf(event)).toEqual([
       { messageId: "m", body: "b", groupId: "g", sentMs: 1_700_000_000_123, receives: 2 },
     ]);
   });
 
-  test("no secret of an error reaches the dead letters", async () => {
-    const { run, sent } = begin(failing(new TypeError("cannot read token=abc123secret of x")));
-    await run([aRecord("web", { attempts: { unforeseen: 4 } })]);
+  test("redacts secrets in the cause of a dead letter", async () => {
+    const { run, sent } = startRunner(failing(new TypeError("cannot read token=abc123secret of x")));
+    await run([aRecord("web", { attempts: { unexpected: 4 } })]);
     expect(JSON.stringify(sent satisfies readonly Sent[])).not.toContain("abc123secret");
   });
 });

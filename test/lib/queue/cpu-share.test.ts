@@ -1,83 +1,83 @@
-import { setImmediate as turn } from "node:timers/promises";
+import { setImmediate as afterPending } from "node:timers/promises";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { beforeEach, describe, expect, test } from "vitest";
 import { done } from "../../../lib/model/next.ts";
-import { type CrowdShare, createCrowdShare } from "../../../lib/queue/cpu-share.ts";
+import { type CpuShare, createCpuShare } from "../../../lib/queue/cpu-share.ts";
 import { createMemoryQueue } from "../../../lib/queue/memory-queue.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 
 const share = 0.1;
 let clock: ReturnType<typeof createManualClock>;
 let busyMs: number;
-let crowd: CrowdShare;
+let cpuShare: CpuShare;
 beforeEach(() => {
   clock = createManualClock(0);
   busyMs = 0;
-  crowd = createCrowdShare({ clock, busyMs: () => busyMs, share });
+  cpuShare = createCpuShare({ clock, busyMs: () => busyMs, share });
 });
 
-/** Begins keys of a tenant, each of which keeps the process busy for so long, until it has to rest; answers how many. */
-function begin(tenant: string, most: number, costMs: number): number {
-  for (let begun = 0; begun < most; begun += 1) {
-    if (crowd.restMs(tenant) > 0) return begun;
-    crowd.begun(tenant);
+/** Starts keys of a tenant, each with this CPU time, until the tenant has to wait; returns how many were started. */
+function startKeys(tenant: string, max: number, costMs: number): number {
+  for (let started = 0; started < max; started += 1) {
+    if (cpuShare.waitMs(tenant) > 0) return started;
+    cpuShare.started(tenant);
     busyMs += costMs;
     clock.advance(costMs);
   }
-  return most;
+  return max;
 }
 
-describe("a tenant", () => {
-  test("has everything while it is alone", () => {
-    expect(begin("noisy", 5_000, 1)).toBe(5_000);
+describe("the CPU share", () => {
+  test("does not limit a tenant that is alone", () => {
+    expect(startKeys("noisy", 5_000, 1)).toBe(5_000);
   });
 
-  test("has everything again a second after the last of the others", () => {
-    crowd.begun("quiet");
-    begin("noisy", 1_000, 1);
-    expect(crowd.restMs("noisy")).toBeGreaterThan(0);
+  test("does not limit a tenant a second after the last key of another tenant", () => {
+    cpuShare.started("quiet");
+    startKeys("noisy", 1_000, 1);
+    expect(cpuShare.waitMs("noisy")).toBeGreaterThan(0);
     clock.advance(1_000);
-    expect(begin("noisy", 5_000, 1)).toBe(5_000);
+    expect(startKeys("noisy", 5_000, 1)).toBe(5_000);
   });
 
-  test("rests beside others when its share is used up, until it has some again", () => {
-    crowd.begun("quiet");
-    const begun = begin("noisy", 5_000, 1);
-    // What it had saved up, a hundred milliseconds, and the share of the time that went by.
-    expect(begun).toBeGreaterThan(100);
-    expect(begun).toBeLessThan(250);
-    clock.advance(crowd.restMs("noisy"));
-    expect(crowd.restMs("noisy")).toBeLessThanOrEqual(1);
+  test("makes a tenant wait when its share is used up, until it is refilled", () => {
+    cpuShare.started("quiet");
+    const started = startKeys("noisy", 5_000, 1);
+    // The saved-up budget of a hundred milliseconds, and the share of the elapsed time.
+    expect(started).toBeGreaterThan(100);
+    expect(started).toBeLessThan(250);
+    clock.advance(cpuShare.waitMs("noisy"));
+    expect(cpuShare.waitMs("noisy")).toBeLessThanOrEqual(1);
   });
 
-  test("gets more done of what costs less", () => {
-    const done = (costMs: number): number => {
-      crowd = createCrowdShare({ clock, busyMs: () => busyMs, share });
-      let begun = 0;
+  test("lets a tenant start more keys if they cost less", () => {
+    const startedWith = (costMs: number): number => {
+      cpuShare = createCpuShare({ clock, busyMs: () => busyMs, share });
+      let started = 0;
       for (let second = 0; second < 20; second += 1) {
-        crowd.begun("quiet");
-        begun += begin("noisy", 500, costMs);
+        cpuShare.started("quiet");
+        started += startKeys("noisy", 500, costMs);
         clock.advance(500);
       }
-      return begun;
+      return started;
     };
-    const [cheap, dear] = [done(0.1), done(2)];
-    expect(cheap / dear).toBeGreaterThan(5);
+    const [lowCost, highCost] = [startedWith(0.1), startedWith(2)];
+    expect(lowCost / highCost).toBeGreaterThan(5);
   });
 
-  test("does not rest for what another has used up", () => {
-    crowd.begun("quiet");
-    begin("noisy", 5_000, 1);
-    expect(crowd.restMs("noisy")).toBeGreaterThan(0);
-    expect(crowd.restMs("quiet")).toBe(0);
+  test("does not make a tenant wait for the usage of another", () => {
+    cpuShare.started("quiet");
+    startKeys("noisy", 5_000, 1);
+    expect(cpuShare.waitMs("noisy")).toBeGreaterThan(0);
+    expect(cpuShare.waitMs("quiet")).toBe(0);
   });
 });
 
-test("a queue has a tenant rest while others work, and forgets none of its keys", async () => {
+test("a queue limits a noisy tenant while others work, and reconciles all of its keys", async () => {
   const stop = new AbortController();
   const queue = createMemoryQueue({
     clock: { ...clock, busyMs: () => busyMs },
     random: () => 0.5,
-    tenantShare: share,
+    tenantCpuShare: share,
   });
   const counts = new Map<string, number>();
   void queue.run(
@@ -92,12 +92,12 @@ test("a queue has a tenant rest while others work, and forgets none of its keys"
   const pass = async (forMs: number): Promise<void> => {
     for (let ms = 0; ms < forMs; ms += 1) {
       clock.advance(1);
-      await turn();
+      await afterPending();
     }
   };
-  const keys = (cluster: string, count: number) =>
+  const keys = (logicalCluster: string, count: number) =>
     Array.from({ length: count }, (_, at) => ({
-      key: { logicalCluster: cluster, kind: "WorkloadPlacement" as const, name: `${at}` },
+      key: { logicalCluster, kind: "WorkloadPlacement" as const, name: `${at}` },
       reason: "changed" as const,
     }));
   await queue.send(keys("noisy", 2_000));
@@ -106,9 +106,9 @@ test("a queue has a tenant rest while others work, and forgets none of its keys"
     await pass(20);
   }
   expect(counts.get("quiet")).toBe(50);
-  const beside = counts.get("noisy") ?? 0;
-  expect(beside).toBeGreaterThan(100);
-  expect(beside).toBeLessThan(1_000);
+  const whileContended = counts.get("noisy") ?? 0;
+  expect(whileContended).toBeGreaterThan(100);
+  expect(whileContended).toBeLessThan(1_000);
   await pass(4_000);
   expect(counts.get("noisy")).toBe(2_000);
   stop.abort();

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createDeadLetters, type Redriven } from "../../../lib/queue/dead-letters.ts";
+import { createDeadLetters, type RedriveProgress } from "../../../lib/queue/dead-letters.ts";
 import { createSqsQueue } from "../../../lib/queue/sqs.ts";
 import type { QueueUrls } from "../../../lib/queue/sqs-client.ts";
-import { deleteMessages, fetchMessages, giveBack } from "../../../lib/queue/sqs-fetch.ts";
+import { deleteMessages, receiveMessages, releaseMessages } from "../../../lib/queue/sqs-receive.ts";
 import { type DelayedMessage, parseBody, type WorkMessage } from "../../../lib/queue/work-message.ts";
 import { createQueues, interceptSqs, startSqs } from "../../support/sqs.ts";
 
@@ -20,58 +20,63 @@ const item = (name: string): WorkMessage => ({
   key: { logicalCluster: "t", kind: "WorkloadPlacement", name },
   reason: "retry",
   resourceVersion: "7",
-  attempts: { unforeseen: 5 },
+  attempts: { unexpected: 5 },
 });
-const setAside = async (...names: string[]) => {
+const deadLetter = async (...names: string[]) => {
   const queue = createSqsQueue({ sqs: server.sqs, urls });
-  for (const name of names) await queue.setAside(item(name), `bug of ${name}`);
+  for (const name of names) await queue.deadLetter(item(name), `bug of ${name}`);
 };
 const open = () => createDeadLetters({ sqs: server.sqs, urls, waitSeconds: 0 });
 const workOf = async (): Promise<DelayedMessage[]> => {
   const all: DelayedMessage[] = [];
   for (;;) {
-    const fetched = await fetchMessages(server.sqs, urls.work, { waitSeconds: 0 });
-    if (fetched.length === 0) return all;
-    all.push(...fetched.map(({ body }) => parseBody(body)));
-    await deleteMessages(server.sqs, urls.work, fetched);
+    const received = await receiveMessages(server.sqs, urls.work, { waitSeconds: 0 });
+    if (received.length === 0) return all;
+    all.push(...received.map(({ body }) => parseBody(body)));
+    await deleteMessages(server.sqs, urls.work, received);
   }
 };
 const namesOf = async () => (await open().list()).letters.map(({ key }) => key?.name).toSorted();
 
-describe("the dead letters", () => {
-  test("are listed with what, why and since when, and stay where they are", async () => {
+describe("dead letters", () => {
+  test("are listed with key, cause and time, and stay in the queue", async () => {
     const startMs = Date.now();
-    await setAside("web");
-    for (let look = 0; look < 2; look++) {
-      const { letters, isAll } = await open().list();
-      expect(isAll).toBe(true);
-      expect(letters).toMatchObject([{ key: item("web").key, cause: "bug of web", attempts: { unforeseen: 5 } }]);
+    await deadLetter("web");
+    for (let listing = 0; listing < 2; listing++) {
+      const { letters, isComplete } = await open().list();
+      expect(isComplete).toBe(true);
+      expect(letters).toMatchObject([{ key: item("web").key, cause: "bug of web", attempts: { unexpected: 5 } }]);
       expect(letters[0]?.atMs).toBeGreaterThanOrEqual(startMs);
-      expect(letters[0]?.receives).toBe(look + 1);
+      expect(letters[0]?.receives).toBe(listing + 1);
     }
   });
 
-  test("one that was handed out five times without an answer says that nobody was left to say why", async () => {
+  test("have a generic cause if SQS moved them after five receives", async () => {
     await createSqsQueue({ sqs: server.sqs, urls }).send([item("web")]);
     for (let receive = 0; receive < 6; receive++) {
-      await giveBack(server.sqs, urls.work, await fetchMessages(server.sqs, urls.work, { waitSeconds: 0 }), () => 0);
+      await releaseMessages(
+        server.sqs,
+        urls.work,
+        await receiveMessages(server.sqs, urls.work, { waitSeconds: 0 }),
+        () => 0,
+      );
     }
     const { letters } = await open().list();
-    expect(letters).toMatchObject([{ key: item("web").key, cause: expect.stringMatching(/^handed out too often/) }]);
+    expect(letters).toMatchObject([{ key: item("web").key, cause: expect.stringMatching(/^received too often/) }]);
   });
 
-  test("a list is bounded, says so, and gives everything back", async () => {
-    await setAside(...Array.from({ length: 25 }, (_, at) => `web-${at}`));
-    const { letters, isAll } = await open().list({ limit: 12 });
-    expect([letters.length, isAll]).toEqual([12, false]);
+  test("are listed up to a limit and released afterwards", async () => {
+    await deadLetter(...Array.from({ length: 25 }, (_, at) => `web-${at}`));
+    const { letters, isComplete } = await open().list({ limit: 12 });
+    expect([letters.length, isComplete]).toEqual([12, false]);
     expect((await open().list()).letters).toHaveLength(25);
   });
 
-  test("all are sent again: as a wish of a person, at once, their failures forgotten", async () => {
-    await setAside("web", "api", "web");
-    const progress: Redriven[] = [];
-    const redriven = await open().redrive({ onProgress: (one) => progress.push(one) });
-    expect(redriven).toEqual({ sent: 2, left: 0 });
+  test("are redriven as on-demand, without their attempts", async () => {
+    await deadLetter("web", "api", "web");
+    const progress: RedriveProgress[] = [];
+    const redriven = await open().redrive({ onProgress: (step) => progress.push(step) });
+    expect(redriven).toEqual({ sent: 2, remaining: 0 });
     expect(progress.at(-1)).toEqual(redriven);
     const sent = (await workOf()).toSorted((one, other) => one.key.name.localeCompare(other.key.name));
     expect(sent).toMatchObject([
@@ -81,39 +86,39 @@ describe("the dead letters", () => {
     expect(await namesOf()).toEqual([]);
   });
 
-  test("one key is sent again, the others stay and can be seen at once", async () => {
-    await setAside("web", "api");
-    expect(await open().redrive({ key: item("web").key })).toEqual({ sent: 1, left: 1 });
+  test("of other keys stay visible when one key is redriven", async () => {
+    await deadLetter("web", "api");
+    expect(await open().redrive({ key: item("web").key })).toEqual({ sent: 1, remaining: 1 });
     expect((await workOf()).map(({ key }) => key.name)).toEqual(["web"]);
     expect(await namesOf()).toEqual(["api"]);
   });
 
-  test("what is sent again twice within minutes is worked on twice", async () => {
+  test("that are redriven twice within minutes are reconciled twice", async () => {
     for (let round = 0; round < 2; round++) {
-      await setAside("web");
+      await deadLetter("web");
       await open().redrive();
     }
     expect(await workOf()).toHaveLength(2);
   });
 
-  test("what cannot be read stays: nobody could work on it", async () => {
-    await createSqsQueue({ sqs: server.sqs, urls }).setAside({ body: "?", groupId: "g" }, "message: is not JSON");
-    expect(await open().redrive()).toEqual({ sent: 0, left: 1 });
+  test("that cannot be parsed are not redriven", async () => {
+    await createSqsQueue({ sqs: server.sqs, urls }).deadLetter({ body: "?", groupId: "g" }, "message: is not JSON");
+    expect(await open().redrive()).toEqual({ sent: 0, remaining: 1 });
     expect((await open().list()).letters).toMatchObject([{ key: undefined, cause: "message: is not JSON" }]);
   });
 
-  test("what could not be sent stays with the dead letters", async () => {
-    await setAside("web");
+  test("that could not be sent are not deleted", async () => {
+    await deadLetter("web");
     const sqs = interceptSqs(server.sqs, async ({ input }, pass) => {
-      if (input.QueueUrl === urls.work) throw new Error("away");
+      if (input.QueueUrl === urls.work) throw new Error("unavailable");
       return pass();
     });
     await expect(createDeadLetters({ sqs, urls, waitSeconds: 0 }).redrive()).rejects.toThrow("sqs: send to");
     expect(await namesOf()).toEqual(["web"]);
   });
 
-  test("none are an empty list", async () => {
-    expect(await open().list()).toEqual({ letters: [], isAll: true });
-    expect(await open().redrive()).toEqual({ sent: 0, left: 0 });
+  test("are an empty list if there are none", async () => {
+    expect(await open().list()).toEqual({ letters: [], isComplete: true });
+    expect(await open().redrive()).toEqual({ sent: 0, remaining: 0 });
   });
 });

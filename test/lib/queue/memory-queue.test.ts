@@ -1,5 +1,6 @@
 import { setImmediate as afterPending } from "node:timers/promises";
 import { ControllerError } from "@tmc/kube/fault.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { describe, expect, test } from "vitest";
 import { done, requeueAfter } from "../../../lib/model/next.ts";
 import type { Work, WorkItem } from "../../../lib/model/work-item.ts";
@@ -7,11 +8,10 @@ import { createMemoryQueue, type MemoryQueueOptions } from "../../../lib/queue/m
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
 import { workQueueContract } from "../../contract/work-queue.ts";
 import { memory } from "../../contract/work-queue-differences.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 
 workQueueContract(memory, async () => {
   const clock = createManualClock();
-  // Less than the contract ever has workers: every promise has to hold with shares.
+  // Fewer than the workers of any contract test: every rule must also hold with a limit per tenant.
   const queue = createMemoryQueue({ clock, random: () => 0.99, tenantConcurrency: 2 });
   let running: { stop: AbortController; ended: Promise<void> } | undefined;
   return {
@@ -25,7 +25,7 @@ workQueueContract(memory, async () => {
       await running?.ended;
     },
     pass: async (seconds) => {
-      // In steps, so that what one wait brings about can begin the next.
+      // In steps, so that the result of one delay can start the next.
       for (let left = seconds; left > 0; left--) {
         clock.advance(Math.min(1, left) * 1000);
         await afterPending();
@@ -33,7 +33,7 @@ workQueueContract(memory, async () => {
       clock.advance(0);
       await afterPending();
     },
-    setAside: async () => queue.setAside().map(({ item, cause }) => ({ key: item.key, cause })),
+    deadLetters: async () => queue.deadLetters().map(({ item, cause }) => ({ key: item.key, cause })),
     redrive: async () => {
       queue.redrive();
     },
@@ -46,7 +46,7 @@ const item = (name: string, logicalCluster = "a"): WorkItem => ({
   reason: "changed",
 });
 
-function begin(work: Work, options: Partial<MemoryQueueOptions> = {}, workers = 1) {
+function startQueue(work: Work, options: Partial<MemoryQueueOptions> = {}, workers = 1) {
   const clock = createManualClock();
   const events: QueueEvent[] = [];
   const queue = createMemoryQueue({ clock, random: () => 0.5, onEvent: (event) => events.push(event), ...options });
@@ -66,10 +66,10 @@ const untilAborted: Work = (_, signal) =>
   });
 
 describe("memory queue", () => {
-  test("no tenant has more keys in work than its share, and others have the rest", async () => {
+  test("limits the keys of one tenant in flight and gives the remaining workers to other tenants", async () => {
     const gates = new Map<string, PromiseWithResolvers<void>>();
-    const running = (cluster: string) => [...gates.keys()].filter((name) => name.startsWith(cluster));
-    const { queue, pass } = begin(
+    const running = (tenant: string) => [...gates.keys()].filter((name) => name.startsWith(tenant));
+    const { queue, pass } = startQueue(
       async ({ key }) => {
         const gate = Promise.withResolvers<void>();
         gates.set(key.name, gate);
@@ -98,9 +98,9 @@ describe("memory queue", () => {
     expect([queue.depth, queue.inFlight]).toEqual([9_996, 5]);
   });
 
-  test("workloads have workers to themselves, and keep nothing else waiting", async () => {
+  test("reconciles workloads on a worker pool of their own, so that they delay no other key", async () => {
     const running: string[] = [];
-    const { queue, pass, stop, ended } = begin(
+    const { queue, pass, stop, ended } = startQueue(
       async ({ key }, signal) => {
         running.push(key.name);
         return untilAborted({ key, reason: "changed" }, signal);
@@ -112,7 +112,7 @@ describe("memory queue", () => {
       key: { logicalCluster, kind: "Workload", name },
       reason: "changed",
     });
-    await queue.send([1, 2, 3, 4].map((each) => workload(`a${each}`, "a")));
+    await queue.send([1, 2, 3, 4].map((number) => workload(`a${number}`, "a")));
     await pass(0);
     expect(running).toEqual(["a1", "a2"]);
     await queue.send([item("placement"), item("another"), workload("b1", "b"), workload("b2", "b")]);
@@ -125,13 +125,13 @@ describe("memory queue", () => {
     expect([queue.depth, queue.inFlight]).toEqual([8, 0]);
   });
 
-  test("what is patient lets others of its tenant go first, and is served some day all the same", async () => {
+  test("serves low-priority keys after the other keys of their tenant, but does not starve them", async () => {
     const ran: string[] = [];
     const clock = createManualClock();
     const queue = createMemoryQueue({ clock, random: () => 0 });
     await queue.send(["p1", "p2", "p3", "p4"].map((name) => ({ ...item(name), isLowPriority: true })));
     await queue.send(Array.from({ length: 9 }, (_, at) => item(`f${at + 1}`)));
-    // Something has happened to it since.
+    // A change gives it normal priority.
     await queue.send([item("p3")]);
     expect(queue.depth).toBe(13);
     const stop = new AbortController();
@@ -152,9 +152,9 @@ describe("memory queue", () => {
     await ended;
   });
 
-  test("whoever was patient is so no more once it was looked at", async () => {
+  test("gives a requeued key normal priority after its first reconcile", async () => {
     const seen: (boolean | undefined)[] = [];
-    const { queue, pass } = begin(async ({ isLowPriority }) => {
+    const { queue, pass } = startQueue(async ({ isLowPriority }) => {
       seen.push(isLowPriority);
       return requeueAfter(1);
     });
@@ -164,31 +164,31 @@ describe("memory queue", () => {
     expect(seen).toEqual([true, undefined]);
   });
 
-  test("no workers at all are refused", async () => {
+  test("rejects a run without workers in any of its pools", async () => {
     const signal = new AbortController().signal;
     const queue = (workers: number) =>
       createMemoryQueue({ clock: createManualClock(), random: () => 0, workloads: { workers } });
-    for (const [workers, ofWorkloads] of [
+    for (const [workers, workloadWorkers] of [
       [0, 1],
       [1, 0],
     ] as const) {
-      const run = queue(ofWorkloads).run(async () => done, { workers, signal });
-      await expect(run).rejects.toThrow("queue: 0 workers: a whole number from 1 on is needed");
+      const run = queue(workloadWorkers).run(async () => done, { workers, signal });
+      await expect(run).rejects.toThrow("queue: 0 workers: must be a whole number, at least 1");
     }
   });
 
-  test("a share of nothing is refused", () => {
+  test("rejects a tenant concurrency of zero", () => {
     expect(() => createMemoryQueue({ clock: createManualClock(), random: () => 0, tenantConcurrency: 0 })).toThrow(
-      "queue: 0 keys of a tenant at once: at least 1 is needed",
+      "queue: tenant concurrency 0: must be at least 1",
     );
   });
 
-  test("thousands of keys that need nothing do not keep the process from its sockets", async () => {
+  test("yields to the event loop while thousands of keys without work are reconciled", async () => {
     let nowMs = 0;
-    // Every look at it moves this clock on, as work does that never waits for anything.
+    // Reading the time advances this clock, like work that never waits.
     const { after } = createManualClock();
     const clock = { after, now: () => (nowMs += 0.1), afterInput: (task: () => void) => void setImmediate(task) };
-    const { queue } = begin(async () => done, { clock }, 5);
+    const { queue } = startQueue(async () => done, { clock }, 5);
     await queue.send(Array.from({ length: 10_000 }, (_, index) => item(`a${index}`)));
     await afterPending();
     expect(queue.depth).toBeGreaterThan(9_900);
@@ -198,7 +198,7 @@ describe("memory queue", () => {
     }
   });
 
-  test("tenants take turns, each first in first out", async () => {
+  test("serves tenants round-robin, and the keys of a tenant first in, first out", async () => {
     const ran: string[] = [];
     const clock = createManualClock();
     const queue = createMemoryQueue({ clock, random: () => 0 });
@@ -217,16 +217,16 @@ describe("memory queue", () => {
     await ended;
   });
 
-  test("no more keys are in flight than there are workers", async () => {
-    const { queue } = begin(never, {}, 3);
+  test("has at most as many keys in flight as workers", async () => {
+    const { queue } = startQueue(never, {}, 3);
     await queue.send(["1", "2", "3", "4", "5"].map((name) => item(name)));
     await afterPending();
     expect([queue.inFlight, queue.depth]).toEqual([3, 2]);
   });
 
-  test("a fresh change during a back-off keeps the count of attempts, a success clears it", async () => {
+  test("keeps the attempts of a key that changes during its backoff, and clears them after a success", async () => {
     let isDown = true;
-    const { queue, events, pass } = begin(async () => {
+    const { queue, events, pass } = startQueue(async () => {
       if (isDown) throw new ControllerError("unreachable", "no route");
       return done;
     });
@@ -241,26 +241,26 @@ describe("memory queue", () => {
     await queue.send([item("1")]);
     await pass(0);
     const attempts = events.map((event) => ("attempts" in event ? event.attempts : event.kind));
-    expect(attempts.filter((one) => typeof one === "number")).toEqual([1, 2, 3, 1]);
+    expect(attempts.filter((attempt) => typeof attempt === "number")).toEqual([1, 2, 3, 1]);
   });
 
-  test("a run takes back the look later that the run before it wanted", async () => {
-    const wishes = [requeueAfter(60), done];
+  test("cancels the requeue of the previous reconcile when the key is reconciled again", async () => {
+    const results = [requeueAfter(60), done];
     let runs = 0;
-    const { queue, pass } = begin(async () => wishes[runs++] ?? done);
+    const { queue, pass } = startQueue(async () => results[runs++] ?? done);
     await queue.send([item("1")]);
     await pass(0);
-    expect(queue.waiting).toBe(1);
+    expect(queue.delayed).toBe(1);
     await queue.send([item("1")]);
     await pass(0);
-    expect(queue.waiting).toBe(0);
+    expect(queue.delayed).toBe(0);
     await pass(120);
     expect(runs).toBe(2);
   });
 
-  test("what a sender asked for later is not taken back by a run before its time", async () => {
+  test("keeps a delayed send when the key is reconciled before its time", async () => {
     let runs = 0;
-    const { queue, pass } = begin(async () => {
+    const { queue, pass } = startQueue(async () => {
       runs += 1;
       return done;
     });
@@ -272,11 +272,11 @@ describe("memory queue", () => {
     expect(runs).toBe(2);
   });
 
-  test("trouble with a server brings no key nearer to being set aside", async () => {
+  test("does not count transient failures towards the dead-letter limit", async () => {
     const failures: unknown[] = Array.from({ length: 8 }, () => new ControllerError("unreachable", "down"));
     failures.push(new TypeError("bug"));
     let runs = 0;
-    const { queue, pass } = begin(async () => {
+    const { queue, pass } = startQueue(async () => {
       const failure = failures[runs++];
       if (failure !== undefined) throw failure;
       return done;
@@ -284,50 +284,50 @@ describe("memory queue", () => {
     await queue.send([item("1")]);
     for (let round = 0; round < 20; round++) await pass(31);
     expect(runs).toBe(10);
-    expect(queue.setAside()).toEqual([]);
+    expect(queue.deadLetters()).toEqual([]);
     expect(queue.failing).toBe(0);
   });
 
-  test("no key is kept in memory once it is settled", async () => {
-    const { queue, pass } = begin(async () => done, { limits: { keys: 2 } });
+  test("keeps no state of a key that is done", async () => {
+    const { queue, pass } = startQueue(async () => done, { limits: { keys: 2 } });
     for (let round = 0; round < 5; round++) {
       await queue.send([item(`${round}`), item(`${round}-b`)]);
       await pass(0);
     }
-    expect([queue.depth, queue.inFlight, queue.waiting]).toEqual([0, 0, 0]);
+    expect([queue.depth, queue.inFlight, queue.delayed]).toEqual([0, 0, 0]);
   });
 
-  test("a batch with more new keys than there is room for is refused whole, as throttled", async () => {
-    const { queue } = begin(never, { limits: { keys: 3 } });
+  test("rejects a whole batch as throttled if its new keys exceed the limit", async () => {
+    const { queue } = startQueue(never, { limits: { keys: 3 } });
     await queue.send([item("1"), item("2")]);
     await expect(queue.send([item("3"), item("4")])).rejects.toMatchObject({
       fault: "throttled",
-      message: "queue: 2 more keys are too many beside 2",
+      message: "queue: full: 2 keys, cannot add 2",
     });
     await expect(queue.send([item("1"), item("3"), item("3")])).resolves.toBeUndefined();
     await expect(queue.sendLater(item("4"), 1)).rejects.toMatchObject({ fault: "throttled" });
   });
 
-  test("what is set aside is bounded; what lay there longest makes room", async () => {
-    const { queue, pass } = begin(
+  test("keeps a bounded number of dead letters and drops the oldest first", async () => {
+    const { queue, pass } = startQueue(
       async () => {
         throw new TypeError("bug");
       },
-      { limits: { setAside: 2 } },
+      { limits: { deadLetters: 2 } },
     );
     for (const name of ["1", "2", "3"]) {
       await queue.send([item(name)]);
       for (let round = 0; round < 6; round++) await pass(31);
     }
-    expect(queue.setAside().map((aside) => [aside.item.key.name, aside.cause, aside.attempts])).toEqual([
+    expect(queue.deadLetters().map(({ item, cause, attempts }) => [item.key.name, cause, attempts])).toEqual([
       ["2", "TypeError: bug", 5],
       ["3", "TypeError: bug", 5],
     ]);
   });
 
-  test("one key can be sent again by itself", async () => {
+  test("redrives a single dead letter", async () => {
     let isBroken = true;
-    const { queue, pass } = begin(async () => {
+    const { queue, pass } = startQueue(async () => {
       if (isBroken) throw new TypeError("bug");
       return done;
     });
@@ -337,11 +337,11 @@ describe("memory queue", () => {
     expect(queue.redrive({ ...item("1").key, name: "other" })).toBe(0);
     expect(queue.redrive(item("1").key)).toBe(1);
     await pass(0);
-    expect(queue.setAside().map((aside) => aside.item.key.name)).toEqual(["2"]);
+    expect(queue.deadLetters().map(({ item }) => item.key.name)).toEqual(["2"]);
   });
 
-  test("the oldest age is that of the key that waits longest for a worker", async () => {
-    const { queue, pass } = begin(never);
+  test("reports the age of the oldest key that waits for a worker", async () => {
+    const { queue, pass } = startQueue(never);
     await queue.send([item("1")]);
     await pass(5);
     expect(queue.oldestAgeSeconds()).toBe(0);
@@ -352,8 +352,8 @@ describe("memory queue", () => {
     expect(queue.oldestAgeSeconds()).toBe(7);
   });
 
-  test("a drain lets what is in flight finish, then cuts it off and has it returned", async () => {
-    const { queue, stop, ended, events, pass, clock } = begin(untilAborted, {}, 2);
+  test("lets keys in flight finish during a drain, then aborts them and returns them to the queue", async () => {
+    const { queue, stop, ended, events, pass, clock } = startQueue(untilAborted, {}, 2);
     await queue.send([item("1"), item("2"), item("3")]);
     await pass(0);
     stop.abort();
@@ -369,13 +369,13 @@ describe("memory queue", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("after a drain no timer holds the process open, and what fell due is run by the next run", async () => {
-    const { queue, stop, ended, clock, pass } = begin(async () => requeueAfter(60));
+  test("has no timer after a drain, and runs overdue keys in the next run", async () => {
+    const { queue, stop, ended, clock, pass } = startQueue(async () => requeueAfter(60));
     await queue.send([item("1")]);
     await pass(0);
     stop.abort();
     await ended;
-    expect([clock.pending, queue.waiting]).toEqual([0, 1]);
+    expect([clock.pending, queue.delayed]).toEqual([0, 1]);
     await pass(90);
     let runs = 0;
     const again = new AbortController();
@@ -392,8 +392,8 @@ describe("memory queue", () => {
     await second;
   });
 
-  test("a run whose signal has been aborted begins nothing", async () => {
-    const { queue, stop, ended } = begin(never);
+  test("starts no key in a run whose signal is already aborted", async () => {
+    const { queue, stop, ended } = startQueue(never);
     stop.abort();
     await ended;
     await queue.run(never, { workers: 1, signal: AbortSignal.abort() });
@@ -402,25 +402,25 @@ describe("memory queue", () => {
     expect([queue.inFlight, queue.depth]).toEqual([0, 1]);
   });
 
-  test.each([0, -1, 1.5, Number.NaN])("%s workers are refused", async (workers) => {
+  test.each([0, -1, 1.5, Number.NaN])("rejects a run with %s workers", async (workers) => {
     const queue = createMemoryQueue({ clock: createManualClock(), random: () => 0 });
     const { signal } = new AbortController();
     await expect(queue.run(never, { workers, signal })).rejects.toMatchObject({ fault: "invalid" });
   });
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY])(
-    "a time of %s seconds is refused, and never a busy loop",
+    "rejects a delay of %s seconds instead of looping",
     async (seconds) => {
-      const { queue, pass } = begin(async () => requeueAfter(seconds));
+      const { queue, pass } = startQueue(async () => requeueAfter(seconds));
       await expect(queue.sendLater(item("1"), seconds)).rejects.toThrow(RangeError);
       await queue.send([item("1")]);
       for (let round = 0; round < 6; round++) await pass(31);
-      expect(queue.setAside()).toMatchObject([{ cause: expect.stringContaining("is no time") }]);
+      expect(queue.deadLetters()).toMatchObject([{ cause: expect.stringContaining("invalid delay") }]);
     },
   );
 
-  test("a key that always wants to look again at once leaves the processor to others", async () => {
-    const { queue, pass } = begin(async () => requeueAfter(0));
+  test("does not let a key that always requeues itself without a delay starve the process", async () => {
+    const { queue, pass } = startQueue(async () => requeueAfter(0));
     await queue.send([item("1")]);
     await pass(0);
     expect(queue.inFlight).toBe(0);
@@ -431,32 +431,29 @@ describe("memory queue", () => {
     { reasons: ["on-demand", "resync"], kept: "on-demand" },
     { reasons: ["heartbeat", "resync"], kept: "heartbeat" },
     { reasons: ["heartbeat", "on-demand"], kept: "on-demand" },
-  ] as const)(
-    "adds that collapse keep a wish for a look, or else the newest reason: $reasons",
-    async ({ reasons, kept }) => {
-      const seen: WorkItem[] = [];
-      const clock = createManualClock();
-      const queue = createMemoryQueue({ clock, random: () => 0 });
-      await queue.send([{ ...item("1"), reason: reasons[0], resourceVersion: "7" }]);
-      await queue.send([{ ...item("1"), reason: reasons[1] }]);
-      const stop = new AbortController();
-      const ended = queue.run(
-        async (one) => {
-          seen.push(one);
-          return done;
-        },
-        { workers: 1, signal: stop.signal },
-      );
-      await afterPending();
-      expect(seen).toEqual([{ ...item("1"), reason: kept, resourceVersion: "7" }]);
-      stop.abort();
-      await ended;
-    },
-  );
+  ] as const)("coalesces $reasons into the reason $kept", async ({ reasons, kept }) => {
+    const seen: WorkItem[] = [];
+    const clock = createManualClock();
+    const queue = createMemoryQueue({ clock, random: () => 0 });
+    await queue.send([{ ...item("1"), reason: reasons[0], resourceVersion: "7" }]);
+    await queue.send([{ ...item("1"), reason: reasons[1] }]);
+    const stop = new AbortController();
+    const ended = queue.run(
+      async (received) => {
+        seen.push(received);
+        return done;
+      },
+      { workers: 1, signal: stop.signal },
+    );
+    await afterPending();
+    expect(seen).toEqual([{ ...item("1"), reason: kept, resourceVersion: "7" }]);
+    stop.abort();
+    await ended;
+  });
 
-  test("a listener that throws stops nothing", async () => {
+  test("continues if its listener throws", async () => {
     let runs = 0;
-    const { queue, pass } = begin(
+    const { queue, pass } = startQueue(
       async () => {
         runs += 1;
         return done;
@@ -472,8 +469,8 @@ describe("memory queue", () => {
     expect(runs).toBe(2);
   });
 
-  test("events tell what happened, how long it waited and how long it took", async () => {
-    const { queue, events, pass, clock } = begin(async () => {
+  test("emits events with the reason, the wait and the duration of each reconcile", async () => {
+    const { queue, events, pass, clock } = startQueue(async () => {
       clock.advance(250);
       throw new ControllerError("unreachable", "no route");
     });
@@ -489,7 +486,7 @@ describe("memory queue", () => {
     expect(events.at(-1)).toMatchObject({
       outcome: "retry",
       durationSeconds: 0.25,
-      sort: "trouble",
+      failureKind: "transient",
       attempts: 1,
       afterSeconds: 0.5,
     });

@@ -1,13 +1,17 @@
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { BatchRunner } from "../../../lib/queue/batch.ts";
 import { createSqsQueue } from "../../../lib/queue/sqs.ts";
 import type { QueueUrls, SqsClient } from "../../../lib/queue/sqs-client.ts";
-import { fetchMessages } from "../../../lib/queue/sqs-fetch.ts";
-import { failedSeconds, type Outage, runSqsWorker, type SqsWorkerOptions } from "../../../lib/queue/sqs-worker.ts";
-
+import { receiveMessages } from "../../../lib/queue/sqs-receive.ts";
+import {
+  type Outage,
+  redeliveryDelaySeconds,
+  runSqsWorker,
+  type SqsWorkerOptions,
+} from "../../../lib/queue/sqs-worker.ts";
 import { parseBody, type WorkMessage } from "../../../lib/queue/work-message.ts";
 import { eventually } from "../../support/eventually.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 import { createQueues, interceptSqs, type SqsCall, startSqs } from "../../support/sqs.ts";
 
 let server: Awaited<ReturnType<typeof startSqs>>;
@@ -26,7 +30,7 @@ const item = (name: string, more: Partial<WorkMessage> = {}): WorkMessage => ({
   ...more,
 });
 const send = (...names: string[]) => createSqsQueue({ sqs: server.sqs, urls }).send(names.map((name) => item(name)));
-const nobody: BatchRunner = async () => ({ failed: [] });
+const succeeds: BatchRunner = async () => ({ failed: [] });
 
 function begin(run: BatchRunner, options: Partial<SqsWorkerOptions> = {}) {
   const stop = new AbortController();
@@ -57,8 +61,8 @@ function begin(run: BatchRunner, options: Partial<SqsWorkerOptions> = {}) {
 }
 const until = (holds: () => boolean, what: string) => eventually(async () => (holds() ? undefined : what));
 
-/** Notes the calls of a client. */
-function noting(sqs: SqsClient, answer?: (call: SqsCall, pass: () => Promise<unknown>) => Promise<unknown>) {
+/** Records the calls of a client. */
+function recording(sqs: SqsClient, answer?: (call: SqsCall, pass: () => Promise<unknown>) => Promise<unknown>) {
   const calls: SqsCall[] = [];
   const client = interceptSqs(sqs, (call, pass) => {
     calls.push(call);
@@ -67,9 +71,9 @@ function noting(sqs: SqsClient, answer?: (call: SqsCall, pass: () => Promise<unk
   return { calls, client };
 }
 
-describe("the worker on SQS", () => {
-  test("what has ended is deleted, what has failed comes again after a moment", async () => {
-    const { calls, client } = noting(server.sqs);
+describe("the SQS worker", () => {
+  test("the worker deletes processed messages, and makes failed ones visible again after five seconds", async () => {
+    const { calls, client } = recording(server.sqs);
     const worker = begin(
       async (records) => ({
         failed: records.filter(({ body }) => parseBody(body).key.name === "bad").map(({ messageId }) => messageId),
@@ -85,12 +89,12 @@ describe("the worker on SQS", () => {
     expect(deleted).toHaveLength(1);
   });
 
-  test("what fails again and again comes ever later: a minute without a queue to send on to gives nothing up", () => {
-    const waits = [1, 2, 3, 4, 5].map(failedSeconds);
+  test("the redelivery delay grows, so that an outage of a minute dead-letters no message", () => {
+    const waits = [1, 2, 3, 4, 5].map(redeliveryDelaySeconds);
     expect(waits).toEqual([5, 15, 45, 120, 120]);
   });
 
-  test("batches are worked on beside each other", async () => {
+  test("the worker processes batches concurrently", async () => {
     const gate = Promise.withResolvers<void>();
     const worker = begin(
       async (records) => {
@@ -107,23 +111,23 @@ describe("the worker on SQS", () => {
     await worker.stop();
   });
 
-  test("the delay queue is left alone, unless it is asked to hand on", async () => {
+  test("the worker reads the delay queue only if it forwards", async () => {
     const queue = createSqsQueue({ sqs: server.sqs, urls });
     await queue.sendLater(item("web", { reason: "resync" }), 1);
-    const { calls, client } = noting(server.sqs);
-    const idle = begin(nobody, { sqs: client });
+    const { calls, client } = recording(server.sqs);
+    const idle = begin(succeeds, { sqs: client });
     await until(() => calls.length > 1, "it does not ask");
     await idle.stop();
     expect(calls.some(({ input }) => input.QueueUrl === urls.delay)).toBe(false);
-    const forwarding = begin(nobody, { forward: true });
+    const forwarding = begin(succeeds, { forward: true });
     await until(() => forwarding.ran.includes("web"), "nothing was handed on");
     await forwarding.stop();
-    expect(await fetchMessages(server.sqs, urls.delay, { waitSeconds: 0 })).toEqual([]);
+    expect(await receiveMessages(server.sqs, urls.delay, { waitSeconds: 0 })).toEqual([]);
   });
 
-  test("a drain lets what is under way end, and deletes it", async () => {
+  test("a drain waits for the batch in flight and deletes its messages", async () => {
     const gate = Promise.withResolvers<void>();
-    const { calls, client } = noting(server.sqs);
+    const { calls, client } = recording(server.sqs);
     const worker = begin(
       async () => {
         await gate.promise;
@@ -139,38 +143,38 @@ describe("the worker on SQS", () => {
     expect(calls.filter(({ name }) => name === "DeleteMessageBatch")).toHaveLength(1);
   });
 
-  test("a stop does not take back its question, or the answer would go to nobody; what it brings is given back", async () => {
+  test("a stop does not abort a pending receive, and returns its messages to the queue", async () => {
     const asked = Promise.withResolvers<void>();
     const stopped = Promise.withResolvers<void>();
-    // The queue hands a message to the question that waits, just after the worker was told to stop.
-    const { calls, client } = noting(server.sqs, async ({ name, signal }, pass) => {
+    // The queue answers the pending receive with a message just after the worker was stopped.
+    const { calls, client } = recording(server.sqs, async ({ name, signal }, pass) => {
       if (name !== "ReceiveMessage") return pass();
       asked.resolve();
       await stopped.promise;
       signal?.throwIfAborted();
       return pass();
     });
-    const beginsNothingMore: BatchRunner = async (records, _, drain) => ({
+    const failsDuringDrain: BatchRunner = async (records, _, drain) => ({
       failed: drain?.aborted === true ? records.map(({ messageId }) => messageId) : [],
     });
-    const worker = begin(beginsNothingMore, { sqs: client, batches: 1 });
+    const worker = begin(failsDuringDrain, { sqs: client, batches: 1 });
     await asked.promise;
     await send("web");
     worker.signal.abort();
     stopped.resolve();
     await worker.ended;
     expect(calls.map(({ name }) => name)).toEqual(["ReceiveMessage", "ChangeMessageVisibilityBatch"]);
-    expect(await fetchMessages(server.sqs, urls.work, { waitSeconds: 0 })).toHaveLength(1);
+    expect(await receiveMessages(server.sqs, urls.work, { waitSeconds: 0 })).toHaveLength(1);
   });
 
-  test("what is still under way after the grace is cut off and given back at once", async () => {
+  test("a batch that exceeds the grace period is aborted and returned to the queue at once", async () => {
     const clock = createManualClock();
-    const cutOff: BatchRunner = (records, signal) =>
+    const failsWhenAborted: BatchRunner = (records, signal) =>
       new Promise((resolve) => {
         const failed = records.map(({ messageId }) => messageId);
         signal.addEventListener("abort", () => resolve({ failed }), { once: true });
       });
-    const worker = begin(cutOff, { clock, graceSeconds: 5, batches: 1 });
+    const worker = begin(failsWhenAborted, { clock, graceSeconds: 5, batches: 1 });
     await send("web");
     await until(() => worker.ran.length > 0, "it was not begun");
     worker.signal.abort();
@@ -179,10 +183,10 @@ describe("the worker on SQS", () => {
     clock.advance(200);
     await worker.ended;
     expect(clock.pending).toBe(0);
-    expect(await fetchMessages(server.sqs, urls.work, { waitSeconds: 0 })).toHaveLength(1);
+    expect(await receiveMessages(server.sqs, urls.work, { waitSeconds: 0 })).toHaveLength(1);
   });
 
-  test("a batch that takes too long is cut off, and the others go on", async () => {
+  test("a batch that takes too long is aborted, and the next one is processed", async () => {
     const clock = createManualClock();
     const stuck: BatchRunner = (records, signal) =>
       new Promise((resolve) => {
@@ -199,14 +203,14 @@ describe("the worker on SQS", () => {
     await worker.stop();
   });
 
-  test("a queue that is away is asked ever less often, and that is news once; then the work goes on", async () => {
+  test("the worker backs off while the queue is unreachable, reports the outage once, and resumes", async () => {
     const clock = createManualClock();
     let isAway = true;
-    const { calls, client } = noting(server.sqs, async (_, pass) => {
+    const { calls, client } = recording(server.sqs, async (_, pass) => {
       if (isAway) throw Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
       return pass();
     });
-    const worker = begin(nobody, { sqs: client, clock, batches: 3, random: () => 0.99 });
+    const worker = begin(succeeds, { sqs: client, clock, batches: 3, random: () => 0.99 });
     for (let minute = 0; minute < 10; minute++) {
       for (let second = 0; second < 60; second++) {
         clock.advance(1_000);
@@ -228,12 +232,12 @@ describe("the worker on SQS", () => {
     await worker.stop();
   });
 
-  test("a stop while the queue is away ends at once and leaves no timer", async () => {
+  test("a stop while the queue is unreachable ends at once and leaves no timer", async () => {
     const clock = createManualClock();
     const client = interceptSqs(server.sqs, async () => {
       throw new Error("away");
     });
-    const worker = begin(nobody, { sqs: client, clock });
+    const worker = begin(succeeds, { sqs: client, clock });
     await until(() => worker.outages.length > 0, "it has not noticed");
     await worker.stop();
     expect(clock.pending).toBe(0);

@@ -1,11 +1,11 @@
 import { ReceiveMessageCommand } from "@aws-sdk/client-sqs";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { QueueEvent } from "../../../lib/queue/queue-event.ts";
 import { createSqsQueue } from "../../../lib/queue/sqs.ts";
 import type { QueueUrls, SqsClient } from "../../../lib/queue/sqs-client.ts";
-import { deleteMessages, fetchMessages } from "../../../lib/queue/sqs-fetch.ts";
+import { deleteMessages, receiveMessages } from "../../../lib/queue/sqs-receive.ts";
 import { type DelayedMessage, parseBody, type WorkMessage } from "../../../lib/queue/work-message.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 import { createQueues, interceptSqs, type SqsCall, startSqs } from "../../support/sqs.ts";
 
 let server: Awaited<ReturnType<typeof startSqs>>;
@@ -26,18 +26,18 @@ const item = (name: string, more: Partial<WorkMessage> = {}): WorkMessage => ({
 });
 const open = (sqs: SqsClient = server.sqs) => createSqsQueue({ sqs, urls });
 
-/** Everything that a queue holds now. */
+/** Receives and deletes all messages of a queue. */
 async function drain(url: string, waitSeconds = 0): Promise<DelayedMessage[]> {
   const all: DelayedMessage[] = [];
   for (;;) {
-    const fetched = await fetchMessages(server.sqs, url, { waitSeconds });
+    const fetched = await receiveMessages(server.sqs, url, { waitSeconds });
     if (fetched.length === 0) return all;
     all.push(...fetched.map(({ body }) => parseBody(body)));
     await deleteMessages(server.sqs, url, fetched);
   }
 }
 
-/** A client without a server: it answers, and keeps what it was asked. */
+/** A client without a server, which records its calls. */
 function scripted(answer: (call: SqsCall) => Promise<unknown>) {
   const calls: SqsCall[] = [];
   const sqs = interceptSqs(server.sqs, async (call) => {
@@ -49,8 +49,8 @@ function scripted(answer: (call: SqsCall) => Promise<unknown>) {
 const entriesOf = ({ input }: SqsCall): readonly { Id: string; MessageBody: string; DelaySeconds?: number }[] =>
   Array.isArray(input.Entries) ? input.Entries : [];
 
-describe("the queue on SQS", () => {
-  test("the double of a change that two relays send is dropped, also after it was worked on", async () => {
+describe("the SQS queue", () => {
+  test("a change that two relays send is delivered once, even if the first message was already processed", async () => {
     await open().send([item("web")]);
     await open().send([item("web")]);
     expect(await drain(urls.work)).toHaveLength(1);
@@ -59,7 +59,7 @@ describe("the queue on SQS", () => {
   });
 
   test.each(["retry", "requeue", "on-demand", "fan-out", "resync", "heartbeat"] as const)(
-    "a second %s of the same version is never taken for the double of the first",
+    "a second %s of the same version is never deduplicated",
     async (reason) => {
       const queue = open();
       await queue.send([item("web")]);
@@ -70,13 +70,13 @@ describe("the queue on SQS", () => {
     },
   );
 
-  test("a change whose version nobody knows is never dropped", async () => {
+  test("a change without a resourceVersion is never deduplicated", async () => {
     await open().send([item("web", { resourceVersion: undefined })]);
     await open().send([item("web", { resourceVersion: undefined })]);
     expect(await drain(urls.work)).toHaveLength(2);
   });
 
-  test("what is sent together for one key is one message, the newest, with the wish for a look", async () => {
+  test("items of one key in a send are coalesced to the newest version and the strongest reason", async () => {
     const events: QueueEvent[] = [];
     const queue = createSqsQueue({ sqs: server.sqs, urls, onEvent: (event) => events.push(event) });
     await queue.send([item("web", { reason: "on-demand" }), item("api"), item("web", { resourceVersion: "8" })]);
@@ -85,10 +85,10 @@ describe("the queue on SQS", () => {
       ["api", "changed", "7"],
       ["web", "on-demand", "8"],
     ]);
-    expect(events.map((event) => event.kind === "added" && event.collapsed)).toEqual([false, false, true]);
+    expect(events.map((event) => event.kind === "added" && event.coalesced)).toEqual([false, false, true]);
   });
 
-  test("many are sent ten to a call, a few calls at once", async () => {
+  test("messages are sent ten per call, with at most four concurrent calls", async () => {
     let now = 0;
     let most = 0;
     const { calls, sqs } = scripted(async () => {
@@ -103,7 +103,7 @@ describe("the queue on SQS", () => {
     expect(most).toBe(4);
   });
 
-  test("what a batch leaves out is tried once more by itself", async () => {
+  test("a message that a batch call rejects is sent once more on its own", async () => {
     const { calls, sqs } = scripted(async ({ name }) =>
       name === "SendMessageBatch" ? { Failed: [{ Id: "1", Code: "InternalError" }] } : {},
     );
@@ -113,13 +113,13 @@ describe("the queue on SQS", () => {
   });
 
   const refusals: Record<string, Readonly<{ error: Error; fault: string }>> = {
-    "is away": { error: Object.assign(new Error("connect"), { code: "ECONNREFUSED" }), fault: "unreachable" },
+    "is unreachable": { error: Object.assign(new Error("connect"), { code: "ECONNREFUSED" }), fault: "unreachable" },
     throttles: { error: named("RequestThrottled"), fault: "throttled" },
-    "does not let us": { error: named("AccessDenied"), fault: "unreachable" },
-    "is gone": { error: named("QueueDoesNotExist"), fault: "unreachable" },
+    "denies access": { error: named("AccessDenied"), fault: "unreachable" },
+    "does not exist": { error: named("QueueDoesNotExist"), fault: "unreachable" },
   };
   test.each(Object.entries(refusals))(
-    "a queue that %s is a fault that may pass, in one line that counts what was not taken",
+    "a queue that %s is a transient fault with the number of rejected messages",
     async (_, { error, fault }) => {
       const { calls, sqs } = scripted(async ({ input }) => {
         if (JSON.stringify(input).includes("web-0")) throw error;
@@ -130,22 +130,20 @@ describe("the queue on SQS", () => {
         fault,
         message: expect.stringMatching(/^sqs: send to \S+-work.fifo: /),
       });
-      await expect(sending).rejects.toThrow("(10 of 15 messages were not taken)");
+      await expect(sending).rejects.toThrow("(10 of 15 messages rejected)");
       expect(calls, "a call that failed has had its retries").toHaveLength(2);
     },
   );
 
-  test("what fails by itself too is named, and the others are taken", async () => {
+  test("a message that is rejected twice is reported, and the others are sent", async () => {
     const { sqs } = scripted(async ({ name }) => {
       if (name === "SendMessage") throw named("InternalFailure");
       return { Failed: [{ Id: "0", Code: "InternalError" }] };
     });
-    await expect(open(sqs).send([item("a"), item("b")])).rejects.toThrow(
-      "InternalFailure (1 of 2 messages were not taken)",
-    );
+    await expect(open(sqs).send([item("a"), item("b")])).rejects.toThrow("InternalFailure (1 of 2 messages rejected)");
   });
 
-  test("what is sent for later comes after that time and not before", async () => {
+  test("a delayed message is delivered after its delay, not before", async () => {
     const startMs = performance.now();
     await open().sendLater(item("web", { reason: "resync" }), 1);
     expect(await drain(urls.delay)).toHaveLength(0);
@@ -153,31 +151,31 @@ describe("the queue on SQS", () => {
     expect(performance.now() - startMs).toBeGreaterThan(900);
   });
 
-  test("a retry of less than half a second goes straight to its line", async () => {
+  test("a retry with a delay below half a second is sent to the work queue directly", async () => {
     await open().sendLater(item("web", { reason: "retry", attempts: { conflict: 2 } }), 0.1);
     expect(await drain(urls.work)).toMatchObject([{ reason: "retry", attempts: { conflict: 2 } }]);
   });
 
-  test("a wait that is longer than the queue can hold says what is left of it", async () => {
+  test("a delay above the limit of SQS is sent with the remaining seconds", async () => {
     const { calls, sqs } = scripted(async () => ({}));
     await open(sqs).sendLater(item("web", { reason: "resync" }), 2000);
     expect(calls[0]?.input).toMatchObject({ QueueUrl: urls.delay, DelaySeconds: 900 });
-    expect(parseBody(String(calls[0]?.input.MessageBody)).restSeconds).toBe(1100);
+    expect(parseBody(String(calls[0]?.input.MessageBody)).remainingSeconds).toBe(1100);
   });
 
-  test("many are sent for later ten to a call, each with its own time", async () => {
+  test("delayed messages are sent ten per call, each with its own delay", async () => {
     const { calls, sqs } = scripted(async () => ({}));
     const later = Array.from({ length: 25 }, (_, index) => ({
       item: item(`web-${index}`, { reason: "resync" }),
       afterSeconds: index * 30,
     }));
-    await open(sqs).sendEachLater(later);
-    const held = calls.filter(({ input }) => input.QueueUrl === urls.delay).flatMap(entriesOf);
-    expect(held.map(({ DelaySeconds }) => DelaySeconds)).toEqual(later.slice(1).map((one) => one.afterSeconds));
+    await open(sqs).sendManyLater(later);
+    const delayed = calls.filter(({ input }) => input.QueueUrl === urls.delay).flatMap(entriesOf);
+    expect(delayed.map(({ DelaySeconds }) => DelaySeconds)).toEqual(later.slice(1).map((one) => one.afterSeconds));
     expect(calls).toHaveLength(4);
   });
 
-  test("equal wishes for a look at a key at the same time are one message in its line", async () => {
+  test("equal requeues of a key for the same time have equal message bodies", async () => {
     const { calls, sqs } = scripted(async () => ({}));
     const clock = createManualClock();
     const one = createSqsQueue({ sqs, urls, clock, random: () => 0.1 });
@@ -189,15 +187,15 @@ describe("the queue on SQS", () => {
     expect(first).toBe(second);
   });
 
-  test("a time that is none is refused before anything is sent", async () => {
+  test("an invalid delay is rejected before anything is sent", async () => {
     const { calls, sqs } = scripted(async () => ({}));
-    await expect(open(sqs).sendLater(item("web"), Number.NaN)).rejects.toThrow("is no time");
+    await expect(open(sqs).sendLater(item("web"), Number.NaN)).rejects.toThrow("invalid delay");
     expect(calls).toEqual([]);
   });
 
-  test("what is set aside lies with the dead letters, with its cause", async () => {
-    await open().setAside(item("web", { attempts: { unforeseen: 5 } }), "TypeError: x is not a function");
-    await open().setAside({ body: "not ours", groupId: "g" }, "message: is not JSON");
+  test("a dead letter is sent to the dead-letter queue with its cause", async () => {
+    await open().deadLetter(item("web", { attempts: { unexpected: 5 } }), "TypeError: x is not a function");
+    await open().deadLetter({ body: "not ours", groupId: "g" }, "message: is not JSON");
     const { Messages = [] } = await server.sqs.send(
       new ReceiveMessageCommand({
         QueueUrl: urls.deadLetters,
@@ -212,7 +210,7 @@ describe("the queue on SQS", () => {
     expect(Messages[1]?.Body).toBe("not ours");
   });
 
-  test("who only listens cannot stop a message", async () => {
+  test("a listener that throws does not prevent a send", async () => {
     const onEvent = () => {
       throw new Error("deaf");
     };

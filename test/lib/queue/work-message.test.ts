@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { reconciledKinds } from "../../../lib/model/key.ts";
-import { reasons } from "../../../lib/model/work-item.ts";
+import { workReasons } from "../../../lib/model/work-item.ts";
 import {
-  collapseMessages,
+  coalesceMessages,
   countFailure,
   type DelayedMessage,
   deduplicationIdOf,
   formatBody,
-  groupOf,
-  mostCounted,
+  maxCountedFailures,
+  messageGroupOf,
   needsNonce,
   parseBody,
   type WorkMessage,
@@ -27,21 +27,25 @@ const anyMessage: fc.Arbitrary<DelayedMessage> = fc.record({
     kind: fc.constantFrom(...reconciledKinds),
     name: fc.stringMatching(/^[a-z0-9]{1,40}$/),
   }),
-  reason: fc.constantFrom(...reasons),
+  reason: fc.constantFrom(...workReasons),
   resourceVersion: fc.option(fc.string(), { nil: undefined }),
   attempts: fc.option(
-    fc.dictionary(fc.constantFrom("conflict", "trouble", "unforeseen"), fc.integer({ min: 1, max: mostCounted }), {
-      minKeys: 1,
-      noNullPrototype: true,
-    }),
+    fc.dictionary(
+      fc.constantFrom("conflict", "transient", "unexpected"),
+      fc.integer({ min: 1, max: maxCountedFailures }),
+      {
+        minKeys: 1,
+        noNullPrototype: true,
+      },
+    ),
     { nil: undefined },
   ),
   nonce: fc.option(fc.stringMatching(/^[a-z0-9.]{1,30}$/), { nil: undefined }),
-  restSeconds: fc.option(fc.nat(), { nil: undefined }),
+  remainingSeconds: fc.option(fc.nat(), { nil: undefined }),
 });
 
 describe("a work message", () => {
-  test("is read as it was written", () => {
+  test("a work message is unchanged after formatting and parsing", () => {
     fc.assert(
       fc.property(anyMessage, (message) => {
         expect(parseBody(formatBody(message))).toEqual(message);
@@ -49,16 +53,16 @@ describe("a work message", () => {
     );
   });
 
-  test("has names that SQS takes, whatever is in it", () => {
+  test("message group and deduplication id are valid for SQS, whatever the message contains", () => {
     fc.assert(
       fc.property(anyMessage, (message) => {
-        expect(groupOf(message.key)).toMatch(/^[\w-]{1,128}$/);
+        expect(messageGroupOf(message.key)).toMatch(/^[\w-]{1,128}$/);
         expect(deduplicationIdOf(message)).toMatch(/^[\w.-]{1,128}$/);
       }),
     );
   });
 
-  test("holds keys, never more", () => {
+  test("a work message contains a key, never an object", () => {
     expect(formatBody(east)).toBe(
       '{"v":1,"logicalCluster":"1k2x","kind":"ClusterRegistration","name":"east","reason":"changed","rv":"17"}',
     );
@@ -72,12 +76,12 @@ describe("a work message", () => {
     "another reason": { other: { reason: "resync" }, same: false },
     "a nonce": { other: { nonce: "a" }, same: false },
   };
-  test.each(Object.entries(ids))("its deduplication id tells from it: %s", (_, { other, same }) => {
+  test.each(Object.entries(ids))("the deduplication id distinguishes a change from: %s", (_, { other, same }) => {
     expect(deduplicationIdOf({ ...east, ...other }) === deduplicationIdOf(east)).toBe(same);
   });
 
-  test("only a change of a known version is the same wish whoever sends it", () => {
-    const without = reasons.filter((reason) => !needsNonce({ ...east, reason }));
+  test("only a change with a resourceVersion is sent without a nonce", () => {
+    const without = workReasons.filter((reason) => !needsNonce({ ...east, reason }));
     expect(without).toEqual(["changed"]);
     expect(needsNonce({ ...east, resourceVersion: undefined })).toBe(true);
   });
@@ -93,33 +97,33 @@ describe("a work message", () => {
     'has the logicalCluster "a/../b"': JSON.stringify({ ...good, logicalCluster: "a/../b" }),
     'has the name "../x"': JSON.stringify({ ...good, name: "../x" }),
     "has the name missing": JSON.stringify({ ...good, name: undefined }),
-    "has the version of an object number": JSON.stringify({ ...good, rv: 17 }),
+    "has the resource version number": JSON.stringify({ ...good, rv: 17 }),
     'has the nonce "a b"': JSON.stringify({ ...good, nonce: "a b" }),
-    "has number seconds left": JSON.stringify({ ...good, restSeconds: -1 }),
-    "has the attempts number": JSON.stringify({ ...good, attempts: { trouble: 0.5 } }),
+    "has the remaining seconds number": JSON.stringify({ ...good, remainingSeconds: -1 }),
+    "has the attempts number": JSON.stringify({ ...good, attempts: { transient: 0.5 } }),
     'has the attempts "many"': JSON.stringify({ ...good, attempts: "many" }),
   };
-  test.each(Object.entries(refused))("one that is not ours is refused in a line: %s", (why, body) => {
+  test.each(Object.entries(refused))("an invalid message is rejected with one line: %s", (why, body) => {
     expect(() => parseBody(body)).toThrow(`message: ${why}`);
   });
 
-  test("a fresh change keeps the attempts of the retry that it joins, each sort by itself", () => {
-    const retry: WorkMessage = { ...east, reason: "retry", attempts: { trouble: 4, conflict: 1, unforeseen: 3 } };
-    const fresh: WorkMessage = { ...east, resourceVersion: "18", attempts: { conflict: 3, unforeseen: 2 } };
-    expect(collapseMessages(retry, fresh)).toMatchObject({
+  test("a change that is coalesced with a retry keeps the attempts of each failure kind", () => {
+    const retry: WorkMessage = { ...east, reason: "retry", attempts: { transient: 4, conflict: 1, unexpected: 3 } };
+    const fresh: WorkMessage = { ...east, resourceVersion: "18", attempts: { conflict: 3, unexpected: 2 } };
+    expect(coalesceMessages(retry, fresh)).toMatchObject({
       reason: "changed",
       resourceVersion: "18",
-      attempts: { trouble: 4, conflict: 3, unforeseen: 3 },
+      attempts: { transient: 4, conflict: 3, unexpected: 3 },
     });
   });
 
-  test("a wish for a look is kept when a change joins it", () => {
-    expect(collapseMessages({ ...east, reason: "on-demand" }, east).reason).toBe("on-demand");
+  test("a change that is coalesced with an on-demand reconcile keeps that reason", () => {
+    expect(coalesceMessages({ ...east, reason: "on-demand" }, east).reason).toBe("on-demand");
   });
 
-  test("failures are counted by sort, as far as the waits grow", () => {
+  test("failures are counted by kind, up to the count at which the backoff stops growing", () => {
     let attempts = countFailure(undefined, "conflict");
-    for (let count = 0; count < 20; count++) attempts = countFailure(attempts, "trouble");
-    expect(attempts).toEqual({ conflict: 1, trouble: mostCounted });
+    for (let count = 0; count < 20; count++) attempts = countFailure(attempts, "transient");
+    expect(attempts).toEqual({ conflict: 1, transient: maxCountedFailures });
   });
 });

@@ -1,55 +1,68 @@
 import { expect, test } from "vitest";
 import { clusterRegistration } from "../../../lib/api/cluster-registration.ts";
-import { connectedApis, type SeenBinding } from "../../../lib/registration/connected-apis.ts";
-import { decide } from "../../../lib/registration/decide.ts";
-import type { Look } from "../../../lib/registration/probe-outcome.ts";
+import { connectedApis, type ObservedBinding } from "../../../lib/registration/connected-apis.ts";
+import { decideRegistration } from "../../../lib/registration/decide.ts";
+import type { ProbeOutcome } from "../../../lib/registration/probe-outcome.ts";
 import { defaultRegistrationSettings as settings } from "../../../lib/registration/settings.ts";
 import { faultsOf } from "../api/validate.ts";
 import { aRegistration, aStatus } from "./registrations.ts";
 
-const cases: Record<string, { seen: readonly SeenBinding[]; gives: object }> = {
-  "one that is bound is connected": { seen: [{ name: "db", isBound: true }], gives: { connected: true } },
-  "one that is not bound is not, with the reason": {
-    seen: [{ name: "db", isBound: false, why: "there is no such APIBinding" }],
-    gives: { connected: false, error: "there is no such APIBinding" },
+const cases: Record<string, { observed: readonly ObservedBinding[]; expected: object }> = {
+  "a bound APIBinding is connected": { observed: [{ name: "db", isBound: true }], expected: { connected: true } },
+  "an APIBinding that is not bound is not connected and has the error": {
+    observed: [{ name: "db", isBound: false, error: "there is no such APIBinding" }],
+    expected: { connected: false, error: "there is no such APIBinding" },
   },
-  "of one that cannot be seen neither is said": {
-    seen: [{ name: "db", isBound: undefined, why: "TMC may not read APIBindings there" }],
-    gives: { error: "TMC may not read APIBindings there" },
+  "an APIBinding that TMC may not read is neither connected nor not": {
+    observed: [{ name: "db", isBound: undefined, error: "TMC may not read APIBindings there" }],
+    expected: { error: "TMC may not read APIBindings there" },
   },
-  "of one that nobody looked at neither is said": { seen: [], gives: { error: "nobody has looked" } },
+  "an APIBinding that was not read is neither connected nor not": {
+    observed: [],
+    expected: { error: "TMC has not read the APIBinding" },
+  },
 };
-test.each(Object.entries(cases))("%s", (_, { seen, gives }) => {
-  expect(connectedApis(["db"], seen)).toEqual([{ apiBinding: "db", ...gives }]);
+test.each(Object.entries(cases))("%s", (_, { observed, expected }) => {
+  expect(connectedApis(["db"], observed)).toEqual([{ apiBinding: "db", ...expected }]);
 });
 
 const nowMs = Date.parse("2026-01-01T00:00:30Z");
-const healthy: Look = { kind: "healthy" };
-const asking = { spec: { apiBindings: [{ name: "db" }] } };
+const healthy: ProbeOutcome = { kind: "healthy" };
+const withBinding = { spec: { apiBindings: [{ name: "db" }] } };
 const unbound = [{ apiBinding: "db", connected: false, error: "it is being deleted" }];
 
-test("a binding that turns bound is written with the next look, though all else is as it was", () => {
-  const registration = aRegistration({ ...asking, status: aStatus({}, { connectedAPIs: unbound }) });
-  const { status } = decide({
+test("an APIBinding that becomes bound is written with the next probe even if nothing else changed", () => {
+  const registration = aRegistration({ ...withBinding, status: aStatus({}, { connectedAPIs: unbound }) });
+  const { status } = decideRegistration({
     registration,
-    look: healthy,
+    outcome: healthy,
     bindings: [{ name: "db", isBound: true }],
     nowMs,
     settings,
   });
   expect(status?.connectedAPIs).toEqual([{ apiBinding: "db", connected: true }]);
   expect(faultsOf(clusterRegistration, { ...registration, status })).toEqual([]);
-  const again = aRegistration({ ...asking, ...(status && { status }) });
+  const again = aRegistration({ ...withBinding, ...(status && { status }) });
   const bindings = [{ name: "db", isBound: true }];
-  expect(decide({ registration: again, look: healthy, bindings, nowMs, settings }).status).toBeUndefined();
+  expect(
+    decideRegistration({ registration: again, outcome: healthy, bindings, nowMs, settings }).status,
+  ).toBeUndefined();
 });
-test("a cluster that does not answer says as much of its bindings", () => {
-  const registration = aRegistration({ ...asking, status: aStatus() });
-  const look: Look = { kind: "failed", reason: "ClusterUnhealthy", message: "cluster east: connection refused" };
-  const bindings = [{ name: "db", isBound: false, why: "it is being deleted" }];
-  expect(decide({ registration, look, bindings, nowMs, settings }).status?.connectedAPIs).toEqual(unbound);
+test("the APIBindings are written even if the probe of the cluster failed", () => {
+  const registration = aRegistration({ ...withBinding, status: aStatus() });
+  const outcome: ProbeOutcome = {
+    kind: "failed",
+    reason: "ClusterUnhealthy",
+    message: "cluster east: connection refused",
+  };
+  const bindings = [{ name: "db", isBound: false, error: "it is being deleted" }];
+  expect(decideRegistration({ registration, outcome, bindings, nowMs, settings }).status?.connectedAPIs).toEqual(
+    unbound,
+  );
 });
-test("a registration that asks for none any more shows none", () => {
+test("connectedAPIs is removed when the registration names no APIBindings any more", () => {
   const registration = aRegistration({ status: aStatus({}, { connectedAPIs: unbound }) });
-  expect(decide({ registration, look: healthy, nowMs, settings }).status).not.toHaveProperty("connectedAPIs");
+  expect(decideRegistration({ registration, outcome: healthy, nowMs, settings }).status).not.toHaveProperty(
+    "connectedAPIs",
+  );
 });

@@ -2,23 +2,22 @@ import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubern
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import type { Transport, TransportRequest } from "@tmc/kube/transport.ts";
+import type { Transport, TransportRequest } from "@tmc/kube/transport/transport.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { type ProbeOptions, probe, sumNodes } from "../../../lib/registration/probe.ts";
-
-import { createManualClock } from "../../support/manual-clock.ts";
 
 const clusters: EmbeddedCluster[] = [];
 afterEach(async () => {
   for (const cluster of clusters.splice(0)) await cluster.stop();
 });
 
-/** Has no rights at all but those of every user. */
-const nobody = { nobody: { name: "nobody", groups: ["system:authenticated"] } };
+/** A user with only the permissions of every authenticated user. */
+const users = { unprivileged: { name: "unprivileged", groups: ["system:authenticated"] } };
 
 async function aCluster(options: Partial<Parameters<typeof startEmbeddedCluster>[0]> = {}): Promise<EmbeddedCluster> {
-  const cluster = await startEmbeddedCluster({ name: "east", listen: false, users: nobody, ...options });
+  const cluster = await startEmbeddedCluster({ name: "east", listen: false, users, ...options });
   clusters.push(cluster);
   return cluster;
 }
@@ -36,11 +35,11 @@ function clientOver(transport: Transport, clock?: Clock): { client: KubeClient; 
   return { client: createKubeClient({ endpoint, transport: counting, name: "cluster east", clock }), paths };
 }
 
-/** A server of whom only its answers are known. */
-function answering(answer: (request: TransportRequest) => Readonly<{ status: number; text?: string }>): Transport {
+/** A transport with fixed responses. */
+function responding(respond: (request: TransportRequest) => Readonly<{ status: number; text?: string }>): Transport {
   return {
     send: async (request) => {
-      const { status, text = "" } = answer(request);
+      const { status, text = "" } = respond(request);
       const headers = { "content-type": text.startsWith("{") ? "application/json" : "text/plain" };
       return {
         status,
@@ -56,7 +55,7 @@ function answering(answer: (request: TransportRequest) => Readonly<{ status: num
   };
 }
 
-const usual = (changes: Partial<ProbeOptions> = {}): ProbeOptions => ({
+const options = (changes: Partial<ProbeOptions> = {}): ProbeOptions => ({
   timeoutMs: 5_000,
   signal: new AbortController().signal,
   clock: createManualClock(),
@@ -64,16 +63,16 @@ const usual = (changes: Partial<ProbeOptions> = {}): ProbeOptions => ({
   ...changes,
 });
 
-describe("a healthy cluster", () => {
-  it("costs one request", async () => {
+describe("probe of a healthy cluster", () => {
+  it("needs one request", async () => {
     const { client, paths } = clientOver((await aCluster()).transport());
-    expect(await probe(client, usual())).toEqual({ path: "/readyz", outcome: { kind: "healthy" } });
+    expect(await probe(client, options())).toEqual({ path: "/readyz", outcome: { kind: "healthy" } });
     expect(paths).toEqual(["/readyz"]);
   });
 
-  it("says what it is in five requests more", async () => {
+  it("detects version, APIs, nodes and storage with five more requests", async () => {
     const { client, paths } = clientOver((await aCluster()).transport());
-    const { outcome } = await probe(client, usual({ detect: true }));
+    const { outcome } = await probe(client, options({ detect: true }));
     expect(outcome).toMatchObject({
       kind: "healthy",
       detected: {
@@ -96,96 +95,109 @@ describe("a healthy cluster", () => {
     expect([...served.keys()]).toEqual([...served.keys()].toSorted());
   });
 
-  it("needs no right to see nodes", async () => {
-    const { client } = clientOver((await aCluster()).transport("nobody"));
-    const { outcome } = await probe(client, usual({ detect: true }));
-    expect(outcome).toMatchObject({ kind: "healthy", detected: { nodes: "refused", version: "v1.36.3" } });
+  it("succeeds without permission to list nodes", async () => {
+    const { client } = clientOver((await aCluster()).transport("unprivileged"));
+    const { outcome } = await probe(client, options({ detect: true }));
+    expect(outcome).toMatchObject({ kind: "healthy", detected: { nodes: "forbidden", version: "v1.36.3" } });
   });
 
-  it("is looked at anew when its version has changed", async () => {
+  it("runs the detection if the version of the cluster has changed", async () => {
     const { client } = clientOver((await aCluster()).transport());
-    const { outcome } = await probe(client, usual({ path: "/version", version: "v1.35.0" }));
+    const { outcome } = await probe(client, options({ path: "/version", version: "v1.35.0" }));
     expect(outcome).toMatchObject({ kind: "healthy", detected: { version: "v1.36.3" } });
-    expect((await probe(client, usual({ path: "/version", version: "v1.36.3" }))).outcome).toEqual({ kind: "healthy" });
+    expect((await probe(client, options({ path: "/version", version: "v1.36.3" }))).outcome).toEqual({
+      kind: "healthy",
+    });
   });
 });
 
-describe("a cluster that does not serve every health path", () => {
+describe("probe of a cluster without all health endpoints", () => {
   const cases: Record<string, { refuse: readonly string[]; status: number; path: string }> = {
-    "is asked /livez where /readyz is forbidden": { refuse: ["/readyz"], status: 403, path: "/livez" },
-    "is asked /version where both are forbidden": { refuse: ["/readyz", "/livez"], status: 403, path: "/version" },
-    "is asked /version where both are not there": { refuse: ["/readyz", "/livez"], status: 404, path: "/version" },
+    "uses /livez if /readyz is forbidden": { refuse: ["/readyz"], status: 403, path: "/livez" },
+    "uses /version if /readyz and /livez are forbidden": {
+      refuse: ["/readyz", "/livez"],
+      status: 403,
+      path: "/version",
+    },
+    "uses /version if /readyz and /livez do not exist": {
+      refuse: ["/readyz", "/livez"],
+      status: 404,
+      path: "/version",
+    },
   };
   for (const [rule, { refuse, status, path }] of Object.entries(cases)) {
     it(rule, async () => {
       const { client, paths } = clientOver(
-        answering((request) =>
+        responding((request) =>
           refuse.includes(request.path) ? { status } : { status: 200, text: '{"gitVersion":"v1.30.0"}' },
         ),
       );
-      expect(await probe(client, usual({ version: "v1.30.0" }))).toMatchObject({ path, outcome: { kind: "healthy" } });
+      expect(await probe(client, options({ version: "v1.30.0" }))).toMatchObject({
+        path,
+        outcome: { kind: "healthy" },
+      });
       paths.length = 0;
-      await probe(client, usual({ version: "v1.30.0", path: path === "/livez" ? "/livez" : "/version" }));
-      expect(paths).toEqual([path]); // and still costs one request, once that is known
+      await probe(client, options({ version: "v1.30.0", path: path === "/livez" ? "/livez" : "/version" }));
+      expect(paths).toEqual([path]); // the known path is tried first
     });
   }
 });
 
-describe("a cluster that is not well", () => {
+describe("probe of an unhealthy cluster", () => {
   const network = (code: string): Transport => ({
     send: () => Promise.reject(Object.assign(new Error(`${code} 10.0.0.1:41234`), { code })),
     close: async () => {},
   });
   const cases: Record<string, { transport: Transport; reason: string; message: string }> = {
-    "names the checks that failed, in one order": {
-      transport: answering(() => ({
+    "reports the failed checks in sorted order": {
+      transport: responding(() => ({
         status: 500,
         text: "[+]ping ok\n[-]log failed: reason withheld\n[-]etcd failed: x\nreadyz check failed",
       })),
       reason: "ClusterUnhealthy",
-      message: "/readyz answers 500: etcd, log failed",
+      message: "/readyz returned 500: etcd, log failed",
     },
-    "is overloaded": {
-      transport: answering(() => ({ status: 429 })),
+    "reports an overloaded cluster": {
+      transport: responding(() => ({ status: 429 })),
       reason: "ClusterUnhealthy",
-      message: "/readyz answers 429: the cluster has too much to do",
+      message: "/readyz returned 429: the cluster is overloaded",
     },
-    "sends us elsewhere": {
-      transport: answering(() => ({ status: 302 })),
+    "reports a redirect and does not follow it": {
+      transport: responding(() => ({ status: 302 })),
       reason: "ClusterUnhealthy",
-      message: "/readyz answers 302: redirects are not followed",
+      message: "/readyz returned 302: redirects are not followed",
     },
-    "refuses the credentials": {
-      transport: answering(() => ({ status: 401 })),
+    "reports rejected credentials": {
+      transport: responding(() => ({ status: 401 })),
       reason: "CredentialsRejected",
-      message: "the cluster refuses the credentials",
+      message: "the cluster rejects the credentials",
     },
-    "allows nothing at all": {
-      transport: answering(() => ({ status: 403 })),
+    "reports AccessDenied if all health endpoints are forbidden": {
+      transport: responding(() => ({ status: 403 })),
       reason: "AccessDenied",
-      message: "the cluster lets the credentials ask neither /readyz nor /livez nor /version",
+      message: "the credentials are not allowed to read any of /readyz, /livez, /version",
     },
-    "is a web server with a page for everything": {
-      transport: answering(({ path }) => ({ status: path === "/version" ? 200 : 404, text: "<html>" })),
+    "reports a web server that is not an API server": {
+      transport: responding(({ path }) => ({ status: path === "/version" ? 200 : 404, text: "<html>" })),
       reason: "ClusterUnhealthy",
-      message: "/version is not an API server's answer",
+      message: "/version did not return a Kubernetes version",
     },
-    "refuses connections, in the same words each time": {
+    "reports a refused connection without the port of the error": {
       transport: network("ECONNREFUSED"),
       reason: "ClusterUnhealthy",
       message: "cluster east: get /readyz: connection refused",
     },
-    "has an unknown name": {
+    "reports an unknown server name": {
       transport: network("ENOTFOUND"),
       reason: "ClusterUnhealthy",
       message: "cluster east: get /readyz: server name not found",
     },
-    "has a certificate from nobody we know": {
+    "reports a certificate of an unknown authority": {
       transport: network("UNABLE_TO_VERIFY_LEAF_SIGNATURE"),
       reason: "ClusterUnhealthy",
       message: "cluster east: get /readyz: server certificate signed by an unknown authority",
     },
-    "refuses our certificate": {
+    "reports a rejected client certificate as rejected credentials": {
       transport: network("ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED"),
       reason: "CredentialsRejected",
       message: "cluster east: get /readyz: server refused our certificate",
@@ -194,39 +206,39 @@ describe("a cluster that is not well", () => {
   for (const [rule, { transport, reason, message }] of Object.entries(cases)) {
     it(rule, async () => {
       const { client } = clientOver(transport);
-      expect((await probe(client, usual({ detect: true }))).outcome).toEqual({ kind: "failed", reason, message });
+      expect((await probe(client, options({ detect: true }))).outcome).toEqual({ kind: "failed", reason, message });
     });
   }
 
-  it("is unhealthy while it is broken, and well again after", async () => {
+  it("fails while the cluster is broken and succeeds after it recovers", async () => {
     const cluster = await aCluster();
     const { client } = clientOver(cluster.transport());
-    cluster.beBroken();
-    expect((await probe(client, usual())).outcome).toEqual({
+    cluster.makeBroken();
+    expect((await probe(client, options())).outcome).toEqual({
       kind: "failed",
       reason: "ClusterUnhealthy",
-      message: "/readyz answers 500: poststarthook/start-embedded-workloads failed",
+      message: "/readyz returned 500: poststarthook/start-embedded-workloads failed",
     });
     cluster.recover();
-    expect((await probe(client, usual())).outcome.kind).toBe("healthy");
+    expect((await probe(client, options())).outcome.kind).toBe("healthy");
   });
 
-  it("cannot be reached", async () => {
+  it("fails with ClusterUnhealthy if the cluster is unreachable", async () => {
     const cluster = await aCluster();
-    cluster.beUnreachable();
+    cluster.makeUnreachable();
     const { client } = clientOver(cluster.transport());
-    expect((await probe(client, usual())).outcome).toMatchObject({ kind: "failed", reason: "ClusterUnhealthy" });
+    expect((await probe(client, options())).outcome).toMatchObject({ kind: "failed", reason: "ClusterUnhealthy" });
   });
 
-  it("has five seconds to answer, whether it is slow or hangs", async () => {
-    for (const make of ["slow", "hanging"]) {
+  it("times out after five seconds if the cluster is slow or hangs", async () => {
+    for (const fault of ["slow", "hanging"]) {
       const clock = createManualClock();
       const cluster = await aCluster({ clock });
-      if (make === "slow") cluster.beSlow(6_000);
-      else cluster.beUnreachable("hang");
+      if (fault === "slow") cluster.makeSlow(6_000);
+      else cluster.makeUnreachable("hang");
       const { client } = clientOver(cluster.transport(), clock);
       let isDone = false;
-      const result = probe(client, usual({ clock })).finally(() => {
+      const result = probe(client, options({ clock })).finally(() => {
         isDone = true;
       });
       await new Promise(setImmediate);
@@ -242,28 +254,28 @@ describe("a cluster that is not well", () => {
     }
   });
 
-  it("is healthy even when it does not say what it is", async () => {
-    const { client } = clientOver(answering(({ path }) => ({ status: path === "/readyz" ? 200 : 500 })));
-    expect((await probe(client, usual({ detect: true }))).outcome).toEqual({
+  it("succeeds even if the detection fails", async () => {
+    const { client } = clientOver(responding(({ path }) => ({ status: path === "/readyz" ? 200 : 500 })));
+    expect((await probe(client, options({ detect: true }))).outcome).toEqual({
       kind: "healthy",
       detected: { version: undefined, apis: undefined, nodes: undefined, storage: undefined },
     });
   });
 
-  it("lets the caller give up", async () => {
+  it("throws when the caller aborts", async () => {
     const cluster = await aCluster();
-    cluster.beUnreachable("hang");
+    cluster.makeUnreachable("hang");
     const { client } = clientOver(cluster.transport());
     const caller = new AbortController();
-    const result = probe(client, usual({ signal: caller.signal }));
+    const result = probe(client, options({ signal: caller.signal }));
     await new Promise(setImmediate);
     caller.abort(new Error("stopping"));
     await expect(result).rejects.toThrow("stopping");
   });
 });
 
-describe("served APIs", () => {
-  it("are found on servers without aggregated discovery, group by group", async () => {
+describe("detection of served APIs", () => {
+  it("reads the resource lists of each group if the server has no aggregated discovery", async () => {
     const bodies: Record<string, object> = {
       "/api": { kind: "APIVersions", versions: ["v1"] },
       "/apis": { kind: "APIGroupList", groups: [{ name: "apps", versions: [{ groupVersion: "apps/v1" }] }] },
@@ -281,14 +293,14 @@ describe("served APIs", () => {
       },
     };
     const { client } = clientOver(
-      answering(({ path }) => {
+      responding(({ path }) => {
         const body = bodies[path];
         return body === undefined
           ? { status: path === "/readyz" ? 200 : 404 }
           : { status: 200, text: JSON.stringify(body) };
       }),
     );
-    const { outcome } = await probe(client, usual({ detect: true }));
+    const { outcome } = await probe(client, options({ detect: true }));
     expect(outcome).toMatchObject({
       detected: {
         apis: [
@@ -296,12 +308,12 @@ describe("served APIs", () => {
           { groupVersion: "v1", kinds: ["Service"] },
         ],
         storage: false,
-        nodes: "refused",
+        nodes: "forbidden",
       },
     });
   });
 
-  it("stay within bounds on a cluster with very many kinds, and Kubernetes' own stay among them", async () => {
+  it("bounds the number of kinds and keeps the built-in ones", async () => {
     const resource = (kind: string) => ({ responseKind: { kind }, verbs: ["create"] });
     const group = (name: string, kinds: readonly string[]) => ({
       metadata: { name },
@@ -313,14 +325,14 @@ describe("served APIs", () => {
         Array.from({ length: 20 }, (__, kind) => `Kind${kind}`),
       ),
     );
-    const answers: Record<string, object> = {
+    const bodies: Record<string, object> = {
       "/api": { kind: "APIGroupDiscoveryList", items: [group("", ["Service"])] },
       "/apis": { kind: "APIGroupDiscoveryList", items: [...many, group("networking.k8s.io", ["Ingress"])] },
     };
     const { client } = clientOver(
-      answering(({ path }) => ({ status: 200, text: JSON.stringify(answers[path] ?? {}) })),
+      responding(({ path }) => ({ status: 200, text: JSON.stringify(bodies[path] ?? {}) })),
     );
-    const { outcome } = await probe(client, usual({ detect: true }));
+    const { outcome } = await probe(client, options({ detect: true }));
     const apis = outcome.kind === "healthy" ? (outcome.detected?.apis ?? []) : [];
     expect(apis.flatMap(({ kinds }) => kinds)).toHaveLength(2_000);
     expect(apis.map(({ groupVersion }) => groupVersion)).toEqual(
@@ -329,7 +341,7 @@ describe("served APIs", () => {
   });
 });
 
-describe("sums of nodes", () => {
+describe("sumNodes", () => {
   const node = (changes: { ready?: boolean; unschedulable?: boolean; amounts?: object } = {}): KubeObject => {
     const amounts = changes.amounts ?? { cpu: "4", memory: "16Gi", pods: "110" };
     return {
@@ -344,7 +356,7 @@ describe("sums of nodes", () => {
       },
     };
   };
-  it("count all nodes for capacity, and those that are ready and open for what can be had", () => {
+  it("counts all nodes for capacity and only ready, schedulable nodes for allocatable", () => {
     expect(sumNodes([node(), node({ ready: false }), node({ unschedulable: true })])).toEqual({
       nodes: { ready: 2, total: 3 },
       capacity: { cpu: "12", memory: "48Gi", pods: "330" },
@@ -352,7 +364,7 @@ describe("sums of nodes", () => {
       gpu: false,
     });
   });
-  it("add different units exactly", () => {
+  it("adds quantities with different units exactly and ignores invalid ones", () => {
     const odd = [{ cpu: "3920m", memory: "1Gi" }, { cpu: "80m", memory: "512Mi" }, { cpu: "nonsense" }];
     expect(sumNodes(odd.map((amounts) => node({ amounts }))).capacity).toEqual({
       cpu: "4",
@@ -360,7 +372,7 @@ describe("sums of nodes", () => {
       pods: "0",
     });
   });
-  it("count disks and graphics processors of any make where there are some", () => {
+  it("sums ephemeral storage and GPUs of all vendors if nodes report them", () => {
     const one = { cpu: "8", memory: "32Gi", pods: "110", "ephemeral-storage": "100Gi", "nvidia.com/gpu": "4" };
     const other = { cpu: "8", memory: "32Gi", pods: "110", "ephemeral-storage": "50Gi", "amd.com/gpu": "1" };
     const sums = { cpu: "16", memory: "64Gi", pods: "220", storage: "150Gi", gpu: "5" };
@@ -369,7 +381,7 @@ describe("sums of nodes", () => {
       allocatable: sums,
     });
   });
-  it("bear a cluster without nodes and a node without status", () => {
+  it("accepts a cluster without nodes and a node without status", () => {
     expect(sumNodes([]).capacity).toEqual({ cpu: "0", memory: "0", pods: "0" });
     expect(sumNodes([{ apiVersion: "v1", kind: "Node", metadata: {} }]).nodes).toEqual({ ready: 0, total: 1 });
   });
@@ -377,11 +389,11 @@ describe("sums of nodes", () => {
     nvidia: [{ "nvidia.com/gpu": "8" }, true],
     amd: [{ "amd.com/gpu": "1" }, true],
     intel: [{ "gpu.intel.com/i915": "1" }, true],
-    "a shared one": [{ "nvidia.com/gpu-shared": "4" }, true],
-    "none left": [{ "nvidia.com/gpu": "0" }, false],
-    "something else": [{ "example.com/fpga": "1" }, false],
+    "a shared GPU": [{ "nvidia.com/gpu-shared": "4" }, true],
+    "zero GPUs": [{ "nvidia.com/gpu": "0" }, false],
+    "another device": [{ "example.com/fpga": "1" }, false],
   };
   for (const [name, [amounts, gpu]] of Object.entries(gpus)) {
-    it(`know graphics processors: ${name}`, () => expect(sumNodes([node({ amounts })]).gpu).toBe(gpu));
+    it(`recognizes GPU resources: ${name}`, () => expect(sumNodes([node({ amounts })]).gpu).toBe(gpu));
   }
 });

@@ -5,11 +5,11 @@ import { findCondition } from "../../../lib/model/condition.ts";
 import type { ObjectEvent } from "../../../lib/model/event.ts";
 import type { ObjectKey, WorkKey } from "../../../lib/model/key.ts";
 import type { Next } from "../../../lib/model/next.ts";
-import type { Reason } from "../../../lib/model/work-item.ts";
-import type { Look } from "../../../lib/registration/probe-outcome.ts";
+import type { WorkReason } from "../../../lib/model/work-item.ts";
+import type { ProbeOutcome } from "../../../lib/registration/probe-outcome.ts";
 import {
   clusterFinalizer,
-  type Memory,
+  type LastProbe,
   type RegistrationWorld,
   registrationReconciler,
 } from "../../../lib/registration/reconcile.ts";
@@ -18,41 +18,46 @@ import { aRegistration } from "./registrations.ts";
 const key: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 const web: ObjectKey = { logicalCluster: "abc", kind: "WorkloadPlacement", name: "web" };
 const startMs = Date.parse("2026-01-01T00:00:00Z");
-const healthy: Look = { kind: "healthy" };
-const failed: Look = { kind: "failed", reason: "ClusterUnhealthy", message: "cluster east: connection refused" };
+const healthy: ProbeOutcome = { kind: "healthy" };
+const failed: ProbeOutcome = {
+  kind: "failed",
+  reason: "ClusterUnhealthy",
+  message: "cluster east: connection refused",
+};
 const signal = new AbortController().signal;
 
-/** A hub with one registration and a placement that may use it; every call is a step at which it can be cut off. */
+/** A world with one registration and a placement that may use it. The process can be killed at every write and enqueue. */
 function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadata: { finalizers: [] } })) {
   let stored: ClusterRegistration | undefined = start;
   let version = 1;
-  let cutAt: number | undefined;
+  let killAt: number | undefined;
   let steps = 0;
-  const memories = new Map<string, Memory>();
+  const lastProbes = new Map<string, LastProbe>();
   const state = {
     nowMs: startMs,
-    look: healthy as Look,
-    users: [] as ObjectKey[],
-    woken: [] as WorkKey[],
+    outcome: healthy as ProbeOutcome,
+    dependents: [] as ObjectKey[],
+    enqueued: [] as WorkKey[],
     writes: 0,
     reads: 0,
-    looks: [] as boolean[],
+    /** `detect` of each probe. */
+    probes: [] as boolean[],
     forgotten: 0,
     bound: [] as string[],
-    changes: [] as ObjectEvent[],
-    told: [] as string[],
-    /** What the placements could see when they were woken. */
-    seenByWoken: [] as (string | undefined)[],
+    readyChanges: [] as ObjectEvent[],
+    events: [] as string[],
+    /** The stored status of Ready at each enqueue. */
+    readyAtEnqueue: [] as (string | undefined)[],
     onRead: () => {},
   };
   const step = (): void => {
     steps += 1;
-    if (steps === cutAt) throw new Error("killed");
+    if (steps === killAt) throw new Error("killed");
   };
-  const write = (seen: ClusterRegistration, change: (now: ClusterRegistration) => ClusterRegistration) => {
+  const write = (observed: ClusterRegistration, change: (current: ClusterRegistration) => ClusterRegistration) => {
     step();
-    if (stored === undefined || seen.metadata.resourceVersion !== stored.metadata.resourceVersion) {
-      throw new ControllerError("conflict", "changed since");
+    if (stored === undefined || observed.metadata.resourceVersion !== stored.metadata.resourceVersion) {
+      throw new ControllerError("conflict", "the registration has changed");
     }
     version += 1;
     state.writes += 1;
@@ -62,7 +67,7 @@ function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadat
     stored = isGone ? undefined : written;
     return Promise.resolve(written);
   };
-  const factsOf = (registration: ClusterRegistration): string =>
+  const hashOf = (registration: ClusterRegistration): string =>
     JSON.stringify([
       findCondition(registration.status?.conditions, "Ready")?.status,
       registration.spec.location,
@@ -72,39 +77,39 @@ function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadat
     nowMs: () => state.nowMs,
     read: async () => {
       state.reads += 1;
-      const seen = stored;
+      const observed = stored;
       state.onRead();
-      return seen;
+      return observed;
     },
-    writeStatus: (_, seen, status) => write(seen, (now) => ({ ...now, status })),
-    writeFinalizers: (_, seen, finalizers) =>
-      write(seen, (now) => ({ ...now, metadata: { ...now.metadata, finalizers: [...finalizers] } })),
+    writeStatus: (_, observed, status) => write(observed, (current) => ({ ...current, status })),
+    writeFinalizers: (_, observed, finalizers) =>
+      write(observed, (current) => ({ ...current, metadata: { ...current.metadata, finalizers: [...finalizers] } })),
     readBindings: async (_, names) => names.map((name) => ({ name, isBound: state.bound.includes(name) })),
-    look: async (_, __, { detect }) => {
-      state.looks.push(detect);
-      return state.look;
+    probe: async (_, __, { detect }) => {
+      state.probes.push(detect);
+      return state.outcome;
     },
-    memory: () => memories.get("east") ?? {},
-    remember: (_, memory) => {
-      memories.set("east", memory);
+    lastProbe: () => lastProbes.get("east") ?? {},
+    recordProbe: (_, memory) => {
+      lastProbes.set("east", memory);
     },
     forget: async () => {
-      memories.clear();
+      lastProbes.clear();
       state.forgotten += 1;
     },
-    fingerprint: factsOf,
-    concerned: async () => [web],
-    users: async () => state.users,
-    wake: async (keys) => {
+    factsHash: hashOf,
+    affected: async () => [web],
+    dependents: async () => state.dependents,
+    enqueue: async (keys) => {
       step();
-      state.woken.push(...keys);
-      state.seenByWoken.push(findCondition(stored?.status?.conditions, "Ready")?.status);
+      state.enqueued.push(...keys);
+      state.readyAtEnqueue.push(findCondition(stored?.status?.conditions, "Ready")?.status);
     },
-    note: (_, change) => {
-      state.changes.push(change);
+    logReadyChange: (_, change) => {
+      state.readyChanges.push(change);
     },
-    tell: (_, { metadata }, event) => {
-      state.told.push(`${metadata.name} ${event.reason} ${event.message}`);
+    recordEvent: (_, { metadata }, event) => {
+      state.events.push(`${metadata.name} ${event.reason} ${event.message}`);
     },
   };
   return {
@@ -113,40 +118,40 @@ function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadat
     get stored() {
       return stored;
     },
-    change: (change: (now: ClusterRegistration) => ClusterRegistration) => {
+    change: (change: (current: ClusterRegistration) => ClusterRegistration) => {
       if (stored === undefined) return;
       version += 1;
       const next = change(stored);
       stored = { ...next, metadata: { ...next.metadata, resourceVersion: String(version) } };
     },
-    cutAtStep: (at: number | undefined) => {
-      cutAt = at;
+    killAtStep: (number: number | undefined) => {
+      killAt = number;
       steps = 0;
     },
-    restart: () => memories.clear(),
-    run: (reason: Reason = "changed"): Promise<Next> => registrationReconciler(world)({ key, reason }, signal),
+    restart: () => lastProbes.clear(),
+    run: (reason: WorkReason = "changed"): Promise<Next> => registrationReconciler(world)({ key, reason }, signal),
     ready: () => findCondition(stored?.status?.conditions, "Ready")?.status,
   };
 }
 
-describe("a registration", () => {
-  it("gets its finalizer and becomes Ready at the first look", async () => {
+describe("the registration reconciler", () => {
+  it("adds the finalizer and makes a healthy cluster Ready with the first probe", async () => {
     const system = aWorld();
     expect(await system.run()).toEqual({ kind: "done" });
     expect(system.stored?.metadata.finalizers).toEqual([clusterFinalizer]);
     expect(system.ready()).toBe("True");
-    expect(system.state.changes).toMatchObject([{ reason: "ClusterReady" }]);
+    expect(system.state.readyChanges).toMatchObject([{ reason: "ClusterReady" }]);
   });
 
-  it("costs no write, no look and no more than the read when nothing is due", async () => {
+  it("reads the registration, but neither probes nor writes, if no probe is due", async () => {
     const system = aWorld();
     await system.run();
     const { writes, reads } = system.state;
     for (const reason of ["changed", "resync", "requeue", "fan-out", "retry"] as const) await system.run(reason);
-    expect(system.state).toMatchObject({ writes, reads: reads + 5, looks: [true] });
+    expect(system.state).toMatchObject({ writes, reads: reads + 5, probes: [true] });
   });
 
-  it("is looked at with every heartbeat and whenever somebody asks", async () => {
+  it("probes the cluster for every heartbeat and on demand", async () => {
     const system = aWorld();
     await system.run();
     for (const reason of ["heartbeat", "heartbeat"] as const) {
@@ -154,17 +159,17 @@ describe("a registration", () => {
       await system.run(reason);
     }
     await system.run("on-demand");
-    expect(system.state.looks).toHaveLength(4);
+    expect(system.state.probes).toHaveLength(4);
   });
 
-  it("is not looked at by a heartbeat that comes right after another look", async () => {
+  it("does not probe for a heartbeat right after another probe", async () => {
     const system = aWorld();
     await system.run();
     await system.run("heartbeat");
-    expect(system.state.looks).toHaveLength(1);
+    expect(system.state.probes).toHaveLength(1);
   });
 
-  it("writes ten times in ten idle minutes of heartbeats", async () => {
+  it("writes the status ten times in ten minutes of heartbeats of an idle cluster", async () => {
     const system = aWorld();
     await system.run();
     const { writes } = system.state;
@@ -175,7 +180,7 @@ describe("a registration", () => {
     expect(system.state.writes - writes).toBe(10);
   });
 
-  it("shows within one reconcile that a binding it asks for is bound now", async () => {
+  it("writes in one reconcile that an APIBinding has become bound", async () => {
     const system = aWorld(aRegistration({ spec: { apiBindings: [{ name: "db" }] } }));
     await system.run();
     expect(system.stored?.status?.connectedAPIs).toMatchObject([{ apiBinding: "db", connected: false }]);
@@ -184,24 +189,25 @@ describe("a registration", () => {
     expect(system.stored?.status?.connectedAPIs).toEqual([{ apiBinding: "db", connected: true }]);
   });
 
-  it("is tried again when the shared time has come, with two controllers as with one", async () => {
+  it("requeues a heartbeat of a second controller until nextProbeTime and counts one failure", async () => {
     const system = aWorld();
     await system.run();
-    system.state.look = failed;
+    system.state.outcome = failed;
     system.state.nowMs += 30_000;
     await system.run("heartbeat");
     system.state.nowMs += 10_000;
-    // the other controller's heartbeat
+    // heartbeat of the second controller
     expect(await system.run("heartbeat")).toEqual({ kind: "requeue", afterSeconds: 20 });
     expect(system.stored?.status?.consecutiveFailures).toBe(1);
   });
 
-  it("is looked at again with the retry when its status could not be written", async () => {
+  it("probes again with the retry if the status could not be written", async () => {
     const system = aWorld();
     await system.run();
-    system.state.look = failed;
+    system.state.outcome = failed;
     system.state.nowMs += 30_000;
-    system.state.onRead = () => system.change((now) => ({ ...now, metadata: { ...now.metadata, labels: { a: "b" } } }));
+    system.state.onRead = () =>
+      system.change((current) => ({ ...current, metadata: { ...current.metadata, labels: { a: "b" } } }));
     await expect(system.run("heartbeat")).rejects.toMatchObject({ fault: "conflict" });
     system.state.onRead = () => {};
     await system.run("retry");
@@ -209,84 +215,85 @@ describe("a registration", () => {
   });
 });
 
-describe("people", () => {
-  const beats = async (system: ReturnType<typeof aWorld>, look: Look, times: number): Promise<void> => {
-    system.state.look = look;
+describe("Events of the registration reconciler", () => {
+  const beats = async (system: ReturnType<typeof aWorld>, outcome: ProbeOutcome, times: number): Promise<void> => {
+    system.state.outcome = outcome;
     for (let beat = 0; beat < times; beat++) {
       system.state.nowMs += 30_000;
       await system.run("heartbeat");
     }
   };
-  const death = "east HeartbeatFailed ClusterUnhealthy: cluster east: connection refused";
+  const failure = "east HeartbeatFailed ClusterUnhealthy: cluster east: connection refused";
 
-  it("hear once that a cluster has died, and each time that it dies again", async () => {
+  it("records one Event each time a cluster loses Ready", async () => {
     const system = aWorld();
     await beats(system, healthy, 3);
-    expect(system.state.told).toEqual([]);
+    expect(system.state.events).toEqual([]);
     await beats(system, failed, 200);
-    expect(system.state.told).toEqual([death]);
+    expect(system.state.events).toEqual([failure]);
     await beats(system, healthy, 3);
     await beats(system, failed, 3);
-    expect(system.state.told).toEqual([death, death]);
+    expect(system.state.events).toEqual([failure, failure]);
   });
 
-  it("hear nothing that was not written", async () => {
+  it("records no Event for a status that could not be written", async () => {
     const system = aWorld();
     await beats(system, healthy, 1);
     await beats(system, failed, 2);
-    system.state.onRead = () => system.change((now) => ({ ...now, metadata: { ...now.metadata, labels: { a: "b" } } }));
+    system.state.onRead = () =>
+      system.change((current) => ({ ...current, metadata: { ...current.metadata, labels: { a: "b" } } }));
     await expect(beats(system, failed, 1)).rejects.toMatchObject({ fault: "conflict" });
-    expect(system.state.told).toEqual([]);
+    expect(system.state.events).toEqual([]);
     system.state.onRead = () => {};
     await system.run("retry");
-    expect(system.state.told).toEqual([death]);
+    expect(system.state.events).toEqual([failure]);
   });
 });
 
-describe("placements", () => {
-  it("hear of a change after they can see it, and once", async () => {
+describe("placements affected by a registration", () => {
+  it("are enqueued once, after the changed status is written", async () => {
     const system = aWorld();
     await system.run();
-    expect(system.state.seenByWoken).toEqual(["True"]);
+    expect(system.state.readyAtEnqueue).toEqual(["True"]);
     await system.run("heartbeat");
-    expect(system.state.woken).toEqual([web]);
+    expect(system.state.enqueued).toEqual([web]);
   });
 
-  it("hear of a new label in one write with what was told", async () => {
+  it("are enqueued for a new label with one status write", async () => {
     const system = aWorld();
     await system.run();
     const { writes } = system.state;
-    system.change((now) => ({ ...now, metadata: { ...now.metadata, labels: { region: "east" } } }));
+    system.change((current) => ({ ...current, metadata: { ...current.metadata, labels: { region: "east" } } }));
     await system.run("changed");
-    expect(system.state.woken).toEqual([web, web]);
+    expect(system.state.enqueued).toEqual([web, web]);
     expect(system.state.writes).toBe(writes + 1);
     await system.run("changed");
     expect(system.state.writes).toBe(writes + 1);
   });
 
-  it("hear nothing of heartbeats and of failures that are not counted enough", async () => {
+  it("are not enqueued for heartbeats and for failed probes that leave the cluster Ready", async () => {
     const system = aWorld();
     await system.run();
-    for (const look of [healthy, failed, healthy, failed, failed, healthy]) {
-      system.state.look = look;
+    for (const outcome of [healthy, failed, healthy, failed, failed, healthy]) {
+      system.state.outcome = outcome;
       system.state.nowMs += 60_000;
       await system.run("heartbeat");
     }
-    expect(system.state.woken).toEqual([web]);
+    expect(system.state.enqueued).toEqual([web]);
   });
 
-  it("hear of every change even when the process dies at any step", async () => {
-    for (let at = 1; at <= 6; at++) {
+  it("are enqueued for every change even if the process is killed at any step", async () => {
+    for (let step = 1; step <= 6; step++) {
       const system = aWorld();
-      system.cutAtStep(at);
+      system.killAtStep(step);
       await system.run().catch(() => {});
       system.restart();
-      system.cutAtStep(undefined);
+      system.killAtStep(undefined);
       await system.run("retry");
       expect(system.ready()).toBe("True");
-      expect(system.state.seenByWoken.at(-1)).toBe("True");
-      expect(system.stored?.status?.notifiedHash).toBe(system.stored && system.world.fingerprint(system.stored));
-      // and then there is peace
+      expect(system.state.readyAtEnqueue.at(-1)).toBe("True");
+      expect(system.stored?.status?.notifiedHash).toBe(system.stored && system.world.factsHash(system.stored));
+      // A further reconcile writes nothing.
       const { writes } = system.state;
       await system.run("resync");
       expect(system.state.writes).toBe(writes);
@@ -302,20 +309,20 @@ describe("a deleted registration", () => {
       }),
     );
 
-  it("wakes the placements and stays until none of them names it", async () => {
+  it("enqueues its placements and keeps the finalizer until none of them uses the cluster", async () => {
     const system = deleted();
-    system.state.users = [web];
+    system.state.dependents = [web];
     expect(await system.run()).toEqual({ kind: "requeue", afterSeconds: 1 });
-    expect(system.state.woken).toEqual([web]);
-    system.state.users = [];
+    expect(system.state.enqueued).toEqual([web]);
+    system.state.dependents = [];
     expect(await system.run("requeue")).toEqual({ kind: "done" });
     expect(system.stored?.metadata.finalizers).toEqual(["example.com/other"]);
   });
 
-  it("goes after ten minutes even when the cluster is dead and placements hold on", async () => {
+  it("is released after ten minutes even if the cluster is unreachable and placements still use it", async () => {
     const system = deleted();
-    system.state.users = [web];
-    system.state.look = failed;
+    system.state.dependents = [web];
+    system.state.outcome = failed;
     for (let rounds = 0; rounds < 100; rounds++) {
       const next = await system.run("requeue");
       if (next.kind === "done") break;
@@ -323,16 +330,16 @@ describe("a deleted registration", () => {
     }
     expect(system.stored?.metadata.finalizers).toEqual(["example.com/other"]);
     expect(system.state.nowMs - startMs).toBe(600_000);
-    expect(system.state.looks).toEqual([]); // nobody asks a cluster that is leaving
+    expect(system.state.probes).toEqual([]); // a cluster whose registration is deleted is not probed
   });
 
-  it("lets go of its connections", async () => {
+  it("closes its connections", async () => {
     const system = deleted();
     await system.run();
     expect(system.state.forgotten).toBe(1);
   });
 
-  it("is left alone once its finalizer is gone", async () => {
+  it("is not written after its finalizer is removed", async () => {
     const system = aWorld(
       aRegistration({ metadata: { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["example.com/other"] } }),
     );
@@ -340,16 +347,16 @@ describe("a deleted registration", () => {
     expect(system.state.writes).toBe(0);
   });
 
-  it("that is gone without us is told to the placements, and forgotten", async () => {
+  it("enqueues its placements and drops its state after it is gone", async () => {
     const system = aWorld();
-    system.change((now) => ({
-      ...now,
-      metadata: { ...now.metadata, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [clusterFinalizer] },
+    system.change((current) => ({
+      ...current,
+      metadata: { ...current.metadata, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [clusterFinalizer] },
     }));
     await system.run();
     expect(system.stored).toBeUndefined();
     expect(await system.run()).toEqual({ kind: "done" });
-    expect(system.state.woken).toEqual([web, web]);
+    expect(system.state.enqueued).toEqual([web, web]);
     expect(system.state.forgotten).toBe(2);
   });
 });

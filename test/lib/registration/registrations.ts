@@ -8,7 +8,7 @@ type Changes = Readonly<{
   status?: RegistrationStatus;
 }>;
 
-/** A whole registration; only what matters need be said. */
+/** A complete registration with the given changes. */
 export function aRegistration({ name = "east", metadata = {}, spec = {}, status }: Changes = {}): ClusterRegistration {
   return {
     apiVersion: "tmc.kcp.io/v1alpha1",
@@ -21,7 +21,7 @@ export function aRegistration({ name = "east", metadata = {}, spec = {}, status 
 
 type Ready = Readonly<{ status?: "True" | "False"; reason?: string; message?: string; generation?: number }>;
 
-/** A status with a Ready condition, as of the start of the manual clock. */
+/** A status with a Ready condition at the start time of the manual clock. */
 export function aStatus(ready: Ready = {}, rest: Partial<RegistrationStatus> = {}): RegistrationStatus {
   const { status = "True", generation = 1 } = ready;
   const isTrue = status === "True";
@@ -35,7 +35,7 @@ export function aStatus(ready: Ready = {}, rest: Partial<RegistrationStatus> = {
         reason: ready.reason ?? (isTrue ? "ClusterReady" : "ClusterUnhealthy"),
         message:
           ready.message ??
-          (isTrue ? "the cluster answers and says that it is ready" : "cluster east: connection refused"),
+          (isTrue ? "the cluster responds and reports that it is ready" : "cluster east: connection refused"),
         lastTransitionTime: "2026-01-01T00:00:00Z",
         observedGeneration: generation,
       },

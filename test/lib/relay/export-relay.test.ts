@@ -1,12 +1,12 @@
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
 import { createExportRelay, type ExportRelay, type ExportRelayOptions } from "../../../lib/relay/export-relay.ts";
-import type { RelayTrouble } from "../../../lib/relay/listener.ts";
-import { traceOfTenantObject } from "../../../lib/relay/projection.ts";
+import type { RelayFailure } from "../../../lib/relay/listener.ts";
+import { projectTenantObject } from "../../../lib/relay/watch/projection.ts";
 import { createExportHub } from "../../../lib/upstream/export/hub.ts";
 import { apiBindings } from "../../../lib/upstream/kcp-types.ts";
 import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 import {
   aPlacement,
   aRegistration,
@@ -31,12 +31,12 @@ async function someTenants(count: number): Promise<Tenants> {
   return tenants;
 }
 
-/** A relay over all tenants of a kcp, what it sent, and whom it let go. */
+/** A relay for all tenants of a kcp, the keys it sent, and the tenants it released. */
 function aRelay(tenants: Tenants, options: Partial<ExportRelayOptions> = {}) {
   const sent: string[] = [];
   const released: string[] = [];
-  const troubles: RelayTrouble[] = [];
-  const forgotten: string[] = [];
+  const failures: RelayFailure[] = [];
+  const secretsChanged: string[] = [];
   const clock = createManualClock();
   const nameOf = (cluster: string): string => String(tenants.clusters.indexOf(cluster));
   const hub = createExportHub({
@@ -58,38 +58,38 @@ function aRelay(tenants: Tenants, options: Partial<ExportRelayOptions> = {}) {
     },
     clock,
     random: () => 0.5,
-    slim: traceOfTenantObject,
+    transform: projectTenantObject,
     listener: {
       released: (cluster) => released.push(nameOf(cluster)),
-      trouble: (trouble) => troubles.push(trouble),
-      secretChanged: ({ name }) => forgotten.push(name),
+      failed: (failure) => failures.push(failure),
+      secretChanged: ({ name }) => secretsChanged.push(name),
     },
     ...options,
   });
   ends.push(() => relay.stop(0));
   relay.start();
-  return { relay, sent, released, troubles, forgotten, clock, hub };
+  return { relay, sent, released, failures, secretsChanged, clock, hub };
 }
 
-/** Waits for what follows without any time that passes; a busy machine takes longer than a second for some of it. */
-const soon = <T>(look: () => T | Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 15_000 });
+/** Retries an assertion without advancing the clock; a busy machine needs more than a second for some. */
+const soon = <T>(assertion: () => T | Promise<T>): Promise<T> => vi.waitFor(assertion, { timeout: 15_000 });
 
-/** Waits for what takes a little of the relay's time: lists and watches that begin again. */
-async function relisted(clock: ReturnType<typeof createManualClock>, missing: () => void): Promise<void> {
+/** Retries an assertion while the clock advances, so that relists and new watches start. */
+async function relisted(clock: ReturnType<typeof createManualClock>, assertion: () => void): Promise<void> {
   await soon(() => {
     clock.advance(300);
-    missing();
+    assertion();
   });
 }
 
-describe("all tenants of an export", () => {
-  test("are relayed through one endpoint, each with its own logical cluster", async () => {
+describe("export relay", () => {
+  test("relays all tenants through one endpoint, each with its own logical cluster", async () => {
     const tenants = await someTenants(2);
     const [one = "", two = ""] = tenants.clusters;
     await tenants.at(one).create(placements, aPlacement("web"));
     await tenants.at(one).create(registrations, aRegistration("east"));
     await tenants.at(two).create(registrations, aRegistration("east"));
-    const { relay, sent, troubles } = aRelay(tenants);
+    const { relay, sent, failures } = aRelay(tenants);
     await relay.whenListed();
     await soon(() => expect(sent.toSorted()).toEqual(["0 east", "0 web", "1 east"]));
     expect(relay.tenants().toSorted()).toEqual([one, two].toSorted());
@@ -97,22 +97,22 @@ describe("all tenants of an export", () => {
 
     await tenants.at(two).create(placements, aPlacement("api"));
     await soon(() => expect(sent.slice(3)).toEqual(["1 api"]));
-    expect(troubles).toEqual([]);
+    expect(failures).toEqual([]);
   });
 
-  test("an empty slice after an installation is normal, and the first tenant is found when it binds", async () => {
+  test("starts with an empty endpoint slice, and relays the first tenant when it binds", async () => {
     const tenants = await someTenants(0);
-    const { relay, sent, troubles } = aRelay(tenants);
+    const { relay, sent, failures } = aRelay(tenants);
     await relay.whenListed();
     expect(relay.endpoints()).toEqual([]);
     const cluster = await tenants.bind("root:first");
     await soon(() => expect(relay.tenants()).toEqual([cluster]));
     await tenants.at(cluster).create(registrations, aRegistration("east"));
     await soon(() => expect(sent).toEqual(["-1 east"]));
-    expect(troubles).toEqual([]);
+    expect(failures).toEqual([]);
   });
 
-  test("what a tenant had before it came is relayed, and nothing of it before both kinds were listed", async () => {
+  test("relays objects that a tenant had before it bound, but none before both kinds are listed", async () => {
     const tenants = await someTenants(1);
     const { relay, sent, clock } = aRelay(tenants);
     await relay.whenListed();
@@ -124,7 +124,7 @@ describe("all tenants of an export", () => {
     expect(relay.unlisted()).toEqual([]);
   });
 
-  test("one whose binding goes is let go, and what others do goes on", async () => {
+  test("releases a tenant whose binding is deleted, and goes on with the others", async () => {
     const tenants = await someTenants(2);
     const [one = "", two = ""] = tenants.clusters;
     await tenants.at(one).create(placements, aPlacement("web"));
@@ -137,13 +137,13 @@ describe("all tenants of an export", () => {
     await tenants.at(two).create(placements, aPlacement("api"));
     await soon(() => expect(sent).toContain("1 api"));
 
-    // And comes back as a new one.
+    // The same workspace binds again, as a new tenant.
     await tenants.bind("root:team-0");
     await tenants.at(one).create(placements, aPlacement("again"));
     await relisted(clock, () => expect(sent).toContain("0 again"));
   });
 
-  test("have as many watches as one has", async () => {
+  test("opens as many watches for 50 tenants as for one", async () => {
     const watches = async (count: number): Promise<number> => {
       const tenants = await someTenants(count);
       for (const cluster of tenants.clusters) {
@@ -162,7 +162,7 @@ describe("all tenants of an export", () => {
     expect(await watches(50)).toBe(5);
   }, 60_000);
 
-  test("a secret wakes the registrations that refer to it in its own logical cluster only", async () => {
+  test("a secret enqueues the registrations that refer to it, in its own logical cluster only", async () => {
     const tenants = await someTenants(2);
     const spec = { credentials: { secretRef: { namespace: "default", name: "kubeconfig" } } };
     for (const cluster of tenants.clusters) {
@@ -170,7 +170,8 @@ describe("all tenants of an export", () => {
     }
     const { relay, sent } = aRelay(tenants);
     await relay.whenListed();
-    await soon(() => expect(sent.splice(0).length).toBe(2));
+    await soon(() => expect(sent).toHaveLength(2));
+    sent.splice(0);
     const watched = tenants.kcp.faults.inject({
       match: { verb: "watch", resource: "secrets" },
       effect: { kind: "delay", ms: 0 },
@@ -187,26 +188,26 @@ describe("all tenants of an export", () => {
   });
 });
 
-describe("when something is away", () => {
-  test("a provider workspace that cannot be read takes no endpoint away", async () => {
+describe("export relay with failures", () => {
+  test("keeps its endpoints when the provider workspace cannot be read", async () => {
     const tenants = await someTenants(1);
     const [one = ""] = tenants.clusters;
-    const { relay, sent, troubles, clock } = aRelay(tenants, { relistSeconds: 100 });
+    const { relay, sent, failures, clock } = aRelay(tenants, { relistSeconds: 100 });
     await relay.whenListed();
-    const refusal = tenants.kcp.faults.inject({
+    const fault = tenants.kcp.faults.inject({
       match: { resource: "apiexportendpointslices" },
       effect: { kind: "status", code: 403 },
     });
     tenants.kcp.faults.cutWatches({ resource: "apiexportendpointslices" });
     clock.advance(150_000);
-    await soon(() => expect(troubles.map(({ what }) => what)).toContain("APIExportEndpointSlice"));
+    await soon(() => expect(failures.map(({ what }) => what)).toContain("APIExportEndpointSlice"));
     expect(relay.tenants()).toEqual([one]);
     await tenants.at(one).create(placements, aPlacement("web"));
     await soon(() => expect(sent).toEqual(["0 web"]));
-    refusal.remove();
+    fault.remove();
   });
 
-  test("watches that are cut go on where they were", async () => {
+  test("resumes interrupted watches without losing or repeating a key", async () => {
     const tenants = await someTenants(2);
     const { relay, sent } = aRelay(tenants);
     await relay.whenListed();
@@ -219,17 +220,17 @@ describe("when something is away", () => {
   });
 });
 
-describe("tenants that come and go while events flow", () => {
-  test("nothing of who stays is lost, and nothing of who has gone is sent", async () => {
+describe("export relay with changing tenants", () => {
+  test("loses no key of bound tenants and sends none of released tenants while tenants bind and unbind", async () => {
     const tenants = await someTenants(6);
     const { relay, sent, released, clock } = aRelay(tenants);
     await relay.whenListed();
     const [gone, back, ...staying] = tenants.clusters;
-    const wanted = new Set<string>();
+    const expected = new Set<string>();
     for (let round = 0; round < 12; round++) {
       for (const cluster of staying) {
         await tenants.at(cluster).create(placements, aPlacement(`web-${round}`));
-        wanted.add(`${tenants.clusters.indexOf(cluster)} web-${round}`);
+        expected.add(`${tenants.clusters.indexOf(cluster)} web-${round}`);
       }
       if (round % 4 === 1) tenants.kcp.faults.cutWatches();
       if (round === 3) await tenants.at(gone ?? "").delete({ type: apiBindings, name: "tmc-binding" });
@@ -238,17 +239,17 @@ describe("tenants that come and go while events flow", () => {
         await relisted(clock, () => expect(released.toSorted()).toEqual(["0", "1"]));
         await tenants.bind("root:team-1");
         await tenants.at(back ?? "").create(placements, aPlacement("again"));
-        wanted.add("1 again");
+        expected.add("1 again");
       }
       clock.advance(100);
     }
-    await relisted(clock, () => expect([...wanted].filter((key) => !sent.includes(key))).toEqual([]));
+    await relisted(clock, () => expect([...expected].filter((key) => !sent.includes(key))).toEqual([]));
     expect(sent.filter((key) => key.startsWith("0 "))).toEqual([]);
     expect(relay.tenants().toSorted()).toEqual([back ?? "", ...staying].toSorted());
   });
 });
 
-describe("several endpoints", () => {
+describe("export relay with two endpoints", () => {
   async function aSharedRelay() {
     const two = await startTwoShards(2);
     ends.push(() => two.stop());
@@ -267,7 +268,7 @@ describe("several endpoints", () => {
     return { two, tenants, ...aRelay(tenants, { provider, hub }) };
   }
 
-  test("each has its tenants; one that leaves the slice takes its own along, and brings them back", async () => {
+  test("releases the tenants of an endpoint that is removed from the slice, and relays them again when it is back", async () => {
     const { two, tenants, relay, sent, released } = await aSharedRelay();
     await relay.whenListed();
     for (const cluster of tenants.clusters) await tenants.at(cluster).create(placements, aPlacement("web"));
@@ -275,16 +276,16 @@ describe("several endpoints", () => {
 
     two.name([two.urls[0]]);
     await soon(() => expect(released.toSorted()).toEqual(["2", "3"]));
-    await tenants.at(tenants.clusters[2] ?? "").create(placements, aPlacement("unheard"));
-    await tenants.at(tenants.clusters[0] ?? "").create(placements, aPlacement("heard"));
-    await soon(() => expect(sent.slice(4)).toEqual(["0 heard"]));
+    await tenants.at(tenants.clusters[2] ?? "").create(placements, aPlacement("while-removed"));
+    await tenants.at(tenants.clusters[0] ?? "").create(placements, aPlacement("while-served"));
+    await soon(() => expect(sent.slice(4)).toEqual(["0 while-served"]));
 
     two.name(two.urls);
-    await soon(() => expect(sent.slice(5).toSorted()).toEqual(["2 unheard", "2 web", "3 web"]));
+    await soon(() => expect(sent.slice(5).toSorted()).toEqual(["2 web", "2 while-removed", "3 web"]));
     expect(relay.endpoints()).toEqual(two.urls);
   });
 
-  test("one that does not answer holds up no other", async () => {
+  test("an endpoint that does not answer delays no other endpoint", async () => {
     const { two, tenants, relay, sent } = await aSharedRelay();
     two.shards[1].kcp.faults.inject({ effect: { kind: "status", code: 503 } });
     await tenants.at(tenants.clusters[0] ?? "").create(placements, aPlacement("web"));
@@ -293,8 +294,8 @@ describe("several endpoints", () => {
   });
 });
 
-describe("what a binding accepts", () => {
-  test("wakes the registrations that refer to secrets when it changes, and no others", async () => {
+describe("export relay with permission claims", () => {
+  test("a change of the accepted claims enqueues the registrations that refer to secrets, and no others", async () => {
     const tenants = await someTenants(2);
     const [one = ""] = tenants.clusters;
     const spec = { credentials: { secretRef: { namespace: "default", name: "kubeconfig" } } };
@@ -302,7 +303,7 @@ describe("what a binding accepts", () => {
       await tenants.at(cluster).create(registrations, aRegistration("east", spec));
       await tenants.at(cluster).create(registrations, aRegistration("west"));
     }
-    const { relay, sent, forgotten } = aRelay(tenants);
+    const { relay, sent, secretsChanged } = aRelay(tenants);
     await relay.whenListed();
     await soon(() => expect(sent).toHaveLength(4));
     const binding = { type: apiBindings, name: "tmc-binding" };
@@ -310,6 +311,6 @@ describe("what a binding accepts", () => {
     const permissionClaims = bound.permissionClaims.map((claim) => ({ ...claim, state: "Rejected" }));
     await tenants.at(one).patch(binding, { type: "merge", body: { spec: { permissionClaims } } });
     await soon(() => expect(new Set(sent.slice(4))).toEqual(new Set(["0 east"])));
-    expect(new Set(forgotten)).toEqual(new Set(["east"]));
+    expect(new Set(secretsChanged)).toEqual(new Set(["east"]));
   });
 });

@@ -1,8 +1,9 @@
 import { faultOf } from "@tmc/kube/errors.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createRelay, type Relay, type RelayOptions, type RelayTrouble } from "../../../lib/relay/relay.ts";
+import type { RelayFailure } from "../../../lib/relay/listener.ts";
+import { createRelay, type Relay, type RelayOptions } from "../../../lib/relay/relay.ts";
 import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 import {
   aPlacement,
   aRegistration,
@@ -23,16 +24,16 @@ async function someTenants(paths?: readonly string[]): Promise<Tenants> {
   return tenants;
 }
 
-/** A relay over all tenants, the keys it sent, and the troubles it had. */
+/** A relay for all tenants, the keys it sent, and its failures. */
 function aRelay(tenants: Tenants, options: Partial<RelayOptions> = {}) {
   const sent: string[] = [];
   const reasons: string[] = [];
-  const troubles: RelayTrouble[] = [];
+  const failures: RelayFailure[] = [];
   const queue = { down: false };
   const clock = createManualClock();
-  const forgotten: string[] = [];
+  const secretsChanged: string[] = [];
   const relay: Relay = createRelay({
-    clusters: tenants.clusters.map((cluster) => ({ logicalCluster: cluster, client: tenants.at(cluster) })),
+    workspaces: tenants.clusters.map((cluster) => ({ logicalCluster: cluster, client: tenants.at(cluster) })),
     types: reconciledTypes,
     queue: {
       send: async (items) => {
@@ -44,18 +45,18 @@ function aRelay(tenants: Tenants, options: Partial<RelayOptions> = {}) {
     clock,
     random: () => 0.5,
     listener: {
-      trouble: (trouble) => troubles.push(trouble),
-      secretChanged: ({ name }) => forgotten.push(name),
+      failed: (failure) => failures.push(failure),
+      secretChanged: ({ name }) => secretsChanged.push(name),
     },
     ...options,
   });
   ends.push(() => relay.stop(0));
   relay.start();
-  return { relay, sent, reasons, troubles, queue, clock, forgotten };
+  return { relay, sent, reasons, failures, queue, clock, secretsChanged };
 }
 
-describe("what wakes a key", () => {
-  test("the first list, clusters before placements; then changes of what reconcilers act on, and nothing else", async () => {
+describe("relay", () => {
+  test("sends the first list, registrations before placements, and then only changes that reconcilers act on", async () => {
     const tenants = await someTenants();
     const client = tenants.at(tenants.clusters[0] ?? "");
     await client.create(placements, aPlacement("web"));
@@ -74,7 +75,7 @@ describe("what wakes a key", () => {
     await vi.waitFor(() => expect(sent.slice(2)).toEqual(["0 east", "0 web"]));
   });
 
-  test("a person's wish, which is told apart from a change, once for each wish", async () => {
+  test("sends the reason on-demand once for each new value of the reconcile-requested annotation", async () => {
     const tenants = await someTenants();
     const client = tenants.at(tenants.clusters[0] ?? "");
     const annotations = { "tmc.kcp.io/reconcile-requested": "1" };
@@ -88,7 +89,7 @@ describe("what wakes a key", () => {
     await vi.waitFor(() => expect(reasons).toEqual(["changed", "changed", "on-demand", "changed"]));
   });
 
-  test("an object that vanished between two lists", async () => {
+  test("sends the key of an object that was deleted between two lists", async () => {
     const tenants = await someTenants();
     const client = tenants.at(tenants.clusters[0] ?? "");
     await client.create(placements, aPlacement("web"));
@@ -104,22 +105,22 @@ describe("what wakes a key", () => {
   });
 });
 
-describe("before everything is listed", () => {
-  test("no key of a logical cluster is sent, and other clusters do not wait for it", async () => {
+describe("relay before everything is listed", () => {
+  test("sends no key of a logical cluster that is not listed, and does not delay the others", async () => {
     const tenants = await someTenants(["root:one", "root:two"]);
     const [one = "", two = ""] = tenants.clusters;
     for (const cluster of [one, two]) {
       await tenants.at(cluster).create(placements, aPlacement("web"));
       await tenants.at(cluster).create(registrations, aRegistration("east"));
     }
-    const refusal = tenants.kcp.faults.inject({
-      match: { verb: "list", resource: "clusterregistrations", cluster: one },
+    const fault = tenants.kcp.faults.inject({
+      match: { verb: "list", resource: "clusterregistrations", logicalCluster: one },
       effect: { kind: "status", code: 403 },
     });
-    const { relay, sent, troubles, clock } = aRelay(tenants);
+    const { relay, sent, failures, clock } = aRelay(tenants);
     await vi.waitFor(() => expect(sent).toEqual(["1 east", "1 web"]));
-    await vi.waitFor(() => expect(troubles).toHaveLength(1));
-    expect(faultOf(troubles[0]?.error)).toBe("forbidden");
+    await vi.waitFor(() => expect(failures).toHaveLength(1));
+    expect(faultOf(failures[0]?.error)).toBe("forbidden");
     expect(relay.unlisted()).toEqual([one]);
     for (let round = 0; round < 3; round++) {
       await tenants
@@ -130,56 +131,56 @@ describe("before everything is listed", () => {
         );
     }
 
-    refusal.remove();
+    fault.remove();
     clock.advance(60_000);
     await relay.whenListed();
     await vi.waitFor(() => expect(sent.slice(2)).toEqual(["0 east", "0 web"]));
   });
 });
 
-test("a watch that goes on where it left off is told as such, the first one after a list is not", async () => {
+test("reports a resumed watch as restarted, but not the first watch after a list", async () => {
   const tenants = await someTenants();
   const client = tenants.at(tenants.clusters[0] ?? "");
-  const heard: string[] = [];
-  const { relay, clock, troubles } = aRelay(tenants, {
+  const calls: string[] = [];
+  const { relay, clock, failures } = aRelay(tenants, {
     listener: {
-      trouble: (trouble) => void troubles.push(trouble),
-      alive: (kind) => void heard.push(`${kind} alive`),
-      restarted: (kind) => void heard.push(`${kind} restarted`),
+      failed: (failure) => void failures.push(failure),
+      alive: (kind) => void calls.push(`${kind} alive`),
+      restarted: (kind) => void calls.push(`${kind} restarted`),
     },
   });
   await relay.whenListed();
   await client.create(placements, aPlacement("web"));
-  await vi.waitFor(() => expect(heard.filter((word) => word.startsWith("WorkloadPlacement"))).toHaveLength(3));
-  await vi.waitFor(() => expect(heard.filter((word) => word.startsWith("ClusterRegistration"))).toHaveLength(2));
-  expect(heard.filter((word) => word.endsWith("restarted"))).toEqual([]);
+  await vi.waitFor(() => expect(calls.filter((call) => call.startsWith("WorkloadPlacement"))).toHaveLength(3));
+  await vi.waitFor(() => expect(calls.filter((call) => call.startsWith("ClusterRegistration"))).toHaveLength(2));
+  expect(calls.filter((call) => call.endsWith("restarted"))).toEqual([]);
 
   tenants.kcp.faults.cutWatches();
   await vi.waitFor(() => {
     clock.advance(1_000);
-    expect(heard.filter((word) => word.endsWith("restarted")).toSorted()).toEqual([
+    expect(calls.filter((call) => call.endsWith("restarted")).toSorted()).toEqual([
       "ClusterRegistration restarted",
       "WorkloadPlacement restarted",
     ]);
   });
 });
 
-test("while the queue is down nothing is lost, and what is left is sent at the end", async () => {
+test("loses no key while the queue is down, and sends the remaining keys on stop", async () => {
   const tenants = await someTenants();
   const client = tenants.at(tenants.clusters[0] ?? "");
-  const { relay, sent, queue, troubles } = aRelay(tenants);
+  const { relay, sent, queue, failures } = aRelay(tenants);
   await relay.whenListed();
   queue.down = true;
   await client.create(placements, aPlacement("web"));
   await client.create(placements, aPlacement("api"));
   await vi.waitFor(() => expect(relay.unsent).toBe(2));
-  expect(troubles[0]?.what).toBe("queue");
+  expect(failures[0]?.what).toBe("queue");
   queue.down = false;
   expect(await relay.stop(1_000)).toBe(0);
   expect(sent.toSorted()).toEqual(["0 api", "0 web"]);
 });
 
-describe("secrets", () => {
+describe("relay of secrets", () => {
   const secrets = { type: { group: "", version: "v1", plural: "secrets" }, namespace: "default" };
   const aSecret = (name: string, value = "eA==") => ({
     apiVersion: "v1",
@@ -190,7 +191,7 @@ describe("secrets", () => {
   const referring = (name: string, secret: string) =>
     aRegistration(name, { credentials: { secretRef: { namespace: "default", name: secret } } });
 
-  test("a secret that changes, comes or goes wakes the registrations that refer to it, and no other", async () => {
+  test("a secret that is created, changed or deleted enqueues the registrations that refer to it, and no other", async () => {
     const tenants = await someTenants();
     const client = tenants.at(tenants.clusters[0] ?? "");
     await client.create(secrets, aSecret("one"));
@@ -202,7 +203,7 @@ describe("secrets", () => {
       match: { resource: "secrets", verb: "watch" },
       effect: { kind: "delay", ms: 0 },
     });
-    const { relay, sent, forgotten } = aRelay(tenants);
+    const { relay, sent, secretsChanged } = aRelay(tenants);
     await relay.whenListed();
     await vi.waitFor(() => expect(sent).toHaveLength(3));
     await vi.waitFor(() => expect(watches.hits).toBe(1));
@@ -214,10 +215,10 @@ describe("secrets", () => {
     await vi.waitFor(() => expect(sent.slice(3)).toEqual(["0 east", "0 west"]));
     await client.delete({ ...secrets, name: "one" });
     await vi.waitFor(() => expect(sent.slice(3)).toEqual(["0 east", "0 west", "0 east"]));
-    expect(forgotten).toEqual(["east", "west", "east"]);
+    expect(secretsChanged).toEqual(["east", "west", "east"]);
   });
 
-  test("where nobody refers to a secret, none is looked at", async () => {
+  test("requests no secrets unless a registration refers to one", async () => {
     const tenants = await someTenants();
     const client = tenants.at(tenants.clusters[0] ?? "");
     await client.create(registrations, aRegistration("north"));

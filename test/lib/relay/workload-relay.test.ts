@@ -1,20 +1,20 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
-import { workloadKindsWith } from "../../../lib/api/workload-kinds.ts";
+import { allWorkloadTypes } from "../../../lib/api/workload-kinds.ts";
 import { createExportRelay } from "../../../lib/relay/export-relay.ts";
-import type { RelayListener, RelayTrouble } from "../../../lib/relay/listener.ts";
+import type { RelayFailure, RelayListener } from "../../../lib/relay/listener.ts";
 import { createRelay, type Relay, type RelayParts } from "../../../lib/relay/relay.ts";
 import { newRecord, syncFinalizer } from "../../../lib/sync/ownership/record.ts";
 import { createExportHub } from "../../../lib/upstream/export/hub.ts";
 import { apiBindings } from "../../../lib/upstream/kcp-types.ts";
 import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
-import { recordLane } from "../../../lib/upstream/watched-resources.ts";
+import { recordResource } from "../../../lib/upstream/watched-resources.ts";
 import { createWorkloadCache, type WorkloadCache } from "../../../lib/upstream/workload-cache.ts";
-import { markedRecord } from "../../../lib/upstream/workload-requests.ts";
+import { withLastWrittenHash } from "../../../lib/upstream/workload-requests.ts";
 import { aDeployment } from "../../contract/workload-hub.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 import {
   aPlacement,
   aRegistration,
@@ -29,29 +29,29 @@ const endAll = async (): Promise<void> => {
   for (const end of ends.splice(0).reverse()) await end();
 };
 
-const types = workloadKindsWith();
+const types = allWorkloadTypes();
 const core = (plural: string, namespace?: string) => ({ type: { group: "", version: "v1", plural }, namespace });
 const deployments = (namespace = "shop") => ({
   type: { group: "apps", version: "v1", plural: "deployments" },
   namespace,
 });
-const records = (namespace = "shop") => ({ type: recordLane.type, namespace });
+const records = (namespace = "shop") => ({ type: recordResource.type, namespace });
 
 const forms = ["direct", "export"] as const;
 type Form = (typeof forms)[number];
 
-/** Waits for what follows without any time that passes. */
-const soon = <T>(look: () => T | Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 15_000 });
+/** Retries an assertion without advancing the clock. */
+const soon = <T>(assertion: () => T | Promise<T>): Promise<T> => vi.waitFor(assertion, { timeout: 15_000 });
 
-/** A relay that watches workloads, and what it sent: `0 deployments.v1.apps/shop/web`. */
+/** A relay that watches workloads, and the keys it sent: `0 deployments.v1.apps/shop/web`. */
 function aRelay(form: Form, tenants: Tenants, options: Partial<RelayParts> = {}) {
   const sent: string[] = [];
-  const troubles: RelayTrouble[] = [];
+  const failures: RelayFailure[] = [];
   const absent: string[] = [];
   const clock = createManualClock();
   const cache: WorkloadCache = createWorkloadCache({ types });
   const listener: RelayListener = {
-    trouble: (trouble) => void troubles.push(trouble),
+    failed: (failure) => void failures.push(failure),
     absent: ({ what, error }) => void absent.push(`${what} ${error?.status ?? "there"}`),
     released: (cluster) => cache.drop(cluster),
   };
@@ -75,7 +75,7 @@ function aRelay(form: Form, tenants: Tenants, options: Partial<RelayParts> = {})
     form === "direct"
       ? createRelay({
           ...parts,
-          clusters: tenants.clusters.map((cluster) => ({ logicalCluster: cluster, client: tenants.at(cluster) })),
+          workspaces: tenants.clusters.map((cluster) => ({ logicalCluster: cluster, client: tenants.at(cluster) })),
         })
       : createExportRelay({
           ...parts,
@@ -85,7 +85,7 @@ function aRelay(form: Form, tenants: Tenants, options: Partial<RelayParts> = {})
         });
   ends.push(() => relay.stop(0));
   relay.start();
-  return { relay, sent, troubles, absent, clock, cache };
+  return { relay, sent, failures, absent, clock, cache };
 }
 
 async function someTenants(paths: readonly string[] = ["root:one"]): Promise<Tenants> {
@@ -100,8 +100,8 @@ const aClaim = (name: string) => ({
   ...plain("PersistentVolumeClaim", name),
   spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
 });
-/** A Deployment that needs a ConfigMap, a Secret, a ServiceAccount and a claim of its own name. */
-const needy = (name: string) =>
+/** A Deployment with a ConfigMap, a Secret, a ServiceAccount and a PersistentVolumeClaim of its own name. */
+const withDependencies = (name: string) =>
   aDeployment(
     name,
     {
@@ -120,28 +120,28 @@ const needy = (name: string) =>
     { namespace: undefined },
   );
 
-/** Makes a namespace with a workload of its own name, all that it needs, and TMC's record of it. */
-async function furnish(client: KubeClient, name: string): Promise<void> {
+/** Creates a namespace with a workload of its own name, its dependencies, and its sync record. */
+async function createWorkload(client: KubeClient, name: string): Promise<void> {
   await client.create(core("namespaces"), namespace(name));
   await client.create(core("configmaps", name), plain("ConfigMap", name));
   await client.create(core("secrets", name), plain("Secret", name));
   await client.create(core("serviceaccounts", name), plain("ServiceAccount", name));
   await client.create(core("persistentvolumeclaims", name), aClaim(name));
-  const workload = await client.create<KubeObject>(deployments(name), needy(name));
-  await client.create(records(name), markedRecord(newRecord(name, workload)));
+  const workload = await client.create<KubeObject>(deployments(name), withDependencies(name));
+  await client.create(records(name), withLastWrittenHash(newRecord(name, workload)));
 }
 
 const label = (value: string) => ({ type: "merge", body: { metadata: { labels: { touched: value } } } }) as const;
 
-describe.each(forms)("what wakes a workload, %s", (form) => {
+describe.each(forms)("changes of a workload, %s relay", (form) => {
   let client: KubeClient;
   let sent: string[];
   let round = 0;
   beforeAll(async () => {
     const tenants = await someTenants();
     client = tenants.at(tenants.clusters[0] ?? "");
-    await furnish(client, "shop");
-    await furnish(client, "marker");
+    await createWorkload(client, "shop");
+    await createWorkload(client, "marker");
     const relay = aRelay(form, tenants);
     ({ sent } = relay);
     await relay.relay.whenListed();
@@ -158,13 +158,13 @@ describe.each(forms)("what wakes a workload, %s", (form) => {
     workloadSelector: { workloadTypes: [{ apiVersion: "v1", kind }] },
   });
 
-  /** Changes something of the same type that is known to wake the marker: whatever came before has been heard by then. */
+  /** Changes an object of the same type that enqueues the marker workload: earlier events have been processed by then. */
   const marker: Record<string, (value: string) => Promise<unknown>> = {
     deployments: (value) => client.patch({ ...deployments("marker"), name: "marker" }, label(value)),
     workloadsyncs: (value) =>
       client.patch(
         { ...records("marker"), name: "marker" },
-        { type: "merge", body: { spec: { placement: `somebody-${value}` } } },
+        { type: "merge", body: { spec: { placement: `other-${value}` } } },
       ),
     namespaces: (value) => client.patch({ ...core("namespaces"), name: "marker" }, label(value)),
     configmaps: (value) => client.patch({ ...core("configmaps", "marker"), name: "marker" }, label(value)),
@@ -175,17 +175,22 @@ describe.each(forms)("what wakes a workload, %s", (form) => {
   };
 
   const merge = (body: object) => ({ type: "merge", body }) as const;
-  const rows: readonly [what: string, of: string, act: () => Promise<unknown>, wakes: readonly string[]][] = [
-    ["its spec", "deployments", () => client.patch(shopDeployment, merge({ spec: { replicas: 3 } })), [web]],
-    ["its labels", "deployments", () => client.patch(shopDeployment, label("yes")), [web]],
+  const rows: readonly [what: string, of: string, act: () => Promise<unknown>, enqueued: readonly string[]][] = [
     [
-      "any annotation",
+      "its spec enqueues it",
+      "deployments",
+      () => client.patch(shopDeployment, merge({ spec: { replicas: 3 } })),
+      [web],
+    ],
+    ["its labels enqueue it", "deployments", () => client.patch(shopDeployment, label("yes")), [web]],
+    [
+      "any annotation enqueues it",
       "deployments",
       () => client.patch(shopDeployment, merge({ metadata: { annotations: { any: "thing" } } })),
       [web],
     ],
     [
-      "not what kubectl notes about itself",
+      "kubectl's last-applied-configuration does not enqueue it",
       "deployments",
       () =>
         client.patch(
@@ -195,76 +200,86 @@ describe.each(forms)("what wakes a workload, %s", (form) => {
       [],
     ],
     [
-      "not its status",
+      "its status does not enqueue it",
       "deployments",
       () => client.patch(shopDeployment, merge({ status: { readyReplicas: 1 } }), { subresource: "status" }),
       [],
     ],
     [
-      "not TMC's own finalizer, when it is put on",
+      "adding TMC's finalizer does not enqueue it",
       "deployments",
       () => client.patch(shopDeployment, merge({ metadata: { finalizers: [syncFinalizer] } })),
       [],
     ],
     [
-      "TMC's own finalizer, when somebody takes it off",
+      "removing TMC's finalizer enqueues it",
       "deployments",
       () => client.patch(shopDeployment, merge({ metadata: { finalizers: [] } })),
       [web],
     ],
     [
-      "somebody else's finalizer",
+      "a finalizer of another controller enqueues it",
       "deployments",
       () => client.patch(shopDeployment, merge({ metadata: { finalizers: ["some.one/else"] } })),
       [web],
     ],
     [
-      "the labels of its namespace",
+      "labels of its namespace enqueue all workloads in it",
       "namespaces",
       () => client.patch({ ...core("namespaces"), name: "shop" }, label("a")),
       [web, "persistentvolumeclaims.v1./shop/shop"],
     ],
     [
-      "not an annotation of its namespace",
+      "an annotation of its namespace does not enqueue it",
       "namespaces",
       () =>
         client.patch({ ...core("namespaces"), name: "shop" }, merge({ metadata: { annotations: { any: "thing" } } })),
       [],
     ],
     [
-      "a ConfigMap that it refers to",
+      "a change of a ConfigMap that it refers to enqueues it",
       "configmaps",
       () => client.patch(inShop("configmaps"), merge({ data: { a: "b" } })),
       [web],
     ],
-    ["one that goes", "configmaps", () => client.delete(inShop("configmaps")), [web]],
     [
-      "one that comes",
+      "the deletion of a ConfigMap that it refers to enqueues it",
+      "configmaps",
+      () => client.delete(inShop("configmaps")),
+      [web],
+    ],
+    [
+      "the creation of a ConfigMap that it refers to enqueues it",
       "configmaps",
       () => client.create(core("configmaps", "shop"), plain("ConfigMap", "shop")),
       [web],
     ],
     [
-      "not one that it does not refer to",
+      "a ConfigMap that it does not refer to does not enqueue it",
       "configmaps",
       () => client.create(core("configmaps", "shop"), plain("ConfigMap", "other")),
       [],
     ],
     [
-      "a Secret that it refers to",
+      "a Secret that it refers to enqueues it",
       "secrets",
       () => client.patch(inShop("secrets"), merge({ stringData: { a: "b" } })),
       [web],
     ],
-    ["its ServiceAccount", "serviceaccounts", () => client.patch(inShop("serviceaccounts"), label("a")), [web]],
     [
-      "a claim that it refers to, which is a workload too",
+      "its ServiceAccount enqueues it",
+      "serviceaccounts",
+      () => client.patch(inShop("serviceaccounts"), label("a")),
+      [web],
+    ],
+    [
+      "a PersistentVolumeClaim that it refers to enqueues it and itself",
       "persistentvolumeclaims",
       () => client.patch(inShop("persistentvolumeclaims"), label("a")),
       [web, "persistentvolumeclaims.v1./shop/shop"],
     ],
     [
-      "not the status of that claim",
+      "the status of a PersistentVolumeClaim enqueues nothing",
       "persistentvolumeclaims",
       () =>
         client.patch(inShop("persistentvolumeclaims"), merge({ status: { phase: "Bound" } }), {
@@ -273,56 +288,56 @@ describe.each(forms)("what wakes a workload, %s", (form) => {
       [],
     ],
     [
-      "not the status of its record",
+      "the status of its sync record does not enqueue it",
       "workloadsyncs",
       () => client.patch(shopRecord, merge({ status: { observedGeneration: 1 } }), { subresource: "status" }),
       [],
     ],
     [
-      "not what TMC itself writes into its record",
+      "TMC's own write to its sync record does not enqueue it",
       "workloadsyncs",
       async () => {
         const record = await client.get<ReturnType<typeof newRecord>>(shopRecord);
         const spec = { ...record.spec, clusters: ["east"], references: [{ kind: "Secret" as const, name: "pull" }] };
-        const { spec: said, metadata } = markedRecord({ ...record, spec });
-        await client.patch(shopRecord, merge({ spec: said, metadata: { annotations: metadata.annotations } }));
+        const { spec: written, metadata } = withLastWrittenHash({ ...record, spec });
+        await client.patch(shopRecord, merge({ spec: written, metadata: { annotations: metadata.annotations } }));
       },
       [],
     ],
     [
-      "what its record says comes along with it",
+      "a dependency that only its sync record names enqueues it",
       "secrets",
       () => client.create(core("secrets", "shop"), plain("Secret", "pull")),
       [web],
     ],
     [
-      "what somebody else writes into its record",
+      "another writer's change of its sync record enqueues it",
       "workloadsyncs",
       () => client.patch(shopRecord, merge({ spec: { clusters: ["west"] } })),
       [web],
     ],
-    ["that somebody deletes its record", "workloadsyncs", () => client.delete(shopRecord), [web]],
+    ["the deletion request of its sync record enqueues it", "workloadsyncs", () => client.delete(shopRecord), [web]],
     [
-      "that its record has gone",
+      "the end of its sync record enqueues it",
       "workloadsyncs",
       () => client.patch(shopRecord, merge({ metadata: { finalizers: [] } })),
       [web],
     ],
-    ["that it is being deleted", "deployments", () => client.delete(shopDeployment), [web]],
+    ["its deletion request enqueues it", "deployments", () => client.delete(shopDeployment), [web]],
     [
-      "that it has gone",
+      "its end enqueues it",
       "deployments",
       () => client.patch(shopDeployment, merge({ metadata: { finalizers: [] } })),
       [web],
     ],
     [
-      "not a ConfigMap that nobody refers to any more",
+      "a ConfigMap that no workload refers to any more enqueues nothing",
       "configmaps",
       () => client.patch(inShop("configmaps"), label("b")),
       [],
     ],
     [
-      "a ConfigMap is a workload by itself from when a placement names the kind",
+      "a ConfigMap is a workload itself once a placement names the kind",
       "configmaps",
       async () => {
         await client.create(placements, aPlacement("maps", claimed("ConfigMap")));
@@ -332,116 +347,121 @@ describe.each(forms)("what wakes a workload, %s", (form) => {
       },
       ["configmaps.v1./shop/shop"],
     ],
-    ["and no Secret is by that", "secrets", () => client.patch(inShop("secrets"), label("c")), []],
+    [
+      "a Secret is no workload if placements name only ConfigMap",
+      "secrets",
+      () => client.patch(inShop("secrets"), label("c")),
+      [],
+    ],
   ];
-  test.each(rows)("%s", async (_what, of, act, wakes) => {
+  test.each(rows)("%s", async (_what, of, act, enqueued) => {
     await act();
     round += 1;
     await marker[of]?.(String(round));
     await soon(() => expect(sent.some((key) => key.includes("/marker/marker"))).toBe(true));
-    // A namespace tells all that is in it, in any order.
-    const heard = [...new Set(sent.filter((key) => key.includes("/shop/")).map((key) => key.slice(2)))];
-    expect(heard.toSorted()).toEqual([...wakes].toSorted());
+    // A namespace enqueues all its workloads, in any order.
+    const keys = [...new Set(sent.filter((key) => key.includes("/shop/")).map((key) => key.slice(2)))];
+    expect(keys.toSorted()).toEqual([...enqueued].toSorted());
     sent.length = 0;
   });
 });
 
-describe.each(forms)("before everything is listed, %s", (form) => {
+describe.each(forms)("%s relay before everything is listed", (form) => {
   afterEach(endAll);
 
-  const held: Record<string, Readonly<{ resource: string }>> = {
-    "one of our kinds": { resource: "clusterregistrations" },
+  const missing: Record<string, Readonly<{ resource: string }>> = {
+    ClusterRegistrations: { resource: "clusterregistrations" },
     namespaces: { resource: "namespaces" },
-    "another type of workload": { resource: "cronjobs" },
-    "what comes along": { resource: "secrets" },
+    CronJobs: { resource: "cronjobs" },
+    Secrets: { resource: "secrets" },
   };
-  test.each(Object.keys(held))("no workload is told while this is missing: %s", async (what) => {
+  test.each(Object.keys(missing))("sends no workload key while a list is missing: %s", async (what) => {
     const tenants = await someTenants();
     const [cluster = ""] = tenants.clusters;
-    await furnish(tenants.at(cluster), "shop");
+    await createWorkload(tenants.at(cluster), "shop");
     await tenants.at(cluster).create(placements, aPlacement("all"));
-    const { resource = "" } = held[what] ?? {};
-    const refusal = tenants.kcp.faults.inject({
+    const { resource = "" } = missing[what] ?? {};
+    const fault = tenants.kcp.faults.inject({
       match: { verb: "list", resource },
       effect: { kind: "status", code: 500 },
     });
-    const { relay, sent, clock, troubles, cache } = aRelay(form, tenants);
-    await soon(() => expect(troubles.length).toBeGreaterThan(0));
+    const { relay, sent, clock, failures, cache } = aRelay(form, tenants);
+    await soon(() => expect(failures.length).toBeGreaterThan(0));
     if (resource !== "clusterregistrations") await soon(() => expect(sent).toEqual(["0 all"]));
     await soon(() => expect(cache.list(deployments().type, cluster)).toHaveLength(1));
     expect(sent.filter((key) => key.includes("/shop/"))).toEqual([]);
     expect(relay.unlisted()).toEqual([cluster]);
 
-    refusal.remove();
+    fault.remove();
     await soon(() => {
       clock.advance(1_000);
       expect(sent).toContain("0 deployments.v1.apps/shop/shop");
     });
     expect(sent[0]).toBe("0 all");
     expect([relay.unlisted(), cache.isListed(cluster)]).toEqual([[], true]);
-    // Once, although the workload and its record both tell it.
+    // Once, although both the workload and its sync record enqueue it.
     expect(sent.filter((key) => key === "0 deployments.v1.apps/shop/shop")).toHaveLength(1);
   });
 
-  test("while records are missing only what TMC has not begun with is told", async () => {
+  test("sends only workloads without TMC's finalizer while sync records are not listed", async () => {
     const tenants = await someTenants();
     const [cluster = ""] = tenants.clusters;
     const client = tenants.at(cluster);
     await client.create(core("namespaces"), namespace("shop"));
-    await client.create(deployments(), needy("shop"));
-    const begun = { ...aDeployment("begun"), metadata: { name: "begun", finalizers: [syncFinalizer] } };
-    await client.create(deployments(), begun);
-    const refusal = tenants.kcp.faults.inject({
+    await client.create(deployments(), withDependencies("shop"));
+    const alreadySynced = { ...aDeployment("synced"), metadata: { name: "synced", finalizers: [syncFinalizer] } };
+    await client.create(deployments(), alreadySynced);
+    const fault = tenants.kcp.faults.inject({
       match: { verb: "list", resource: "workloadsyncs" },
       effect: { kind: "status", code: 500 },
     });
-    const { relay, sent, clock, troubles, cache } = aRelay(form, tenants);
-    await soon(() => expect(troubles.length).toBeGreaterThan(0));
+    const { relay, sent, clock, failures, cache } = aRelay(form, tenants);
+    await soon(() => expect(failures.length).toBeGreaterThan(0));
     await soon(() => expect(cache.list(deployments().type, cluster)).toHaveLength(2));
     await soon(() => expect(sent).toEqual(["0 deployments.v1.apps/shop/shop"]));
     expect(relay.unlisted()).toEqual([cluster]);
 
-    refusal.remove();
+    fault.remove();
     await soon(() => {
       clock.advance(1_000);
-      expect(sent).toContain("0 deployments.v1.apps/shop/begun");
+      expect(sent).toContain("0 deployments.v1.apps/shop/synced");
     });
     expect([relay.unlisted(), cache.isListed(cluster)]).toEqual([[], true]);
   });
 
-  test("what only a record is left of is told as well", async () => {
+  test("sends the key of a deleted workload that has only a sync record", async () => {
     const tenants = await someTenants();
     const client = tenants.at(tenants.clusters[0] ?? "");
     await client.create(core("namespaces"), namespace("shop"));
     const gone = { ...aDeployment("gone"), metadata: { name: "gone", namespace: "shop", uid: "1" } };
-    await client.create(records(), markedRecord({ ...newRecord("gone", gone), metadata: { name: "gone" } }));
+    await client.create(records(), withLastWrittenHash({ ...newRecord("gone", gone), metadata: { name: "gone" } }));
     const { sent } = aRelay(form, tenants);
     await soon(() => expect(sent).toEqual(["0 deployments.v1.apps/shop/gone"]));
   });
 });
 
-describe.each(forms)("a type that is not there, %s", (form) => {
+describe.each(forms)("%s relay with a type that is not served", (form) => {
   afterEach(endAll);
 
-  test.each([404, 403])("counts as listed, is no trouble, and is asked for again: %d", async (code) => {
+  test.each([404, 403])("treats the type as listed, reports no failure, and retries it after a %d", async (code) => {
     const tenants = await someTenants();
     const client = tenants.at(tenants.clusters[0] ?? "");
-    await furnish(client, "shop");
+    await createWorkload(client, "shop");
     const match = { resource: "configmaps" };
-    const refusal = tenants.kcp.faults.inject({ match, effect: { kind: "status", code } });
-    const { relay, sent, troubles, absent, clock, cache } = aRelay(form, tenants);
+    const fault = tenants.kcp.faults.inject({ match, effect: { kind: "status", code } });
+    const { relay, sent, failures, absent, clock, cache } = aRelay(form, tenants);
     await relay.whenListed();
     await soon(() => expect(sent).toContain("0 deployments.v1.apps/shop/shop"));
     expect(absent).toEqual([`configmaps.v1. ${code}`]);
-    const before = refusal.hits;
+    const before = fault.hits;
     await soon(() => {
       clock.advance(20_000);
-      expect(refusal.hits).toBeGreaterThan(before + 2);
+      expect(fault.hits).toBeGreaterThan(before + 2);
     });
-    expect([troubles, absent.length]).toEqual([[], 1]);
+    expect([failures, absent.length]).toEqual([[], 1]);
     expect(cache.isListed(tenants.clusters[0] ?? "")).toBe(true);
 
-    refusal.remove();
+    fault.remove();
     sent.length = 0;
     await soon(() => {
       clock.advance(10_000);
@@ -451,23 +471,23 @@ describe.each(forms)("a type that is not there, %s", (form) => {
   });
 });
 
-describe("tenants of an export", () => {
+describe("workloads of export tenants", () => {
   afterEach(endAll);
 
-  test("one that is let go is forgotten, and comes back as a new one", async () => {
+  test("drops the cache of a released tenant, and lists it again when it binds again", async () => {
     const tenants = await someTenants(["root:one", "root:two"]);
     const [one = "", two = ""] = tenants.clusters;
-    for (const cluster of [one, two]) await furnish(tenants.at(cluster), "shop");
+    for (const cluster of [one, two]) await createWorkload(tenants.at(cluster), "shop");
     const { relay, sent, cache, clock } = aRelay("export", tenants);
     await relay.whenListed();
     await soon(() => expect(sent.filter((key) => key.includes("deployments")).toSorted()).toHaveLength(2));
     await tenants.at(one).delete({ type: apiBindings, name: "tmc-binding" });
-    // Until then it is looked after: what TMC holds back is TMC's to let go.
+    // The tenant stays until its objects are gone, because TMC has to remove its finalizers.
     await soon(() => expect(sent.filter((key) => key.startsWith("0 ")).length).toBeGreaterThan(2));
-    expect(cache.clusters()).toContain(one);
+    expect(cache.logicalClusters()).toContain(one);
     const noFinalizers = { type: "merge", body: { metadata: { finalizers: [] } } } as const;
     await tenants.at(one).patch({ ...records(), name: "shop" }, noFinalizers);
-    await soon(() => expect(cache.clusters()).toEqual([two]));
+    await soon(() => expect(cache.logicalClusters()).toEqual([two]));
     sent.length = 0;
     await tenants.at(two).patch({ ...deployments(), name: "shop" }, label("a"));
     await soon(() => expect(sent).toEqual(["1 deployments.v1.apps/shop/shop"]));
@@ -479,9 +499,9 @@ describe("tenants of an export", () => {
     });
   });
 
-  test("what a binding accepts anew has all workloads of its tenant looked at, and no other's", async () => {
+  test("a change of the accepted claims enqueues all workloads of the tenant, and of no other", async () => {
     const tenants = await someTenants(["root:one", "root:two"]);
-    for (const cluster of tenants.clusters) await furnish(tenants.at(cluster), "shop");
+    for (const cluster of tenants.clusters) await createWorkload(tenants.at(cluster), "shop");
     const { relay, sent } = aRelay("export", tenants);
     await relay.whenListed();
     await soon(() => expect(sent).toContain("1 deployments.v1.apps/shop/shop"));
@@ -496,7 +516,7 @@ describe("tenants of an export", () => {
   });
 });
 
-describe("watches", () => {
+describe("number of watches", () => {
   afterEach(endAll);
 
   const watches = async (form: Form, count: number): Promise<number> => {
@@ -521,16 +541,18 @@ describe("watches", () => {
     return hits;
   };
 
-  test("of all tenants of an export are as many as of one: the slice, bindings, two kinds and fifteen for workloads", async () => {
+  test("an export relay opens 19 watches for any number of tenants", async () => {
+    // The endpoint slice, bindings, two kinds and fifteen for workloads.
     expect(await watches("export", 1)).toBe(19);
     expect(await watches("export", 20)).toBe(19);
   }, 60_000);
 
-  test("of a workspace that is reached directly are two, and fifteen for workloads", async () => {
+  test("a direct relay opens 17 watches for one workspace", async () => {
+    // Two kinds and fifteen for workloads.
     expect(await watches("direct", 1)).toBe(17);
   });
 
-  test.each(forms)("secrets are watched once, for registrations and for workloads: %s", async (form) => {
+  test.each(forms)("a %s relay watches secrets once, for registrations and for workloads", async (form) => {
     const tenants = await someTenants();
     const client = tenants.at(tenants.clusters[0] ?? "");
     await client.create(core("namespaces"), namespace("shop"));

@@ -1,17 +1,17 @@
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { describe, expect, it } from "vitest";
-import { type CredentialSource, type CredentialsWanted, notConfigured } from "../../../lib/credentials/credentials.ts";
+import { type CredentialSource, type CredentialsRequest, notConfigured } from "../../../lib/credentials/credentials.ts";
 import { createSecretCredentials } from "../../../lib/credentials/secret-credentials.ts";
-import { asCluster, type Cluster, readClusterRegistration } from "../../../lib/sources/cluster.ts";
+import { readClusterRegistration, type SourceCluster, toSourceCluster } from "../../../lib/sources/cluster.ts";
 import { readControlPlaneEndpoint } from "../../../lib/sources/control-plane.ts";
-import { createClusterAccess } from "../../../lib/sources/sourced-credentials.ts";
+import { createSourceAccess } from "../../../lib/sources/sourced-credentials.ts";
 import { readSyncTarget } from "../../../lib/sources/sync-target.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 import { aClusterRegistration, anEndpoint, aSyncTarget } from "./objects.ts";
 
 const signal = new AbortController().signal;
-const context = { cluster: "abc", template: undefined, nowMs: 0 };
-const target = (secret: string): Cluster =>
-  asCluster(
+const context = { logicalCluster: "abc", template: undefined, nowMs: 0 };
+const target = (secret: string): SourceCluster =>
+  toSourceCluster(
     readSyncTarget(
       aSyncTarget("east", {
         metadata: { generation: 1 },
@@ -26,85 +26,85 @@ const target = (secret: string): Cluster =>
     ),
   );
 
-/** Secrets whose reading the test can hold up. */
-function overSecrets() {
-  const held: { name: string; answer: () => void }[] = [];
+/** Creates access whose Secret reads wait until the test answers them. */
+function accessWithPendingReads() {
+  const pendingReads: { name: string; answer: () => void }[] = [];
   const credentials = createSecretCredentials({
     hub: {
       readSecret: ({ name }) =>
         new Promise((resolve) => {
           const data = { token: Buffer.from(`token of ${name}`).toString("base64") };
-          held.push({ name, answer: () => resolve({ data, resourceVersion: "1" }) });
+          pendingReads.push({ name, answer: () => resolve({ data, resourceVersion: "1" }) });
         }),
     },
     rules: {},
     clock: createManualClock(),
   });
-  return { access: createClusterAccess(credentials), held };
+  return { access: createSourceAccess(credentials), pendingReads };
 }
 
 const serverOf = (outcome: Awaited<ReturnType<CredentialSource["find"]>>): string =>
   outcome.kind === "found" ? outcome.endpoint.server : outcome.message;
 
-describe("the way in", () => {
-  it("is not asked for while something is waited for, and says what", async () => {
-    const asked: CredentialsWanted[] = [];
-    const access = createClusterAccess({
-      find: async (wanted) => {
-        asked.push(wanted);
-        return notConfigured("asked");
+describe("createSourceAccess", () => {
+  it("credentials of a pending cluster are not requested, and the outcome has the reason", async () => {
+    const requests: CredentialsRequest[] = [];
+    const access = createSourceAccess({
+      find: async (request) => {
+        requests.push(request);
+        return notConfigured("called");
       },
-      forget: () => {},
+      invalidate: () => {},
     });
-    const cluster = asCluster(readControlPlaneEndpoint(anEndpoint("east"), context));
+    const cluster = toSourceCluster(readControlPlaneEndpoint(anEndpoint("east"), context));
     expect(await access.find(cluster, signal)).toEqual(notConfigured('EndpointPending: endpoint "east" is empty'));
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 
-  it("is another one as soon as the object names another, even in the same generation", async () => {
-    const { access, held } = overSecrets();
+  it("credentials are read again if the object names another Secret in the same generation", async () => {
+    const { access, pendingReads } = accessWithPendingReads();
     const first = access.find(target("old"), signal);
-    held[0]?.answer();
+    pendingReads[0]?.answer();
     expect(serverOf(await first)).toBe("https://old.example");
     const second = access.find(target("new"), signal);
-    held[1]?.answer();
+    pendingReads[1]?.answer();
     expect(serverOf(await second)).toBe("https://new.example");
   });
 
-  it("is not the one that was still being looked for when it changed", async () => {
-    const { access, held } = overSecrets();
+  it("a read that was started before a change is not cached", async () => {
+    const { access, pendingReads } = accessWithPendingReads();
     const late = access.find(target("old"), signal);
     const next = access.find(target("new"), signal);
-    held[1]?.answer();
+    pendingReads[1]?.answer();
     expect(serverOf(await next)).toBe("https://new.example");
-    held[0]?.answer();
+    pendingReads[0]?.answer();
     await late;
     const again = access.find(target("new"), signal);
-    held[2]?.answer();
+    pendingReads[2]?.answer();
     expect(serverOf(await again)).toBe("https://new.example");
   });
 
-  it("is remembered while nothing changes", async () => {
-    const { access, held } = overSecrets();
+  it("credentials are cached while the object does not change", async () => {
+    const { access, pendingReads } = accessWithPendingReads();
     const first = access.find(target("old"), signal);
-    held[0]?.answer();
+    pendingReads[0]?.answer();
     await first;
     expect(serverOf(await access.find(target("old"), signal))).toBe("https://old.example");
-    expect(held).toHaveLength(1);
+    expect(pendingReads).toHaveLength(1);
   });
 });
 
-describe("a registration of our own", () => {
+describe("readClusterRegistration", () => {
   const template = { namespace: "clusters", name: "{name}", key: "kubeconfig" } as const;
-  const read = (spec: Parameters<typeof aClusterRegistration>[1], rule?: typeof template) =>
-    readClusterRegistration(aClusterRegistration("east", spec), { cluster: "abc", template: rule });
+  const read = (spec: Parameters<typeof aClusterRegistration>[1], secretTemplate?: typeof template) =>
+    readClusterRegistration(aClusterRegistration("east", spec), { logicalCluster: "abc", template: secretTemplate });
 
-  it("is itself", () => {
+  it("a ClusterRegistration is used unchanged", () => {
     const registration = aClusterRegistration("east");
     expect(readClusterRegistration(registration, context).registration).toBe(registration);
   });
 
-  it("follows the template only where it names no credentials", () => {
+  it("the secret template applies only to a ClusterRegistration without credentials", () => {
     expect(read({}, template).registration.spec.credentials).toEqual({
       secretRef: { namespace: "clusters", name: "east", key: "kubeconfig" },
     });

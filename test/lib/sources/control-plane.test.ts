@@ -1,14 +1,14 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
-import { asCluster } from "../../../lib/sources/cluster.ts";
+import { toSourceCluster } from "../../../lib/sources/cluster.ts";
 import { readControlPlaneEndpoint, readControlPlaneRegistration } from "../../../lib/sources/control-plane.ts";
 import { parseSecretTemplate } from "../../../lib/sources/secret-template.ts";
 import { aControlPlane, aControlPlaneRegistration, anEndpoint, ready } from "./objects.ts";
 
-const context = { cluster: "abc", template: undefined };
+const context = { logicalCluster: "abc", template: undefined };
 
 type Given = Readonly<{
-  /** The registration's spec besides the control plane it is for. */
+  /** Fields of the registration's spec besides controlPlaneRef. */
   spec?: object;
   metadata?: Partial<KubeObject["metadata"]>;
   plane?: Readonly<{ spec?: object; status?: object }> | undefined;
@@ -34,9 +34,9 @@ function read({ spec = {}, metadata = {}, plane, endpoints = [] }: Given) {
 const complete = { status: { endpoint: "https://status.example", kubeconfigSecretRef: secretRef } };
 const named = (where: object, what: object = {}) => anEndpoint("gate", { spec: where, status: what });
 
-describe("the endpoint of a registered control plane", () => {
+describe("endpoint of a ControlPlaneRegistration", () => {
   const cases: Record<string, { given: Given; expected: string }> = {
-    "is the one that the registration names, before all else": {
+    "the endpoint that the registration names takes precedence": {
       given: {
         spec: { endpointRef: { name: "gate" } },
         plane: complete,
@@ -44,25 +44,25 @@ describe("the endpoint of a registered control plane", () => {
       },
       expected: "https://gate.example",
     },
-    "is the control plane's status where the registration names none": {
+    "the endpoint in the ControlPlane's status is used if the registration names none": {
       given: {
         plane: { ...complete, spec: { endpointRef: { name: "gate" } } },
         endpoints: [named({ endpoint: "https://gate.example" })],
       },
       expected: "https://status.example",
     },
-    "is the one that the control plane names while its status has none": {
+    "the endpoint that the ControlPlane names is used if its status has none": {
       given: {
         plane: { spec: { endpointRef: { name: "gate" } }, status: { kubeconfigSecretRef: secretRef } },
         endpoints: [named({ endpoint: "https://gate.example" })],
       },
       expected: "https://gate.example",
     },
-    "is not named by an empty reference": {
+    "an empty endpoint reference is ignored": {
       given: { spec: { endpointRef: { name: "" } }, plane: complete },
       expected: "https://status.example",
     },
-    "keeps its path and loses the slash at its end": {
+    "the endpoint keeps its path without a trailing slash": {
       given: {
         plane: {
           status: { endpoint: "https://kplane.example:30443/clusters/acme/", kubeconfigSecretRef: secretRef },
@@ -70,7 +70,7 @@ describe("the endpoint of a registered control plane", () => {
       },
       expected: "https://kplane.example:30443/clusters/acme",
     },
-    "is the one of the registration's own namespace where there are several": {
+    "an endpoint in the registration's namespace takes precedence": {
       given: {
         spec: { endpointRef: { name: "gate" } },
         metadata: { namespace: "b" },
@@ -89,29 +89,29 @@ describe("the endpoint of a registered control plane", () => {
   });
 });
 
-describe("what is waited for", () => {
+describe("pending reasons", () => {
   const cases: Record<string, { given: Given; expected: string }> = {
-    "a control plane that is named": {
+    "it names no control plane": {
       given: { spec: { controlPlaneRef: {} }, plane: complete },
       expected: "ControlPlaneRefMissing: spec.controlPlaneRef.name is missing",
     },
-    "the control plane that is named": {
+    "the control plane does not exist": {
       given: { plane: undefined },
-      expected: 'ControlPlaneNotFound: control plane "acme" is not there',
+      expected: 'ControlPlaneNotFound: control plane "acme" does not exist',
     },
-    "the endpoint that the registration names, even while the control plane has one": {
+    "its endpoint does not exist, although the control plane has one": {
       given: { spec: { endpointRef: { name: "gate" } }, plane: complete },
-      expected: 'EndpointPending: endpoint "gate" is not there',
+      expected: 'EndpointPending: endpoint "gate" does not exist',
     },
-    "an endpoint to be filled": {
+    "its endpoint is empty": {
       given: { spec: { endpointRef: { name: "gate" } }, plane: complete, endpoints: [named({})] },
       expected: 'EndpointPending: endpoint "gate" is empty',
     },
-    "a control plane to get its endpoint": {
+    "the control plane has no endpoint": {
       given: { plane: { status: { kubeconfigSecretRef: secretRef } } },
       expected: 'EndpointPending: control plane "acme" has no endpoint yet',
     },
-    "somebody to say which of two endpoints is meant": {
+    "its endpoint exists in several namespaces": {
       given: {
         spec: { endpointRef: { name: "gate" } },
         plane: complete,
@@ -119,28 +119,28 @@ describe("what is waited for", () => {
       },
       expected: 'EndpointPending: endpoint "gate" is in several namespaces: a, b',
     },
-    "an address that can be used": {
+    "the endpoint is invalid": {
       given: { plane: { status: { endpoint: "http://status.example", kubeconfigSecretRef: secretRef } } },
       expected:
-        "EndpointInvalid: the endpoint cannot be used: server status.example: plain http is taken for this machine only",
+        "EndpointInvalid: the endpoint is invalid: server status.example: plain http is accepted for this machine only",
     },
-    "https, even on this machine": {
+    "the endpoint is not https, although it is local": {
       given: { plane: { status: { endpoint: "http://127.0.0.1:1", kubeconfigSecretRef: secretRef } } },
       expected: "EndpointInvalid: the endpoint is not https",
     },
-    "the kubeconfig": {
+    "there is no kubeconfig secret": {
       given: { plane: { status: { endpoint: "https://status.example" } } },
       expected: "KubeconfigPending: the control plane has no kubeconfig secret yet",
     },
-    "the kubeconfig's name, where an override leaves it empty": {
+    "its secret reference has no name": {
       given: { spec: { kubeconfigSecretRef: {} }, plane: complete },
       expected: "KubeconfigPending: the control plane has no kubeconfig secret yet",
     },
-    "the kubeconfig's namespace": {
+    "its secret reference has no namespace": {
       given: { spec: { kubeconfigSecretRef: { name: "mine" } }, plane: complete },
-      expected: 'KubeconfigPending: secret "mine": its namespace is missing',
+      expected: 'KubeconfigPending: secret "mine": the namespace is missing',
     },
-    "a secret of its own, where the registration is in a namespace": {
+    "it names a secret in another namespace": {
       given: {
         metadata: { namespace: "team-a" },
         spec: { kubeconfigSecretRef: { name: "theirs", namespace: "team-b" } },
@@ -148,19 +148,19 @@ describe("what is waited for", () => {
       },
       expected: `KubeconfigPending: secret "theirs" is not in the registration's own namespace`,
     },
-    "a service that is known": {
+    "it names an unknown service": {
       given: { spec: { services: ["Workloads", "Dns"] }, plane: complete },
       expected: 'ServiceUnknown: service "Dns" is not one of Controllers, Scheduler, Workloads',
     },
   };
-  it.each(Object.entries(cases))("%s", (_, { given, expected }) => {
+  it.each(Object.entries(cases))("a registration is pending: %s", (_, { given, expected }) => {
     const { pending } = read(given);
     expect(`${pending?.reason}: ${pending?.message}`).toBe(expected);
   });
 
-  it("keeps the cluster from being Ready, and does not say since when", () => {
+  it("a pending registration is not Ready, without a transition time", () => {
     const reading = read({ plane: { status: { endpoint: "https://status.example", conditions: [ready()] } } });
-    expect(asCluster(reading).facts).toMatchObject({
+    expect(toSourceCluster(reading).facts).toMatchObject({
       ready: "Unknown",
       readyReason: "KubeconfigPending",
       notReadySinceMs: undefined,
@@ -168,14 +168,17 @@ describe("what is waited for", () => {
   });
 });
 
-describe("the secret of a registered control plane", () => {
+describe("Secret of a ControlPlaneRegistration", () => {
   const cases: Record<string, { given: Given; expected: object }> = {
-    "is the control plane's": { given: { plane: complete }, expected: { ...secretRef, key: "kubeconfig" } },
-    "is the registration's own before that": {
+    "the Secret in the ControlPlane's status is used": {
+      given: { plane: complete },
+      expected: { ...secretRef, key: "kubeconfig" },
+    },
+    "the Secret that the registration names takes precedence": {
       given: { spec: { kubeconfigSecretRef: { name: "mine", namespace: "x" } }, plane: complete },
       expected: { name: "mine", namespace: "x", key: "kubeconfig" },
     },
-    "is in the registration's namespace where it says none": {
+    "the namespace of a namespaced registration is the default for its Secret": {
       given: { metadata: { namespace: "x" }, spec: { kubeconfigSecretRef: { name: "mine" } }, plane: complete },
       expected: { name: "mine", namespace: "x", key: "kubeconfig" },
     },
@@ -184,23 +187,23 @@ describe("the secret of a registered control plane", () => {
     expect(read(given).registration.spec.credentials).toEqual({ secretRef: expected });
   });
 
-  it("is read for clients outside where the template says so", () => {
+  it("the secret template selects the key of the Secret", () => {
     const reading = readControlPlaneRegistration(
       {
         registration: aControlPlaneRegistration("acme", { spec: { controlPlaneRef: { name: "acme" } } }),
         controlPlane: aControlPlane("acme", complete),
         endpointsOf: () => [],
       },
-      { cluster: "abc", template: parseSecretTemplate("{name}:kubeconfig-external") },
+      { logicalCluster: "abc", template: parseSecretTemplate("{name}:kubeconfig-external") },
     );
     expect(reading.registration.spec.credentials).toEqual({ secretRef: { ...secretRef, key: "kubeconfig-external" } });
   });
 });
 
-describe("a registered control plane", () => {
-  it("is as ready as its control plane", () => {
+describe("readControlPlaneRegistration", () => {
+  it("a registration has the Ready condition of its control plane", () => {
     const reading = read({ plane: { status: { ...complete.status, conditions: [ready("False", "Bootstrapping")] } } });
-    expect(asCluster(reading).facts).toMatchObject({ ready: "False", readyReason: "Bootstrapping" });
+    expect(toSourceCluster(reading).facts).toMatchObject({ ready: "False", readyReason: "Bootstrapping" });
   });
 
   it.each([
@@ -208,13 +211,16 @@ describe("a registered control plane", () => {
     { services: [], unschedulable: false, known: undefined },
     { services: ["workloads"], unschedulable: false, known: ["Workloads"] },
     { services: ["Controllers", "scheduler"], unschedulable: true, known: ["Controllers", "Scheduler"] },
-  ])("takes work where it is registered for it: $services", ({ services, unschedulable, known }) => {
-    const reading = read({ spec: { services }, plane: complete });
-    expect(reading.services).toEqual(known);
-    expect(asCluster(reading).facts.unschedulable).toBe(unschedulable);
-  });
+  ])(
+    "a registration accepts workloads only for the service Workloads: $services",
+    ({ services, unschedulable, known }) => {
+      const reading = read({ spec: { services }, plane: complete });
+      expect(reading.services).toEqual(known);
+      expect(toSourceCluster(reading).facts.unschedulable).toBe(unschedulable);
+    },
+  );
 
-  it("does not believe what its status says was resolved earlier", () => {
+  it("the resolved endpoint in the registration's status is ignored", () => {
     const reading = readControlPlaneRegistration(
       {
         registration: aControlPlaneRegistration("acme", {
@@ -230,27 +236,27 @@ describe("a registered control plane", () => {
   });
 });
 
-describe("the address of an endpoint", () => {
+describe("address of a ControlPlaneEndpoint", () => {
   const [outer, inner] = ["https://outer.example", "https://inner.example"];
   const cases: Record<string, { spec?: object; status?: object; expected: string | undefined }> = {
-    "is the external one that was observed": {
+    "the external endpoint in the status is used first": {
       spec: { externalEndpoint: "https://x.example", endpoint: inner },
       status: { externalEndpoint: outer, endpoint: inner },
       expected: outer,
     },
-    "is the external one that was asked for, before an internal one that was observed": {
+    "the external endpoint in the spec takes precedence over an internal one in the status": {
       spec: { externalEndpoint: outer },
       status: { endpoint: inner },
       expected: outer,
     },
-    "is the internal one that was observed": {
+    "the internal endpoint in the status takes precedence over the spec": {
       spec: { endpoint: "https://x.example" },
       status: { endpoint: inner },
       expected: inner,
     },
-    "is the internal one that was asked for": { spec: { endpoint: inner }, expected: inner },
-    "is never the one for joining": { spec: { joinEndpoint: outer }, expected: undefined },
-    "is no number": { spec: { endpoint: 5 }, expected: undefined },
+    "the internal endpoint in the spec is used last": { spec: { endpoint: inner }, expected: inner },
+    "the join endpoint is never used": { spec: { joinEndpoint: outer }, expected: undefined },
+    "an endpoint that is not a string is ignored": { spec: { endpoint: 5 }, expected: undefined },
   };
   it.each(Object.entries(cases))("%s", (_, { spec, status, expected }) => {
     const reading = readControlPlaneEndpoint(
@@ -262,10 +268,10 @@ describe("the address of an endpoint", () => {
   });
 });
 
-describe("an endpoint by itself", () => {
+describe("readControlPlaneEndpoint", () => {
   const spec = { endpoint: "https://acme.example" };
 
-  it("has its kubeconfig where kplane puts it", () => {
+  it("an endpoint uses the Secret of kplane by default", () => {
     const { registration } = readControlPlaneEndpoint(anEndpoint("acme", { spec }), context);
     expect(registration.spec).toMatchObject({
       endpoint: { server: "https://acme.example" },
@@ -278,22 +284,28 @@ describe("an endpoint by itself", () => {
   it.each([
     { template: "{namespace}/{name}", endpoint: { server: "https://acme.example" } },
     { template: "elsewhere/{name}", endpoint: undefined },
-  ])("leads only secrets of its own namespace to its address: $template", ({ template, endpoint }) => {
-    const { registration } = readControlPlaneEndpoint(anEndpoint("acme", { spec, metadata: { namespace: "team-a" } }), {
-      cluster: "abc",
-      template: parseSecretTemplate(template),
-    });
-    expect(registration.spec.endpoint).toEqual(endpoint);
-  });
+  ])(
+    "an endpoint combines only a Secret of its own namespace with its address: $template",
+    ({ template, endpoint }) => {
+      const { registration } = readControlPlaneEndpoint(
+        anEndpoint("acme", { spec, metadata: { namespace: "team-a" } }),
+        {
+          logicalCluster: "abc",
+          template: parseSecretTemplate(template),
+        },
+      );
+      expect(registration.spec.endpoint).toEqual(endpoint);
+    },
+  );
 
-  it("waits for a secret that can have a name", () => {
+  it("an endpoint is pending if the template cannot be rendered", () => {
     const { pending } = readControlPlaneEndpoint(anEndpoint("acme", { spec }), {
-      cluster: "abc",
+      logicalCluster: "abc",
       template: parseSecretTemplate("{namespace}/{name}"),
     });
     expect(pending).toEqual({
       reason: "KubeconfigPending",
-      message: "its secret would be in its own namespace, and it has none",
+      message: "the secret template uses {namespace}, but the object is cluster-scoped",
     });
   });
 });

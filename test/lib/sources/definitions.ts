@@ -1,4 +1,4 @@
-import type { ReadType } from "../../../lib/sources/source-kinds.ts";
+import type { SourceType } from "../../../lib/sources/source-kinds.ts";
 import {
   controlPlaneEndpoints,
   controlPlaneRegistrations,
@@ -17,14 +17,14 @@ const secretReference = object({ name: text, namespace: text });
 const conditions = list(object({ type: text, status: text, reason: text, message: text, lastTransitionTime: text }));
 
 function definition(
-  type: ReadType,
+  type: SourceType,
   kind: string,
   { scope = "Cluster", spec, status }: Readonly<{ scope?: Scope; spec: object; status: object }>,
 ): object {
   return aDefinition(type, kind, { spec: object(spec), status: object(status) }, scope);
 }
 
-/** SyncTarget, with the fields of all forms that were ever documented. */
+/** SyncTarget with the fields of all documented schemas. */
 export const syncTargetDefinition = definition(syncTargets, "SyncTarget", {
   spec: {
     unschedulable: flag,
@@ -57,7 +57,7 @@ export const controlPlaneDefinition = definition(controlPlanes, "ControlPlane", 
   status: { endpoint: text, kubeconfigSecretRef: secretReference, conditions },
 });
 
-/** ControlPlaneRegistration; where tenants write it, it is in namespaces. */
+/** ControlPlaneRegistration; namespaced if tenants write it. */
 export const controlPlaneRegistrationDefinition = (scope: Scope): object =>
   definition(controlPlaneRegistrations, "ControlPlaneRegistration", {
     scope,

@@ -1,52 +1,52 @@
 import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import type { Endpoint, Transport } from "@tmc/kube/transport.ts";
+import type { Endpoint, Transport } from "@tmc/kube/transport/transport.ts";
 import { clusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { customResourceDefinition } from "../../../lib/api/resource-schema.ts";
-import { crds, eventuallyOk, namespaces } from "../../contract/vocabulary.ts";
+import { crds, eventuallyOk, namespaces } from "../../contract/resources.ts";
 import { startTenants } from "../upstream/tenants.ts";
-import { homeNamespace, type SourceUnderTest } from "./sources-under-test.ts";
+import { defaultNamespace, type SourceUnderTest } from "./sources-under-test.ts";
 
-/** A hub in which the kinds of one source are served. */
+/** An upstream server that serves the kinds of one source. */
 export interface HubUnderTest {
-  /** At the server's root, with all rights; each request is told to `onRequest`. */
+  /** Client at the root of the server with all permissions; it reports each request to `onRequest`. */
   readonly client: KubeClient;
-  /** The logical cluster that the suite works in; empty on a plain cluster. */
+  /** The logical cluster of the tests; empty on a plain cluster. */
   readonly cluster: string;
   /** Another one with the same kinds; the same on a plain cluster. */
   readonly other: string;
-  /** With all rights in the logical cluster. */
+  /** Client in the logical cluster with all permissions. */
   readonly admin: KubeClient;
-  /** At the server's root, as somebody else. */
+  /** Returns a client at the root of the server for another user. */
   clientAs(token: string): KubeClient;
   stop(): Promise<void>;
 }
 
 type StartHub = (source: SourceUnderTest, onRequest: OnRequest) => Promise<HubUnderTest>;
 
-/** One of the two sorts of hubs, and how to start one for a source. */
+/** kcp or a plain cluster, and how to start it for a source. */
 export type HubForm = Readonly<{ title: string; isKcp: boolean; start: StartHub }>;
 
 type OnRequest = (request: string) => void;
 
-/** A client at a hub's root that tells of every request. */
+/** Opens a client at the root of a server that reports every request. */
 export function openHub(endpoint: Endpoint, transport: Transport, onRequest: OnRequest = () => {}): KubeClient {
-  const told: Transport = {
+  const reporting: Transport = {
     send: (request) => {
       onRequest(`${request.method} ${request.path}`);
       return transport.send(request);
     },
     close: () => transport.close(),
   };
-  return createKubeClient({ endpoint, transport: told, name: "hub" });
+  return createKubeClient({ endpoint, transport: reporting, name: "hub" });
 }
 
 /** Installs the kinds of a source, and waits until they are served. */
 export async function install(client: KubeClient, source: SourceUnderTest): Promise<void> {
   const { maybeNamespaced: _, ...type } = source.own;
-  const metadata = { name: homeNamespace };
-  // A new workspace refuses for a moment while its caches warm.
+  const metadata = { name: defaultNamespace };
+  // A new workspace rejects requests until the caches of kcp are updated.
   await eventuallyOk(() => client.create({ type: namespaces }, { apiVersion: "v1", kind: "Namespace", metadata }));
   for (const body of source.definitions) await client.create({ type: crds }, body);
   await eventuallyOk(() => client.list({ type }));
@@ -54,7 +54,7 @@ export async function install(client: KubeClient, source: SourceUnderTest): Prom
 
 const inProcess: Endpoint = { server: "https://hub.example" };
 
-/** A kcp with our kinds bound in two workspaces. */
+/** A kcp with TMC's kinds bound in two workspaces. */
 const startKcp: StartHub = async (source, onRequest) => {
   const tenants = await startTenants(["root:one", "root:other"]);
   const [cluster = "", other = ""] = tenants.clusters;
@@ -69,7 +69,7 @@ const startKcp: StartHub = async (source, onRequest) => {
   };
 };
 
-/** A plain cluster with our kinds as CRDs. */
+/** A plain cluster with TMC's kinds as CRDs. */
 const startPlain: StartHub = async (source, onRequest) => {
   const hub = await startEmbeddedCluster({ name: "hub", listen: false, nodes: 0 });
   const admin = openHub(inProcess, hub.transport());
@@ -85,7 +85,7 @@ const startPlain: StartHub = async (source, onRequest) => {
   };
 };
 
-/** Every sort of hub. */
+/** Both kinds of upstream servers. */
 export const hubsUnderTest: readonly HubForm[] = [
   { title: "kcp", isKcp: true, start: startKcp },
   { title: "a plain cluster", isKcp: false, start: startPlain },

@@ -22,7 +22,7 @@ export const aControlPlane = (name: string, parts: Parts = {}): KubeObject =>
 export const aControlPlaneRegistration = (name: string, parts: Parts = {}): KubeObject =>
   build(kplane, "ControlPlaneRegistration", name, parts);
 
-/** One of our own, with a location. */
+/** Returns a ClusterRegistration with a location. */
 export const aClusterRegistration = (
   name: string,
   spec: Partial<ClusterRegistration["spec"]> = {},
@@ -34,7 +34,7 @@ export const aClusterRegistration = (
   spec: { location: "us-east-1", ...spec },
 });
 
-/** A condition as kinds of others write it. */
+/** Returns a Ready condition of another project's kind. */
 export const ready = (status: "True" | "False" = "True", reason = "Reconciled"): object => ({
   type: "Ready",
   status,

@@ -3,16 +3,16 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import { systemClock } from "@tmc/kube/clock.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { formatKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
+import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createConnections } from "../../../lib/credentials/connections.ts";
 import { pooledTransports } from "../../../lib/credentials/pooled-transport.ts";
 import { createSecretCredentials } from "../../../lib/credentials/secret-credentials.ts";
 import { clusterFacts } from "../../../lib/placement/observed.ts";
-import type { Cluster } from "../../../lib/sources/cluster.ts";
+import type { SourceCluster } from "../../../lib/sources/cluster.ts";
 import { type ClusterRegistry, createClusterRegistry } from "../../../lib/sources/registry.ts";
-import { rulesOfSources } from "../../../lib/sources/source-kinds.ts";
-import { createClusterAccess } from "../../../lib/sources/sourced-credentials.ts";
+import { sourcePolicyRules } from "../../../lib/sources/source-kinds.ts";
+import { createSourceAccess } from "../../../lib/sources/sourced-credentials.ts";
 import { createHubRequests } from "../../../lib/upstream/hub-requests.ts";
 import {
   aClusterRole,
@@ -24,16 +24,16 @@ import {
   secrets,
   tokenOfNewAccount,
   unique,
-} from "../../contract/vocabulary.ts";
+} from "../../contract/resources.ts";
 import type { HubForm, HubUnderTest } from "./hubs-under-test.ts";
 import { aClusterRegistration } from "./objects.ts";
-import { homeNamespace, type SourceUnderTest } from "./sources-under-test.ts";
+import { defaultNamespace, type SourceUnderTest } from "./sources-under-test.ts";
 
 const signal = new AbortController().signal;
 const nodes = { group: "", version: "v1", plural: "nodes" };
 const rules = { allowPrivateEndpoints: true };
 
-/** What every source of clusters keeps to, whatever its objects look like and whatever hub they are in. */
+/** The contract of every cluster source, on kcp and on a plain Kubernetes cluster. */
 export function registryContract({ title, isKcp, start }: HubForm, source: SourceUnderTest): void {
   describe(`${source.title} on ${title}`, () => {
     let hub: HubUnderTest;
@@ -58,16 +58,16 @@ export function registryContract({ title, isKcp, start }: HubForm, source: Sourc
         config: { sources: [source.source], namespaces: scope, template: undefined },
         clock: systemClock,
       });
-    const find = (name: string, registry = registryOf(hub.client)): Promise<Cluster | undefined> =>
-      registry.find({ cluster: hub.cluster, name }, signal);
-    const found = async (name: string): Promise<Cluster> => {
+    const find = (name: string, registry = registryOf(hub.client)): Promise<SourceCluster | undefined> =>
+      registry.find({ logicalCluster: hub.cluster, name }, signal);
+    const found = async (name: string): Promise<SourceCluster> => {
       const cluster = await find(name);
-      if (cluster === undefined) throw new Error(`there is no cluster ${name}`);
+      if (cluster === undefined) throw new Error(`cluster ${name} not found`);
       return cluster;
     };
     const put = (name: string, more: object = {}): Promise<void> =>
       source.put(hub.admin, { name, server: east.url, ...more });
-    const addressOf = ({ origin: { name, namespace } }: Cluster) => {
+    const addressOf = ({ origin: { name, namespace } }: SourceCluster) => {
       const { maybeNamespaced: _, ...type } = source.own;
       return { type, name, namespace: namespace === "" ? undefined : namespace };
     };
@@ -85,12 +85,12 @@ export function registryContract({ title, isKcp, start }: HubForm, source: Sourc
       const body = { apiVersion: "v1", kind: "Secret", metadata: address, data };
       await hub.admin.patch({ type: secrets, ...address }, { type: "apply", body, force: true }, apply);
     };
-    const accessOver = (client: KubeClient) =>
-      createClusterAccess(
+    const accessWith = (client: KubeClient) =>
+      createSourceAccess(
         createSecretCredentials({ hub: createHubRequests(client), rules, clock: systemClock, random: () => 1 }),
       );
-    /** The name of the cluster that a way in leads to: its nodes are called after it. */
-    const nameBehind = async (cluster: Cluster, access = accessOver(hub.client)): Promise<string> => {
+    /** Connects to the cluster and returns its name, which the names of its nodes contain; or why it cannot be accessed. */
+    const connectedName = async (cluster: SourceCluster, access = accessWith(hub.client)): Promise<string> => {
       const outcome = await access.find(cluster, signal);
       if (outcome.kind !== "found") return outcome.message;
       const connections = createConnections({ openTransport: pooledTransports(rules) });
@@ -99,26 +99,26 @@ export function registryContract({ title, isKcp, start }: HubForm, source: Sourc
       return (items[0]?.metadata.name ?? "").replace(/-node-.*$/, "");
     };
 
-    it("lists its clusters by name, and finds each of them as it is in the list", async () => {
+    it("the registry lists clusters by name and finds the same clusters", async () => {
       const names = ["list-c", "list-a", "list-b"];
       for (const name of names) await put(name, { labels: { region: name } });
-      const { clusters, turnedAway, notServed } = await registryOf(hub.client).list(hub.cluster, signal);
+      const { clusters, rejected, notServed } = await registryOf(hub.client).list(hub.cluster, signal);
       const ours = clusters.filter(({ key }) => names.includes(key.name));
       expect(ours.map(({ key }) => key.name)).toEqual(names.toSorted());
-      expect({ turnedAway, notServed }).toEqual({ turnedAway: [], notServed: [] });
+      expect({ rejected, notServed }).toEqual({ rejected: [], notServed: [] });
       for (const cluster of ours) expect(await find(cluster.key.name)).toEqual(cluster);
     });
 
-    it("finds nothing where there is nothing", async () => {
+    it("the registry returns undefined for an unknown cluster", async () => {
       expect(await find("nobody")).toBeUndefined();
     });
 
-    it("finds nothing by a name that can be none, whatever a selector would make of it", async () => {
+    it("the registry returns undefined for an invalid name, without using it as a selector", async () => {
       await put("here");
       expect(await find("here,metadata.name!=x")).toBeUndefined();
     });
 
-    it("gives the facts that a registration would", async () => {
+    it("the facts equal those of a ClusterRegistration", async () => {
       const labels = { location: "eu-west-1a", env: "production" };
       await put("facts", { labels, isCordoned: source.canCordon });
       const { facts } = await found("facts");
@@ -130,35 +130,35 @@ export function registryContract({ title, isKcp, start }: HubForm, source: Sourc
       expect({ ...facts, notReadySinceMs: 0 }).toEqual({ ...clusterFacts(registered), notReadySinceMs: 0 });
     });
 
-    it("leads into the cluster", async () => {
-      await put("way-in");
-      await putKubeconfig("way-in", east);
-      const cluster = await found("way-in");
+    it("the credentials give access to the cluster", async () => {
+      await put("access");
+      await putKubeconfig("access", east);
+      const cluster = await found("access");
       expect(cluster.pending).toBeUndefined();
       expect(cluster.endpoint).toBe(east.url);
-      expect(await nameBehind(cluster)).toBe("east");
+      expect(await connectedName(cluster)).toBe("east");
     });
 
-    it("says what is missing while the secret is", async () => {
+    it("a missing Secret is reported", async () => {
       await put("no-secret");
       const { namespace, name } = source.secretOf("no-secret");
-      expect(await nameBehind(await found("no-secret"))).toBe(`secret ${namespace}/${name} is not there`);
+      expect(await connectedName(await found("no-secret"))).toBe(`secret ${namespace}/${name} does not exist`);
     });
 
-    it("leads to another cluster as soon as it is said to be there", async () => {
-      const access = accessOver(hub.client);
+    it("a changed endpoint gives access to the other cluster", async () => {
+      const access = accessWith(hub.client);
       await put("moves");
       await putKubeconfig("moves", east);
       const before = await found("moves");
-      expect(await nameBehind(before, access)).toBe("east");
+      expect(await connectedName(before, access)).toBe("east");
       await putKubeconfig("moves", west);
       await put("moves", { server: west.url });
       const after = await found("moves");
-      expect(after.digest).not.toBe(before.digest);
-      expect(await nameBehind(after, access)).toBe("west");
+      expect(after.accessHash).not.toBe(before.accessHash);
+      expect(await connectedName(after, access)).toBe("west");
     });
 
-    it("is the same cluster, with the same way in, while only its labels and status change", async () => {
+    it("labels and status do not change the identity and access of a cluster", async () => {
       await put("same");
       const before = await found("same");
       await put("same", { labels: { env: "test" } });
@@ -177,10 +177,10 @@ export function registryContract({ title, isKcp, start }: HubForm, source: Sourc
       );
       const after = await found("same");
       expect(after.facts).not.toEqual(before.facts);
-      expect([after.id, after.digest]).toEqual([before.id, before.digest]);
+      expect([after.id, after.accessHash]).toEqual([before.id, before.accessHash]);
     });
 
-    it("says that a cluster is being deleted, and forgets it when it is gone", async () => {
+    it("a cluster is reported as deleting until it is gone", async () => {
       await put("leaving");
       const address = addressOf(await found("leaving"));
       const finalizers = (names: readonly string[]) =>
@@ -196,15 +196,15 @@ export function registryContract({ title, isKcp, start }: HubForm, source: Sourc
     });
 
     if (isKcp) {
-      it("sees nothing of another logical cluster", async () => {
+      it("the registry reads no objects of another logical cluster", async () => {
         await put("mine");
         const registry = registryOf(hub.client);
         expect((await registry.list(hub.other, signal)).clusters).toEqual([]);
-        expect(await registry.find({ cluster: hub.other, name: "mine" }, signal)).toBeUndefined();
+        expect(await registry.find({ logicalCluster: hub.other, name: "mine" }, signal)).toBeUndefined();
       });
     }
 
-    it("only reads, and for one cluster a few objects by their names", async () => {
+    it("the registry only reads, and finds one cluster with few requests by name", async () => {
       for (let index = 0; index < 10; index += 1) await put(`many-${index}`);
       requests.length = 0;
       await found("many-3");
@@ -215,12 +215,12 @@ export function registryContract({ title, isKcp, start }: HubForm, source: Sourc
       expect(requests.filter((request) => !request.startsWith("GET "))).toEqual([]);
     });
 
-    it("needs no other rights than it says", async () => {
+    it("the RBAC rules of the source are sufficient", async () => {
       await put("rights");
       await putKubeconfig("rights", east);
       const name = unique("reader");
       const token = await tokenOfNewAccount(hub.admin, "default", name);
-      await hub.admin.create({ type: rbac("clusterroles") }, aClusterRole(name, rulesOfSources([source.source])));
+      await hub.admin.create({ type: rbac("clusterroles") }, aClusterRole(name, sourcePolicyRules([source.source])));
       await hub.admin.create(
         { type: rbac("clusterrolebindings") },
         aClusterRoleBinding(name, { name, namespace: "default" }),
@@ -230,11 +230,11 @@ export function registryContract({ title, isKcp, start }: HubForm, source: Sourc
       await eventuallyOk(() => registry.list(hub.cluster, signal));
       const cluster = await find("rights", registry);
       if (cluster === undefined) throw new Error("the reader does not find the cluster");
-      expect(await nameBehind(cluster, accessOver(client))).toBe("east");
+      expect(await connectedName(cluster, accessWith(client))).toBe("east");
     });
 
-    it("fails as a whole for those without rights", async () => {
-      const token = await tokenOfNewAccount(hub.admin, "default", unique("stranger"));
+    it("the list fails without permissions", async () => {
+      const token = await tokenOfNewAccount(hub.admin, "default", unique("unauthorized"));
       const failing = await registryOf(hub.clientAs(token))
         .list(hub.cluster, signal)
         .catch((error: unknown) => faultOf(error));
@@ -242,7 +242,7 @@ export function registryContract({ title, isKcp, start }: HubForm, source: Sourc
     });
 
     if (!source.isNamespaced) {
-      it("is not bounded by namespaces, being in none", async () => {
+      it("the namespace scope does not apply to cluster-scoped kinds", async () => {
         await put("unbounded");
         expect(await find("unbounded", registryOf(hub.client, ["elsewhere"]))).toMatchObject({
           id: expect.any(String),
@@ -251,14 +251,14 @@ export function registryContract({ title, isKcp, start }: HubForm, source: Sourc
       return;
     }
 
-    describe("in namespaces", () => {
+    describe("namespaced kinds", () => {
       const second = "team-b";
       beforeAll(async () => {
         const body = { apiVersion: "v1", kind: "Namespace", metadata: { name: second } };
         await hub.admin.create({ type: namespaces }, body);
       });
 
-      it("sees those of its scope only", async () => {
+      it("the registry reads only objects in its namespace scope", async () => {
         await put("bounded-a");
         await put("bounded-b", { namespace: second });
         const registry = registryOf(hub.client, [second]);
@@ -269,22 +269,22 @@ export function registryContract({ title, isKcp, start }: HubForm, source: Sourc
         expect(await find("bounded-b", registry)).toMatchObject({ origin: { namespace: second } });
       });
 
-      it("asks for nothing outside its scope but what is in no namespace", async () => {
+      it("the registry lists only the namespaces of its scope and cluster-scoped kinds", async () => {
         requests.length = 0;
-        await registryOf(hub.client, [homeNamespace, second]).list(hub.cluster, signal);
+        await registryOf(hub.client, [defaultNamespace, second]).list(hub.cluster, signal);
         const outside = requests.filter(
           (request) => !/\/namespaces\/team-[ab]\//.test(request) && !/\/controlplanes\?/.test(request),
         );
         expect(outside).toEqual([]);
       });
 
-      it("gives a name to one of two, and says what became of the other", async () => {
+      it("one of two objects with the same name is rejected", async () => {
         await put("twin");
         await put("twin", { namespace: second, server: west.url });
-        const { clusters, turnedAway } = await registryOf(hub.client).list(hub.cluster, signal);
+        const { clusters, rejected } = await registryOf(hub.client).list(hub.cluster, signal);
         const [holder, ...more] = clusters.filter(({ key }) => key.name === "twin");
         expect(more).toEqual([]);
-        expect(turnedAway).toMatchObject([{ message: `the name is taken by ${holder?.id}` }]);
+        expect(rejected).toMatchObject([{ message: `the name is taken by ${holder?.id}` }]);
         expect(await find("twin")).toEqual(holder);
       });
     });

@@ -1,5 +1,5 @@
-import type { Endpoint } from "@tmc/kube/transport.ts";
-import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
+import type { Endpoint } from "@tmc/kube/transport/transport.ts";
+import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import { connect } from "../../contract/connect.ts";
 import { aTenant, providerOf } from "../../contract/provider.ts";
 import { realServers } from "../../real/servers.ts";
@@ -11,7 +11,7 @@ const { kcp } = realServers();
 const endpointOf = (token: string): Endpoint => ({ server: kcp.url, ca: kcp.ca, token: async () => token });
 const server = connect("kcp", endpointOf(kcp.adminToken));
 
-/** Each source gets two workspaces of its own. */
+/** Each source gets its own two workspaces. */
 const realKcp: HubForm = {
   title: "real kcp",
   isKcp: true,
@@ -19,8 +19,8 @@ const realKcp: HubForm = {
     const { path } = await providerOf(server);
     const [one, other] = [await aTenant(server, path), await aTenant(server, path)];
     for (const { client } of [one, other]) await install(client, source);
-    const open = (token: string, told?: typeof onRequest) =>
-      openHub(endpointOf(token), createUndiciTransport(endpointOf(token)), told);
+    const open = (token: string, listener?: typeof onRequest) =>
+      openHub(endpointOf(token), createUndiciTransport(endpointOf(token)), listener);
     const clients = [open(kcp.adminToken, onRequest)];
     return {
       client: clients[0] ?? server.admin,

@@ -1,9 +1,9 @@
 import { faultOf } from "@tmc/kube/errors.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseSourceFlags } from "../../../lib/sources/flags.ts";
 import { createClusterRegistry } from "../../../lib/sources/registry.ts";
-import { crds, eventuallyOk } from "../../contract/vocabulary.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
+import { crds, eventuallyOk } from "../../contract/resources.ts";
 import { startTenants, type Tenants } from "../upstream/tenants.ts";
 import { syncTargetDefinition } from "./definitions.ts";
 import { hubsUnderTest } from "./hubs-under-test.ts";
@@ -12,7 +12,7 @@ import { sourcesUnderTest } from "./sources-under-test.ts";
 
 for (const hub of hubsUnderTest) for (const source of sourcesUnderTest) registryContract(hub, source);
 
-describe("several sources", () => {
+describe("createClusterRegistry with several sources", () => {
   let tenants: Tenants;
   const signal = new AbortController().signal;
   const [registrations, targets] = sourcesUnderTest;
@@ -38,37 +38,37 @@ describe("several sources", () => {
   it.each([
     { order: ["clusterregistration", "synctarget"], expected: ["clusterregistration/east", "synctarget/west"] },
     { order: ["synctarget", "clusterregistration"], expected: ["synctarget/east", "synctarget/west"] },
-  ])("are one list, in which the first wins a name: $order", async ({ order, expected }) => {
+  ])("the registry merges sources, and the first one gets a name: $order", async ({ order, expected }) => {
     const [both = ""] = tenants.clusters;
     const registry = registryOf(...order);
-    const { clusters, turnedAway } = await registry.list(both, signal);
+    const { clusters, rejected } = await registry.list(both, signal);
     expect(clusters.map(({ id }) => id)).toEqual(expected.map((id) => `${both}|${id}`));
-    expect(turnedAway).toHaveLength(1);
+    expect(rejected).toHaveLength(1);
     for (const cluster of clusters) {
-      expect(await registry.find({ cluster: both, name: cluster.key.name }, signal)).toEqual(cluster);
+      expect(await registry.find({ logicalCluster: both, name: cluster.key.name }, signal)).toEqual(cluster);
     }
   });
 
-  it("say which of them is not served, and go on with the others", async () => {
+  it("the registry reports sources that are not served and reads the others", async () => {
     const [, ours = ""] = tenants.clusters;
     const registry = registryOf("synctarget", "clusterregistration");
     const { clusters, notServed } = await registry.list(ours, signal);
     expect(clusters.map(({ id }) => id)).toEqual([`${ours}|clusterregistration/east`]);
     expect(notServed).toEqual(["synctarget"]);
-    expect(await registry.find({ cluster: ours, name: "east" }, signal)).toMatchObject({ id: clusters[0]?.id });
+    expect(await registry.find({ logicalCluster: ours, name: "east" }, signal)).toMatchObject({ id: clusters[0]?.id });
   });
 
-  it.each(["list", "find"] as const)("of which none is served are an error for %s, not an empty hub", async (call) => {
+  it.each(["list", "find"] as const)("%s fails if the server serves none of the sources", async (call) => {
     const bare = tenants.kcp.createWorkspace("root:bare");
     const registry = registryOf("synctarget", "controlplaneregistration");
-    const asked =
-      call === "list" ? registry.list(bare, signal) : registry.find({ cluster: bare, name: "east" }, signal);
-    const error = await asked.catch((failure: unknown) => failure);
+    const result =
+      call === "list" ? registry.list(bare, signal) : registry.find({ logicalCluster: bare, name: "east" }, signal);
+    const error = await result.catch((failure: unknown) => failure);
     expect(faultOf(error)).toBe("unreachable");
     expect(String(error)).toContain(`${bare} serves none of synctarget, controlplaneregistration`);
   });
 
-  it("in a workspace that is not there are an error too", async () => {
+  it("list fails in a workspace that does not exist", async () => {
     const error = await registryOf("clusterregistration")
       .list("nosuchcluster", signal)
       .catch((failure: unknown) => failure);

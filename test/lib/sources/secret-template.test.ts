@@ -3,31 +3,31 @@ import { describe, expect, it } from "vitest";
 import {
   kplaneTemplate,
   parseSecretTemplate,
-  pointerProblem,
   renderSecret,
+  secretReferenceError,
 } from "../../../lib/sources/secret-template.ts";
 
 const render = (template: string, name: string, namespace = "") =>
   renderSecret(parseSecretTemplate(template), { namespace, name });
 
-describe("a template", () => {
+describe("parseSecretTemplate", () => {
   const cases: Record<string, { template: string; name?: string; namespace?: string; expected: string }> = {
-    "renders kplane's name, in kplane's namespace": {
+    "uses kplane's namespace for a template without a namespace": {
       template: "controlplane-{name}-kubeconfig",
       expected: "kplane-cp-acme/controlplane-acme-kubeconfig:kubeconfig",
     },
-    "chooses the entry for clients outside": {
+    "reads the key for external clients if the template names it": {
       template: "controlplane-{name}-kubeconfig:kubeconfig-external",
       expected: "kplane-cp-acme/controlplane-acme-kubeconfig:kubeconfig-external",
     },
-    "may name the namespace": { template: "clusters/{name}", expected: "clusters/acme:kubeconfig" },
-    "may be in the object's own namespace": {
+    "uses the namespace in the template": { template: "clusters/{name}", expected: "clusters/acme:kubeconfig" },
+    "replaces {namespace} with the namespace of the object": {
       template: "{namespace}/{name}.kubeconfig",
       namespace: "team-a",
       expected: "team-a/acme.kubeconfig:kubeconfig",
     },
-    "may have the name in the namespace alone": { template: "ns-{name}/admin", expected: "ns-acme/admin:kubeconfig" },
-    "cuts kplane's own names as kplane does": {
+    "accepts {name} in the namespace only": { template: "ns-{name}/admin", expected: "ns-acme/admin:kubeconfig" },
+    "shortens long kplane names in the same way as kplane": {
       template: "controlplane-{name}-kubeconfig",
       name: "a".repeat(60),
       expected: `kplane-cp-${"a".repeat(40)}-11ee3912/cp-${"a".repeat(30)}-kubeconfig-11ee3912:kubeconfig`,
@@ -35,52 +35,52 @@ describe("a template", () => {
   };
   it.each(Object.entries(cases))("%s", (_, { template, name = "acme", namespace = "", expected }) => {
     const rendered = render(template, name, namespace);
-    expect("problem" in rendered ? rendered.problem : `${rendered.namespace}/${rendered.name}:${rendered.key}`).toBe(
+    expect("error" in rendered ? rendered.error : `${rendered.namespace}/${rendered.name}:${rendered.key}`).toBe(
       expected,
     );
   });
 
-  const refusals: Record<string, string> = {
-    "": 'its name "" can be no name of a secret',
-    "kubeconfig/admin": "{name} is missing: all clusters would share one secret",
+  const invalidTemplates: Record<string, string> = {
+    "": 'the name "" is not a valid secret name',
+    "kubeconfig/admin": "{name} is missing: all clusters would use the same secret",
     "{namespace}/admin": "{name} is missing",
-    "{uid}": "{uid} in its name is not {name}",
-    "{namespace}-{name}": "{namespace} in its name is not {name}; its name has more than one placeholder",
-    "{name}-{name}": "its name has more than one placeholder",
-    "{{name}}": 'its name "{{name}}" can be no name of a secret',
-    "{name": 'its name "{name" can be no name of a secret',
-    "a/b/{name}": "is not [namespace/]name[:key]",
-    "{name}:a:b": "is not [namespace/]name[:key]",
-    "{name}:token": 'its key "token" is not one of kubeconfig, kubeconfig-external',
-    "{name}:": 'its key "" is not one of',
-    "/{name}": 'its namespace "" can be no name of a namespace',
-    "Team/{name}": 'its namespace "Team" can be no name of a namespace',
-    "a.b/{name}": 'its namespace "a.b" can be no name of a namespace',
-    "../{name}": 'its namespace ".." can be no name of a namespace',
-    "$(id)-{name}": 'its name "$(id)-{name}" can be no name of a secret',
-    "{name}\n": "can be no name of a secret",
-    "{constructor}": "{constructor} in its name is not {name}",
+    "{uid}": "{uid} in the name is not {name}",
+    "{namespace}-{name}": "{namespace} in the name is not {name}; the name has more than one placeholder",
+    "{name}-{name}": "the name has more than one placeholder",
+    "{{name}}": 'the name "{{name}}" is not a valid secret name',
+    "{name": 'the name "{name" is not a valid secret name',
+    "a/b/{name}": "does not have the form [namespace/]name[:key]",
+    "{name}:a:b": "does not have the form [namespace/]name[:key]",
+    "{name}:token": 'key "token" is not one of kubeconfig, kubeconfig-external',
+    "{name}:": 'key "" is not one of',
+    "/{name}": 'the namespace "" is not a valid namespace',
+    "Team/{name}": 'the namespace "Team" is not a valid namespace',
+    "a.b/{name}": 'the namespace "a.b" is not a valid namespace',
+    "../{name}": 'the namespace ".." is not a valid namespace',
+    "$(id)-{name}": 'the name "$(id)-{name}" is not a valid secret name',
+    "{name}\n": "is not a valid secret name",
+    "{constructor}": "{constructor} in the name is not {name}",
   };
-  it.each(Object.entries(refusals))("is refused: %j", (template, why) => {
+  it.each(Object.entries(invalidTemplates))("rejects the template %j", (template, why) => {
     expect(() => parseSecretTemplate(template)).toThrow(why);
   });
 
-  it("says everything that is wrong with it at once", () => {
+  it("reports all errors of a template in one message", () => {
     expect(() => parseSecretTemplate("Team/{uid}:token")).toThrow(
       [
-        'its namespace "Team" can be no name of a namespace',
-        "{uid} in its name is not {name}",
-        'its key "token" is not one of kubeconfig, kubeconfig-external',
-        "{name} is missing: all clusters would share one secret",
+        'the namespace "Team" is not a valid namespace',
+        "{uid} in the name is not {name}",
+        'key "token" is not one of kubeconfig, kubeconfig-external',
+        "{name} is missing: all clusters would use the same secret",
       ].join("; "),
     );
   });
 });
 
-describe("what a template renders", () => {
-  it("is refused where the object's name makes no name of it", () => {
+describe("renderSecret", () => {
+  it("returns an error if the result is not a valid name", () => {
     expect(render("ns-{name}/admin", "a.b")).toEqual({
-      problem: 'its secret would be in "ns-a.b", which is no namespace',
+      error: 'secret namespace "ns-a.b" is not a valid namespace',
     });
   });
 
@@ -98,18 +98,18 @@ describe("what a template renders", () => {
     fc.constantFrom("{namespace}", "{name}", "../x", "a/b", "a:b", "$&", "$1", "a\u0000", "__proto__"),
   );
 
-  it("is an address of a secret, whatever objects are called", () => {
+  it("returns only valid secret names, for any object name", () => {
     fc.assert(
       fc.property(templates, anything, anything, (template, name, namespace) => {
         const rendered = render(template, name, namespace);
-        if ("problem" in rendered) return;
-        expect(pointerProblem(rendered)).toBeUndefined();
+        if ("error" in rendered) return;
+        expect(secretReferenceError(rendered)).toBeUndefined();
         expect(`${rendered.namespace}${rendered.name}`).toMatch(/^[-a-z0-9.]+$/);
       }),
     );
   });
 
-  it("is never the same for two clusters", () => {
+  it("never returns the same secret for two clusters", () => {
     fc.assert(
       fc.property(templates, label, label, label, label, (template, name, namespace, otherName, otherNamespace) => {
         if (name === otherName) return; // names are unique among clusters
@@ -119,7 +119,7 @@ describe("what a template renders", () => {
     );
   });
 
-  it("has kplane's own layout as the default", () => {
+  it("has the template of kplane as its default namespace and key", () => {
     expect(parseSecretTemplate("controlplane-{name}-kubeconfig")).toEqual(kplaneTemplate);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
-import { type CredentialsWanted, notConfigured } from "../../../lib/credentials/credentials.ts";
-import type { Reading } from "../../../lib/sources/cluster.ts";
+import { type CredentialsRequest, notConfigured } from "../../../lib/credentials/credentials.ts";
+import type { ClusterView } from "../../../lib/sources/cluster.ts";
 import { parseSecretTemplate } from "../../../lib/sources/secret-template.ts";
 import { createSourcedCredentials } from "../../../lib/sources/sourced-credentials.ts";
 import { readSyncTarget } from "../../../lib/sources/sync-target.ts";
@@ -11,47 +11,49 @@ const signal = new AbortController().signal;
 const key = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" } as const;
 const rendered = { namespace: "clusters", name: "east-kubeconfig", key: "kubeconfig" };
 
-/** What is asked of the credentials behind it, and what is answered. */
-async function find(registration: ClusterRegistration, reading?: Reading, template = "clusters/{name}-kubeconfig") {
-  const asked: CredentialsWanted[] = [];
+/** Returns the outcome, and the requests to the underlying credential source. */
+async function find(registration: ClusterRegistration, reading?: ClusterView, template = "clusters/{name}-kubeconfig") {
+  const requests: CredentialsRequest[] = [];
   const credentials = createSourcedCredentials({
     credentials: {
-      find: async (wanted) => {
-        asked.push(wanted);
-        return notConfigured("asked");
+      find: async (request) => {
+        requests.push(request);
+        return notConfigured("called");
       },
-      forget: () => {},
+      invalidate: () => {},
     },
     template: template === "" ? undefined : parseSecretTemplate(template),
-    readingOf: () => reading,
+    viewOf: () => reading,
   });
   const outcome = await credentials.find({ key, registration }, signal);
-  return { asked: asked.map((wanted) => wanted.registration.spec.credentials), outcome };
+  return { requests: requests.map((request) => request.registration.spec.credentials), outcome };
 }
-const targetReading = (spec: object): Reading =>
-  readSyncTarget(aSyncTarget("east", { spec }), { cluster: "abc", template: undefined, nowMs: 0 });
-/** As the controller holds it: under the kind of its object. */
-const asHeld = (reading: Reading) =>
+const targetReading = (spec: object): ClusterView =>
+  readSyncTarget(aSyncTarget("east", { spec }), { logicalCluster: "abc", template: undefined, nowMs: 0 });
+/** The object in the form that the controller uses: with the kind of the source object. */
+const asReconciled = (reading: ClusterView) =>
   ({ ...reading.registration, kind: "SyncTarget" }) as unknown as ClusterRegistration;
 
-test("a registration that names none has those of the template", async () => {
-  expect((await find(aClusterRegistration("east"))).asked).toEqual([{ secretRef: rendered }]);
+test("a registration without credentials uses the secret template", async () => {
+  expect((await find(aClusterRegistration("east"))).requests).toEqual([{ secretRef: rendered }]);
 });
-test("what a registration names itself comes first", async () => {
+test("the credentials of a registration take precedence over the secret template", async () => {
   const secretRef = { namespace: "own", name: "mine" };
-  const { asked } = await find(aClusterRegistration("east", { credentials: { secretRef } }));
-  expect(asked).toEqual([{ secretRef }]);
+  const { requests } = await find(aClusterRegistration("east", { credentials: { secretRef } }));
+  expect(requests).toEqual([{ secretRef }]);
 });
-test("without a template the operator's own arrangement counts", async () => {
-  expect((await find(aClusterRegistration("east"), undefined, "")).asked).toEqual([undefined]);
+test("a registration without credentials and template uses the default source", async () => {
+  expect((await find(aClusterRegistration("east"), undefined, "")).requests).toEqual([undefined]);
 });
-test("a cluster of another kind has those that its object names", async () => {
+test("a cluster of another source uses the credentials in its object", async () => {
   const secretRef = { namespace: "default", name: "east" };
   const reading = targetReading({ workloadCluster: { credentials: { secretRef } } });
-  expect((await find(asHeld(reading), reading)).asked).toEqual([{ secretRef: { ...secretRef, key: "kubeconfig" } }]);
+  expect((await find(asReconciled(reading), reading)).requests).toEqual([
+    { secretRef: { ...secretRef, key: "kubeconfig" } },
+  ]);
 });
-test("one that leads nowhere is told why, and nobody is asked", async () => {
+test("a pending cluster has no credentials and causes no request", async () => {
   const reading = targetReading({ apiServerURL: "http://127.0.0.1" });
-  const { asked, outcome } = await find(asHeld(reading), reading);
-  expect([asked, outcome]).toEqual([[], notConfigured("EndpointInvalid: the endpoint is not https")]);
+  const { requests, outcome } = await find(asReconciled(reading), reading);
+  expect([requests, outcome]).toEqual([[], notConfigured("EndpointInvalid: the endpoint is not https")]);
 });

@@ -5,8 +5,8 @@ import {
   controlPlaneEndpoints,
   controlPlaneRegistrations,
   controlPlanes,
-  type ReadType,
   type SourceKind,
+  type SourceType,
   syncTargets,
 } from "../../../lib/sources/source-kinds.ts";
 import {
@@ -17,37 +17,37 @@ import {
 } from "./definitions.ts";
 import { aClusterRegistration, aControlPlane, aControlPlaneRegistration, anEndpoint, aSyncTarget } from "./objects.ts";
 
-/** What a cluster is to be like. */
-export type Wish = Readonly<{
+/** The desired properties of a cluster. */
+export type DesiredCluster = Readonly<{
   name: string;
   server: string;
   labels?: Readonly<Record<string, string>>;
   isCordoned?: boolean;
-  /** Where the object is, for kinds that are in namespaces. */
+  /** Namespace of the object, for namespaced kinds. */
   namespace?: string;
 }>;
 
-/** One kind of objects that makes clusters known, as the suite handles it. */
+/** One cluster source, as the contract uses it. */
 export interface SourceUnderTest {
   readonly title: string;
   readonly source: SourceKind;
-  readonly own: ReadType;
+  readonly own: SourceType;
   readonly isNamespaced: boolean;
-  /** Whether the kind can say that a cluster takes no work. */
+  /** Whether the kind can mark a cluster as unschedulable. */
   readonly canCordon: boolean;
-  /** What has to be installed besides our own kinds. */
+  /** CustomResourceDefinitions that are needed besides TMC's kinds. */
   readonly definitions: readonly object[];
-  /** Where the kubeconfig of a cluster is expected. */
+  /** Returns the Secret with the kubeconfig of a cluster. */
   secretOf(name: string): Readonly<{ namespace: string; name: string }>;
-  /** Makes all objects that say so, or changes them. */
-  put(client: KubeClient, wish: Wish): Promise<void>;
+  /** Creates or changes all objects that define a cluster. */
+  put(client: KubeClient, cluster: DesiredCluster): Promise<void>;
 }
 
 const fieldManager = "test";
-/** Where objects of kinds in namespaces are unless a wish says otherwise. */
-export const homeNamespace = "team-a";
+/** Default namespace of namespaced objects. */
+export const defaultNamespace = "team-a";
 
-async function apply(client: KubeClient, { maybeNamespaced: _, ...type }: ReadType, object: KubeObject) {
+async function apply(client: KubeClient, { maybeNamespaced: _, ...type }: SourceType, object: KubeObject) {
   const { uid: __, creationTimestamp: ___, ...metadata } = object.metadata;
   const address = { type, name: metadata.name ?? "", namespace: metadata.namespace };
   const { status, ...rest } = object;
@@ -115,7 +115,7 @@ const endpoints = (scope: "Cluster" | "Namespaced"): SourceUnderTest => ({
   canCordon: false,
   definitions: [endpointDefinition(scope)],
   secretOf: kplaneSecret,
-  put: (client, { name, server, labels = {}, namespace = homeNamespace }) =>
+  put: (client, { name, server, labels = {}, namespace = defaultNamespace }) =>
     apply(
       client,
       controlPlaneEndpoints,
@@ -134,12 +134,12 @@ const planeRegistrations = (scope: "Cluster" | "Namespaced"): SourceUnderTest =>
   canCordon: true,
   definitions: [endpointDefinition(scope), controlPlaneDefinition, controlPlaneRegistrationDefinition(scope)],
   secretOf: kplaneSecret,
-  put: async (client, { name, server, labels = {}, isCordoned = false, namespace = homeNamespace }) => {
-    const where = scope === "Namespaced" ? { namespace } : {};
+  put: async (client, { name, server, labels = {}, isCordoned = false, namespace = defaultNamespace }) => {
+    const scopeMetadata = scope === "Namespaced" ? { namespace } : {};
     await apply(
       client,
       controlPlaneEndpoints,
-      anEndpoint(`${name}-gate`, { metadata: where, spec: { endpoint: server } }),
+      anEndpoint(`${name}-gate`, { metadata: scopeMetadata, spec: { endpoint: server } }),
     );
     await apply(
       client,
@@ -153,14 +153,14 @@ const planeRegistrations = (scope: "Cluster" | "Namespaced"): SourceUnderTest =>
       client,
       controlPlaneRegistrations,
       aControlPlaneRegistration(name, {
-        metadata: { labels: { ...labels }, ...where },
+        metadata: { labels: { ...labels }, ...scopeMetadata },
         spec: { controlPlaneRef: { name }, services: isCordoned ? ["Controllers"] : ["Controllers", "Workloads"] },
       }),
     );
   },
 });
 
-/** Every source, in every scope that its kind is found in. */
+/** Every source, in every scope of its kind. */
 export const sourcesUnderTest: readonly SourceUnderTest[] = [
   registrations,
   targets,

@@ -4,32 +4,32 @@ import { aStatus } from "../registration/registrations.ts";
 import { aSyncTarget, ready } from "./objects.ts";
 
 const time = "2026-01-01T00:00:00Z";
-const [wanted] = aStatus().conditions ?? [];
+const [condition] = aStatus().conditions ?? [];
 const other = { type: "SyncerReady", status: "True", reason: "SyncerConnected", message: "", lastTransitionTime: time };
 
 const cases: Record<string, { status?: object; patch: object | undefined }> = {
-  "a target without a status gets Ready, and the heartbeat under both names": {
-    patch: { conditions: [wanted], lastHeartbeatTime: time, lastSyncerHeartbeatTime: time },
+  "a target without a status gets Ready and both heartbeat fields": {
+    patch: { conditions: [condition], lastHeartbeatTime: time, lastSyncerHeartbeatTime: time },
   },
-  "conditions of others stay, each in its place": {
+  "other conditions keep their position": {
     status: { conditions: [other, ready("False", "ConnectionUnhealthy")], lastHeartbeatTime: time },
-    patch: { conditions: [other, wanted] },
+    patch: { conditions: [other, condition] },
   },
-  "a heartbeat is written where the target has one": {
-    status: { conditions: [wanted], lastHeartbeat: "2025-12-31T23:59:00Z" },
+  "the heartbeat is written to the field that the target has": {
+    status: { conditions: [condition], lastHeartbeat: "2025-12-31T23:59:00Z" },
     patch: { lastHeartbeat: time },
   },
-  "in a field below another too": {
-    status: { conditions: [wanted], heartbeat: { count: 3, lastHeartbeat: "2025-12-31T23:59:00Z" } },
+  "the heartbeat is written to a nested field": {
+    status: { conditions: [condition], heartbeat: { count: 3, lastHeartbeat: "2025-12-31T23:59:00Z" } },
     patch: { heartbeat: { lastHeartbeat: time } },
   },
-  "the same moment in other words is the same": {
-    status: { conditions: [wanted], heartbeatTime: "2026-01-01T00:00:00.000Z" },
+  "an equal timestamp in another format is not written": {
+    status: { conditions: [condition], heartbeatTime: "2026-01-01T00:00:00.000Z" },
     patch: undefined,
   },
-  "what a schema has left out of the condition is no difference": {
+  "condition fields that the schema drops are not compared": {
     status: {
-      conditions: [{ type: "Ready", status: "True", reason: wanted?.reason, message: wanted?.message }],
+      conditions: [{ type: "Ready", status: "True", reason: condition?.reason, message: condition?.message }],
       lastHeartbeatTime: time,
     },
     patch: undefined,
@@ -38,7 +38,7 @@ const cases: Record<string, { status?: object; patch: object | undefined }> = {
 test.each(Object.entries(cases))("%s", (_, { status, patch }) => {
   expect(syncTargetPatch(aSyncTarget("east", { ...(status && { status }) }), aStatus())).toEqual(patch);
 });
-test("a cluster that never answered has no heartbeat to write", () => {
+test("no heartbeat is written for a cluster that never responded", () => {
   const { lastHeartbeat: _, ...never } = aStatus({ status: "False" });
   expect(syncTargetPatch(aSyncTarget("east"), never)).toEqual({ conditions: never.conditions });
 });

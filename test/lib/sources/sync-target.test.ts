@@ -1,7 +1,7 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
-import { factsFingerprint } from "../../../lib/placement/observed.ts";
-import { asCluster } from "../../../lib/sources/cluster.ts";
+import { clusterFactsHash } from "../../../lib/placement/observed.ts";
+import { toSourceCluster } from "../../../lib/sources/cluster.ts";
 import { parseSecretTemplate } from "../../../lib/sources/secret-template.ts";
 import { readSyncTarget } from "../../../lib/sources/sync-target.ts";
 import { aSyncTarget, ready } from "./objects.ts";
@@ -9,38 +9,38 @@ import { aSyncTarget, ready } from "./objects.ts";
 const nowMs = Date.parse("2026-01-01T12:00:00Z");
 const read = (object: KubeObject, template?: string) =>
   readSyncTarget(object, {
-    cluster: "abc",
+    logicalCluster: "abc",
     template: template === undefined ? undefined : parseSecretTemplate(template),
     nowMs,
   });
-const factsOf = (object: KubeObject) => asCluster(read(object)).facts;
+const factsOf = (object: KubeObject) => toSourceCluster(read(object)).facts;
 const ago = (seconds: number): string => new Date(nowMs - seconds * 1000).toISOString();
 
-describe("the way into a sync target", () => {
+describe("access to a SyncTarget", () => {
   const secretRef = { name: "east", namespace: "kcp-system" };
   const cases: Record<string, { spec: object; template?: string; expected: object }> = {
-    "is its endpoint and its secret": {
+    "a SyncTarget provides endpoint and Secret": {
       spec: { workloadCluster: { name: "e", endpoint: "https://east.example/", credentials: { secretRef } } },
       expected: {
         endpoint: { server: "https://east.example" },
         credentials: { secretRef: { ...secretRef, key: "kubeconfig" } },
       },
     },
-    "may name the secret's key": {
+    "a SyncTarget can name the key of the Secret": {
       spec: { workloadCluster: { credentials: { secretRef: { ...secretRef, key: "admin" } } } },
       expected: { credentials: { secretRef: { ...secretRef, key: "admin" } } },
     },
-    "is an apiServerURL in another form of the kind": {
+    "apiServerURL is used as endpoint": {
       spec: { apiServerURL: "https://east.example" },
       expected: { endpoint: { server: "https://east.example" } },
     },
-    "is left to the operator where it says nothing": { spec: {}, expected: {} },
-    "follows the operator's template where it says nothing": {
+    "a SyncTarget without credentials uses the default source": { spec: {}, expected: {} },
+    "a SyncTarget without credentials uses the secret template": {
       spec: {},
       template: "clusters/{name}",
       expected: { credentials: { secretRef: { namespace: "clusters", name: "east", key: "kubeconfig" } } },
     },
-    "is its own secret before the template's": {
+    "the Secret of a SyncTarget takes precedence over the template": {
       spec: { workloadCluster: { credentials: { secretRef } } },
       template: "clusters/{name}",
       expected: { credentials: { secretRef: { ...secretRef, key: "kubeconfig" } } },
@@ -54,35 +54,35 @@ describe("the way into a sync target", () => {
   });
 
   const pendingCases: Record<string, { spec: object; expected: string }> = {
-    "an address that can be used": {
+    "its endpoint is not a URL": {
       spec: { workloadCluster: { endpoint: "east.example" } },
-      expected: "EndpointInvalid: the endpoint cannot be used: server: is not a URL",
+      expected: "EndpointInvalid: the endpoint is invalid: server: is not a URL",
     },
-    "an address without credentials in it": {
+    "its endpoint contains credentials": {
       spec: { workloadCluster: { endpoint: "https://me:hidden@east.example" } },
-      expected: "EndpointInvalid: the endpoint cannot be used: server east.example: carries credentials in its URL",
+      expected: "EndpointInvalid: the endpoint is invalid: server east.example: has credentials in its URL",
     },
-    "the secret's namespace": {
+    "its Secret has no namespace": {
       spec: { workloadCluster: { credentials: { secretRef: { name: "east" } } } },
-      expected: 'KubeconfigPending: secret "east": its namespace is missing',
+      expected: 'KubeconfigPending: secret "east": the namespace is missing',
     },
-    "a secret that can be one": {
+    "the name of its Secret is invalid": {
       spec: { workloadCluster: { credentials: { secretRef: { name: "../east", namespace: "x" } } } },
-      expected: 'KubeconfigPending: its secret would be "../east", which is no name',
+      expected: 'KubeconfigPending: secret name "../east" is not a valid name',
     },
-    "a secret in place of a service account": {
+    "it names a service account": {
       spec: { workloadCluster: { credentials: { serviceAccountRef: { name: "robot" } } } },
-      expected: "KubeconfigPending: serviceAccountRef leads into no cluster: name a secret",
+      expected: "KubeconfigPending: serviceAccountRef is not supported: use secretRef",
     },
   };
-  it.each(Object.entries(pendingCases))("waits for %s", (_, { spec, expected }) => {
+  it.each(Object.entries(pendingCases))("a SyncTarget is pending: %s", (_, { spec, expected }) => {
     const { pending } = read(aSyncTarget("east", { spec }));
     expect(`${pending?.reason}: ${pending?.message}`).toBe(expected);
   });
 });
 
-describe("the facts of a sync target", () => {
-  it("are where its labels say it is", () => {
+describe("facts of a SyncTarget", () => {
+  it("labels of a SyncTarget provide its location", () => {
     const labels = { "topology.kubernetes.io/region": "us-west-2", env: "production" };
     const facts = factsOf(aSyncTarget("east", { metadata: { labels } }));
     expect(Object.fromEntries(facts.labels)).toMatchObject({
@@ -92,41 +92,41 @@ describe("the facts of a sync target", () => {
     });
   });
 
-  it("have no location where nobody says one", () => {
+  it("a SyncTarget without labels has no location", () => {
     expect([...factsOf(aSyncTarget("east")).labels]).toEqual([]);
   });
 
   const capabilities: Record<string, { given: unknown; expected: object }> = {
-    "of the form with a resource": {
+    "with one entry per resource": {
       given: [
         { type: "compute", resource: "cpu", capacity: "100" },
         { type: "compute", resource: "memory", capacity: "1Ti" },
       ],
       expected: { compute: true },
     },
-    "of the form that says whether they are there": {
+    "with the field available": {
       given: [
         { type: "storage", available: false },
         { type: "compute", available: true, metadata: { arch: "arm64" } },
       ],
       expected: { storage: false, compute: true },
     },
-    "of a type that is there in part": {
+    "merged by type": {
       given: [
         { type: "gpu", available: true },
         { type: "gpu", available: false },
       ],
       expected: { gpu: false },
     },
-    "that are none": { given: [{}, "compute", null, { type: 5 }], expected: {} },
+    "without invalid entries": { given: [{}, "compute", null, { type: 5 }], expected: {} },
   };
-  it.each(Object.entries(capabilities))("have capabilities %s", (_, { given, expected }) => {
+  it.each(Object.entries(capabilities))("a SyncTarget has capabilities %s", (_, { given, expected }) => {
     const facts = factsOf(aSyncTarget("east", { spec: { capabilities: given } }));
     const found = [...facts.capabilities].map(([type, { available }]) => [type, available]);
     expect(Object.fromEntries(found)).toEqual(expected);
   });
 
-  it("say whether it takes work", () => {
+  it("unschedulable of a SyncTarget is a fact", () => {
     expect(factsOf(aSyncTarget("east", { spec: { unschedulable: true } })).unschedulable).toBe(true);
     expect(factsOf(aSyncTarget("east")).unschedulable).toBe(false);
   });
@@ -136,82 +136,82 @@ describe("the facts of a sync target", () => {
     { status: { allocatable: { cpu: 4 } }, cpu: 4, memory: undefined },
     { status: { allocatableCapacity: { cpu: 4000, memory: 1024 } }, cpu: 4, memory: 1024 },
     { status: { allocatable: { cpu: "many" } }, cpu: undefined, memory: undefined },
-  ])("have room as any form of the kind counts it: $status", ({ status, cpu, memory }) => {
+  ])("allocatable resources are parsed from every schema: $status", ({ status, cpu, memory }) => {
     const { allocatable } = factsOf(aSyncTarget("east", { status }));
     expect([allocatable.cpu?.units, allocatable.memory?.units]).toEqual([cpu, memory]);
   });
 });
 
-describe("a sync target that is to be left", () => {
-  it("sends its work away from that moment on", () => {
+describe("evictAfter of a SyncTarget", () => {
+  it("a SyncTarget has an eviction taint after the time in evictAfter", () => {
     const facts = factsOf(aSyncTarget("east", { spec: { evictAfter: ago(1) } }));
     expect(facts.taints).toEqual([
       { key: "workload.kcp.io/evict", value: "", effect: "NoExecute", addedMs: nowMs - 1000 },
     ]);
   });
 
-  it("keeps it until then, and says when to look again", () => {
-    const cluster = asCluster(read(aSyncTarget("east", { spec: { evictAfter: ago(-30) } })));
+  it("a SyncTarget has no eviction taint before the time in evictAfter", () => {
+    const cluster = toSourceCluster(read(aSyncTarget("east", { spec: { evictAfter: ago(-30) } })));
     expect(cluster.facts.taints).toEqual([]);
     expect(cluster.changesAtMs).toBe(nowMs + 30_000);
   });
 
-  it("says by a length of time how long its work stays after it was lost", () => {
-    const cluster = asCluster(read(aSyncTarget("east", { spec: { evictAfter: "1m30s" } })));
+  it("a duration in evictAfter is the eviction delay", () => {
+    const cluster = toSourceCluster(read(aSyncTarget("east", { spec: { evictAfter: "1m30s" } })));
     expect(cluster).toMatchObject({ registration: { spec: { taints: [], evictAfterSeconds: 90 } } });
     expect(cluster.changesAtMs).toBeUndefined();
     expect(cluster.facts.evictAfterSeconds).toBe(90);
   });
 
-  it.each(["", "soon", "5"])("says nothing by %j", (evictAfter) => {
+  it.each(["", "soon", "5"])("evictAfter %j is ignored", (evictAfter) => {
     const { registration } = read(aSyncTarget("east", { spec: { evictAfter } }));
     expect(registration.spec).toMatchObject({ taints: [] });
     expect(registration.spec.evictAfterSeconds).toBeUndefined();
   });
 });
 
-describe("a syncer's word that the cluster is ready", () => {
+describe("Ready condition of a SyncTarget", () => {
   const fields = ["lastSyncerHeartbeatTime", "lastHeartbeatTime", "lastHeartbeat", "heartbeatTime"];
   const reported = (field: string, seconds: number): object => ({ conditions: [ready()], [field]: ago(seconds) });
 
-  it.each(fields)("counts for a minute after %s", (field) => {
-    const cluster = asCluster(read(aSyncTarget("east", { status: reported(field, 59) })));
+  it.each(fields)("Ready is trusted for a minute after %s", (field) => {
+    const cluster = toSourceCluster(read(aSyncTarget("east", { status: reported(field, 59) })));
     expect(cluster.facts.ready).toBe("True");
     expect(cluster.changesAtMs).toBe(nowMs + 1000);
   });
 
-  it.each(fields)("is worth nothing a minute after %s", (field) => {
-    const cluster = asCluster(read(aSyncTarget("east", { status: reported(field, 60) })));
+  it.each(fields)("Ready is Unknown a minute after %s", (field) => {
+    const cluster = toSourceCluster(read(aSyncTarget("east", { status: reported(field, 60) })));
     expect(cluster.facts).toMatchObject({ ready: "Unknown", readyReason: "HeartbeatStale", notReadySinceMs: nowMs });
     expect(cluster.changesAtMs).toBeUndefined();
   });
 
-  it("counts by the last of several heartbeats", () => {
+  it("the latest of several heartbeats counts", () => {
     const status = { ...reported("lastHeartbeat", 600), heartbeat: { lastHeartbeat: ago(5), count: 7 } };
     expect(factsOf(aSyncTarget("east", { status })).ready).toBe("True");
   });
 
-  it("counts where nobody sends heartbeats", () => {
+  it("Ready is trusted without heartbeats", () => {
     expect(factsOf(aSyncTarget("east", { status: { conditions: [ready()] } })).ready).toBe("True");
   });
 
-  it("is not made up where there is none", () => {
+  it("a heartbeat without a Ready condition does not make a cluster Ready", () => {
     const facts = factsOf(aSyncTarget("east", { status: { lastSyncerHeartbeatTime: ago(1) } }));
     expect(facts).toMatchObject({ ready: "Unknown", readyReason: "NeverSeen" });
   });
 
-  it("leaves the facts as they are from one heartbeat to the next", () => {
+  it("a new heartbeat does not change the facts", () => {
     const [one, other] = [30, 10].map((seconds) =>
-      factsFingerprint(factsOf(aSyncTarget("east", { status: reported("lastSyncerHeartbeatTime", seconds) }))),
+      clusterFactsHash(factsOf(aSyncTarget("east", { status: reported("lastSyncerHeartbeatTime", seconds) }))),
     );
     expect(one).toBe(other);
   });
 });
 
 it.each([null, [], "text", 7, { spec: null, status: [] }, { spec: { workloadCluster: [] } }])(
-  "an object of no known form is a cluster of which nothing is known: %j",
-  (strange) => {
-    const object = { ...aSyncTarget("east"), ...(typeof strange === "object" && strange) };
+  "a SyncTarget of an unknown schema has unknown facts: %j",
+  (fields) => {
+    const object = { ...aSyncTarget("east"), ...(typeof fields === "object" && fields) };
     expect(factsOf(object)).toMatchObject({ name: "east", ready: "Unknown" });
   },
 );

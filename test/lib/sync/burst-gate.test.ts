@@ -1,102 +1,103 @@
+import { createManualClock, type ManualClock } from "@tmc/kube/manual-clock.ts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { workloadKey } from "../../../lib/model/key.ts";
 import { type BurstGate, createBurstGate } from "../../../lib/sync/burst-gate.ts";
-import { createManualClock, type ManualClock } from "../../support/manual-clock.ts";
-import { deployments } from "./paper-world.ts";
+import { deployments } from "./in-memory-world.ts";
 
 let clock: ManualClock;
 let isBusy: boolean;
-let rush: BurstGate;
+let gate: BurstGate;
 beforeEach(() => {
   clock = createManualClock(0);
   isBusy = true;
-  rush = createBurstGate({ clock, isBusy: () => isBusy });
+  gate = createBurstGate({ clock, isBusy: () => isBusy });
 });
 
 const keyOf = (name: string) => workloadKey("tenant", { type: deployments, namespace: "shop", name });
-const look = (name: string, isMadeSafe: boolean): number | undefined => rush.waitSeconds(keyOf(name), { isMadeSafe });
-const rest = (name: string): number | undefined => rush.restSeconds(keyOf(name));
+const writeDelay = (name: string, isNewlyProtected: boolean): number | undefined =>
+  gate.writeDelaySeconds(keyOf(name), { isNewlyProtected });
+const reconcileDelay = (name: string): number | undefined => gate.reconcileDelaySeconds(keyOf(name));
 
-describe("copies of a workload", () => {
-  it("are written at once where little is to be done", () => {
+describe("BurstGate.writeDelaySeconds", () => {
+  it("writes copies at once when the queue is not busy", () => {
     isBusy = false;
-    expect(look("web", true)).toBeUndefined();
+    expect(writeDelay("web", true)).toBeUndefined();
   });
 
-  it("wait while others are made safe, and are written when none is any more", () => {
-    expect(look("one", true)).toBe(0.15);
+  it("delays the copies of a new workload while others are being protected, and releases them when none is", () => {
+    expect(writeDelay("one", true)).toBe(0.15);
     clock.advance(100);
-    expect(look("two", true)).toBe(0.15);
+    expect(writeDelay("two", true)).toBe(0.15);
     clock.advance(50);
-    expect(look("one", false)).toBeCloseTo(0.1);
+    expect(writeDelay("one", false)).toBeCloseTo(0.1);
     clock.advance(100);
-    expect([look("one", false), look("two", false)]).toEqual([undefined, undefined]);
+    expect([writeDelay("one", false), writeDelay("two", false)]).toEqual([undefined, undefined]);
   });
 
-  it("do not wait for what has made them busy once they are written", () => {
-    look("one", true);
+  it("does not delay copies again once they were written in the burst", () => {
+    writeDelay("one", true);
     clock.advance(150);
-    look("one", false);
-    look("two", true);
-    expect(look("one", false)).toBeUndefined();
+    writeDelay("one", false);
+    writeDelay("two", true);
+    expect(writeDelay("one", false)).toBeUndefined();
   });
 
-  it("never wait that were there before the rush", () => {
-    look("new", true);
-    expect(look("old", false)).toBeUndefined();
+  it("does not delay the copies of a workload that existed before the burst", () => {
+    writeDelay("new", true);
+    expect(writeDelay("old", false)).toBeUndefined();
   });
 
-  it("wait three seconds at most, however long it goes on", () => {
-    look("first", true);
+  it("delays copies for three seconds at most, however long the burst lasts", () => {
+    writeDelay("first", true);
     for (let ms = 0; ms < 2_900; ms += 100) {
       clock.advance(100);
-      look(`at-${ms}`, true);
+      writeDelay(`at-${ms}`, true);
     }
-    expect(look("first", false)).toBeCloseTo(0.1);
+    expect(writeDelay("first", false)).toBeCloseTo(0.1);
     clock.advance(100);
-    expect(look("first", false)).toBeUndefined();
+    expect(writeDelay("first", false)).toBeUndefined();
   });
 });
 
-describe("a workload", () => {
-  /** Two of a rush, of which one has been written. */
+describe("BurstGate.reconcileDelaySeconds", () => {
+  /** Two workloads of a burst, one of which was written. */
   const writeOne = (): void => {
-    look("one", true);
-    look("two", true);
+    writeDelay("one", true);
+    writeDelay("two", true);
     clock.advance(150);
-    look("one", false);
+    writeDelay("one", false);
   };
 
-  it("that is safe is not looked at while others are made safe", () => {
-    look("one", true);
+  it("defers the reconcile of a protected workload while others are being protected", () => {
+    writeDelay("one", true);
     clock.advance(100);
-    look("two", true);
-    expect(rest("one")).toBe(0.15);
+    writeDelay("two", true);
+    expect(reconcileDelay("one")).toBe(0.15);
     clock.advance(150);
-    expect(rest("one")).toBeUndefined();
+    expect(reconcileDelay("one")).toBeUndefined();
   });
 
-  it("that was written in a rush is not looked at while others wait", () => {
+  it("defers the reconcile of a workload that was written in the burst while others wait", () => {
     writeOne();
-    expect(rest("one")).toBe(0.5);
-    look("two", false);
-    expect(rest("one")).toBeUndefined();
+    expect(reconcileDelay("one")).toBe(0.5);
+    writeDelay("two", false);
+    expect(reconcileDelay("one")).toBeUndefined();
   });
 
-  it("is looked at all the same when others have waited for very long", () => {
+  it("does not defer a reconcile any more after others have waited for three seconds", () => {
     writeOne();
     clock.advance(3_000);
-    expect(rest("one")).toBeUndefined();
+    expect(reconcileDelay("one")).toBeUndefined();
   });
 
-  it("that has gone is waited for by nobody", () => {
+  it("does not wait for a workload that was deleted", () => {
     writeOne();
-    rush.forget(keyOf("two"));
-    expect(rest("one")).toBeUndefined();
+    gate.forget(keyOf("two"));
+    expect(reconcileDelay("one")).toBeUndefined();
   });
 
-  it("that was no part of the rush is looked at", () => {
+  it("does not defer the reconcile of a workload outside the burst", () => {
     writeOne();
-    expect([rest("two"), rest("other")]).toEqual([undefined, undefined]);
+    expect([reconcileDelay("two"), reconcileDelay("other")]).toEqual([undefined, undefined]);
   });
 });

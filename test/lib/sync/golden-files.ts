@@ -8,30 +8,30 @@ import type { Manifest, Workload } from "../../../lib/sync/sync-objects.ts";
 const folder = new URL("./golden/", import.meta.url);
 const suffix = ".stored.yaml";
 
-/** The objects of which there are golden files: as a hub has stored them, and as they are sent to a cluster. */
+/** Names of the golden files: each object as stored upstream and as sent to a cluster. */
 export const goldenNames: readonly string[] = readdirSync(folder)
   .filter((file) => file.endsWith(suffix))
   .map((file) => file.slice(0, -suffix.length));
 
-/** The object as a hub has stored it. */
+/** The object as stored upstream. */
 export function stored(name: string): Workload {
   return load(readFileSync(new URL(`${name}${suffix}`, folder), "utf8"), { schema: JSON_SCHEMA }) as Workload;
 }
 
-/** The file that has what is sent to a cluster. */
+/** The file with the manifest that is sent to a cluster. */
 export function sentFile(name: string): string {
   return new URL(`${name}.sent.yaml`, folder).pathname;
 }
 
-/** An object that kcp has stored says in which logical cluster; one from a plain Kubernetes does not. */
-export function originFor({ apiVersion, kind, metadata }: Workload): Owner {
+/** The owner of a golden object. Objects of kcp have the annotation kcp.io/cluster; those of plain Kubernetes do not. */
+export function ownerFor({ apiVersion, kind, metadata }: Workload): Owner {
   const { name = "", namespace = "", annotations } = metadata;
   const logicalCluster = annotations?.["kcp.io/cluster"] ?? "";
   return { hub: "hub", logicalCluster, namespace, registration: "east", apiVersion, kind, name };
 }
 
-/** What a cluster is given of a workload. */
+/** The manifest of a workload for a cluster. */
 export function sent(workload: Workload): Manifest {
-  const origin = originFor(workload);
-  return manifestOf(workload, { origin, namespace: downstreamNamespace(origin) });
+  const owner = ownerFor(workload);
+  return manifestOf(workload, { owner, namespace: downstreamNamespace(owner) });
 }

@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { aPaperWorld, inWorld } from "./on-paper.ts";
-import { type PaperWorld, replicasOf } from "./paper-world.ts";
+import { type InMemoryWorld, replicasOf } from "./in-memory-world.ts";
+import { anInMemoryWorld, inWorld } from "./world-helpers.ts";
 
-let world: PaperWorld;
+let world: InMemoryWorld;
 beforeEach(() => {
-  world = aPaperWorld();
+  world = anInMemoryWorld();
 });
 const { has, running, states } = inWorld(() => world);
 
-describe("moves", () => {
-  it("break nothing before the other copy is ready", async () => {
+describe("moves between clusters", () => {
+  it("a move keeps the old copy until the new one is ready", async () => {
     await running();
     world.place("shop", ["west", "north"]);
     await world.settle("web");
@@ -21,7 +21,7 @@ describe("moves", () => {
     expect(world.record("web")?.spec.clusters).toEqual(["north", "west"]);
   });
 
-  it("count a copy once that another registration of the same cluster takes over", async () => {
+  it("a copy that another registration of the same cluster adopts is counted once", async () => {
     const cluster = world.clusters.get("east") ?? new Map();
     world.clusters.set("west", cluster);
     world.place("shop", ["east"]);
@@ -41,11 +41,11 @@ describe("moves", () => {
     expect(world.workload("web")?.status).toMatchObject({ readyReplicas: 3 });
   });
 
-  it("let nothing go that somebody has put back since the cluster was asked", async () => {
+  it("a deletion does not finish if another controller applied the copy again", async () => {
     await running();
     const copy = world.copy("east", "web");
     if (copy === undefined) throw new Error("east has no copy");
-    // Another controller that has not heard of the end yet, while this one writes its report.
+    // Another controller that has not observed the deletion yet applies the copy while this one writes its report.
     const set = world.records.set.bind(world.records);
     let isPutBack = false;
     world.records.set = (id, record) => {
@@ -64,7 +64,7 @@ describe("moves", () => {
     expect(world.workload("web")).toBeUndefined();
   });
 
-  it("take nothing over from a registration that is to have it as well, though both stand for one cluster", async () => {
+  it("a registration does not adopt a copy from another target registration of the same cluster", async () => {
     world.clusters.set("west", world.clusters.get("east") ?? new Map());
     world.place("shop", ["east", "west"], { adoption: "Always" });
     world.apply("web");
@@ -75,7 +75,7 @@ describe("moves", () => {
     expect(world.workload("web")?.status).toMatchObject({ readyReplicas: 3 });
   });
 
-  it("leave the last copy alone when nothing fits", async () => {
+  it("the last copies are kept if no cluster fits", async () => {
     await running();
     world.place("shop", []);
     await world.settle("web");
@@ -83,23 +83,23 @@ describe("moves", () => {
     expect(states("web")).toMatchObject({ east: "LastCopy", west: "LastCopy" });
   });
 
-  it("leave the copy of a dead cluster until that is back", async () => {
+  it("the copy on a cluster that is not Ready is deleted when the cluster is back", async () => {
     await running();
     world.setReady("west", false);
-    world.away.add("west");
+    world.unreachable.add("west");
     world.place("shop", ["east", "north"]);
     await world.settle("web");
     world.makeReady("east", "north");
     await world.settle("web");
     expect(states("web")).toMatchObject({ west: "ClusterNotReady" });
     expect(world.workload("web")?.status).toMatchObject({ readyReplicas: 6 });
-    world.away.clear();
+    world.unreachable.clear();
     world.setReady("west", true);
     await world.settle("web");
     expect(has("web")).toBe("east north");
   });
 
-  it("leave the copy of a cluster that is back until the other is ready", async () => {
+  it("the copy on a recovered cluster is kept until its replacement is ready", async () => {
     await running();
     world.setReady("west", false);
     world.place("shop", ["north"]);
@@ -113,12 +113,12 @@ describe("moves", () => {
     expect(has("web")).toBe("north");
   });
 
-  it("keep the old copy when the new one fails between the look and the removal", async () => {
+  it("the old copy is kept if the new one fails between read and deletion", async () => {
     await running();
     world.place("shop", ["north"]);
     await world.settle("web");
     world.makeReady("north");
-    // Its watch has fallen behind: what it told last was a copy that is ready.
+    // Its watch lags: the cached copy is still ready.
     world.watched.set("north", new Map(world.clusters.get("north")));
     world.putCopy("north", "web", (copy) => ({ ...copy, status: { observedGeneration: 1, readyReplicas: 0 } }));
     const next = await world.reconcile("web");
@@ -132,9 +132,9 @@ describe("moves", () => {
   });
 
   it.each([
-    ["was deleted there", () => world.clusters.get("north")?.clear()],
-    ["cannot be asked after", () => world.away.add("north")],
-  ])("keep the old copy when the new one %s", async (_, spoil) => {
+    ["was deleted on its cluster", () => world.clusters.get("north")?.clear()],
+    ["cannot be read", () => world.unreachable.add("north")],
+  ])("the old copy is kept if the new one %s", async (_, spoil) => {
     await running();
     world.place("shop", ["north"]);
     await world.settle("web");
@@ -143,14 +143,14 @@ describe("moves", () => {
     expect(has("web")).toBe("north");
     world.place("shop", ["east"]);
     await world.settle("web");
-    world.place("shop", ["north"]); // back before the other was ready
+    world.place("shop", ["north"]); // moved back before the replacement was ready
     world.watched.set("north", new Map(world.clusters.get("north")));
     spoil();
     await world.reconcile("web");
     expect(world.copy("east", "web")).toBeDefined();
   });
 
-  it("ask the clusters once, however many copies leave", async () => {
+  it("a replacement is confirmed with one read for all evicted copies", async () => {
     await running();
     world.place("shop", ["north"]);
     await world.settle("web");
@@ -163,7 +163,7 @@ describe("moves", () => {
     expect(has("web")).toBe("north");
   });
 
-  it("make a divided workload grow elsewhere before it shrinks anywhere", async () => {
+  it("a divided workload grows on new clusters before it shrinks on old ones", async () => {
     const ready = () =>
       ["east", "west", "north"].reduce((sum, name) => {
         const copy = world.copy(name, "web");
@@ -189,7 +189,7 @@ describe("moves", () => {
     expect(ready()).toBe(6);
   });
 
-  it("end with an orphan where the placement says so", async () => {
+  it("the deletion policy Orphan leaves the copy on the cluster", async () => {
     await running();
     world.place("shop", ["east"], { deletionPolicy: "Orphan" });
     await world.settle("web");

@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { syncFinalizer } from "../../../lib/sync/ownership/record.ts";
-import { aPaperWorld, inWorld } from "./on-paper.ts";
-import { Killed, PaperWorld } from "./paper-world.ts";
+import { InMemoryWorld, Killed } from "./in-memory-world.ts";
+import { anInMemoryWorld, inWorld } from "./world-helpers.ts";
 
-let world: PaperWorld;
+let world: InMemoryWorld;
 beforeEach(() => {
-  world = aPaperWorld();
+  world = anInMemoryWorld();
 });
 const { has, states } = inWorld(() => world);
 
-/** The Secret to which workloads refer. */
+/** Creates the Secret that workloads reference. */
 function addKey(): void {
   world.references.set("Secret/key", {
     apiVersion: "v1",
@@ -24,7 +24,7 @@ const needsKey = (replicas = 1) => ({
   template: { spec: { containers: [{ name: "web", image: "web", envFrom: [{ secretRef: { name: "key" } }] }] } },
 });
 
-/** Workloads on one cluster that all refer to the same Secret. */
+/** Places workloads on one cluster that all reference the same Secret. */
 async function sharing(...names: readonly string[]): Promise<void> {
   world.place("shop", ["east"]);
   addKey();
@@ -33,8 +33,8 @@ async function sharing(...names: readonly string[]): Promise<void> {
   expect(world.copy("east", "key", "secrets")).toBeDefined();
 }
 
-describe("a workload that a placement selects", () => {
-  it("waits for what it refers to, and takes it along", async () => {
+describe("dependencies of a placed workload", () => {
+  it("a workload waits for its dependencies, which are applied before it and deleted with it", async () => {
     world.place("shop", ["east"]);
     const template = {
       spec: { containers: [{ name: "web", image: "web", envFrom: [{ configMapRef: { name: "settings" } }] }] },
@@ -60,7 +60,7 @@ describe("a workload that a placement selects", () => {
     expect(world.copy("east", "settings", "configmaps")).toBeUndefined();
   });
 
-  it("shares what it refers to with others, until the last of them goes", async () => {
+  it("a shared dependency is deleted with the last workload that needs it", async () => {
     await sharing("web", "api");
     world.delete("web");
     await world.settle("web");
@@ -71,12 +71,12 @@ describe("a workload that a placement selects", () => {
   });
 
   it.for(["is deleted", "selects them no more"])(
-    "has what it refers to cleared away when two that share it leave together, as their placement %s",
+    "a shared dependency is deleted if two workloads are evicted together because their placement %s",
     async (what) => {
       await sharing("web", "api");
       if (what === "is deleted") world.placements.delete("shop");
       else world.place("shop", ["east"], { workloadSelector: { namespaces: ["elsewhere"] } });
-      // Side by side, step by step: neither has let go when the other looks.
+      // Concurrently: neither has finished when the other reads the records.
       await Promise.all([world.reconcile("web"), world.reconcile("api")]);
       await world.settle("web", "api");
       expect(has("web") + has("api")).toBe("");
@@ -84,8 +84,8 @@ describe("a workload that a placement selects", () => {
     },
   );
 
-  it("leaves a claim that came along where it is, because that holds data", async () => {
-    // One that selects claims too would give it a place of its own.
+  it("a PersistentVolumeClaim that was distributed as a dependency is not deleted, because it holds data", async () => {
+    // A placement that selects claims would govern the claim itself.
     world.place("shop", ["east"], {
       workloadSelector: { workloadTypes: [{ apiVersion: "apps/v1", kind: "Deployment" }] },
     });
@@ -104,7 +104,7 @@ describe("a workload that a placement selects", () => {
     expect(world.copy("east", "data", "persistentvolumeclaims")).toBeDefined();
   });
 
-  it("leaves what it refers to where that gets a placement of its own", async () => {
+  it("a dependency that gets a placement of its own is not deleted", async () => {
     await sharing("web");
     world.place("keys", ["east"], { workloadSelector: { workloadTypes: [{ apiVersion: "v1", kind: "Secret" }] } });
     await world.settle("web");
@@ -112,14 +112,14 @@ describe("a workload that a placement selects", () => {
     expect(world.record("web")?.spec.references).toEqual([]);
   });
 
-  it("has what it refers to put back when somebody removes it on a cluster", async () => {
+  it("a dependency that was deleted on a cluster is applied again", async () => {
     await sharing("web");
     world.loseCopy("east", "key", "secrets");
     await world.settle("web");
     expect(world.copy("east", "key", "secrets")).toBeDefined();
   });
 
-  it("remembers what came along until its last copy has gone", async () => {
+  it("the record names dependencies until the last copy is gone", async () => {
     await sharing("web");
     world.lingering.add("deployments");
     world.placements.delete("shop");
@@ -131,7 +131,7 @@ describe("a workload that a placement selects", () => {
     expect(world.record("web")?.spec).toMatchObject({ clusters: [], references: [] });
   });
 
-  it("leaves its namespace only when what came along has gone from there", async () => {
+  it("the namespace is deleted only after all dependencies in it are gone", async () => {
     await sharing("web");
     world.lingering.add("secrets");
     world.placements.delete("shop");
@@ -145,10 +145,10 @@ describe("a workload that a placement selects", () => {
   });
 });
 
-describe("what came along", () => {
+describe("cleanup of dependencies", () => {
   beforeEach(addKey);
 
-  it("goes with the last user though they all leave at the same moment", async () => {
+  it("a shared dependency is deleted if all of its users are deleted at the same time", async () => {
     const names = ["web", "api", "job"];
     world.place("shop", ["east"]);
     for (const name of names) world.apply(name, needsKey());
@@ -161,7 +161,7 @@ describe("what came along", () => {
     for (const name of names) expect(world.record(name)?.metadata.finalizers).toEqual([]);
   });
 
-  it("goes with the last user though each goes by a list from before the others left", async () => {
+  it("a shared dependency is deleted even if each user reads an outdated list of records", async () => {
     const names = ["web", "api"];
     world.place("shop", ["east"]);
     for (const name of names) world.apply(name, needsKey());
@@ -174,7 +174,7 @@ describe("what came along", () => {
     expect(world.log).toContain("east remove namespace");
   });
 
-  it("stays while another is guarded whose record is not there yet, and goes when that needs it elsewhere", async () => {
+  it("a dependency is kept while a workload with a finalizer has no record yet, and deleted once that workload needs it elsewhere", async () => {
     world.place("shop", ["east", "west"]);
     world.apply("web", needsKey(), { annotations: { "tmc.kcp.io/target-clusters": "east" } });
     await world.settle("web");
@@ -194,47 +194,47 @@ describe("what came along", () => {
     expect(world.workload("web")).toBeUndefined();
   });
 
-  it("keeps the last of those that share a namespace until the others have cleared it", async () => {
+  it("the last workload in a namespace waits until the others have cleaned up", async () => {
     world.place("shop", ["east"]);
     for (const name of ["web", "api"]) world.apply(name, needsKey());
     await world.settle("web", "api");
-    // The other has said that it left, took this one for one that stays, and is not done yet.
-    const leaving = (left: readonly string[]): void => {
+    // The other workload has recorded its eviction, counted this one as staying, and is still cleaning up.
+    const setPendingCleanup = (pendingCleanup: readonly string[]): void => {
       const record = world.record("api");
       if (record === undefined) throw new Error("api has no record");
-      const spec = { ...record.spec, clusters: [], pendingCleanup: [...left] };
+      const spec = { ...record.spec, clusters: [], pendingCleanup: [...pendingCleanup] };
       world.records.set(`shop/${record.metadata.name}`, { ...record, spec });
     };
-    leaving(["east"]);
-    world.filled.add("east");
+    setPendingCleanup(["east"]);
+    world.usedNamespaces.add("east");
     world.delete("web");
     await world.settle("web");
     expect(has("web")).toBe("");
     expect(world.record("web")?.spec.clusters).toEqual(["east"]);
     expect(await world.reconcile("web")).toMatchObject({ kind: "requeue" });
-    leaving([]);
-    world.filled.clear();
+    setPendingCleanup([]);
+    world.usedNamespaces.clear();
     world.log.length = 0;
     await world.settle("web");
     expect(world.log).toContain("east remove namespace");
     expect(world.workload("web")).toBeUndefined();
   });
 
-  it("does not keep anybody for what strangers have in the namespace", async () => {
+  it("foreign objects in the namespace do not block the deletion of a workload", async () => {
     world.place("shop", ["east"]);
     world.apply("web", needsKey());
     await world.settle("web");
-    world.filled.add("east");
+    world.usedNamespaces.add("east");
     world.delete("web");
     await world.settle("web");
     expect(world.workload("web")).toBeUndefined();
   });
 
-  it("goes though the copy takes its time to go", async () => {
+  it("a dependency is deleted after a copy that terminates slowly", async () => {
     world.place("shop", ["east"]);
     world.apply("web", needsKey());
     await world.settle("web");
-    // A finalizer there keeps it until its cluster has cleared up.
+    // A finalizer of the cluster keeps the copy terminating.
     world.putCopy("east", "web", (copy) => ({
       ...copy,
       metadata: { ...copy.metadata, deletionTimestamp: "2030-01-01T00:00:00Z" },
@@ -248,7 +248,7 @@ describe("what came along", () => {
     expect(world.workload("web")).toBeUndefined();
   });
 
-  it("goes from a cluster that was away when it was no longer needed", async () => {
+  it("a dependency is deleted on a cluster that was not Ready when it became unneeded", async () => {
     world.place("shop", ["east", "west"]);
     world.apply("web", needsKey());
     await world.settle("web");
@@ -267,10 +267,10 @@ describe("what came along", () => {
     expect(world.copy("west", "key", "secrets")).toBeUndefined();
   });
 
-  it("is cleared away after a crash between going and clearing away", async () => {
+  it("dependencies are deleted after a crash between eviction and cleanup", async () => {
     const names = ["web", "api"];
     for (let killAt = 1; ; killAt += 1) {
-      world = new PaperWorld();
+      world = new InMemoryWorld();
       for (const name of ["east", "west", "north"]) world.register(name);
       addKey();
       world.place("shop", ["east"]);

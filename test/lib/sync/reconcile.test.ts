@@ -1,18 +1,18 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { requeueAfter } from "../../../lib/model/next.ts";
-import { holdOf } from "../../../lib/sync/eviction/deletion-guard.ts";
+import { holdId } from "../../../lib/sync/eviction/deletion-guard.ts";
 import { syncFinalizer } from "../../../lib/sync/ownership/record.ts";
-import { aPaperWorld, inWorld } from "./on-paper.ts";
-import { Killed, PaperWorld, replicasOf, startMs } from "./paper-world.ts";
+import { InMemoryWorld, Killed, replicasOf, startMs } from "./in-memory-world.ts";
+import { anInMemoryWorld, inWorld } from "./world-helpers.ts";
 
-let world: PaperWorld;
+let world: InMemoryWorld;
 beforeEach(() => {
-  world = aPaperWorld();
+  world = anInMemoryWorld();
 });
 const { has, running, states } = inWorld(() => world);
 
-describe("a workload that a placement selects", () => {
-  it("is on the chosen clusters, and says so", async () => {
+describe("a placed workload", () => {
+  it("a placed workload is applied to its target clusters and reports their status", async () => {
     await running();
     expect(has("web")).toBe("east west");
     expect(world.workload("web")?.metadata.finalizers).toEqual([syncFinalizer]);
@@ -21,9 +21,9 @@ describe("a workload that a placement selects", () => {
     expect(world.record("web")?.status?.conditions?.[0]).toMatchObject({ type: "Ready", status: "True" });
   });
 
-  it("is not written before finalizer and record say where it will be", async () => {
+  it("a copy is not written before finalizer and sync record exist", async () => {
     for (const killAt of [1, 2, 3]) {
-      world = new PaperWorld();
+      world = new InMemoryWorld();
       world.register("east");
       world.place("shop", ["east"]);
       world.apply("web");
@@ -33,17 +33,17 @@ describe("a workload that a placement selects", () => {
       expect(has("web"), `killed at write ${killAt}`).toBe("");
       expect(end).toBeInstanceOf(Killed);
     }
-    // The third is the first to a cluster.
+    // The third write is the first to a cluster.
     expect(world.workload("web")?.metadata.finalizers).toEqual([syncFinalizer]);
     expect(world.record("web")?.spec.clusters).toEqual(["east"]);
   });
 
-  it("lets others be made safe first in a rush", async () => {
+  it("the burst gate delays the copies of a new workload", async () => {
     world.place("shop", ["east"]);
     world.apply("web");
-    world.rush = {
-      restSeconds: () => undefined,
-      waitSeconds: (_key, { isMadeSafe }) => (isMadeSafe ? 0.3 : undefined),
+    world.burstGate = {
+      reconcileDelaySeconds: () => undefined,
+      writeDelaySeconds: (_key, { isNewlyProtected }) => (isNewlyProtected ? 0.3 : undefined),
       forget: () => {},
     };
     expect(await world.reconcile("web")).toEqual(requeueAfter(0.3));
@@ -52,7 +52,7 @@ describe("a workload that a placement selects", () => {
     expect(has("web")).toBe("east");
   });
 
-  it("costs nothing at rest", async () => {
+  it("an unchanged workload causes no writes", async () => {
     await running();
     world.writes = 0;
     world.log.length = 0;
@@ -61,7 +61,7 @@ describe("a workload that a placement selects", () => {
     expect(world.log.filter((line) => !line.includes(" see "))).toEqual([]);
   });
 
-  it("is written once to each cluster for a change, and twice to the hub", async () => {
+  it("a changed workload is written once to each cluster and twice upstream", async () => {
     await running();
     world.apply("web", { replicas: 4 });
     world.writes = 0;
@@ -77,7 +77,7 @@ describe("a workload that a placement selects", () => {
     ).toEqual([4, 4]);
   });
 
-  it("does not say that a change is done before every cluster has taken it up", async () => {
+  it("observedGeneration does not advance before every cluster has observed the change", async () => {
     await running();
     world.apply("web", { replicas: 4 });
     await world.settle("web");
@@ -90,8 +90,8 @@ describe("a workload that a placement selects", () => {
     expect(world.workload("web")?.status).toMatchObject({ observedGeneration: 2, readyReplicas: 8 });
   });
 
-  it("says in the cluster's words what it refuses, and is on the others all the same", async () => {
-    world.refusals.set("west", 'admission webhook "policy" denied the request: no such image');
+  it("a rejection is reported with the cluster's message and does not affect other clusters", async () => {
+    world.rejections.set("west", 'admission webhook "policy" denied the request: no such image');
     world.place("shop", ["east", "west"]);
     world.apply("web");
     await world.reconcile("web");
@@ -102,14 +102,14 @@ describe("a workload that a placement selects", () => {
       message: expect.stringContaining("no such image"),
     });
     expect(world.events).toContainEqual(expect.objectContaining({ type: "Warning", reason: "SyncFailed" }));
-    world.refusals.clear();
+    world.rejections.clear();
     await world.settle("web");
     expect(has("web")).toBe("east west");
   });
 });
 
-describe("a workload that no placement selects any more", () => {
-  it("does not go on saying that it runs", async () => {
+describe("a workload that is not placed any more", () => {
+  it("a workload that is not placed any more reports zero replicas", async () => {
     await running();
     world.placements.delete("shop");
     await world.settle("web");
@@ -118,8 +118,8 @@ describe("a workload that no placement selects any more", () => {
   });
 });
 
-describe("a workload that is deleted", () => {
-  it("goes from its clusters first, and then from the hub", async () => {
+describe("a deleted workload", () => {
+  it("a deleted workload is removed from its clusters before its finalizer is removed", async () => {
     await running();
     world.delete("web");
     await world.settle("web");
@@ -128,10 +128,10 @@ describe("a workload that is deleted", () => {
     expect(world.record("web")?.metadata.finalizers).toEqual([]);
   });
 
-  it("waits for a cluster that is not heard from, and not for ever", async () => {
+  it("a deletion waits for a cluster that is not Ready until the deletion timeout", async () => {
     await running();
     world.setReady("west", false);
-    world.away.add("west");
+    world.unreachable.add("west");
     world.delete("web");
     await world.settle("web");
     expect(has("web")).toBe("west");
@@ -139,9 +139,9 @@ describe("a workload that is deleted", () => {
     world.nowMs = startMs + 3_601_000;
     await world.settle("web");
     expect(world.workload("web")).toBeUndefined();
-    // The record still knows, and the copy goes when the cluster is back.
+    // The record still names the cluster, so the copy is deleted when the cluster is back.
     expect(world.record("web")?.spec).toMatchObject({ deleted: true, clusters: ["west"] });
-    world.away.clear();
+    world.unreachable.clear();
     world.setReady("west", true);
     await world.settle("web");
     expect(has("web")).toBe("");
@@ -149,8 +149,8 @@ describe("a workload that is deleted", () => {
   });
 });
 
-describe("what is not known", () => {
-  it("is not in the sum", async () => {
+describe("unknown state", () => {
+  it("the copy on a cluster that is not Ready is not part of the aggregated status", async () => {
     await running();
     world.setReady("west", false);
     await world.settle("web");
@@ -158,7 +158,7 @@ describe("what is not known", () => {
     expect(states("web")).toMatchObject({ west: "ClusterNotReady" });
   });
 
-  it("is not taken for gone: a workload that vanished keeps its copies until somebody confirms", async () => {
+  it("a workload that vanished keeps its copies until a user confirms the deletion", async () => {
     await running();
     world.workloads.clear();
     await world.settle("web");
@@ -166,13 +166,13 @@ describe("what is not known", () => {
     expect(states("web")).toEqual({ east: "WorkloadVanished", west: "WorkloadVanished" });
     const [id, record] = [...world.records][0] ?? [];
     if (id === undefined || record === undefined) throw new Error("no record");
-    const annotations = { "tmc.kcp.io/confirm-deletions": `${holdOf(record, "east")},${holdOf(record, "west")}` };
+    const annotations = { "tmc.kcp.io/confirm-deletions": `${holdId(record, "east")},${holdId(record, "west")}` };
     world.records.set(id, { ...record, metadata: { ...record.metadata, annotations } });
     await world.settle("web");
     expect(has("web")).toBe("");
   });
 
-  it("is looked for on every cluster when the record was lost", async () => {
+  it("copies are looked up on every cluster if the sync record was lost", async () => {
     await running();
     world.place("shop", ["east"]);
     world.records.clear();
@@ -182,7 +182,7 @@ describe("what is not known", () => {
     expect(has("web")).toBe("east");
   });
 
-  it("costs a dead cluster nothing", async () => {
+  it("a cluster that is not Ready gets no requests", async () => {
     await running();
     world.setReady("west", false);
     world.log.length = 0;
@@ -192,8 +192,8 @@ describe("what is not known", () => {
   });
 });
 
-describe("strangers", () => {
-  it("are never overwritten, nor removed", async () => {
+describe("foreign objects and drift", () => {
+  it("a foreign object is never overwritten or deleted", async () => {
     world.place("shop", ["east"]);
     world.putCopy("east", "web", (copy) => ({ ...copy, spec: { replicas: 9 } }));
     world.apply("web");
@@ -205,17 +205,17 @@ describe("strangers", () => {
     expect(world.workload("web")).toBeUndefined();
   });
 
-  it("have what they changed on a copy put back", async () => {
+  it("a change of a copy on its cluster is reverted", async () => {
     await running();
     world.putCopy("east", "web", (copy) => ({ ...copy, spec: { ...Object(copy.spec), replicas: 0 } }));
     await world.settle("web");
     expect(replicasOf(world.copy("east", "web") ?? { apiVersion: "", kind: "", metadata: {} })).toBe(3);
-    expect(world.news).toContainEqual(expect.objectContaining({ targetCluster: "east", action: "drifted" }));
+    expect(world.copyActions).toContainEqual(expect.objectContaining({ targetCluster: "east", action: "drifted" }));
   });
 });
 
-describe("killed at every write", () => {
-  const story: readonly (readonly [string, (world: PaperWorld) => void])[] = [
+describe("a process that is killed at every write", () => {
+  const steps: readonly (readonly [string, (world: InMemoryWorld) => void])[] = [
     ["placed", (each) => each.place("shop", ["east", "west"])],
     ["ready", (each) => each.makeReady("east", "west")],
     ["scaled", (each) => void each.apply("web", { replicas: 5 })],
@@ -223,13 +223,13 @@ describe("killed at every write", () => {
     ["ready there", (each) => each.makeReady("west", "north")],
     ["deleted", (each) => each.delete("web")],
   ];
-  const play = async (each: PaperWorld, killAt: number): Promise<boolean> => {
+  const run = async (each: InMemoryWorld, killAt: number): Promise<boolean> => {
     for (const name of ["east", "west", "north"]) each.register(name);
     each.apply("web");
     each.killAt = killAt;
     let wasKilled = false;
-    for (const [, happen] of story) {
-      happen(each);
+    for (const [, change] of steps) {
+      change(each);
       for (;;) {
         try {
           await each.settle("web");
@@ -239,20 +239,20 @@ describe("killed at every write", () => {
           wasKilled = true;
         }
         const copies = ["east", "west", "north"].filter((name) => each.copy(name, "web") !== undefined);
-        // Whatever is on a cluster, the hub knows of it.
+        // The record names every cluster that has a copy.
         for (const name of copies) expect(each.record("web")?.spec.clusters).toContain(name);
       }
     }
     return wasKilled;
   };
 
-  it("ends where a run without a fault ends", async () => {
-    const calm = new PaperWorld();
-    await play(calm, Number.POSITIVE_INFINITY);
+  it("a run that is killed at any write converges to the same state as an undisturbed run", async () => {
+    const undisturbed = new InMemoryWorld();
+    await run(undisturbed, Number.POSITIVE_INFINITY);
     let killed = 0;
-    for (let at = 1; at <= calm.writes; at += 1) {
-      const each = new PaperWorld();
-      if (await play(each, at)) killed += 1;
+    for (let at = 1; at <= undisturbed.writes; at += 1) {
+      const each = new InMemoryWorld();
+      if (await run(each, at)) killed += 1;
       expect(["east", "west", "north"].map((name) => each.copy(name, "web"))).toEqual([
         undefined,
         undefined,
@@ -261,7 +261,7 @@ describe("killed at every write", () => {
       expect(each.workload("web")).toBeUndefined();
       expect(each.record("web")?.metadata.finalizers ?? []).toEqual([]);
     }
-    expect(killed).toBe(calm.writes);
-    expect(calm.writes).toBeGreaterThan(20);
+    expect(killed).toBe(undisturbed.writes);
+    expect(undisturbed.writes).toBeGreaterThan(20);
   });
 });

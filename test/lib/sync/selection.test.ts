@@ -1,9 +1,9 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { describe, expect, test } from "vitest";
-import { apiVersionOf } from "../../../lib/api/kind.ts";
+import { formatApiVersion } from "../../../lib/api/kind.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { workloadTypes } from "../../../lib/api/workload-types.ts";
-import { governing, type Selectable, selectsWorkload } from "../../../lib/sync/selection.ts";
+import { findGoverningPlacement, type Selectable, selectsWorkload } from "../../../lib/sync/selection.ts";
 
 type Selector = WorkloadPlacement["spec"]["workloadSelector"];
 
@@ -17,66 +17,86 @@ const web: Selectable = {
 const deployments = [{ apiVersion: "apps/v1", kind: "Deployment" }];
 
 const choices: Readonly<Record<string, readonly [selector: Selector, workload: Selectable, isSelected: boolean]>> = {
-  "no selector selects nothing": [undefined, web, false],
-  "an empty selector selects every type that is offered": [{}, web, true],
-  "labels must match": [{ labelSelector: { matchLabels: { app: "web" } } }, web, true],
-  "labels that differ do not": [{ labelSelector: { matchLabels: { app: "db" } } }, web, false],
-  "all labels must match": [{ labelSelector: { matchLabels: { app: "web", tier: "back" } } }, web, false],
-  "expressions count too": [
+  "selects nothing without a selector": [undefined, web, false],
+  "selects every offered type with an empty selector": [{}, web, true],
+  "selects a workload with matching labels": [{ labelSelector: { matchLabels: { app: "web" } } }, web, true],
+  "does not select a workload with other labels": [{ labelSelector: { matchLabels: { app: "db" } } }, web, false],
+  "does not select a workload if one label does not match": [
+    { labelSelector: { matchLabels: { app: "web", tier: "back" } } },
+    web,
+    false,
+  ],
+  "evaluates match expressions": [
     { labelSelector: { matchExpressions: [{ key: "tier", operator: "NotIn", values: ["back"] }] } },
     web,
     true,
   ],
-  "a selector of labels that asks for none selects all": [{ labelSelector: {} }, web, true],
-  "a workload without labels is found by what it has not": [
+  "selects every workload with an empty label selector": [{ labelSelector: {} }, web, true],
+  "selects a workload without labels by DoesNotExist": [
     { labelSelector: { matchExpressions: [{ key: "app", operator: "DoesNotExist" }] } },
     { ...web, labels: undefined },
     true,
   ],
-  "the type must be named": [{ workloadTypes: deployments }, web, true],
-  "another type is not": [{ workloadTypes: deployments }, { ...web, kind: "StatefulSet" }, false],
-  "the same kind of another group is another type": [
+  "selects a workload of a listed type": [{ workloadTypes: deployments }, web, true],
+  "does not select a workload of another type": [
+    { workloadTypes: deployments },
+    { ...web, kind: "StatefulSet" },
+    false,
+  ],
+  "does not select the same kind of another group": [
     { workloadTypes: deployments },
     { ...web, apiVersion: "example.com/v1" },
     false,
   ],
-  "an empty list of types names none": [{ workloadTypes: [] }, web, false],
-  "a type that an operator added is offered like any other": [
+  "selects nothing with an empty list of types": [{ workloadTypes: [] }, web, false],
+  "selects a custom type that the operator offers": [
     {},
     { ...web, apiVersion: "example.com/v1", kind: "Database" },
     true,
   ],
-  "a ConfigMap only comes along": [{}, { ...web, apiVersion: "v1", kind: "ConfigMap" }, false],
-  "a Secret only comes along": [{}, { ...web, apiVersion: "v1", kind: "Secret" }, false],
-  "a ServiceAccount only comes along": [{}, { ...web, apiVersion: "v1", kind: "ServiceAccount" }, false],
-  "a ConfigMap that is named is a workload": [
+  "does not select a ConfigMap without a list of types": [{}, { ...web, apiVersion: "v1", kind: "ConfigMap" }, false],
+  "does not select a Secret without a list of types": [{}, { ...web, apiVersion: "v1", kind: "Secret" }, false],
+  "does not select a ServiceAccount without a list of types": [
+    {},
+    { ...web, apiVersion: "v1", kind: "ServiceAccount" },
+    false,
+  ],
+  "selects a ConfigMap if its type is listed": [
     { workloadTypes: [{ apiVersion: "v1", kind: "ConfigMap" }] },
     { ...web, apiVersion: "v1", kind: "ConfigMap" },
     true,
   ],
-  "the namespace must match": [{ namespaceSelector: { matchLabels: { team: "sales" } } }, web, true],
-  "a namespace that differs does not": [{ namespaceSelector: { matchLabels: { team: "ops" } } }, web, false],
-  "a namespace without labels does not": [
+  "selects a workload in a namespace with matching labels": [
+    { namespaceSelector: { matchLabels: { team: "sales" } } },
+    web,
+    true,
+  ],
+  "does not select a workload in a namespace with other labels": [
+    { namespaceSelector: { matchLabels: { team: "ops" } } },
+    web,
+    false,
+  ],
+  "does not select a workload in a namespace without labels": [
     { namespaceSelector: { matchLabels: { team: "sales" } } },
     { ...web, namespaceLabels: undefined },
     false,
   ],
-  "a workload's own labels are not its namespace's": [
+  "does not match namespace labels against the workload's labels": [
     { namespaceSelector: { matchLabels: { app: "web" } } },
     web,
     false,
   ],
-  "a namespace may be named": [{ namespaces: ["shop"] }, web, true],
-  "a namespace that is not named is out": [{ namespaces: ["other"] }, web, false],
-  "an excluded namespace is out": [{ excludedNamespaces: ["shop"] }, web, false],
-  "an excluded namespace is out although it is named": [
+  "selects a workload in a listed namespace": [{ namespaces: ["shop"] }, web, true],
+  "does not select a workload in a namespace that is not listed": [{ namespaces: ["other"] }, web, false],
+  "does not select a workload in an excluded namespace": [{ excludedNamespaces: ["shop"] }, web, false],
+  "does not select a workload in a namespace that is both listed and excluded": [
     { namespaces: ["shop"], excludedNamespaces: ["shop"] },
     web,
     false,
   ],
-  "other namespaces may be excluded": [{ excludedNamespaces: ["other"] }, web, true],
-  "what is in a namespace of the servers stays there": [{}, { ...web, namespace: "kube-system" }, false],
-  "what is in such a namespace stays there although it is named": [
+  "selects a workload if other namespaces are excluded": [{ excludedNamespaces: ["other"] }, web, true],
+  "does not select a workload in a reserved namespace": [{}, { ...web, namespace: "kube-system" }, false],
+  "does not select a workload in a reserved namespace even if it is listed": [
     { namespaces: ["kube-public"] },
     { ...web, namespace: "kube-public" },
     false,
@@ -108,18 +128,18 @@ function aPlacement(name: string, { selector = {}, created, isDeleting = false }
   };
 }
 
-describe("a placement's choice of workloads", () => {
+describe("selectsWorkload", () => {
   test.each(Object.entries(choices))("%s", (_, [selector, workload, isSelected]) => {
     const placement = { metadata: { name: "p" }, spec: selector === undefined ? {} : { workloadSelector: selector } };
     expect(selectsWorkload(placement, workload)).toBe(isSelected);
   });
 
-  test.each(workloadTypes.map((type) => [type.kind, apiVersionOf(type)] as const))(
-    "a %s is selected where no type is named",
+  test.each(workloadTypes.map((type) => [type.kind, formatApiVersion(type)] as const))(
+    "selects a %s without a list of types",
     (kind, apiVersion) => expect(selectsWorkload(aPlacement("p"), { ...web, kind, apiVersion })).toBe(true),
   );
 
-  test("labels, types and namespaces must all fit, in every mix of them", () => {
+  test("selects a workload only if labels, type and namespace all match, in every combination", () => {
     for (let mix = 0; mix < 2 ** parts.length; mix += 1) {
       const fits = parts.map((_, index) => ((mix >> index) & 1) === 1);
       const [labels, types, namespaces] = parts.map(([, good, bad], index) => (fits[index] ? good : bad));
@@ -129,19 +149,19 @@ describe("a placement's choice of workloads", () => {
     }
   });
 
-  test("a selector that makes no sense is neither yes nor no", () => {
+  test("fails for an invalid selector", () => {
     const selector: Selector = { labelSelector: { matchExpressions: [{ key: "app", operator: "In" }] } };
-    const ask = () => selectsWorkload(aPlacement("p", { selector }), web);
-    const why = "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty";
-    const message = `placement "p": spec.workloadSelector.labelSelector: ${why}`;
-    // Asked again, it says the same.
-    expect(ask).toThrow(new ControllerError("invalid", message));
-    expect(ask).toThrow(new ControllerError("invalid", message));
+    const select = () => selectsWorkload(aPlacement("p", { selector }), web);
+    const cause = "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty";
+    const message = `placement "p": spec.workloadSelector.labelSelector: ${cause}`;
+    // A second call gives the same result, although the parsed selector is cached.
+    expect(select).toThrow(new ControllerError("invalid", message));
+    expect(select).toThrow(new ControllerError("invalid", message));
   });
 });
 
 const byLabel: Selector = { labelSelector: { matchLabels: { app: "web" } } };
-const senseless: Selector = { labelSelector: { matchExpressions: [{ key: "app", operator: "In" }] } };
+const invalidSelector: Selector = { labelSelector: { matchExpressions: [{ key: "app", operator: "In" }] } };
 const early = "2030-01-01T10:00:00Z";
 const late = "2030-01-01T11:00:00Z";
 
@@ -153,17 +173,17 @@ type Case = Readonly<{
 }>;
 
 const cases: Readonly<Record<string, Case>> = {
-  "without a placement nobody governs": { placements: [], governs: undefined },
-  "one that does not select it does not govern it": {
+  "returns undefined without placements": { placements: [], governs: undefined },
+  "returns undefined if no placement selects the workload": {
     placements: [aPlacement("a", { selector: { namespaces: ["other"] } })],
     governs: undefined,
   },
-  "the one that asks for labels goes before the older one that does not": {
+  "prefers a placement that selects by labels over an older one that does not": {
     placements: [aPlacement("a", { created: early }), aPlacement("b", { selector: byLabel, created: late })],
     governs: "b",
     others: ["a"],
   },
-  "a selector of labels that asks for none counts as none": {
+  "treats an empty label selector as no label selector": {
     placements: [
       aPlacement("a", { created: early }),
       aPlacement("b", { selector: { labelSelector: {} }, created: late }),
@@ -171,47 +191,47 @@ const cases: Readonly<Record<string, Case>> = {
     governs: "a",
     others: ["b"],
   },
-  "the oldest governs": {
+  "prefers the oldest placement": {
     placements: [aPlacement("a", { created: late }), aPlacement("b", { created: early })],
     governs: "b",
     others: ["a"],
   },
-  "the name decides between those of one age": {
+  "prefers the first name among placements of the same age": {
     placements: [aPlacement("b", { created: early }), aPlacement("a", { created: early })],
     governs: "a",
     others: ["b"],
   },
-  "one that was never stored comes last": {
+  "prefers stored placements over one without a creation time": {
     placements: [aPlacement("a"), aPlacement("b", { created: late })],
     governs: "b",
     others: ["a"],
   },
-  "the recorded one keeps it, whoever would come first": {
+  "prefers the recorded placement over all others": {
     placements: [aPlacement("a", { selector: byLabel, created: early }), aPlacement("b", { created: late })],
     recorded: "b",
     governs: "b",
     others: ["a"],
   },
-  "the recorded one loses it when it no longer selects it": {
+  "ignores the recorded placement if it no longer selects the workload": {
     placements: [aPlacement("a"), aPlacement("b", { selector: { namespaces: ["other"] } })],
     recorded: "b",
     governs: "a",
   },
-  "the recorded one loses it when it is gone": { placements: [aPlacement("a")], recorded: "b", governs: "a" },
-  "the recorded one loses it when it is being deleted": {
+  "ignores a recorded placement that does not exist": { placements: [aPlacement("a")], recorded: "b", governs: "a" },
+  "ignores a recorded placement that is being deleted": {
     placements: [aPlacement("a"), aPlacement("b", { isDeleting: true })],
     recorded: "b",
     governs: "a",
   },
-  "one that is being deleted governs nothing": {
+  "ignores a placement that is being deleted": {
     placements: [aPlacement("a", { isDeleting: true })],
     governs: undefined,
   },
-  "one that makes no sense gets nothing new": {
-    placements: [aPlacement("a", { selector: senseless }), aPlacement("b")],
+  "ignores a new placement with an invalid selector": {
+    placements: [aPlacement("a", { selector: invalidSelector }), aPlacement("b")],
     governs: "b",
   },
-  "the others stand in the order in which they would follow": {
+  "lists the other placements in order of precedence": {
     placements: [
       aPlacement("a", { created: late }),
       aPlacement("b", { created: early }),
@@ -224,17 +244,19 @@ const cases: Readonly<Record<string, Case>> = {
   },
 };
 
-describe("who governs a workload", () => {
+describe("findGoverningPlacement", () => {
   test.each(Object.entries(cases))("%s", (_, { placements, recorded, governs, others = [] }) => {
     for (const order of [placements, placements.toReversed()]) {
-      const answer = governing(order, web, recorded);
+      const answer = findGoverningPlacement(order, web, recorded);
       expect(answer?.placement.metadata.name).toBe(governs);
       expect(answer?.others ?? []).toEqual(others);
     }
   });
 
-  test("a recorded placement that makes no sense any more keeps what it has: the question fails", () => {
-    const placements = [aPlacement("a"), aPlacement("b", { selector: senseless })];
-    expect(() => governing(placements, web, "b")).toThrow(/^placement "b": spec\.workloadSelector\.labelSelector: /);
+  test("fails if the recorded placement has an invalid selector, so that its workloads are kept", () => {
+    const placements = [aPlacement("a"), aPlacement("b", { selector: invalidSelector })];
+    expect(() => findGoverningPlacement(placements, web, "b")).toThrow(
+      /^placement "b": spec\.workloadSelector\.labelSelector: /,
+    );
   });
 });

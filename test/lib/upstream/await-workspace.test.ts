@@ -1,8 +1,8 @@
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import type { Transport } from "@tmc/kube/transport.ts";
+import type { Transport } from "@tmc/kube/transport/transport.ts";
 import { describe, expect, test, vi } from "vitest";
 import { awaitWorkspace } from "../../../lib/upstream/await-workspace.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 
 const found = JSON.stringify({
   apiVersion: "core.kcp.io/v1alpha1",
@@ -10,7 +10,7 @@ const found = JSON.stringify({
   metadata: { name: "cluster", annotations: { "kcp.io/cluster": "abc", "kcp.io/path": "root:demo" } },
 });
 
-/** Asks a kcp whose answers change with time; `away` is a connection that nobody takes. */
+/** Waits for a workspace of a kcp whose answers change with time; `away` refuses connections. */
 function ask(answerAt: (seconds: number) => Readonly<{ workspace: number | "away"; readyz?: number }>) {
   const clock = createManualClock();
   const beganMs = clock.now();
@@ -45,8 +45,8 @@ function ask(answerAt: (seconds: number) => Readonly<{ workspace: number | "away
     .then((outcome) => ({ outcome, waits: onWait.mock.calls.length, seconds: (clock.now() - beganMs) / 1000 }));
 }
 
-describe("a workspace", () => {
-  test("that a kcp which is well does not have is given up at once", async () => {
+describe("awaitWorkspace", () => {
+  test("awaitWorkspace fails at once for a workspace that a ready kcp does not have", async () => {
     for (const status of [403, 404]) {
       const { outcome, waits } = await ask(() => ({ workspace: status }));
       expect(outcome).toContain('workspace "root:demo": there is none');
@@ -54,14 +54,14 @@ describe("a workspace", () => {
     }
   });
 
-  test("is waited for while a kcp that starts does not know it yet", async () => {
+  test("awaitWorkspace waits while kcp starts", async () => {
     const starting = await ask((s) => ({ workspace: s < 10 ? 403 : 200, readyz: 500 }));
     expect(starting.outcome).toBe("abc");
     const back = await ask((s) => ({ workspace: s < 5 ? "away" : s < 10 ? 404 : 200 }));
     expect(back.outcome).toBe("abc");
   });
 
-  test("that a kcp does not know a minute after it came is given up", async () => {
+  test("awaitWorkspace fails for a workspace that is still missing a minute after kcp became reachable", async () => {
     const { outcome, seconds } = await ask((s) => ({ workspace: s < 5 ? "away" : 403 }));
     expect(outcome).toContain('workspace "root:demo": there is none');
     expect(seconds).toBeGreaterThan(60);

@@ -16,8 +16,8 @@ const definition = (change: object = {}): object => ({
   spec: { ...spec, ...change },
 });
 
-describe("a type of the operator's own", () => {
-  it("becomes a schema that is named for its content", () => {
+describe("parseCustomType", () => {
+  it("parseCustomType returns a schema whose name contains the hash of its content", () => {
     const { type, schema: made } = parseCustomType(definition(), "f");
     expect(made.metadata.name).toMatch(/^v1-[0-9a-f]{8}\.widgets\.example\.dev$/);
     expect(type).toEqual({ group: "example.dev", plural: "widgets", schema: made.metadata.name });
@@ -33,7 +33,7 @@ describe("a type of the operator's own", () => {
     ["another kind", { kind: "Deployment" }, "f: is not a CustomResourceDefinition"],
     ["nothing", null, "f: is not a CustomResourceDefinition"],
     [
-      "an old form",
+      "an old apiVersion",
       { ...definition(), apiVersion: "apiextensions.k8s.io/v1beta1" },
       "f: is not of apiextensions.k8s.io/v1",
     ],
@@ -54,7 +54,7 @@ describe("a type of the operator's own", () => {
       definition({ versions: [{ name: "v1" }] }),
       "f: widgets.example.dev has no schema",
     ],
-  ])("is not made of %s", (_, document, words) => {
+  ])("parseCustomType rejects %s", (_, document, words) => {
     expect(() => parseCustomType(document, "f")).toThrow(words);
   });
 });

@@ -18,8 +18,8 @@ const definition = (change: object = {}, annotations: Readonly<Record<string, st
 });
 const workloadOf = (document: unknown) => customWorkload(parseCustomType(document, "f").schema);
 
-describe("a type that an operator has added", () => {
-  it("is a workload like any other, with the definition that clusters need", () => {
+describe("customWorkload", () => {
+  it("customWorkload returns a workload type with the CRD that clusters need", () => {
     expect(workloadOf(definition())).toMatchObject({
       type: { group: "example.dev", version: "v1", plural: "widgets" },
       apiVersion: "example.dev/v1",
@@ -36,7 +36,7 @@ describe("a type that an operator has added", () => {
     });
   });
 
-  it("says in its annotations how statuses become one, all the way from the file", () => {
+  it("annotations of the CRD select how the status of a custom type is aggregated", () => {
     const annotations = {
       "tmc.kcp.io/status-strategy": "union",
       "tmc.kcp.io/status-sum": "a, b",
@@ -49,13 +49,13 @@ describe("a type that an operator has added", () => {
     expect(made.metadata.name).toBe(plain.metadata.name);
   });
 
-  it("has no status of its own where the definition has none", () => {
+  it("a custom type without a status subresource has no status", () => {
     const [version] = definition().spec.versions;
     const bare = definition({ versions: [{ ...version, subresources: {} }] });
     expect(workloadOf(bare)?.custom?.hasStatus).toBe(false);
   });
 
-  it("is none without namespaces", () => {
+  it("a cluster-scoped type is not a workload", () => {
     expect(workloadOf(definition({ scope: "Cluster" }))).toBeUndefined();
   });
 });

@@ -33,10 +33,10 @@ beforeEach(async () => {
   await relist();
 });
 
-/** What a relay would do. */
+/** Fills the cache as a relay would. */
 async function relist(): Promise<void> {
-  cache.takeList("WorkloadPlacement", logicalCluster, (await tenants.at(logicalCluster).listAll(placements)).items);
-  cache.takeList("ClusterRegistration", logicalCluster, []);
+  cache.replace("WorkloadPlacement", logicalCluster, (await tenants.at(logicalCluster).listAll(placements)).items);
+  cache.replace("ClusterRegistration", logicalCluster, []);
 }
 const read = async (): Promise<KubeObject> => {
   const object = await hub.read<KubeObject>(key, signal);
@@ -45,54 +45,54 @@ const read = async (): Promise<KubeObject> => {
 };
 const stored = () => tenants.at(logicalCluster).get<KubeObject>({ ...placements, name: key.name });
 
-describe("reading", () => {
-  test("costs no request", async () => {
+describe("reads of a direct hub", () => {
+  test("a direct hub reads from its cache without a request", async () => {
     expect((await read()).metadata.name).toBe(key.name);
     expect(await hub.read({ ...key, name: "none" }, signal)).toBeUndefined();
     await hub.list("WorkloadPlacement", logicalCluster, signal);
     expect(requests).toEqual([]);
   });
 
-  test("a logical cluster of which not everything was seen cannot be listed", async () => {
+  test("a direct hub fails to list a logical cluster that is not cached completely", async () => {
     await expect(hub.list("WorkloadPlacement", "elsewhere", signal)).rejects.toMatchObject({ fault: "unreachable" });
   });
 
-  test("asks the server once for a key in doubt", async () => {
+  test("a direct hub reads a stale object from the server once", async () => {
     await tenants
       .at(logicalCluster)
       .patch({ ...placements, name: key.name }, { type: "merge", body: { spec: { strategy: "Spread" } } });
-    cache.doubt(key);
+    cache.markStale(key);
     expect((await read()).spec).toMatchObject({ strategy: "Spread" });
     await read();
     expect(requests).toEqual(["get 200"]);
   });
 
-  test("one that a list no longer names is gone only when the server says so", async () => {
-    cache.takeList("WorkloadPlacement", logicalCluster, []);
+  test("an object that a list lacks is absent only after the server has confirmed it", async () => {
+    cache.replace("WorkloadPlacement", logicalCluster, []);
     expect(await hub.read(key, signal)).toBeDefined();
-    expect(cache.isDoubted(key)).toBe(false);
+    expect(cache.isStale(key)).toBe(false);
 
     await tenants.at(logicalCluster).delete({ ...placements, name: key.name });
-    cache.takeList("WorkloadPlacement", logicalCluster, []);
+    cache.replace("WorkloadPlacement", logicalCluster, []);
     expect(await hub.list("WorkloadPlacement", logicalCluster, signal)).not.toEqual([]);
     expect(await hub.read(key, signal)).toBeUndefined();
     expect(cache.get(key)).toBeUndefined();
   });
 });
 
-test("a type that is not served just now takes no object away", async () => {
+test("a type that is temporarily not served makes no cached object absent", async () => {
   const injection = tenants.kcp.faults.inject({
     match: { verb: "get" },
     effect: { kind: "status", code: 404, message: "the server could not find the requested resource" },
   });
-  cache.doubt(key);
+  cache.markStale(key);
   await expect(hub.read(key, signal)).rejects.toMatchObject({ fault: "unreachable" });
   injection.remove();
   expect(cache.get(key)).toBeDefined();
 });
 
-describe("writing status", () => {
-  test("is one request, and the answer is read from then on", async () => {
+describe("status writes of a direct hub", () => {
+  test("a status write is one request, and its answer is cached", async () => {
     const status = { selectedClusters: ["east"], observedGeneration: 1 };
     await hub.writeStatus(key, await read(), status, signal);
     expect((await read()).status).toEqual(status);
@@ -100,20 +100,20 @@ describe("writing status", () => {
     expect(requests).toEqual(["patch 200"]);
   });
 
-  test("takes away what is no longer said", async () => {
+  test("a status write removes omitted fields", async () => {
     await hub.writeStatus(key, await read(), { selectedClusters: ["east"], observedGeneration: 1 }, signal);
     await hub.writeStatus(key, await read(), { selectedClusters: [] }, signal);
     expect((await stored()).status).toEqual({ selectedClusters: [] });
   });
 
-  test("sends nothing when nothing differs", async () => {
+  test("an unchanged status is not sent", async () => {
     await hub.writeStatus(key, await read(), { selectedClusters: ["east"] }, signal);
     requests.length = 0;
     await hub.writeStatus(key, await read(), { selectedClusters: ["east"], observedGeneration: undefined }, signal);
     expect(requests).toEqual([]);
   });
 
-  test("decided on an older object it fails as a conflict, changes nothing, and the next read is fresh", async () => {
+  test("a status write with an outdated object is a conflict, and the next read is fresh", async () => {
     const seen = await read();
     await tenants
       .at(logicalCluster)
@@ -124,7 +124,7 @@ describe("writing status", () => {
     expect((await read()).spec).toMatchObject({ strategy: "Spread" });
   });
 
-  test("counts the decision before the server has answered, and not if it fails", async () => {
+  test("load includes a decision while its status write is in flight, and not after it has failed", async () => {
     const other = { ...key, name: "other" };
     const writing = hub.writeStatus(key, await read(), { selectedClusters: ["north"] }, signal);
     expect(cache.load(other).get("north")).toBe(1);
@@ -137,7 +137,7 @@ describe("writing status", () => {
     expect([cache.load(other).get("north"), cache.load(other).get("south")]).toEqual([1, undefined]);
   });
 
-  test("a write whose answer was lost is looked at before the next one", async () => {
+  test("an object is read again after the answer of its write was lost", async () => {
     const injection = tenants.kcp.faults.inject({
       match: { verb: "patch" },
       effect: { kind: "reset", when: "after" },
@@ -148,14 +148,14 @@ describe("writing status", () => {
   });
 });
 
-test("finalizers are replaced on the object that was seen", async () => {
+test("finalizers are replaced on the object that was read", async () => {
   await hub.writeFinalizers(key, await read(), ["tmc.kcp.io/cluster"], signal);
   expect((await read()).metadata.finalizers).toEqual(["tmc.kcp.io/cluster"]);
   await hub.writeFinalizers(key, await read(), [], signal);
   expect((await stored()).metadata.finalizers ?? []).toEqual([]);
 });
 
-test("secrets are read fresh, from the same logical cluster", async () => {
+test("a direct hub reads Secrets from the server and from the same logical cluster", async () => {
   const client = tenants.at(logicalCluster);
   const secrets = { type: { group: "", version: "v1", plural: "secrets" }, namespace: "default" };
   const name = "credentials";

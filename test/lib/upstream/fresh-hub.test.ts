@@ -47,8 +47,8 @@ const refuseAll = (code: number) =>
     effect: { kind: "status", code, message: "the server could not find the requested resource" },
   });
 
-/** A client whose lists have been answered by the server some time before whoever asked gets them. */
-function withHeldLists(
+/** A client that returns a list some time after the server has answered it. */
+function withDelayedLists(
   client: KubeClient,
   { onRead, until }: Readonly<{ onRead: () => void; until: () => Promise<void> | undefined }>,
 ): KubeClient {
@@ -59,18 +59,18 @@ function withHeldLists(
     await wait;
     return page;
   };
-  return { ...client, list, at: (path) => withHeldLists(client.at(path), { onRead, until }) };
+  return { ...client, list, at: (path) => withDelayedLists(client.at(path), { onRead, until }) };
 }
 
-describe("reading", () => {
-  test("asks the server each time", async () => {
+describe("reads of a fresh hub", () => {
+  test("a fresh hub reads an object from the server every time", async () => {
     await read();
     await change();
     expect((await read()).spec).toMatchObject({ strategy: "Spread" });
     expect(requests).toEqual(["get 200", "get 200"]);
   });
 
-  test("what is gone is not there", async () => {
+  test("a fresh hub returns undefined for a deleted object", async () => {
     await tenants.at(logicalCluster).delete({ ...placements, name: key.name });
     expect(await hub.read(key, signal)).toBeUndefined();
   });
@@ -81,27 +81,30 @@ describe("reading", () => {
     "a secret": () => hub.readSecret({ logicalCluster, namespace: "default", name: "any" }, signal),
     "a write": () => hub.writeFinalizers(key, { ...aPlacement(key.name, {}, { resourceVersion: "1" }) }, [], signal),
   };
-  test.each(Object.keys(calls))("a type that is not served just now takes nothing away: %s", async (what) => {
-    const injection = refuseAll(404);
-    await expect(calls[what]?.()).rejects.toMatchObject({ fault: "unreachable" });
-    injection.remove();
-  });
+  test.each(Object.keys(calls))(
+    "a type that is temporarily not served is a transient fault, not an absent object: %s",
+    async (what) => {
+      const injection = refuseAll(404);
+      await expect(calls[what]?.()).rejects.toMatchObject({ fault: "unreachable" });
+      injection.remove();
+    },
+  );
 
-  test.each(Object.keys(calls))("credentials of ours that are refused are trouble that may pass: %s", async (what) => {
+  test.each(Object.keys(calls))("rejected credentials of TMC are a transient fault: %s", async (what) => {
     const injection = refuseAll(401);
     await expect(calls[what]?.()).rejects.toMatchObject({ fault: "unreachable" });
     injection.remove();
   });
 
-  test.each(Object.keys(calls))("a version that the hub has forgotten is trouble that may pass: %s", async (what) => {
+  test.each(Object.keys(calls))("an expired resourceVersion is a transient fault: %s", async (what) => {
     const injection = refuseAll(410);
     await expect(calls[what]?.()).rejects.toMatchObject({ fault: "unreachable" });
     injection.remove();
   });
 });
 
-describe("a list", () => {
-  test("is read once for all that ask in the same batch, and anew in the next", async () => {
+describe("lists of a fresh hub", () => {
+  test("a list is read once per batch", async () => {
     await Promise.all([list(), list(), list()]);
     await list();
     expect(requests).toEqual(["list 200"]);
@@ -110,21 +113,21 @@ describe("a list", () => {
     expect(requests).toEqual(["list 200", "list 200"]);
   });
 
-  test("is in the order of names, with nothing that nobody reads", async () => {
+  test("a list is sorted by name and has no managed fields", async () => {
     await tenants.at(logicalCluster).create(placements, aPlacement("aaa"));
     const names = (await list()).map(({ metadata }) => metadata.name ?? "");
     expect(names).toEqual(names.toSorted());
     expect((await listed("aaa"))?.metadata.managedFields).toBeUndefined();
   });
 
-  test("that failed is read again by whoever asks next", async () => {
+  test("a failed list is read again by the next caller", async () => {
     const injection = tenants.kcp.faults.inject({ match: { verb: "list" }, effect: { kind: "status", code: 500 } });
     await expect(list()).rejects.toThrow();
     injection.remove();
     expect(await listed()).toBeDefined();
   });
 
-  test("goes on for the others when one who waits for it leaves", async () => {
+  test("a list continues for the other callers when one of them aborts", async () => {
     const leaving = new AbortController();
     const left = hub.list("WorkloadPlacement", logicalCluster, leaving.signal);
     const stayed = list();
@@ -134,17 +137,17 @@ describe("a list", () => {
     expect(requests).toEqual(["list 200"]);
   });
 
-  test("is not behind a write of its own batch", async () => {
+  test("a list includes earlier writes of its batch", async () => {
     await list();
     await hub.writeStatus(key, await read(), { selectedClusters: ["east"] }, signal);
     expect((await listed())?.status).toEqual({ selectedClusters: ["east"] });
   });
 
-  test("is not behind a write that was made while it was read", async () => {
+  test("a list includes a write that was made while it was read", async () => {
     const read = Promise.withResolvers<void>();
     const given = Promise.withResolvers<void>();
     const slow = createFreshHub({
-      client: withHeldLists(tenants.client, { onRead: read.resolve, until: () => given.promise }),
+      client: withDelayedLists(tenants.client, { onRead: read.resolve, until: () => given.promise }),
     });
     const listing = slow.list<KubeObject>("WorkloadPlacement", logicalCluster, signal);
     await read.promise;
@@ -154,38 +157,38 @@ describe("a list", () => {
     expect(found?.status).toEqual({ selectedClusters: ["east"] });
   });
 
-  describe("of a batch that another was begun beside", () => {
-    /** A hub whose first list has been read and is on its way until it is let go; another batch has begun since. */
-    const withOneOnItsWay = async () => {
+  describe("a list of a batch during which another batch began", () => {
+    /** A hub whose first list was read but is not returned until `releaseList`; another batch has begun since. */
+    const withListInFlight = async () => {
       const read = Promise.withResolvers<void>();
       const given = Promise.withResolvers<void>();
       let lists = 0;
       const until = (): Promise<void> | undefined => (++lists === 1 ? given.promise : undefined);
-      const slow = createFreshHub({ client: withHeldLists(tenants.client, { onRead: read.resolve, until }) });
+      const slow = createFreshHub({ client: withDelayedLists(tenants.client, { onRead: read.resolve, until }) });
       const earlier = slow.list<KubeObject>("WorkloadPlacement", logicalCluster, signal);
       await read.promise;
       slow.beginBatch();
-      return { slow, earlier, letGo: given.resolve };
+      return { slow, earlier, releaseList: given.resolve };
     };
 
-    test("is not behind its own writes", async () => {
-      const { slow, earlier, letGo } = await withOneOnItsWay();
+    test("a list of an earlier batch includes the writes of that batch", async () => {
+      const { slow, earlier, releaseList } = await withListInFlight();
       await slow.writeStatus(key, await stored(), { selectedClusters: ["east"] }, signal);
-      letGo();
+      releaseList();
       const found = (await earlier).find(({ metadata }) => metadata.name === key.name);
       expect(found?.status).toEqual({ selectedClusters: ["east"] });
     });
 
-    test("is not behind a list that was read later", async () => {
-      const { slow, earlier, letGo } = await withOneOnItsWay();
+    test("a list of an earlier batch is replaced by a list that was read later", async () => {
+      const { slow, earlier, releaseList } = await withListInFlight();
       await change();
       const newest = await slow.list<KubeObject>("WorkloadPlacement", logicalCluster, signal);
-      letGo();
+      releaseList();
       expect(await earlier).toBe(newest);
     });
   });
 
-  test("has what was read since, a new object too, and never goes back to something older", async () => {
+  test("a list includes objects that were read later, also new ones, and never an older version", async () => {
     const old = await stored();
     await list();
     await change();
@@ -200,7 +203,7 @@ describe("a list", () => {
     expect((await listed())?.metadata.resourceVersion).not.toBe(old.metadata.resourceVersion);
   });
 
-  test("hands out another list when something in it has changed, and leaves the old one as it was", async () => {
+  test("a change returns a new list and does not modify the old one", async () => {
     const before = await list();
     const copy = structuredClone(before);
     await hub.writeStatus(key, await read(), { selectedClusters: ["east"] }, signal);
@@ -209,8 +212,8 @@ describe("a list", () => {
   });
 });
 
-describe("writing status", () => {
-  test("is one request, takes away what is no longer said, and sends nothing when nothing differs", async () => {
+describe("status writes of a fresh hub", () => {
+  test("a status write is one request that removes omitted fields, and an unchanged status is not sent", async () => {
     const status = { selectedClusters: ["east"], observedGeneration: 1 };
     const written = await hub.writeStatus(key, await read(), status, signal);
     await hub.writeStatus(key, written, { ...status, decisions: undefined }, signal);
@@ -219,7 +222,7 @@ describe("writing status", () => {
     expect((await stored()).status).toEqual({ selectedClusters: [] });
   });
 
-  test("decided on an older object it fails as a conflict and changes nothing", async () => {
+  test("a status write with an outdated object fails as a conflict and changes nothing", async () => {
     const seen = await read();
     await change();
     const write = hub.writeStatus(key, seen, { selectedClusters: ["east"] }, signal);
@@ -227,25 +230,25 @@ describe("writing status", () => {
     expect((await stored()).status).toBeUndefined();
   });
 
-  test("of an object that has gone meanwhile is the fault not-found", async () => {
+  test("a status write to a deleted object is the fault not-found", async () => {
     const seen = await read();
     await tenants.at(logicalCluster).delete({ ...placements, name: key.name });
     const write = hub.writeStatus(key, seen, { selectedClusters: ["east"] }, signal);
     await expect(write).rejects.toSatisfy((error) => faultOf(error) === "not-found");
   });
 
-  test("is told of before it is made", async () => {
+  test("a fresh hub reports each write to onWrite", async () => {
     const writes: string[] = [];
-    const told = createFreshHub({ client: tenants.client, onWrite: ({ part }) => writes.push(part) });
-    const seen = await told.writeFinalizers(key, await read(), ["tmc.kcp.io/cluster"], signal);
-    await told.writeStatus(key, seen, { selectedClusters: [] }, signal);
-    await told.writeFinalizers(key, await read(), [], signal);
+    const observed = createFreshHub({ client: tenants.client, onWrite: ({ part }) => writes.push(part) });
+    const seen = await observed.writeFinalizers(key, await read(), ["tmc.kcp.io/cluster"], signal);
+    await observed.writeStatus(key, seen, { selectedClusters: [] }, signal);
+    await observed.writeFinalizers(key, await read(), [], signal);
     expect(writes).toEqual(["finalizers", "status", "finalizers"]);
     expect((await stored()).metadata.finalizers ?? []).toEqual([]);
   });
 });
 
-test("secrets are read fresh, from the same logical cluster", async () => {
+test("a fresh hub reads Secrets from the server and from the same logical cluster", async () => {
   const client = tenants.at(logicalCluster);
   const secrets = { type: { group: "", version: "v1", plural: "secrets" }, namespace: "default" };
   const name = "credentials";

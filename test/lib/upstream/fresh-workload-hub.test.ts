@@ -1,6 +1,6 @@
 import { systemClock } from "@tmc/kube/clock.ts";
 import { afterEach, expect, test } from "vitest";
-import { workloadKindsWith } from "../../../lib/api/workload-kinds.ts";
+import { allWorkloadTypes } from "../../../lib/api/workload-kinds.ts";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import { createFreshWorkloadHub } from "../../../lib/upstream/fresh-workload-hub.ts";
 import { startTenants, type Tenants } from "./tenants.ts";
@@ -16,17 +16,17 @@ const aRecord = (name: string): WorkloadSync => ({
   spec: { workload: { apiVersion: "apps/v1", kind: "Deployment", name }, clusters: ["east"] },
 });
 
-test("of two processes that say something in their records and then look anew, the later one sees what both have said", async () => {
+test("of two processes that write their sync records and then list uncached, the later one sees both writes", async () => {
   tenants = await startTenants();
   const [cluster = ""] = tenants.clusters;
-  const open = () => createFreshWorkloadHub({ client: tenants.client, types: workloadKindsWith(), clock: systemClock });
+  const open = () => createFreshWorkloadHub({ client: tenants.client, types: allWorkloadTypes(), clock: systemClock });
   const at = (name: string) => ({ logicalCluster: cluster, namespace: "default", name });
   const hubs = { one: open(), two: open() };
   const records = {
     one: await hubs.one.createRecord(at("one"), aRecord("one"), forEver),
     two: await hubs.two.createRecord(at("two"), aRecord("two"), forEver),
   };
-  // Both have looked before, in the same batch.
+  // Both have listed before in the same batch, so that a cached list would be outdated.
   for (const hub of Object.values(hubs)) expect(await hub.listRecords(cluster, forEver)).toHaveLength(2);
   const leave = (name: "one" | "two") => {
     const { metadata, spec } = records[name];

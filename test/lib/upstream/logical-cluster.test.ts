@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => tenants.stop());
 
-test("a path and a name lead to the same logical cluster", async () => {
+test("resolveLogicalCluster accepts the path and the name of a workspace", async () => {
   const [name = ""] = tenants.clusters;
   expect(await resolveLogicalCluster(tenants.client, "root:org:team")).toEqual({ name, path: "root:org:team" });
   expect((await resolveLogicalCluster(tenants.client, name)).name).toBe(name);
@@ -16,7 +16,7 @@ test("a path and a name lead to the same logical cluster", async () => {
 });
 
 test.each(["root:nowhere", "nowhere", "Root:Demo", "root:", "", "a/b", "root::demo"])(
-  "an unknown or impossible workspace is named in one line: %j",
+  "the error for an unknown or invalid workspace names it in one line: %j",
   async (workspace) => {
     const failing = resolveLogicalCluster(tenants.client, workspace);
     await expect(failing).rejects.toMatchObject({ fault: "invalid" });
@@ -24,13 +24,13 @@ test.each(["root:nowhere", "nowhere", "Root:Demo", "root:", "", "a/b", "root::de
   },
 );
 
-test("a kcp that cannot be reached is a fault that may pass", async () => {
+test("an unreachable kcp is a transient fault", async () => {
   const partition = tenants.kcp.faults.inject({ effect: { kind: "partition", requests: "refuse" } });
   await expect(resolveLogicalCluster(tenants.client, "root:org:team")).rejects.toMatchObject({ fault: "unreachable" });
   partition.remove();
 });
 
-test("a plain hub is reached where its client points, a logical cluster below its name", () => {
+test("clientOf keeps the URL of a plain upstream, and adds the name of a logical cluster", () => {
   const below = tenants.client.at("/k8s/clusters/c-1");
   expect(clientOf(below, "").server).toBe(`${tenants.kcp.url}/k8s/clusters/c-1`);
   expect(clientOf(tenants.client, "abc").server).toBe(`${tenants.kcp.url}/clusters/abc`);

@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { writeKubeconfig } from "@tmc/kube/kubeconfig-file.ts";
-import type { Endpoint, Transport } from "@tmc/kube/transport.ts";
+import { writeKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
+import type { Endpoint, Transport } from "@tmc/kube/transport/transport.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openFileHub } from "../../../lib/upstream/open-hub.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 
 const server = "https://kcp.example.com:6443";
 const ends: (() => Promise<void>)[] = [];
@@ -22,7 +22,7 @@ afterEach(async () => {
 
 const writeToken = (token: string): Promise<void> =>
   writeKubeconfig(path, { contexts: [{ name: "c", endpoint: { server }, token }] });
-/** A kubeconfig that names a file for its token. */
+/** Writes a kubeconfig with a tokenFile. */
 const writeTokenFile = async (token: string): Promise<void> => {
   await writeFile(join(folder, "token"), token);
   const config = {
@@ -34,10 +34,10 @@ const writeTokenFile = async (token: string): Promise<void> => {
   await writeFile(path, JSON.stringify(config));
 };
 
-/** A hub that lets in who has the right token, and the way to it from the file. */
+/** A fake upstream that accepts one token, and a client for it with credentials from the file. */
 async function aHub() {
   const clock = createManualClock();
-  const hub = { valid: "one", seen: [] as (string | undefined)[], renewed: 0, troubles: [] as string[] };
+  const hub = { valid: "one", seen: [] as (string | undefined)[], renewed: 0, failures: [] as string[] };
   const openTransport = (_endpoint: Endpoint): Transport => ({
     send: async ({ headers }) => {
       hub.seen.push(headers.authorization);
@@ -48,22 +48,22 @@ async function aHub() {
   });
   const client = await openFileHub({
     path,
-    place: "--kcp-kubeconfig",
+    source: "--kcp-kubeconfig",
     openTransport,
     clock,
     random: () => 1,
-    rememberMs: 60_000,
+    ttlMs: 60_000,
     onRenewed: () => {
       hub.renewed += 1;
     },
-    onTrouble: (error) => hub.troubles.push(error instanceof Error ? error.message : ""),
+    onFailure: (error) => hub.failures.push(error instanceof Error ? error.message : ""),
   });
   ends.push(() => client.close());
   return { clock, hub, ask: async () => (await client.raw("GET", "/version")).status };
 }
 
-describe("the hub behind a kubeconfig file", () => {
-  it("is asked again with the new token, in the same call, when the old one is refused", async () => {
+describe("openFileHub", () => {
+  it("openFileHub reads the file again and retries a call when its token is rejected", async () => {
     await writeToken("one");
     const { hub, ask, clock } = await aHub();
     expect(await ask()).toBe(200);
@@ -72,7 +72,7 @@ describe("the hub behind a kubeconfig file", () => {
     clock.advance(10_000);
     expect([await ask(), hub.seen, hub.renewed]).toEqual([200, ["Bearer one", "Bearer one", "Bearer two"], 1]);
   });
-  it("is asked with a new token within a minute, before the old one is refused", async () => {
+  it("openFileHub uses a new token within a minute, before the old one is rejected", async () => {
     await writeToken("one");
     const { hub, ask, clock } = await aHub();
     await writeToken("two");
@@ -82,7 +82,7 @@ describe("the hub behind a kubeconfig file", () => {
     clock.advance(1_000);
     expect([await ask(), hub.seen.at(-1), hub.seen.length]).toEqual([200, "Bearer two", 2]);
   });
-  it("follows the file that its kubeconfig names for the token", async () => {
+  it("openFileHub reads a changed tokenFile of its kubeconfig", async () => {
     await writeTokenFile("one");
     const { hub, ask, clock } = await aHub();
     expect(await ask()).toBe(200);
@@ -91,18 +91,18 @@ describe("the hub behind a kubeconfig file", () => {
     clock.advance(6_000);
     expect([await ask(), hub.seen.at(-1)]).toEqual([200, "Bearer two"]);
   });
-  it("goes on with the last one while the file cannot be read, and says so", async () => {
+  it("openFileHub keeps the last token while the file cannot be read, and reports the failure", async () => {
     await writeToken("one");
     const { hub, ask, clock } = await aHub();
     await rm(path);
     clock.advance(60_000);
-    expect([await ask(), hub.troubles]).toEqual([200, ["--kcp-kubeconfig: there is no such file"]]);
+    expect([await ask(), hub.failures]).toEqual([200, ["--kcp-kubeconfig: there is no such file"]]);
     await writeToken("two");
     hub.valid = "two";
     clock.advance(10_000);
     expect([await ask(), hub.renewed]).toEqual([200, 1]);
   });
-  it("is not opened where the file is missing or is none", async () => {
+  it("openFileHub rejects a missing file and an invalid kubeconfig", async () => {
     await expect(aHub()).rejects.toMatchObject({
       fault: "invalid",
       message: "--kcp-kubeconfig: there is no such file",

@@ -1,7 +1,7 @@
-import type { Endpoint, Transport, TransportRequest } from "@tmc/kube/transport.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
+import type { Endpoint, Transport, TransportRequest } from "@tmc/kube/transport/transport.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { openSecretHub } from "../../../lib/upstream/open-hub.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 import { awsError, fakeSecretsManager } from "../credentials/fake-secrets-manager.ts";
 
 const server = "https://kcp.example.com:6443/clusters/root";
@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
 
-/** A hub that lets in who has the right token, and the way to it from a secret. */
+/** A fake upstream that accepts one token, and a client for it with credentials from a secret. */
 async function aHub({ valid = "one", content = contentOf("one"), shard = undefined as string | undefined } = {}) {
   const store = fakeSecretsManager([["kcp", content]]);
   const clock = createManualClock();
@@ -43,8 +43,8 @@ async function aHub({ valid = "one", content = contentOf("one"), shard = undefin
   return { ...store, hub, clock, client, ask };
 }
 
-describe("the hub behind a secret", () => {
-  it("is asked with the secret's token, below the path of its server", async () => {
+describe("openSecretHub", () => {
+  it("openSecretHub sends the token of the secret, below the path of its server", async () => {
     const { client, hub, ask, reads } = await aHub();
     expect(client.server).toBe(server);
     expect([await ask(), await ask(), reads()]).toEqual([200, 200, 1]);
@@ -54,7 +54,7 @@ describe("the hub behind a secret", () => {
     });
     expect((await client.at("/clusters/abc").raw("GET", "/version")).status).toBe(200);
   });
-  it("is another server for the same user where one is named, by https only", async () => {
+  it("openSecretHub uses another server for the same user if one is given, by https only", async () => {
     const shard = "https://shard.example.com/services/apiexport/abc/tmc.kcp.io";
     const { client, hub, ask } = await aHub({ shard });
     expect([client.server, await ask(), hub.opened]).toEqual([shard, 200, [shard]]);
@@ -62,9 +62,11 @@ describe("the hub behind a secret", () => {
       path: "/services/apiexport/abc/tmc.kcp.io/version",
       headers: { authorization: "Bearer one" },
     });
-    await expect(aHub({ shard: "http://127.0.0.1/services" })).rejects.toThrow("is not https, and gets no credentials");
+    await expect(aHub({ shard: "http://127.0.0.1/services" })).rejects.toThrow(
+      "is not https, so TMC sends no credentials",
+    );
   });
-  it("is asked a second time, with the new token, when the old one is refused: nobody notices", async () => {
+  it("openSecretHub reads the secret again and retries a call when its token is rejected", async () => {
     const { hub, ask, secrets, reads, clock } = await aHub();
     await ask();
     secrets.set("kcp", contentOf("two"));
@@ -73,7 +75,7 @@ describe("the hub behind a secret", () => {
     expect([await ask(), reads(), hub.closed]).toEqual([200, 2, 1]);
     expect([await ask(), reads(), hub.opened.length]).toEqual([200, 2, 2]);
   });
-  it("has the secret read once for many refused calls", async () => {
+  it("openSecretHub reads the secret once for many rejected calls", async () => {
     const { hub, ask, secrets, reads, clock } = await aHub();
     secrets.set("kcp", contentOf("two"));
     hub.valid = "two";
@@ -81,7 +83,7 @@ describe("the hub behind a secret", () => {
     expect(await Promise.all(Array.from({ length: 20 }, ask))).toEqual(Array.from({ length: 20 }, () => 200));
     expect([reads(), hub.opened.length]).toEqual([2, 2]);
   });
-  it("says that it refuses us when the secret has nothing new, and does not have it read by every call", async () => {
+  it("openSecretHub returns 401 if the secret is unchanged, and does not read it for every call", async () => {
     const { hub, ask, reads, clock } = await aHub();
     hub.valid = "other";
     clock.advance(10_000);
@@ -89,7 +91,7 @@ describe("the hub behind a secret", () => {
     clock.advance(5_000);
     expect([await ask(), reads(), hub.opened.length]).toEqual([401, 3, 1]);
   });
-  it("is reached by a new way within five minutes of the secret's change", async () => {
+  it("openSecretHub uses a changed secret within five minutes", async () => {
     const { hub, ask, secrets, clock } = await aHub();
     secrets.set("kcp", contentOf("one", "https://other.example.com/clusters/root"));
     clock.advance(299_000);
@@ -99,7 +101,7 @@ describe("the hub behind a secret", () => {
     await ask();
     expect(hub.opened).toEqual([server, "https://other.example.com/clusters/root"]);
   });
-  it("is reached the old way while Secrets Manager cannot be asked", async () => {
+  it("openSecretHub keeps the last credentials while Secrets Manager fails", async () => {
     const { hub, ask, fail, clock, secrets } = await aHub();
     fail(awsError("ThrottlingException"));
     clock.advance(300_000);
@@ -114,7 +116,7 @@ describe("the hub behind a secret", () => {
   });
 
   const unusable: Record<string, readonly [content: string, message: string]> = {
-    "a program to run": [
+    "an exec plugin": [
       JSON.stringify({
         "current-context": "c",
         contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
@@ -123,13 +125,13 @@ describe("the hub behind a secret", () => {
       }),
       'secret kcp: kubeconfig: context "c": exec runs a program',
     ],
-    nothing: ["", "secret kcp: kubeconfig: is not yaml"],
+    "an empty content": ["", "secret kcp: kubeconfig: is not yaml"],
     "a token that would end the header": [contentOf("s3cr3t\nx: y"), "secret kcp: token is empty or not plain text"],
   };
-  it.each(Object.entries(unusable))("is not opened with %s", async (_, [content, message]) => {
+  it.each(Object.entries(unusable))("openSecretHub rejects a secret with %s", async (_, [content, message]) => {
     await expect(aHub({ content })).rejects.toMatchObject({ fault: "invalid", message });
   });
-  it("is not opened without its secret, which is named", async () => {
+  it("openSecretHub names a missing secret", async () => {
     const { secretsManager } = fakeSecretsManager();
     const opening = openSecretHub({
       secretsManager,

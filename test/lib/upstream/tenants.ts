@@ -13,21 +13,21 @@ export const placements = {
   type: { group: "tmc.kcp.io", version: "v1alpha1", plural: "workloadplacements" },
 } as const;
 
-/** A kcp in this process with workspaces in which our kinds are bound. */
+/** An embedded kcp with workspaces that bind TMC's export. */
 export type Tenants = Readonly<{
   kcp: EmbeddedKcp;
   /** At the server's root. */
   client: KubeClient;
   /** A client in a workspace, by its logical cluster's name. */
   at(cluster: string): KubeClient;
-  /** The logical clusters of the workspaces, in the order they were asked for. */
+  /** The logical clusters of the workspaces, in the order of the given paths. */
   clusters: readonly string[];
-  /** Another workspace, without our kinds. */
+  /** Another workspace, without TMC's kinds. */
   bind(path: string): Promise<string>;
   stop(): Promise<void>;
 }>;
 
-/** Starts a kcp and binds our export in the workspaces. */
+/** Starts a kcp and binds TMC's export in the workspaces. */
 export async function startTenants(
   paths: readonly string[] = ["root:demo"],
   options: EmbeddedKcpOptions = {},

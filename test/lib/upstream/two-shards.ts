@@ -1,20 +1,20 @@
 import type { Collection, KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
-import { type EndpointSlice, endpointSlices } from "../../../lib/upstream/kcp-types.ts";
+import { type ApiExportEndpointSlice, endpointSlices } from "../../../lib/upstream/kcp-types.ts";
 import { startTenants, type Tenants } from "./tenants.ts";
 
-/** Two kcps, each a shard with tenants of its own, and a provider whose slice names what a test says. */
+/** Two kcps, each a shard with its own tenants, and a provider whose endpoint slice the test sets. */
 export type TwoShards = Readonly<{
   shards: readonly [Tenants, Tenants];
   /** The addresses of the two virtual workspaces. */
   urls: readonly [string, string];
-  /** A client of the provider: the first shard, but for the slice. */
+  /** A client of the provider: the first shard, except for the slice. */
   provider: KubeClient;
   openEndpoint(url: string): KubeClient;
   /** The addresses that were opened. */
   opened: readonly string[];
-  /** Has the slice name other addresses; whoever watches it hears. */
+  /** Sets the addresses of the slice and notifies its watches. */
   name(urls: readonly string[]): void;
   /** Whether the slice can be read. */
   lose(isLost: boolean): void;
@@ -23,7 +23,7 @@ export type TwoShards = Readonly<{
 
 export const address = { path: exportWorkspace, name: exportName };
 
-/** Starts two shards, each with so many tenants, and a slice that names both. */
+/** Starts two shards with tenants, and a slice that contains both. */
 export async function startTwoShards(tenantsEach = 1): Promise<TwoShards> {
   const paths = (shard: string) => Array.from({ length: tenantsEach }, (_, at) => `root:${shard}-${at}`);
   const shards = [await startTenants(paths("one")), await startTenants(paths("two"))] as const;
@@ -31,7 +31,7 @@ export async function startTwoShards(tenantsEach = 1): Promise<TwoShards> {
   const pathOf = async (shard: Tenants): Promise<string> => {
     const slice = await shard.client
       .at(`/clusters/${exportWorkspace}`)
-      .get<EndpointSlice>({ type: endpointSlices, name: exportName });
+      .get<ApiExportEndpointSlice>({ type: endpointSlices, name: exportName });
     return new URL(slice.status?.endpoints?.[0]?.url ?? "").pathname;
   };
   const urls = [
@@ -43,7 +43,7 @@ export async function startTwoShards(tenantsEach = 1): Promise<TwoShards> {
   let version = 1;
   const opened: string[] = [];
   const watchers = new Set<() => void>();
-  const slice = (): EndpointSlice => ({
+  const slice = (): ApiExportEndpointSlice => ({
     apiVersion: "apis.kcp.io/v1alpha1",
     kind: "APIExportEndpointSlice",
     metadata: { name: exportName, resourceVersion: String(version) },
@@ -71,7 +71,7 @@ export async function startTwoShards(tenantsEach = 1): Promise<TwoShards> {
     ...first.client,
     at: (path) =>
       path === `/clusters/${exportWorkspace}`
-        ? ({ ...first.client.at(path), list, listAll: list, watch } as KubeClient) // a slice is all that is asked for there
+        ? ({ ...first.client.at(path), list, listAll: list, watch } as KubeClient) // only slices are read there
         : first.client.at(path),
   };
   return {

@@ -1,6 +1,7 @@
 import { countedClient } from "@tmc/kube/counted-client.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
-import { workloadKindsWith } from "../../../lib/api/workload-kinds.ts";
+import { allWorkloadTypes } from "../../../lib/api/workload-kinds.ts";
 import { createExportRelay } from "../../../lib/relay/export-relay.ts";
 import { createRelay, type Relay, type RelayParts } from "../../../lib/relay/relay.ts";
 import { createCachedWorkloadHub } from "../../../lib/upstream/cached-workload-hub.ts";
@@ -9,10 +10,9 @@ import { createFreshWorkloadHub } from "../../../lib/upstream/fresh-workload-hub
 import { reconciledTypes } from "../../../lib/upstream/reconciled-types.ts";
 import { createWorkloadCache } from "../../../lib/upstream/workload-cache.ts";
 import { type WorkloadHubUnderTest, workloadHubContract } from "../../contract/workload-hub.ts";
-import { createManualClock } from "../../support/manual-clock.ts";
 import { startTenants } from "./tenants.ts";
 
-const types = workloadKindsWith();
+const types = allWorkloadTypes();
 const address = { path: exportWorkspace, name: exportName };
 
 /** A hub over one tenant, reached directly or through the export, with or without a relay that fills its cache. */
@@ -42,7 +42,7 @@ async function start(way: "direct" | "export", memory: "cached" | "fresh"): Prom
   };
   const relay: Relay =
     way === "direct"
-      ? createRelay({ ...parts, clusters: [{ logicalCluster: cluster, client: tenants.at(cluster) }] })
+      ? createRelay({ ...parts, workspaces: [{ logicalCluster: cluster, client: tenants.at(cluster) }] })
       : createExportRelay({ ...parts, provider: tenants.client, export: address, hub: exportHub });
   if (memory === "cached") {
     relay.start();

@@ -1,9 +1,9 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { UpsyncOrigin } from "../../../lib/sync/ownership/upsync-origin.ts";
-import type { Claim, Upstream, UpsyncState } from "../../../lib/upsync/decide.ts";
+import type { Candidate, UpstreamState, UpsyncState } from "../../../lib/upsync/decide.ts";
 
-/** Where "web" was born, unless something else is said. */
-export function aBirthplace(rest: Partial<UpsyncOrigin> = {}): UpsyncOrigin {
+/** The origin of "web" on cluster "east", unless overridden. */
+export function anOrigin(rest: Partial<UpsyncOrigin> = {}): UpsyncOrigin {
   return {
     logicalCluster: "2xk3tenant",
     registration: "east",
@@ -16,25 +16,28 @@ export function aBirthplace(rest: Partial<UpsyncOrigin> = {}): UpsyncOrigin {
   };
 }
 
-/** What a cluster has that was born there. */
-export function aBirth({ uid = "east-web", print = "p1", isDeleting = false } = {}): UpsyncState {
+/** The state of an object to upsync on its cluster. */
+export function aPresentState({ uid = "east-web", hash = "p1", isDeleting = false } = {}): UpsyncState {
   return {
-    kind: "born",
+    kind: "present",
     copy: { uid, resourceVersion: "1", generation: 1, isDeleting, status: undefined },
-    print,
+    hash,
   };
 }
 
-export function aClaim(registration: string, birth: UpsyncState = aBirth({ uid: `${registration}-web` })): Claim {
-  return { registration, birth };
+export function aCandidate(
+  registration: string,
+  state: UpsyncState = aPresentState({ uid: `${registration}-web` }),
+): Candidate {
+  return { registration, state };
 }
 
-/** The object of the workspace, made of what was born on "east". */
-export function anUpstream(rest: Partial<Upstream> = {}): Upstream {
-  return { uid: "kcp-web", isDeleting: false, print: "p1", birthplace: aBirthplace(), ...rest };
+/** The upstream object that was upsynced from "east". */
+export function anUpstreamState(rest: Partial<UpstreamState> = {}): UpstreamState {
+  return { uid: "kcp-web", isDeleting: false, hash: "p1", origin: anOrigin(), ...rest };
 }
 
-/** A Deployment as a cluster has it. */
+/** A Deployment on a cluster. */
 export function aDeployment(metadata: Partial<KubeObject["metadata"]> = {}, rest: object = {}): KubeObject {
   return {
     apiVersion: "apps/v1",

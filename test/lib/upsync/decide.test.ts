@@ -1,131 +1,145 @@
 import { describe, expect, it } from "vitest";
-import { type Action, type Blocker, decide, type Facts } from "../../../lib/upsync/decide.ts";
-import { aBirth, aBirthplace, aClaim, anUpstream } from "./builders.ts";
+import { decide, type UpsyncAction, type UpsyncBlocker, type UpsyncFacts } from "../../../lib/upsync/decide.ts";
+import { aCandidate, anOrigin, anUpstreamState, aPresentState } from "./builders.ts";
 
 type Row = Readonly<{
-  given: Partial<Facts>;
-  act: Action;
-  hindrances?: readonly Pick<Blocker, "registration" | "reason">[];
+  given: Partial<UpsyncFacts>;
+  action: UpsyncAction;
+  blockers?: readonly Pick<UpsyncBlocker, "registration" | "reason">[];
 }>;
 
-const nothing: Action = { do: "nothing" };
+const none: UpsyncAction = { kind: "none" };
 
 const rows: Readonly<Record<string, Row>> = {
-  "what is born on a cluster is made known": {
-    given: { claims: [aClaim("east")] },
-    act: { do: "create", registration: "east" },
+  "creates the object of a cluster upstream": {
+    given: { candidates: [aCandidate("east")] },
+    action: { kind: "create", registration: "east" },
   },
-  "what is on its way out is not made known": {
-    given: { claims: [aClaim("east", aBirth({ isDeleting: true }))] },
-    act: nothing,
+  "does not create an object that is being deleted on its cluster": {
+    given: { candidates: [aCandidate("east", aPresentState({ isDeleting: true }))] },
+    action: none,
   },
-  "without its namespace in the workspace it waits": {
-    given: { claims: [aClaim("east")], hasNamespace: false },
-    act: nothing,
-    hindrances: [{ registration: "east", reason: "NamespaceMissing" }],
+  "waits while the namespace does not exist upstream": {
+    given: { candidates: [aCandidate("east")], hasNamespace: false },
+    action: none,
+    blockers: [{ registration: "east", reason: "NamespaceMissing" }],
   },
-  "of two that are born under one name the first by name is made known, and the other is a clash": {
-    given: { claims: [aClaim("west"), aClaim("east")] },
-    act: { do: "create", registration: "east" },
-    hindrances: [{ registration: "west", reason: "NameTaken" }],
-  },
-  "the first origin keeps the name, whatever the other is called": {
-    given: {
-      upstream: anUpstream({ birthplace: aBirthplace({ registration: "west", uid: "west-web" }) }),
-      claims: [aClaim("east"), aClaim("west")],
+  "of two clusters that have the same name, upsyncs the one whose registration sorts first, and reports a conflict for the other":
+    {
+      given: { candidates: [aCandidate("west"), aCandidate("east")] },
+      action: { kind: "create", registration: "east" },
+      blockers: [{ registration: "west", reason: "NameTaken" }],
     },
-    act: nothing,
-    hindrances: [{ registration: "east", reason: "NameTaken" }],
-  },
-  "what is in the workspace by itself is never overwritten": {
-    given: { upstream: anUpstream({ birthplace: undefined, print: "own" }), claims: [aClaim("east")] },
-    act: nothing,
-    hindrances: [{ registration: "east", reason: "NameTaken" }],
-  },
-  "a hub that is registered as a cluster has no clash with itself": {
+  "keeps the first origin of a name, even if the registration of a later one sorts before it": {
     given: {
-      upstream: anUpstream({ birthplace: undefined, uid: "same" }),
-      claims: [aClaim("self", aBirth({ uid: "same" }))],
+      upstream: anUpstreamState({ origin: anOrigin({ registration: "west", uid: "west-web" }) }),
+      candidates: [aCandidate("east"), aCandidate("west")],
     },
-    act: nothing,
+    action: none,
+    blockers: [{ registration: "east", reason: "NameTaken" }],
   },
-  "as long as both say the same nothing is written": {
-    given: { upstream: anUpstream(), claims: [aClaim("east")] },
-    act: nothing,
+  "never overwrites an object that was created upstream": {
+    given: { upstream: anUpstreamState({ origin: undefined, hash: "own" }), candidates: [aCandidate("east")] },
+    action: none,
+    blockers: [{ registration: "east", reason: "NameTaken" }],
   },
-  "a change on the origin, or in the workspace, is written": {
-    given: { upstream: anUpstream({ print: "p2" }), claims: [aClaim("east")] },
-    act: { do: "write", registration: "east" },
-  },
-  "what the workspace made of it before is no change": {
+  "reports no conflict for the same object when upstream is itself registered as a cluster": {
     given: {
-      upstream: anUpstream({ print: "pruned" }),
-      claims: [aClaim("east")],
-      agreed: { born: "p1", upstream: "pruned" },
+      upstream: anUpstreamState({ origin: undefined, uid: "same" }),
+      candidates: [aCandidate("self", aPresentState({ uid: "same" }))],
     },
-    act: nothing,
+    action: none,
   },
-  "another change than the one that was agreed on is written": {
+  "writes nothing while both sides are equal": {
+    given: { upstream: anUpstreamState(), candidates: [aCandidate("east")] },
+    action: none,
+  },
+  "updates upstream after a change on either side": {
+    given: { upstream: anUpstreamState({ hash: "p2" }), candidates: [aCandidate("east")] },
+    action: { kind: "update", registration: "east" },
+  },
+  "does not repeat an update that upstream stored differently": {
     given: {
-      upstream: anUpstream({ print: "edited" }),
-      claims: [aClaim("east")],
-      agreed: { born: "p1", upstream: "pruned" },
+      upstream: anUpstreamState({ hash: "pruned" }),
+      candidates: [aCandidate("east")],
+      acceptedDifference: { downstreamHash: "p1", upstreamHash: "pruned" },
     },
-    act: { do: "write", registration: "east" },
+    action: none,
   },
-  "an origin that was made anew under its name is taken up": {
-    given: { upstream: anUpstream(), claims: [aClaim("east", aBirth({ uid: "second" }))] },
-    act: { do: "write", registration: "east" },
+  "updates upstream when it differs in another way than after the last update": {
+    given: {
+      upstream: anUpstreamState({ hash: "edited" }),
+      candidates: [aCandidate("east")],
+      acceptedDifference: { downstreamHash: "p1", upstreamHash: "pruned" },
+    },
+    action: { kind: "update", registration: "east" },
   },
-  "nothing is written while the origin goes": {
-    given: { upstream: anUpstream({ print: "p2" }), claims: [aClaim("east", aBirth({ isDeleting: true }))] },
-    act: nothing,
+  "updates upstream when the original was recreated under its name": {
+    given: { upstream: anUpstreamState(), candidates: [aCandidate("east", aPresentState({ uid: "second" }))] },
+    action: { kind: "update", registration: "east" },
   },
-  "what is being deleted in the workspace is let go, and comes back afterwards": {
-    given: { upstream: anUpstream({ isDeleting: true, print: "p2" }), claims: [aClaim("east")] },
-    act: nothing,
+  "writes nothing while the original is being deleted": {
+    given: {
+      upstream: anUpstreamState({ hash: "p2" }),
+      candidates: [aCandidate("east", aPresentState({ isDeleting: true }))],
+    },
+    action: none,
   },
-  "it goes when the cluster itself has said that the origin has gone": {
-    given: { upstream: anUpstream(), claims: [aClaim("east", { kind: "absent" })] },
-    act: { do: "remove", registration: "east" },
+  "waits for a deletion upstream to complete before it creates the object again": {
+    given: { upstream: anUpstreamState({ isDeleting: true, hash: "p2" }), candidates: [aCandidate("east")] },
+    action: none,
   },
-  "it goes when another object has the place of the origin, and is not one to be made known": {
-    given: { upstream: anUpstream(), claims: [aClaim("east", { kind: "other", uid: "controlled" })] },
-    act: { do: "remove", registration: "east" },
+  "deletes the upstream object when the cluster answers that the original is gone": {
+    given: { upstream: anUpstreamState(), candidates: [aCandidate("east", { kind: "absent" })] },
+    action: { kind: "delete", registration: "east" },
   },
-  "it stays when the origin is there, and only not opted in any more": {
-    given: { upstream: anUpstream(), claims: [aClaim("east", { kind: "other", uid: "east-web" })] },
-    act: nothing,
+  "deletes the upstream object when another object that is not upsynced has replaced the original": {
+    given: { upstream: anUpstreamState(), candidates: [aCandidate("east", { kind: "other", uid: "controlled" })] },
+    action: { kind: "delete", registration: "east" },
   },
-  "an unreachable origin removes nothing": {
-    given: { upstream: anUpstream(), claims: [aClaim("east", { kind: "unknown", mayPass: true, why: "timed out" })] },
-    act: nothing,
+  "keeps the upstream object when the original exists and is only no longer opted in": {
+    given: { upstream: anUpstreamState(), candidates: [aCandidate("east", { kind: "other", uid: "east-web" })] },
+    action: none,
   },
-  "a cluster that opts in no more removes nothing": { given: { upstream: anUpstream(), claims: [] }, act: nothing },
-  "another cluster that does not have it removes nothing": {
-    given: { upstream: anUpstream(), claims: [aClaim("east"), aClaim("west", { kind: "absent" })] },
-    act: nothing,
+  "deletes nothing when the cluster of the original is unreachable": {
+    given: {
+      upstream: anUpstreamState(),
+      candidates: [aCandidate("east", { kind: "unknown", isTransient: true, message: "timed out" })],
+    },
+    action: none,
   },
-  "of what is in the workspace by itself nothing is removed": {
-    given: { upstream: anUpstream({ birthplace: undefined }), claims: [aClaim("east", { kind: "absent" })] },
-    act: nothing,
+  "deletes nothing when the cluster no longer opts in": {
+    given: { upstream: anUpstreamState(), candidates: [] },
+    action: none,
   },
-  "when many go at once it is held": {
-    given: { upstream: anUpstream(), claims: [aClaim("east", { kind: "absent" })], held: "40 of 50" },
-    act: nothing,
-    hindrances: [{ registration: "east", reason: "DeletionsHeld" }],
+  "deletes nothing when another cluster does not have the object": {
+    given: { upstream: anUpstreamState(), candidates: [aCandidate("east"), aCandidate("west", { kind: "absent" })] },
+    action: none,
+  },
+  "never deletes an object that was created upstream": {
+    given: { upstream: anUpstreamState({ origin: undefined }), candidates: [aCandidate("east", { kind: "absent" })] },
+    action: none,
+  },
+  "holds the deletion when the deletion guard holds deletions": {
+    given: {
+      upstream: anUpstreamState(),
+      candidates: [aCandidate("east", { kind: "absent" })],
+      heldMessage: "40 of 50",
+    },
+    action: none,
+    blockers: [{ registration: "east", reason: "DeletionsHeld" }],
   },
 };
 
-describe("what becomes of a name", () => {
-  it.each(Object.entries(rows))("%s", (_, { given, act, hindrances = [] }) => {
-    const facts: Facts = { upstream: undefined, claims: [], hasNamespace: true, ...given };
+describe("the upsync decision for a name", () => {
+  it.each(Object.entries(rows))("%s", (_, { given, action, blockers = [] }) => {
+    const facts: UpsyncFacts = { upstream: undefined, candidates: [], hasNamespace: true, ...given };
     const before = structuredClone(facts);
     const plan = decide(facts);
-    expect(plan.act).toEqual(act);
-    expect(plan.hindrances.map(({ registration, reason }) => ({ registration, reason }))).toEqual(hindrances);
+    expect(plan.action).toEqual(action);
+    expect(plan.blockers.map(({ registration, reason }) => ({ registration, reason }))).toEqual(blockers);
     expect(facts).toEqual(before);
-    const reordered = decide({ ...facts, claims: facts.claims.toReversed() });
+    const reordered = decide({ ...facts, candidates: facts.candidates.toReversed() });
     expect(reordered).toEqual(plan);
   });
 });

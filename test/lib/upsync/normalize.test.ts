@@ -1,14 +1,16 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import { upsyncOriginOf } from "../../../lib/sync/ownership/upsync-origin.ts";
 import {
   hashOfNormalized,
+  isUpsyncCandidate,
   normalizeDownstream,
   normalizeUpstream,
   upstreamObject,
 } from "../../../lib/upsync/normalize.ts";
-import { aBirthplace, aDeployment } from "./builders.ts";
+import { aDeployment, anOrigin } from "./builders.ts";
 
-const born = aDeployment(
+const original = aDeployment(
   {
     resourceVersion: "17",
     labels: { app: "web", "kcp.io/x": "1" },
@@ -22,9 +24,9 @@ const born = aDeployment(
   { status: { readyReplicas: 2 } },
 );
 
-describe("what a workspace is told of an object that was born on a cluster", () => {
-  it("is what people said, and its birthplace", () => {
-    const made = upstreamObject(normalizeDownstream(born), aBirthplace());
+describe("the upstream content of an upsynced object", () => {
+  it("upstreamObject has the content that users set, and the origin annotation", () => {
+    const made = upstreamObject(normalizeDownstream(original), anOrigin());
     expect(made).toEqual({
       apiVersion: "apps/v1",
       kind: "Deployment",
@@ -36,39 +38,39 @@ describe("what a workspace is told of an object that was born on a cluster", () 
       },
       spec: { replicas: 2 },
     });
-    expect(upsyncOriginOf(made, "2xk3tenant")).toEqual(aBirthplace());
+    expect(upsyncOriginOf(made, "2xk3tenant")).toEqual(anOrigin());
   });
 
-  it("has the same print as what the workspace then has, in whatever order", () => {
-    const stored = upstreamObject(normalizeDownstream({ ...born, spec: { a: 1, b: 2 } }), aBirthplace());
+  it("the hashes of an original and of the stored upstream object are equal, whatever the order of fields", () => {
+    const stored = upstreamObject(normalizeDownstream({ ...original, spec: { a: 1, b: 2 } }), anOrigin());
     const upstream = { ...stored, spec: { b: 2, a: 1 }, status: { replicas: 9 } };
     expect(hashOfNormalized(normalizeUpstream(upstream))).toBe(
-      hashOfNormalized(normalizeDownstream({ ...born, spec: { a: 1, b: 2 } })),
+      hashOfNormalized(normalizeDownstream({ ...original, spec: { a: 1, b: 2 } })),
     );
   });
 
   it.each([
     ["spec", { spec: { replicas: 3 } }],
-    ["labels", { metadata: { ...born.metadata, labels: { app: "api" } } }],
-    ["annotations", { metadata: { ...born.metadata, annotations: { team: "bank" } } }],
-  ])("has another print with other %s", (_, change) => {
-    expect(hashOfNormalized(normalizeDownstream({ ...born, ...change }))).not.toBe(
-      hashOfNormalized(normalizeDownstream(born)),
+    ["labels", { metadata: { ...original.metadata, labels: { app: "api" } } }],
+    ["annotations", { metadata: { ...original.metadata, annotations: { team: "bank" } } }],
+  ])("the hash changes with the %s", (_, change) => {
+    expect(hashOfNormalized(normalizeDownstream({ ...original, ...change }))).not.toBe(
+      hashOfNormalized(normalizeDownstream(original)),
     );
   });
 
-  it("leaves what is for kcp and TMC in the workspace as it is there, and nothing else", () => {
-    const seen = aDeployment({
+  it("upstreamObject keeps the labels and annotations of kcp and TMC that the upstream object has, and no others", () => {
+    const existing = aDeployment({
       labels: { extra: "1", "kcp.io/y": "2" },
       annotations: { extra: "1", "tmc.kcp.io/sync": "paused" },
     });
-    const { metadata } = upstreamObject(normalizeDownstream(born), aBirthplace(), seen);
+    const { metadata } = upstreamObject(normalizeDownstream(original), anOrigin(), existing);
     expect(metadata.labels).toEqual({ app: "web", "kcp.io/y": "2" });
     expect(metadata.annotations).toMatchObject({ team: "shop", "tmc.kcp.io/sync": "paused" });
     expect(metadata.annotations).not.toHaveProperty("extra");
   });
 
-  it("says nothing that holds on that cluster alone", () => {
+  it("normalizeDownstream removes addresses and ports that the cluster assigned", () => {
     const service = {
       ...aDeployment(),
       apiVersion: "v1",
@@ -79,17 +81,54 @@ describe("what a workspace is told of an object that was born on a cluster", () 
   });
 });
 
-describe("the mark of a birthplace", () => {
-  const marked = upstreamObject(normalizeDownstream(born), aBirthplace());
+describe("the origin annotation", () => {
+  const annotated = upstreamObject(normalizeDownstream(original), anOrigin());
   it.each([
-    ["another name", { metadata: { ...marked.metadata, name: "web2" } }, "2xk3tenant"],
-    ["another namespace", { metadata: { ...marked.metadata, namespace: "bank" } }, "2xk3tenant"],
+    ["another name", { metadata: { ...annotated.metadata, name: "web2" } }, "2xk3tenant"],
+    ["another namespace", { metadata: { ...annotated.metadata, namespace: "bank" } }, "2xk3tenant"],
     ["another kind", { kind: "StatefulSet" }, "2xk3tenant"],
     ["another workspace", {}, "3abcother"],
-  ])("does not count on a copy under %s", (_, change, cluster) => {
-    expect(upsyncOriginOf({ ...marked, ...change }, cluster)).toBeUndefined();
+  ])("upsyncOriginOf ignores the origin annotation on an object that was copied to %s", (_, change, cluster) => {
+    expect(upsyncOriginOf({ ...annotated, ...change }, cluster)).toBeUndefined();
   });
-  it("does not count when it cannot be read", () => {
+  it("upsyncOriginOf ignores an origin annotation that cannot be parsed", () => {
     expect(upsyncOriginOf(aDeployment({ annotations: { "tmc.kcp.io/upsync-origin": "east" } }), "x")).toBeUndefined();
   });
+});
+
+const replicaSet = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "1" };
+
+const candidates: Readonly<Record<string, KubeObject>> = {
+  "an object that a user applied": aDeployment(),
+  "an object with an owner that is not its controller": aDeployment({ ownerReferences: [replicaSet] }),
+  "a Service named kubernetes outside the default namespace": {
+    ...aDeployment({ name: "kubernetes" }),
+    kind: "Service",
+  },
+};
+const others: Readonly<Record<string, KubeObject>> = {
+  "a copy with the label of TMC": aDeployment({ labels: { "tmc.kcp.io/synced": "abc" } }),
+  "a copy that has lost the label and has only the owner annotation": aDeployment({
+    annotations: { "tmc.kcp.io/owner": "{}" },
+  }),
+  "an object with a controller": aDeployment({ ownerReferences: [{ ...replicaSet, controller: true }] }),
+  "an object in a kube-* namespace": aDeployment({ namespace: "kube-system" }),
+  "an object in a namespace that TMC manages": aDeployment({ namespace: `tmc-shop-${"0".repeat(25)}` }),
+  "an object without a namespace": { ...aDeployment(), metadata: { name: "web" } },
+  "the ConfigMap with the cluster's root certificate": {
+    ...aDeployment({ name: "kube-root-ca.crt" }),
+    kind: "ConfigMap",
+  },
+  "a service account token": { ...aDeployment(), kind: "Secret", type: "kubernetes.io/service-account-token" },
+  "the default service account of a namespace": { ...aDeployment({ name: "default" }), kind: "ServiceAccount" },
+  "the Service of the API server": { ...aDeployment({ namespace: "default", name: "kubernetes" }), kind: "Service" },
+};
+
+describe("isUpsyncCandidate", () => {
+  it.each(Object.entries(candidates))("isUpsyncCandidate accepts %s", (_, object) =>
+    expect(isUpsyncCandidate(object)).toBe(true),
+  );
+  it.each(Object.entries(others))("isUpsyncCandidate excludes %s", (_, object) =>
+    expect(isUpsyncCandidate(object)).toBe(false),
+  );
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
-import { workloadKindsWith } from "../../../lib/api/workload-kinds.ts";
+import { allWorkloadTypes } from "../../../lib/api/workload-kinds.ts";
 import { isOptedIn, optInsOf, type UpsyncRule } from "../../../lib/upsync/opt-in.ts";
 
 const deployment: UpsyncRule = { apiVersion: "apps/v1", kind: "Deployment" };
@@ -18,54 +18,58 @@ function aRegistration(
   };
 }
 
-describe("what a registration opts in to", () => {
-  const ask = (...parts: Parameters<typeof aRegistration>) => {
-    const { optIns, problems } = optInsOf(aRegistration(...parts), workloadKindsWith());
-    return { kinds: optIns.map(({ type, rules }) => `${type.kind} ${rules.length}`), problems };
+describe("optInsOf", () => {
+  const optInsFor = (...parts: Parameters<typeof aRegistration>) => {
+    const { optIns, blockers } = optInsOf(aRegistration(...parts), allWorkloadTypes());
+    return { kinds: optIns.map(({ type, rules }) => `${type.kind} ${rules.length}`), blockers };
   };
   const apis = [{ groupVersion: "apps/v1", kinds: ["StatefulSet"] }];
 
-  it("is a type that TMC offers, with all that is said of it", () => {
-    const { kinds, problems } = ask([
+  it("optInsOf returns a type that TMC offers, with all its rules", () => {
+    const { kinds, blockers } = optInsFor([
       { ...deployment, namespaces: ["a"] },
       { ...deployment, namespaces: ["b"] },
     ]);
     expect(kinds).toEqual(["Deployment 2"]);
-    expect(problems).toEqual([]);
+    expect(blockers).toEqual([]);
   });
 
   it.each([
-    ["one that TMC does not know", { apiVersion: "example.dev/v1", kind: "Database" }, {}, "TypeNotOffered"],
-    ["one that TMC may only read", { apiVersion: "v1", kind: "ConfigMap" }, {}, "TypeNotOffered"],
-    ["one that the cluster does not serve", deployment, { status: { apis } }, "TypeNotServed"],
-  ])("is not %s, and it says so once", (_, rule, rest, reason) => {
-    const { kinds, problems } = ask([rule, rule], rest);
+    ["a type that TMC does not know", { apiVersion: "example.dev/v1", kind: "Database" }, {}, "TypeNotOffered"],
+    ["a type that TMC can only read", { apiVersion: "v1", kind: "ConfigMap" }, {}, "TypeNotOffered"],
+    ["a type that the cluster does not serve", deployment, { status: { apis } }, "TypeNotServed"],
+  ])("optInsOf excludes %s, and returns one blocker for it", (_, rule, rest, reason) => {
+    const { kinds, blockers } = optInsFor([rule, rule], rest);
     expect(kinds).toEqual([]);
-    expect(problems.map((each) => each.reason)).toEqual([reason]);
+    expect(blockers.map((each) => each.reason)).toEqual([reason]);
   });
 
-  it("is nothing once it is being deleted", () => {
-    const going = { metadata: { name: "east", deletionTimestamp: "2030-01-01T00:00:00Z" } };
-    expect(ask([deployment], going)).toEqual({ kinds: [], problems: [] });
+  it("optInsOf returns nothing for a registration that is being deleted", () => {
+    const deleting = { metadata: { name: "east", deletionTimestamp: "2030-01-01T00:00:00Z" } };
+    expect(optInsFor([deployment], deleting)).toEqual({ kinds: [], blockers: [] });
   });
 });
 
-describe("which objects are opted in", () => {
+describe("isOptedIn", () => {
   const web = { namespace: "shop", labels: { app: "web" } };
   it.each<[string, readonly UpsyncRule[], boolean]>([
-    ["all of a type of which nothing more is said", [deployment], true],
-    ["those in a namespace that is named", [{ ...deployment, namespaces: ["shop"] }], true],
-    ["none in any other", [{ ...deployment, namespaces: ["bank"] }], false],
-    ["none where no namespace is named", [{ ...deployment, namespaces: [] }], false],
-    ["those with the labels that are named", [{ ...deployment, matchLabels: { app: "web" } }], true],
-    ["none with others", [{ ...deployment, matchLabels: { app: "web", tier: "front" } }], false],
+    ["isOptedIn accepts every object of a type without criteria", [deployment], true],
+    ["isOptedIn accepts an object in a listed namespace", [{ ...deployment, namespaces: ["shop"] }], true],
+    ["isOptedIn excludes an object in another namespace", [{ ...deployment, namespaces: ["bank"] }], false],
+    ["isOptedIn excludes every object if the list of namespaces is empty", [{ ...deployment, namespaces: [] }], false],
+    ["isOptedIn accepts an object with the given labels", [{ ...deployment, matchLabels: { app: "web" } }], true],
     [
-      "those that any rule is about",
+      "isOptedIn excludes an object without all given labels",
+      [{ ...deployment, matchLabels: { app: "web", tier: "front" } }],
+      false,
+    ],
+    [
+      "isOptedIn accepts an object that matches any rule",
       [
         { ...deployment, namespaces: ["bank"] },
         { ...deployment, matchLabels: { app: "web" } },
       ],
       true,
     ],
-  ])("%s", (_, rules, isMeant) => expect(isOptedIn(rules, web)).toBe(isMeant));
+  ])("%s", (_, rules, isCovered) => expect(isOptedIn(rules, web)).toBe(isCovered));
 });

@@ -1,17 +1,17 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import { upsyncOriginOf } from "../../../lib/sync/ownership/upsync-origin.ts";
-import { Killed, tenant } from "../sync/paper-world.ts";
-import { nameOf, PaperClusters } from "./paper-clusters.ts";
+import { Killed, tenant } from "../sync/in-memory-world.ts";
+import { InMemoryClusters, nameOf } from "./in-memory-clusters.ts";
 
-function worldOf(isTelling: boolean, ...clusters: readonly string[]): PaperClusters {
-  const world = new PaperClusters({ isTelling });
+function worldOf(isWatching: boolean, ...clusters: readonly string[]): InMemoryClusters {
+  const world = new InMemoryClusters({ isWatching });
   for (const name of clusters.length === 0 ? ["east"] : clusters) world.register(name);
   return world;
 }
 
-/** The cluster that the workspace's object says it was born on. */
-function home(world: PaperClusters, name = "web"): string | undefined {
+/** The registration that the origin annotation of an upstream object names. */
+function originOf(world: InMemoryClusters, name = "web"): string | undefined {
   const object = world.upstream(name);
   return object && upsyncOriginOf(object, tenant)?.registration;
 }
@@ -21,43 +21,43 @@ const withReplicas =
   (object: KubeObject): KubeObject => ({ ...object, spec: { replicas } });
 
 describe.each([
-  ["watched", true],
-  ["asked", false],
-])("where clusters are %s:", (_world, isTelling) => {
-  const aWorld = (...clusters: readonly string[]): PaperClusters => worldOf(isTelling, ...clusters);
+  ["with watches", true],
+  ["without watches", false],
+])("upsync %s", (_source, isWatching) => {
+  const aWorld = (...clusters: readonly string[]): InMemoryClusters => worldOf(isWatching, ...clusters);
 
-  describe("what is born on a cluster", () => {
-    it("is in the workspace, with its birthplace, and is written once", async () => {
+  describe("an object on a cluster that opts in", () => {
+    it("is created upstream once, with its origin", async () => {
       const world = aWorld();
-      world.bear("east");
+      world.createDownstream("east");
       await world.settle();
       expect(world.upstream()).toMatchObject({ metadata: { labels: { app: "web" } }, spec: { replicas: 2 } });
-      expect(home(world)).toBe("east");
+      expect(originOf(world)).toBe("east");
       expect(world.writes).toBe(1);
       world.restart();
       await world.settle();
       expect(world.writes).toBe(1);
     });
 
-    it("is as its origin says, whoever changes it", async () => {
+    it("keeps the content of its origin upstream, after changes on either side", async () => {
       const world = aWorld();
-      world.bear("east");
+      world.createDownstream("east");
       await world.settle();
-      world.bear("east", "web", { replicas: 5 });
+      world.createDownstream("east", "web", { replicas: 5 });
       await world.settle();
       expect(world.upstream()).toMatchObject({ spec: { replicas: 5 } });
       world.edit("web", withReplicas(1));
       await world.settle();
       expect(world.upstream()).toMatchObject({ spec: { replicas: 5 } });
-      world.workspace.clear();
+      world.upstreamObjects.clear();
       await world.settle();
       expect(world.upstream()).toMatchObject({ spec: { replicas: 5 } });
     });
 
-    it("is not written again and again where the workspace makes something else of it", async () => {
+    it("is not written repeatedly when upstream stores it differently", async () => {
       const world = aWorld();
       world.store = (object) => ({ ...object, spec: { replicas: 2, paused: false } });
-      world.bear("east");
+      world.createDownstream("east");
       await world.settle();
       const { writes } = world;
       await world.settle();
@@ -67,369 +67,395 @@ describe.each([
       expect(world.writes).toBeLessThanOrEqual(writes + 1);
     });
 
-    it("waits for its namespace in the workspace, which nobody makes for it", async () => {
+    it("waits until a user has created its namespace upstream", async () => {
       const world = aWorld();
       world.namespaces.clear();
-      world.bear("east");
+      world.createDownstream("east");
       await world.settle();
-      await world.attend("east");
+      await world.reconcileRegistration("east");
       expect(world.upstream()).toBeUndefined();
       expect(world.condition("east", "UpsyncReady")).toBe("False NamespaceMissing");
       world.namespaces.add("shop");
-      world.woken.length = 0;
-      await world.attend("east");
-      expect(world.woken).toEqual([`Workload/${nameOf("web")}`]);
+      world.enqueued.length = 0;
+      await world.reconcileRegistration("east");
+      expect(world.enqueued).toEqual([`Workload/${nameOf("web")}`]);
       await world.settle();
-      await world.attend("east");
+      await world.reconcileRegistration("east");
       expect(world.upstream()).toBeDefined();
       expect(world.condition("east", "UpsyncReady")).toBe("True Upsynced");
     });
 
-    it("that the workspace refuses is a condition, and is not offered again at once", async () => {
+    it("is reported in a condition when upstream rejects it, and retried after the interval", async () => {
       const world = aWorld();
-      world.bear("east");
-      world.refusal = "spec.replicas: too many";
+      world.createDownstream("east");
+      world.rejection = "spec.replicas: too many";
       expect(await world.reconcile()).toEqual({ kind: "done" });
-      world.refusal = undefined;
-      world.woken.length = 0;
-      await world.attend("east");
-      expect(world.woken).toEqual([]);
+      world.rejection = undefined;
+      world.enqueued.length = 0;
+      await world.reconcileRegistration("east");
+      expect(world.enqueued).toEqual([]);
       expect(world.condition("east", "UpsyncReady")).toBe("False Rejected");
       world.nowMs += 200_000;
-      await world.attend("east");
-      expect(world.woken).toEqual([`Workload/${nameOf("web")}`]);
+      await world.reconcileRegistration("east");
+      expect(world.enqueued).toEqual([`Workload/${nameOf("web")}`]);
       await world.settle();
-      await world.attend("east");
+      await world.reconcileRegistration("east");
       expect(world.condition("east", "UpsyncReady")).toBe("True Upsynced");
     });
 
-    it("that the workspace refused is spoken of no more when it has gone", async () => {
+    it("is no longer reported as rejected after it was deleted on the cluster", async () => {
       const world = aWorld();
-      world.bear("east");
-      world.refusal = "spec.replicas: too many";
+      world.createDownstream("east");
+      world.rejection = "spec.replicas: too many";
       await world.reconcile();
-      world.refusal = undefined;
-      world.end("east");
-      await world.attend("east");
+      world.rejection = undefined;
+      world.deleteDownstream("east");
+      await world.reconcileRegistration("east");
       expect(world.condition("east", "UpsyncReady")).toBe("True Upsynced");
     });
 
-    it("of a type that TMC may not write is a condition, and nothing is tried", async () => {
-      const world = new PaperClusters({ isTelling });
+    it("of a type that TMC cannot write is reported in a condition, and not written", async () => {
+      const world = new InMemoryClusters({ isWatching });
       world.register("east", [{ apiVersion: "v1", kind: "ConfigMap" }]);
-      await world.attend("east");
+      await world.reconcileRegistration("east");
       expect(world.condition("east", "UpsyncReady")).toBe("False TypeNotOffered");
-      expect(world.woken).toEqual([]);
+      expect(world.enqueued).toEqual([]);
       const { writes } = world;
-      await world.attend("east");
+      await world.reconcileRegistration("east");
       expect(world.writes).toBe(writes);
     });
   });
 
-  describe("a name that two have", () => {
-    it("stays with the one that the workspace made; that is told once and nothing is overwritten", async () => {
+  describe("a name that two objects have", () => {
+    it("stays with the object that was created upstream, and one Event reports the conflict", async () => {
       const world = aWorld();
       world.edit("web", withReplicas(9));
-      world.bear("east");
+      world.createDownstream("east");
       await world.settle();
       await world.settle();
-      await world.attend("east");
+      await world.reconcileRegistration("east");
       expect(world.upstream()).toMatchObject({ spec: { replicas: 9 } });
-      expect(home(world)).toBeUndefined();
+      expect(originOf(world)).toBeUndefined();
       expect(world.events.map(({ reason }) => reason)).toEqual(["UpsyncConflict"]);
       expect(world.condition("east", "UpsyncConflict")).toBe("True NameTaken");
     });
 
-    it("that is taken again is told again", async () => {
+    it("gets another Event when it is in conflict again", async () => {
       const world = aWorld();
       world.edit("web", withReplicas(9));
       for (const _ of ["first", "second"]) {
-        world.bear("east");
+        world.createDownstream("east");
         await world.settle();
-        world.end("east");
+        world.deleteDownstream("east");
         await world.settle();
       }
       expect(world.events.map(({ reason }) => reason)).toEqual(["UpsyncConflict", "UpsyncConflict"]);
       expect(world.upstream()).toMatchObject({ spec: { replicas: 9 } });
     });
 
-    it("stays with the first origin, and goes to the second when that has gone", async () => {
+    it("stays with the first origin, and passes to the second after the first was deleted", async () => {
       const world = aWorld("west", "east");
-      world.bear("west");
+      world.createDownstream("west");
       await world.settle();
-      world.bear("east", "web", { replicas: 7 });
+      world.createDownstream("east", "web", { replicas: 7 });
       await world.settle();
-      for (const name of ["east", "west"]) await world.attend(name);
-      expect(home(world)).toBe("west");
+      for (const name of ["east", "west"]) await world.reconcileRegistration(name);
+      expect(originOf(world)).toBe("west");
       expect(world.upstream()).toMatchObject({ spec: { replicas: 2 } });
       expect(world.condition("east", "UpsyncConflict")).toBe("True NameTaken");
       expect(world.condition("west", "UpsyncConflict")).toBe("none");
-      world.end("west");
+      world.deleteDownstream("west");
       await world.settle();
-      await world.attend("east");
-      expect(home(world)).toBe("east");
+      await world.reconcileRegistration("east");
+      expect(originOf(world)).toBe("east");
       expect(world.condition("east", "UpsyncConflict")).toBe("False NoConflict");
     });
   });
 
-  describe("what goes from a cluster", () => {
-    it("goes from the workspace, once the cluster has said so", async () => {
+  describe("an object that is missing on its cluster", () => {
+    it("is deleted upstream after the cluster has answered that it is gone", async () => {
       const world = aWorld();
-      world.bear("east");
+      world.createDownstream("east");
       await world.settle();
-      world.end("east");
+      world.deleteDownstream("east");
       await world.settle();
       expect(world.upstream()).toBeUndefined();
     });
 
-    it("has not gone because a list does not show it", async () => {
+    it("is not deleted upstream because a list does not contain it", async () => {
       const world = aWorld();
-      world.bear("east");
+      world.createDownstream("east");
       await world.settle();
-      world.told.get("east")?.clear();
+      world.watched.get("east")?.clear();
       await world.settle();
       expect(world.upstream()).toBeDefined();
     });
 
-    it("has not gone because the cluster does not answer, or is not heard from", async () => {
+    it("is not deleted upstream because its cluster does not answer or is not Ready", async () => {
       const world = aWorld();
-      world.bear("east");
+      world.createDownstream("east");
       await world.settle();
-      world.away.add("east");
-      world.end("east");
+      world.unreachable.add("east");
+      world.deleteDownstream("east");
       expect(await world.reconcile()).toEqual({ kind: "requeue", afterSeconds: 10 });
       world.setReady("east", false);
-      // It is looked at again when it is back, and costs nothing until then.
+      // It is enqueued again when the cluster is Ready.
       expect(await world.reconcile()).toEqual({ kind: "done" });
       expect(world.upstream()).toBeDefined();
-      world.away.clear();
+      world.unreachable.clear();
       world.setReady("east", true);
       await world.settle();
       expect(world.upstream()).toBeUndefined();
     });
 
-    it.each<[string, (world: PaperClusters) => void]>([
+    it.each<[string, (world: InMemoryClusters) => void]>([
       [
-        "the cluster opts in no more",
-        (world) => world.change("east", ({ spec }) => ({ spec: { ...spec, upsync: [] } })),
+        "the cluster no longer opts in",
+        (world) => world.update("east", ({ spec }) => ({ spec: { ...spec, upsync: [] } })),
       ],
       [
         "the cluster opts in to other labels",
         (world) =>
-          world.change("east", ({ spec }) => ({
+          world.update("east", ({ spec }) => ({
             spec: { ...spec, upsync: [{ apiVersion: "apps/v1", kind: "Deployment", matchLabels: { app: "api" } }] },
           })),
       ],
       [
         "the registration is being deleted",
         (world) =>
-          world.change("east", ({ metadata }) => ({
+          world.update("east", ({ metadata }) => ({
             metadata: { ...metadata, deletionTimestamp: "2030-01-01T00:00:00Z" },
           })),
       ],
-      ["the registration has gone", (world) => void world.registrations.delete("east")],
-    ])("stays in the workspace when %s", async (_, change) => {
+      ["the registration was deleted", (world) => void world.registrations.delete("east")],
+    ])("stays upstream when %s", async (_, change) => {
       const world = aWorld();
-      world.bear("east");
+      world.createDownstream("east");
       await world.settle();
       change(world);
-      world.end("east");
-      world.woken.length = 0;
+      world.deleteDownstream("east");
+      world.enqueued.length = 0;
       await world.settle();
-      await world.attend("east");
-      expect(home(world)).toBe("east");
-      expect(world.woken).toEqual([]);
+      await world.reconcileRegistration("east");
+      expect(originOf(world)).toBe("east");
+      expect(world.enqueued).toEqual([]);
     });
 
-    it("is held when many go at once, until somebody has said how many may", async () => {
+    it("is not deleted upstream with many others until a user confirms how many may be deleted", async () => {
       const world = aWorld();
       const names = Array.from({ length: 20 }, (_, index) => `w${index}`);
-      for (const name of names) world.bear("east", name);
+      for (const name of names) world.createDownstream("east", name);
       await world.settle(...names);
-      for (const name of names.slice(0, 15)) world.end("east", name);
+      for (const name of names.slice(0, 15)) world.deleteDownstream("east", name);
       await world.settle(...names);
-      await world.attend("east");
-      expect(world.workspace.size).toBe(20);
+      await world.reconcileRegistration("east");
+      expect(world.upstreamObjects.size).toBe(20);
       expect(world.condition("east", "UpsyncHeld")).toBe("True DeletionsHeld");
-      world.change("east", ({ metadata }) => ({
+      expect(world.registrations.get("east")?.status?.upsync?.heldDeletions).toBe(15);
+      world.update("east", ({ metadata }) => ({
         metadata: { ...metadata, annotations: { "tmc.kcp.io/confirm-upsync-deletions": "15" } },
       }));
-      world.woken.length = 0;
-      await world.attend("east");
-      expect(world.woken).toHaveLength(15);
+      world.enqueued.length = 0;
+      await world.reconcileRegistration("east");
+      expect(world.enqueued).toHaveLength(15);
       expect(world.condition("east", "UpsyncHeld")).toBe("False DeletionsConfirmed");
+      expect(world.registrations.get("east")?.status?.upsync?.heldDeletions).toBeUndefined();
       await world.settle(...names);
-      await world.attend("east");
-      expect(world.workspace.size).toBe(5);
+      await world.reconcileRegistration("east");
+      expect(world.upstreamObjects.size).toBe(5);
       expect(world.condition("east", "UpsyncHeld")).toBe("False NoDeletionsHeld");
     });
 
-    it("is held even where it is told of one by one", async () => {
+    it("keeps the number of held deletions while the cluster is not Ready, and removes it when upsync is switched off", async () => {
       const world = aWorld();
       const names = Array.from({ length: 20 }, (_, index) => `w${index}`);
-      for (const name of names) world.bear("east", name);
+      for (const name of names) world.createDownstream("east", name);
+      await world.settle(...names);
+      for (const name of names.slice(0, 15)) world.deleteDownstream("east", name);
+      await world.settle(...names);
+      await world.reconcileRegistration("east");
+      const heldDeletions = (): number | undefined => world.registrations.get("east")?.status?.upsync?.heldDeletions;
+      const ready = world.registrations.get("east")?.status?.conditions ?? [];
+      world.update("east", ({ status }) => ({
+        status: {
+          ...status,
+          conditions: ready.map((each) => (each.type === "Ready" ? { ...each, status: "False" } : each)),
+        },
+      }));
+      await world.reconcileRegistration("east");
+      expect(heldDeletions()).toBe(15);
+      world.update("east", ({ spec }) => ({ spec: { ...spec, upsync: [] } }));
+      await world.reconcileRegistration("east");
+      expect(heldDeletions()).toBeUndefined();
+      expect(world.condition("east", "UpsyncHeld")).toBe("none");
+    });
+
+    it("is not deleted upstream with many others that are reported one by one", async () => {
+      const world = aWorld();
+      const names = Array.from({ length: 20 }, (_, index) => `w${index}`);
+      for (const name of names) world.createDownstream("east", name);
       await world.settle(...names);
       for (const name of names) {
-        world.end("east", name);
+        world.deleteDownstream("east", name);
         await world.settle(name);
       }
-      expect(world.workspace.size).toBe(10);
-      await world.attend("east");
+      expect(world.upstreamObjects.size).toBe(10);
+      await world.reconcileRegistration("east");
       expect(world.condition("east", "UpsyncHeld")).toBe("True DeletionsHeld");
     });
   });
 
-  describe("a process that dies at any write", () => {
-    it("is followed by one that ends in the same place", async () => {
+  describe("a process that dies before any write", () => {
+    it("is followed by a process that converges to the same state", async () => {
       for (let killAt = 1; killAt <= 5; killAt += 1) {
         const world = aWorld("east", "west");
         world.killAt = killAt;
-        const go = async (): Promise<void> => {
+        const run = async (): Promise<void> => {
           try {
             await world.settle();
-            for (const name of ["east", "west"]) await world.attend(name);
+            for (const name of ["east", "west"]) await world.reconcileRegistration(name);
           } catch (error) {
             if (!(error instanceof Killed)) throw error;
             world.restart();
-            await go();
+            await run();
           }
         };
-        world.bear("east");
-        await go();
-        world.bear("west");
-        await go();
-        world.bear("east", "web", { replicas: 4 });
-        await go();
-        expect(home(world)).toBe("east");
+        world.createDownstream("east");
+        await run();
+        world.createDownstream("west");
+        await run();
+        world.createDownstream("east", "web", { replicas: 4 });
+        await run();
+        expect(originOf(world)).toBe("east");
         expect(world.upstream()).toMatchObject({ spec: { replicas: 4 } });
         expect(world.condition("west", "UpsyncConflict")).toBe("True NameTaken");
-        world.end("east");
-        world.end("west");
-        await go();
+        world.deleteDownstream("east");
+        world.deleteDownstream("west");
+        await run();
         expect(world.upstream()).toBeUndefined();
       }
     });
   });
 
-  it("what went from one process counts for the next", async () => {
+  it("deletions by an earlier process count for the deletion guard", async () => {
     const world = aWorld();
     const names = Array.from({ length: 20 }, (_, index) => `w${index}`);
-    for (const name of names) world.bear("east", name);
+    for (const name of names) world.createDownstream("east", name);
     await world.settle(...names);
     for (const name of names) {
-      world.end("east", name);
+      world.deleteDownstream("east", name);
       world.restart();
       await world.settle(name);
     }
-    expect(world.workspace.size).toBe(10);
-    // After a while it is what is still missing that counts, and nothing is noted down for longer than it says anything.
+    expect(world.upstreamObjects.size).toBe(10);
+    // After the window only objects that are still missing count, and the log is removed when it is empty.
     world.nowMs += 601_000;
     await world.settle(...names);
-    expect(world.workspace.size).toBe(0);
+    expect(world.upstreamObjects.size).toBe(0);
     world.nowMs += 601_000;
-    await world.attend("east");
+    await world.reconcileRegistration("east");
     expect(world.registrations.get("east")?.status?.upsync).toBeUndefined();
   });
 
-  it("two processes that end objects of a cluster at the same moment do not go by the same count", async () => {
+  it("two processes that delete objects of a cluster concurrently do not use the same count", async () => {
     const world = aWorld();
     const names = Array.from({ length: 20 }, (_, index) => `w${index}`);
-    for (const name of names) world.bear("east", name);
+    for (const name of names) world.createDownstream("east", name);
     await world.settle(...names);
     for (const name of names.slice(0, 9)) {
-      world.end("east", name);
+      world.deleteDownstream("east", name);
       await world.settle(name);
     }
-    // The tenth may go. While that is noted down an eleventh ends, and another process has read what was noted before.
-    const [reached, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    // The tenth deletion is allowed. While it is logged, an eleventh object is deleted, and another process has read the old log.
+    const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let second: Promise<unknown> = Promise.resolve();
-    world.beforeStatus = async () => {
-      world.beforeStatus = async () => {};
+    world.beforeStatusWrite = async () => {
+      world.beforeStatusWrite = async () => {};
       world.whileListing = async () => {
         reached.resolve();
-        await ended.promise;
+        await released.promise;
       };
-      world.end("east", "w10");
+      world.deleteDownstream("east", "w10");
       world.restart();
       second = world.reconcile("w10");
       await reached.promise;
     };
-    world.end("east", "w9");
+    world.deleteDownstream("east", "w9");
     await world.reconcile("w9");
-    ended.resolve();
+    released.resolve();
     await expect(second).rejects.toMatchObject({ fault: "conflict" });
     await world.settle(...names);
     expect([world.upstream("w9"), world.upstream("w10")?.metadata.name]).toEqual([undefined, "w10"]);
   });
 
-  it("ends that somebody has confirmed do not count against others", async () => {
+  it("confirmed deletions do not count against later ones", async () => {
     const world = aWorld();
     const names = Array.from({ length: 40 }, (_, index) => `w${index}`);
-    for (const name of names) world.bear("east", name);
+    for (const name of names) world.createDownstream("east", name);
     await world.settle(...names);
     const confirm = (count: string) =>
-      world.change("east", ({ metadata }) => ({
+      world.update("east", ({ metadata }) => ({
         metadata: { ...metadata, annotations: { "tmc.kcp.io/confirm-upsync-deletions": count } },
       }));
-    for (const name of names.slice(0, 20)) world.end("east", name);
+    for (const name of names.slice(0, 20)) world.deleteDownstream("east", name);
     confirm("20");
     await world.settle(...names);
     confirm("0");
-    world.end("east", "w20");
+    world.deleteDownstream("east", "w20");
     await world.settle("w20");
-    expect(world.workspace.size).toBe(19);
+    expect(world.upstreamObjects.size).toBe(19);
   });
 });
 
-describe("clusters that have to be asked", () => {
+describe("upsync without watches:", () => {
   const withTwenty = async () => {
     const world = worldOf(false);
     const names = Array.from({ length: 20 }, (_, index) => `w${index}`);
-    for (const name of names) world.bear("east", name);
+    for (const name of names) world.createDownstream("east", name);
     await world.settle(...names);
     return { world, names };
   };
   const elsewhere = [{ apiVersion: "apps/v1", kind: "Deployment", namespaces: ["bank"] }];
 
-  it("are asked for a name where they opt in to such names, and nowhere else", async () => {
+  it("reads an object only from Ready clusters that opt in to its namespace", async () => {
     const world = worldOf(false, "east", "west", "north", "south");
-    world.change("west", ({ spec }) => ({ spec: { ...spec, upsync: elsewhere } }));
-    world.change("north", ({ spec: { upsync: _, ...spec } }) => ({ spec }));
+    world.update("west", ({ spec }) => ({ spec: { ...spec, upsync: elsewhere } }));
+    world.update("north", ({ spec: { upsync: _, ...spec } }) => ({ spec }));
     world.setReady("south", false);
     await world.reconcile();
-    expect(world.asked).toEqual(["east/web"]);
+    expect(world.reads).toEqual(["east/web"]);
   });
 
-  it("are asked for all they have when something may be new, and not by each heartbeat", async () => {
+  it("lists a cluster with a resync, and not with a heartbeat", async () => {
     const world = worldOf(false);
-    world.bear("east");
-    await world.attend("east", "heartbeat");
-    expect(world.asked).toEqual([]);
-    expect(world.woken).toEqual([]);
-    await world.attend("east", "resync");
-    expect(world.asked).toEqual(["east"]);
-    expect(world.woken).toEqual([`Workload/${nameOf("web")}`]);
+    world.createDownstream("east");
+    await world.reconcileRegistration("east", "heartbeat");
+    expect(world.reads).toEqual([]);
+    expect(world.enqueued).toEqual([]);
+    await world.reconcileRegistration("east", "resync");
+    expect(world.reads).toEqual(["east"]);
+    expect(world.enqueued).toEqual([`Workload/${nameOf("web")}`]);
   });
 
-  it("are asked again soon for what may be born and was not heard of, but not for a name that is taken", async () => {
+  it("retries a cluster that could not be read while the name is free, but not when it is taken", async () => {
     const world = worldOf(false);
-    world.bear("east");
-    world.away.add("east");
+    world.createDownstream("east");
+    world.unreachable.add("east");
     expect(await world.reconcile()).toEqual({ kind: "requeue", afterSeconds: 10 });
     world.edit("web", withReplicas(9));
     expect(await world.reconcile()).toEqual({ kind: "done" });
   });
 
-  it("lose nothing by a list that fails: soon again if that may pass, a condition if not", async () => {
+  it("deletes nothing after a failed list; retries a transient failure and reports a permanent one in a condition", async () => {
     const world = worldOf(false);
-    world.bear("east");
+    world.createDownstream("east");
     await world.settle();
-    world.end("east");
+    world.deleteDownstream("east");
     world.listFault = "unreachable";
-    expect(await world.attend("east")).toEqual({ kind: "requeue", afterSeconds: 10 });
+    expect(await world.reconcileRegistration("east")).toEqual({ kind: "requeue", afterSeconds: 10 });
     expect(await world.reconcile()).toEqual({ kind: "requeue", afterSeconds: 10 });
     world.listFault = "forbidden";
-    expect(await world.attend("east")).toEqual({ kind: "done" });
+    expect(await world.reconcileRegistration("east")).toEqual({ kind: "done" });
     expect(await world.reconcile()).toEqual({ kind: "done" });
     expect(world.condition("east", "UpsyncReady")).toBe("False ListForbidden");
     expect(world.upstream()).toBeDefined();
@@ -438,49 +464,49 @@ describe("clusters that have to be asked", () => {
     expect(world.upstream()).toBeUndefined();
   });
 
-  it("are listed anew for an end that is news to what was listed before", async () => {
+  it("lists a cluster again when the cached list is older than a deletion", async () => {
     const world = worldOf(false);
-    world.keepsLists = true;
-    world.bear("east");
+    world.cachesLists = true;
+    world.createDownstream("east");
     await world.settle();
-    await world.attend("east");
-    world.end("east");
+    await world.reconcileRegistration("east");
+    world.deleteDownstream("east");
     await world.settle();
     expect(world.upstream()).toBeUndefined();
   });
 
-  it("have their registration looked at once for many that are held, and again until they have gone", async () => {
+  it("enqueues the registration once for many held deletions, and requeues it until they are complete", async () => {
     const { world, names } = await withTwenty();
-    for (const name of names) world.end("east", name);
+    for (const name of names) world.deleteDownstream("east", name);
     await world.reconcile("w0");
-    await world.attend("east");
+    await world.reconcileRegistration("east");
     expect(world.condition("east", "UpsyncHeld")).toBe("True DeletionsHeld");
-    world.woken.length = 0;
+    world.enqueued.length = 0;
     await world.settle(...names);
-    expect(world.woken).toEqual([]);
-    world.change("east", ({ metadata }) => ({
+    expect(world.enqueued).toEqual([]);
+    world.update("east", ({ metadata }) => ({
       metadata: { ...metadata, annotations: { "tmc.kcp.io/confirm-upsync-deletions": "20" } },
     }));
-    expect(await world.attend("east")).toEqual({ kind: "requeue", afterSeconds: 2 });
-    world.woken.length = 0;
+    expect(await world.reconcileRegistration("east")).toEqual({ kind: "requeue", afterSeconds: 2 });
+    world.enqueued.length = 0;
     await world.settle(...names);
-    // However many go, none of them has the cluster listed once more.
-    expect(world.woken).toEqual([]);
-    expect(await world.attend("east", "requeue")).toEqual({ kind: "done" });
+    // No confirmed deletion enqueues the registration, which would list the cluster again.
+    expect(world.enqueued).toEqual([]);
+    expect(await world.reconcileRegistration("east", "requeue")).toEqual({ kind: "done" });
     expect(world.condition("east", "UpsyncHeld")).toBe("False NoDeletionsHeld");
   });
 
-  it("have their registration looked at when what it says is held has gone without it", async () => {
+  it("enqueues the registration when objects are deleted that its condition reports as held", async () => {
     const { world, names } = await withTwenty();
-    for (const name of names) world.end("east", name);
-    await world.attend("east");
-    world.change("east", ({ metadata }) => ({
+    for (const name of names) world.deleteDownstream("east", name);
+    await world.reconcileRegistration("east");
+    world.update("east", ({ metadata }) => ({
       metadata: { ...metadata, annotations: { "tmc.kcp.io/confirm-upsync-deletions": "20" } },
     }));
-    world.woken.length = 0;
+    world.enqueued.length = 0;
     await world.settle(...names);
-    expect(new Set(world.woken)).toEqual(new Set(["ClusterRegistration/east"]));
-    await world.attend("east");
+    expect(new Set(world.enqueued)).toEqual(new Set(["ClusterRegistration/east"]));
+    await world.reconcileRegistration("east");
     expect(world.condition("east", "UpsyncHeld")).toBe("False NoDeletionsHeld");
   });
 });

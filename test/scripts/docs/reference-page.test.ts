@@ -5,13 +5,13 @@ import { objectSchema } from "../../../lib/api/kind.ts";
 import { customResourceDefinition } from "../../../lib/api/resource-schema.ts";
 import { referencePage } from "../../../scripts/docs/reference-page.ts";
 
-describe("the reference page", () => {
-  it("is current: npm run generate writes it anew", async () => {
+describe("docs/reference.md", () => {
+  it("docs/reference.md is up to date (update it with npm run generate)", async () => {
     const page = await readFile(new URL("../../../docs/reference.md", import.meta.url), "utf8");
     expect(page).toBe(referencePage());
   });
 
-  it("names every field with its rules", () => {
+  it("docs/reference.md lists fields with their validation", () => {
     expect(referencePage()).toContain(
       '| `spec.strategy` | string | default `"RoundRobin"`; one of `RoundRobin`, `Spread`, `Affinity` |',
     );
@@ -19,8 +19,8 @@ describe("the reference page", () => {
   });
 });
 
-describe("a CustomResourceDefinition", () => {
-  it("is named for its plural and group, and has the schema that kcp gets", () => {
+describe("customResourceDefinition", () => {
+  it("a CustomResourceDefinition is named after plural and group and has the same schema as in kcp", () => {
     const { metadata, spec } = customResourceDefinition(clusterRegistration);
     expect(metadata.name).toBe("clusterregistrations.tmc.kcp.io");
     expect(spec.versions[0]?.schema.openAPIV3Schema).toEqual(objectSchema(clusterRegistration));

@@ -1,25 +1,25 @@
 import { EventEmitter } from "node:events";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { expect, it } from "vitest";
 import { showBoard } from "../../../../lib/cli/board/board.ts";
-import type { BoardState } from "../../../../lib/cli/board/render.ts";
-import { createManualClock } from "../../../support/manual-clock.ts";
+import type { BoardState } from "../../../../lib/cli/board/board-lines.ts";
 
 function aBoard() {
   const clock = createManualClock();
   const [output, input] = [new EventEmitter(), new EventEmitter()];
   const seen = { screen: "", keys: "", quits: 0, raw: false, exits: [] as (() => void)[], workspace: "root:demo" };
-  const sinceMs = clock.now();
+  const startedMs = clock.now();
   const state = (help: boolean): BoardState => ({
     workspace: seen.workspace,
     kcpUrl: "https://kcp",
-    sinceMs,
-    clusters: [],
+    startedMs,
+    registrations: [],
     placements: [],
     workloads: [],
-    news: [],
-    queue: { depth: 0, inFlight: 0, waiting: 0, failing: 0, setAside: 0 },
+    events: [],
+    queue: { depth: 0, inFlight: 0, delayed: 0, failing: 0, deadLetters: 0 },
     hints: ["a hint"],
-    keys: [],
+    bindings: [],
     help,
   });
   const size = { columns: 80, rows: 24 };
@@ -56,19 +56,19 @@ function aBoard() {
   return { board, clock, input, output, seen, drawn };
 }
 
-it("draws what has changed soon after it is told, however often it is told", () => {
+it("the board draws changes after a short delay, once for several requests", () => {
   const { board, clock, seen, drawn } = aBoard();
   drawn();
   seen.workspace = "root:other";
-  board.changed();
-  board.changed();
+  board.requestDraw();
+  board.requestDraw();
   expect(drawn()).toBe("");
   clock.advance(30);
   expect(drawn()).toContain("root:other");
   board.end();
 });
 
-it("sends nothing while nothing changes but the ages that it shows", () => {
+it("the board writes nothing between the ticks that update the ages", () => {
   const { board, clock, drawn } = aBoard();
   drawn();
   clock.advance(500);
@@ -76,12 +76,12 @@ it("sends nothing while nothing changes but the ages that it shows", () => {
   clock.advance(500);
   const text = drawn();
   expect(text).toContain("up 1s");
-  // The first line alone.
+  // Only the first line.
   expect(text.split(";1H")).toHaveLength(2);
   board.end();
 });
 
-it("keeps q, Ctrl-C and h for itself and passes other keys on", () => {
+it("the board handles q, Ctrl-C and h, and passes other keys to the caller", () => {
   const { board, clock, input, seen, drawn } = aBoard();
   input.emit("data", "xhE");
   clock.advance(30);
@@ -92,7 +92,7 @@ it("keeps q, Ctrl-C and h for itself and passes other keys on", () => {
   board.end();
 });
 
-it("draws everything anew when the terminal changes its size", () => {
+it("the board redraws everything when the terminal changes its size", () => {
   const { board, clock, output, drawn } = aBoard();
   drawn();
   output.emit("resize");
@@ -101,7 +101,7 @@ it("draws everything anew when the terminal changes its size", () => {
   board.end();
 });
 
-it("gives the terminal back when the process ends, however it does, and leaves no timer", () => {
+it("the board restores the terminal when the process exits, and leaves no timer", () => {
   const { clock, input, output, seen, drawn } = aBoard();
   expect(seen.raw).toBe(true);
   drawn();

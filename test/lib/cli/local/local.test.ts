@@ -16,13 +16,13 @@ async function inFolder<T>(work: (dir: string) => Promise<T>): Promise<T> {
 }
 
 describe("tmc local --once", () => {
-  it("prints both clusters Ready and every placement settled, within ten seconds", async () => {
-    const began = Date.now();
+  it("tmc local --once prints Ready clusters and decided placements within ten seconds", async () => {
+    const startedMs = Date.now();
     const { code, out, err } = await tmc(["local", "--once", "-o", "json"]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(Date.now() - began).toBeLessThan(10_000);
-    const facts = JSON.parse(out);
-    expect(facts).toMatchObject({
+    expect(Date.now() - startedMs).toBeLessThan(10_000);
+    const snapshot = JSON.parse(out);
+    expect(snapshot).toMatchObject({
       workspace: "root:demo",
       settled: true,
       missing: [],
@@ -51,20 +51,20 @@ describe("tmc local --once", () => {
         { kind: "Service", name: "web", ready: true },
       ],
     });
-    for (const { decisions } of facts.placements) expect(decisions).toHaveLength(2);
+    for (const { decisions } of snapshot.placements) expect(decisions).toHaveLength(2);
   });
 
-  it("prints tables for people", async () => {
+  it("tmc local --once prints tables", async () => {
     const { code, out } = await tmc(["local", "--once"]);
     expect(code).toBe(0);
     expect(out).toMatch(/^east +us-east-1 +Ready .*v1\.\d+\.\d+ +3\/3/m);
     expect(out).toMatch(/^training +Affinity +<none> +NotReady .*0 of 2 clusters fit: 2 CapabilityMissing$/m);
-    expect(out).toMatch(/\nsettled after \d+\.\d\d s\n$/);
+    expect(out).toMatch(/\nEverything is ready after \d+\.\d\d s\.\n$/);
   });
 });
 
 describe("tmc local", () => {
-  it("tells in lines what happens where there is no terminal, and leaves nothing behind", () =>
+  it("tmc local prints events as lines without a terminal, and removes its files", () =>
     inFolder(async (dir) => {
       const interrupt = Promise.withResolvers<void>();
       let files: readonly string[] = [];
@@ -84,11 +84,11 @@ describe("tmc local", () => {
       expect(files.toSorted()).toEqual(["east.kubeconfig", "kcp.kubeconfig", "west.kubeconfig"]);
       expect(out).toContain("export KUBECONFIG=");
       expect(out).toMatch(/^\d\d:\d\d:\d\d {2}east: Ready: v1/m);
-      expect(out).toMatch(/stopped; nothing is left running, and nothing was kept\n$/);
+      expect(out).toMatch(/Stopped\. Nothing is running any more, and nothing was kept\.\n$/);
       expect(await readdir(dir)).toEqual([]);
     }));
 
-  it("tells the same as a line of JSON each when asked to", () =>
+  it("tmc local -o json prints events as lines of JSON", () =>
     inFolder(async (dir) => {
       const interrupt = Promise.withResolvers<void>();
       let printed = "";
@@ -107,7 +107,7 @@ describe("tmc local", () => {
       expect(new Set(subjects)).toEqual(new Set(["east", "west", "shop", "shop/web", "api", "reports", "training"]));
     }));
 
-  it("draws the board on a terminal, obeys keys, and gives the terminal back", () =>
+  it("tmc local draws the board on a terminal, handles keys, and restores the terminal", () =>
     inFolder(async (dir) => {
       const interrupt = Promise.withResolvers<void>();
       const keys = new EventEmitter();
@@ -117,11 +117,11 @@ describe("tmc local", () => {
       let drained = false;
       const seen = (text: string): void => {
         screen += text;
-        if (!drained && screen.includes("RoundRobin chose east")) {
+        if (!drained && screen.includes("RoundRobin selected east")) {
           drained = true;
           keys.emit("data", "e");
         }
-        if (screen.includes("moved from east: RoundRobin chose west")) keys.emit("data", "q");
+        if (screen.includes("moved from east: RoundRobin selected west")) keys.emit("data", "q");
       };
       const terminal: Terminal = {
         output: Object.assign(new EventEmitter(), {
@@ -144,6 +144,6 @@ describe("tmc local", () => {
       expect(screen.endsWith("\x1b[?1049l")).toBe(true);
       expect(raw).toBe(false);
       expect(exits).toHaveLength(1);
-      expect(out).toBe("stopped; nothing is left running, and nothing was kept\n");
+      expect(out).toBe("Stopped. Nothing is running any more, and nothing was kept.\n");
     }));
 });

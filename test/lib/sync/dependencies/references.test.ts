@@ -22,16 +22,28 @@ const withEnvFrom = (source: object): Workload => aDeployment({ containers: [{ .
 const written = (object: Workload): readonly string[] =>
   referencesOf(object).map(({ kind, name, optional }) => `${kind}/${name}${optional ? "?" : ""}`);
 
-describe("a pod template refers to", () => {
+describe("references of a pod template", () => {
   it.each<[string, Workload, readonly string[]]>([
-    ["nothing by itself", aDeployment({}), []],
-    ["a config map in a volume", withVolume({ configMap: { name: "a" } }), ["ConfigMap/a"]],
-    ["an optional config map", withVolume({ configMap: { name: "a", optional: true } }), ["ConfigMap/a?"]],
-    ["a secret in a volume", withVolume({ secret: { secretName: "a" } }), ["Secret/a"]],
-    ["an optional secret", withVolume({ secret: { secretName: "a", optional: true } }), ["Secret/a?"]],
-    ["a claim", withVolume({ persistentVolumeClaim: { claimName: "a" } }), ["PersistentVolumeClaim/a"]],
+    ["finds no reference in a plain pod template", aDeployment({}), []],
+    ["finds the ConfigMap of a volume", withVolume({ configMap: { name: "a" } }), ["ConfigMap/a"]],
     [
-      "projected sources",
+      "finds the optional ConfigMap of a volume",
+      withVolume({ configMap: { name: "a", optional: true } }),
+      ["ConfigMap/a?"],
+    ],
+    ["finds the Secret of a volume", withVolume({ secret: { secretName: "a" } }), ["Secret/a"]],
+    [
+      "finds the optional Secret of a volume",
+      withVolume({ secret: { secretName: "a", optional: true } }),
+      ["Secret/a?"],
+    ],
+    [
+      "finds the PersistentVolumeClaim of a volume",
+      withVolume({ persistentVolumeClaim: { claimName: "a" } }),
+      ["PersistentVolumeClaim/a"],
+    ],
+    [
+      "finds the sources of a projected volume",
       withVolume({
         projected: {
           sources: [
@@ -44,50 +56,66 @@ describe("a pod template refers to", () => {
       }),
       ["ConfigMap/a", "Secret/b?"],
     ],
-    ["the secret of a driver", withVolume({ csi: { driver: "d", nodePublishSecretRef: { name: "a" } } }), ["Secret/a"]],
-    ["the password of an older volume", withVolume({ cephfs: { secretRef: { name: "a" } } }), ["Secret/a"]],
-    ["the key of a file share", withVolume({ azureFile: { secretName: "a", shareName: "s" } }), ["Secret/a"]],
-    ["nothing for an ephemeral claim", withVolume({ ephemeral: { volumeClaimTemplate: { spec: {} } } }), []],
-    ["nothing for an empty directory", withVolume({ emptyDir: {} }), []],
     [
-      "variables out of config maps",
+      "finds the Secret of a CSI driver",
+      withVolume({ csi: { driver: "d", nodePublishSecretRef: { name: "a" } } }),
+      ["Secret/a"],
+    ],
+    ["finds the secretRef of a legacy volume type", withVolume({ cephfs: { secretRef: { name: "a" } } }), ["Secret/a"]],
+    [
+      "finds the Secret of an Azure file share",
+      withVolume({ azureFile: { secretName: "a", shareName: "s" } }),
+      ["Secret/a"],
+    ],
+    ["finds no reference in an ephemeral volume", withVolume({ ephemeral: { volumeClaimTemplate: { spec: {} } } }), []],
+    ["finds no reference in an emptyDir volume", withVolume({ emptyDir: {} }), []],
+    [
+      "finds the ConfigMap of an environment variable",
       withEnv({ valueFrom: { configMapKeyRef: { name: "a", key: "k" } } }),
       ["ConfigMap/a"],
     ],
     [
-      "variables out of secrets",
+      "finds the Secret of an environment variable",
       withEnv({ valueFrom: { secretKeyRef: { name: "a", key: "k", optional: true } } }),
       ["Secret/a?"],
     ],
-    ["nothing for fields of the pod", withEnv({ valueFrom: { fieldRef: { fieldPath: "metadata.name" } } }), []],
-    ["all variables of a config map", withEnvFrom({ configMapRef: { name: "a" } }), ["ConfigMap/a"]],
-    ["all variables of a secret", withEnvFrom({ secretRef: { name: "a", optional: true } }), ["Secret/a?"]],
+    ["finds no reference in a fieldRef", withEnv({ valueFrom: { fieldRef: { fieldPath: "metadata.name" } } }), []],
+    ["finds the ConfigMap of an envFrom source", withEnvFrom({ configMapRef: { name: "a" } }), ["ConfigMap/a"]],
+    ["finds the Secret of an envFrom source", withEnvFrom({ secretRef: { name: "a", optional: true } }), ["Secret/a?"]],
     [
-      "what init and ephemeral containers need",
+      "finds the references of init and ephemeral containers",
       aDeployment({
         initContainers: [{ name: "i", envFrom: [{ configMapRef: { name: "a" } }] }],
         ephemeralContainers: [{ name: "e", envFrom: [{ secretRef: { name: "b" } }] }],
       }),
       ["ConfigMap/a", "Secret/b"],
     ],
-    ["secrets for images", aDeployment({ imagePullSecrets: [{ name: "b" }, { name: "a" }] }), ["Secret/a", "Secret/b"]],
-    ["its account", aDeployment({ serviceAccountName: "a" }), ["ServiceAccount/a"]],
-    ["its account by the old name", aDeployment({ serviceAccount: "a" }), ["ServiceAccount/a"]],
+    [
+      "finds the imagePullSecrets",
+      aDeployment({ imagePullSecrets: [{ name: "b" }, { name: "a" }] }),
+      ["Secret/a", "Secret/b"],
+    ],
+    ["finds the ServiceAccount", aDeployment({ serviceAccountName: "a" }), ["ServiceAccount/a"]],
+    [
+      "finds the ServiceAccount in the deprecated field serviceAccount",
+      aDeployment({ serviceAccount: "a" }),
+      ["ServiceAccount/a"],
+    ],
   ])("%s", (_, object, expected) => {
     expect(written(object)).toEqual(expected);
   });
 });
 
-describe("what every server makes by itself is not brought along", () => {
+describe("objects that every server creates", () => {
   it.each<[string, Workload]>([
-    ["the default account", aDeployment({ serviceAccountName: "default" })],
-    ["the certificates of the server", withVolume({ configMap: { name: "kube-root-ca.crt" } })],
+    ["does not reference the default ServiceAccount", aDeployment({ serviceAccountName: "default" })],
+    ["does not reference the ConfigMap kube-root-ca.crt", withVolume({ configMap: { name: "kube-root-ca.crt" } })],
   ])("%s", (_, object) => {
     expect(written(object)).toEqual([]);
   });
 });
 
-describe("each thing is named once", () => {
+describe("an object that is referenced twice", () => {
   const twice = (first: boolean, second: boolean): Workload =>
     aDeployment({
       volumes: [
@@ -100,11 +128,11 @@ describe("each thing is named once", () => {
     [true, true, "ConfigMap/a?"],
     [true, false, "ConfigMap/a"],
     [false, true, "ConfigMap/a"],
-  ])("and is optional only when all uses are (%s, %s)", (first, second, expected) => {
+  ])("is optional only if all of its references are (%s, %s)", (first, second, expected) => {
     expect(written(twice(first, second))).toEqual([expected]);
   });
 
-  it("in the same order, wherever it stands", () => {
+  it("returns references in an order that does not depend on the pod template", () => {
     const names = ["c", "a", "b"];
     const envFrom = names.flatMap((name) => [{ secretRef: { name } }, { configMapRef: { name } }]);
     const straight = referencesOf(aDeployment({ containers: [{ ...container, envFrom }] }));
@@ -116,7 +144,7 @@ describe("each thing is named once", () => {
   });
 });
 
-describe("every type with a pod template is read", () => {
+describe("types with a pod template", () => {
   const template = { spec: { containers: [container], serviceAccountName: "a" } };
   it.each<[string, string, object]>([
     ["apps/v1", "Deployment", { template }],
@@ -126,11 +154,11 @@ describe("every type with a pod template is read", () => {
     ["batch/v1", "Job", { template }],
     ["batch/v1", "CronJob", { jobTemplate: { spec: { template } } }],
     ["argoproj.io/v1alpha1", "Rollout", { template }],
-  ])("%s %s", (apiVersion, kind, spec) => {
+  ])("finds the references of a %s %s", (apiVersion, kind, spec) => {
     expect(written({ apiVersion, kind, metadata: { name: "web" }, spec })).toEqual(["ServiceAccount/a"]);
   });
 
-  it("and a StatefulSet's own claims are its own", () => {
+  it("does not reference the claims that a StatefulSet creates from its templates", () => {
     const volumes = [
       { name: "data", persistentVolumeClaim: { claimName: "replaced" } },
       { name: "rest", persistentVolumeClaim: { claimName: "kept" } },
@@ -140,7 +168,7 @@ describe("every type with a pod template is read", () => {
   });
 });
 
-describe("other types", () => {
+describe("types without a pod template", () => {
   const an = (apiVersion: string, kind: string, fields: object): Workload => ({
     apiVersion,
     kind,
@@ -153,44 +181,47 @@ describe("other types", () => {
     secrets: [{ name: "web-token-x7k2p" }, { name: "db" }, { name: "web-token" }],
   };
   it.each<[string, Workload, readonly string[]]>([
-    ["an Ingress needs its certificates", an("networking.k8s.io/v1", "Ingress", tls), ["Secret/a", "Secret/b"]],
-    ["another group's Ingress needs nothing", an("example.com/v1", "Ingress", tls), []],
+    ["finds the TLS Secrets of an Ingress", an("networking.k8s.io/v1", "Ingress", tls), ["Secret/a", "Secret/b"]],
+    ["finds no reference in an Ingress of another group", an("example.com/v1", "Ingress", tls), []],
     [
-      "an account needs its secrets and not the tokens that a server made",
+      "finds the Secrets of a ServiceAccount, without the tokens that a server created",
       an("v1", "ServiceAccount", account),
       ["Secret/db?", "Secret/registry", "Secret/web-token?"],
     ],
-    ["a ConfigMap needs nothing", an("v1", "ConfigMap", { data: { secretName: "a" } }), []],
-    ["a custom type needs nothing", an("example.com/v1", "Database", { spec: { secretName: "a" } }), []],
+    ["finds no reference in a ConfigMap", an("v1", "ConfigMap", { data: { secretName: "a" } }), []],
+    ["finds no reference in a custom type", an("example.com/v1", "Database", { spec: { secretName: "a" } }), []],
   ])("%s", (_, object, expected) => {
     expect(written(object)).toEqual(expected);
   });
 });
 
-describe("a template that nobody has checked", () => {
+describe("an invalid pod template", () => {
   const rubbish: readonly unknown[] = [undefined, null, 7, "text", [], [null], [7], {}, { name: 7 }, [{ name: null }]];
-  it.each(rubbish.map((value) => [JSON.stringify(value) ?? "undefined", value]))("does no harm (%s)", (_, value) => {
-    const spec = {
-      volumes: value,
-      containers: [container, value, { env: value, envFrom: value }, { env: [{ valueFrom: value }] }],
-      initContainers: value,
-      imagePullSecrets: value,
-      serviceAccountName: Array.isArray(value) ? value : {},
-    };
-    expect(referencesOf(aDeployment(spec))).toEqual([]);
-    expect(referencesOf({ ...aDeployment({}), spec: value })).toEqual([]);
-    expect(referencesOf(withVolume({ secret: value, projected: value, configMap: value }))).toEqual([]);
-  });
+  it.each(rubbish.map((value) => [JSON.stringify(value) ?? "undefined", value]))(
+    "ignores fields of an unexpected type (%s)",
+    (_, value) => {
+      const spec = {
+        volumes: value,
+        containers: [container, value, { env: value, envFrom: value }, { env: [{ valueFrom: value }] }],
+        initContainers: value,
+        imagePullSecrets: value,
+        serviceAccountName: Array.isArray(value) ? value : {},
+      };
+      expect(referencesOf(aDeployment(spec))).toEqual([]);
+      expect(referencesOf({ ...aDeployment({}), spec: value })).toEqual([]);
+      expect(referencesOf(withVolume({ secret: value, projected: value, configMap: value }))).toEqual([]);
+    },
+  );
 
   it.each(["", "../other", "UPPER", "a/b", "a b", "-a", "a".repeat(254)])(
-    "names nothing that cannot be there (%s)",
+    "ignores an invalid object name (%j)",
     (name) => {
       expect(referencesOf(withVolume({ secret: { secretName: name } }))).toEqual([]);
     },
   );
 });
 
-it("an object is left as it was", () => {
+it("referencesOf does not modify its input", () => {
   const object = withVolume({ projected: { sources: [{ secret: { name: "b" } }, { configMap: { name: "a" } }] } });
   const before = structuredClone(object);
   const expected: readonly Reference[] = [

@@ -1,29 +1,29 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { dump } from "js-yaml";
 import { describe, expect, it } from "vitest";
-import { fingerprintOfManifest, manifestOf } from "../../../../lib/sync/desired/manifest.ts";
+import { manifestHash, manifestOf } from "../../../../lib/sync/desired/manifest.ts";
 import { downstreamNamespace } from "../../../../lib/sync/ownership/namespace-map.ts";
 import type { Manifest, Workload } from "../../../../lib/sync/sync-objects.ts";
-import { goldenNames as names, originFor, sent, sentFile, stored } from "../golden-files.ts";
+import { goldenNames as names, ownerFor, sent, sentFile, stored } from "../golden-files.ts";
 
 function aWorkload(fields: Record<string, unknown> = {}): Workload {
   return { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", namespace: "shop" }, ...fields };
 }
 
-describe("what goes down of each published type", () => {
-  it("is covered for all of them", () => {
+describe("manifests of all published types", () => {
+  it("has a golden file for every published type", () => {
     const kinds = new Set(names.map((name) => stored(name).kind));
     const published =
       "Deployment StatefulSet DaemonSet Job CronJob Service Ingress ConfigMap Secret ServiceAccount PersistentVolumeClaim HorizontalPodAutoscaler";
     expect(published.split(" ").filter((kind) => !kinds.has(kind))).toEqual([]);
   });
 
-  it.each(names)("%s is what the golden file has", async (name) => {
+  it.each(names)("the manifest of %s equals its golden file", async (name) => {
     const text = dump(sent(stored(name)), { noRefs: true, lineWidth: -1 });
     await expect(text).toMatchFileSnapshot(sentFile(name));
   });
 
-  it.each(names)("%s has nothing of a server in its metadata", (name) => {
+  it.each(names)("the manifest of %s has no metadata of the upstream server", (name) => {
     const { metadata, status } = sent(stored(name));
     expect(Object.keys(metadata)).toEqual(["name", "namespace", "labels", "annotations"]);
     const kept = [...Object.keys(metadata.labels ?? {}), ...Object.keys(metadata.annotations ?? {})];
@@ -32,22 +32,22 @@ describe("what goes down of each published type", () => {
     expect(status).toBeUndefined();
   });
 
-  it.each(names)("%s is left as it was", (name) => {
+  it.each(names)("manifestOf does not modify %s", (name) => {
     const workload = stored(name);
     sent(workload);
     expect(workload).toEqual(stored(name));
   });
 
-  it.each(names)("%s that went down once and comes back goes down the same", (name) => {
+  it.each(names)("the manifest of a manifest of %s is the same manifest", (name) => {
     const once = sent(stored(name));
     const back = { ...once, metadata: { ...once.metadata, namespace: "shop" } } as Workload;
-    const origin = originFor(stored(name));
-    expect(manifestOf(back, { origin, namespace: downstreamNamespace(origin) })).toEqual(once);
+    const owner = ownerFor(stored(name));
+    expect(manifestOf(back, { owner, namespace: downstreamNamespace(owner) })).toEqual(once);
   });
 });
 
-describe("metadata that nobody has heard of", () => {
-  it("does no harm and stays behind", () => {
+describe("unknown metadata", () => {
+  it("drops unknown metadata fields and labels that are not strings", () => {
     const metadata = {
       name: "web",
       namespace: "shop",
@@ -63,7 +63,7 @@ describe("metadata that nobody has heard of", () => {
   });
 
   it.each(["kcp.io.example.com/a", "notkcp.io/a", "internal.example.com/a", "example.com/kcp.io"])(
-    "keeps %s, which only looks like kcp's",
+    "keeps the label and annotation %s, whose domain only resembles kcp.io",
     (name) => {
       const manifest = sent(
         aWorkload({
@@ -75,7 +75,7 @@ describe("metadata that nobody has heard of", () => {
     },
   );
 
-  it("cannot forge our marks", () => {
+  it("overwrites a label and annotation that a user forged", () => {
     const metadata = {
       name: "web",
       namespace: "shop",
@@ -86,7 +86,7 @@ describe("metadata that nobody has heard of", () => {
   });
 });
 
-it("the token of a service account is refused, and not told", () => {
+it("rejects a service account token without showing it", () => {
   const secret = aWorkload({
     apiVersion: "v1",
     kind: "Secret",
@@ -95,21 +95,21 @@ it("the token of a service account is refused, and not told", () => {
   });
   const refusal = new ControllerError(
     "invalid",
-    `sync: secret "shop/web": a service account's token is of no use on another server`,
+    `sync: secret "shop/web": a service account token is valid only on its own server`,
   );
   expect(() => sent(secret)).toThrow(refusal);
 });
 
-describe("the fingerprint of a manifest", () => {
+describe("manifestHash", () => {
   const manifest = (body: object): Manifest => ({ ...sent(aWorkload()), ...body });
-  const base = fingerprintOfManifest(manifest({ spec: { a: 1, b: { c: [1, 2], d: "x" } } }));
+  const base = manifestHash(manifest({ spec: { a: 1, b: { c: [1, 2], d: "x" } } }));
 
-  it("has at most 32 letters and digits", () => {
+  it("returns at most 32 letters and digits", () => {
     expect(base).toMatch(/^[0-9a-z]{1,32}$/);
   });
 
-  it("does not depend on the order of fields", () => {
-    expect(fingerprintOfManifest(manifest({ spec: { b: { d: "x", c: [1, 2] }, a: 1 } }))).toBe(base);
+  it("the hash of a manifest does not depend on the order of fields", () => {
+    expect(manifestHash(manifest({ spec: { b: { d: "x", c: [1, 2] }, a: 1 } }))).toBe(base);
   });
 
   it.each<[string, object]>([
@@ -117,7 +117,7 @@ describe("the fingerprint of a manifest", () => {
     ["the type of a value", { a: "1", b: { c: [1, 2], d: "x" } }],
     ["the order of a list", { a: 1, b: { c: [2, 1], d: "x" } }],
     ["one more field", { a: 1, b: { c: [1, 2], d: "x", e: null } }],
-  ])("changes with %s", (_, spec) => {
-    expect(fingerprintOfManifest(manifest({ spec }))).not.toBe(base);
+  ])("the hash of a manifest changes with %s", (_, spec) => {
+    expect(manifestHash(manifest({ spec }))).not.toBe(base);
   });
 });

@@ -1,111 +1,111 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  desiredShares,
   type ReplicaRule,
   type StepFacts,
   stepShares,
-  sumOf,
-  wantedShares,
+  sumReplicas,
 } from "../../../../lib/sync/desired/replicas.ts";
 
-import { aSyncCluster } from "../a-sync-cluster.ts";
+import { aTargetCluster } from "../a-target-cluster.ts";
 
 type Counts = Readonly<Record<string, number>>;
-type Row = Readonly<{ wanted: Counts; applied: Counts; ready: Counts; next: Counts }>;
+type Row = Readonly<{ desired: Counts; applied: Counts; ready: Counts; next: Counts }>;
 
 const rows: Readonly<Record<string, Row>> = {
-  "everything is written at once where nothing is yet": {
-    wanted: { a: 2, b: 1 },
+  "writes all shares at once if no cluster has replicas": {
+    desired: { a: 2, b: 1 },
     applied: {},
     ready: {},
     next: { a: 2, b: 1 },
   },
-  "growth is written at once, and nothing shrinks for it": {
-    wanted: { a: 2, b: 4 },
+  "writes growth at once and shrinks nothing for it": {
+    desired: { a: 2, b: 4 },
     applied: { a: 4, b: 2 },
     ready: { a: 4, b: 2 },
     next: { a: 4, b: 4 },
   },
-  "nothing shrinks while none of the growth is ready": {
-    wanted: { a: 2, b: 4 },
+  "shrinks nothing while none of the new replicas is ready": {
+    desired: { a: 2, b: 4 },
     applied: { a: 4, b: 4 },
     ready: { a: 4, b: 2 },
     next: { a: 4, b: 4 },
   },
-  "what is only starting stays too while its replacement is starting": {
-    wanted: { a: 2, b: 4 },
+  "keeps starting replicas while their replacements are starting": {
+    desired: { a: 2, b: 4 },
     applied: { a: 4, b: 4 },
     ready: { a: 0, b: 2 },
     next: { a: 4, b: 4 },
   },
-  "as many go as are ready elsewhere": {
-    wanted: { a: 2, b: 4 },
+  "removes as many replicas as are ready elsewhere": {
+    desired: { a: 2, b: 4 },
     applied: { a: 4, b: 4 },
     ready: { a: 4, b: 3 },
     next: { a: 3, b: 4 },
   },
-  "the move ends when all are ready": {
-    wanted: { a: 2, b: 4 },
+  "completes a move when all replicas are ready": {
+    desired: { a: 2, b: 4 },
     applied: { a: 3, b: 4 },
     ready: { a: 3, b: 4 },
     next: { a: 2, b: 4 },
   },
-  "a cluster that is left keeps its replicas until others have them": {
-    wanted: { b: 3 },
+  "keeps the replicas of an evicted cluster until others have them": {
+    desired: { b: 3 },
     applied: { a: 3 },
     ready: { a: 3 },
     next: { a: 3, b: 3 },
   },
-  "a cluster that is left ends with none": {
-    wanted: { b: 3 },
+  "ends with no replicas on an evicted cluster": {
+    desired: { b: 3 },
     applied: { a: 3, b: 3 },
     ready: { a: 3, b: 3 },
     next: { a: 0, b: 3 },
   },
-  "a smaller total shrinks everywhere at once": {
-    wanted: { a: 1, b: 1 },
+  "shrinks all clusters at once for a smaller total": {
+    desired: { a: 1, b: 1 },
     applied: { a: 4, b: 4 },
     ready: { a: 4, b: 4 },
     next: { a: 1, b: 1 },
   },
-  "a smaller total does not wait for what was only starting": {
-    wanted: { a: 2, b: 2 },
+  "does not wait for starting replicas to shrink to a smaller total": {
+    desired: { a: 2, b: 2 },
     applied: { a: 5, b: 5 },
     ready: { a: 0, b: 0 },
     next: { a: 2, b: 2 },
   },
-  "a total of none shrinks everything at once": {
-    wanted: { a: 0, b: 0 },
+  "shrinks all clusters at once for a total of zero": {
+    desired: { a: 0, b: 0 },
     applied: { a: 5, b: 5 },
     ready: { a: 1 },
     next: { a: 0, b: 0 },
   },
-  "of a smaller total with a move only the surplus goes at once": {
-    wanted: { a: 2, b: 4 },
+  "removes only the surplus at once if a smaller total comes with a move": {
+    desired: { a: 2, b: 4 },
     applied: { a: 8, b: 2 },
     ready: { a: 8, b: 2 },
     next: { a: 4, b: 4 },
   },
-  "those that are not ready go first": {
-    wanted: { a: 2, b: 2 },
+  "removes replicas that are not ready first": {
+    desired: { a: 2, b: 2 },
     applied: { a: 5, b: 5 },
     ready: { a: 5, b: 0 },
     next: { a: 4, b: 2 },
   },
-  "a wanted cluster that is not heard from makes the others keep what they have": {
-    wanted: { a: 2, b: 4 },
+  "keeps the replicas of other clusters while a target cluster is unknown": {
+    desired: { a: 2, b: 4 },
     applied: { a: 4, b: 4 },
     ready: { a: 4 },
     next: { a: 4, b: 4 },
   },
-  "a cluster that is no longer wanted makes nobody wait": {
-    wanted: { a: 3, c: 3 },
+  "does not wait for an unknown cluster that is not a target any more": {
+    desired: { a: 3, c: 3 },
     applied: { a: 4, b: 4, c: 3 },
     ready: { a: 4, c: 3 },
     next: { a: 3, b: 0, c: 3 },
   },
-  "what is still ending on a cluster is nothing to rely on": {
-    wanted: { a: 2, b: 4 },
+  "does not count terminating replicas as ready": {
+    desired: { a: 2, b: 4 },
     applied: { a: 4, b: 2 },
     ready: { a: 4, b: 4 },
     next: { a: 4, b: 4 },
@@ -115,8 +115,8 @@ const rows: Readonly<Record<string, Row>> = {
 const counts = (record: Counts): ReadonlyMap<string, number> => new Map(Object.entries(record));
 
 describe("steps", () => {
-  test.each(Object.entries(rows))("%s", (_, { wanted, applied, ready, next }) => {
-    const facts = { wanted: counts(wanted), applied: counts(applied), ready: counts(ready) };
+  test.each(Object.entries(rows))("%s", (_, { desired, applied, ready, next }) => {
+    const facts = { desired: counts(desired), applied: counts(applied), ready: counts(ready) };
     expect(Object.fromEntries(stepShares(facts))).toEqual(next);
   });
 });
@@ -128,20 +128,20 @@ const countsOf = (list: readonly number[]): ReadonlyMap<string, number> =>
 
 /** What is left ready after a step: a cluster that shrinks lets those go first that are not ready. */
 const readyAfter = (ready: ReadonlyMap<string, number>, next: ReadonlyMap<string, number>): number =>
-  sumOf([...next].map(([name, count]) => Math.min(ready.get(name) ?? 0, count)));
+  sumReplicas([...next].map(([name, count]) => Math.min(ready.get(name) ?? 0, count)));
 
 /** What a step has done that it must not. */
-function broken({ wanted, applied, ready }: StepFacts, next: ReadonlyMap<string, number>): readonly string[] {
-  const total = sumOf(wanted.values());
+function broken({ desired, applied, ready }: StepFacts, next: ReadonlyMap<string, number>): readonly string[] {
+  const total = sumReplicas(desired.values());
   const places = [...next].map(([name, now]) => ({
     now,
     has: applied.get(name) ?? 0,
-    wants: wanted.get(name) ?? 0,
+    wants: desired.get(name) ?? 0,
     ready: Math.min(ready.get(name) ?? 0, applied.get(name) ?? 0),
   }));
   const shrinks = places.some(({ now, has }) => now < has);
-  const secured = sumOf(places.map(({ now, has, wants, ready: there }) => (has > wants ? now : there)));
-  const allReady = sumOf(places.map((place) => place.ready));
+  const secured = sumReplicas(places.map(({ now, has, wants, ready: there }) => (has > wants ? now : there)));
+  const allReady = sumReplicas(places.map((place) => place.ready));
   return [
     ...(places.every(({ now, has, wants }) => now >= Math.min(has, wants) && now <= Math.max(has, wants))
       ? []
@@ -152,22 +152,22 @@ function broken({ wanted, applied, ready }: StepFacts, next: ReadonlyMap<string,
   ];
 }
 
-describe("the laws of a step", () => {
-  test("nothing goes that is not replaced, and nothing that is ready and needed", () => {
+describe("laws of a replica step", () => {
+  test("a step removes no replica that is not replaced, and none that is ready and needed", () => {
     fc.assert(
-      fc.property(someCounts, someCounts, someCounts, (wanted, applied, ready) => {
-        const facts = { wanted: countsOf(wanted), applied: countsOf(applied), ready: countsOf(ready) };
+      fc.property(someCounts, someCounts, someCounts, (desired, applied, ready) => {
+        const facts = { desired: countsOf(desired), applied: countsOf(applied), ready: countsOf(ready) };
         expect(broken(facts, stepShares(facts))).toEqual([]);
       }),
       { numRuns: 2000 },
     );
   });
 
-  test("at rest nothing changes", () => {
+  test("a step changes nothing once the desired shares are reached", () => {
     fc.assert(
-      fc.property(someCounts, someCounts, (wanted, ready) => {
-        const at = countsOf(wanted);
-        expect([...stepShares({ wanted: at, applied: at, ready: countsOf(ready) })]).toEqual([...at]);
+      fc.property(someCounts, someCounts, (desired, ready) => {
+        const at = countsOf(desired);
+        expect([...stepShares({ desired: at, applied: at, ready: countsOf(ready) })]).toEqual([...at]);
       }),
     );
   });
@@ -192,8 +192,8 @@ function shareOut(fleet: Fleet, total: number, current: ReadonlyMap<string, numb
     mode: "Divided",
     clusters: fleet.map(({ weight }, index) => ({ name: names[index] ?? "", weight })),
   };
-  const clusters = names.filter((_, index) => fleet[index]?.isChosen).map((name) => aSyncCluster(name));
-  return wantedShares({ rule, total, clusters, current }).shares;
+  const clusters = names.filter((_, index) => fleet[index]?.isChosen).map((name) => aTargetCluster(name));
+  return desiredShares({ rule, total, targetClusters: clusters, current }).shares;
 }
 
 /** Some more are ready on the clusters, one by one wherever luck has it; what was taken away no longer is. */
@@ -219,46 +219,46 @@ const isAtRest = (...all: readonly ReadonlyMap<string, number>[]): boolean =>
 /** More rounds than any move here can need when each of them makes something more ready. */
 const manyRounds = 300;
 
-describe("a move, step by step", () => {
-  test("wants the same all along, breaks no law and ends where it should, whatever is ready when", () => {
+describe("a sequence of replica steps", () => {
+  test("keeps its desired shares, follows all laws and reaches the desired shares, in any order of readiness", () => {
     fc.assert(
       fc.property(moves, ({ before, after, from, to, luck }) => {
         let applied = shareOut(before, from, new Map());
         let ready = applied;
-        const wanted = shareOut(after, to, applied);
-        const served = Math.min(to, sumOf(ready.values()));
+        const desired = shareOut(after, to, applied);
+        const served = Math.min(to, sumReplicas(ready.values()));
         for (let round = 0; round < manyRounds; round += 1) {
-          const next = stepShares({ wanted, applied, ready });
-          expect(broken({ wanted, applied, ready }, next)).toEqual([]);
-          expect([...shareOut(after, to, next)]).toEqual([...wanted]);
+          const next = stepShares({ desired, applied, ready });
+          expect(broken({ desired, applied, ready }, next)).toEqual([]);
+          expect([...shareOut(after, to, next)]).toEqual([...desired]);
           applied = next;
           ready = progress(ready, applied, luck);
-          expect(sumOf(ready.values())).toBeGreaterThanOrEqual(served);
-          if (isAtRest(wanted, applied, ready)) break;
+          expect(sumReplicas(ready.values())).toBeGreaterThanOrEqual(served);
+          if (isAtRest(desired, applied, ready)) break;
         }
-        expect([...applied].filter(([, count]) => count > 0)).toEqual([...wanted].filter(([, count]) => count > 0));
+        expect([...applied].filter(([, count]) => count > 0)).toEqual([...desired].filter(([, count]) => count > 0));
       }),
       { numRuns: 100 },
     );
   });
 
-  test("is never worse off when a step is cut off between its writes", () => {
+  test("never has fewer ready replicas if a step is interrupted between its writes", () => {
     fc.assert(
       fc.property(moves, ({ before, after, from, to, luck }) => {
         let applied = shareOut(before, from, new Map());
         let ready = applied;
-        const served = Math.min(to, sumOf(ready.values()));
+        const served = Math.min(to, sumReplicas(ready.values()));
         for (let round = 0; round < manyRounds; round += 1) {
-          const wanted = shareOut(after, to, applied);
-          const next = stepShares({ wanted, applied, ready });
-          expect(broken({ wanted, applied, ready }, next)).toEqual([]);
+          const desired = shareOut(after, to, applied);
+          const next = stepShares({ desired, applied, ready });
+          expect(broken({ desired, applied, ready }, next)).toEqual([]);
           const written = [...next].filter(() => draw(luck, 3) > 0);
           applied = new Map([...applied, ...written]);
           ready = progress(ready, applied, luck);
-          expect(sumOf(ready.values())).toBeGreaterThanOrEqual(served);
-          if (isAtRest(wanted, applied, ready)) break;
+          expect(sumReplicas(ready.values())).toBeGreaterThanOrEqual(served);
+          if (isAtRest(desired, applied, ready)) break;
         }
-        expect(sumOf(applied.values())).toBe(to);
+        expect(sumReplicas(applied.values())).toBe(to);
         expect(isAtRest(shareOut(after, to, applied), applied, ready)).toBe(true);
       }),
       { numRuns: 100 },

@@ -21,16 +21,16 @@ const clusterOf = (name: string, rest: Partial<TargetCluster> = {}): [string, Ta
 const workload = { apiVersion: "apps/v1", kind: "Deployment", name: "web" };
 
 type Given = Readonly<{
-  /** How many records each placement has, and on which clusters. */
+  /** The number of records of each placement, and their clusters. */
   records: readonly (readonly [count: number, placement: string, clusters: readonly string[], rest?: object])[];
-  /** What each placement selects. */
+  /** The selected clusters by placement. */
   selected: Readonly<Record<string, readonly string[]>>;
-  /** What each placement has left by itself. */
-  left?: Readonly<Record<string, readonly string[]>>;
+  /** The clusters that each placement evicted from by itself. */
+  evicted?: Readonly<Record<string, readonly string[]>>;
   clusters?: readonly [string, TargetCluster][];
 }>;
 
-function brakeOf({ records, selected, left = {}, clusters = [clusterOf("east"), clusterOf("west")] }: Given) {
+function guardOf({ records, selected, evicted = {}, clusters = [clusterOf("east"), clusterOf("west")] }: Given) {
   const placements = Object.entries(selected).map(([name, selectedClusters]) => ({
     apiVersion: "tmc.kcp.io/v1alpha1",
     kind: "WorkloadPlacement" as const,
@@ -38,7 +38,7 @@ function brakeOf({ records, selected, left = {}, clusters = [clusterOf("east"), 
     spec: {},
     status: {
       selectedClusters,
-      evictedClusters: (left[name] ?? []).map((cluster) => ({
+      evictedClusters: (evicted[name] ?? []).map((cluster) => ({
         cluster,
         reason: "NotReady",
         at: "2030-01-01T00:00:00Z",
@@ -49,24 +49,28 @@ function brakeOf({ records, selected, left = {}, clusters = [clusterOf("east"), 
     records: records.flatMap(([count, placement, on, rest]) =>
       Array.from({ length: count }, () => ({ metadata: {}, spec: { workload, placement, clusters: on }, ...rest })),
     ),
-    staysOn: remainingClusters({ placements, workloadOf: () => undefined, namespaceLabelsOf: () => undefined }),
+    remainingClusters: remainingClusters({
+      placements,
+      workloadOf: () => undefined,
+      namespaceLabelsOf: () => undefined,
+    }),
     placements: new Map(placements.map((placement) => [placement.metadata.name, placement])),
-    clusters: new Map(clusters),
+    targetClusters: new Map(clusters),
     settings: defaultDeletionGuardSettings,
   });
 }
 
-describe("the deletion brake", () => {
+describe("the deletion guard", () => {
   const rows: Record<string, readonly [Given, held: readonly string[]]> = {
-    "lets a few go, however large their share is": [
+    "allows few deletions, however large their share is": [
       { records: [[10, "shop", ["east"]]], selected: { shop: ["west"] } },
       [],
     ],
-    "holds many that are a large share": [
+    "holds many deletions that are a large share": [
       { records: [[11, "shop", ["east"]]], selected: { shop: ["west"] } },
       ["east", "west"],
     ],
-    "lets many go that are a small share": [
+    "allows many deletions that are a small share": [
       {
         records: [
           [20, "shop", ["east"]],
@@ -76,7 +80,7 @@ describe("the deletion brake", () => {
       },
       [],
     ],
-    "holds more than a hundred, whatever share they are": [
+    "holds more than a hundred deletions, whatever their share is": [
       {
         records: [
           [101, "shop", ["east"]],
@@ -86,7 +90,7 @@ describe("the deletion brake", () => {
       },
       ["east", "west"],
     ],
-    "holds only the cluster that many leave": [
+    "holds deletions only on the cluster that would lose many copies": [
       {
         records: [
           [20, "shop", ["west"]],
@@ -96,13 +100,19 @@ describe("the deletion brake", () => {
       },
       ["west"],
     ],
-    "holds when the placement has gone": [{ records: [[50, "shop", ["east"]]], selected: {} }, ["east", "west"]],
-    "counts none when nothing fits: they stay": [{ records: [[50, "shop", ["east"]]], selected: { shop: [] } }, []],
-    "counts none that its owner deleted": [
+    "holds deletions after the placement was deleted": [
+      { records: [[50, "shop", ["east"]]], selected: {} },
+      ["east", "west"],
+    ],
+    "counts no deletions if no cluster fits, because the copies are kept": [
+      { records: [[50, "shop", ["east"]]], selected: { shop: [] } },
+      [],
+    ],
+    "does not count workloads that their owner deletes": [
       { records: [[50, "shop", ["east"], { metadata: { deletionTimestamp: "2030-01-01T00:00:00Z" } }]], selected: {} },
       [],
     ],
-    "counts none on a cluster that is drained": [
+    "does not count copies on a drained cluster": [
       {
         records: [[50, "shop", ["east"]]],
         selected: { shop: ["west"] },
@@ -110,7 +120,7 @@ describe("the deletion brake", () => {
       },
       [],
     ],
-    "counts none on a cluster that is taken away": [
+    "does not count copies on a cluster whose registration is being deleted": [
       {
         records: [[50, "shop", ["east"]]],
         selected: { shop: ["west"] },
@@ -118,7 +128,7 @@ describe("the deletion brake", () => {
       },
       [],
     ],
-    "counts none that were left behind when their cluster died": [
+    "does not count copies on a cluster that is not Ready": [
       {
         records: [
           [
@@ -132,26 +142,26 @@ describe("the deletion brake", () => {
       },
       [],
     ],
-    "counts none on a cluster that the placement has left by itself": [
-      { records: [[50, "shop", ["east", "west"]]], selected: { shop: ["west"] }, left: { shop: ["east"] } },
+    "does not count copies that the placement evicted by itself": [
+      { records: [[50, "shop", ["east", "west"]]], selected: { shop: ["west"] }, evicted: { shop: ["east"] } },
       [],
     ],
-    "counts those that another placement has left by itself": [
+    "counts copies that only another placement evicted by itself": [
       {
         records: [[50, "shop", ["east", "west"]]],
         selected: { shop: ["west"], rest: ["west"] },
-        left: { rest: ["east"] },
+        evicted: { rest: ["east"] },
       },
       ["east", "west"],
     ],
   };
   it.each(Object.entries(rows))("%s", (_, [given, held]) => {
-    const brake = brakeOf(given);
-    expect(["east", "west"].filter((name) => brake(name) !== undefined)).toEqual(held);
+    const guard = guardOf(given);
+    expect(["east", "west"].filter((name) => guard(name) !== undefined)).toEqual(held);
   });
 
-  it("says how many, and what to do", () => {
-    const brake = brakeOf({ records: [[11, "shop", ["east"]]], selected: {} });
-    expect(brake("east")).toBe('11 of 11 copies in the workspace would leave at once; confirm it with "tmc confirm"');
+  it("reports how many deletions are held and how to confirm them", () => {
+    const guard = guardOf({ records: [[11, "shop", ["east"]]], selected: {} });
+    expect(guard("east")).toBe('11 of 11 copies in the workspace would be deleted at once; confirm with "tmc confirm"');
   });
 });

@@ -12,7 +12,7 @@ import {
 const shop: Locator = { hub: "https://kcp.example.com", logicalCluster: "1k2x3c4v5b6n7m8q", namespace: "shop" };
 const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** Small numbers that look like chance and are the same in every run. */
+/** Deterministic pseudo-random numbers. */
 function dice(seed: number): (sides: number) => number {
   let state = seed;
   return (sides) => {
@@ -21,14 +21,14 @@ function dice(seed: number): (sides: number) => number {
   };
 }
 
-describe("the namespace on a cluster", () => {
-  it("names the tenant's own first and is the same every time", () => {
+describe("downstreamNamespace", () => {
+  it("a downstream namespace starts with the upstream name and is deterministic", () => {
     expect(downstreamNamespace(shop)).toMatch(/^tmc-shop-[0-9a-z]{25}$/);
     expect(downstreamNamespace({ ...shop })).toBe(downstreamNamespace(shop));
   });
 
   it.each(["a", "0", "a".repeat(63), `${"a".repeat(29)}-${"b".repeat(33)}`, "kube-system", "default"])(
-    "is a DNS label that no server uses, for %s",
+    "a downstream namespace is a DNS label that no server uses, for %s",
     (namespace) => {
       const name = downstreamNamespace({ ...shop, namespace });
       expect(name).toMatch(dnsLabel);
@@ -36,7 +36,9 @@ describe("the namespace on a cluster", () => {
     },
   );
 
-  it("is another for each of a million triples, and leads back to exactly that one", { timeout: 180_000 }, () => {
+  it("a million locators have different downstream namespaces, each of which leads back to its locator", {
+    timeout: 180_000,
+  }, () => {
     const roll = dice(7);
     const hubs = Array.from({ length: 20 }, (_, index) => `https://kcp-${index}.example.com`);
     const seen = new Set<string>();
@@ -60,7 +62,7 @@ describe("the namespace on a cluster", () => {
     expect({ names: seen.size, wrong }).toEqual({ names: 1_000_000, wrong: 0 });
   });
 
-  it("is another wherever the same letters stand in other parts", () => {
+  it("locators with the same characters in different parts have different downstream namespaces", () => {
     const separators = ["/", "|", ":", ",", "-", '"', '","', "\\", "\\u0022", "\n", "\0", "\ud800", "\ufffd"];
     const words = ["", "a", "b", "ab", "1", "1a", ...separators, ...separators.map((separator) => `a${separator}b`)];
     const triples = words.flatMap((hub) =>
@@ -72,15 +74,15 @@ describe("the namespace on a cluster", () => {
   });
 });
 
-describe("whose a namespace on a cluster is", () => {
+describe("locatorOf", () => {
   const { metadata } = namespaceManifest(shop);
 
-  it("is found again from what was written", () => {
+  it("reads the locator of a downstream namespace that TMC wrote", () => {
     expect(locatorOf(namespaceObject())).toEqual(shop);
     expect(isNamespaceOf(namespaceObject(), shop)).toBe(true);
   });
 
-  it("survives what others write beside it", () => {
+  it("reads the locator beside other labels and annotations", () => {
     const labels = { ...metadata.labels, "kubernetes.io/metadata.name": metadata.name };
     expect(isNamespaceOf(namespaceObject({ labels }), shop)).toBe(true);
   });
@@ -89,21 +91,21 @@ describe("whose a namespace on a cluster is", () => {
   it.each<[string, object]>([
     ["it has no locator", { annotations: {} }],
     ["it has no annotations", { annotations: undefined }],
-    ["its locator is no JSON", { annotations: { [locatorAnnotation]: "{" } }],
+    ["its locator is not JSON", { annotations: { [locatorAnnotation]: "{" } }],
     ["its locator is a list", locator([shop])],
     ["its locator is null", { annotations: { [locatorAnnotation]: "null" } }],
     ["its locator lacks a part", locator({ hub: shop.hub, logicalCluster: shop.logicalCluster })],
-    ["its locator has a number", locator({ ...shop, namespace: 7 })],
-    ["its locator is another tenant's", locator({ ...shop, logicalCluster: "other" })],
-    ["its locator is another hub's", locator({ ...shop, hub: "other" })],
-    ["its name is another", { name: "tmc-shop-0000000000000000000000000" }],
-    ["its name is a server's", { name: "kube-system" }],
-  ])("is not known when %s", (_, change) => {
+    ["its locator contains a number", locator({ ...shop, namespace: 7 })],
+    ["its locator is of another tenant", locator({ ...shop, logicalCluster: "other" })],
+    ["its locator is of another control plane", locator({ ...shop, hub: "other" })],
+    ["its name differs", { name: "tmc-shop-0000000000000000000000000" }],
+    ["its name is one of the server", { name: "kube-system" }],
+  ])("reads no locator from a namespace when %s", (_, change) => {
     expect(locatorOf(namespaceObject(change))).toBeUndefined();
     expect(isNamespaceOf(namespaceObject(change), shop)).toBe(false);
   });
 
-  it("takes label and annotation to be ours", () => {
+  it("a downstream namespace is ours only with both label and annotation", () => {
     expect(isNamespaceOf(namespaceObject({ labels: {} }), shop)).toBe(false);
     expect(isNamespaceOf(namespaceObject(), { ...shop, namespace: "other" })).toBe(false);
   });
@@ -124,6 +126,6 @@ it.each([
   ["kubernetes", false],
   ["tmc-shop", false],
   ["my-kube-system", false],
-])("nothing is synced from %s: %s", (name, forbidden) => {
+])("isReservedNamespace(%s) is %s", (name, forbidden) => {
   expect(isReservedNamespace(name)).toBe(forbidden);
 });

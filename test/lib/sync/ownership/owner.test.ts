@@ -1,7 +1,7 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import {
-  belongsTo,
+  isOwnedBy,
   type Owner,
   ownerAnnotation,
   ownerOf,
@@ -21,22 +21,22 @@ const ours: Owner = {
   name: "web",
 };
 
-/** A copy with the marks of an origin, by default ours; what is given takes the place of what it has. */
-function aCopy(origin: Owner = ours, change: Partial<KubeObject> = {}): KubeObject {
-  const { labels, annotations } = ownershipMetadata(origin);
+/** A copy with the label and annotation of an owner, and with changed fields. */
+function aCopy(owner: Owner = ours, change: Partial<KubeObject> = {}): KubeObject {
+  const { labels, annotations } = ownershipMetadata(owner);
   const metadata = { name: "web", namespace: "tmc-shop", labels: { ...labels }, annotations: { ...annotations } };
   return { apiVersion: "apps/v1", kind: "Deployment", metadata, ...change };
 }
 
-function withMarks(labels: Record<string, string>, annotations: Record<string, string>): KubeObject {
+function withOwnership(labels: Record<string, string>, annotations: Record<string, string>): KubeObject {
   return { ...aCopy(), metadata: { name: "web", labels, annotations } };
 }
 
-const marks = ownershipMetadata(ours);
+const ownership = ownershipMetadata(ours);
 
-it("a tenant's mark is a label's value, the same for a tenant and for nobody else", () => {
-  const mark = tenantLabelValue(ours.hub, ours.logicalCluster);
-  expect(mark).toMatch(/^[a-z0-9]([a-z0-9]{0,61}[a-z0-9])?$/);
+it("the label value of a tenant is valid and unique", () => {
+  const value = tenantLabelValue(ours.hub, ours.logicalCluster);
+  expect(value).toMatch(/^[a-z0-9]([a-z0-9]{0,61}[a-z0-9])?$/);
   const others = [
     ["", ""],
     [ours.hub, ""],
@@ -44,19 +44,19 @@ it("a tenant's mark is a label's value, the same for a tenant and for nobody els
     [ours.logicalCluster, ours.hub],
     [ours.hub + ours.logicalCluster, ""],
   ].map(([hub = "", cluster = ""]) => tenantLabelValue(hub, cluster));
-  expect(new Set([mark, ...others]).size).toBe(others.length + 1);
+  expect(new Set([value, ...others]).size).toBe(others.length + 1);
 });
 
-it("what was marked leads back to its origin", () => {
+it("ownerOf returns the owner that ownershipMetadata wrote", () => {
   expect(ownerOf(aCopy())).toEqual(ours);
 });
 
-it("marks are the same bytes, in whatever order the origin's fields stand", () => {
+it("ownershipMetadata does not depend on the order of the owner's fields", () => {
   const turned = Object.fromEntries(Object.entries(ours).toReversed()) as Owner;
-  expect(JSON.stringify(ownershipMetadata(turned))).toBe(JSON.stringify(marks));
+  expect(JSON.stringify(ownershipMetadata(turned))).toBe(JSON.stringify(ownership));
 });
 
-describe("rubbish in the annotation is no origin", () => {
+describe("an invalid owner annotation", () => {
   it.each([
     "",
     "{",
@@ -67,66 +67,104 @@ describe("rubbish in the annotation is no origin", () => {
     "{}",
     JSON.stringify({ ...ours, name: 7 }),
     '{"__proto__":{"hub":"x"}}',
-  ])("%s", (text) => {
-    const object = withMarks({ ...marks.labels }, { [ownerAnnotation]: text });
+  ])("ownerOf returns undefined for the annotation %j", (text) => {
+    const object = withOwnership({ ...ownership.labels }, { [ownerAnnotation]: text });
     expect(ownerOf(object)).toBeUndefined();
-    expect(belongsTo(object, ours)).toBe(false);
+    expect(isOwnedBy(object, ours)).toBe(false);
   });
 
-  it("nor is no metadata at all", () => {
+  it("ownerOf returns undefined for an object without metadata", () => {
     expect(ownerOf({ metadata: {} })).toBeUndefined();
   });
 });
 
-describe("an object is ours", () => {
+describe("isOwnedBy for an owned object", () => {
   it.each<[string, KubeObject]>([
-    ["when label and annotation say so", aCopy()],
-    ["when it is shown in another version of its API", aCopy({ ...ours, apiVersion: "apps/v1beta2" })],
+    ["recognizes a copy by label and annotation", aCopy()],
+    ["recognizes a copy in another version of its API", aCopy({ ...ours, apiVersion: "apps/v1beta2" })],
     [
-      "whatever others have written beside the marks",
-      withMarks({ ...marks.labels, app: "web" }, { ...marks.annotations, "example.com/a": "b" }),
+      "recognizes a copy with additional labels and annotations",
+      withOwnership({ ...ownership.labels, app: "web" }, { ...ownership.annotations, "example.com/a": "b" }),
     ],
   ])("%s", (_, object) => {
-    expect(belongsTo(object, ours)).toBe(true);
-    expect(whyNotOwned(object, ours)).toBe("it is its copy");
+    expect(isOwnedBy(object, ours)).toBe(true);
+    expect(whyNotOwned(object, ours)).toBe("it is owned by this workload");
   });
 });
 
-describe("an object is not ours, and why is said without a word about other tenants", () => {
-  const notMade = "it was not made by TMC";
+describe("whyNotOwned, which names nothing of other tenants", () => {
+  const notCreated = "it was not created by TMC";
   it.each<[string, KubeObject, string]>([
-    ["it has no marks", withMarks({}, {}), notMade],
-    ["it has only the label", withMarks({ ...marks.labels }, {}), notMade],
-    ["it has only the annotation", withMarks({}, { ...marks.annotations }), notMade],
-    ["another hub made it", aCopy({ ...ours, hub: "other" }), "it belongs to another control plane"],
-    ["another tenant has it", aCopy({ ...ours, logicalCluster: "other" }), "it belongs to another logical cluster"],
+    ["explains that an object without label and annotation is not owned", withOwnership({}, {}), notCreated],
     [
-      "the label is another tenant's",
-      withMarks({ [syncedLabel]: tenantLabelValue(ours.hub, "other") }, { ...marks.annotations }),
+      "explains that an object with only the label is not owned",
+      withOwnership({ ...ownership.labels }, {}),
+      notCreated,
+    ],
+    [
+      "explains that an object with only the annotation is not owned",
+      withOwnership({}, { ...ownership.annotations }),
+      notCreated,
+    ],
+    [
+      "explains that an object of another control plane is not owned",
+      aCopy({ ...ours, hub: "other" }),
+      "it belongs to another control plane",
+    ],
+    [
+      "explains that an object of another tenant is not owned",
+      aCopy({ ...ours, logicalCluster: "other" }),
+      "it belongs to another logical cluster",
+    ],
+    [
+      "explains that an object with the label of another tenant is not owned",
+      withOwnership({ [syncedLabel]: tenantLabelValue(ours.hub, "other") }, { ...ownership.annotations }),
       "its label and its annotation name different owners",
     ],
-    ["it came by another registration", aCopy({ ...ours, registration: "west" }), "it belongs to registration west"],
-    ["it has another namespace", aCopy({ ...ours, namespace: "till" }), "it belongs to Deployment till/web"],
-    ["it has another name", aCopy({ ...ours, name: "api" }), "it belongs to Deployment shop/api"],
-    ["it is of another kind", aCopy({ ...ours, kind: "StatefulSet" }), "it belongs to StatefulSet shop/web"],
-    ["it is of another group", aCopy({ ...ours, apiVersion: "example.com/v1" }), "it belongs to Deployment shop/web"],
     [
-      "somebody wrote a novel into it",
+      "explains that an object of another registration is not owned",
+      aCopy({ ...ours, registration: "west" }),
+      "it belongs to registration west",
+    ],
+    [
+      "explains that an object of another namespace is not owned",
+      aCopy({ ...ours, namespace: "till" }),
+      "it belongs to Deployment till/web",
+    ],
+    [
+      "explains that an object of another name is not owned",
+      aCopy({ ...ours, name: "api" }),
+      "it belongs to Deployment shop/api",
+    ],
+    [
+      "explains that an object of another kind is not owned",
+      aCopy({ ...ours, kind: "StatefulSet" }),
+      "it belongs to StatefulSet shop/web",
+    ],
+    [
+      "explains that an object of another group is not owned",
+      aCopy({ ...ours, apiVersion: "example.com/v1" }),
+      "it belongs to Deployment shop/web",
+    ],
+    [
+      "does not repeat an invalid registration name",
       aCopy({ ...ours, registration: "no\nname".repeat(100) }),
       "it belongs to registration ?",
     ],
-  ])("%s", (_, object, words) => {
-    expect(belongsTo(object, ours)).toBe(false);
-    expect(whyNotOwned(object, ours)).toBe(words);
+  ])("%s", (_, object, reason) => {
+    expect(isOwnedBy(object, ours)).toBe(false);
+    expect(whyNotOwned(object, ours)).toBe(reason);
   });
 
   it.each<[string, Partial<KubeObject>]>([
-    ["a ReplicaSet with its Deployment's marks", { kind: "ReplicaSet" }],
-    ["Endpoints with their Service's marks", { apiVersion: "v1", kind: "Endpoints" }],
-    ["a copy of the copy under another name", { metadata: { ...aCopy().metadata, name: "web-2" } }],
+    ["does not own a ReplicaSet with the label and annotation of its Deployment", { kind: "ReplicaSet" }],
+    ["does not own Endpoints with the label and annotation of their Service", { apiVersion: "v1", kind: "Endpoints" }],
+    ["does not own a duplicate of a copy under another name", { metadata: { ...aCopy().metadata, name: "web-2" } }],
   ])("%s", (_, change) => {
     const object = aCopy(ours, change);
-    expect(belongsTo(object, ours)).toBe(false);
-    expect(whyNotOwned(object, ours)).toBe("it was not made by TMC, only marked like something that was");
+    expect(isOwnedBy(object, ours)).toBe(false);
+    expect(whyNotOwned(object, ours)).toBe(
+      "it was not created by TMC; it carries the label and annotation of an object that was",
+    );
   });
 });

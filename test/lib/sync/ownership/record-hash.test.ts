@@ -1,14 +1,18 @@
 import { expect, test } from "vitest";
-import { isAsWritten, recordMark, recordMarkAnnotation } from "../../../../lib/sync/ownership/record.ts";
+import {
+  lastWrittenHashAnnotation,
+  matchesLastWrittenHash,
+  recordHash,
+} from "../../../../lib/sync/ownership/record.ts";
 
 const workload = { apiVersion: "apps/v1", kind: "Deployment", name: "web" };
 const record = (spec: object = {}, finalizers?: readonly string[]) => ({
   spec: { workload, clusters: ["east"], ...spec },
   metadata: { name: "web", ...(finalizers === undefined ? {} : { finalizers: [...finalizers] }) },
 });
-const marked = (one: ReturnType<typeof record>, mark = recordMark(one)) => ({
+const annotated = (one: ReturnType<typeof record>, hash = recordHash(one)) => ({
   ...one,
-  metadata: { ...one.metadata, annotations: { [recordMarkAnnotation]: mark } },
+  metadata: { ...one.metadata, annotations: { [lastWrittenHashAnnotation]: hash } },
 });
 
 const same: Record<string, [ReturnType<typeof record>, ReturnType<typeof record>]> = {
@@ -17,11 +21,11 @@ const same: Record<string, [ReturnType<typeof record>, ReturnType<typeof record>
     { ...record(), spec: { clusters: ["east"], workload: { name: "web", kind: "Deployment", apiVersion: "apps/v1" } } },
   ],
   "a field without a value": [record(), record({ placement: undefined })],
-  "no finalizers, and none named": [record(), record({}, [])],
+  "whether an empty list of finalizers is omitted": [record(), record({}, [])],
 };
-test.each(Object.keys(same))("says the same, whatever: %s", (what) => {
+test.each(Object.keys(same))("the hash of a record does not depend on %s", (what) => {
   const [one, other] = same[what] ?? [];
-  expect(one && recordMark(one)).toBe(other && recordMark(other));
+  expect(one && recordHash(one)).toBe(other && recordHash(other));
 });
 
 const changed: Record<string, ReturnType<typeof record>> = {
@@ -30,12 +34,12 @@ const changed: Record<string, ReturnType<typeof record>> = {
   "the placement": record({ placement: "all" }),
   "a finalizer": record({}, ["a/b"]),
 };
-test.each(Object.keys(changed))("shows that somebody else has changed %s", (what) => {
+test.each(Object.keys(changed))("the last written hash does not match after a change of %s", (what) => {
   const now = changed[what] ?? record();
-  expect(isAsWritten(marked(record()))).toBe(true);
-  expect(isAsWritten(marked(now, recordMark(record())))).toBe(false);
+  expect(matchesLastWrittenHash(annotated(record()))).toBe(true);
+  expect(matchesLastWrittenHash(annotated(now, recordHash(record())))).toBe(false);
 });
 
-test("a record that nobody has marked is nobody's word", () => {
-  expect(isAsWritten(record())).toBe(false);
+test("a record without the last written hash does not match", () => {
+  expect(matchesLastWrittenHash(record())).toBe(false);
 });

@@ -30,7 +30,7 @@ const [ableToScale = {}, scalingActive = {}, scalingLimited = {}] = (autoscaler.
 
 /** What becomes of the statuses of two and three clusters, type by type. */
 export const rows: Readonly<Record<string, Row>> = {
-  "a Deployment has the replicas of both clusters": {
+  "a Deployment has the sum of the replicas of both clusters": {
     sample: deployment,
     copies: { east: deployment.status, west: deployment.status },
     status: {
@@ -41,7 +41,7 @@ export const rows: Readonly<Record<string, Row>> = {
       conditions: [available, progressing],
     },
   },
-  "a Deployment is as available as on its worst cluster, and says which that is": {
+  "the Available condition of a Deployment is that of its worst cluster and names it": {
     sample: deployment,
     copies: {
       east: deployment.status,
@@ -88,7 +88,7 @@ export const rows: Readonly<Record<string, Row>> = {
       ],
     },
   },
-  "a Deployment whose pods are refused on one cluster says so": {
+  "a Deployment reports that one cluster rejects its pods": {
     sample: deployment,
     copies: {
       east: deployment.status,
@@ -124,7 +124,7 @@ export const rows: Readonly<Record<string, Row>> = {
       ],
     },
   },
-  "a Deployment on which a cluster has not said a word is not known to be available": {
+  "the Available condition of a Deployment is Unknown if a cluster does not report it": {
     sample: deployment,
     copies: { east: deployment.status, west: undefined },
     status: {
@@ -151,7 +151,7 @@ export const rows: Readonly<Record<string, Row>> = {
     },
   },
 
-  "a StatefulSet of which one cluster is behind has no common revision": {
+  "a StatefulSet has no revision if the clusters' revisions differ": {
     sample: statefulSet,
     copies: {
       east: altered(statefulSet, { currentReplicas: undefined, currentRevision: "db-9", updateRevision: "db-9" }),
@@ -166,7 +166,7 @@ export const rows: Readonly<Record<string, Row>> = {
       updateRevision: "db-9",
     },
   },
-  "a DaemonSet runs on the nodes of all clusters": {
+  "a DaemonSet has the sum of the nodes of all clusters": {
     sample: daemonSet,
     copies: {
       east: daemonSet.status,
@@ -182,7 +182,7 @@ export const rows: Readonly<Record<string, Row>> = {
       numberUnavailable: 2,
     },
   },
-  "a ReplicaSet has the replicas of three clusters": {
+  "a ReplicaSet has the sum of the replicas of three clusters": {
     sample: replicaSet,
     copies: {
       east: replicaSet.status,
@@ -197,7 +197,7 @@ export const rows: Readonly<Record<string, Row>> = {
     },
   },
 
-  "a Job is complete when it is on every cluster, and that is when the last one was": {
+  "a Job is complete when it is complete on every cluster, with the latest completion time": {
     sample: job,
     copies: {
       east: job.status,
@@ -217,7 +217,7 @@ export const rows: Readonly<Record<string, Row>> = {
       conditions: [criteriaMet, { ...complete, lastTransitionTime: "2026-03-01T10:30:00Z" }],
     },
   },
-  "a Job that still runs somewhere is not complete": {
+  "a Job that runs on one cluster is not complete": {
     sample: job,
     copies: { east: job.status, west: runningJob.status },
     status: { active: 2, succeeded: 2, ready: 2, terminating: 0, startTime: "2026-03-01T10:00:00Z" },
@@ -241,7 +241,7 @@ export const rows: Readonly<Record<string, Row>> = {
       conditions: [{ type: "Failed", status: "True", reason: "BackoffLimitExceeded", message: "west: backoff limit" }],
     },
   },
-  "a CronJob last ran when it last ran anywhere, and has all that runs": {
+  "a CronJob has the latest schedule time and the active Jobs of all clusters": {
     sample: cronJob,
     copies: {
       east: cronJob.status,
@@ -261,7 +261,7 @@ export const rows: Readonly<Record<string, Row>> = {
     },
   },
 
-  "a Service has the addresses of all clusters, each once": {
+  "a Service has the addresses of all clusters without duplicates": {
     sample: service,
     copies: {
       east: { loadBalancer: { ingress: [{ ip: "203.0.113.9" }, { ip: "203.0.113.7", ipMode: "VIP" }] } },
@@ -270,12 +270,12 @@ export const rows: Readonly<Record<string, Row>> = {
     },
     status: { loadBalancer: { ingress: [{ ip: "203.0.113.7", ipMode: "VIP" }, { ip: "203.0.113.9" }] } },
   },
-  "a Service without any address has none": {
+  "a Service without an address on any cluster has none": {
     sample: service,
     copies: { east: { loadBalancer: {} }, west: { loadBalancer: {} } },
     status: { loadBalancer: {} },
   },
-  "a Service has the trouble of any cluster": {
+  "a Service reports the error condition of one cluster": {
     sample: service,
     copies: {
       east: { loadBalancer: {}, conditions: [{ type: "LoadBalancerPortsError", status: "False" }] },
@@ -298,17 +298,17 @@ export const rows: Readonly<Record<string, Row>> = {
       },
     },
   },
-  "a claim is as bound as on its worst cluster": {
+  "a claim has the phase of its worst cluster": {
     sample: claim,
     copies: { east: claim.status, west: { phase: "Pending" } },
     status: { phase: "Pending" },
   },
-  "a claim that is lost anywhere is lost": {
+  "a claim that is Lost on one cluster is Lost": {
     sample: claim,
     copies: { east: claim.status, north: { phase: "Lost" }, west: { phase: "Pending" } },
     status: { phase: "Lost" },
   },
-  "a claim has as much room, and can do as much, as everywhere": {
+  "a claim has the smallest capacity and the common access modes": {
     sample: claim,
     copies: {
       east: claim.status,
@@ -325,7 +325,7 @@ export const rows: Readonly<Record<string, Row>> = {
       conditions: [{ type: "FileSystemResizePending", status: "True", message: "west: waits for a pod" }],
     },
   },
-  "an autoscaler has the replicas of all, and no metrics where they differ": {
+  "an autoscaler has the sum of the replicas and no metrics if they differ": {
     sample: autoscaler,
     copies: {
       east: autoscaler.status,
@@ -365,7 +365,7 @@ export const rows: Readonly<Record<string, Row>> = {
     },
   },
 
-  "a custom resource keeps what is alike, adds nothing up, and is as ready as on its worst cluster": {
+  "a custom resource keeps equal fields, adds no numbers, and has the Ready condition of its worst cluster": {
     sample: database,
     copies: {
       east: database.status,
@@ -397,12 +397,12 @@ export const rows: Readonly<Record<string, Row>> = {
       ],
     },
   },
-  "the selector of a scale is kept where it is the same": {
+  "the selector of the scale subresource is kept if it is equal": {
     sample: database,
     copies: { east: { selector: "app=db", replicas: 2 }, west: { selector: "app=db", replicas: 3 } },
     status: { selector: "app=db" },
   },
-  "conditions of another form are a field like any other": {
+  "conditions of an unexpected form are treated like any other field": {
     sample: database,
     copies: { east: { conditions: "fine", phase: "Running" }, west: { conditions: "fine" } },
     status: { conditions: "fine" },

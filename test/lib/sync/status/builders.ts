@@ -5,7 +5,7 @@ import type { Sample } from "./samples.ts";
 
 export const now = "2026-03-01T12:00:00Z";
 
-/** A sample whose status differs in some fields; undefined takes a field away. */
+/** The status of a sample with changed fields; undefined removes a field. */
 export function altered(sample: Sample, fields: Readonly<Record<string, JsonObject[string] | undefined>>): JsonObject {
   const entries = Object.entries({ ...sample.status, ...fields });
   return Object.fromEntries(entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
@@ -19,21 +19,25 @@ export function withCondition(sample: Sample, type: string, fields: JsonObject):
   });
 }
 
-export function aCopy(cluster: string, status: JsonObject | undefined, rest: Partial<StatusCopy> = {}): StatusCopy {
-  return { cluster, status, isCurrent: true, seenMs: 0, ...rest };
+export function aCopy(
+  targetCluster: string,
+  status: JsonObject | undefined,
+  rest: Partial<StatusCopy> = {},
+): StatusCopy {
+  return { targetCluster, status, isCurrent: true, observedMs: 0, ...rest };
 }
 
-/** The facts of a workload with these copies, all of them wanted and generation 7 of the workload. */
+/** The facts of a workload of generation 7 whose copies are all on target clusters. */
 export function factsOf(
   { apiVersion, kind }: Sample,
   copies: readonly StatusCopy[],
   rest: Partial<StatusFacts> = {},
 ): StatusFacts {
-  const wanted = copies.map(({ cluster }) => cluster);
-  return { apiVersion, kind, generation: 7, previous: undefined, copies, wanted, now, ...rest };
+  const targets = copies.map(({ targetCluster }) => targetCluster);
+  return { apiVersion, kind, generation: 7, previous: undefined, copies, targets, now, ...rest };
 }
 
-/** The status of a workload of which each cluster says what is given for it. */
+/** The aggregated status of a workload, given the status on each cluster. */
 export function statusOf(
   sample: Sample,
   byCluster: Readonly<Record<string, JsonObject | undefined>>,

@@ -1,7 +1,7 @@
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import { createUndiciTransport } from "@tmc/kube/undici-transport.ts";
+import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
 import { realServers } from "../../../real/servers.ts";
-import { describeOnACluster } from "./on-a-cluster.ts";
+import { describeOnACluster } from "./health-on-cluster.ts";
 
 describeOnACluster("a real cluster", async () => {
   const { url, ca, adminToken } = realServers().cluster;

@@ -1,9 +1,9 @@
+import { createManualClock, type ManualClock } from "@tmc/kube/manual-clock.ts";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { WorkloadSync } from "../../../../lib/api/workload-sync.ts";
 import { createStatusDebounce, type StatusDebounce } from "../../../../lib/sync/status/debounce.ts";
 import type { CopyRecord } from "../../../../lib/sync/sync-objects.ts";
-import type { Outcome } from "../../../../lib/sync/targets/apply.ts";
-import { createManualClock, type ManualClock } from "../../../support/manual-clock.ts";
+import type { CopyOutcome } from "../../../../lib/sync/targets/apply.ts";
 
 const key = { logicalCluster: "lc", kind: "Workload", name: "deployments.v1.apps/shop/web" } as const;
 const aRecord = (resourceVersion: string): WorkloadSync => ({
@@ -12,39 +12,39 @@ const aRecord = (resourceVersion: string): WorkloadSync => ({
   metadata: { name: "web", resourceVersion },
   spec: { workload: { apiVersion: "apps/v1", kind: "Deployment", name: "web" } },
 });
-const anOutcome = (state: CopyRecord["state"], { isCurrent = true, ready = 0 } = {}): Outcome => ({
+const anOutcome = (state: CopyRecord["state"], { isCurrent = true, ready = 0 } = {}): CopyOutcome => ({
   record: { name: "east", state, readyReplicas: ready },
   copy: undefined,
   isCurrent,
 });
 
 let clock: ManualClock;
-let pace: StatusDebounce;
+let debounce: StatusDebounce;
 beforeEach(() => {
   clock = createManualClock();
-  pace = createStatusDebounce({ clock, firstMs: 1_000, mostMs: 3_000 });
+  debounce = createStatusDebounce({ clock, firstMs: 1_000, maxMs: 3_000 });
 });
-const found = (targets: readonly Outcome[], { record = aRecord("1"), hasMore = false } = {}): number | undefined =>
-  pace.holdSeconds({ key, record, targets, hasMore });
+const found = (targets: readonly CopyOutcome[], { record = aRecord("1"), hasMore = false } = {}): number | undefined =>
+  debounce.delaySeconds({ key, record, targets, hasOtherChanges: hasMore });
 
-describe("what is written at once", () => {
-  it.each<[string, readonly Outcome[]]>([
-    ["that all copies are ready", [anOutcome("Ready"), anOutcome("Ready")]],
-    ["that one is refused", [anOutcome("Failed", { isCurrent: false }), anOutcome("Applied")]],
-    ["that a cluster is not heard from", [anOutcome("Stale", { isCurrent: false }), anOutcome("Applied")]],
-    ["that one is not what it should be", [anOutcome("Applied", { isCurrent: false })]],
-    ["that it belongs nowhere", []],
-  ])("is %s", (_, targets) => {
+describe("changes that are written at once", () => {
+  it.each<[string, readonly CopyOutcome[]]>([
+    ["all copies are ready", [anOutcome("Ready"), anOutcome("Ready")]],
+    ["a copy is rejected", [anOutcome("Failed", { isCurrent: false }), anOutcome("Applied")]],
+    ["a cluster is not Ready", [anOutcome("Stale", { isCurrent: false }), anOutcome("Applied")]],
+    ["a copy is not current", [anOutcome("Applied", { isCurrent: false })]],
+    ["the workload has no target cluster", []],
+  ])("writes the status at once if %s", (_, targets) => {
     expect(found(targets)).toBeUndefined();
   });
 
-  it("is whatever else there is to tell, while copies come along", () => {
+  it("writes the status at once if there are other changes during a rollout", () => {
     expect(found([anOutcome("Applied")], { hasMore: true })).toBeUndefined();
   });
 });
 
-describe("what passes", () => {
-  it("is held back for a while, and not for longer because more of it comes", () => {
+describe("changes that are debounced", () => {
+  it("delays a transient status, and not longer because of further changes", () => {
     expect(found([anOutcome("Applied")])).toBe(1);
     clock.advance(400);
     expect(found([anOutcome("Applied", { ready: 1 })])).toBe(0.6);
@@ -52,13 +52,13 @@ describe("what passes", () => {
     expect(found([anOutcome("Applied", { ready: 1 })])).toBeUndefined();
   });
 
-  it("is never told when it has passed by then", () => {
+  it("never writes a transient status that was replaced within the delay", () => {
     found([anOutcome("Applied")]);
     expect(found([anOutcome("Ready")])).toBeUndefined();
-    expect(pace.unwritten(key, aRecord("1"))).toBeUndefined();
+    expect(debounce.unwrittenCopies(key, aRecord("1"))).toBeUndefined();
   });
 
-  it("is told less and less often while it goes on", () => {
+  it("doubles the delay up to its maximum while a rollout goes on", () => {
     const waits: (number | undefined)[] = [];
     for (let at = 0; at < 4; at += 1) {
       const seconds = found([anOutcome("Applied")]);
@@ -69,16 +69,16 @@ describe("what passes", () => {
     expect(waits).toEqual([1, 2, 3, 3]);
   });
 
-  it("is remembered until it is written", () => {
+  it("returns the delayed copies until they are written", () => {
     found([anOutcome("Applied", { ready: 1 })]);
-    expect(pace.unwritten(key, aRecord("1"))).toEqual([{ name: "east", state: "Applied", readyReplicas: 1 }]);
+    expect(debounce.unwrittenCopies(key, aRecord("1"))).toEqual([{ name: "east", state: "Applied", readyReplicas: 1 }]);
     clock.advance(1_000);
     found([anOutcome("Applied", { ready: 1 })]);
-    expect(pace.unwritten(key, aRecord("1"))).toBeUndefined();
+    expect(debounce.unwrittenCopies(key, aRecord("1"))).toBeUndefined();
   });
 
-  it("counts for nothing beside a record that was written since", () => {
+  it("drops the delayed copies if the record was written meanwhile", () => {
     found([anOutcome("Applied")]);
-    expect(pace.unwritten(key, aRecord("2"))).toBeUndefined();
+    expect(debounce.unwrittenCopies(key, aRecord("2"))).toBeUndefined();
   });
 });

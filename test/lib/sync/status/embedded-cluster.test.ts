@@ -1,6 +1,6 @@
 import { startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import { describeOnACluster } from "./on-a-cluster.ts";
+import { describeOnACluster } from "./health-on-cluster.ts";
 
 describeOnACluster("an embedded cluster", async () => {
   const cluster = await startEmbeddedCluster({ name: "east", listen: false, podReadyMs: 10 });

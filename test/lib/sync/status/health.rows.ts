@@ -1,5 +1,5 @@
-import type { Health } from "../../../../lib/sync/status/builtin-health.ts";
-import type { CopyFacts } from "../../../../lib/sync/status/health.ts";
+import type { CopyHealth } from "../../../../lib/sync/status/builtin-health.ts";
+import type { CopyHealthFacts } from "../../../../lib/sync/status/health.ts";
 import { altered, withCondition } from "./builders.ts";
 import {
   autoscaler,
@@ -19,7 +19,7 @@ import {
   statefulSet,
 } from "./samples.ts";
 
-type Row = Readonly<{ given: CopyFacts; health: Health }>;
+type Row = Readonly<{ given: CopyHealthFacts; health: CopyHealth }>;
 const three = { desiredReplicas: 3, readyReplicas: 3 };
 
 export const rows: Readonly<Record<string, Row>> = {
@@ -27,26 +27,26 @@ export const rows: Readonly<Record<string, Row>> = {
     given: deployment,
     health: { state: "Ready", ...three },
   },
-  "a Deployment of which nothing was seen yet is applied": {
+  "a Deployment without a status is applied": {
     given: { ...deployment, status: undefined },
     health: {
       state: "Applied",
       desiredReplicas: 3,
       readyReplicas: 0,
       reason: "LatestGenerationNotObserved",
-      message: "the cluster has not taken up the last change",
+      message: "the cluster's controllers have not observed the latest generation",
     },
   },
-  "what a Deployment says of an earlier change does not count": {
+  "a Deployment with the status of an earlier generation is applied": {
     given: { ...deployment, generation: 3 },
     health: {
       state: "Applied",
       ...three,
       reason: "LatestGenerationNotObserved",
-      message: "the cluster has not taken up the last change",
+      message: "the cluster's controllers have not observed the latest generation",
     },
   },
-  "not even that it has failed": {
+  "a Deployment that failed in an earlier generation is applied": {
     given: {
       ...deployment,
       generation: 3,
@@ -56,32 +56,32 @@ export const rows: Readonly<Record<string, Row>> = {
       state: "Applied",
       ...three,
       reason: "LatestGenerationNotObserved",
-      message: "the cluster has not taken up the last change",
+      message: "the cluster's controllers have not observed the latest generation",
     },
   },
-  "a Deployment that is half updated is applied": {
+  "a Deployment that is partly updated is applied": {
     given: { ...deployment, status: altered(deployment, { updatedReplicas: 1, replicas: 4 }) },
     health: {
       state: "Applied",
       ...three,
       reason: "RollingOut",
-      message: "not all replicas are those of the last change",
+      message: "not all replicas are updated",
     },
   },
-  "a Deployment that is half updated and paused says so": {
+  "a Deployment that is partly updated and paused has the reason RolloutPaused": {
     given: { ...deployment, spec: { replicas: 3, paused: true }, status: altered(deployment, { updatedReplicas: 1 }) },
     health: {
       state: "Applied",
       ...three,
       reason: "RolloutPaused",
-      message: "not all replicas are those of the last change",
+      message: "not all replicas are updated",
     },
   },
-  "a Deployment with old replicas is applied": {
+  "a Deployment with surplus replicas is applied": {
     given: { ...deployment, status: altered(deployment, { replicas: 4 }) },
-    health: { state: "Applied", ...three, reason: "RollingOut", message: "replicas that are too many are still there" },
+    health: { state: "Applied", ...three, reason: "RollingOut", message: "surplus replicas still exist" },
   },
-  "a Deployment that is short of available replicas is applied": {
+  "a Deployment with too few available replicas is applied": {
     given: { ...deployment, status: altered(deployment, { availableReplicas: 2, readyReplicas: 2 }) },
     health: {
       state: "Applied",
@@ -91,11 +91,11 @@ export const rows: Readonly<Record<string, Row>> = {
       message: "not all replicas are available",
     },
   },
-  "ready for too short a time is not available": {
+  "a Deployment whose ready replicas are not available yet is applied": {
     given: { ...deployment, status: altered(deployment, { availableReplicas: undefined }) },
     health: { state: "Applied", ...three, reason: "NotReady", message: "not all replicas are available" },
   },
-  "a Deployment beyond its deadline has failed": {
+  "a Deployment beyond its progress deadline has failed": {
     given: {
       ...deployment,
       status: withCondition(deployment, "Progressing", {
@@ -111,7 +111,7 @@ export const rows: Readonly<Record<string, Row>> = {
       message: 'ProgressDeadlineExceeded: ReplicaSet "web-1" has timed out progressing.',
     },
   },
-  "a Deployment whose pods are refused has the cluster's words": {
+  "a Deployment whose pods are rejected has the cluster's message": {
     given: {
       ...deployment,
       status: altered(deployment, {
@@ -121,22 +121,22 @@ export const rows: Readonly<Record<string, Row>> = {
     },
     health: { state: "Applied", ...three, reason: "PodsRejected", message: "FailedCreate: exceeded quota" },
   },
-  "a Deployment scaled to nothing is ready": {
+  "a Deployment with zero replicas is ready": {
     given: { ...deployment, spec: { replicas: 0 }, status: { observedGeneration: 2 } },
     health: { state: "Ready", desiredReplicas: 0, readyReplicas: 0 },
   },
-  "a Deployment that an autoscaler has scaled is measured by what it has": {
+  "a Deployment without spec.replicas is compared with its current replicas": {
     given: { ...deployment, spec: {} },
     health: { state: "Ready", ...three },
   },
-  "a Deployment that an autoscaler is to scale has one replica at least": {
+  "a Deployment without spec.replicas has at least one desired replica": {
     given: { ...deployment, spec: {}, status: { observedGeneration: 2 } },
     health: {
       state: "Applied",
       desiredReplicas: 1,
       readyReplicas: 0,
       reason: "RollingOut",
-      message: "not all replicas are those of the last change",
+      message: "not all replicas are updated",
     },
   },
 
@@ -144,17 +144,17 @@ export const rows: Readonly<Record<string, Row>> = {
     given: statefulSet,
     health: { state: "Ready", desiredReplicas: 2, readyReplicas: 2 },
   },
-  "a StatefulSet that rolls out is applied": {
+  "a StatefulSet during a rollout is applied": {
     given: { ...statefulSet, status: altered(statefulSet, { updatedReplicas: 1, updateRevision: "db-9" }) },
     health: {
       state: "Applied",
       desiredReplicas: 2,
       readyReplicas: 2,
       reason: "RollingOut",
-      message: "not all replicas are those of the last change",
+      message: "not all replicas are updated",
     },
   },
-  "a StatefulSet need not update what is below its partition": {
+  "a StatefulSet is ready with old replicas below its partition": {
     given: {
       ...statefulSet,
       spec: { replicas: 2, updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } },
@@ -162,7 +162,7 @@ export const rows: Readonly<Record<string, Row>> = {
     },
     health: { state: "Ready", desiredReplicas: 2, readyReplicas: 2 },
   },
-  "a StatefulSet with OnDelete is updated by people": {
+  "a StatefulSet with OnDelete is ready with old replicas": {
     given: {
       ...statefulSet,
       spec: { replicas: 2, updateStrategy: { type: "OnDelete" } },
@@ -170,21 +170,21 @@ export const rows: Readonly<Record<string, Row>> = {
     },
     health: { state: "Ready", desiredReplicas: 2, readyReplicas: 2 },
   },
-  "a StatefulSet that scales in is applied": {
+  "a StatefulSet with surplus replicas is applied": {
     given: { ...statefulSet, spec: { replicas: 1 } },
     health: {
       state: "Applied",
       desiredReplicas: 1,
       readyReplicas: 2,
       reason: "RollingOut",
-      message: "replicas that are too many are still there",
+      message: "surplus replicas still exist",
     },
   },
-  "a StatefulSet of a cluster that does not count what is available goes by what is ready": {
+  "a StatefulSet without availableReplicas is ready by its readyReplicas": {
     given: { ...statefulSet, status: altered(statefulSet, { availableReplicas: undefined }) },
     health: { state: "Ready", desiredReplicas: 2, readyReplicas: 2 },
   },
-  "a StatefulSet that waits for a pod is applied": {
+  "a StatefulSet with too few available replicas is applied": {
     given: { ...statefulSet, status: altered(statefulSet, { readyReplicas: 1, availableReplicas: 1 }) },
     health: {
       state: "Applied",
@@ -195,25 +195,25 @@ export const rows: Readonly<Record<string, Row>> = {
     },
   },
 
-  "a DaemonSet on all its nodes is ready": {
+  "a DaemonSet that is available on all nodes is ready": {
     given: daemonSet,
     health: { state: "Ready", desiredReplicas: 5, readyReplicas: 5 },
   },
-  "a DaemonSet on no node is ready": {
+  "a DaemonSet without nodes is ready": {
     given: { ...daemonSet, status: { observedGeneration: 4, desiredNumberScheduled: 0, numberReady: 0 } },
     health: { state: "Ready", desiredReplicas: 0, readyReplicas: 0 },
   },
-  "a DaemonSet that rolls out is applied": {
+  "a DaemonSet during a rollout is applied": {
     given: { ...daemonSet, status: altered(daemonSet, { updatedNumberScheduled: 2 }) },
     health: {
       state: "Applied",
       desiredReplicas: 5,
       readyReplicas: 5,
       reason: "RollingOut",
-      message: "not all replicas are those of the last change",
+      message: "not all replicas are updated",
     },
   },
-  "a DaemonSet that misses a node is applied": {
+  "a DaemonSet that is not available on one node is applied": {
     given: { ...daemonSet, status: altered(daemonSet, { numberAvailable: 4, numberReady: 4 }) },
     health: {
       state: "Applied",
@@ -228,7 +228,7 @@ export const rows: Readonly<Record<string, Row>> = {
     given: replicaSet,
     health: { state: "Ready", desiredReplicas: 2, readyReplicas: 2 },
   },
-  "a ReplicaSet whose pods are refused has the cluster's words": {
+  "a ReplicaSet whose pods are rejected has the cluster's message": {
     given: {
       ...replicaSet,
       status: {
@@ -245,22 +245,22 @@ export const rows: Readonly<Record<string, Row>> = {
       message: "FailedCreate: no such account",
     },
   },
-  "a ReplicaSet with too many is applied": {
+  "a ReplicaSet with surplus replicas is applied": {
     given: { ...replicaSet, spec: { replicas: 1 } },
     health: {
       state: "Applied",
       desiredReplicas: 1,
       readyReplicas: 2,
       reason: "RollingOut",
-      message: "replicas that are too many are still there",
+      message: "surplus replicas still exist",
     },
   },
 
-  "a Job that is done is ready": {
+  "a complete Job is ready": {
     given: job,
     health: { state: "Ready", desiredReplicas: 2, readyReplicas: 2, reason: "Complete" },
   },
-  "a Job that runs is as good as ready": {
+  "a running Job is ready": {
     given: runningJob,
     health: { state: "Ready", desiredReplicas: 2, readyReplicas: 0, reason: "Running" },
   },
@@ -297,7 +297,7 @@ export const rows: Readonly<Record<string, Row>> = {
       message: "BackoffLimitExceeded: Job has reached the specified backoff limit",
     },
   },
-  "a Job that is bound to fail has failed": {
+  "a Job with FailureTarget has failed": {
     given: { ...runningJob, status: altered(runningJob, { conditions: [{ type: "FailureTarget", status: "True" }] }) },
     health: {
       state: "Failed",
@@ -307,11 +307,11 @@ export const rows: Readonly<Record<string, Row>> = {
       message: "FailureTarget is True",
     },
   },
-  "a Job that its owner suspends is as it should be": {
+  "a Job that its spec suspends is ready": {
     given: { ...job, spec: { suspend: true }, status: { conditions: [{ type: "Suspended", status: "True" }] } },
     health: { state: "Ready", desiredReplicas: 1, readyReplicas: 0, reason: "Suspended" },
   },
-  "a Job that the cluster suspends waits": {
+  "a Job that only the cluster suspends is applied": {
     given: {
       ...job,
       status: { conditions: [{ type: "Suspended", status: "True", reason: "JobSuspended", message: "Job suspended" }] },
@@ -324,64 +324,64 @@ export const rows: Readonly<Record<string, Row>> = {
       message: "JobSuspended: Job suspended",
     },
   },
-  "a Job whose pods share the work among themselves has no known number": {
+  "a Job with a work queue has no desired replicas": {
     given: { ...runningJob, spec: { parallelism: 4 } },
     health: { state: "Ready", readyReplicas: 0, reason: "Running" },
   },
 
-  "a CronJob is ready once it is there": { given: { ...cronJob, status: undefined }, health: { state: "Ready" } },
-  "a CronJob that is suspended says so": {
+  "a CronJob is ready once it exists": { given: { ...cronJob, status: undefined }, health: { state: "Ready" } },
+  "a suspended CronJob has the reason Suspended": {
     given: { ...cronJob, spec: { suspend: true } },
     health: { state: "Ready", reason: "Suspended" },
   },
 
-  "a load balancer with an address is ready": { given: service, health: { state: "Ready" } },
-  "a load balancer waits for its address": {
+  "a LoadBalancer Service with an address is ready": { given: service, health: { state: "Ready" } },
+  "a LoadBalancer Service without an address is applied": {
     given: { ...service, status: { loadBalancer: {} } },
-    health: { state: "Applied", reason: "WaitingForAddress", message: "the cluster has given it no address" },
+    health: { state: "Applied", reason: "WaitingForAddress", message: "the cluster has not assigned an address" },
   },
-  "any other Service is ready once it is there": {
+  "any other Service is ready once it exists": {
     given: { ...service, spec: { type: "ClusterIP" }, status: { loadBalancer: {} } },
     health: { state: "Ready" },
   },
   "an Ingress with an address is ready": { given: ingress, health: { state: "Ready" } },
-  "an Ingress without one is ready too": {
+  "an Ingress without an address is ready": {
     given: { ...ingress, status: { loadBalancer: {} } },
-    health: { state: "Ready", reason: "WaitingForAddress", message: "the cluster has given it no address" },
+    health: { state: "Ready", reason: "WaitingForAddress", message: "the cluster has not assigned an address" },
   },
 
-  "a claim with a volume is ready": { given: claim, health: { state: "Ready" } },
+  "a bound claim is ready": { given: claim, health: { state: "Ready" } },
   "a claim whose volume is lost has failed": {
     given: { ...claim, status: { phase: "Lost" } },
-    health: { state: "Failed", reason: "Failed", message: "its volume is lost" },
+    health: { state: "Failed", reason: "Failed", message: "the volume is lost" },
   },
-  "a claim that nobody has looked at is applied": {
+  "a claim without a status is applied": {
     given: { ...claim, status: {} },
-    health: { state: "Applied", reason: "NotReady", message: "the cluster has not looked at it" },
+    health: { state: "Applied", reason: "NotReady", message: "the cluster has not processed the claim" },
   },
-  "a claim that waits for its first pod counts as ready": {
+  "a claim that waits for its first consumer is ready": {
     given: { ...claim, status: { phase: "Pending" } },
     health: {
       state: "Ready",
       reason: "WaitingForConsumer",
-      message: "it has no volume, and may wait for a pod that uses it",
+      message: "no volume is bound; the claim may wait for a pod that uses it",
     },
   },
-  "a claim whose volume is being provided is applied": {
+  "a claim whose volume is being provisioned is applied": {
     given: {
       ...claim,
       status: { phase: "Pending" },
       annotations: { "volume.kubernetes.io/storage-provisioner": "ebs.csi.aws.com" },
     },
-    health: { state: "Applied", reason: "NotReady", message: "it has no volume yet" },
+    health: { state: "Applied", reason: "NotReady", message: "no volume is bound yet" },
   },
-  "a claim without a class waits for a person, not for a pod": {
+  "a claim without a storage class is applied, because a user has to create its volume": {
     given: { ...claim, spec: { storageClassName: "" }, status: { phase: "Pending" } },
-    health: { state: "Applied", reason: "NotReady", message: "it has no volume yet" },
+    health: { state: "Applied", reason: "NotReady", message: "no volume is bound yet" },
   },
 
   "an autoscaler that scales is ready": { given: autoscaler, health: { state: "Ready" } },
-  "an autoscaler that nobody has looked at is ready": {
+  "an autoscaler without a status is ready": {
     given: { ...autoscaler, status: undefined },
     health: { state: "Ready" },
   },
@@ -396,7 +396,7 @@ export const rows: Readonly<Record<string, Row>> = {
     },
     health: { state: "Applied", reason: "NotReady", message: "FailedGetResourceMetric: no metrics" },
   },
-  "an autoscaler of something that is scaled to nothing rests": {
+  "an autoscaler whose target has zero replicas is ready": {
     given: {
       ...autoscaler,
       status: withCondition(autoscaler, "ScalingActive", { status: "False", reason: "ScalingDisabled" }),
@@ -404,9 +404,9 @@ export const rows: Readonly<Record<string, Row>> = {
     health: { state: "Ready" },
   },
 
-  "a ConfigMap is ready once it is there": { given: configMap, health: { state: "Ready" } },
-  "a Secret is ready once it is there": { given: secret, health: { state: "Ready" } },
-  "a ServiceAccount is ready once it is there": { given: serviceAccount, health: { state: "Ready" } },
+  "a ConfigMap is ready once it exists": { given: configMap, health: { state: "Ready" } },
+  "a Secret is ready once it exists": { given: secret, health: { state: "Ready" } },
+  "a ServiceAccount is ready once it exists": { given: serviceAccount, health: { state: "Ready" } },
 
   "a custom resource that is Ready is ready": { given: database, health: { state: "Ready" } },
   "a custom resource that is not Ready is applied": {
@@ -416,31 +416,31 @@ export const rows: Readonly<Record<string, Row>> = {
     },
     health: { state: "Applied", reason: "NotReady", message: "NoDisk: full" },
   },
-  "what a custom resource says of an earlier change does not count": {
+  "a custom resource with the status of an earlier generation is applied": {
     given: { ...database, generation: 4 },
     health: {
       state: "Applied",
       reason: "LatestGenerationNotObserved",
-      message: "the cluster has not taken up the last change",
+      message: "the cluster's controllers have not observed the latest generation",
     },
   },
-  "not even when only its condition says of which": {
+  "a custom resource whose Ready condition is of an earlier generation is applied": {
     given: { ...database, generation: 4, status: altered(database, { observedGeneration: undefined }) },
     health: {
       state: "Applied",
       reason: "LatestGenerationNotObserved",
-      message: "the cluster has not taken up the last change",
+      message: "the cluster's controllers have not observed the latest generation",
     },
   },
-  "a generation may be written as a text": {
+  "an observedGeneration that is a string is parsed": {
     given: { ...database, generation: 4, status: { observedGeneration: "3" } },
     health: {
       state: "Applied",
       reason: "LatestGenerationNotObserved",
-      message: "the cluster has not taken up the last change",
+      message: "the cluster's controllers have not observed the latest generation",
     },
   },
-  "Ready goes before Available": {
+  "the condition Ready precedes Available": {
     given: {
       ...database,
       status: {
@@ -452,7 +452,7 @@ export const rows: Readonly<Record<string, Row>> = {
     },
     health: { state: "Applied", reason: "NotReady", message: "Ready is Unknown" },
   },
-  "Available will do where there is no Ready": {
+  "the condition Available is used if Ready is missing": {
     given: { ...database, status: { conditions: [{ type: "Available", status: "True" }] } },
     health: { state: "Ready" },
   },
@@ -472,20 +472,23 @@ export const rows: Readonly<Record<string, Row>> = {
     given: { ...database, status: { conditions: [{ type: "Reconciling", status: "True", message: "growing" }] } },
     health: { state: "Applied", reason: "NotReady", message: "growing" },
   },
-  "a phase that ends in -ing is on its way": {
+  "a custom resource with a phase that ends in -ing is applied": {
     given: { ...database, status: { phase: "Provisioning" } },
     health: { state: "Applied", reason: "NotReady", message: "it is Provisioning" },
   },
-  "running is where it should be": { given: { ...database, status: { state: "Running" } }, health: { state: "Ready" } },
-  "a phase that means failure has failed": {
+  "a custom resource in the state Running is ready": {
+    given: { ...database, status: { state: "Running" } },
+    health: { state: "Ready" },
+  },
+  "a custom resource with a phase of failure has failed": {
     given: { ...database, status: { phase: "Error" } },
     health: { state: "Failed", reason: "Failed", message: "it is Error" },
   },
-  "a phase that nobody knows is no hindrance": {
+  "a custom resource with an unknown phase is ready": {
     given: { ...database, status: { phase: "Blue" } },
     health: { state: "Ready" },
   },
-  "a custom resource that counts replicas is short of them": {
+  "a custom resource with too few ready replicas is applied": {
     given: { ...database, spec: { replicas: 3 }, status: { readyReplicas: 1 } },
     health: {
       state: "Applied",
@@ -495,15 +498,15 @@ export const rows: Readonly<Record<string, Row>> = {
       message: "not all replicas are ready",
     },
   },
-  "a custom resource that says nothing is ready once it is there": {
+  "a custom resource without a status is ready once it exists": {
     given: { ...database, status: undefined },
     health: { state: "Ready" },
   },
-  "conditions of another form say nothing": {
+  "conditions of an unexpected form are ignored": {
     given: { ...database, status: { conditions: ["Ready"], phase: 3 } },
     health: { state: "Ready" },
   },
-  "a type of another group with a known name is a custom resource": {
+  "a kind of another group with a built-in name is treated as a custom resource": {
     given: { apiVersion: "example.com/v1", kind: "Deployment", generation: 1, status: {} },
     health: { state: "Ready" },
   },

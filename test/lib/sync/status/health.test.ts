@@ -1,32 +1,32 @@
 import { describe, expect, it } from "vitest";
 import { workloadSync } from "../../../../lib/api/workload-sync.ts";
-import { hasReached } from "../../../../lib/sync/status/conditions.ts";
+import { hasObservedGeneration } from "../../../../lib/sync/status/conditions.ts";
 import { copyHealth } from "../../../../lib/sync/status/health.ts";
 import { healthReasons } from "../../../../lib/sync/status/reasons.ts";
-import { type HealthRule, healthOfAll } from "../../../../lib/sync/status/report.ts";
+import { type HealthRule, overallHealth } from "../../../../lib/sync/status/report.ts";
 import { faultsOf } from "../../api/validate.ts";
 import { rows } from "./health.rows.ts";
 import { samples } from "./samples.ts";
 
-describe("the health of a copy", () => {
+describe("copyHealth", () => {
   it.each(Object.entries(rows))("%s", (_, { given, health }) => {
     const before = structuredClone(given);
     expect(copyHealth(given)).toEqual(health);
     expect(given).toEqual(before);
   });
 
-  it("has a row for every reason there is", () => {
+  it("has a row for every health reason", () => {
     const seen = new Set(Object.values(rows).map(({ health }) => health.reason));
     expect(Object.keys(healthReasons).filter((reason) => !seen.has(reason as keyof typeof healthReasons))).toEqual([]);
   });
 
-  it("fits into a record, whatever it is", () => {
+  it("every health is valid in a sync record", () => {
     const clusters = Object.values(rows).map(({ given }, place) => ({ name: `c${place}`, ...copyHealth(given) }));
     const spec = { workload: { apiVersion: "v1", kind: "Any", name: "any" } };
     expect(faultsOf(workloadSync, { spec, status: { clusters } })).toEqual([]);
   });
 
-  it("keeps a cluster's endless words short", () => {
+  it("clips a long message of a cluster", () => {
     const message = "😀".repeat(2000);
     const status = { conditions: [{ type: "Ready", status: "False", message }] };
     const { message: kept = "" } = copyHealth({ apiVersion: "example.com/v1", kind: "Database", status });
@@ -34,13 +34,13 @@ describe("the health of a copy", () => {
     expect(kept.isWellFormed()).toBe(true);
   });
 
-  it.each(samples)("finds $kind as it should be, as Kubernetes writes it", (sample) => {
+  it.each(samples)("a $kind with a status as Kubernetes writes it is ready", (sample) => {
     expect(copyHealth(sample).state).toBe("Ready");
-    expect(hasReached(sample)).toBe(true);
+    expect(hasObservedGeneration(sample)).toBe(true);
   });
 });
 
-describe("the health of all copies", () => {
+describe("overallHealth", () => {
   const table: readonly [rule: HealthRule, ready: number, of: number, isHealthy: boolean][] = [
     ["all", 3, 3, true],
     ["all", 2, 3, false],
@@ -54,14 +54,19 @@ describe("the health of all copies", () => {
     ["majority", 3, 4, true],
     ["majority", 0, 0, false],
   ];
-  it.each(table)("by %s, %i of %i: %s", (rule, ready, of, isHealthy) => {
+  it.each(table)("overall health by rule %s with %i of %i ready copies is %s", (rule, ready, of, isHealthy) => {
     const healths = Array.from({ length: of }, (_, place) => ({ state: place < ready ? "Ready" : "Applied" }) as const);
-    expect(healthOfAll(rule, healths)).toEqual({ isHealthy, ready, expected: of, words: `${ready}/${of} clusters` });
+    expect(overallHealth(rule, healths)).toEqual({
+      isHealthy,
+      ready,
+      expected: of,
+      summary: `${ready}/${of} clusters`,
+    });
   });
 
-  it("counts a cluster that is expected and says nothing as not healthy", () => {
+  it("an expected cluster without a copy counts as not healthy", () => {
     const two = [{ state: "Ready" }, { state: "Ready" }] as const;
-    expect(healthOfAll("all", two, 3)).toMatchObject({ isHealthy: false, words: "2/3 clusters" });
-    expect(healthOfAll("majority", two, 3)).toMatchObject({ isHealthy: true, words: "2/3 clusters" });
+    expect(overallHealth("all", two, 3)).toMatchObject({ isHealthy: false, summary: "2/3 clusters" });
+    expect(overallHealth("majority", two, 3)).toMatchObject({ isHealthy: true, summary: "2/3 clusters" });
   });
 });

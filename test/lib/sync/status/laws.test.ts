@@ -3,22 +3,22 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { statusStrategies } from "../../../../lib/api/workload-kinds.ts";
 import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
-import { conditionOf, conditionsOf, isBadNews } from "../../../../lib/sync/status/conditions.ts";
+import { hasNegativePolarity, statusCondition, statusConditions } from "../../../../lib/sync/status/conditions.ts";
 import type { StatusFacts } from "../../../../lib/sync/status/facts.ts";
 
 import { now } from "./builders.ts";
 import { samples } from "./samples.ts";
 
 const clusters = ["east", "north", "south", "west"];
-const moment = fc.constantFrom("2026-03-01T09:00:00Z", "2026-03-01T10:00:00Z", "2026-03-01T11:00:00.5Z");
+const time = fc.constantFrom("2026-03-01T09:00:00Z", "2026-03-01T10:00:00Z", "2026-03-01T11:00:00.5Z");
 const condition = fc.record(
   {
     type: fc.constantFrom("Ready", "Available", "Progressing", "ReplicaFailure", "Complete", "Failed", "Stalled"),
     status: fc.constantFrom("True", "False", "Unknown"),
     reason: fc.constantFrom("A", "B"),
     message: fc.constantFrom("", "one", "other"),
-    lastTransitionTime: moment,
-    lastUpdateTime: moment,
+    lastTransitionTime: time,
+    lastUpdateTime: time,
     observedGeneration: fc.nat(5),
   },
   { requiredKeys: ["type", "status"] },
@@ -35,9 +35,9 @@ const anyStatus: fc.Arbitrary<JsonObject | undefined> = fc.option(
         desiredNumberScheduled: count,
         currentReplicas: count,
         collisionCount: count,
-        startTime: moment,
-        completionTime: fc.option(moment),
-        lastScheduleTime: moment,
+        startTime: time,
+        completionTime: fc.option(time),
+        lastScheduleTime: time,
         phase: fc.constantFrom("Bound", "Pending", "Lost", "Running"),
         capacity: fc.record({ storage: fc.constantFrom("1Gi", "1024Mi", "2Gi", "?") }),
         loadBalancer: fc.record({ ingress: fc.array(fc.record({ ip: fc.constantFrom("1.1.1.1", "2.2.2.2") })) }),
@@ -47,7 +47,7 @@ const anyStatus: fc.Arbitrary<JsonObject | undefined> = fc.option(
       },
       { requiredKeys: [] },
     )
-    // Plain data, as it comes over the wire.
+    // Plain JSON, as received from a server.
     .map((status) => JSON.parse(JSON.stringify(status)) as JsonObject),
   { nil: undefined },
 );
@@ -59,32 +59,32 @@ const anyFacts: fc.Arbitrary<StatusFacts> = fc
     previous: anyStatus,
     copies: fc.uniqueArray(
       fc.record({
-        cluster: fc.constantFrom(...clusters),
+        targetCluster: fc.constantFrom(...clusters),
         status: anyStatus,
         isCurrent: fc.boolean(),
-        seenMs: fc.nat(3),
+        observedMs: fc.nat(3),
       }),
-      { selector: ({ cluster }) => cluster, maxLength: 4 },
+      { selector: ({ targetCluster }) => targetCluster, maxLength: 4 },
     ),
-    wanted: fc.shuffledSubarray(clusters),
+    targets: fc.shuffledSubarray(clusters),
     strategy: fc.option(fc.constantFrom(...statusStrategies), { nil: undefined }),
   })
   .map(({ sample: { apiVersion, kind }, ...rest }) => ({ apiVersion, kind, ...rest, now }));
 
-/** Runs a law for many worlds; one that breaks it is printed, made small, with its seed. */
+/** Checks a law for random facts; a counterexample is shrunk and printed with its seed. */
 function holds(law: (facts: StatusFacts) => void): void {
   fc.assert(fc.property(anyFacts, law), { numRuns: 300, seed: 0x57a7 });
 }
 
-describe("the laws of a workload's status", () => {
-  it("the order of the copies leaves no trace", () => {
+describe("laws of aggregate", () => {
+  it("the aggregate does not depend on the order of the copies", () => {
     holds((facts) => {
       const turned = aggregate({ ...facts, copies: facts.copies.toReversed() });
       expect(JSON.stringify(turned)).toBe(JSON.stringify(aggregate(facts)));
     });
   });
 
-  it("said again, it is the same: at rest nothing is written", () => {
+  it("aggregating again gives the same status, so that nothing is written", () => {
     holds((facts) => {
       const status = aggregate(facts);
       const again = aggregate({ ...facts, previous: status, now: "2027-01-01T00:00:00Z" });
@@ -92,7 +92,7 @@ describe("the laws of a workload's status", () => {
     });
   });
 
-  it("its input is unchanged", () => {
+  it("aggregate does not modify its input", () => {
     holds((facts) => {
       const before = structuredClone(facts);
       aggregate(facts);
@@ -100,38 +100,40 @@ describe("the laws of a workload's status", () => {
     });
   });
 
-  it("it is plain JSON, with each condition once", () => {
+  it("the aggregate is plain JSON without duplicate conditions", () => {
     holds((facts) => {
       const status = aggregate(facts);
       expect(status).toEqual(JSON.parse(JSON.stringify(status)));
-      const types = (conditionsOf(status) ?? []).map(({ type }) => type);
+      const types = (statusConditions(status) ?? []).map(({ type }) => type);
       expect(new Set(types).size).toBe(types.length);
     });
   });
 
-  it("it claims no generation that a wanted cluster has not reached", () => {
+  it("observedGeneration is not above what every target cluster has observed", () => {
     holds((facts) => {
-      const { copies, wanted, generation = 0, previous } = facts;
+      const { copies, targets, generation = 0, previous } = facts;
       const observed = Number(aggregate(facts).observedGeneration ?? 0);
-      const reached = wanted.every((name) => copies.some(({ cluster, isCurrent }) => cluster === name && isCurrent));
+      const reached = targets.every((name) =>
+        copies.some(({ targetCluster, isCurrent }) => targetCluster === name && isCurrent),
+      );
       expect(observed).toBeLessThanOrEqual(generation);
       if (!reached) expect(observed).toBeLessThanOrEqual(Number(previous?.observedGeneration ?? 0));
     });
   });
 
-  it("no condition is better than on any cluster whose word counts", () => {
+  it("no aggregated condition is better than on any cluster", () => {
     holds((facts) => {
       if (facts.strategy === "priority" || facts.strategy === "latest") return;
       const status = aggregate(facts);
-      for (const { type, status: word } of conditionsOf(status) ?? []) {
-        const worst = isBadNews(type) ? "True" : "False";
-        const isBad = facts.copies.some((copy) => conditionOf(copy.status, type)?.status === worst);
+      for (const { type, status: word } of statusConditions(status) ?? []) {
+        const worst = hasNegativePolarity(type) ? "True" : "False";
+        const isBad = facts.copies.some((copy) => statusCondition(copy.status, type)?.status === worst);
         if (isBad && facts.kind !== "PersistentVolumeClaim") expect([type, word]).toEqual([type, worst]);
       }
     });
   });
 
-  it("replicas are those of the copies and of nobody else", () => {
+  it("replicas are the sum over the copies", () => {
     holds((facts) => {
       if (facts.kind !== "Deployment") return;
       const all = facts.copies.reduce((sum, { status }) => sum + Number(status?.readyReplicas ?? 0), 0);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isBadNews } from "../../../../lib/sync/status/conditions.ts";
+import { hasNegativePolarity } from "../../../../lib/sync/status/conditions.ts";
 
 const bad = [
   "ReplicaFailure",
@@ -17,5 +17,5 @@ const bad = [
 ];
 const good = ["Ready", "Available", "Progressing", "Complete", "AbleToScale", "Notified", "example.com/Synced"];
 
-it.each(bad)("%s is bad news when it is true", (type) => expect(isBadNews(type)).toBe(true));
-it.each(good)("%s is good news when it is true", (type) => expect(isBadNews(type)).toBe(false));
+it.each(bad)("the condition %s has negative polarity", (type) => expect(hasNegativePolarity(type)).toBe(true));
+it.each(good)("the condition %s has positive polarity", (type) => expect(hasNegativePolarity(type)).toBe(false));

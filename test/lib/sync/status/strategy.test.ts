@@ -33,17 +33,17 @@ const west: JsonObject = {
   conditions: [condition("Ready", "True", "serves")],
 };
 
-// The placement's order is neither that of names nor that in which they were heard of.
-const wanted = ["west", "east", "north"];
+// The placement's order is neither that of names nor that of times.
+const targets = ["west", "east", "north"];
 const copies = [
-  aCopy("east", east, { seenMs: 30 }),
-  aCopy("north", north, { seenMs: 20 }),
-  aCopy("west", west, { seenMs: 10 }),
+  aCopy("east", east, { observedMs: 30 }),
+  aCopy("north", north, { observedMs: 20 }),
+  aCopy("west", west, { observedMs: 10 }),
 ];
 const merged = (strategy: StatusStrategy | undefined, of = copies) =>
-  aggregate(factsOf(database, of, { strategy, wanted }));
+  aggregate(factsOf(database, of, { strategy, targets }));
 
-describe("three clusters that differ", () => {
+describe("aggregation strategies for three different statuses", () => {
   const expected: Record<StatusStrategy | "none", JsonObject> = {
     none: {
       phase: "Running",
@@ -84,13 +84,13 @@ describe("three clusters that differ", () => {
     priority: { ...west },
     latest: { ...east, observedGeneration: 7 },
   };
-  it.each(Object.entries(expected))("become one by %s", (name, status) => {
+  it.each(Object.entries(expected))("aggregates by strategy %s", (name, status) => {
     const strategy = statusStrategies.find((each) => each === name);
     expect(merged(strategy)).toEqual(status);
     expect(JSON.stringify(merged(strategy, copies.toReversed()))).toBe(JSON.stringify(merged(strategy)));
   });
 
-  it("by priority, the next one speaks when the first is not heard from", () => {
+  it("strategy priority uses the next cluster if the first does not report", () => {
     const status = merged("priority", copies.slice(0, 2));
     expect(status.size).toBe(10);
     expect(status.endpoint).toEqual(east.endpoint);
@@ -99,57 +99,58 @@ describe("three clusters that differ", () => {
     );
   });
 
-  it("by latest, our own clock decides, not those of the clusters", () => {
+  it("strategy latest uses our own clock, not those of the clusters", () => {
     const at = (time: string) => ({
       conditions: [{ ...condition("Ready", "True", ""), lastTransitionTime: time }],
       time,
     });
     const both = [
-      aCopy("east", at("2030-01-01T00:00:00Z"), { seenMs: 1 }),
-      aCopy("west", at("2020-01-01T00:00:00Z"), { seenMs: 2 }),
+      aCopy("east", at("2030-01-01T00:00:00Z"), { observedMs: 1 }),
+      aCopy("west", at("2020-01-01T00:00:00Z"), { observedMs: 2 }),
     ];
     expect(aggregate(factsOf(database, both, { strategy: "latest" })).time).toBe("2020-01-01T00:00:00Z");
   });
 
-  it("by one cluster's word, bad news stays in that cluster's words", () => {
-    const last = copies.map((copy) => (copy.cluster === "north" ? { ...copy, seenMs: 99 } : copy));
+  it("a strategy with one source keeps the messages of that cluster", () => {
+    const last = copies.map((copy) => (copy.targetCluster === "north" ? { ...copy, observedMs: 99 } : copy));
     expect(merged("latest", last)).toEqual({ ...north, observedGeneration: 7 });
   });
 
-  it("by latest, the placement decides between those heard of at the same moment", () => {
-    const same = copies.map((copy) => ({ ...copy, seenMs: 5 }));
+  it("strategy latest uses the order of the placement for equal times", () => {
+    const same = copies.map((copy) => ({ ...copy, observedMs: 5 }));
     expect(merged("latest", same).endpoint).toEqual(west.endpoint);
   });
 });
 
-describe("the owner's word on it", () => {
-  it("does not change how a Deployment is added up", () => {
+describe("strategyOf", () => {
+  it("a strategy does not change the aggregation of a Deployment", () => {
     const both = [aCopy("east", deployment.status), aCopy("west", deployment.status)];
     expect(aggregate(factsOf(deployment, both, { strategy: "priority" })).readyReplicas).toBe(6);
   });
 
-  const words: Record<string, ReturnType<typeof strategyOf>> = {
+  const annotationValues: Record<string, ReturnType<typeof strategyOf>> = {
     union: { strategy: "union" },
     latest: { strategy: "latest" },
     sum: {
       strategy: undefined,
-      problem: 'tmc.kcp.io/status-strategy is "sum", which is none of union, intersection, priority, latest',
+      error:
+        'tmc.kcp.io/status-strategy is "sum", which is ignored; accepted values: union, intersection, priority, latest',
     },
   };
-  it.each(Object.entries(words))("is read from the annotation: %s", (word, wish) => {
-    expect(strategyOf({ "tmc.kcp.io/status-strategy": word })).toEqual(wish);
+  it.each(Object.entries(annotationValues))("parses the strategy annotation %s", (value, expected) => {
+    expect(strategyOf({ "tmc.kcp.io/status-strategy": value })).toEqual(expected);
   });
 
-  it("goes before the placement's, and that before the definition's", () => {
+  it("prefers the annotation over the placement, and the placement over the type", () => {
     const others = { placement: "Priority", type: "union" as const };
     expect(strategyOf({ "tmc.kcp.io/status-strategy": "latest" }, others).strategy).toBe("latest");
     expect(strategyOf({}, others).strategy).toBe("priority");
     expect(strategyOf({}, { type: "union" }).strategy).toBe("union");
-    // What makes no sense says nothing.
+    // An unknown value is ignored.
     expect(strategyOf({ "tmc.kcp.io/status-strategy": "vote" }, others)).toMatchObject({ strategy: "priority" });
   });
 
-  it("may be left out", () => {
+  it("returns no strategy without annotation, placement and type", () => {
     expect(strategyOf(undefined)).toEqual({ strategy: undefined });
     expect(strategyOf({})).toEqual({ strategy: undefined });
   });

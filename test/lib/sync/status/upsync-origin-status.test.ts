@@ -20,35 +20,39 @@ const everywhere: WorkloadPlacement = {
 const [type] = offeredWorkloads.filter(({ kind }) => kind === "Deployment");
 if (type === undefined) throw new Error("Deployments are offered");
 
-describe("a workload that was born on a cluster", () => {
-  it("never returns there as a copy", () => {
+describe("an upsynced workload", () => {
+  it("an upsynced workload gets no copy on its origin cluster", () => {
     const facts = { workload: web, record: undefined, placement: everywhere, references: [] };
-    expect(decideIntent({ ...facts, birthplace: "east" })).toMatchObject({
+    expect(decideIntent({ ...facts, upsyncOriginCluster: "east" })).toMatchObject({
       targets: ["north", "west"],
       clusters: ["north", "west"],
     });
     expect(decideIntent(facts).targets).toEqual(["east", "north", "west"]);
   });
 
-  it("counts its original as one of the clusters, as that is there", () => {
+  it("the original of an upsynced workload is reported as one of the clusters", () => {
     const status = { observedGeneration: 3, replicas: 2, readyReplicas: 2, availableReplicas: 2, updatedReplicas: 2 };
     const copy = { uid: "1", resourceVersion: "9", generation: 3, isDeleting: false, status };
-    const [outcome] = upsyncOriginOutcomes({ upsyncOrigin: { name: "east", copy }, type, workload: web });
+    const [outcome] = upsyncOriginOutcomes({ upsyncOrigin: { targetCluster: "east", copy }, type, workload: web });
     expect(outcome).toMatchObject({
       record: { name: "east", state: "Ready", desiredReplicas: 2, readyReplicas: 2 },
       copy,
     });
-    // Nothing was written there, and the record does not say so.
-    expect(outcome?.record).not.toHaveProperty("applied");
+    // TMC wrote nothing there.
+    expect(outcome?.record).not.toHaveProperty("appliedHash");
   });
 
-  it("says nothing of an original that is not heard from but that", () => {
-    const [outcome] = upsyncOriginOutcomes({ upsyncOrigin: { name: "east", copy: undefined }, type, workload: web });
+  it("an original that cannot be read is reported as stale", () => {
+    const [outcome] = upsyncOriginOutcomes({
+      upsyncOrigin: { targetCluster: "east", copy: undefined },
+      type,
+      workload: web,
+    });
     expect(outcome).toMatchObject({ record: { name: "east", state: "Stale", reason: "ClusterNotReady" } });
     expect(outcome?.copy).toBeUndefined();
   });
 
-  it("has no original where nobody follows it", () => {
+  it("no original is reported for a workload that is not upsynced", () => {
     expect(upsyncOriginOutcomes({ upsyncOrigin: undefined, type, workload: web })).toEqual([]);
   });
 });

@@ -25,120 +25,123 @@ const copy: Copy = { uid: "u1", resourceVersion: "7", generation: 3, isDeleting:
 const there = { kind: "there", copy } as const;
 const desired: DesiredCopy = {
   manifest: { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web" } },
-  fingerprint: "f1",
-  references: "",
+  hash: "f1",
+  dependenciesHash: "",
 };
 const written: CopyRecord = { name: "east", state: "Ready", appliedHash: "f1", appliedVersion: "g3", uid: "u1" };
 
-describe("a copy that belongs on its cluster", () => {
+describe("decideTarget", () => {
   const facts: TargetFacts = {
     targetCluster,
     downstreamState: there,
-    before: written,
+    previous: written,
     desired,
     policy: {},
-    stopped: undefined,
+    syncBlocker: undefined,
   };
   const rows: Record<string, readonly [Partial<TargetFacts>, object]> = {
-    "is left alone when it is as it was written": [{}, { do: "keep", isAsWished: true }],
-    "is written when it has never been": [
-      { before: undefined, downstreamState: { kind: "absent" } },
-      { do: "apply", because: "new" },
+    "keeps a copy that is as it was written": [{}, { action: "keep", isUpToDate: true }],
+    "applies a copy that was never written": [
+      { previous: undefined, downstreamState: { kind: "absent" } },
+      { action: "apply", cause: "new" },
     ],
-    "is written again when somebody deleted it": [
+    "applies a copy again that was deleted on its cluster": [
       { downstreamState: { kind: "absent" } },
-      { do: "apply", because: "new" },
+      { action: "apply", cause: "new" },
     ],
-    "is not written again when drift is only reported": [
+    "does not apply a deleted copy again if drift is only reported": [
       { downstreamState: { kind: "absent" }, policy: { drift: "Report" } },
-      { do: "keep", obstacle: { reason: "Drifted" } },
+      { action: "keep", blocker: { reason: "Drifted" } },
     ],
-    "is written when the workload says something else": [
-      { before: { ...written, appliedHash: "f0" } },
-      { do: "apply", because: "changed" },
+    "applies a copy whose desired manifest has changed": [
+      { previous: { ...written, appliedHash: "f0" } },
+      { action: "apply", cause: "changed" },
     ],
-    "is compared when its generation has moved": [{ before: { ...written, appliedVersion: "g2" } }, { do: "compare" }],
-    "is compared when it is another object": [{ before: { ...written, uid: "u0" } }, { do: "compare" }],
-    "is compared when the record was lost": [{ before: undefined }, { do: "compare" }],
-    "is left alone when the change does not matter": [
-      { before: { ...written, appliedVersion: "g2" }, differences: [] },
-      { do: "keep", isAsWished: true },
+    "compares a copy whose generation has changed": [
+      { previous: { ...written, appliedVersion: "g2" } },
+      { action: "compare" },
     ],
-    "is put back when somebody changed it": [
-      { before: { ...written, appliedVersion: "g2" }, differences: ["spec.replicas"] },
-      { do: "apply", because: "drifted" },
+    "compares a copy with another uid": [{ previous: { ...written, uid: "u0" } }, { action: "compare" }],
+    "compares a copy without a recorded entry": [{ previous: undefined }, { action: "compare" }],
+    "keeps a changed copy without differences": [
+      { previous: { ...written, appliedVersion: "g2" }, differences: [] },
+      { action: "keep", isUpToDate: true },
     ],
-    "is only reported when the placement says so": [
-      { before: { ...written, appliedVersion: "g2" }, differences: ["spec.replicas"], policy: { drift: "Report" } },
-      { do: "keep", obstacle: { reason: "Drifted", message: "changed on the cluster: spec.replicas" } },
+    "reverts drift": [
+      { previous: { ...written, appliedVersion: "g2" }, differences: ["spec.replicas"] },
+      { action: "apply", cause: "drifted" },
     ],
-    "is left alone until it is as it should be when drift pauses": [
-      { before: { ...written, appliedVersion: "g2" }, differences: ["spec.replicas"], policy: { drift: "Pause" } },
-      { do: "keep", state: "Paused", obstacle: { reason: "Drifted" } },
+    "reports drift if the drift policy is Report": [
+      { previous: { ...written, appliedVersion: "g2" }, differences: ["spec.replicas"], policy: { drift: "Report" } },
+      { action: "keep", blocker: { reason: "Drifted", message: "changed on the cluster: spec.replicas" } },
     ],
-    "is not overwritten by a new wish while drift pauses it": [
+    "pauses a drifted copy if the drift policy is Pause": [
+      { previous: { ...written, appliedVersion: "g2" }, differences: ["spec.replicas"], policy: { drift: "Pause" } },
+      { action: "keep", state: "Paused", blocker: { reason: "Drifted" } },
+    ],
+    "does not apply a changed manifest to a copy that is paused by drift": [
       {
-        before: { ...written, appliedHash: "f0", appliedVersion: "g2" },
+        previous: { ...written, appliedHash: "f0", appliedVersion: "g2" },
         differences: ["spec.replicas"],
         policy: { drift: "Pause" },
       },
-      { do: "keep", state: "Paused", obstacle: { reason: "Drifted" } },
+      { action: "keep", state: "Paused", blocker: { reason: "Drifted" } },
     ],
-    "follows a new wish although drift would pause it, when nobody changed it": [
-      { before: { ...written, appliedHash: "f0" }, differences: ["spec.image"], policy: { drift: "Pause" } },
-      { do: "apply", because: "changed" },
+    "applies a changed manifest with the drift policy Pause if the copy has not drifted": [
+      { previous: { ...written, appliedHash: "f0" }, differences: ["spec.image"], policy: { drift: "Pause" } },
+      { action: "apply", cause: "changed" },
     ],
-    "waits for one that is being deleted": [
+    "waits for a copy that is terminating": [
       { downstreamState: { kind: "there", copy: { ...copy, isDeleting: true } } },
-      { do: "keep", state: "Applied", obstacle: { reason: "Terminating" } },
+      { action: "keep", state: "Applied", blocker: { reason: "Terminating" } },
     ],
-    "is not touched while its cluster is not heard from": [
-      { targetCluster: silent, before: { ...written, appliedHash: "f0" } },
-      { do: "keep", state: "Stale", obstacle: { reason: "ClusterNotReady" } },
+    "keeps a copy on a cluster that is not Ready": [
+      { targetCluster: silent, previous: { ...written, appliedHash: "f0" } },
+      { action: "keep", state: "Stale", blocker: { reason: "ClusterNotReady" } },
     ],
-    "is not touched when it could not be looked at": [
-      { downstreamState: { kind: "unknown", why: "timed out" } },
-      { do: "keep", state: "Stale", obstacle: { message: "timed out" } },
+    "keeps a copy that could not be read": [
+      { downstreamState: { kind: "unknown", message: "timed out" } },
+      { action: "keep", state: "Stale", blocker: { message: "timed out" } },
     ],
-    "is not touched while its owner has paused sync": [
-      { stopped: { reason: "SyncPaused", message: "" }, before: { ...written, appliedHash: "f0" } },
-      { do: "keep", state: "Paused", obstacle: { reason: "SyncPaused" } },
+    "keeps a copy while its owner pauses sync": [
+      { syncBlocker: { reason: "SyncPaused", message: "" }, previous: { ...written, appliedHash: "f0" } },
+      { action: "keep", state: "Paused", blocker: { reason: "SyncPaused" } },
     ],
-    "is not written when it cannot be made": [
+    "applies nothing if the manifest cannot be built": [
       {
         desired: { reason: "OverrideFailed", message: "no such path" },
         downstreamState: { kind: "absent" },
-        before: undefined,
+        previous: undefined,
       },
-      { do: "keep", state: "Failed", obstacle: { reason: "OverrideFailed" } },
+      { action: "keep", state: "Failed", blocker: { reason: "OverrideFailed" } },
     ],
-    "stays as it is when the next one cannot be made": [
+    "keeps the existing copy if the new manifest cannot be built": [
       { desired: { reason: "OverrideFailed", message: "no such path" } },
-      { do: "keep", state: undefined, obstacle: { reason: "OverrideFailed" } },
+      { action: "keep", state: undefined, blocker: { reason: "OverrideFailed" } },
     ],
-    "is no stranger's": [
-      { downstreamState: { kind: "foreign", copy, who: "not made by TMC" }, before: undefined },
-      { do: "keep", state: "Failed", obstacle: { reason: "ForeignObject" } },
+    "does not overwrite a foreign object": [
+      { downstreamState: { kind: "foreign", copy, message: "not created by TMC" }, previous: undefined },
+      { action: "keep", state: "Failed", blocker: { reason: "ForeignObject" } },
     ],
-    "takes over a stranger's that says the same": [
-      { downstreamState: { kind: "foreign", copy, who: "x" }, policy: { adoption: "IfNoDiff" }, differences: [] },
-      { do: "apply", because: "adopted" },
+    "adopts a foreign object without differences with adoption IfNoDiff": [
+      { downstreamState: { kind: "foreign", copy, message: "x" }, policy: { adoption: "IfNoDiff" }, differences: [] },
+      { action: "apply", cause: "adopted" },
     ],
-    "first looks whether a stranger's says the same": [
-      { downstreamState: { kind: "foreign", copy, who: "x" }, policy: { adoption: "IfNoDiff" } },
-      { do: "compare" },
+    "compares a foreign object before adoption with IfNoDiff": [
+      { downstreamState: { kind: "foreign", copy, message: "x" }, policy: { adoption: "IfNoDiff" } },
+      { action: "compare" },
     ],
-    "leaves a stranger's that says something else": [
+    "does not adopt a foreign object with differences with IfNoDiff": [
       {
-        downstreamState: { kind: "foreign", copy, who: "x" },
+        downstreamState: { kind: "foreign", copy, message: "x" },
         policy: { adoption: "IfNoDiff" },
         differences: ["spec.a"],
       },
-      { do: "keep", state: "Failed", obstacle: { reason: "ForeignObject" } },
+      { action: "keep", state: "Failed", blocker: { reason: "ForeignObject" } },
     ],
-    "takes over any when told to": [
-      { downstreamState: { kind: "foreign", copy, who: "x" }, policy: { adoption: "Always" } },
-      { do: "apply", because: "adopted" },
+    "adopts any foreign object with adoption Always": [
+      { downstreamState: { kind: "foreign", copy, message: "x" }, policy: { adoption: "Always" } },
+      { action: "apply", cause: "adopted" },
     ],
   };
   it.each(Object.entries(rows))("%s", (_, [differing, act]) => {
@@ -146,83 +149,98 @@ describe("a copy that belongs on its cluster", () => {
   });
 });
 
-describe("a copy that belongs elsewhere", () => {
+describe("decideEviction", () => {
   const facts: EvictionFacts = {
     targetCluster,
     downstreamState: there,
-    intent: "wanted",
+    intent: "placed",
     hasTargets: true,
     isReplaced: true,
     deletionPolicy: "Delete",
-    stopped: undefined,
-    held: undefined,
+    syncBlocker: undefined,
+    holdMessage: undefined,
     isConfirmed: false,
   };
-  const gone = { do: "remove", uid: "u1" };
+  const gone = { action: "remove", uid: "u1" };
   const rows: Record<string, readonly [Partial<EvictionFacts>, object]> = {
-    "goes when the workload is ready where it should be": [{}, gone],
-    "stays until then": [
+    "deletes a copy once the workload is ready on all target clusters": [{}, gone],
+    "keeps a copy until its replacement is ready": [
       { isReplaced: false },
-      { do: "keep", state: "Evicting", obstacle: { reason: "WaitingForReplacement" } },
+      { action: "keep", state: "Evicting", blocker: { reason: "WaitingForReplacement" } },
     ],
-    "stays until then, whatever is confirmed": [
+    "keeps a copy until its replacement is ready even if the deletion is confirmed": [
       { isReplaced: false, isConfirmed: true },
-      { do: "keep", state: "Evicting", obstacle: { reason: "WaitingForReplacement" } },
+      { action: "keep", state: "Evicting", blocker: { reason: "WaitingForReplacement" } },
     ],
-    "stays when nothing fits": [{ hasTargets: false }, { do: "keep", obstacle: { reason: "LastCopy" } }],
-    "stays when nothing fits, whatever is confirmed": [
+    "keeps the last copy if no cluster fits": [
+      { hasTargets: false },
+      { action: "keep", blocker: { reason: "LastCopy" } },
+    ],
+    "keeps the last copy if no cluster fits even if the deletion is confirmed": [
       { hasTargets: false, isConfirmed: true },
-      { do: "keep", obstacle: { reason: "LastCopy" } },
+      { action: "keep", blocker: { reason: "LastCopy" } },
     ],
-    "goes when no placement wants it": [{ intent: "unwanted", hasTargets: false }, gone],
-    "goes when its owner deletes it, at once": [{ intent: "deleted", hasTargets: false, isReplaced: false }, gone],
-    "goes when its owner deletes it, though many go": [{ intent: "deleted", held: "many" }, gone],
-    "goes when its owner deletes it, though sync is switched off": [
-      { intent: "deleted", stopped: { reason: "SyncDisabled", message: "" } },
+    "deletes the copy of a workload that no placement selects": [{ intent: "unplaced", hasTargets: false }, gone],
+    "deletes the copy of a deleted workload at once": [
+      { intent: "deleted", hasTargets: false, isReplaced: false },
       gone,
     ],
-    "stays when too many would go": [
-      { held: "many" },
-      { do: "keep", state: "Held", obstacle: { reason: "DeletionsHeld" } },
+    "deletes the copy of a deleted workload even if many are deleted": [
+      { intent: "deleted", holdMessage: "many" },
+      gone,
     ],
-    "goes when that is confirmed": [{ held: "many", isConfirmed: true }, gone],
-    "stays when nobody saw the workload being deleted": [
+    "deletes the copy of a deleted workload even if sync is disabled": [
+      { intent: "deleted", syncBlocker: { reason: "SyncDisabled", message: "" } },
+      gone,
+    ],
+    "holds a copy if too many would be deleted": [
+      { holdMessage: "many" },
+      { action: "keep", state: "Held", blocker: { reason: "DeletionsHeld" } },
+    ],
+    "deletes a held copy once the deletion is confirmed": [{ holdMessage: "many", isConfirmed: true }, gone],
+    "holds the copy of a workload whose deletion was not observed": [
       { intent: "vanished" },
-      { do: "keep", state: "Held", obstacle: { reason: "WorkloadVanished" } },
+      { action: "keep", state: "Held", blocker: { reason: "WorkloadVanished" } },
     ],
-    "goes when it is confirmed that the workload is gone": [{ intent: "vanished", isConfirmed: true }, gone],
-    "is let go of where the placement says so": [{ deletionPolicy: "Orphan" }, { do: "release", uid: "u1" }],
-    "goes with a workload that is deleted, whatever the placement says": [
+    "deletes the copy of a vanished workload once the deletion is confirmed": [
+      { intent: "vanished", isConfirmed: true },
+      gone,
+    ],
+    "releases a copy if the deletion policy is Orphan": [
+      { deletionPolicy: "Orphan" },
+      { action: "release", uid: "u1" },
+    ],
+    "deletes the copy of a deleted workload even if the deletion policy is Orphan": [
       { intent: "deleted", deletionPolicy: "Orphan" },
       gone,
     ],
-    "is not touched while its cluster is not heard from": [
+    "does not evict a copy on a cluster that is not Ready": [
       { targetCluster: silent },
-      { do: "keep", state: "Evicting", obstacle: { reason: "ClusterNotReady" } },
+      { action: "keep", state: "Evicting", blocker: { reason: "ClusterNotReady" } },
     ],
-    "is not taken for gone when it could not be looked at": [
-      { downstreamState: { kind: "unknown", why: "timed out" }, intent: "deleted" },
-      { do: "keep", state: "Evicting", obstacle: { reason: "ClusterNotReady" } },
+    "does not treat a copy that could not be read as gone": [
+      { downstreamState: { kind: "unknown", message: "timed out" }, intent: "deleted" },
+      { action: "keep", state: "Evicting", blocker: { reason: "ClusterNotReady" } },
     ],
-    "is forgotten when the cluster says that it is not there": [
+    "forgets a copy that the cluster reports as absent": [
       { downstreamState: { kind: "absent" } },
-      { do: "forget" },
+      { action: "forget" },
     ],
-    "is forgotten when it is a stranger's": [
-      { downstreamState: { kind: "foreign", copy, who: "x" }, intent: "deleted" },
-      { do: "forget" },
+    "forgets a foreign object": [
+      { downstreamState: { kind: "foreign", copy, message: "x" }, intent: "deleted" },
+      { action: "forget" },
     ],
-    "is forgotten when its cluster has gone": [
+    "forgets a copy whose registration is gone": [
       { targetCluster: undefined },
-      { do: "forget", obstacle: { reason: "ClusterUnregistered" } },
+      { action: "forget", blocker: { reason: "ClusterUnregistered" } },
     ],
-    "is waited for when it is being removed": [
+    "waits for an evicted copy that is terminating": [
       { downstreamState: { kind: "there", copy: { ...copy, isDeleting: true } } },
-      { do: "keep", state: "Evicting", obstacle: { reason: "Terminating" } },
+      { action: "keep", state: "Evicting", blocker: { reason: "Terminating" } },
     ],
-    "stays while its owner has paused sync": [
-      { stopped: { reason: "SyncPaused", message: "" } },
-      { do: "keep", state: "Paused", obstacle: { reason: "SyncPaused" } },
+    "does not evict a copy while its owner pauses sync": [
+      { syncBlocker: { reason: "SyncPaused", message: "" } },
+      { action: "keep", state: "Paused", blocker: { reason: "SyncPaused" } },
     ],
   };
   it.each(Object.entries(rows))("%s", (_, [differing, act]) => {
@@ -230,7 +248,7 @@ describe("a copy that belongs elsewhere", () => {
   });
 });
 
-it("tells writes by the generation, and by the version where there is none", () => {
+it("appliedVersionOf returns the generation, or the resourceVersion without one", () => {
   expect(appliedVersionOf(copy)).toBe("g3");
   expect(appliedVersionOf({ ...copy, generation: undefined })).toBe("v7");
 });

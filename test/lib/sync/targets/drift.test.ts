@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Comparable, differences, markPaths } from "../../../../lib/sync/targets/drift.ts";
+import { type Comparable, differences, ownershipPaths } from "../../../../lib/sync/targets/drift.ts";
 import { goldenNames, sent, stored } from "../golden-files.ts";
 
 const a = (apiVersion: string, kind: string, fields: object): Comparable => ({ apiVersion, kind, ...fields });
@@ -13,18 +13,18 @@ const aConfigMap = (data: object): Comparable => a("v1", "ConfigMap", { data });
 
 const web = "spec.template.spec.containers[web]";
 
-describe("a live object says what the manifest says", () => {
+describe("differences of an equivalent live object", () => {
   it.each<[string, Comparable, Comparable]>([
-    ["when it says the same", aDeployment({ replicas: 3 }), aDeployment({ replicas: 3 })],
-    ["when it says more", aDeployment({ replicas: 3 }), aDeployment({ replicas: 3, paused: true })],
-    ["with defaults in entries", aContainer({}), aContainer({ imagePullPolicy: "Always", resources: {} })],
+    ["finds no difference in an equal object", aDeployment({ replicas: 3 }), aDeployment({ replicas: 3 })],
+    ["ignores additional fields", aDeployment({ replicas: 3 }), aDeployment({ replicas: 3, paused: true })],
+    ["ignores defaults in list entries", aContainer({}), aContainer({ imagePullPolicy: "Always", resources: {} })],
     [
-      "with containers that somebody added",
+      "ignores additional containers",
       aPod({ containers: [{ name: "web" }] }),
       aPod({ containers: [{ name: "sidecar" }, { name: "web" }] }),
     ],
     [
-      "with variables in another order",
+      "ignores the order of environment variables",
       aContainer({
         env: [
           { name: "A", value: "1" },
@@ -34,7 +34,7 @@ describe("a live object says what the manifest says", () => {
       aContainer({ env: [{ name: "B", value: "2" }, { name: "C" }, { name: "A", value: "1" }] }),
     ],
     [
-      "with the protocol that a port has by default",
+      "ignores the default protocol of a port",
       aContainer({ ports: [{ containerPort: 80 }] }),
       aContainer({
         ports: [
@@ -44,107 +44,121 @@ describe("a live object says what the manifest says", () => {
       }),
     ],
     [
-      "with the port of a node that a server chose",
+      "ignores an assigned node port",
       aService({ ports: [{ port: 80, targetPort: "http" }] }),
       aService({ clusterIP: "10.0.0.1", ports: [{ port: 80, protocol: "TCP", targetPort: "http", nodePort: 30001 }] }),
     ],
+    ["ignores a second IP family", aService({ ipFamilies: ["IPv4"] }), aService({ ipFamilies: ["IPv4", "IPv6"] })],
     [
-      "with a second family of addresses",
-      aService({ ipFamilies: ["IPv4"] }),
-      aService({ ipFamilies: ["IPv4", "IPv6"] }),
-    ],
-    [
-      "in another unit",
+      "ignores the unit of a quantity",
       aContainer({ resources: { limits: { cpu: "1000m", memory: "1Gi" }, requests: { cpu: 0.5 } } }),
       aContainer({ resources: { limits: { cpu: "1", memory: "1024Mi" }, requests: { cpu: "500m" } } }),
     ],
     [
-      "in another unit, for an empty directory",
+      "ignores the unit of an emptyDir size",
       aPod({ volumes: [{ name: "v", emptyDir: { sizeLimit: "1024Mi" } }] }),
       aPod({ volumes: [{ name: "v", emptyDir: { sizeLimit: "1Gi" } }] }),
     ],
     [
-      "with a number for its text",
+      "treats a number and its text as equal",
       aService({ ports: [{ port: 80, targetPort: "80" }] }),
       aService({ ports: [{ port: 80, targetPort: 80 }] }),
     ],
-    ["when null is absent", aDeployment({ replicas: null, template: null }), aDeployment({})],
-    ["when absent is null", aDeployment({ paused: false }), aDeployment({ paused: null })],
-    ["when empty is absent", aPod({ nodeSelector: {}, tolerations: [], hostname: "", securityContext: {} }), aPod({})],
-    ["when nothing is absent", aPod({ hostNetwork: false, priority: 0 }), aPod({})],
-    ["when the whole object is absent", aPod({ securityContext: { runAsNonRoot: false } }), aDeployment({})],
+    ["treats null as absent", aDeployment({ replicas: null, template: null }), aDeployment({})],
+    ["treats absent as null", aDeployment({ paused: false }), aDeployment({ paused: null })],
     [
-      "in a list that it was asked to fill",
+      "treats an empty value as absent",
+      aPod({ nodeSelector: {}, tolerations: [], hostname: "", securityContext: {} }),
+      aPod({}),
+    ],
+    ["treats zero values as absent", aPod({ hostNetwork: false, priority: 0 }), aPod({})],
+    [
+      "treats an object with only zero values as absent",
+      aPod({ securityContext: { runAsNonRoot: false } }),
+      aDeployment({}),
+    ],
+    [
+      "ignores entries in a list that the server fills",
       aDeployment({ metrics: [] }),
       aDeployment({ metrics: [{ type: "Resource" }] }),
     ],
     [
-      "in plain text",
+      "compares stringData with data",
       a("v1", "Secret", { stringData: { key: "ä" }, data: { other: "eA==" } }),
       a("v1", "Secret", { data: { key: "w6Q=", other: "eA==" }, type: "Opaque" }),
     ],
-    ["whatever its status", { ...aDeployment({}), status: { replicas: 1 } }, aDeployment({})],
-    ["whatever version shows it", a("apps/v1", "Deployment", {}), a("apps/v1beta2", "Deployment", {})],
+    ["ignores the status", { ...aDeployment({}), status: { replicas: 1 } }, aDeployment({})],
+    ["ignores the API version", a("apps/v1", "Deployment", {}), a("apps/v1beta2", "Deployment", {})],
   ])("%s", (_, manifest, live) => {
     expect(differences(manifest, live)).toEqual([]);
   });
 });
 
-describe("a live object says something else", () => {
+describe("differences of a drifted live object", () => {
   it.each<[string, Comparable, Comparable, readonly string[]]>([
-    ["with another number", aDeployment({ replicas: 3 }), aDeployment({ replicas: 0 }), ["spec.replicas"]],
-    ["with a number for zero", aDeployment({ replicas: 0 }), aDeployment({ replicas: 3 }), ["spec.replicas"]],
-    ["with true for false", aDeployment({ paused: false }), aDeployment({ paused: true }), ["spec.paused"]],
-    ["with nothing for a value", aDeployment({ replicas: 3 }), aDeployment({}), ["spec.replicas"]],
-    ["with nothing for null", aDeployment({ replicas: 3 }), aDeployment({ replicas: null }), ["spec.replicas"]],
-    ["in an entry", aContainer({ image: "nginx:1" }), aContainer({ image: "nginx:2" }), [`${web}.image`]],
+    ["finds a changed number", aDeployment({ replicas: 3 }), aDeployment({ replicas: 0 }), ["spec.replicas"]],
+    ["finds a number in place of zero", aDeployment({ replicas: 0 }), aDeployment({ replicas: 3 }), ["spec.replicas"]],
+    ["finds true in place of false", aDeployment({ paused: false }), aDeployment({ paused: true }), ["spec.paused"]],
+    ["finds a missing value", aDeployment({ replicas: 3 }), aDeployment({}), ["spec.replicas"]],
     [
-      "in several places, sorted",
+      "finds a value in place of null",
+      aDeployment({ replicas: 3 }),
+      aDeployment({ replicas: null }),
+      ["spec.replicas"],
+    ],
+    [
+      "finds a change in a list entry",
+      aContainer({ image: "nginx:1" }),
+      aContainer({ image: "nginx:2" }),
+      [`${web}.image`],
+    ],
+    [
+      "returns several paths in sorted order",
       aContainer({ image: "nginx:1", args: ["a"], env: [{ name: "A", value: "1" }] }),
       aContainer({ image: "nginx:2", args: ["b"], env: [{ name: "A", value: "2" }] }),
       [`${web}.args[0]`, `${web}.env[A].value`, `${web}.image`],
     ],
-    ["with an entry too few", aContainer({}), aPod({ containers: [{ name: "api" }] }), [web]],
-    ["with no entries", aContainer({}), aPod({}), [web]],
-    ["with something that is no list", aContainer({}), aPod({ containers: {} }), ["spec.template.spec.containers"]],
+    ["finds a missing list entry", aContainer({}), aPod({ containers: [{ name: "api" }] }), [web]],
+    ["finds an empty list", aContainer({}), aPod({}), [web]],
+    ["finds a value in place of a list", aContainer({}), aPod({ containers: {} }), ["spec.template.spec.containers"]],
     [
-      "with something that is no object",
+      "finds a value in place of an object",
       aPod({ securityContext: { runAsUser: 1 } }),
       aPod({ securityContext: 7 }),
       ["spec.template.spec.securityContext"],
     ],
     [
-      "in the port of another protocol",
+      "finds a missing port of another protocol",
       aContainer({ ports: [{ containerPort: 53, protocol: "UDP" }] }),
       aContainer({ ports: [{ containerPort: 53, protocol: "TCP" }] }),
       [`${web}.ports[53/UDP]`],
     ],
     [
-      "in a service's port",
+      "finds a changed Service port",
       aService({ ports: [{ port: 80, targetPort: 8080 }] }),
       aService({ ports: [{ port: 80, targetPort: 9090 }] }),
       ["spec.ports[80/TCP].targetPort"],
     ],
     [
-      "in a mount",
+      "finds a changed volume mount",
       aContainer({ volumeMounts: [{ mountPath: "/data", name: "a" }] }),
       aContainer({ volumeMounts: [{ mountPath: "/data", name: "b" }] }),
       [`${web}.volumeMounts[/data].name`],
     ],
     [
-      "in the order of a list without keys",
+      "finds another order in a list without keys",
       aContainer({ args: ["a", "b"] }),
       aContainer({ args: ["b", "a"] }),
       [`${web}.args[0]`, `${web}.args[1]`],
     ],
     [
-      "with more in a list without keys",
+      "finds an additional item in a list without keys",
       aContainer({ args: ["a"] }),
       aContainer({ args: ["a", "b"] }),
       [`${web}.args`],
     ],
     [
-      "in entries whose keys do not tell them apart",
+      "finds changes in entries with duplicate keys",
       aContainer({
         env: [
           { name: "A", value: "1" },
@@ -160,47 +174,52 @@ describe("a live object says something else", () => {
       [`${web}.env[1].value`],
     ],
     [
-      "with another kind of volume",
+      "finds another kind of volume",
       aPod({ volumes: [{ name: "v", emptyDir: {} }] }),
       aPod({ volumes: [{ name: "v", hostPath: { path: "/" } }] }),
       ["spec.template.spec.volumes[v].emptyDir"],
     ],
     [
-      "with another amount",
+      "finds a changed quantity",
       aContainer({ resources: { limits: { cpu: "1" } } }),
       aContainer({ resources: { limits: { cpu: "1001m" } } }),
       [`${web}.resources.limits.cpu`],
     ],
     [
-      "with an amount that is only a text",
+      "compares a quantity as text outside quantity fields",
       aConfigMap({ limits: "1000m", sizeLimit: "1k" }),
       aConfigMap({ limits: "1", sizeLimit: "1000" }),
       ["data.limits", "data.sizeLimit"],
     ],
-    ["with nothing for an empty text that is a value", aConfigMap({ empty: "" }), aConfigMap({}), ["data.empty"]],
-    ["with another text for an empty one", aConfigMap({ empty: "" }), aConfigMap({ empty: "x" }), ["data.empty"]],
+    ["finds a missing empty string in a map of strings", aConfigMap({ empty: "" }), aConfigMap({}), ["data.empty"]],
+    ["finds a string in place of an empty one", aConfigMap({ empty: "" }), aConfigMap({ empty: "x" }), ["data.empty"]],
     [
-      "under a name with dots",
+      "quotes a field name with dots in the path",
       aConfigMap({ "app.properties": "a" }),
       aConfigMap({ "app.properties": "b" }),
       ["data[app.properties]"],
     ],
     [
-      "in a label",
+      "finds a changed label",
       a("v1", "ConfigMap", { metadata: { labels: { "example.com/team": "", app: "web" } } }),
       a("v1", "ConfigMap", { metadata: { labels: { app: "web" } } }),
       ["metadata.labels[example.com/team]"],
     ],
     [
-      "in what a Secret says in plain text",
+      "finds a changed value of stringData",
       a("v1", "Secret", { stringData: { key: "x" } }),
       a("v1", "Secret", { data: { key: "eQ==" } }),
       ["data.key"],
     ],
-    ["under a name that every object has", aConfigMap({ constructor: "a" }), aConfigMap({}), ["data.constructor"]],
-    ["with nothing for false in a custom type", aDatabase({ ha: false }), aDatabase({}), ["spec.ha"]],
     [
-      "with more in any list of a custom type",
+      "finds a missing field with the name of an object property",
+      aConfigMap({ constructor: "a" }),
+      aConfigMap({}),
+      ["data.constructor"],
+    ],
+    ["finds a missing false in a custom type", aDatabase({ ha: false }), aDatabase({}), ["spec.ha"]],
+    [
+      "finds an additional item in any list of a custom type",
       aDatabase({ volumes: [{ name: "a" }] }),
       aDatabase({ volumes: [{ name: "a" }, { name: "b" }] }),
       ["spec.volumes"],
@@ -210,20 +229,24 @@ describe("a live object says something else", () => {
   });
 });
 
-describe("paths that do not count", () => {
+describe("ignored paths", () => {
   const manifest = aDeployment({ replicas: 3, replicasMax: 4, strategy: { type: "Recreate" }, list: [1] });
   const live = aDeployment({ replicas: 1, replicasMax: 1, strategy: { type: "RollingUpdate" }, list: [2] });
 
   it.each<[string, readonly string[], readonly string[]]>([
-    ["none", [], ["spec.list[0]", "spec.replicas", "spec.replicasMax", "spec.strategy.type"]],
-    ["one", ["spec.replicas"], ["spec.list[0]", "spec.replicasMax", "spec.strategy.type"]],
-    ["all below one", ["spec.strategy", "spec.list"], ["spec.replicas", "spec.replicasMax"]],
-    ["all", ["spec"], []],
+    [
+      "reports all differences without ignored paths",
+      [],
+      ["spec.list[0]", "spec.replicas", "spec.replicasMax", "spec.strategy.type"],
+    ],
+    ["omits an ignored path", ["spec.replicas"], ["spec.list[0]", "spec.replicasMax", "spec.strategy.type"]],
+    ["omits all paths below an ignored one", ["spec.strategy", "spec.list"], ["spec.replicas", "spec.replicasMax"]],
+    ["omits all paths below an ignored spec", ["spec"], []],
   ])("%s", (_, ignore, expected) => {
     expect(differences(manifest, live, { ignore })).toEqual(expected);
   });
 
-  it.each(goldenNames)("our own marks, when %s that somebody else made says the same", (name) => {
+  it.each(goldenNames)("ignores our own label and annotation when %s is compared for adoption", (name) => {
     const ours = sent(stored(name));
     const { labels = {}, annotations = {} } = ours.metadata;
     const others = (texts: object): object =>
@@ -232,26 +255,26 @@ describe("paths that do not count", () => {
       ...ours,
       metadata: { ...ours.metadata, labels: others(labels), annotations: others(annotations) },
     };
-    expect(differences(ours, foreign)).toEqual(markPaths.toSorted());
-    expect(differences(ours, foreign, { ignore: markPaths })).toEqual([]);
+    expect(differences(ours, foreign)).toEqual(ownershipPaths.toSorted());
+    expect(differences(ours, foreign, { ignore: ownershipPaths })).toEqual([]);
     const bare = { ...ours, metadata: { ...ours.metadata, labels: null, annotations: undefined } };
-    const missed = differences(ours, bare, { ignore: markPaths });
+    const missed = differences(ours, bare, { ignore: ownershipPaths });
     expect(missed).toEqual(expect.arrayContaining(["metadata.annotations[example.com/owner]"]));
     expect(missed.filter((path) => path.includes("tmc.kcp.io"))).toEqual([]);
   });
 });
 
-describe("whatever the objects", () => {
+describe("laws of differences", () => {
   const json = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 4 });
   const object = fc
     .tuple(fc.constantFrom("apps/v1", "v1", "example.com/v1"), fc.constantFrom("Deployment", "Secret", "Service"), json)
     .map(([apiVersion, kind, spec]) => a(apiVersion, kind, { spec, data: { key: "eA==" } }));
 
-  it("an object says what it says itself", () => {
+  it("an object has no differences from itself", () => {
     fc.assert(fc.property(object, (one) => differences(one, one).length === 0));
   });
 
-  it("more fields make no difference", () => {
+  it("additional live fields are not differences", () => {
     fc.assert(
       fc.property(object, json, (one, more) => {
         const live = { ...more, ...one, spec: { ...more, ...(one.spec as object) } };
@@ -260,7 +283,7 @@ describe("whatever the objects", () => {
     );
   });
 
-  it("neither is changed, and the answer is the same each time", () => {
+  it("differences is deterministic and does not modify its input", () => {
     fc.assert(
       fc.property(object, object, (one, other) => {
         const before = structuredClone([one, other]);

@@ -17,17 +17,17 @@ const aService = (clusterIP: string, nodePort: number, targetPort = 80): KubeObj
 });
 
 it.each<[string, readonly KubeObject[], readonly string[]]>([
-  ["no copies agree", [], []],
-  ["one copy agrees with itself", [aDeployment({ replicas: 1 })], []],
-  ["metadata and status are each cluster's own", [aDeployment({}, { a: "1" }), aDeployment({}, { replicas: "2" })], []],
-  ["what servers hand out is each cluster's own", [aService("10.0.0.1", 30001), aService("10.1.0.9", 30999)], []],
+  ["finds no differences without copies", [], []],
+  ["finds no differences of one copy", [aDeployment({ replicas: 1 })], []],
+  ["ignores metadata and status of copies", [aDeployment({}, { a: "1" }), aDeployment({}, { replicas: "2" })], []],
+  ["ignores fields that servers assign", [aService("10.0.0.1", 30001), aService("10.1.0.9", 30999)], []],
   [
-    "what somebody wrote is not",
+    "finds fields that a user wrote",
     [aService("10.0.0.1", 30001), aService("10.1.0.9", 30999, 8080)],
     ["spec.ports[80/TCP].targetPort"],
   ],
   [
-    "every copy counts, and each path once",
+    "compares all copies and returns each path once",
     [
       aDeployment({ replicas: 1, paused: true }),
       aDeployment({ replicas: 2, paused: true }),
@@ -36,7 +36,7 @@ it.each<[string, readonly KubeObject[], readonly string[]]>([
     ["spec.paused", "spec.replicas"],
   ],
   [
-    "a field that only one of them has counts, whichever it is",
+    "finds a field that only one copy has",
     [aDeployment({}), aDeployment({ template: { spec: { containers: [{ name: "web" }] } } })],
     ["spec.template.spec.containers[web]"],
   ],
@@ -45,7 +45,7 @@ it.each<[string, readonly KubeObject[], readonly string[]]>([
   expect(specDifferences(copies.toReversed())).toEqual(expected);
 });
 
-it("what is meant to differ does not count", () => {
+it("ignores paths that are meant to differ between copies", () => {
   const copies = [aDeployment({ replicas: 1 }), aDeployment({ replicas: 2 })];
   expect(specDifferences(copies, { ignore: ["spec.replicas"] })).toEqual([]);
 });

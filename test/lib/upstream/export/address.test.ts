@@ -7,7 +7,7 @@ const taken: Readonly<Record<string, { path: string; name: string }>> = {
   "2x7kq1:tmc.kcp.io": { path: "2x7kq1", name: "tmc.kcp.io" },
   "root:org:team:a-b.c": { path: "root:org:team", name: "a-b.c" },
 };
-test.each(Object.entries(taken))("%s is taken", (text, address) => {
+test.each(Object.entries(taken))("parseExportAddress accepts %s", (text, address) => {
   expect(parseExportAddress(text)).toEqual(address);
   expect(formatExportAddress(address)).toBe(text);
 });
@@ -24,6 +24,6 @@ const refused = [
   "root/tmc:a",
   "a:.b",
 ];
-test.each(refused)('"%s" is not', (text) => {
+test.each(refused)('parseExportAddress rejects "%s"', (text) => {
   expect(parseExportAddress(text)).toBeUndefined();
 });

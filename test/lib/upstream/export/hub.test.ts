@@ -1,4 +1,5 @@
 import { faultOf } from "@tmc/kube/errors.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import type { ObjectKey } from "../../../../lib/model/key.ts";
 import { ClaimNotAccepted, TenantNotBound } from "../../../../lib/model/tenant-errors.ts";
@@ -6,7 +7,6 @@ import { createExportHub, type ExportHub } from "../../../../lib/upstream/export
 import { createFreshHub } from "../../../../lib/upstream/fresh-hub.ts";
 import { apiBindings } from "../../../../lib/upstream/kcp-types.ts";
 import { clientOf } from "../../../../lib/upstream/logical-cluster.ts";
-import { createManualClock } from "../../../support/manual-clock.ts";
 import { aRegistration, registrations, type Tenants } from "../tenants.ts";
 import { address, startTwoShards, type TwoShards } from "../two-shards.ts";
 
@@ -39,8 +39,8 @@ const failureOf = (call: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-describe("the way to a tenant", () => {
-  test("is found among the endpoints once, and known from then on", async () => {
+describe("the endpoint of a tenant", () => {
+  test("the endpoint of a tenant is searched once and then remembered", async () => {
     const { hub, two } = await aHub();
     const [one, second] = two.shards;
     const [cluster = ""] = second.clusters;
@@ -51,16 +51,16 @@ describe("the way to a tenant", () => {
     expect(atOne.hits).toBe(1);
   });
 
-  test("is taken from whoever has seen the tenant", async () => {
+  test("the endpoint of a tenant that a watch has set is used without a search", async () => {
     const { hub, two } = await aHub();
     const [one, second] = two.shards;
     const atOne = count(one);
-    hub.placed(second.clusters[0] ?? "", two.urls[1]);
+    hub.setEndpointOf(second.clusters[0] ?? "", two.urls[1]);
     await read(hub, second.clusters[0] ?? "");
     expect(atOne.hits).toBe(0);
   });
 
-  test("an answer about the object is an answer: nobody else is asked", async () => {
+  test("a 404 for an object does not start a search at other endpoints", async () => {
     const { hub, two } = await aHub();
     const [one, second] = two.shards;
     const atTwo = count(second);
@@ -69,7 +69,7 @@ describe("the way to a tenant", () => {
     expect(atTwo.hits).toBe(0);
   });
 
-  test("trouble of a server is not taken for another place", async () => {
+  test("a server error does not start a search at other endpoints", async () => {
     const { hub, two } = await aHub();
     const [one, second] = two.shards;
     one.kcp.faults.inject({ match: { verb: "get" }, effect: { kind: "status", code: 503 } });
@@ -78,7 +78,7 @@ describe("the way to a tenant", () => {
     expect(atTwo.hits).toBe(0);
   });
 
-  test("leads through a new endpoint as soon as the slice names it", async () => {
+  test("a new endpoint is used as soon as the endpoint slice contains it", async () => {
     const { hub, two, clock } = await aHub();
     const [, second] = two.shards;
     two.name([two.urls[0]]);
@@ -89,7 +89,7 @@ describe("the way to a tenant", () => {
     expect(hub.endpoints().map(({ url }) => url)).toEqual(two.urls);
   });
 
-  test("stays when the slice cannot be read", async () => {
+  test("known endpoints are used while the endpoint slice cannot be read", async () => {
     const { hub, two, clock } = await aHub();
     await read(hub, two.shards[0].clusters[0] ?? "");
     two.lose(true);
@@ -99,7 +99,7 @@ describe("the way to a tenant", () => {
     expect(two.opened).toHaveLength(2);
   });
 
-  test("never leads over plain http", async () => {
+  test("an endpoint with plain http is never used", async () => {
     const { hub, two } = await aHub();
     two.name(["http://127.0.0.1:1/services/apiexport/a/b", two.urls[1]]);
     await hub.refresh(forEver);
@@ -108,10 +108,10 @@ describe("the way to a tenant", () => {
   });
 });
 
-describe("a refusal", () => {
+describe("rejected requests of an export hub", () => {
   const keyIn = (logicalCluster: string): ObjectKey => ({ logicalCluster, kind: "ClusterRegistration", name: "east" });
 
-  test("of everybody means that the tenant is not bound, and says nothing about its objects", async () => {
+  test("a rejection by every endpoint is TenantNotBound, not an absent object", async () => {
     const { hub, two } = await aHub();
     const fresh = createFreshHub({ client: hub.client });
     const failure = await failureOf(fresh.read(keyIn("2x7kq1zzzzzzzzzz"), forEver));
@@ -126,7 +126,7 @@ describe("a refusal", () => {
     expect(await failureOf(fresh.list("ClusterRegistration", cluster, forEver))).toBeInstanceOf(TenantNotBound);
   });
 
-  test("of a claimed type means that its owner has not accepted the claim", async () => {
+  test("a rejection of a claimed type is ClaimNotAccepted", async () => {
     const { hub, two } = await aHub();
     const [one] = two.shards;
     const [cluster = ""] = one.clusters;
@@ -140,7 +140,7 @@ describe("a refusal", () => {
     expect(await failureOf(readSecret())).toBeInstanceOf(ClaimNotAccepted);
   });
 
-  test("while the tenant is bound may pass, and so may one of all that we may see", async () => {
+  test("a rejection while the tenant is bound, or of all requests, is a transient fault", async () => {
     const { hub, two } = await aHub();
     const [one] = two.shards;
     const [cluster = ""] = one.clusters;

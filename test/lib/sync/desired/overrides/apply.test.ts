@@ -1,21 +1,21 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
+import { objectsAt, valueAt } from "@tmc/kube/json.ts";
 import type { Json } from "@tmc/kube/kube-object.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { objectsAt, valueAt } from "../../../../../lib/model/json.ts";
 import { applyOverrides, type Override } from "../../../../../lib/sync/desired/overrides/apply.ts";
 
 import { podSpecOf } from "../../../../../lib/sync/desired/pod-spec.ts";
 import type { Manifest } from "../../../../../lib/sync/sync-objects.ts";
-import { aSyncCluster } from "../../a-sync-cluster.ts";
+import { aTargetCluster } from "../../a-target-cluster.ts";
 import { configMap, cronJob, deployment, service, withPods } from "./manifests.ts";
 
-const east = aSyncCluster("east", {
+const east = aTargetCluster("east", {
   location: "eu-west-1",
   labels: { env: "prod", "topology.kubernetes.io/region": "eu", share: "0.5", odd: "{{cluster.name}}" },
 });
 
-/** Nothing that was handed in is ever changed: whoever tries fails. */
+/** Deep-freezes a value, so that a modification of the input throws. */
 function frozen<T>(value: T): T {
   if (typeof value === "object" && value !== null)
     for (const inner of Object.values(Object.freeze(value))) frozen(inner);
@@ -26,88 +26,94 @@ for (const manifest of [deployment, cronJob, service, configMap, ...withPods]) f
 type Row = Readonly<{
   on?: Manifest;
   overrides: readonly Override[];
-  /** What is where afterwards. */
-  gives: Readonly<Record<string, unknown>>;
+  /** The expected values by path. */
+  expected: Readonly<Record<string, unknown>>;
 }>;
 
-const setMark = (mark: string): Override => ({ labels: { mark } });
+const setLabel = (added: string): Override => ({ labels: { added } });
 const patch = (op: "add" | "replace" | "remove", path: string, value?: string | number | string[]): Override => ({
   patches: [{ op, path, ...(value === undefined ? {} : { value }) }],
 });
-const mark = "metadata/labels/mark";
+const added = "metadata/labels/added";
 const container = "spec/template/spec/containers/0";
 
 const rows: Readonly<Record<string, Row>> = {
-  "an override without a choice is about every cluster": { overrides: [setMark("x")], gives: { [mark]: "x" } },
-  "an override is about the clusters that it names": {
+  "applies an override without a selection to every cluster": {
+    overrides: [setLabel("x")],
+    expected: { [added]: "x" },
+  },
+  "applies an override to the clusters in clusterNames": {
     overrides: [
-      { ...setMark("west"), clusterNames: ["west"] },
+      { ...setLabel("west"), clusterNames: ["west"] },
       { clusterNames: ["east"], labels: { other: "x" } },
     ],
-    gives: { [mark]: undefined, "metadata/labels/other": "x" },
+    expected: { [added]: undefined, "metadata/labels/other": "x" },
   },
-  "an override that names no cluster at all is about none": {
-    overrides: [{ ...setMark("x"), clusterNames: [] }],
-    gives: { [mark]: undefined },
+  "applies an override with empty clusterNames to no cluster": {
+    overrides: [{ ...setLabel("x"), clusterNames: [] }],
+    expected: { [added]: undefined },
   },
-  "an override is about the clusters that it selects": {
+  "applies an override to the clusters that its clusterSelector matches": {
     overrides: [
-      { ...setMark("prod"), clusterSelector: { matchLabels: { env: "prod" } } },
+      { ...setLabel("prod"), clusterSelector: { matchLabels: { env: "prod" } } },
       { labels: { other: "x" }, clusterSelector: { matchExpressions: [{ key: "env", operator: "DoesNotExist" }] } },
     ],
-    gives: { [mark]: "prod", "metadata/labels/other": undefined },
+    expected: { [added]: "prod", "metadata/labels/other": undefined },
   },
-  "an override is about the types that it names": {
+  "applies an override to the types in workloadTypes": {
     overrides: [
-      { ...setMark("x"), workloadTypes: [{ apiVersion: "apps/v1", kind: "StatefulSet" }] },
+      { ...setLabel("x"), workloadTypes: [{ apiVersion: "apps/v1", kind: "StatefulSet" }] },
       { labels: { other: "x" }, workloadTypes: [{ apiVersion: "apps/v1", kind: "Deployment" }] },
     ],
-    gives: { [mark]: undefined, "metadata/labels/other": "x" },
+    expected: { [added]: undefined, "metadata/labels/other": "x" },
   },
-  "name, labels and type must all fit": {
-    overrides: [{ ...setMark("x"), clusterNames: ["east"], clusterSelector: { matchLabels: { env: "test" } } }],
-    gives: { [mark]: undefined },
+  "applies an override only if name, labels and type all match": {
+    overrides: [{ ...setLabel("x"), clusterNames: ["east"], clusterSelector: { matchLabels: { env: "test" } } }],
+    expected: { [added]: undefined },
   },
-  "a later override has the last word": { overrides: [setMark("one"), setMark("two")], gives: { [mark]: "two" } },
-  "within an override patches come last": {
+  "lets a later override win over an earlier one": {
+    overrides: [setLabel("one"), setLabel("two")],
+    expected: { [added]: "two" },
+  },
+  "applies the patches of an override last": {
     overrides: [{ patches: [{ op: "replace", path: "/spec/replicas", value: 9 }], replicas: 5 }],
-    gives: { "spec/replicas": 9 },
+    expected: { "spec/replicas": 9 },
   },
-  "limits are set before patches see them": {
+  "applies limits before patches": {
     overrides: [
       {
         limits: { cpu: "3" },
         patches: [{ op: "replace", path: `/${container}/resources/limits/cpu`, value: "4" }],
       },
     ],
-    gives: { [`${container}/resources/limits/cpu`]: "4" },
+    expected: { [`${container}/resources/limits/cpu`]: "4" },
   },
-  "labels and annotations are added to what is there": {
+  "adds labels and annotations to the existing ones": {
     overrides: [{ labels: { tier: "front" }, annotations: { note: "any text at all" } }],
-    gives: {
-      "metadata/labels": { app: "web", "tmc.kcp.io/synced": "mark", tier: "front" },
+    expected: {
+      "metadata/labels": { app: "web", "tmc.kcp.io/synced": "tenant", tier: "front" },
       "metadata/annotations": { "tmc.kcp.io/owner": "{}", note: "any text at all" },
     },
   },
-  "an object without labels gets some": {
+  "adds labels to an object without labels": {
     on: { ...configMap, metadata: { name: "x" } },
     overrides: [{ labels: { tier: "front" } }],
-    gives: { "metadata/labels": { tier: "front" } },
+    expected: { "metadata/labels": { tier: "front" } },
   },
-  "replicas are set": { overrides: [{ replicas: 0 }], gives: { "spec/replicas": 0 } },
-  "replicas are set where the workload left them out": {
+  "sets replicas to zero": { overrides: [{ replicas: 0 }], expected: { "spec/replicas": 0 } },
+  "sets replicas that the workload omits": {
     on: { ...deployment, spec: {} },
     overrides: [{ replicas: 2 }],
-    gives: { "spec/replicas": 2 },
+    expected: { "spec/replicas": 2 },
   },
-  "a type without replicas gets none": {
+  "does not set replicas of a type that has none": {
     on: service,
     overrides: [{ replicas: 2 }],
-    gives: { "spec/replicas": undefined },
+    expected: { "spec/replicas": undefined },
   },
-  "a variable is added after the others, or changed where it is": {
+  "changes an environment variable in its position and appends a new one": {
     overrides: [{ env: { MODE: "fast", ADDED: "x", KEY: "y" } }],
-    gives: {
+    expected: {
       [`${container}/env`]: [
         { name: "MODE", value: "fast" },
         { name: "KEY", value: "y" },
@@ -115,9 +121,9 @@ const rows: Readonly<Record<string, Row>> = {
       ],
     },
   },
-  "a limit leaves other limits, and takes a request above it down to it": {
+  "keeps other limits and lowers a request above its new limit": {
     overrides: [{ limits: { cpu: "500m", memory: "1Gi" } }],
-    gives: {
+    expected: {
       [`${container}/resources`]: {
         limits: { cpu: "500m", memory: "1Gi" },
         requests: { cpu: "500m", memory: "64Mi" },
@@ -125,7 +131,7 @@ const rows: Readonly<Record<string, Row>> = {
       "spec/template/spec/containers/1/resources": { limits: { cpu: "500m", memory: "1Gi" } },
     },
   },
-  "texts are filled in with what is known of the cluster": {
+  "renders variables of the cluster in all strings": {
     overrides: [
       {
         labels: { cluster: "{{cluster.name}}-{{ cluster.labels.env }}" },
@@ -142,7 +148,7 @@ const rows: Readonly<Record<string, Row>> = {
         ],
       },
     ],
-    gives: {
+    expected: {
       "metadata/labels/cluster": "east-prod",
       "metadata/annotations/at": "eu-west-1/eu",
       [`${container}/env/0/value`]: "east",
@@ -151,70 +157,73 @@ const rows: Readonly<Record<string, Row>> = {
       "spec/note": { deep: ["east", 1, null, true, { x: "east" }] },
     },
   },
-  "what was filled in is not filled in again": {
+  "does not render a rendered value again": {
     overrides: [{ annotations: { at: "{{cluster.labels.odd}}" } }],
-    gives: { "metadata/annotations/at": "{{cluster.name}}" },
+    expected: { "metadata/annotations/at": "{{cluster.name}}" },
   },
-  "names of fields are not filled in": {
+  "does not render variables in field names": {
     overrides: [{ patches: [{ op: "add", path: "/spec/x", value: { "{{cluster.name}}": 1 } }] }],
-    gives: { "spec/x": { "{{cluster.name}}": 1 } },
+    expected: { "spec/x": { "{{cluster.name}}": 1 } },
   },
-  "braces that are not a pair mean nothing": {
+  "leaves unpaired braces unchanged": {
     overrides: [{ annotations: { x: "{{ a { b } c" } }],
-    gives: { "metadata/annotations/x": "{{ a { b } c" },
+    expected: { "metadata/annotations/x": "{{ a { b } c" },
   },
-  "a patch adds a field": {
+  "adds a field by a patch": {
     overrides: [patch("add", "/spec/template/spec/priorityClassName", "high")],
-    gives: { "spec/template/spec/priorityClassName": "high" },
+    expected: { "spec/template/spec/priorityClassName": "high" },
   },
-  "a patch adds over a field that is there": {
+  "replaces an existing field by an add patch": {
     overrides: [patch("add", "/spec/replicas", 7)],
-    gives: { "spec/replicas": 7 },
+    expected: { "spec/replicas": 7 },
   },
-  "a patch gives a whole list": {
+  "sets a whole list by a patch": {
     overrides: [patch("add", `/${container}/args`, ["-v"])],
-    gives: { [`${container}/args`]: ["-v"] },
+    expected: { [`${container}/args`]: ["-v"] },
   },
-  "a patch replaces an item of a list": {
+  "replaces an item of a list by a patch": {
     overrides: [patch("replace", "/spec/template/spec/containers/1/image", "a/b:1")],
-    gives: { "spec/template/spec/containers/1/image": "a/b:1", [`${container}/image`]: "nginx:1.29" },
+    expected: { "spec/template/spec/containers/1/image": "a/b:1", [`${container}/image`]: "nginx:1.29" },
   },
-  "a patch removes a field": { overrides: [patch("remove", "/spec/replicas")], gives: { "spec/replicas": undefined } },
-  "a patch removes what is not there": {
+  "removes a field by a patch": {
+    overrides: [patch("remove", "/spec/replicas")],
+    expected: { "spec/replicas": undefined },
+  },
+  "accepts a remove patch for a missing field": {
     overrides: [patch("remove", "/spec/template/spec/nodeName")],
-    gives: { "spec/replicas": 3 },
+    expected: { "spec/replicas": 3 },
   },
-  "a patch sets a label": { overrides: [patch("add", "/metadata/labels/mark", "x")], gives: { [mark]: "x" } },
-  "a patch removes a label": {
+  "sets a label by a patch": { overrides: [patch("add", "/metadata/labels/added", "x")], expected: { [added]: "x" } },
+  "removes a label by a patch": {
     overrides: [patch("remove", "/metadata/labels/app")],
-    gives: { "metadata/labels": { "tmc.kcp.io/synced": "mark" } },
+    expected: { "metadata/labels": { "tmc.kcp.io/synced": "tenant" } },
   },
-  "a path may name fields with slashes and tildes": {
+  "decodes slashes and tildes in the path of a patch": {
     overrides: [patch("add", "/metadata/annotations/example.com~1note", "x"), patch("add", "/spec/a~0b", "y")],
-    gives: { "metadata/annotations": { "tmc.kcp.io/owner": "{}", "example.com/note": "x" }, "spec/a~b": "y" },
+    expected: { "metadata/annotations": { "tmc.kcp.io/owner": "{}", "example.com/note": "x" }, "spec/a~b": "y" },
   },
-  "a patch changes data": {
+  "changes the data of a ConfigMap by a patch": {
     on: configMap,
     overrides: [patch("replace", "/data/mode", "{{cluster.name}}")],
-    gives: { "data/mode": "east" },
+    expected: { "data/mode": "east" },
   },
-  "a patch removes a field of the object itself": {
+  "removes a top-level field by a patch": {
     on: configMap,
     overrides: [patch("remove", "/data")],
-    gives: { data: undefined, kind: "ConfigMap" },
+    expected: { data: undefined, kind: "ConfigMap" },
   },
-  "a field may have any name": {
+  "patches fields with the names of object properties": {
     overrides: [patch("add", "/spec/__proto__", "x"), patch("add", "/spec/constructor", "y")],
-    gives: { "spec/constructor": "y", "spec/replicas": 3 },
+    expected: { "spec/constructor": "y", "spec/replicas": 3 },
   },
-  "a type without pods has no containers to change": {
+  "does not change containers of a type without a pod template": {
     on: service,
     overrides: [{ env: { A: "b" }, limits: { cpu: "1" }, imageHosts: [{ to: "mirror.local" }] }],
-    gives: { spec: { ports: [{ port: 80 }] } },
+    expected: { spec: { ports: [{ port: 80 }] } },
   },
 };
 
-/** What is at `a/b/0/c`. */
+/** The value at `a/b/0/c`. */
 function at(manifest: Manifest, path: string): unknown {
   const keys = path.split("/");
   return keys.reduce<unknown>(
@@ -223,25 +232,25 @@ function at(manifest: Manifest, path: string): unknown {
   );
 }
 
-describe("overrides", () => {
-  test.each(Object.entries(rows))("%s", (_, { on = deployment, overrides, gives }) => {
+describe("applyOverrides", () => {
+  test.each(Object.entries(rows))("%s", (_, { on = deployment, overrides, expected }) => {
     const once = applyOverrides(on, frozen(overrides), east);
-    for (const [path, value] of Object.entries(gives)) expect(at(once, path), path).toEqual(value);
-    expect(applyOverrides(once, overrides, east), "twice is once").toEqual(once);
+    for (const [path, value] of Object.entries(expected)) expect(at(once, path), path).toEqual(value);
+    expect(applyOverrides(once, overrides, east), "idempotent").toEqual(once);
   });
 
-  test("a text full of braces takes no longer than any other", () => {
+  test("renders a string with a million braces in linear time", () => {
     const braces = "{{".repeat(500_000);
     expect(applyOverrides(configMap, [patch("add", "/data/x", braces)], east)).toHaveProperty("data.x", braces);
   });
 
-  test("what nothing is said about is the very same object", () => {
+  test("returns the same object if no override applies", () => {
     expect(applyOverrides(deployment, undefined, east)).toBe(deployment);
-    expect(applyOverrides(deployment, [{ ...setMark("x"), clusterNames: ["west"] }], east)).toBe(deployment);
+    expect(applyOverrides(deployment, [{ ...setLabel("x"), clusterNames: ["west"] }], east)).toBe(deployment);
   });
 
   test.each(withPods.map((manifest) => [manifest.kind, manifest] as const))(
-    "every container of a %s is reached, also those that run before and beside it",
+    "changes all containers of a %s, including init and ephemeral containers",
     (_, manifest) => {
       const override: Override = {
         imageHosts: [{ from: "docker.io", to: "mirror.local" }],
@@ -254,7 +263,7 @@ describe("overrides", () => {
         "prepare mirror.local/library/busybox",
         "web mirror.local/library/nginx:1.29",
         "log quay.io/log/agent:2",
-        "look mirror.local/library/alpine",
+        "debug mirror.local/library/alpine",
       ]);
       for (const each of all) {
         expect(objectsAt(each, "env").at(-1)).toEqual({ name: "ZONE", value: "east" });
@@ -265,98 +274,113 @@ describe("overrides", () => {
 });
 
 const noSuch = "there is no";
-const onlySingle = "of the metadata only single labels and annotations can be changed";
-const eachTime = "would change the list each time that it is followed; give the whole list instead";
+const onlySingle = "only single labels and annotations of the metadata can be changed";
+const eachTime = "would change the list each time it is applied; set the whole list instead";
 
-const refusals: Readonly<Record<string, readonly [override: Override, message: string]>> = {
-  "a path that is not there": [
+const rejected: Readonly<Record<string, readonly [override: Override, message: string]>> = {
+  "rejects a replace patch of a missing field": [
     patch("replace", "/spec/nothing", 1),
     `patches[0] /spec/nothing: ${noSuch} /spec/nothing`,
   ],
-  "a path whose parent is not there": [
+  "rejects an add patch below a missing field": [
     patch("add", "/spec/a~1b/c", 1),
     `patches[0] /spec/a~1b/c: ${noSuch} /spec/a~1b`,
   ],
-  "a removal whose parent is not there": [patch("remove", "/spec/a/b"), `patches[0] /spec/a/b: ${noSuch} /spec/a`],
-  "a path through a text": [
+  "rejects a remove patch below a missing field": [
+    patch("remove", "/spec/a/b"),
+    `patches[0] /spec/a/b: ${noSuch} /spec/a`,
+  ],
+  "rejects a path below a scalar": [
     patch("add", "/spec/replicas/x", 1),
     `patches[0] /spec/replicas/x: ${noSuch} /spec/replicas/x`,
   ],
-  "a path that leads into what every object has": [
+  "rejects a path into the object prototype": [
     patch("add", "/spec/constructor/prototype", 1),
     `patches[0] /spec/constructor/prototype: ${noSuch} /spec/constructor`,
   ],
-  "an item that a list does not have": [
+  "rejects a list index out of range": [
     patch("replace", "/spec/template/spec/containers/2", 1),
     `patches[0] /spec/template/spec/containers/2: ${noSuch} /spec/template/spec/containers/2`,
   ],
-  "an item that is no number": [
+  "rejects a list index that is not a number": [
     patch("replace", "/spec/template/spec/containers/web/image", "x"),
     `patches[0] /spec/template/spec/containers/web/image: ${noSuch} /spec/template/spec/containers/web`,
   ],
-  "an addition at the end of a list": [
+  "rejects an add patch at the end of a list": [
     patch("add", "/spec/template/spec/containers/-", "x"),
     `patches[0] /spec/template/spec/containers/-: add ${eachTime}`,
   ],
-  "an addition within a list": [
+  "rejects an add patch inside a list": [
     patch("add", "/spec/template/spec/containers/0", "x"),
     `patches[0] /spec/template/spec/containers/0: add ${eachTime}`,
   ],
-  "a removal from a list": [
+  "rejects a remove patch of a list item": [
     patch("remove", "/spec/template/spec/containers/0"),
     `patches[0] /spec/template/spec/containers/0: remove ${eachTime}`,
   ],
-  "a patch without a value": [patch("add", "/spec/x"), "patches[0] /spec/x: add needs a value"],
-  "another apiVersion": [patch("replace", "/apiVersion", "v2"), "patches[0] /apiVersion: apiVersion says what it is"],
-  "another kind": [patch("replace", "/kind", "Pod"), "patches[0] /kind: kind says what it is"],
-  "another name": [patch("replace", "/metadata/name", "x"), `patches[0] /metadata/name: ${onlySingle}`],
-  "another namespace": [patch("replace", "/metadata/namespace", "x"), `patches[0] /metadata/namespace: ${onlySingle}`],
-  "finalizers, which would keep a copy from going": [
+  "rejects an add patch without a value": [patch("add", "/spec/x"), "patches[0] /spec/x: add needs a value"],
+  "rejects a patch of the apiVersion": [
+    patch("replace", "/apiVersion", "v2"),
+    "patches[0] /apiVersion: apiVersion cannot be changed",
+  ],
+  "rejects a patch of the kind": [patch("replace", "/kind", "Pod"), "patches[0] /kind: kind cannot be changed"],
+  "rejects a patch of the name": [patch("replace", "/metadata/name", "x"), `patches[0] /metadata/name: ${onlySingle}`],
+  "rejects a patch of the namespace": [
+    patch("replace", "/metadata/namespace", "x"),
+    `patches[0] /metadata/namespace: ${onlySingle}`,
+  ],
+  "rejects a patch of finalizers, which would block the deletion of a copy": [
     patch("add", "/metadata/finalizers", ["x"]),
     `patches[0] /metadata/finalizers: ${onlySingle}`,
   ],
-  "all labels at once, TMC's among them": [
+  "rejects a patch that replaces all labels, including those of TMC": [
     patch("replace", "/metadata/labels", "x"),
     `patches[0] /metadata/labels: ${onlySingle}`,
   ],
-  "the metadata as a whole": [patch("remove", "/metadata"), `patches[0] /metadata: ${onlySingle}`],
-  "a status": [patch("add", "/status/phase", "x"), "patches[0] /status/phase: the status is the cluster's to write"],
-  "TMC's own label, by a patch": [
+  "rejects a patch of the whole metadata": [patch("remove", "/metadata"), `patches[0] /metadata: ${onlySingle}`],
+  "rejects a patch of the status": [
+    patch("add", "/status/phase", "x"),
+    "patches[0] /status/phase: only the cluster writes the status",
+  ],
+  "rejects a patch of TMC's own label": [
     patch("remove", "/metadata/labels/tmc.kcp.io~1synced"),
-    'patches[0] /metadata/labels/tmc.kcp.io~1synced: "tmc.kcp.io/synced" is TMC\'s own',
+    'patches[0] /metadata/labels/tmc.kcp.io~1synced: "tmc.kcp.io/synced" is reserved for TMC',
   ],
-  "TMC's own annotation, by a patch": [
+  "rejects a patch of TMC's own annotation": [
     patch("replace", "/metadata/annotations/tmc.kcp.io~1owner", "x"),
-    'patches[0] /metadata/annotations/tmc.kcp.io~1owner: "tmc.kcp.io/owner" is TMC\'s own',
+    'patches[0] /metadata/annotations/tmc.kcp.io~1owner: "tmc.kcp.io/owner" is reserved for TMC',
   ],
-  "TMC's own label": [{ labels: { "tmc.kcp.io/synced": "x" } }, 'labels: "tmc.kcp.io/synced": is TMC\'s own'],
-  "TMC's own annotation": [
+  "rejects an override of TMC's own label": [
+    { labels: { "tmc.kcp.io/synced": "x" } },
+    'labels: "tmc.kcp.io/synced": is reserved for TMC',
+  ],
+  "rejects an override of TMC's own annotation": [
     { annotations: { "sub.tmc.kcp.io/x": "x" } },
-    'annotations: "sub.tmc.kcp.io/x": is TMC\'s own',
+    'annotations: "sub.tmc.kcp.io/x": is reserved for TMC',
   ],
-  "a label that is no text": [
+  "rejects a label value that is not a string": [
     patch("add", "/metadata/labels/x", 1),
-    "patches[0] /metadata/labels/x: the value of a label or an annotation is a text",
+    "patches[0] /metadata/labels/x: the value of a label or an annotation must be a string",
   ],
-  "a label that is to be replaced and is not there": [
+  "rejects a replace patch of a missing label": [
     patch("replace", "/metadata/labels/x", "y"),
     `patches[0] /metadata/labels/x: ${noSuch} /metadata/labels/x`,
   ],
-  "a limit that is no amount": [{ limits: { cpu: "much" } }, 'limits.cpu: "much" is no quantity'],
-  "a variable that nobody knows": [{ env: { A: "{{cluster.size}}" } }, 'env.A: cluster east has no "cluster.size"'],
-  "a label that the cluster does not have": [
+  "rejects a limit that is not a quantity": [{ limits: { cpu: "much" } }, 'limits.cpu: "much" is not a quantity'],
+  "rejects an unknown variable": [{ env: { A: "{{cluster.size}}" } }, 'env.A: cluster east has no "cluster.size"'],
+  "rejects a variable for a label that the cluster does not have": [
     { labels: { a: "{{cluster.labels.zone}}" } },
     'labels.a: cluster east has no "cluster.labels.zone"',
   ],
-  "a piece of code": [
+  "rejects code in a variable": [
     patch("add", "/spec/x", ["{{cluster.name.constructor('return 1')()}}"]),
     "patches[0] /spec/x: cluster east has no \"cluster.name.constructor('return 1')()\"",
   ],
-  "a host of images that is none": [
+  "rejects an invalid image registry host": [
     { imageHosts: [{ from: "a b", to: "x.io" }] },
-    'imageHosts[0]: "a b" is no host of images, nor a path on one',
+    'imageHosts[0]: "a b" is not an image registry host or a path on one',
   ],
-  "hosts of images in a circle": [
+  "rejects imageHosts that apply to each other's result": [
     {
       imageHosts: [
         { from: "docker.io", to: "a.io" },
@@ -367,31 +391,31 @@ const refusals: Readonly<Record<string, readonly [override: Override, message: s
   ],
 };
 
-describe("refused is", () => {
-  test.each(Object.entries(refusals))("%s", (_, [override, message]) => {
-    const follow = () => applyOverrides(deployment, [setMark("x"), { name: "eu", ...override }], east);
-    expect(follow).toThrow(new ControllerError("invalid", `overrides[1] "eu": ${message}`));
+describe("rejected overrides", () => {
+  test.each(Object.entries(rejected))("%s", (_, [override, message]) => {
+    const run = () => applyOverrides(deployment, [setLabel("x"), { name: "eu", ...override }], east);
+    expect(run).toThrow(new ControllerError("invalid", `overrides[1] "eu": ${message}`));
   });
 
-  test("a long text in braces, of which the message has only the beginning", () => {
-    const follow = () => applyOverrides(deployment, [{ annotations: { a: `{{${"x".repeat(500)}}}` } }], east);
+  test("clips a long unknown variable in the message", () => {
+    const run = () => applyOverrides(deployment, [{ annotations: { a: `{{${"x".repeat(500)}}}` } }], east);
     const message = `overrides[0]: annotations.a: cluster east has no "${"x".repeat(63)}…"`;
-    expect(follow).toThrow(new ControllerError("invalid", message));
+    expect(run).toThrow(new ControllerError("invalid", message));
   });
 
-  test("a label that Kubernetes would refuse, with its words", () => {
-    const follow = () => applyOverrides(deployment, [{ labels: { a: "b c" } }], east);
-    expect(follow).toThrow(/^overrides\[0\]: labels: "a": a valid label must be an empty string or consist of/);
+  test("rejects an invalid label with the message of Kubernetes", () => {
+    const run = () => applyOverrides(deployment, [{ labels: { a: "b c" } }], east);
+    expect(run).toThrow(/^overrides\[0\]: labels: "a": a valid label must be an empty string or consist of/);
   });
 
-  test("a selector that makes no sense", () => {
+  test("rejects an invalid clusterSelector", () => {
     const clusterSelector = { matchExpressions: [{ key: "a", operator: "In" as const }] };
-    const follow = () => applyOverrides(deployment, [{ clusterSelector, replicas: 1 }], east);
-    expect(follow).toThrow(/^overrides\[0\]: clusterSelector: values: Invalid value/);
+    const run = () => applyOverrides(deployment, [{ clusterSelector, replicas: 1 }], east);
+    expect(run).toThrow(/^overrides\[0\]: clusterSelector: values: Invalid value/);
   });
 });
 
-test("whatever an override says, a copy stays what it is and whose it is, and twice is once", () => {
+test("no override changes the identity or the owner of a copy, and applying overrides is idempotent", () => {
   const step = fc.constantFrom("metadata", "labels", "annotations", "tmc.kcp.io~1synced", "name", "spec", "template");
   const more = fc.constantFrom(
     "containers",
@@ -413,7 +437,7 @@ test("whatever an override says, a copy stays what it is and whose it is, and tw
       env: fc.dictionary(fc.constantFrom("MODE", "KEY", "NEW"), fc.constant("v")),
       replicas: fc.nat({ max: 5 }),
       imageHosts: fc.constantFrom([{ to: "a.io" }], [{ from: "docker.io", to: "docker.io/a" }]),
-      // One: a later patch may take away what an earlier one asks for.
+      // Only one: a later patch may remove what an earlier one requires.
       patches: fc
         .record({ op: fc.constantFrom<("add" | "replace" | "remove")[]>("add", "replace", "remove"), path, value })
         .map((each) => [each]),
@@ -433,7 +457,7 @@ test("whatever an override says, a copy stays what it is and whose it is, and tw
       const { apiVersion, kind, metadata } = manifest;
       const { name, namespace } = metadata;
       expect(made).toMatchObject({ apiVersion, kind, metadata: { name, namespace } });
-      expect(made.metadata.labels?.["tmc.kcp.io/synced"]).toBe("mark");
+      expect(made.metadata.labels?.["tmc.kcp.io/synced"]).toBe("tenant");
       expect(made.metadata.annotations?.["tmc.kcp.io/owner"]).toBe("{}");
       expect(Object.hasOwn(made, "status")).toBe(false);
       expect(applyOverrides(made, [override], east)).toEqual(made);

@@ -16,14 +16,14 @@ const pods = {
       },
       { name: "log", image: "quay.io/log/agent:2" },
     ],
-    ephemeralContainers: [{ name: "look", image: "alpine" }],
+    ephemeralContainers: [{ name: "debug", image: "alpine" }],
   },
 };
 
 const metadata = {
   name: "web",
   namespace: "tmc-shop-1",
-  labels: { app: "web", "tmc.kcp.io/synced": "mark" },
+  labels: { app: "web", "tmc.kcp.io/synced": "tenant" },
   annotations: { "tmc.kcp.io/owner": "{}" },
 };
 

@@ -1,0 +1,497 @@
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { load } from "js-yaml";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ClusterRegistration } from "../../../../lib/api/cluster-registration.ts";
+import { resourceTypes } from "../../../../lib/cli/workspace.ts";
+import { downstreamNamespace, namespaceManifest } from "../../../../lib/sync/ownership/namespace-map.ts";
+import { aDeployment, deployments, type PlacedWorkspace, secrets, startPlacedWorkspace } from "../placed.ts";
+import { tmc } from "../support.ts";
+
+let workspace: PlacedWorkspace;
+const seen = "2026-01-01T00:00:00Z";
+const readyOn = (name: string, count: number) => ({
+  name,
+  state: "Ready" as const,
+  desiredReplicas: count,
+  readyReplicas: count,
+  generation: 1,
+  appliedHash: "before",
+  lastObservedTime: seen,
+});
+const ready = (status: "True" | "False", reason: string, message: string) => ({
+  type: "Ready",
+  status,
+  reason,
+  message,
+});
+
+beforeAll(async () => {
+  workspace = await startPlacedWorkspace();
+  const { client, clock, create, recorded, select } = workspace;
+  const place = (name: string, spec: object) =>
+    client.create(
+      { type: resourceTypes.placements },
+      { apiVersion: "tmc.kcp.io/v1alpha1", kind: "WorkloadPlacement", metadata: { name }, spec },
+    );
+  await place("shop", { strategy: "Spread", workloadSelector: { labelSelector: { matchLabels: { tier: "front" } } } });
+  await place("keys", { workloadSelector: { workloadTypes: [{ apiVersion: "v1", kind: "Secret" }] } });
+  await select("shop", "east", "west");
+  await select("keys", "east");
+  const front = (object: KubeObject): KubeObject => ({
+    ...object,
+    metadata: { ...object.metadata, labels: { ...object.metadata.labels, tier: "front" } },
+  });
+  await recorded(deployments, await create(deployments, front(aDeployment("web", 3))), {
+    copies: [
+      readyOn("east", 3),
+      {
+        ...readyOn("west", 3),
+        state: "Applied",
+        reason: "Progressing",
+        message: "1 of 3 replicas are ready",
+        readyReplicas: 1,
+      },
+    ],
+    conditions: [ready("False", "NotReady", "ready on 1 of 2 clusters: west Progressing")],
+    references: [{ kind: "ConfigMap", name: "settings" }],
+  });
+  await recorded(deployments, await create(deployments, front(aDeployment("api", 2))), {
+    copies: [readyOn("east", 2), readyOn("west", 2)],
+    conditions: [ready("True", "Ready", "ready on 2 of 2 clusters")],
+  });
+  await recorded(deployments, await create(deployments, aDeployment("old", 1)), {
+    placement: "gone",
+    copies: [{ name: "east", state: "Held", reason: "DeletionsHeld", message: "12 of 12 copies would leave at once" }],
+    conditions: [
+      ready("False", "NotPlaced", "still on east"),
+      { type: "DeletionsHeld", status: "True", reason: "DeletionsHeld", message: "east: 12 of 12 copies" },
+    ],
+  });
+  await create(secrets, {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: {
+      name: "keys",
+      namespace: "shop",
+      annotations: { "kubectl.kubernetes.io/last-applied-configuration": '{"data":{"password":"aHVudGVyMg=="}}' },
+    },
+    data: { password: "aHVudGVyMg==" },
+  });
+  clock.shown += 90_000;
+});
+afterAll(() => workspace.stop());
+
+/** Commands with their exact output and exit code. */
+const printed: Record<string, Readonly<{ code?: number; out?: string; err?: string }>> = {
+  "workload list -n shop": {
+    out: `
+NAME                  PLACEMENT   CLUSTERS   READY   STATUS    AGE
+deployment.apps/api   shop        2/2        4/4     Ready     90s
+deployment.apps/old   gone        0/0        -       Held      90s
+deployment.apps/web   shop        1/2        4/6     Applied   90s
+`,
+  },
+  "workload list deploy -A -o wide": {
+    out: `
+NAMESPACE   NAME                  PLACEMENT   CLUSTERS   READY   STATUS    AGE   COPIES               MESSAGE
+shop        deployment.apps/api   shop        2/2        4/4     Ready     90s   east 2/2, west 2/2   ready on 2 of 2 clusters
+shop        deployment.apps/old   gone        0/0        -       Held      90s   east Held            still on east
+shop        deployment.apps/web   shop        1/2        4/6     Applied   90s   east 3/3, west 1/3   ready on 1 of 2 clusters: west Progressing
+`,
+  },
+  "workload list sts -n shop": { err: "No placed workloads found in namespace shop.\n" },
+  "workload list -n shop -A": { code: 2, err: "tmc: --all-namespaces and --namespace exclude each other\n" },
+  "workload list dploy -A": {
+    code: 2,
+    err: 'tmc: "dploy": unknown workload type (did you mean deploy?); specify a custom resource by its full name, such as databases.v1.example.com\n',
+  },
+  "workload status deploy/web -n shop": {
+    code: 1,
+    out: `
+Name:           deployment.apps/web
+Namespace:      shop
+Status:         NotReady: ready on 1 of 2 clusters: west Progressing
+Replicas:       4 ready of 6
+Generation:     1
+Placement:      shop (Spread selected east, west)
+Dependencies:   ConfigMap/settings
+
+CLUSTER   STATE     DESIRED   READY   WRITTEN   AGE   MESSAGE
+east      Ready     3         3       1         90s   -
+west      Applied   3         1       1         90s   1 of 3 replicas are ready
+`,
+    err: "tmc: deployment.apps/web is not ready: ready on 1 of 2 clusters: west Progressing\n",
+  },
+  "workload status deploy api -n shop -o wide": {
+    out: `
+Name:         deployment.apps/api
+Namespace:    shop
+Status:       Ready: ready on 2 of 2 clusters
+Replicas:     4 ready of 4
+Generation:   1
+Placement:    shop (Spread selected east, west)
+
+CLUSTER   STATE   DESIRED   READY   WRITTEN   AGE   HEARTBEAT   REASON   MESSAGE
+east      Ready   2         2       1         90s   90s ago     -        -
+west      Ready   2         2       1         90s   90s ago     -        -
+`,
+  },
+  "workload status deployment.apps/old -n shop": {
+    code: 1,
+    out: `
+Name:         deployment.apps/old
+Namespace:    shop
+Status:       NotReady: NotPlaced: still on east
+Generation:   1
+Placement:    <none>
+Conditions:   DeletionsHeld: east: 12 of 12 copies
+
+CLUSTER   STATE   DESIRED   READY   WRITTEN   AGE   MESSAGE
+east      Held    -         -       -         -     12 of 12 copies would leave at once
+`,
+    err: "tmc: deployment.apps/old is not ready: still on east\n",
+  },
+  "workload status deploy/wib -n shop": {
+    code: 1,
+    err: 'tmc: deployment.apps "wib": not found in namespace shop (did you mean web?)\n',
+  },
+  "workload status deploy -n shop": {
+    code: 2,
+    err: 'tmc: "deploy": name is required; expected kind/name, such as deploy/web\n',
+  },
+  confirm: {
+    out: `
+NAMESPACE   HELD                  CLUSTER   MESSAGE
+shop        deployment.apps/old   east      12 of 12 copies would leave at once
+`,
+    err: "Nothing was confirmed. Specify the held objects as listed, or --all.\n",
+  },
+  "confirm --cluster west": { err: "No deletions are held.\n" },
+  "confirm deploy/web -n shop": { code: 1, err: 'tmc: deployments "web": no deletions are held\n' },
+  "confirm deploy/old --all": { code: 2, err: "tmc: --all cannot be combined with names\n" },
+  "confirm cluster/east": { code: 1, err: 'tmc: cluster "east": no deletions of upsynced objects are held\n' },
+  "confirm cluster/south": { code: 1, err: 'tmc: cluster "south": not registered; registered clusters: east, west\n' },
+  "explain --workload deploy/web -n shop": {
+    out: `
+deployment.apps/web: placement shop governs it and selects east, west
+
+PLACEMENT   SELECTS   GOVERNS   MESSAGE
+shop        yes       yes       the only placement that selects it
+keys        no        no        workloadTypes does not contain apps/v1 Deployment
+`,
+  },
+  "explain --workload deploy/old -n shop": {
+    out: `
+deployment.apps/old: no placement selects it
+
+PLACEMENT   SELECTS   GOVERNS   MESSAGE
+keys        no        no        workloadTypes does not contain apps/v1 Deployment
+shop        no        no        labelSelector does not match the labels of the workload
+`,
+  },
+  "diff deploy/web -n shop --cluster nowhere": {
+    code: 2,
+    err: 'tmc: cluster "nowhere": not registered; registered clusters: east, west\n',
+  },
+  "diff secret/keys -n shop --cluster west": {
+    code: 2,
+    err: "tmc: keys on west: not placed on this cluster; placement keys selects east\n",
+  },
+  "diff deploy/old -n shop --cluster east": {
+    code: 2,
+    err: "tmc: old on east: no placement selects the workload\n",
+  },
+};
+
+describe("output of workload commands", () => {
+  it.each(Object.entries(printed))(
+    "tmc %s prints the expected text",
+    async (command, { code = 0, out = "", err = "" }) => {
+      expect(await workspace.run(command)).toEqual({ code, out: out.replace(/^\n/, ""), err });
+    },
+  );
+
+  it.each(["workload list -n shop", "workload status deploy/web -n shop"])(
+    "tmc %s prints the same document as json and yaml",
+    async (command) => {
+      const [json, yaml] = await Promise.all([
+        workspace.run(`${command} -o json`),
+        workspace.run(`${command} -o yaml`),
+      ]);
+      expect(JSON.parse(json.out)).toEqual(load(yaml.out));
+      expect(json.out).not.toContain("managedFields");
+    },
+  );
+
+  it("tmc workload status -o json prints all details", async () => {
+    const { out } = await workspace.run("workload status deploy/web -n shop -o json");
+    expect(JSON.parse(out)).toMatchObject({
+      workload: { apiVersion: "apps/v1", kind: "Deployment", namespace: "shop", name: "web", generation: 1 },
+      ready: false,
+      placement: "shop",
+      replicas: { desired: 6, ready: 4 },
+      clusters: [
+        { name: "east", state: "Ready", target: true, message: null },
+        { name: "west", state: "Applied", target: true, message: "1 of 3 replicas are ready" },
+      ],
+    });
+  });
+
+  it("tmc workload status shows a copy as stale when its cluster is not Ready any more", async () => {
+    const { client, run } = workspace;
+    const address = { type: resourceTypes.registrations, name: "west" };
+    const condition = (status: string) => ({
+      status: {
+        conditions: [{ type: "Ready", status, reason: "R", message: "it times out", lastTransitionTime: seen }],
+      },
+    });
+    await client.patch(address, { type: "merge", body: condition("False") }, { subresource: "status" });
+    const { code, out } = await run("workload status deploy/api -n shop");
+    await client.patch(address, { type: "merge", body: condition("True") }, { subresource: "status" });
+    expect(code).toBe(1);
+    expect(out).toContain("Status:       NotReady: ClusterNotReady: clusters that are not Ready: west\n");
+    expect(out).toContain(
+      "west      Stale   2         2       1         90s   the cluster is not Ready: it times out\n",
+    );
+    expect(out).toContain("Replicas:     2 ready of 2\n");
+  });
+
+  it("tmc workload status --watch waits until the workload is ready, and prints what is missing", async () => {
+    const { client, runUntil, becomes, record } = workspace;
+    const before = await record(deployments, "web");
+    if (before === undefined) throw new Error("no record");
+    const address = { type: resourceTypes.syncRecords, namespace: "shop", name: before.metadata.name ?? "" };
+    const say = (conditions: readonly object[]) =>
+      client.patch(address, { type: "merge", body: { status: { conditions } } }, { subresource: "status" });
+    const { code, out, err } = await runUntil("workload status deploy/web -n shop --watch", "waiting", async () => {
+      await becomes(deployments, "web", [readyOn("east", 3), readyOn("west", 3)]);
+      await say([{ ...ready("True", "Ready", "ready on 2 of 2 clusters"), lastTransitionTime: seen }]);
+    });
+    expect(code).toBe(0);
+    expect(err).toBe("waiting for deployment.apps/web: ready on 1 of 2 clusters: west Progressing\n");
+    expect(out).toContain("Status:         Ready: ready on 2 of 2 clusters\n");
+    await becomes(deployments, "web", before.status?.clusters ?? []);
+    await say(before.status?.conditions ?? []);
+  });
+});
+
+/** Replaces the parts of the output that differ between workspaces. */
+const plain = (text: string): string =>
+  text
+    .replaceAll(/"logicalCluster":"[a-z0-9]+"/g, '"logicalCluster":"LC"')
+    .replaceAll(/tmc-shop-[a-z0-9]{25}/g, "tmc-shop-HASH")
+    .replaceAll(/synced: [a-z0-9]+/g, "synced: HASH")
+    .replaceAll(/\*\*\* [0-9a-f]{12}/g, "*** DIGEST");
+
+describe("tmc diff", () => {
+  it("tmc diff prints the whole manifest as new without access to the cluster", async () => {
+    const { code, out, err } = await workspace.run("diff deploy/web -n shop --cluster east");
+    expect({ code, err }).toEqual({ code: 1, err: "" });
+    expect(plain(out)).toBe(`--- /dev/null
++++ east: deployment.apps/web
+@@ -0,0 +1,24 @@
++apiVersion: apps/v1
++kind: Deployment
++metadata:
++  annotations:
++    tmc.kcp.io/owner: '{"hub":"kcp","logicalCluster":"LC","namespace":"shop","registration":"east","apiVersion":"apps/v1","kind":"Deployment","name":"web"}'
++  labels:
++    app: web
++    tier: front
++    tmc.kcp.io/synced: HASH
++  name: web
++  namespace: tmc-shop-HASH
++spec:
++  replicas: 3
++  selector:
++    matchLabels:
++      app: web
++  template:
++    metadata:
++      labels:
++        app: web
++    spec:
++      containers:
++        - image: nginx:1.27
++          name: web
+`);
+  });
+
+  it("tmc diff -o yaml prints the manifest", async () => {
+    const { code, out } = await workspace.run("diff deploy/web -n shop --cluster east -o yaml");
+    expect(code).toBe(0);
+    expect(load(out)).toMatchObject({ kind: "Deployment", metadata: { name: "web" }, spec: { replicas: 3 } });
+  });
+
+  it("tmc diff --cluster-kubeconfig prints only the differences from the object on the cluster", async () => {
+    const { client, clusterKubeconfigs, on, run } = workspace;
+    const there = on("east");
+    const { metadata } = await client.get<KubeObject>({ type: deployments, namespace: "shop", name: "web" });
+    const locator = { hub: "kcp", logicalCluster: metadata.annotations?.["kcp.io/cluster"] ?? "", namespace: "shop" };
+    const namespace = downstreamNamespace(locator);
+    await there.create(
+      { type: { group: "", version: "v1", plural: "namespaces" } },
+      namespaceManifest(locator) as unknown as KubeObject,
+    );
+    const manifest = load((await run("diff deploy/web -n shop --cluster east -o yaml")).out) as KubeObject;
+    await there.patch(
+      { type: deployments, namespace, name: "web" },
+      { type: "apply", body: manifest, force: true },
+      { fieldManager: "tmc" },
+    );
+    const command = `diff deploy/web -n shop --cluster east --cluster-kubeconfig ${clusterKubeconfigs.get("east")}`;
+    expect(await run(command)).toEqual({ code: 0, out: "", err: "" });
+    await there.patch(
+      { type: deployments, namespace, name: "web" },
+      { type: "merge", body: { spec: { replicas: 1 } } },
+    );
+    const { code, out } = await run(command);
+    expect(code).toBe(1);
+    expect(out.split("\n").filter((line) => /^[-+] /.test(line))).toEqual(["-  replicas: 1", "+  replicas: 3"]);
+  });
+
+  it("tmc diff and tmc workload list never print the values of a Secret", async () => {
+    const { run, client, clusterKubeconfigs, on } = workspace;
+    const there = on("east");
+    const { metadata } = await client.get<KubeObject>({ type: secrets, namespace: "shop", name: "keys" });
+    const locator = { hub: "kcp", logicalCluster: metadata.annotations?.["kcp.io/cluster"] ?? "", namespace: "shop" };
+    await there.create(
+      { type: secrets, namespace: downstreamNamespace(locator) },
+      { apiVersion: "v1", kind: "Secret", metadata: { name: "keys" }, data: { password: "c2VzYW1l", other: "eA==" } },
+    );
+    const commands = [
+      "diff secret/keys -n shop --cluster east",
+      "diff secret/keys -n shop --cluster east -o yaml",
+      "diff secret/keys -n shop --cluster east -o json",
+      `diff secret/keys -n shop --cluster east --cluster-kubeconfig ${clusterKubeconfigs.get("east")}`,
+      "workload list -A -o yaml",
+    ];
+    for (const command of commands) {
+      const { out, err } = await run(command);
+      expect(out + err).not.toMatch(/aHVudGVyMg|hunter2|c2VzYW1l|sesame|eA==/);
+    }
+    const { out, err } = await run(commands[3] ?? "");
+    expect(err).toBe(
+      "secret/keys on east: an object of that name exists but is not a copy of this workload: it was not created by TMC\n",
+    );
+    expect(plain(out)).toContain("-  password: '*** DIGEST'\n+  password: '*** DIGEST'\n");
+  });
+
+  it("tmc diff --hub-id sets the hub in the owner annotation", async () => {
+    const { out } = await workspace.run("diff deploy/web -n shop --cluster east --hub-id other");
+    expect(plain(out)).toContain('{"hub":"other","logicalCluster":"LC"');
+  });
+});
+
+describe("tmc confirm", () => {
+  it("tmc confirm asks for confirmation, and changes nothing after a no or without a terminal", async () => {
+    const { run, client } = workspace;
+    expect(await run("confirm deploy/old -n shop", { answer: false })).toMatchObject({
+      code: 0,
+      err: "tmc: canceled, nothing was changed\n",
+    });
+    expect(await run("confirm --all")).toMatchObject({
+      code: 2,
+      err: "tmc: cannot ask for confirmation without a terminal; use --yes to skip the question\n",
+    });
+    const { metadata } = await client.get<KubeObject>({ type: deployments, namespace: "shop", name: "old" });
+    expect(metadata.annotations?.["tmc.kcp.io/confirm-deletions"]).toBeUndefined();
+  });
+
+  it("tmc confirm writes the confirmed hold, and removes it when the copies are deleted", async () => {
+    const { run, runUntil, client, becomes } = workspace;
+    const annotation = async () => {
+      const { metadata } = await client.get<KubeObject>({ type: deployments, namespace: "shop", name: "old" });
+      return metadata.annotations?.["tmc.kcp.io/confirm-deletions"];
+    };
+    expect((await run("confirm deploy/old -n shop --yes --no-wait")).out).toContain(
+      "deployment.apps/old in shop: confirmed deletion from east\n",
+    );
+    expect(await annotation()).toBe("east@2026-01-01T00:00:00Z");
+    const ended = await runUntil("confirm --all --cluster east --yes", "confirmed deletion from east", () =>
+      becomes(deployments, "old", []),
+    );
+    expect(ended).toEqual({
+      code: 0,
+      out: `NAMESPACE   HELD                  CLUSTER   MESSAGE
+shop        deployment.apps/old   east      12 of 12 copies would leave at once
+deployment.apps/old in shop: confirmed deletion from east
+deployment.apps/old in shop: deleted from east
+`,
+      err: "",
+    });
+    expect(await annotation()).toBeUndefined();
+  });
+
+  describe("of upsynced objects", () => {
+    const at = { type: resourceTypes.registrations, name: "west" };
+    const annotation = async () =>
+      (await workspace.client.get<KubeObject>(at)).metadata.annotations?.["tmc.kcp.io/confirm-upsync-deletions"];
+    /** Writes the status of west that a controller would write. */
+    const writeHeld = async (status: "True" | "False", reason: string, heldDeletions = 0): Promise<void> => {
+      const { status: before } = await workspace.client.get<ClusterRegistration>(at);
+      const others = (before?.conditions ?? []).filter(({ type }) => type !== "UpsyncHeld");
+      const held = { type: "UpsyncHeld", status, reason, message: "", lastTransitionTime: "2026-01-01T00:00:00Z" };
+      const upsync = heldDeletions === 0 ? null : { heldDeletions };
+      const body = { status: { conditions: [...others, held], upsync } };
+      await workspace.client.patch(at, { type: "merge", body }, { subresource: "status" });
+    };
+    const shown = `NAMESPACE   HELD           CLUSTER   MESSAGE
+<none>      cluster/west   west      15 upsynced objects no longer exist on the cluster
+`;
+
+    it("tmc confirm lists held upsynced objects unless a namespace is set, and asks for confirmation", async () => {
+      const { run } = workspace;
+      await writeHeld("True", "DeletionsHeld", 15);
+      expect((await run("confirm --cluster west")).out).toBe(shown);
+      expect((await run("confirm -n shop --cluster west")).err).toBe("No deletions are held.\n");
+      expect(await run("confirm cluster/west", { answer: false })).toMatchObject({
+        err: "tmc: canceled, nothing was changed\n",
+      });
+      expect(await annotation()).toBeUndefined();
+    });
+
+    it("tmc confirm writes the number of confirmed deletions, waits for them, and removes it", async () => {
+      const { run, runUntil } = workspace;
+      await writeHeld("True", "DeletionsHeld", 15);
+      expect((await run("confirm cr/west --yes --no-wait")).out).toBe(
+        `${shown}cluster/west: confirmed deletion of 15 upsynced objects\n`,
+      );
+      expect(await annotation()).toBe("15");
+      await writeHeld("False", "DeletionsConfirmed");
+      expect((await run("confirm --all --cluster west --yes")).err).toBe("No deletions are held.\n");
+      await writeHeld("True", "DeletionsHeld", 15);
+      const ended = await runUntil("confirm --all --cluster west --yes", "confirmed deletion of 15", async () => {
+        await writeHeld("False", "DeletionsConfirmed");
+        expect(await annotation()).toBe("15");
+        await writeHeld("False", "NoDeletionsHeld");
+      });
+      expect(ended).toEqual({
+        code: 0,
+        out: `${shown}cluster/west: confirmed deletion of 15 upsynced objects\ncluster/west: deleted from the workspace\n`,
+        err: "",
+      });
+      expect(await annotation()).toBeUndefined();
+    });
+
+    it("tmc confirm withdraws the confirmation when more deletions are held than were confirmed", async () => {
+      const { runUntil } = workspace;
+      await writeHeld("True", "DeletionsHeld", 15);
+      const ended = await runUntil("confirm cluster/west --yes", "confirmed deletion of 15", () =>
+        writeHeld("True", "DeletionsHeld", 17),
+      );
+      expect(ended).toMatchObject({
+        code: 1,
+        err: "tmc: cluster/west: 15 deletions were confirmed, but 17 are held now; check the cause and confirm again\n",
+      });
+      expect(await annotation()).toBeUndefined();
+      await writeHeld("False", "NoDeletionsHeld");
+    });
+  });
+});
+
+it("tmc names the missing kubeconfig file", async () => {
+  const { code, err } = await tmc(["workload", "list"], { env: { KUBECONFIG: "/nowhere" } });
+  expect(code).toBe(1);
+  expect(err).toContain("/nowhere");
+});

@@ -1,0 +1,191 @@
+import type { Injection } from "@tmc/embedded/server/faults.ts";
+import { calm, type SimulationEnvironment } from "./environment.ts";
+import { type SimProcess, startProcess } from "./process.ts";
+import type { Sabotage } from "./sabotage.ts";
+import type { ClusterState, Fault } from "./scenario.ts";
+import { controllerUser, type Physical } from "./servers.ts";
+
+/** The controllers of a run, and everything that goes wrong with them and between them. */
+export interface Controllers {
+  /** Starts the first controller. */
+  begin(): void;
+  happen(fault: Fault): void;
+  setCluster(cluster: Physical, state: ClusterState): void;
+  /** Ends every fault; one controller, whose clock is right, is left or begins. */
+  cease(): void;
+  /** Ends all controllers. */
+  end(): void;
+  /** How many writes all controllers have sent, to kcp and to clusters. */
+  readonly writes: number;
+}
+
+/** How long a process that is asked to end is given before it is killed. */
+const terminationMs = 15_000;
+/** How soon a controller that ended by itself is started again. */
+const crashRestartMs = 5_000;
+
+/** Creates the controllers of a run and their faults. */
+export function createControllers(world: SimulationEnvironment, sabotage: Sabotage | undefined): Controllers {
+  const { servers, weather, log } = world;
+  const { clock, kcp } = servers;
+  const running = new Set<SimProcess>();
+  /** What takes a fault back before its time. */
+  const endings = new Set<() => void>();
+  const states = new Map<Physical, Injection>();
+  let primary: SimProcess | undefined;
+  let restartPlan: Readonly<{ afterMs: number; skewMs: number }> | undefined;
+  let started = 0;
+  let deadWrites = 0;
+  let hasCeased = false;
+  let isEnding = false;
+
+  const start = (skewMs: number): SimProcess => {
+    started += 1;
+    const process = startProcess({
+      world,
+      name: `controller-${started}`,
+      skewMs,
+      sabotage,
+      onExit: (ended) => {
+        running.delete(ended);
+        deadWrites += ended.writes;
+        if (ended !== primary || isEnding) return;
+        primary = undefined;
+        const { afterMs, skewMs: nextSkewMs } = restartPlan ?? { afterMs: crashRestartMs, skewMs: 0 };
+        restartPlan = undefined;
+        within(afterMs, () => {
+          primary ??= start(hasCeased ? 0 : nextSkewMs);
+        });
+      },
+    });
+    running.add(process);
+    return process;
+  };
+
+  /** Calls back after a time, or when all faults end. */
+  const within = (ms: number, end: () => void): void => {
+    const finish = (): void => {
+      cancel();
+      if (endings.delete(finish)) end();
+    };
+    const cancel = clock.after(ms, finish);
+    endings.add(finish);
+  };
+  const inject = (injection: Injection, forMs: number): void => within(forMs, () => injection.remove());
+
+  return {
+    begin: () => {
+      primary = start(0);
+    },
+    happen: (fault) => {
+      log(`fault ${JSON.stringify(fault)}`);
+      switch (fault.kind) {
+        case "kill":
+          restartPlan = { afterMs: fault.restartAfterMs, skewMs: fault.skewMs };
+          primary?.kill();
+          return;
+        case "kill-at-write":
+          restartPlan = { afterMs: fault.restartAfterMs, skewMs: 0 };
+          primary?.dieAtWrite(fault.nth, fault.when);
+          return;
+        case "terminate": {
+          restartPlan = { afterMs: fault.restartAfterMs, skewMs: 0 };
+          const ending = primary;
+          ending?.terminate();
+          within(terminationMs, () => ending?.kill());
+          return;
+        }
+        case "second-controller": {
+          const second = start(fault.skewMs);
+          within(fault.forMs, () => second.kill());
+          return;
+        }
+        case "kcp-fault":
+          inject(
+            kcp.faults.inject({ ...fault.rule, match: { ...fault.rule.match, user: controllerUser } }),
+            fault.forMs,
+          );
+          return;
+        case "kcp-partition": {
+          const tenant = fault.tenant === undefined ? {} : { logicalCluster: servers.tenants[fault.tenant] ?? "" };
+          const effect = { kind: "partition", requests: fault.requests } as const;
+          inject(kcp.faults.inject({ match: { user: controllerUser, ...tenant }, effect }), fault.forMs);
+          return;
+        }
+        case "cluster-fault": {
+          const injection = servers.clusters.get(fault.cluster)?.faults.inject(fault.rule);
+          if (injection !== undefined) inject(injection, fault.forMs);
+          return;
+        }
+        case "cut-watches":
+          kcp.faults.cutWatches({ user: controllerUser });
+          for (const { faults } of servers.clusters.values()) faults.cutWatches();
+          return;
+        case "forget-history":
+          // A watch that resumes from an older resourceVersion gets 410.
+          for (const { store, faults } of [kcp, ...servers.clusters.values()]) {
+            store.compact();
+            faults.cutWatches(store === kcp.store ? { user: controllerUser } : {});
+          }
+          return;
+        case "queue-weather":
+          weather.queue = fault.weather;
+          within(fault.forMs, () => {
+            weather.queue = calm.queue;
+          });
+          return;
+        case "wire-weather":
+          weather.wire = fault.weather;
+          within(fault.forMs, () => {
+            weather.wire = calm.wire;
+          });
+      }
+    },
+    setCluster: (name, state) => {
+      log(`${name} is ${state}`);
+      const cluster = servers.clusters.get(name);
+      if (cluster === undefined) return;
+      states.get(name)?.remove();
+      states.delete(name);
+      cluster.recover();
+      const { faults } = cluster;
+      switch (state) {
+        case "up":
+          return;
+        case "broken":
+          cluster.makeBroken();
+          return;
+        case "slow":
+          states.set(name, faults.inject({ effect: { kind: "delay", ms: 300 } }));
+          return;
+        case "stuck":
+          states.set(name, faults.inject({ effect: { kind: "delay", ms: 20_000 } }));
+          return;
+        default:
+          states.set(name, faults.inject({ effect: { kind: "partition", requests: state } }));
+      }
+    },
+    cease: () => {
+      log("all faults end");
+      hasCeased = true;
+      for (const end of [...endings]) end();
+      endings.clear();
+      weather.queue = calm.queue;
+      weather.wire = calm.wire;
+      // Whoever is asked to end is on its way out; whoever has a wrong clock cannot be mended.
+      for (const process of [...running]) if (process !== primary || process.skewMs !== 0) process.kill();
+      primary?.spare();
+      for (const end of [...endings]) end();
+      primary ??= start(0);
+    },
+    end: () => {
+      isEnding = true;
+      for (const end of [...endings]) end();
+      for (const process of [...running]) process.kill();
+      for (const injection of states.values()) injection.remove();
+    },
+    get writes() {
+      return deadWrites + [...running].reduce((sum, process) => sum + process.writes, 0);
+    },
+  };
+}

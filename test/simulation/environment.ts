@@ -1,0 +1,92 @@
+import { createHash } from "node:crypto";
+import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
+import { type ControllerSettings, defaultControllerSettings } from "../../lib/engine/settings.ts";
+import type { ObjectKey } from "../../lib/model/key.ts";
+import { defaultRegistrationSettings } from "../../lib/registration/settings.ts";
+import { defaultDeletionGuardSettings } from "../../lib/sync/eviction/deletion-guard.ts";
+import { createMonitor, type Monitor } from "./monitor.ts";
+import type { QueueWeather, Scenario, WireWeather } from "./scenario.ts";
+import { createSeeded, type Seeded } from "./seeded.ts";
+import { type Servers, startMs, tokensOf } from "./servers.ts";
+
+/** Which cluster a registration stands for; only the simulation reads it. */
+export const clusterAnnotation = "simulation/cluster";
+export const serverOf = (physical: string): string => `https://${physical}.clusters.example:6443`;
+
+/** What messages meet just now. */
+export type NetworkConditions = { queue: QueueWeather; wire: WireWeather };
+export const calm: Readonly<NetworkConditions> = {
+  queue: { lose: 0, double: 0, late: 0, refuse: 0, lateMs: 0 },
+  wire: { latencyMs: 0, watchLagMs: 0 },
+};
+
+/** Everything that the parts of one run share. */
+export type SimulationEnvironment = Readonly<{
+  servers: Servers;
+  seeded: Seeded;
+  weather: NetworkConditions;
+  settings: ControllerSettings;
+  monitor: Monitor;
+  /** Milliseconds since the run began. */
+  nowMs(): number;
+  /** Notes what happens; the notes of two runs of one seed are the same. */
+  log(line: string): void;
+  /** Notes something that must never happen, whatever the laws say. */
+  fail(what: string, error: unknown): void;
+  /** One text for all notes so far. */
+  digest(): string;
+  /** Where the operator says a registered cluster is; undefined when it names none. */
+  operatorServer(key: ObjectKey, registration: ClusterRegistration): string | undefined;
+  operatorToken(cluster: string): string;
+}>;
+
+export type SimulationOptions = Readonly<{
+  servers: Servers;
+  scenario: Scenario;
+  /** Distinguishes the two runs of a seed: with faults and without. */
+  purpose: string;
+  onLog?: ((line: string) => void) | undefined;
+}>;
+
+/** Makes the world of one run on servers that have been restarted for it. */
+export function createSimulation({ servers, scenario, purpose, onLog }: SimulationOptions): SimulationEnvironment {
+  const seeded = createSeeded(scenario.seed).fork(purpose);
+  const notes = createHash("sha256");
+  const settings: ControllerSettings = {
+    ...defaultControllerSettings,
+    ...scenario.settings,
+    // One after the other, a few at once, and as many as a controller usually has.
+    syncWorkers: scenario.settings.workers === 5 ? defaultControllerSettings.syncWorkers : scenario.settings.workers,
+    relistSeconds: 150,
+    registration: { ...defaultRegistrationSettings, releaseAfterSeconds: 120 },
+    // Soon enough that whatever stalls has done so before the rest.
+    syncSettings: {
+      stalledAfterSeconds: 20,
+      deletionGuard: { ...defaultDeletionGuardSettings, maxCopies: 1_000, alwaysAllowed: scenario.alwaysAllowed },
+    },
+  };
+  const nowMs = (): number => servers.clock.now() - startMs;
+  const log = (line: string): void => {
+    const note = `${(nowMs() / 1000).toFixed(3).padStart(9)} ${line}`;
+    notes.update(`${note}\n`);
+    onLog?.(note);
+  };
+  const monitor = createMonitor({ servers, settings, log });
+  return {
+    servers,
+    seeded,
+    weather: { ...calm },
+    settings,
+    monitor,
+    nowMs,
+    log,
+    fail: (what, error) =>
+      monitor.broken(0, `${what}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),
+    digest: () => notes.copy().digest("hex").slice(0, 16),
+    operatorServer: (_key, { metadata }) => {
+      const physical = metadata.annotations?.[clusterAnnotation];
+      return physical === undefined ? undefined : serverOf(physical);
+    },
+    operatorToken: (cluster) => tokensOf(servers.tenants.indexOf(cluster))[0],
+  };
+}
