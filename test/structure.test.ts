@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isRecord } from "@tmc/kube/json.ts";
 import { describe, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -48,3 +49,22 @@ describe("the structure of the product", () => {
     expect(repeated.map(([name, uses]) => `${name}: ${uses.map(({ file }) => file).join(", ")}`)).toEqual([]);
   });
 });
+
+describe("package-lock.json", () => {
+  it("has an integrity hash for every package that npm downloads", () => {
+    const lock: unknown = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
+    const packages = Object.entries(recordAt(lock, "packages")).filter(([path]) => path.includes("node_modules/"));
+    expect(packages.length).toBeGreaterThan(200);
+    // A bundled package is part of the archive of its parent, which has the hash.
+    const downloaded = packages.filter(
+      ([, entry]) => !isRecord(entry) || !(entry.link === true || entry.inBundle === true),
+    );
+    const without = downloaded.filter(([, entry]) => !isRecord(entry) || !/^sha512-/.test(String(entry.integrity)));
+    expect(without.map(([path]) => path)).toEqual([]);
+  });
+});
+
+function recordAt(value: unknown, key: string): Readonly<Record<string, unknown>> {
+  const found = isRecord(value) ? value[key] : undefined;
+  return isRecord(found) ? found : {};
+}
