@@ -1,3 +1,4 @@
+import { compareStrings } from "@tmc/kube/compare.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Controller } from "../../../lib/controller/controller.ts";
@@ -60,11 +61,20 @@ describe("two controllers with a shard each", () => {
     await stage?.stop();
     stage = undefined;
   });
-  const names = Array.from({ length: 6 }, (_, n) => `c${n}`);
+  const candidates = Array.from({ length: 100 }, (_, n) => `c${n}`);
+  const reached = Object.fromEntries(candidates.map((name) => [name, "east"]));
+  const shardOfName = (name: string, logicalCluster: string) =>
+    shardOf(formatKey(clusterKey(name, logicalCluster)), shards);
+  /** Six names, three of each shard: which shard owns a name depends on the generated name of the logical cluster. */
+  const namesIn = (logicalCluster: string): readonly string[] =>
+    shards
+      .flatMap((id) => candidates.filter((name) => shardOfName(name, logicalCluster) === id).slice(0, 3))
+      .sort(compareStrings);
 
   test("two shards probe each cluster once per round and decide every placement over all clusters", async () => {
-    stage = await startControllerEnvironment({ reached: Object.fromEntries(names.map((name) => [name, "east"])) });
+    stage = await startControllerEnvironment({ reached });
     const { client, cluster, controller, rest, pass, registration, placement } = stage;
+    const names = namesIn(cluster);
     for (const name of names) await client.create(registrations, aRegistration(name));
     for (const name of names) await client.create(placements, aPlacement(name, { strategy: "Spread" }));
     const metrics = shards.map(() => createMetrics());
@@ -79,10 +89,8 @@ describe("two controllers with a shard each", () => {
     }
     const probes = () =>
       metrics.map((each) => Number(/^tmc_probe_total\{outcome="healthy"\} (\d+)$/m.exec(each.render())?.[1] ?? 0));
-    const owned = shards.map(
-      (id) => names.filter((name) => shardOf(formatKey(clusterKey(name, cluster)), shards) === id).length,
-    );
-    expect(Math.min(...owned)).toBeGreaterThan(0);
+    const owned = shards.map((id) => names.filter((name) => shardOfName(name, cluster) === id).length);
+    expect(owned).toEqual([3, 3]);
     expect(probes()).toEqual(owned);
     await pass(300_000);
     // Ten rounds; a first round right after the probe at the start is skipped.
@@ -93,14 +101,18 @@ describe("two controllers with a shard each", () => {
   });
 
   test("a taint on a cluster of one shard changes the placements of the other shard at once", async () => {
-    stage = await startControllerEnvironment({ reached: Object.fromEntries(names.map((name) => [name, "east"])) });
-    const { client, controller, rest, placement } = stage;
+    stage = await startControllerEnvironment({ reached });
+    const { client, cluster, controller, rest, placement } = stage;
+    const names = namesIn(cluster);
     for (const name of names) await client.create(registrations, aRegistration(name));
     for (const name of names) await client.create(placements, aPlacement(name, { strategy: "Spread" }));
     for (const id of shards) await controller({ shard: { id, shards } }).start();
     await rest();
     const taint = { key: "down", effect: "NoExecute" };
-    await client.patch({ ...registrations, name: "c0" }, { type: "merge", body: { spec: { taints: [taint] } } });
+    await client.patch(
+      { ...registrations, name: names[0] ?? "" },
+      { type: "merge", body: { spec: { taints: [taint] } } },
+    );
     await rest();
     for (const name of names) {
       expect(statusOf(await placement(name)).selectedClusters).toEqual(names.slice(1));

@@ -5,6 +5,7 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { exportWorkspace } from "../../../lib/api/group.ts";
 import { bindExport, installExport } from "../../../lib/install/bind.ts";
 import { clientOf } from "../../../lib/upstream/logical-cluster.ts";
+import { createSeeded } from "../../simulation/seeded.ts";
 
 export const registrations = {
   type: { group: "tmc.kcp.io", version: "v1alpha1", plural: "clusterregistrations" },
@@ -27,12 +28,12 @@ export type Tenants = Readonly<{
   stop(): Promise<void>;
 }>;
 
-/** Starts a kcp and binds TMC's export in the workspaces. */
+/** Starts a kcp and binds TMC's export in the workspaces. Generated names are the same in every run. */
 export async function startTenants(
   paths: readonly string[] = ["root:demo"],
   options: EmbeddedKcpOptions = {},
 ): Promise<Tenants> {
-  const kcp = await startEmbeddedKcp({ listen: false, ...options });
+  const kcp = await startEmbeddedKcp({ listen: false, random: createSeeded(paths.join()).next, ...options });
   const client = createKubeClient({
     endpoint: { server: kcp.url },
     transport: kcp.transport(),
