@@ -50,17 +50,20 @@ const taint = objectField("A taint. Keeps placements without a matching tolerati
   ),
 });
 
-const secretReference = objectField("Reads the credentials from a Secret in the same workspace.", {
-  namespace: requiredField(stringField("Namespace of the Secret.", { minLength: 1, maxLength: 63 })),
-  name: requiredField(objectNameField("Name of the Secret.")),
-  key: stringField("Key in the Secret's data that holds the kubeconfig. Defaults to kubeconfig.", {
-    minLength: 1,
-    maxLength: 253,
-  }),
-});
+const secretReference = objectField(
+  "Reads the credentials from a Secret in the same workspace. The Secret must allow it with the label tmc.kcp.io/cluster-credentials, whose value is the name of the registration, or with the type tmc.kcp.io/cluster-credentials.",
+  {
+    namespace: requiredField(stringField("Namespace of the Secret.", { minLength: 1, maxLength: 63 })),
+    name: requiredField(objectNameField("Name of the Secret.")),
+    key: stringField("Key in the Secret's data that holds the kubeconfig. Defaults to kubeconfig.", {
+      minLength: 1,
+      maxLength: 253,
+    }),
+  },
+);
 
 const endpoint = objectField(
-  "Address of the cluster's API server. Used only if the Secret in credentials.secretRef holds a token and no kubeconfig.",
+  "Address of the cluster's API server. Used only if the Secret in credentials.secretRef holds a token and no kubeconfig. The Secret must name the same server in its key server.",
   {
     server: requiredField(
       stringField("URL of the API server. Must start with https://.", {

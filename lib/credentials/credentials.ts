@@ -4,7 +4,15 @@ import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { ObjectKey } from "../model/key.ts";
 
-export type CredentialsRequest = Readonly<{ key: ObjectKey; registration: ClusterRegistration }>;
+export type CredentialsRequest = Readonly<{
+  key: ObjectKey;
+  registration: ClusterRegistration;
+  /**
+   * Who chose the Secret in `spec.credentials.secretRef`. The Secret has to allow its use if the author of the registration
+   * chose it: that author may not be allowed to read Secrets. @default "registration"
+   */
+  secretChosenBy?: "registration" | "source" | undefined;
+}>;
 
 /** Endpoint and credentials of a cluster. */
 export type CredentialsFound = Readonly<{

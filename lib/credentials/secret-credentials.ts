@@ -5,7 +5,8 @@ import { parseKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig.ts";
 import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import { permissionClaims } from "../api/api-export.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import type { Hub } from "../model/hub.ts";
+import { credentialsSecretLabel, credentialsSecretType } from "../api/names.ts";
+import type { Hub, HubSecret } from "../model/hub.ts";
 import { formatKey } from "../model/key.ts";
 import { ClaimNotAccepted } from "../model/tenant-errors.ts";
 import { decodePem, maxKubeconfigLength } from "./credential-text.ts";
@@ -37,21 +38,21 @@ const defaultKey = "kubeconfig";
 
 /**
  * Creates the credential source for Secrets in the registration's own logical cluster. A Secret holds a self-contained
- * kubeconfig, or a `token` and optionally a `ca.crt` for the server in `spec.endpoint`.
+ * kubeconfig, or a `server`, a `token` and optionally a `ca.crt`. It has to allow its use for the registration.
  */
 export function createSecretCredentials(options: SecretCredentialsOptions): CredentialSource {
   const { hub, rules, clock, random = Math.random } = options;
   const cache = new Map<string, CachedResult>();
 
   const read = async (
-    { key, registration }: CredentialsRequest,
+    { key, registration, secretChosenBy = "registration" }: CredentialsRequest,
     signal: AbortSignal,
   ): Promise<Endpoint | CredentialsNotConfigured> => {
     const reference = registration.spec.credentials?.secretRef;
     if (reference === undefined) return notConfigured("the registration has no spec.credentials.secretRef");
     const { namespace, name } = reference;
     const where = `secret ${namespace}/${name}`;
-    let secret: Awaited<ReturnType<Hub["readSecret"]>>;
+    let secret: HubSecret | undefined;
     try {
       secret = await hub.readSecret({ logicalCluster: key.logicalCluster, namespace, name }, signal);
     } catch (error) {
@@ -63,6 +64,8 @@ export function createSecretCredentials(options: SecretCredentialsOptions): Cred
       return notConfigured(`${where}: TMC is not allowed to read secrets in the workspace`);
     }
     if (secret === undefined) return notConfigured(`${where} does not exist`);
+    const rejection = useRejection(secret, { registration: key.name, secretChosenBy });
+    if (rejection !== undefined) return notConfigured(`${where}: ${rejection}`, "CredentialsInvalid");
     return endpointOf(registration, { where, data: secret.data, rules });
   };
 
@@ -93,6 +96,26 @@ const claimMessage = (where: string): string =>
   `${where}: the workspace's APIBinding does not accept the permission claim on secrets; accept it there in ` +
   `spec.permissionClaims (resource secrets, verbs ${secretVerbs.join(", ")}), or run tmc bind`;
 
+/** Tokens of the workspace's own service accounts are never for another server. */
+const serviceAccountTokenType = "kubernetes.io/service-account-token";
+
+/**
+ * Returns why a Secret must not be used for a registration. The author of a registration may not be allowed to read Secrets,
+ * so the author of the Secret has to allow it, by a label that names the registration or by the type of the Secret.
+ */
+function useRejection(
+  { type, labels }: Pick<HubSecret, "type" | "labels">,
+  use: Readonly<{ registration: string; secretChosenBy: "registration" | "source" }>,
+): string | undefined {
+  if (type === serviceAccountTokenType) return "a service account token is not accepted";
+  if (use.secretChosenBy === "source" || type === credentialsSecretType) return undefined;
+  if (labels[credentialsSecretLabel] === use.registration) return undefined;
+  return (
+    `the Secret does not allow its use; label it ${credentialsSecretLabel}=${use.registration}, ` +
+    `or create it with the type ${credentialsSecretType}`
+  );
+}
+
 type SecretContent = Readonly<{ where: string; data: Readonly<Record<string, string>>; rules: EndpointRules }>;
 
 function endpointOf(
@@ -103,14 +126,19 @@ function endpointOf(
   const key = credentials?.secretRef?.key ?? defaultKey;
   const kubeconfig = textOf(data, key);
   if (kubeconfig === undefined) {
-    if (endpoint === undefined) return notConfigured(`${where} has no key ${key}`);
     const token = textOf(data, "token")?.trim();
     if (token === undefined || token === "")
       return notConfigured(`${where} has neither the key ${key} nor the key token`);
+    const server = textOf(data, "server")?.trim().replace(/\/$/, "");
+    // The registration must not choose where the token is sent.
+    if (server === undefined || server === "") return notConfigured(`${where} has a token and no key server`);
+    if (endpoint !== undefined && endpoint.server.replace(/\/$/, "") !== server) {
+      return notConfigured(`${where}: its server is not the server in spec.endpoint`, "CredentialsInvalid");
+    }
     return checkServer(
       {
-        server: endpoint.server.replace(/\/+$/, ""),
-        ca: endpoint.caBundle ? decodePem(endpoint.caBundle) : textOf(data, "ca.crt"),
+        server,
+        ca: endpoint?.caBundle ? decodePem(endpoint.caBundle) : textOf(data, "ca.crt"),
         token: async () => token,
       },
       rules,

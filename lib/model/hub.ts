@@ -27,5 +27,14 @@ export interface Hub {
   readSecret(
     address: Readonly<{ logicalCluster: string; namespace: string; name: string }>,
     signal: AbortSignal,
-  ): Promise<Readonly<{ data: Readonly<Record<string, string>>; resourceVersion: string }> | undefined>;
+  ): Promise<HubSecret | undefined>;
 }
+
+/** A Secret of a workspace. */
+export type HubSecret = Readonly<{
+  type: string;
+  labels: Readonly<Record<string, string>>;
+  /** Values in base64. */
+  data: Readonly<Record<string, string>>;
+  resourceVersion: string;
+}>;

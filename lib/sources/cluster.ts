@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { ObjectKey } from "../model/key.ts";
 import { type ClusterFacts, clusterFacts } from "../placement/observed.ts";
@@ -41,6 +42,8 @@ export type ClusterView = Readonly<{
   endpoint?: string | undefined;
   /** Undefined if endpoint and credentials are resolved. */
   pending?: Pending | undefined;
+  /** Whether the Secret comes from the operator's template and not from the object. */
+  isSecretTemplated?: boolean | undefined;
   /** Undefined for all services. */
   services?: readonly ControlPlaneService[] | undefined;
   /** When the view changes next without a change of the object, in milliseconds since the epoch. */
@@ -114,12 +117,18 @@ export function readClusterRegistration(
 ): ClusterView {
   const origin = sourceOriginOf("clusterregistration", logicalCluster, registration);
   const endpoint = registration.spec.endpoint?.server;
-  if (registration.spec.credentials !== undefined || template === undefined) return { origin, registration, endpoint };
+  if (template === undefined) return { origin, registration, endpoint };
   const secret = templatedSecret(template, origin);
+  const { credentials } = registration.spec;
+  if (credentials !== undefined) {
+    // The index of clusters has filled in the template before, or the author chose the Secret that the operator would choose.
+    return { origin, registration, endpoint, isSecretTemplated: isDeepStrictEqual(credentials.secretRef, secret) };
+  }
   if ("reason" in secret) return { origin, registration, endpoint, pending: secret };
   return {
     origin,
     endpoint,
+    isSecretTemplated: true,
     registration: { ...registration, spec: { ...registration.spec, ...accessFields(origin, { secret }) } },
   };
 }

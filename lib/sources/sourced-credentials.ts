@@ -41,13 +41,18 @@ export function createSourceAccess(credentials: CredentialSource): SourceAccess 
   const accessHashes = new Map<string, string>();
   return {
     find: async (cluster, signal) => {
-      const { key, registration, accessHash, pending } = cluster;
+      const { key, registration, accessHash, pending, origin, isSecretTemplated } = cluster;
       const id = formatKey(key);
       const before = accessHashes.get(id);
       if (before !== undefined && before !== accessHash) credentials.invalidate(key);
       accessHashes.set(id, accessHash);
       if (pending !== undefined) return notConfigured(`${pending.reason}: ${pending.message}`);
-      return credentials.find({ key, registration: withHashAsGeneration(cluster, registration) }, signal);
+      const isOwnChoice = origin.source === "clusterregistration" && isSecretTemplated !== true;
+      const secretChosenBy = isOwnChoice ? "registration" : "source";
+      return credentials.find(
+        { key, registration: withHashAsGeneration(cluster, registration), secretChosenBy },
+        signal,
+      );
     },
     invalidate: (key) => {
       accessHashes.delete(formatKey(key));

@@ -53,7 +53,12 @@ export function createHubRequests(client: KubeClient, onWrite: (write: HubWrite)
           { type: secretType, namespace, name },
           { signal },
         );
-        return { data: stringsOf(secret.data), resourceVersion: secret.metadata.resourceVersion ?? "" };
+        return {
+          type: typeof secret.type === "string" ? secret.type : "",
+          labels: secret.metadata.labels ?? {},
+          data: stringsOf(secret.data),
+          resourceVersion: secret.metadata.resourceVersion ?? "",
+        };
       } catch (error) {
         return undefinedIfGone(asUpstreamError(error, name));
       }

@@ -87,7 +87,7 @@ const metadataRows: Readonly<Record<string, HostileRow>> = Object.fromEntries([
   ...Object.entries(metadataServers).map(([what, server]) => [what, { ...kubeconfigFor(server), ...metadataRejected }]),
   ...Object.entries(metadataServers).map(([what, server]) => [
     `${what} in spec.endpoint`,
-    { secret: () => ({ token }), spec: () => ({ endpoint: { server } }), ...metadataRejected },
+    { secret: () => ({ token, server }), spec: () => ({ endpoint: { server } }), ...metadataRejected },
   ]),
 ]);
 

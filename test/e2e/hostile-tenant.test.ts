@@ -8,6 +8,7 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
+import { credentialsSecretType } from "../../lib/api/names.ts";
 import { findCondition } from "../../lib/model/condition.ts";
 import { events, secrets } from "../contract/resources.ts";
 import { aRegistration, registrations, startTenants, type Tenants } from "../lib/upstream/tenants.ts";
@@ -110,7 +111,7 @@ describe.each(Object.entries(forms))("%s with a hostile tenant", (formName, star
     });
 
     const putSecret = async (cluster: string, name: string, stringData: object): Promise<void> => {
-      const secret = { apiVersion: "v1", kind: "Secret", metadata: { name }, stringData };
+      const secret = { apiVersion: "v1", kind: "Secret", type: credentialsSecretType, metadata: { name }, stringData };
       await tenants.at(cluster).create({ type: secrets, namespace: "default" }, secret);
     };
 

@@ -4,6 +4,7 @@ import { faultOf } from "@tmc/kube/errors.ts";
 import type { ResourceType } from "@tmc/kube/kube-object.ts";
 import { load } from "js-yaml";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
+import { credentialsSecretType } from "../../lib/api/names.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import { findCondition } from "../../lib/model/condition.ts";
 import { reconciledTypes } from "../../lib/upstream/reconciled-types.ts";
@@ -56,7 +57,13 @@ export function tenantOf(client: KubeClient, limitMs: number): Tenant {
     clusters: async () => (await client.listAll<ClusterRegistration>({ type: types.cluster })).items,
     placements: async () => (await client.listAll<WorkloadPlacement>({ type: types.placement })).items,
     offerSecret: async (name, kubeconfig) => {
-      const secret = { apiVersion: "v1", kind: "Secret", metadata: { name }, stringData: { kubeconfig } };
+      const secret = {
+        apiVersion: "v1",
+        kind: "Secret",
+        type: credentialsSecretType,
+        metadata: { name },
+        stringData: { kubeconfig },
+      };
       await client.create({ type: secrets, namespace: "default" }, secret);
     },
     label: async (name, labels) => {

@@ -1,6 +1,7 @@
 import type { Collection, KubeClient } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { credentialsSecretLabel } from "../../lib/api/names.ts";
 import { placements, registrations } from "../lib/upstream/tenants.ts";
 import type { DesiredPlacement, DesiredRegistration } from "./desired-objects.ts";
 import { type WorkloadKind, workloadOf, workloadResources } from "./desired-workloads.ts";
@@ -243,12 +244,17 @@ function secretOf({ tenant, name, content, desired }: DesiredSecret, incarnation
   const [one, two] = tokensOf(tenant);
   const token = content === "two" ? two : content === "wrong" ? "not-a-token" : one;
   const isKubeconfig = desired?.credentialKind === "kubeconfig";
-  const good = isKubeconfig ? { kubeconfig: kubeconfigOf(desired.cluster, token) } : { token };
+  const withToken = { token, ...(desired !== undefined && { server: serverOf(desired.cluster) }) };
+  const good = isKubeconfig ? { kubeconfig: kubeconfigOf(desired.cluster, token) } : withToken;
   const data = content === "garbage" ? { kubeconfig: "no: [kubeconfig" } : good;
   return {
     apiVersion: "v1",
     kind: "Secret",
-    metadata: { name, annotations: { [incarnationAnnotation]: String(incarnation) } },
+    metadata: {
+      name,
+      labels: { [credentialsSecretLabel]: name },
+      annotations: { [incarnationAnnotation]: String(incarnation) },
+    },
     data: Object.fromEntries(
       Object.entries(data).map(([field, text]) => [field, Buffer.from(text).toString("base64")]),
     ),

@@ -1,7 +1,9 @@
 import { faultOf } from "@tmc/kube/errors.ts";
+import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { Command, InvalidArgumentError } from "commander";
 import { type ClusterRegistration, clusterRegistration } from "../../api/cluster-registration.ts";
 import { formatApiVersion } from "../../api/kind.ts";
+import { credentialsSecretLabel, credentialsSecretType } from "../../api/names.ts";
 import { waitUntil } from "../../install/wait.ts";
 import { findCondition } from "../../model/condition.ts";
 import { parseHypotheticalTaint } from "../../placement/what-if.ts";
@@ -21,6 +23,7 @@ import { cordonCommand, drainCommand, uncordonCommand } from "./drain.ts";
 
 type OutputOptions = WorkspaceOptions & Readonly<{ output: Output }>;
 const resourceName = "clusterregistration.tmc.kcp.io";
+const secretType: ResourceType = { group: "", version: "v1", plural: "secrets" };
 
 /** Creates the `cluster` command group. */
 export function clusterCommand(io: CliIo): Command {
@@ -96,7 +99,7 @@ function registerCommand(io: CliIo): Command {
       .option("--taint <key=value:effect>", "Taint of the cluster; can be repeated", collectTaint)
       .option(
         "--kubeconfig-secret <namespace/name>",
-        "Secret that contains the kubeconfig of the cluster; append /key if its key is not kubeconfig",
+        `Secret that contains the kubeconfig of the cluster; append /key if its key is not kubeconfig. The command adds the label ${credentialsSecretLabel}, which allows its use`,
         parseSecretReference,
       )
       .option("--dry-run", "Validate the registration on the server and print it without storing it")
@@ -117,7 +120,8 @@ Examples:
     )
     .action((name: string, options: RegisterOptions) =>
       inWorkspace(io, options, async (workspace) => {
-        const { output, dryRun = false, wait, timeout } = options;
+        const { output, dryRun = false, wait, timeout, kubeconfigSecret } = options;
+        if (kubeconfigSecret !== undefined && !dryRun) await allowUse(io, workspace, name, kubeconfigSecret);
         const created = await workspace.client
           .create<ClusterRegistration>({ type: resourceTypes.registrations }, newRegistration(name, options), {
             dryRun,
@@ -133,6 +137,40 @@ Examples:
         if (wait === true && !dryRun) await waitUntilReady(io, workspace, name, timeout);
       }),
     );
+}
+
+/** Labels the Secret, so that TMC may use it for the registration. */
+async function allowUse(
+  io: CliIo,
+  { client }: OpenWorkspace,
+  registration: string,
+  { namespace, name }: SecretReference,
+): Promise<void> {
+  const where = `Secret ${namespace}/${name}`;
+  const labels = { [credentialsSecretLabel]: registration };
+  try {
+    const secret = await client.get<KubeObject>({ type: secretType, namespace, name });
+    if (secret.type === credentialsSecretType || secret.metadata.labels?.[credentialsSecretLabel] === registration)
+      return;
+    await client.patch(
+      { type: secretType, namespace, name },
+      { type: "merge", body: { metadata: { labels } } },
+      { fieldManager: "tmc-cli" },
+    );
+    io.out(`secret/${name} labeled\n`);
+  } catch (error) {
+    const fault = faultOf(error);
+    if (fault === "not-found") {
+      io.err(`${where} does not exist. Create it with the label ${credentialsSecretLabel}=${registration}.\n`);
+    } else if (fault === "forbidden") {
+      io.err(
+        `${where} cannot be read or labeled with your credentials. TMC uses it only with the label ` +
+          `${credentialsSecretLabel}=${registration}; ask its owner to add the label.\n`,
+      );
+    } else {
+      throw error;
+    }
+  }
 }
 
 type UnregisterOptions = WorkspaceOptions & WaitFlags & Readonly<{ yes?: true }>;

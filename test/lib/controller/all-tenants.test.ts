@@ -1,6 +1,7 @@
 import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { exportName, exportWorkspace } from "../../../lib/api/group.ts";
+import { credentialsSecretType } from "../../../lib/api/names.ts";
 import type { ControllerOptions } from "../../../lib/controller/parts.ts";
 import { createHealthChecks } from "../../../lib/observe/health.ts";
 import { apiBindings } from "../../../lib/upstream/kcp-types.ts";
@@ -123,7 +124,13 @@ describe("a controller over all tenants of an export", () => {
     const token = stage.clusters.get("east")?.adminToken ?? "";
     const kubeconfig = formatKubeconfig({ contexts: [{ name: "east", endpoint, token }] });
     const secrets = { type: { group: "", version: "v1", plural: "secrets" }, namespace: "default" };
-    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "east" }, stringData: { kubeconfig } };
+    const secret = {
+      apiVersion: "v1",
+      kind: "Secret",
+      type: credentialsSecretType,
+      metadata: { name: "east" },
+      stringData: { kubeconfig },
+    };
     await client.create(secrets, secret);
     await accept("Rejected");
     const credentials = { secretRef: { namespace: "default", name: "east" } };

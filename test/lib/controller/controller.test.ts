@@ -267,6 +267,11 @@ describe("credentials in a Secret", () => {
     const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "east" } };
     await client.create(secrets, { ...secret, data: { kubeconfig: aKubeconfig(token) } });
     await rest();
+    expect(readyOf(await registration("east"))).toBe("False CredentialsInvalid");
+
+    const labels = { "tmc.kcp.io/cluster-credentials": "east" };
+    await client.patch({ ...secrets, name: "east" }, { type: "merge", body: { metadata: { labels } } });
+    await rest();
     expect(readyOf(await registration("east"))).toBe("True ClusterReady");
 
     const wrong = { data: { kubeconfig: Buffer.from("{}").toString("base64") } };

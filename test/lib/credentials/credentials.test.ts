@@ -12,6 +12,7 @@ import { type CredentialSource, createCredentialSource } from "../../../lib/cred
 import { createFileCredentials, parseClusterKubeconfigs } from "../../../lib/credentials/file-credentials.ts";
 import { createSecretCredentials } from "../../../lib/credentials/secret-credentials.ts";
 import { createSecretsManagerCredentials } from "../../../lib/credentials/secrets-manager.ts";
+import type { HubSecret } from "../../../lib/model/hub.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { aRegistration } from "../registration/registrations.ts";
 import { fakeSecretsManager } from "./fake-secrets-manager.ts";
@@ -66,7 +67,9 @@ function fileStore(): Store {
     reads: () => 0,
   };
 }
-function secretStore(): Store & Readonly<{ clock: ReturnType<typeof createManualClock>; data: Map<string, string> }> {
+function secretStore(
+  metadata: Partial<HubSecret> = {},
+): Store & Readonly<{ clock: ReturnType<typeof createManualClock>; data: Map<string, string> }> {
   const clock = createManualClock(startMs);
   const data = new Map<string, string>();
   let reads = 0;
@@ -75,7 +78,9 @@ function secretStore(): Store & Readonly<{ clock: ReturnType<typeof createManual
       readSecret: async (address) => {
         reads += 1;
         expect(address).toEqual({ logicalCluster: "abc", namespace: "default", name: "east" });
-        return data.size === 0 ? undefined : { data: Object.fromEntries(data), resourceVersion: String(reads) };
+        if (data.size === 0) return undefined;
+        const labels = { "tmc.kcp.io/cluster-credentials": "east" };
+        return { type: "Opaque", labels, data: Object.fromEntries(data), resourceVersion: String(reads), ...metadata };
       },
     },
     rules: {},
@@ -293,9 +298,59 @@ describe("credentials from a secret", () => {
     await find(store, { ...named, metadata: { ...named.metadata, generation: 2 } });
     expect(store.reads()).toBe(2);
   });
-  it("a Secret can contain a token for the endpoint in the registration", async () => {
+  const usable: Readonly<Record<string, Partial<HubSecret>>> = {
+    "has a label with the name of the registration": { labels: { "tmc.kcp.io/cluster-credentials": "east" } },
+    "has the type for credentials of clusters": { labels: {}, type: "tmc.kcp.io/cluster-credentials" },
+  };
+  it.each(Object.entries(usable))("a Secret can be used if it %s", async (_, metadata) => {
+    const store = secretStore(metadata);
+    await store.put(kubeconfig("token"));
+    expect(await find(store)).toMatchObject({ kind: "found" });
+  });
+  const unusable: Readonly<Record<string, Readonly<{ metadata: Partial<HubSecret>; says: string }>>> = {
+    "has no label": { metadata: { labels: {} }, says: "label it tmc.kcp.io/cluster-credentials=east" },
+    "has the label of another registration": {
+      metadata: { labels: { "tmc.kcp.io/cluster-credentials": "west" } },
+      says: "label it tmc.kcp.io/cluster-credentials=east",
+    },
+    "is the token of a service account": {
+      metadata: { type: "kubernetes.io/service-account-token" },
+      says: "a service account token is not accepted",
+    },
+  };
+  it.each(Object.entries(unusable))("a Secret cannot be used if it %s", async (_, { metadata, says }) => {
+    const store = secretStore(metadata);
+    await store.put(kubeconfig("token"));
+    expect(await find(store)).toMatchObject({
+      kind: "not-configured",
+      reason: "CredentialsInvalid",
+      message: expect.stringContaining(says),
+    });
+  });
+  it("the token of a Secret is sent only to the server that the Secret names", async () => {
+    const registration = aRegistration({ spec: { ...named.spec, endpoint: { server: "https://other.example.com" } } });
     const store = secretStore();
-    store.data.set("token", base64("open-sesame\n")).set("ca.crt", base64(authority.certificate));
+    store.data.set("token", base64("open-sesame"));
+    expect(await find(store, registration)).toMatchObject({
+      kind: "not-configured",
+      message: "secret default/east has a token and no key server",
+    });
+    store.data.set("server", base64("https://east.example.com"));
+    store.source.invalidate(key);
+    expect(await find(store, registration)).toMatchObject({
+      reason: "CredentialsInvalid",
+      message: "secret default/east: its server is not the server in spec.endpoint",
+    });
+    expect(await find(store, { ...named, metadata: { ...named.metadata, generation: 2 } })).toMatchObject({
+      endpoint: { server: "https://east.example.com" },
+    });
+  });
+  it("a Secret can contain a server and a token", async () => {
+    const store = secretStore();
+    store.data
+      .set("token", base64("open-sesame\n"))
+      .set("server", base64("https://east.example.com\n"))
+      .set("ca.crt", base64(authority.certificate));
     const registration = aRegistration({ spec: { ...named.spec, endpoint: { server: "https://east.example.com/" } } });
     const found = await find(store, registration);
     expect(found).toMatchObject({
@@ -307,7 +362,7 @@ describe("credentials from a secret", () => {
   it("the CA bundle of the endpoint can be PEM or base64", async () => {
     for (const caBundle of [authority.certificate, base64(authority.certificate)]) {
       const store = secretStore();
-      store.data.set("token", base64("t"));
+      store.data.set("token", base64("t")).set("server", base64("https://east.example.com"));
       const endpoint = { server: "https://east.example.com", caBundle };
       expect(await find(store, aRegistration({ spec: { ...named.spec, endpoint } }))).toMatchObject({
         endpoint: { ca: authority.certificate },

@@ -26,6 +26,8 @@ const target = (secret: string): SourceCluster =>
     ),
   );
 
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+
 /** Creates access whose Secret reads wait until the test answers them. */
 function accessWithPendingReads() {
   const pendingReads: { name: string; answer: () => void }[] = [];
@@ -33,8 +35,11 @@ function accessWithPendingReads() {
     hub: {
       readSecret: ({ name }) =>
         new Promise((resolve) => {
-          const data = { token: Buffer.from(`token of ${name}`).toString("base64") };
-          pendingReads.push({ name, answer: () => resolve({ data, resourceVersion: "1" }) });
+          const data = { token: base64(`token of ${name}`), server: base64(`https://${name}.example`) };
+          pendingReads.push({
+            name,
+            answer: () => resolve({ type: "Opaque", labels: {}, data, resourceVersion: "1" }),
+          });
         }),
     },
     rules: {},

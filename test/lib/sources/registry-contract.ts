@@ -82,7 +82,13 @@ export function registryContract({ title, isKcp, start }: HubForm, source: Sourc
         contexts: [{ name: "c", endpoint: { server, ca }, token: cluster.adminToken }],
       });
       const data = { kubeconfig: Buffer.from(kubeconfig).toString("base64") };
-      const body = { apiVersion: "v1", kind: "Secret", metadata: address, data };
+      const body = {
+        apiVersion: "v1",
+        kind: "Secret",
+        type: "tmc.kcp.io/cluster-credentials",
+        metadata: address,
+        data,
+      };
       await hub.admin.patch({ type: secrets, ...address }, { type: "apply", body, force: true }, apply);
     };
     const accessWith = (client: KubeClient) =>
