@@ -559,7 +559,7 @@ describe("unreachable clusters", () => {
     expect((await shop.workload("web"))?.status).toMatchObject({ readyReplicas: 2 });
     const entry = (await shop.record("web"))?.status?.clusters?.find(({ name }) => name === "west");
     expect(entry).toMatchObject({ state: "Stale", reason: "ClusterNotReady", lastObservedTime: seen });
-    expect(entry).not.toHaveProperty("ready");
+    expect(entry).not.toHaveProperty("readyReplicas");
     expect(entry?.message).toMatch(/the last heartbeat of the cluster was at 20/);
     shop.server("west").recover();
     await shop.pass(120_000, 5_000);
