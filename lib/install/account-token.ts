@@ -13,11 +13,15 @@ import { managedTypes } from "./managed-object.ts";
  */
 export async function requestToken(
   provider: KubeClient,
-  { account, lifetimeSeconds }: Readonly<{ account: string; lifetimeSeconds: number }>,
+  {
+    account,
+    namespace = accountNamespace,
+    lifetimeSeconds,
+  }: Readonly<{ account: string; namespace?: string; lifetimeSeconds: number }>,
   signal?: AbortSignal,
 ): Promise<string> {
   const response = await provider.create<KubeObject>(
-    { type: managedTypes.ServiceAccount, namespace: accountNamespace },
+    { type: managedTypes.ServiceAccount, namespace },
     {
       apiVersion: "authentication.k8s.io/v1",
       kind: "TokenRequest",
@@ -27,7 +31,7 @@ export async function requestToken(
   );
   const token = isRecord(response.status) ? response.status.token : undefined;
   if (typeof token !== "string") {
-    throw new ControllerError("invalid", `kcp: token of ${accountNamespace}/${account}: the server returned no token`);
+    throw new ControllerError("invalid", `token of ${namespace}/${account}: the server returned no token`);
   }
   return token;
 }

@@ -4,6 +4,7 @@ import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { apiExports, apiResourceSchemas } from "../upstream/kcp-types.ts";
 
 const rbac = (plural: string): ResourceType => ({ group: "rbac.authorization.k8s.io", version: "v1", plural });
+const admission = (plural: string): ResourceType => ({ group: "admissionregistration.k8s.io", version: "v1", plural });
 const core = (plural: string): ResourceType => ({ group: "", version: "v1", plural });
 
 /** The resource types of installed objects, by kind. */
@@ -14,6 +15,8 @@ export const managedTypes = {
   ClusterRoleBinding: rbac("clusterrolebindings"),
   Role: rbac("roles"),
   RoleBinding: rbac("rolebindings"),
+  ValidatingAdmissionPolicy: admission("validatingadmissionpolicies"),
+  ValidatingAdmissionPolicyBinding: admission("validatingadmissionpolicybindings"),
   APIResourceSchema: apiResourceSchemas,
   APIExport: apiExports,
   WorkspaceType: { group: "tenancy.kcp.io", version: "v1alpha1", plural: "workspacetypes" },

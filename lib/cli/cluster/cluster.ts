@@ -5,7 +5,6 @@ import { type ClusterRegistration, clusterRegistration } from "../../api/cluster
 import { formatApiVersion } from "../../api/kind.ts";
 import { credentialsSecretLabel, credentialsSecretType } from "../../api/names.ts";
 import { waitUntil } from "../../install/wait.ts";
-import { findCondition } from "../../model/condition.ts";
 import { parseHypotheticalTaint } from "../../placement/what-if.ts";
 import { type CliIo, confirmDeletion, UsageError } from "../cli-io.ts";
 import { collectLabel, collectList } from "../names.ts";
@@ -20,6 +19,8 @@ import {
 } from "../workspace.ts";
 import { describeCluster, formatClusters } from "./cluster-view.ts";
 import { cordonCommand, drainCommand, uncordonCommand } from "./drain.ts";
+import { joinCommand } from "./join.ts";
+import { waitUntilReady } from "./wait-until-ready.ts";
 
 type OutputOptions = WorkspaceOptions & Readonly<{ output: Output }>;
 const resourceName = "clusterregistration.tmc.kcp.io";
@@ -28,9 +29,10 @@ const secretType: ResourceType = { group: "", version: "v1", plural: "secrets" }
 /** Creates the `cluster` command group. */
 export function clusterCommand(io: CliIo): Command {
   return new Command("cluster")
-    .summary("Manage registered clusters: list, register, unregister, status, cordon, uncordon, drain")
+    .summary("Manage registered clusters: list, join, register, unregister, status, cordon, uncordon, drain")
     .description("Manage the clusters that are registered in a workspace.")
     .addCommand(listCommand(io))
+    .addCommand(joinCommand(io))
     .addCommand(registerCommand(io))
     .addCommand(unregisterCommand(io))
     .addCommand(statusCommand(io))
@@ -214,24 +216,6 @@ function unregisterCommand(io: CliIo): Command {
 function placementText(count: number): string {
   if (count === 0) return "No placement selects it";
   return count === 1 ? "1 placement selects it" : `${count} placements select it`;
-}
-
-async function waitUntilReady(
-  io: CliIo,
-  workspace: OpenWorkspace,
-  name: string,
-  timeoutSeconds: number,
-): Promise<void> {
-  await waitUntil(
-    `cluster ${name} to be Ready`,
-    async () => {
-      const ready = findCondition((await workspace.registration(name)).status?.conditions, "Ready");
-      if (ready?.status === "True") return { done: true };
-      return { missing: ready === undefined ? "no controller has probed it" : `${ready.reason}: ${ready.message}` };
-    },
-    { timeoutMs: timeoutSeconds * 1000, clock: io.clock },
-  );
-  io.out(`${resourceName}/${name} is Ready\n`);
 }
 
 type SecretReference = Readonly<{ namespace: string; name: string; key?: string }>;

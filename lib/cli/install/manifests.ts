@@ -8,12 +8,14 @@ import { kinds, offeredKinds } from "../../api/kinds.ts";
 import { clusterRoles } from "../../api/rbac.ts";
 import { apiResourceSchema, customResourceDefinition } from "../../api/resource-schema.ts";
 
+import { clusterAccess } from "../../install/cluster-access.ts";
 import { collectList } from "../names.ts";
+import { type AccessTypeFlags, accessTypeOptions, readAccessTypes } from "./access-options.ts";
 import { parseRelayFlags, type RelayFlags, relayDefaults, relayManifests } from "./relay-manifests.ts";
 
 const upstreamFormats = ["kcp", "crd"] as const;
 export type ManifestFormat = (typeof upstreamFormats)[number];
-const formats = [...upstreamFormats, "relay"] as const;
+const formats = [...upstreamFormats, "relay", "cluster-access"] as const;
 
 const outputs = ["yaml", "json"] as const;
 type Output = (typeof outputs)[number];
@@ -74,23 +76,33 @@ Examples:
   # Print the manifests for a kcp older than 0.28
   tmc manifests --format kcp --export-version v1alpha1
 
+  # Give TMC access to a member cluster; tmc cluster join does this and registers the cluster
+  tmc manifests --format cluster-access --type deployments.apps --type services | kubectl apply -f -
+
   # Run the relay in a Kubernetes cluster instead of Fargate
   tmc manifests --format relay --image example.com/tmc-relay:1.2.3 --region eu-central-1 \\
     --queue-url https://sqs.eu-central-1.amazonaws.com/123456789012/tmc-prod-work.fifo \\
-    --kcp-secret tmc/kcp --workspace root:production | kubectl apply --server-side -f -
+    --kcp-secret tmc-prod-kcp --workspace root:production | kubectl apply --server-side -f -
 `;
 
-type Flags = RenderOptions & RelayFlags & Readonly<{ format: (typeof formats)[number] }>;
+type Flags = RenderOptions &
+  RelayFlags &
+  AccessTypeFlags &
+  Readonly<{ group?: string }> &
+  Readonly<{ format: (typeof formats)[number] }>;
 
 /** Creates the `manifests` command. */
 export function manifestsCommand(write: (text: string) => void = (text) => void process.stdout.write(text)): Command {
-  return new Command("manifests")
-    .summary("Print the manifests of TMC's API or of the relay")
+  const command = new Command("manifests")
+    .summary("Print the manifests of TMC's API, of the relay, or of its access to a cluster")
     .description(
-      "Print the manifests that install TMC's API upstream: APIResourceSchemas and an APIExport for kcp, CRDs for a plain Kubernetes cluster, and ClusterRoles for both. With --format relay, print the manifests of a relay that runs in a Kubernetes cluster and sends to SQS.",
+      "Print the manifests that install TMC's API upstream: APIResourceSchemas and an APIExport for kcp, CRDs for a plain Kubernetes cluster, and ClusterRoles for both. With --format relay, print the manifests of a relay that runs in a Kubernetes cluster and sends to SQS. With --format cluster-access, print the manifests of a service account with the narrowest role that TMC needs on a member cluster.",
     )
     .addOption(
-      new Option("--format <format>", "Kind of manifests: kcp, crd (a plain Kubernetes cluster), or relay")
+      new Option(
+        "--format <format>",
+        "Kind of manifests: kcp, crd (a plain Kubernetes cluster), relay, or cluster-access (a member cluster)",
+      )
         .choices(formats)
         .makeOptionMandatory(),
     )
@@ -139,9 +151,15 @@ export function manifestsCommand(write: (text: string) => void = (text) => void 
       `Name of the stage, for the log of the relay (relay only) (default: ${relayDefaults.stage})`,
     )
     .option("--role-arn <arn>", "ARN of the IAM role of the relay's pods, for EKS without Pod Identity (relay only)")
-    .addHelpText("after", examples)
+    .option("--group <name>", "Give access to this group instead of a service account (cluster-access only)")
+    .addHelpText("after", examples);
+  return accessTypeOptions(command, " (cluster-access only)")
     .showHelpAfterError("(see tmc manifests --help)")
     .action(({ format, output = "yaml", ...options }: Flags, command: Command) => {
+      if (format === "cluster-access") {
+        write(renderItems(clusterAccess({ ...readAccessTypes(options), group: options.group }), output));
+        return;
+      }
       if (format !== "relay") {
         write(renderManifests(format, { ...options, output }));
         return;

@@ -18,13 +18,14 @@ export const locatorAnnotation = `${group}/namespace-locator`;
 
 /** How much of the upstream name is kept: with prefix and hash, the name fits into the 63 characters of a DNS label. */
 const readableLength = 30;
-const prefix = "tmc-";
+/** Prefix of the names of downstream namespaces. */
+export const namespacePrefix = "tmc-";
 
 /** The downstream namespace for a namespace of a tenant, such as `tmc-shop-3k9x…`. The hash makes it unique. */
 export function downstreamNamespace({ hub, logicalCluster, namespace }: Locator): string {
   // JSON, because joined parts are ambiguous if a part may contain the separator.
   const hash = shortHash(JSON.stringify([hub, logicalCluster, namespace]));
-  return `${prefix}${namespace.slice(0, readableLength)}-${hash}`;
+  return `${namespacePrefix}${namespace.slice(0, readableLength)}-${hash}`;
 }
 
 /** The Namespace object as it is written to a cluster. */
@@ -45,7 +46,7 @@ export function namespaceManifest(locator: Locator): Manifest {
 export function locatorOf({ metadata }: Pick<KubeObject, "metadata">): Locator | undefined {
   const { name = "", annotations } = metadata;
   // Most namespaces of a cluster are not ours; the prefix check avoids parsing and hashing for them.
-  if (!name.startsWith(prefix)) return undefined;
+  if (!name.startsWith(namespacePrefix)) return undefined;
   const locator = parseStringFields(annotations?.[locatorAnnotation], ["hub", "logicalCluster", "namespace"]);
   return locator !== undefined && downstreamNamespace(locator) === name ? locator : undefined;
 }
@@ -75,4 +76,4 @@ export function isReservedNamespace(name: string): boolean {
   return name.startsWith("kube-") || name === "kcp-system" || downstreamName.test(name);
 }
 
-const downstreamName = new RegExp(`^${prefix}.*-[0-9a-z]{${shortHashLength}}$`);
+const downstreamName = new RegExp(`^${namespacePrefix}.*-[0-9a-z]{${shortHashLength}}$`);
