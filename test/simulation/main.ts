@@ -1,5 +1,6 @@
-// npm run simulate -- --seeds 5000 --from 1 --jobs 2, or --seed 1234 --verbose to see one of them again;
+// npm run simulate -- --seeds 5000 --jobs 2 runs fresh seeds; --from 1 chooses the first one, and --seed 1234 --verbose replays one;
 // --kill-at-every-write runs no seeds but one scenario as often as its controller can die.
+import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 import { runSeeds } from "./jobs.ts";
 import { dieAtWrites, runUndisturbed, syncing } from "./kill-at-every-write.ts";
@@ -8,12 +9,15 @@ import { startServers } from "./servers.ts";
 import { simulate } from "./simulate.ts";
 
 const progressMs = 5_000;
+/** Leaves room for many seeds below the nine digits that the options accept. */
+const maxFreshSeed = 900_000_000;
 
 function readOptions() {
   const { values } = parseArgs({
     options: {
       seeds: { type: "string", default: "5000" },
-      from: { type: "string", default: "1" },
+      /** By default a random seed: code that was corrected for the same seeds again and again passes them. */
+      from: { type: "string" },
       jobs: { type: "string", default: "2" },
       seed: { type: "string" },
       verbose: { type: "boolean", default: false },
@@ -29,7 +33,7 @@ function readOptions() {
   };
   const read = {
     seeds: whole("seeds", values.seeds),
-    from: whole("from", values.from),
+    from: values.from === undefined ? undefined : whole("from", values.from),
     jobs: Math.max(1, whole("jobs", values.jobs)),
     seed: values.seed === undefined ? undefined : whole("seed", values.seed),
     verbose: values.verbose,
@@ -50,7 +54,10 @@ async function replay(seed: number, verbose: boolean): Promise<boolean> {
 }
 
 /** Has a controller die before and after every write of one scenario. */
-async function killAtEveryWrite({ from, every }: Readonly<{ from: number; every: number }>): Promise<boolean> {
+async function killAtEveryWrite({
+  from = 1,
+  every,
+}: Readonly<{ from: number | undefined; every: number }>): Promise<boolean> {
   const servers = await startServers();
   const { oracle, whole } = await runUndisturbed(syncing, servers);
   const writes = Array.from({ length: whole.writes }, (_, index) => index + 1).filter(
@@ -72,9 +79,10 @@ async function killAtEveryWrite({ from, every }: Readonly<{ from: number; every:
 
 async function runMany({
   seeds,
-  from,
+  from = randomInt(1, maxFreshSeed),
   jobs,
-}: Readonly<{ seeds: number; from: number; jobs: number }>): Promise<boolean> {
+}: Readonly<{ seeds: number; from: number | undefined; jobs: number }>): Promise<boolean> {
+  console.log(`seeds ${from} to ${from + seeds - 1}`);
   const began = performance.now();
   let printedAt = began;
   let done = 0;
