@@ -1,4 +1,4 @@
-import type { NamedTest, Rule } from "./rule.ts";
+import type { NamedTest, Removal, Rule } from "./rule.ts";
 
 const controller = "test/lib/controller/restores.test.ts";
 const store = "packages/kube/src/informer/object-store.ts";
@@ -20,39 +20,45 @@ const cluster = (row: string): NamedTest => ({
   rows: [row],
 });
 
+const titled = (title: string): NamedTest => ({
+  file: "packages/kube/test/informer/object-store.test.ts",
+  titles: ["an object store", title],
+});
+
+const listIsTruth: Removal = {
+  file: store,
+  text: "if (listVersion !== undefined) return compareResourceVersions(versionOf(before), listVersion) > 0;",
+  without: "",
+};
+const answerIsTruth: Removal = {
+  file: store,
+  text: "before === atRequest ? resourceVersion !== versionOf(before) : isNewer(resourceVersion, before);",
+  without: "isNewer(resourceVersion, before);",
+};
+
 const believed = "after a restore of kcp or of a cluster the controller goes on with what was before";
 
 /** What makes a restore from a backup take effect. */
 export const restoreRules: readonly Rule[] = [
   {
     incident: believed,
-    rule: "a complete list replaces everything that is not newer than the list",
-    removals: [
-      {
-        file: store,
-        text: "if (listVersion !== undefined) return compareResourceVersions(versionOf(before), listVersion) > 0;",
-        without: "",
-      },
-    ],
+    rule: "a list is believed, and so is the answer after a conflict",
+    removals: [listIsTruth, answerIsTruth],
     test: kcp("with bumped revisions"),
   },
   {
     incident: believed,
+    rule: "a complete list replaces everything that is not newer than the list",
+    removals: [listIsTruth],
+    test: titled(
+      "stores the objects of a list that is not older than the watch, with any version: a restored server keeps old ones",
+    ),
+  },
+  {
+    incident: believed,
     rule: "an answer of the server replaces a cached object with any version",
-    removals: [
-      {
-        file: store,
-        text: "before === atRequest ? resourceVersion !== versionOf(before) : isNewer(resourceVersion, before);",
-        without: "isNewer(resourceVersion, before);",
-      },
-    ],
-    test: {
-      file: "packages/kube/test/informer/object-store.test.ts",
-      titles: [
-        "an object store",
-        "believes an answer with a smaller version if nothing has changed the entry since the request",
-      ],
-    },
+    removals: [answerIsTruth],
+    test: titled("believes an answer with a smaller version if nothing has changed the entry since the request"),
   },
   {
     incident: believed,
