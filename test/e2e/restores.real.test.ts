@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
+import { clusterNames } from "./environment.ts";
 import { useProcessEnvironment } from "./process-environment.ts";
 import { type Backup, type RealParts, startRealParts } from "./real-parts.ts";
 import { syncBench } from "./sync-environment.ts";
@@ -23,7 +24,9 @@ describe("restores of real servers from copies of their etcd data", { timeout: s
   };
 
   it("a cluster gets its copies again, and kcp's state is the truth again", async () => {
-    const { work } = await begin();
+    const { tenant, work } = await begin();
+    for (const name of clusterNames) await tenant.register(name, { location: `${name}-1` });
+    for (const name of clusterNames) await tenant.untilCluster(name, "True ClusterReady");
     await work.apply(...aRoom("vault"), aDeployment("vault", "web"), aDeployment("vault", "old"));
     for (const name of ["web", "old"]) await work.untilRuns("vault", name, { "us-east": 1, "us-west": 1 });
     await Promise.all([backup("kcp").take(), backup("us-east").take()]);

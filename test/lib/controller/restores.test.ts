@@ -83,6 +83,21 @@ describe.each(ways)("a cluster that was restored from a backup, %s", (_, options
     expect([await replicas(stage), await said()]).toEqual([three(5), allReady]);
     expect(did("removed")).toBe(removed);
   });
+
+  test("a cluster that had nothing yet gets the namespace and everything in it again", async () => {
+    const stage = await setMovesStage({ strategy: "Spread" });
+    stages.push(stage);
+    const { client, clusters, pass, where, said } = stage;
+    const east = clusters.get("east");
+    const backup = east?.snapshot();
+    if (east === undefined || backup === undefined) throw new Error("no cluster");
+    await client.create({ type: deployments, namespace: "shop" }, aDeployment("web"));
+    await pass(70_000, 10_000);
+    east.restore(backup, options);
+    expect(await where()).toBe("north west");
+    await pass(10_000);
+    expect([await where(), await said()]).toEqual(["east north west", allReady]);
+  });
 });
 
 describe("a cluster whose probe fails", () => {
