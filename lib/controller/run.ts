@@ -126,6 +126,7 @@ function createRunWork(parts: ControllerParts, access: ClusterAccess, syncParts:
     clock,
     metrics,
     settings,
+    onProbeFailed: (key) => syncParts?.relistSoon(key),
     onReadyChange: (key, { type, reason, message }) => {
       const fields = { cluster: key.logicalCluster, name: key.name, reason, detail: message };
       if (type === "Normal") log.info("cluster changed", fields);

@@ -173,12 +173,13 @@ function createSourceRequests(
       if (source === "clusterregistration") {
         const object = await hub.read(key, signal);
         if (object === undefined) feed.deleted(clusterRegistrations, cluster.object);
-        else feed.changed(clusterRegistrations, object);
+        else feed.changed(clusterRegistrations, object, cluster.object);
         return;
       }
       const [type] = typesOf[source];
       try {
-        feed.changed(type, await clientOf(client, key.logicalCluster).get<KubeObject>(cluster.address, { signal }));
+        const object = await clientOf(client, key.logicalCluster).get<KubeObject>(cluster.address, { signal });
+        feed.changed(type, object, cluster.object);
       } catch (error) {
         const upstreamError = asUpstreamError(error, key.name);
         if (faultOf(upstreamError) !== "not-found") throw upstreamError;

@@ -51,6 +51,8 @@ export interface SyncParts {
   beginBatch(): void;
   /** Stops the watches of copies on a cluster that does not respond or has no registration; the next reconcile starts them again. */
   unsubscribe(registration: ObjectKey): void;
+  /** Lists the copies on a cluster again soon, because a probe of the cluster failed. */
+  relistSoon(registration: ObjectKey): void;
   stop(): Promise<void>;
 }
 
@@ -129,6 +131,10 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     upsyncSubscriptions: upsync?.subscriptions,
     beginBatch: () => upsync?.beginBatch(),
     unsubscribe: subscriptions.unsubscribe,
+    relistSoon: (registration) => {
+      copies.relistSoon(registration);
+      upsync?.watches.relistSoon(registration);
+    },
     stop: async () => {
       removeGauges();
       await Promise.all([copies.stop(), upsync?.watches.stop()]);

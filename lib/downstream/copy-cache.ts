@@ -1,4 +1,5 @@
 import { createObjectStore, objectId } from "@tmc/kube/informer/object-store.ts";
+import { compareResourceVersions } from "@tmc/kube/informer/resource-version.ts";
 import type { JsonObject, KubeObject } from "@tmc/kube/kube-object.ts";
 import { copyOf } from "../sync/downstream.ts";
 import type { Copy } from "../sync/sync-objects.ts";
@@ -135,10 +136,14 @@ export function createCopyCache({ workloadOf, hashOf = () => undefined }: CopyCa
   };
 }
 
-/** Whether a reconcile would read the same. Without a generation or a hash, every new version counts as a change. */
+/**
+ * Whether a reconcile would read the same. Without a generation or a hash, every new version counts as a change; an older
+ * version always does, because the cluster was restored from a backup, and its generations count from an earlier value.
+ */
 function isSame(before: Entry | undefined, after: Entry): boolean {
   return (
     before !== undefined &&
+    compareResourceVersions(after.resourceVersion, before.resourceVersion) >= 0 &&
     before.uid === after.uid &&
     before.isDeleting === after.isDeleting &&
     before.status === after.status &&

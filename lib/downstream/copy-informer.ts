@@ -44,6 +44,8 @@ export interface CopyInformer {
   readonly isFresh: boolean;
   /** Waits for the first list, but no longer than is useful. */
   whenListed(signal: AbortSignal): Promise<void>;
+  /** Lists again soon (`Informer.relistSoon`). */
+  relistSoon(): void;
   stop(): Promise<void>;
 }
 
@@ -93,6 +95,7 @@ export function startCopyInformer(options: CopyInformerOptions): CopyInformer {
         cancel();
       }
     },
+    relistSoon: informer.relistSoon,
     stop: informer.stop,
   };
 }

@@ -60,6 +60,8 @@ export interface CopyWatches {
   subscribe(registration: ObjectKey, types: readonly ResourceType[]): void;
   /** Stops all watches of a cluster: it is gone, or not ready. */
   unsubscribe(registration: ObjectKey): void;
+  /** Lists everything of a cluster again soon: a probe failed, and the cluster may not be what it was. */
+  relistSoon(registration: ObjectKey): void;
   /** The cached copy; undefined when it has to be read: not watched, not listed, stale, or down for too long. */
   cached(address: CopyAddress): CachedCopy | undefined;
   /** Like `cached`, but waits some seconds for a first list that is under way. */
@@ -149,6 +151,9 @@ export function createCopyWatches(options: CopyWatchesOptions): CopyWatches {
       const id = formatKey(registration);
       for (const informer of clusters.get(id)?.informers.values() ?? []) stop(informer);
       clusters.delete(id);
+    },
+    relistSoon: (registration) => {
+      for (const informer of clusters.get(formatKey(registration))?.informers.values() ?? []) informer.relistSoon();
     },
     cached: (address) => cachedBy(informerOf(address), address),
     cachedOnceListed: async (address, signal) => {

@@ -32,6 +32,8 @@ export interface UpsyncWatches extends UpsyncSource {
   readonly size: number;
   /** The number of watches, and how many of them have been down for too long. */
   readonly watches: Readonly<{ all: number; down: number }>;
+  /** Lists everything of a cluster again soon: a probe failed, and the cluster may not be what it was. */
+  relistSoon(registration: ObjectKey): void;
   stop(): Promise<void>;
 }
 
@@ -111,6 +113,10 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
       const id = formatKey(registration);
       for (const running of clusters.get(id)?.informers.values() ?? []) stop(running);
       clusters.delete(id);
+    },
+    relistSoon: (registration) => {
+      const informers = clusters.get(formatKey(registration))?.informers.values() ?? [];
+      for (const { informer } of informers) informer.relistSoon();
     },
     cached: (address) => {
       const informer = informerOf(address);

@@ -45,6 +45,8 @@ export type ReconcilersOptions = Readonly<{
         reconcileUpsync?: ReconcileUpsync | undefined;
       }>
     | undefined;
+  /** Called after each failed probe of a cluster. */
+  onProbeFailed?: ((key: ObjectKey) => void) | undefined;
   /** Called when the Ready condition of a cluster has changed. */
   onReadyChange?: ((key: ObjectKey, change: ObjectEvent) => void) | undefined;
   /** Records an Event on an object. @default no Events */
@@ -85,7 +87,8 @@ export function createReconcilers(options: ReconcilersOptions): Work {
       alsoAffected: sync && createAffectedByOrigin(sync.workloads),
       onReadyChange,
       recordEvent,
-      onProbe: (_key, { outcome: kind, tookMs }) => {
+      onProbe: (key, { outcome: kind, tookMs }) => {
+        if (kind === "failed") options.onProbeFailed?.(key);
         const outcome = kind === "failed" ? "unhealthy" : kind;
         metrics.add("tmc_probe_total", { outcome });
         metrics.observe("tmc_probe_duration_seconds", { outcome }, tookMs / 1000);

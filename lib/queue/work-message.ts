@@ -45,7 +45,8 @@ export function sha256Base64Url(text: string): string {
  * The deduplication id of a message. SQS drops messages with the same id for five minutes, even after the first was processed.
  *
  * A change has its object's version, so several relays may send it. Every other message has a nonce; otherwise SQS would drop
- * a second requeue or resync of the same key.
+ * a second requeue or resync of the same key. So has a change whose version may be in use for the second time, because the
+ * upstream server was restored from a backup: a relay that noticed that sends no version (`RestoreDetector`).
  */
 export function deduplicationIdOf({ key, reason, resourceVersion = "", nonce }: WorkMessage): string {
   const version =

@@ -1,5 +1,5 @@
 import type { Clock } from "@tmc/kube/clock.ts";
-import { isNewer } from "@tmc/kube/informer/resource-version.ts";
+import { compareResourceVersions, isNewer } from "@tmc/kube/informer/resource-version.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type ClusterView, readClusterRegistration, type SourceOrigin } from "./cluster.ts";
@@ -33,10 +33,17 @@ export interface ClusterIndex {
   readonly types: readonly SourceType[];
   /** Whether each type has been listed at least once. */
   hasSynced(): boolean;
-  /** Replaces the objects of a type with a list. Objects missing from the list are kept and marked stale: not seen is not gone. */
-  replace(type: SourceType, objects: readonly KubeObject[]): void;
-  /** Stores an object, unless a newer version is stored. Returns the names of the clusters that may have changed. */
-  upsert(type: SourceType, object: KubeObject): readonly string[];
+  /**
+   * Replaces the objects of a type with a list, with any version, except those that are newer than the list itself: a
+   * restored server shows older versions. Objects missing from the list are kept and marked stale: not seen is not gone.
+   */
+  replace(type: SourceType, objects: readonly KubeObject[], resourceVersion?: string): void;
+  /**
+   * Stores an object, unless a newer version is stored. Returns the names of the clusters that may have changed.
+   * `atRequest`: the object is the answer of a request that was sent when this one was stored; while it still is, the answer
+   * wins with any version.
+   */
+  upsert(type: SourceType, object: KubeObject, atRequest?: KubeObject): readonly string[];
   /** Removes an object that was deleted. Returns the names of the clusters that may have changed. */
   remove(type: SourceType, address: SourceAddress): readonly string[];
   names(): readonly string[];
@@ -70,12 +77,16 @@ export function createClusterIndex(
   const isInScope = ({ metadata: { namespace } }: KubeObject): boolean =>
     namespace === undefined || namespaces === undefined || namespaces.includes(namespace);
 
-  const store = (type: SourceType, object: KubeObject): boolean => {
+  const store = (
+    type: SourceType,
+    object: KubeObject,
+    mayReplace: (before: KubeObject) => boolean = (before) => isNewer(object, before),
+  ): boolean => {
     const { namespace, name } = sourceAddressOf(object);
     const byName = entriesOf(type);
     const before = byName.get(name)?.get(namespace);
     const isAnotherObject = before?.object.metadata.uid !== object.metadata.uid;
-    if (before !== undefined && !isAnotherObject && !isNewer(object, before.object)) {
+    if (before !== undefined && !isAnotherObject && !mayReplace(before.object)) {
       before.isStale = false;
       return false;
     }
@@ -121,19 +132,22 @@ export function createClusterIndex(
   return {
     types,
     hasSynced: () => listedTypes.size === types.length,
-    replace: (type, objects) => {
+    replace: (type, objects, resourceVersion) => {
+      const isListNewer = ({ metadata }: KubeObject): boolean =>
+        compareResourceVersions(metadata.resourceVersion, resourceVersion) <= 0;
       const missing = new Set([...entriesOf(type).values()].flatMap((byNamespace) => [...byNamespace.values()]));
       for (const object of objects.filter(isInScope)) {
         const before = entryAt(type, sourceAddressOf(object));
         if (before !== undefined) missing.delete(before);
-        store(type, object);
+        store(type, object, resourceVersion === undefined ? undefined : isListNewer);
       }
       for (const entry of missing) entry.isStale = true;
       viewCache.clear();
       listedTypes.add(type);
     },
-    upsert: (type, object) => {
-      if (!isInScope(object) || !store(type, object)) return [];
+    upsert: (type, object, atRequest) => {
+      const mayReplace = (before: KubeObject): boolean => before === atRequest || isNewer(object, before);
+      if (!isInScope(object) || !store(type, object, mayReplace)) return [];
       return invalidateDependents(type, object.metadata.name ?? "");
     },
     remove: (type, { namespace, name }) => {

@@ -9,7 +9,7 @@ export type CacheChange = Readonly<{ key: ObjectKey; object: KubeObject | undefi
 
 /**
  * The reconciled kinds as this process has read them, in one partition per logical cluster and kind. The rules of
- * `ObjectStore` apply: newer wins, and an object that is missing from a list is stale, not gone.
+ * `ObjectStore` apply: what was read later wins, and an object that is missing from a list is stale, not gone.
  */
 export interface ObjectCache {
   get(key: ObjectKey): KubeObject | undefined;

@@ -1,18 +1,32 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { callApi } from "../real/api-call.ts";
 import type { StaticUser } from "../real/api-server-flags.ts";
 import { ensureBuilt } from "../real/build.ts";
 import { type RealCluster, startCluster } from "../real/cluster.ts";
 import { type RealKcp, startKcp } from "../real/kcp.ts";
-import type { ClusterPart, Parts } from "./environment.ts";
+import { eventually } from "../support/eventually.ts";
+import type { ClusterName, ClusterPart, Parts } from "./environment.ts";
+
+/** A copy of the etcd data of a server; the server is stopped meanwhile, and starts again. */
+export type Backup = Readonly<{
+  take(): Promise<void>;
+  /** Puts the copy back, as a person restores a server from a backup. */
+  restore(): Promise<void>;
+}>;
+
+/** Parts that can be restored from a backup. */
+export type RealParts = Parts & Readonly<{ backups: Readonly<Record<"kcp" | ClusterName, Backup>> }>;
 
 /**
  * Starts a kcp and clusters of their own, for they will be killed. Without workloads the clusters only store what they are
  * given, and nothing of it ever runs.
  */
-export async function startRealParts({ workloads = false }: Readonly<{ workloads?: boolean }> = {}): Promise<Parts> {
+export async function startRealParts({
+  workloads = false,
+}: Readonly<{ workloads?: boolean }> = {}): Promise<RealParts> {
   const binaries = await ensureBuilt();
   const dataDir = await mkdtemp(join(tmpdir(), "tmc-e2e-kcp-"));
   // The administrator that kcp makes has a new token after each start; this one keeps his.
@@ -33,24 +47,31 @@ export async function startRealParts({ workloads = false }: Readonly<{ workloads
       (["us-east", "us-west"] as const).map(async (name) => {
         const cluster = await startCluster({ name, binaries, workloads });
         stops.push(() => cluster.stop());
-        return clusterPart(cluster);
+        return cluster;
       }),
     );
     if (east === undefined || west === undefined) throw new Error("a cluster is missing");
+    const kill = (): Promise<void> => killAll(kcp, ["kcp"]);
+    const revive = async (): Promise<void> => {
+      const { port } = kcp;
+      await kcp.stop({ keepLogs: false });
+      kcp = await startKcp({ ...kcpOptions, port });
+    };
     return {
+      backups: {
+        kcp: backupOf(dataDir, { stop: kill, start: revive }),
+        "us-east": clusterBackup(east),
+        "us-west": clusterBackup(west),
+      },
       kcp: {
         endpoint: { server: kcp.url, ca: kcp.ca, token: async () => operator.token },
         token: operator.token,
-        kill: () => killAll(kcp, ["kcp"]),
-        revive: async () => {
-          const { port } = kcp;
-          await kcp.stop({ keepLogs: false });
-          kcp = await startKcp({ ...kcpOptions, port });
-        },
+        kill,
+        revive,
         freeze: () => signalGroup(kcp, "kcp", "SIGSTOP"),
         thaw: () => signalGroup(kcp, "kcp", "SIGCONT"),
       },
-      clusters: { "us-east": east, "us-west": west },
+      clusters: { "us-east": clusterPart(east), "us-west": clusterPart(west) },
       kubectl: binaries.kubectl,
       stop,
     };
@@ -74,6 +95,46 @@ function clusterPart(cluster: RealCluster): ClusterPart {
     loseStore: () => killAll(cluster, ["etcd"]),
     regainStore: async () => void cluster.group.restart("etcd"),
   };
+}
+
+function backupOf(folder: string, server: Readonly<{ stop: () => Promise<void>; start: () => Promise<void> }>): Backup {
+  const copy = `${folder}.backup`;
+  const whileStopped = async (work: () => Promise<void>): Promise<void> => {
+    await server.stop();
+    await work();
+    await server.start();
+  };
+  return {
+    take: () => whileStopped(() => cp(folder, copy, { recursive: true })),
+    restore: () =>
+      whileStopped(async () => {
+        await rm(folder, { recursive: true });
+        await cp(copy, folder, { recursive: true });
+        await rm(copy, { recursive: true });
+      }),
+  };
+}
+
+/** Everything of a cluster is restarted, as its documentation asks for: its own controllers trust their watches too. */
+function clusterBackup(cluster: RealCluster): Backup {
+  const { group, url, ca, adminToken } = cluster;
+  return backupOf(join(group.folder.path, "etcd"), {
+    stop: () =>
+      killAll(
+        cluster,
+        group.processes.map(({ name }) => name),
+      ),
+    start: async () => {
+      group.restart("etcd");
+      group.restart("kube-apiserver");
+      // The group counts a process that was killed as crashed, so its own wait cannot be used yet.
+      await eventually(async () => {
+        const { status } = await callApi({ url, ca, token: adminToken }, "GET", "/readyz").catch(() => ({ status: 0 }));
+        return status === 200 ? undefined : `${cluster.name}: /readyz answers ${status}`;
+      }, 60_000);
+      for (const { name, ended } of group.processes) if (ended() !== undefined) group.restart(name);
+    },
+  });
 }
 
 async function killAll({ group }: RealKcp | RealCluster, names: readonly string[]): Promise<void> {

@@ -1,7 +1,8 @@
 import { deletionRules } from "./deletion-rules.ts";
 import { incidentRules } from "./incident-rules.ts";
+import { restoreRules } from "./restore-rules.ts";
 import type { Rule } from "./rule.ts";
 import { tenantRules } from "./tenant-rules.ts";
 
 /** All rules that are known to protect what users have. */
-export const rules: readonly Rule[] = [...incidentRules, ...deletionRules, ...tenantRules];
+export const rules: readonly Rule[] = [...incidentRules, ...deletionRules, ...tenantRules, ...restoreRules];

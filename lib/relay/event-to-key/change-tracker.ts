@@ -10,6 +10,7 @@ import type { CredentialsSecretRef, Referrer, SecretWatch } from "../watch/secre
 import type { ResourceTracker } from "../watch/shared-informers.ts";
 import { fingerprintOf, reconcileRequestedAnnotation } from "./fingerprint.ts";
 import { createPendingKeys, type PendingKeys } from "./pending-keys.ts";
+import { createRestoreDetector, type RestoreDetector, versionNumber } from "./restore-detector.ts";
 import { createWorkloadTracker, type RelayedWorkloads, type WorkloadTracker } from "./workload-tracker.ts";
 
 /** Tracks the objects of one logical cluster. */
@@ -53,14 +54,15 @@ export type ChangeTrackerOptions = Readonly<{
   onListed: () => void;
 }>;
 
-/** What the tracker remembers of one object. */
-type Seen = Readonly<{ fingerprint: string; requestedAt: string | undefined }>;
+/** What the tracker remembers of one object. The version changes with every event, the rest with the fingerprint. */
+type Seen = Readonly<{ fingerprint: string; requestedAt: string | undefined }> & { version: number };
 type Tenant = {
   readonly logicalCluster: string;
   readonly listed: Set<ReconciledKind>;
   /** Keys that wait until both kinds are listed; undefined from then on. */
   pending: PendingKeys | undefined;
   readonly seen: Readonly<Record<ReconciledKind, Map<string, Seen>>>;
+  readonly restores: RestoreDetector;
   readonly secrets: SecretWatch;
   readonly workloads: WorkloadTracker | undefined;
 };
@@ -83,11 +85,18 @@ export function createChangeTracker(options: ChangeTrackerOptions): ChangeTracke
     if (pending === undefined) outbox.add(items);
     else pending.add(items);
   };
-  const applyList = (tenant: Tenant, kind: ReconciledKind, objects: readonly KubeObject[]): void => {
-    const missing = new Set(tenant.seen[kind].keys());
+  const applyList = (
+    tenant: Tenant,
+    kind: ReconciledKind,
+    objects: readonly KubeObject[],
+    resourceVersion: string | undefined,
+  ): void => {
+    const seen = tenant.seen[kind];
+    const missing = new Set(seen.keys());
     for (const { metadata } of objects) missing.delete(metadata.name ?? "");
+    const isRestored = tenant.restores.isRestored(seen, { objects, idOf: nameOf, resourceVersion });
     send(tenant, [
-      ...objects.flatMap((object) => observe(tenant, kind, object)),
+      ...objects.flatMap((object) => observe(tenant, kind, object, { isRestored })),
       // Not seen is not gone: the reconciler asks the server.
       ...[...missing].flatMap((name) => forget(tenant, kind, name)),
     ]);
@@ -115,6 +124,7 @@ export function createChangeTracker(options: ChangeTrackerOptions): ChangeTracke
         listed: new Set(),
         pending: createPendingKeys(),
         seen: { ClusterRegistration: new Map(), WorkloadPlacement: new Map() },
+        restores: createRestoreDetector(),
         secrets,
         workloads,
       };
@@ -124,7 +134,7 @@ export function createChangeTracker(options: ChangeTrackerOptions): ChangeTracke
         listed: (kind, objects, resourceVersion) => {
           if (!isTracked()) return;
           listener.listed?.(kind, logicalCluster, objects, resourceVersion);
-          applyList(tenant, kind, objects);
+          applyList(tenant, kind, objects, resourceVersion);
         },
         changed: (kind, object) => {
           if (!isTracked()) return;
@@ -163,18 +173,33 @@ export function createChangeTracker(options: ChangeTrackerOptions): ChangeTracke
   };
 }
 
-/** Remembers an object and returns the items to send: none when its fingerprint is the same as before. */
-function observe(tenant: Tenant, kind: ReconciledKind, object: KubeObject): WorkItem[] {
-  const { name = "", resourceVersion } = object.metadata;
-  const { logicalCluster } = tenant;
+const nameOf = ({ metadata }: KubeObject): string => metadata.name ?? "";
+
+/**
+ * Remembers an object and returns the items to send: none when its fingerprint is the same as before. `isRestored`: the server
+ * was restored, so an object with another version than before has changed in any case.
+ */
+function observe(
+  tenant: Tenant,
+  kind: ReconciledKind,
+  object: KubeObject,
+  { isRestored }: Readonly<{ isRestored: boolean }> = { isRestored: false },
+): WorkItem[] {
+  const { name = "" } = object.metadata;
+  const { logicalCluster, restores } = tenant;
   if (kind === "ClusterRegistration") tenant.secrets.refer({ logicalCluster, name }, secretReferenceOf(object));
   else tenant.workloads?.applyPlacement(name, object);
   const fingerprint = fingerprintOf(object);
   const before = tenant.seen[kind].get(name);
-  if (before?.fingerprint === fingerprint) return [];
+  const version = versionNumber(object.metadata.resourceVersion);
+  if (before?.fingerprint === fingerprint && !(isRestored && version !== before.version)) {
+    before.version = version;
+    return [];
+  }
+  const resourceVersion = restores.messageVersion(object.metadata.resourceVersion);
   const requestedAt = object.metadata.annotations?.[reconcileRequestedAnnotation];
   const isRequested = before !== undefined && requestedAt !== undefined && before.requestedAt !== requestedAt;
-  tenant.seen[kind].set(name, { fingerprint, requestedAt: requestedAt ?? before?.requestedAt });
+  tenant.seen[kind].set(name, { fingerprint, requestedAt: requestedAt ?? before?.requestedAt, version });
   return [{ key: { logicalCluster, kind, name }, reason: isRequested ? "on-demand" : "changed", resourceVersion }];
 }
 
@@ -184,7 +209,8 @@ function forget(tenant: Tenant, kind: ReconciledKind, name: string, resourceVers
   tenant.seen[kind].delete(name);
   if (kind === "ClusterRegistration") tenant.secrets.refer({ logicalCluster, name }, undefined);
   else tenant.workloads?.applyPlacement(name, undefined);
-  return [{ key: { logicalCluster, kind, name }, reason: "changed", resourceVersion }];
+  const messageVersion = tenant.restores.messageVersion(resourceVersion);
+  return [{ key: { logicalCluster, kind, name }, reason: "changed", resourceVersion: messageVersion }];
 }
 
 function secretReferenceOf({ spec }: KubeObject): CredentialsSecretRef | undefined {

@@ -20,6 +20,7 @@ import {
   recordFingerprint,
   workloadFingerprint,
 } from "./fingerprint.ts";
+import { createRestoreDetector, versionNumber } from "./restore-detector.ts";
 
 /** Workloads to reconcile, by the names of their keys, and why. */
 export type AffectedWorkloads = Readonly<{
@@ -36,14 +37,13 @@ export type AffectedWorkloads = Readonly<{
  */
 export interface WorkloadChanges {
   readonly resources: ReadonlyMap<TypeId, WatchedResource>;
+  /** The version that identifies a change in the queue (`RestoreDetector`). */
+  messageVersion(resourceVersion: string | undefined): string | undefined;
   /** The ids of the known objects of a resource. */
   ids(resource: WatchedResource): Iterable<string>;
-  /** `isInitial`: not everything has been listed yet, so TMC's own writes to records count as changes too. */
-  observe(
-    resource: WatchedResource,
-    object: KubeObject,
-    options: Readonly<{ isInitial: boolean }>,
-  ): readonly AffectedWorkloads[];
+  /** Whether a complete list shows that the server was restored from a backup. */
+  isRestored(resource: WatchedResource, objects: readonly KubeObject[], resourceVersion: string | undefined): boolean;
+  observe(resource: WatchedResource, object: KubeObject, options: ObserveOptions): readonly AffectedWorkloads[];
   /** Forgets an object. The version is known if a watch reported the deletion. */
   forget(resource: WatchedResource, id: string, resourceVersion?: string): readonly AffectedWorkloads[];
   /** Takes the kinds that a placement names; undefined for a deleted placement. */
@@ -58,7 +58,14 @@ export interface WorkloadChanges {
   isProtected(name: string): boolean;
 }
 
-type Seen = Readonly<{ fingerprint: string; isProtected?: boolean; requestedAt?: string | undefined }>;
+export type ObserveOptions = Readonly<{
+  /** Not everything has been listed yet, so TMC's own writes to records count as changes too. */
+  isInitial: boolean;
+  /** The server was restored: each object with another version than before has changed. @default false */
+  isRestored?: boolean | undefined;
+}>;
+
+type Seen = Readonly<{ fingerprint: string; version: number; isProtected?: boolean; requestedAt?: string | undefined }>;
 
 const nameOf = (resource: WatchedResource, id: string): string => `${resource.id}/${id}`;
 
@@ -97,6 +104,10 @@ function createSeenObjects(types: readonly WorkloadType[]) {
 /** Creates an empty memory for these types of workloads. */
 export function createWorkloadChanges(types: readonly WorkloadType[]): WorkloadChanges {
   const { resources, seen, references, namedKinds, isWorkload, workloads, find } = createSeenObjects(types);
+  const restores = createRestoreDetector();
+  /** After a restore, an object with another version than before has changed, whatever its fingerprint says. */
+  const isOtherState = ({ metadata }: KubeObject, before: Seen | undefined, isRestored = false): boolean =>
+    isRestored && before?.version !== versionNumber(metadata.resourceVersion);
 
   /** The object itself if it is a workload, and the workloads that refer to it. */
   const affectedBy = (
@@ -118,42 +129,46 @@ export function createWorkloadChanges(types: readonly WorkloadType[]): WorkloadC
     const { name = "", resourceVersion } = object.metadata;
     const fingerprint = namespaceFingerprint(object);
     const before = entries.get(name);
-    entries.set(name, { fingerprint });
+    entries.set(name, { fingerprint, version: versionNumber(resourceVersion) });
     if (before?.fingerprint === fingerprint) return [];
     return [{ names: workloads((_, id) => id.startsWith(`${name}/`)), resourceVersion }];
   };
   const observeRecord = (
     object: KubeObject,
     entries: Map<string, Seen>,
-    isInitial: boolean,
+    { isInitial, isRestored }: ObserveOptions,
   ): readonly AffectedWorkloads[] => {
     const record = object as WorkloadSync; // the server validates it against the kind's schema
     const id = objectId(object);
     const fingerprint = recordFingerprint(record);
     const before = entries.get(id);
-    entries.set(id, { fingerprint });
+    entries.set(id, { fingerprint, version: versionNumber(record.metadata.resourceVersion) });
     references.setRecord(id, record);
     const isOwnWrite = matchesLastWrittenHash(record) && record.metadata.deletionTimestamp === undefined;
+    const isUnchanged = before?.fingerprint === fingerprint || (isOwnWrite && !isInitial);
     const workload = references.workloadOf(id);
-    if (workload === undefined || before?.fingerprint === fingerprint || (isOwnWrite && !isInitial)) return [];
+    if (workload === undefined || (isUnchanged && !isOtherState(object, before, isRestored))) return [];
     return [{ names: [workload], resourceVersion: record.metadata.resourceVersion }];
   };
   const observeObject = (
     resource: WatchedResource,
     object: KubeObject,
     entries: Map<string, Seen>,
+    { isRestored }: ObserveOptions,
   ): readonly AffectedWorkloads[] => {
     const id = objectId(object);
     const before = entries.get(id);
     const requestedAt = object.metadata.annotations?.[reconcileRequestedAnnotation];
     const now: Seen = {
       fingerprint: workloadFingerprint(object),
+      version: versionNumber(object.metadata.resourceVersion),
       isProtected: isProtected(object),
       ...(requestedAt === undefined ? {} : { requestedAt }),
     };
     entries.set(id, now);
     const lostFinalizer = before?.isProtected === true && now.isProtected !== true;
-    if (before?.fingerprint === now.fingerprint && !lostFinalizer) return [];
+    const isUnchanged = before?.fingerprint === now.fingerprint && !lostFinalizer;
+    if (isUnchanged && !isOtherState(object, before, isRestored)) return [];
     setReferences(resource, id, object);
     const isRequested = before !== undefined && requestedAt !== undefined && before.requestedAt !== requestedAt;
     return affectedBy(resource, id, {
@@ -165,12 +180,15 @@ export function createWorkloadChanges(types: readonly WorkloadType[]): WorkloadC
   return {
     resources,
     ids: ({ id }) => seen.get(id)?.keys() ?? [],
-    observe: (resource, object, { isInitial }) => {
+    messageVersion: restores.messageVersion,
+    isRestored: ({ id }, objects, resourceVersion) =>
+      restores.isRestored(seen.get(id) ?? new Map(), { objects, idOf: objectId, resourceVersion }),
+    observe: (resource, object, observeOptions) => {
       const entries = seen.get(resource.id);
       if (entries === undefined) return [];
       if (resource.role === "namespace") return observeNamespace(object, entries);
-      if (resource.role === "record") return observeRecord(object, entries, isInitial);
-      return observeObject(resource, object, entries);
+      if (resource.role === "record") return observeRecord(object, entries, observeOptions);
+      return observeObject(resource, object, entries, observeOptions);
     },
     forget: (resource, id, resourceVersion) => {
       seen.get(resource.id)?.delete(id);

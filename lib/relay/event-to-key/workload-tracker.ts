@@ -57,7 +57,8 @@ export function createWorkloadTracker(options: WorkloadTrackerOptions): Workload
   /** Whether new workloads are sent although sync records are still missing. */
   let isSendingNew = false;
 
-  const enqueue = ({ names, resourceVersion, reason = "changed" }: AffectedWorkloads): void => {
+  const enqueue = ({ names, reason = "changed", ...change }: AffectedWorkloads): void => {
+    const resourceVersion = changes.messageVersion(change.resourceVersion);
     const items = [...names].map(
       (name): WorkItem => ({ key: { logicalCluster, kind: "Workload", name }, reason, resourceVersion }),
     );
@@ -98,8 +99,8 @@ export function createWorkloadTracker(options: WorkloadTrackerOptions): Workload
     onListed();
   };
   const find = (id: TypeId): WatchedResource | undefined => (isTracked() ? resources.get(id) : undefined);
-  const observe = (resource: WatchedResource, object: KubeObject): void =>
-    enqueueAffected(changes.observe(resource, object, { isInitial: pending !== undefined }));
+  const observe = (resource: WatchedResource, object: KubeObject, isRestored = false): void =>
+    enqueueAffected(changes.observe(resource, object, { isInitial: pending !== undefined, isRestored }));
 
   return {
     get isListed() {
@@ -110,9 +111,10 @@ export function createWorkloadTracker(options: WorkloadTrackerOptions): Workload
       if (resource === undefined) return;
       cache?.replace(resource.type, logicalCluster, objects, resourceVersion);
       const missing = new Set(changes.ids(resource));
+      const isRestored = changes.isRestored(resource, objects, resourceVersion);
       for (const object of objects) {
         missing.delete(objectId(object));
-        observe(resource, object);
+        observe(resource, object, isRestored);
       }
       // Not seen is not gone: the reconciler asks the server.
       for (const each of missing) enqueueAffected(changes.forget(resource, each));

@@ -1,4 +1,5 @@
 import type { Informer } from "@tmc/kube/informer/informer.ts";
+import { compareResourceVersions } from "@tmc/kube/informer/resource-version.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { type ClusterIndex, sourceAddressOf } from "../../sources/cluster-index.ts";
 import { asExternalObject } from "../../sources/external-object.ts";
@@ -17,8 +18,9 @@ const watchedAs: Readonly<Record<string, Watched>> = {
 
 /** Merges the objects of several types into one collection of clusters, and reports that to a handler. */
 export interface ClusterSourceFeed {
-  listed(type: SourceType, objects: readonly KubeObject[]): void;
-  changed(type: SourceType, object: KubeObject): void;
+  listed(type: SourceType, objects: readonly KubeObject[], resourceVersion?: string): void;
+  /** `atRequest`: the object that was known when the request was sent that `object` answers (`ClusterIndex.upsert`). */
+  changed(type: SourceType, object: KubeObject, atRequest?: KubeObject): void;
   /** A watch reported the deletion of the object. */
   deleted(type: SourceType, object: KubeObject): void;
 }
@@ -43,8 +45,9 @@ export function createClusterSourceFeed(index: ClusterIndex, handler: ResourceHa
   const refresh = (name: string): KubeObject | undefined => {
     const before = reported.get(name);
     const now = objectOf(name);
-    // The new object may be the older one: versions of two objects cannot be compared.
-    if (before !== undefined && before.metadata.uid !== now?.metadata.uid) {
+    // The new object may be the older one: versions of two objects cannot be compared, and a restored server goes back.
+    const isOther = now === undefined || before?.metadata.uid !== now.metadata.uid;
+    if (before !== undefined && (isOther || isOlder(now, before))) {
       reported.delete(name);
       handler.deleted(before);
     }
@@ -58,8 +61,8 @@ export function createClusterSourceFeed(index: ClusterIndex, handler: ResourceHa
   };
 
   return {
-    listed: (type, objects) => {
-      index.replace(type, objects);
+    listed: (type, objects, resourceVersion) => {
+      index.replace(type, objects, resourceVersion);
       if (!index.hasSynced()) return;
       const names = index.names().filter((name) => {
         const origin = index.find(name)?.origin;
@@ -72,14 +75,17 @@ export function createClusterSourceFeed(index: ClusterIndex, handler: ResourceHa
         { number: lists, resourceVersion: undefined },
       );
     },
-    changed: (type, object) => {
-      for (const name of index.upsert(type, object)) report(name);
+    changed: (type, object, atRequest) => {
+      for (const name of index.upsert(type, object, atRequest)) report(name);
     },
     deleted: (type, object) => {
       for (const name of index.remove(type, sourceAddressOf(object))) report(name);
     },
   };
 }
+
+const isOlder = (object: KubeObject, other: KubeObject): boolean =>
+  compareResourceVersions(object.metadata.resourceVersion, other.metadata.resourceVersion) < 0;
 
 /** Starts the informers of all types of an index. */
 export function watchClusterSources(
@@ -92,7 +98,7 @@ export function watchClusterSources(
     return startResourceInformer(
       { ...options, type: watched, what: watchedAs[type.plural] ?? "ClusterRegistration" },
       {
-        listed: (objects) => feed.listed(type, objects),
+        listed: (objects, { resourceVersion }) => feed.listed(type, objects, resourceVersion),
         changed: (object) => feed.changed(type, object),
         deleted: (object) => feed.deleted(type, object),
       },

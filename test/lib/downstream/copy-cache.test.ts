@@ -35,6 +35,19 @@ const versionIn = (cache: CopyCache): string | undefined => {
   return cached?.kind === "there" ? cached.copy.resourceVersion : cached?.kind;
 };
 
+describe("a list of a cluster that was restored from a backup", () => {
+  it("a copy that went back is a change, whatever its generation, and its state is the listed one", () => {
+    const cache = listed(object("web", { version: 90, generation: 2 }));
+    expect(cache.replace([object("web", { version: 40, generation: 2 })], "1000")).toEqual(changedWorkloads);
+    expect(versionIn(cache)).toBe("40");
+  });
+  it("a copy that the cluster no longer has is a change, and has to be read", () => {
+    const cache = listed(object("web", { version: 90, generation: 2 }));
+    expect(cache.replace([], "50")).toEqual(changedWorkloads);
+    expect(cache.get(nameOf("web"))).toBeUndefined();
+  });
+});
+
 describe("a watch event of a copy", () => {
   const before = { version: 10, generation: 1, status: { ready: 1 } };
   const rows: Readonly<Record<string, Readonly<{ given?: Given; after: Given; isChange: boolean }>>> = {
@@ -181,13 +194,17 @@ describe("a list of copies", () => {
     expect(cache.size).toBe(1);
   });
 
-  it("does not make a copy stale that is newer than the list", () => {
+  it("keeps a copy that is newer than the list, and asks the cluster until the watch has reported it", () => {
     const cache = listed();
     cache.request(nameOf("web"))(object("web", { version: 250 }));
     expect(cache.replace([], "200")).toEqual([]);
+    expect(versionIn(cache)).toBeUndefined();
+    expect(cache.upsert(object("web", { version: 250 }))).toEqual([]);
     expect(versionIn(cache)).toBe("250");
     cache.request(nameOf("web"))(object("web", { version: 260 }));
     expect(cache.replace([object("web", { version: 255 })], "255")).toEqual([]);
+    expect(versionIn(cache)).toBeUndefined();
+    cache.upsert(object("web", { version: 260 }));
     expect(versionIn(cache)).toBe("260");
   });
 

@@ -41,6 +41,36 @@ describe("createClusterIndex", () => {
     expect(index.remove(syncTargets, { namespace: "", name: "east" })).toEqual(["east"]);
     expect([index.names(), index.find("east")]).toEqual([[], undefined]);
   });
+  it("a list wins with any version, except over an object that is newer than the list itself", () => {
+    const index = createTestIndex();
+    const cordoned = aSyncTarget("east", { spec: { unschedulable: true } });
+    index.upsert(syncTargets, versioned(cordoned, "9"));
+    index.replace(syncTargets, [versioned(aSyncTarget("east"), "7")], "8");
+    expect(index.find("east")?.registration.spec.unschedulable).toBe(true);
+    index.replace(syncTargets, [versioned(aSyncTarget("east"), "7")], "100");
+    expect(index.find("east")?.registration.spec.unschedulable).not.toBe(true);
+  });
+  it("the answer of a request wins with any version, unless something was stored after the request", () => {
+    const index = createTestIndex();
+    index.upsert(syncTargets, versioned(aSyncTarget("east"), "9"));
+    const atRequest = index.objectOf(origin);
+    expect(index.upsert(syncTargets, versioned(aSyncTarget("east"), "4"), atRequest)).toEqual(["east"]);
+    index.upsert(syncTargets, versioned(aSyncTarget("east"), "6"));
+    expect(index.upsert(syncTargets, versioned(aSyncTarget("east"), "5"), atRequest)).toEqual([]);
+  });
+  it("a feed reports a cluster whose object went back as deleted and new, so that its old version is dropped", () => {
+    const events: string[] = [];
+    const report = (event: string) => (object: KubeObject) =>
+      void events.push(`${event} ${object.metadata.resourceVersion}`);
+    const feed = createClusterSourceFeed(createTestIndex({ sources: ["clusterregistration"] }), {
+      listed: (objects) => void events.push(`listed ${objects.map(({ metadata }) => metadata.resourceVersion)}`),
+      changed: report("changed"),
+      deleted: report("deleted"),
+    });
+    feed.listed(clusterRegistrations, [versioned(aClusterRegistration("east"), "90")], "100");
+    feed.listed(clusterRegistrations, [versioned(aClusterRegistration("east"), "40")], "1000");
+    expect(events).toEqual(["listed 90", "deleted 90", "listed 40"]);
+  });
   it("the index ignores older versions of an object, but not of another object with the same name", () => {
     const index = createTestIndex();
     index.upsert(syncTargets, versioned(aSyncTarget("east", { spec: { unschedulable: true } }), "9"));

@@ -32,7 +32,18 @@ describe("objects in the cache", () => {
     cache.upsert("WorkloadPlacement", logicalCluster, aPlacement("web", 9));
     cache.replace("WorkloadPlacement", logicalCluster, [aPlacement("web", 8)]);
     expect(versionIn(cache, "web")).toBe("10");
-    expect(cache.request(placementKey("web"))(aPlacement("web", 7))?.metadata.resourceVersion).toBe("10");
+    const answered = cache.request(placementKey("web"));
+    cache.upsert("WorkloadPlacement", logicalCluster, aPlacement("web", 11));
+    expect(answered(aPlacement("web", 7))?.metadata.resourceVersion).toBe("11");
+  });
+
+  test("the object cache believes a list and an answer with an older version: the server was restored", () => {
+    const cache = aCache();
+    cache.replace("WorkloadPlacement", logicalCluster, [aPlacement("api", 95), aPlacement("web", 90)], "100");
+    cache.replace("WorkloadPlacement", logicalCluster, [aPlacement("api", 95), aPlacement("web", 40)], "100050");
+    expect(versionIn(cache, "web")).toBe("40");
+    expect(cache.request(placementKey("api"))(aPlacement("api", 41))?.metadata.resourceVersion).toBe("41");
+    expect(versionIn(cache, "api")).toBe("41");
   });
 
   test("a dropped logical cluster has no cached objects, and listeners are notified of their removal", () => {

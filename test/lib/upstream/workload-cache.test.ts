@@ -37,14 +37,27 @@ describe("versions in the workload cache", () => {
   const older: Record<string, (cache: WorkloadCache) => void> = {
     "a list": (cache) => void cache.replace(deployments, "c", [web("9")]),
     "a watch": (cache) => cache.upsert(deployments, "c", web("9")),
-    "an answer": (cache) => void cache.request(at("web"))(web("9")),
+    "the answer of an earlier request": (cache) => {
+      const answered = cache.request(at("web"));
+      cache.upsert(deployments, "c", web("10"));
+      answered(web("9"));
+    },
     "the deletion of an earlier version": (cache) => cache.remove(at("web"), "9"),
   };
   test.each(Object.keys(older))("an older version does not replace a newer one: %s", (way) => {
     const cache = aCache();
-    cache.upsert(deployments, "c", web("10"));
+    cache.upsert(deployments, "c", web(way === "the answer of an earlier request" ? "8" : "10"));
     older[way]?.(cache);
     expect(versionOf(cache)).toBe("10");
+  });
+
+  test("a list and an answer with an older version are believed: the server was restored", () => {
+    const cache = aCache();
+    cache.replace(deployments, "c", [web("90")], "100");
+    cache.replace(deployments, "c", [web("40")], "100050");
+    expect(versionOf(cache)).toBe("40");
+    expect(cache.request(at("web"))(web("39"))?.metadata.resourceVersion).toBe("39");
+    expect(versionOf(cache)).toBe("39");
   });
 
   test("an object that a list lacks is kept as stale", () => {

@@ -4,7 +4,7 @@ import type { Catalog } from "../definitions/definition.ts";
 import { createMemoryStore } from "../storage/memory-store.ts";
 import { createOperations, type OperationsOptions } from "../storage/object-operations.ts";
 import type { Operations } from "../storage/operations.ts";
-import type { Store } from "../storage/store.ts";
+import type { RestoreOptions, Store, StoreSnapshot } from "../storage/store.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../tls/certificates.ts";
 import { createFaults, type Faults } from "./faults.ts";
 import type { Frontend } from "./frontend.ts";
@@ -65,6 +65,10 @@ export type EmbeddedServer = ServerCore &
     endpoint: (options?: Readonly<{ token?: string; path?: string }>) => Endpoint;
     /** Transport for clients in the same process. */
     transport: (options?: Readonly<{ token?: string }>) => Transport;
+    /** The objects as they are now, as a backup of etcd has them. */
+    snapshot: () => StoreSnapshot;
+    /** Goes back to a snapshot, as a server that is restored from a backup: open watches are reset. */
+    restore: (snapshot: StoreSnapshot, options?: RestoreOptions) => void;
     stop: () => Promise<void>;
   }>;
 
@@ -117,6 +121,11 @@ export async function startServer(options: ServerOptions): Promise<EmbeddedServe
       ...(token === undefined ? {} : { token: async () => token }),
     }),
     transport: ({ token } = {}) => createInProcessTransport({ handler: readyHandler, token, clock }),
+    snapshot: store.snapshot,
+    restore: (snapshot, restoreOptions) => {
+      faults.cutWatches();
+      store.restore(snapshot, restoreOptions);
+    },
     stop: async () => {
       composed.stop?.();
       faults.clear();

@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { dropCachedText, freezeJson } from "./frozen-json.ts";
-import type { StorageChange, Store, StoreKey } from "./store.ts";
+import type { RestoreOptions, StorageChange, Store, StoreKey, StoreSnapshot } from "./store.ts";
 
 type Scope = Readonly<{ logicalCluster?: string; namespace?: string }>;
 
@@ -31,7 +31,10 @@ export function createMemoryStore({ history = 10_000, firstRevision = 0 }: Memor
   let delivering = false;
   const publish = (shelf: Bucket, change: StorageChange): void => {
     shelf.record(change);
-    undelivered.push(change);
+    deliver([change]);
+  };
+  const deliver = (changes: readonly StorageChange[]): void => {
+    undelivered.push(...changes);
     // A listener may write. Its change is delivered after this one, so that all listeners see the same order.
     if (delivering) return;
     delivering = true;
@@ -43,6 +46,25 @@ export function createMemoryStore({ history = 10_000, firstRevision = 0 }: Memor
     } finally {
       delivering = false;
     }
+  };
+
+  const compact = (): void => {
+    compacted = revision;
+    for (const shelf of buckets.values()) shelf.compact(revision);
+  };
+  const snapshot = (): StoreSnapshot => ({
+    revision,
+    objects: [...buckets].flatMap(([storage, shelf]) =>
+      shelf.entries().map(([path, object]) => [keyOf(storage, path), object] as const),
+    ),
+  });
+  const restore = (restored: StoreSnapshot, { bumpRevision = 0 }: RestoreOptions = {}): void => {
+    const before = snapshot().objects;
+    revision = restored.revision + bumpRevision;
+    for (const [key] of before) bucketOf(key.storage).remove(pathOf(key));
+    for (const [key, object] of restored.objects) bucketOf(key.storage).put(pathOf(key), object);
+    compact();
+    deliver(differencesOf(before, restored.objects, revision));
   };
 
   return {
@@ -95,10 +117,9 @@ export function createMemoryStore({ history = 10_000, firstRevision = 0 }: Memor
       const shelf = buckets.get(storage);
       return shelf === undefined ? [] : shelf.changesSince(since);
     },
-    compact: () => {
-      compacted = revision;
-      for (const shelf of buckets.values()) shelf.compact(revision);
-    },
+    compact,
+    snapshot,
+    restore,
     subscribe: (listener) => {
       // Wrapped, so that one function can subscribe twice.
       const entry = (change: StorageChange): void => listener(change);
@@ -112,6 +133,7 @@ export function createMemoryStore({ history = 10_000, firstRevision = 0 }: Memor
 
 /** The objects of one storage, sorted by path, with their recent changes. */
 interface Bucket {
+  entries(): readonly (readonly [string, KubeObject])[];
   get(path: string): KubeObject | undefined;
   put(path: string, object: KubeObject): void;
   remove(path: string): void;
@@ -158,6 +180,7 @@ function createBucket(history: number, since: number): Bucket {
   };
 
   return {
+    entries: () => [...objects],
     get: (path) => objects.get(path),
     put: (path, object) => {
       if (!objects.has(path)) paths.splice(firstAtOrAfter(paths, path), 0, path);
@@ -205,6 +228,35 @@ function createBucket(history: number, since: number): Bucket {
 /** The slash sorts `a-b/x` before `a/x`, like the keys in etcd. */
 function pathOf({ logicalCluster, namespace, name }: StoreKey): string {
   return namespace === "" ? `${logicalCluster}/${name}` : `${logicalCluster}/${namespace}/${name}`;
+}
+
+/** The key with this path; no part of it contains a slash. */
+function keyOf(storage: string, path: string): StoreKey {
+  const [logicalCluster = "", ...names] = path.split("/");
+  const [namespace = "", name = ""] = names.length > 1 ? names : ["", ...names];
+  return { storage, logicalCluster, namespace, name };
+}
+
+/** The changes that lead from one content to another, all at one revision; deletions come last, as after a list. */
+function differencesOf(
+  before: StoreSnapshot["objects"],
+  after: StoreSnapshot["objects"],
+  revision: number,
+): readonly StorageChange[] {
+  const idOf = (key: StoreKey): string => `${key.storage} ${pathOf(key)}`;
+  const old = new Map(before.map(([key, object]) => [idOf(key), { key, object }]));
+  const changes = after.flatMap(([key, object]): StorageChange[] => {
+    const previous = old.get(idOf(key))?.object;
+    old.delete(idOf(key));
+    if (previous === object) return [];
+    return previous === undefined
+      ? [{ type: "ADDED", key, revision, object }]
+      : [{ type: "MODIFIED", key, revision, object, previous }];
+  });
+  const deletions = [...old.values()].map(
+    ({ key, object }): StorageChange => ({ type: "DELETED", key, revision, object, previous: object }),
+  );
+  return [...changes, ...deletions];
 }
 
 function prefixOf(scope: Scope | undefined): string {

@@ -15,6 +15,17 @@ export type StorageChange = Readonly<{
   previous?: KubeObject;
 }>;
 
+/** The content of a store at one revision. */
+export type StoreSnapshot = Readonly<{ revision: number; objects: readonly (readonly [StoreKey, KubeObject])[] }>;
+
+export type RestoreOptions = Readonly<{
+  /**
+   * Adds this to the revision of the snapshot, so that no revision is used twice; objects keep the revision they were
+   * written with. Like `etcdutl snapshot restore --bump-revision --mark-compacted`. @default 0: revisions are used again
+   */
+  bumpRevision?: number | undefined;
+}>;
+
 /**
  * The storage of an embedded server, like etcd: one revision counter, immutable objects, a log of changes for watches,
  * and reads at earlier revisions.
@@ -42,6 +53,13 @@ export interface Store {
   changesSince(revision: number, storage: string): readonly StorageChange[] | undefined;
   /** Drops all past changes: watches and lists of earlier revisions get 410. */
   compact(): void;
+  /** The objects as they are now. */
+  snapshot(): StoreSnapshot;
+  /**
+   * Goes back to a snapshot; earlier revisions are compacted. Subscribers are called with the differences, so that parts of
+   * the server follow. A watch must not be among them: it would report what a restored server does not know of.
+   */
+  restore(snapshot: StoreSnapshot, options?: RestoreOptions): void;
   /** Calls `listener` synchronously with every change, in order. Returns a function that unsubscribes. */
   subscribe(listener: (change: StorageChange) => void): () => void;
 }

@@ -118,4 +118,38 @@ describe("a memory store", () => {
     store.put(key("a"), anObject("a"));
     expect(second).toEqual(["ADDED a", "ADDED b", "DELETED a", "ADDED a"]);
   });
+
+  it("goes back to a snapshot, with its revision, and tells subscribers the differences", () => {
+    const store = createMemoryStore();
+    store.put(key("changed"), anObject("changed"));
+    store.put(key("deleted", "", "root"), anObject("deleted", ""));
+    store.put(key("kept"), anObject("kept"));
+    const snapshot = store.snapshot();
+    store.put(key("changed"), anObject("changed", "default", "2"));
+    store.delete(key("deleted", "", "root"));
+    store.put(key("new"), anObject("new"));
+    const changes: string[] = [];
+    store.subscribe(
+      ({ type, key: { name, namespace }, revision, object }) =>
+        void changes.push(`${type} ${namespace}/${name} ${object.metadata.resourceVersion} at ${revision}`),
+    );
+    store.restore(snapshot);
+    expect(store.revision).toBe(3);
+    expect(names(store.list("configmaps"))).toEqual(["default/changed", "default/kept", "/deleted"]);
+    expect(store.get(key("changed"))?.metadata.resourceVersion).toBe("1");
+    expect(changes).toEqual(["MODIFIED default/changed 1 at 3", "ADDED /deleted 2 at 3", "DELETED default/new 6 at 3"]);
+    // As in a server that has just started: nothing before, and nothing yet after a revision in the future.
+    expect([store.changesSince(2, "configmaps"), store.changesSince(6, "configmaps")]).toEqual([undefined, []]);
+    expect(store.put(key("next"), anObject("next")).metadata.resourceVersion).toBe("4");
+  });
+
+  it("goes back to a snapshot with a bumped revision: objects keep theirs, and earlier ones are compacted", () => {
+    const store = createMemoryStore();
+    store.put(key("a"), anObject("a"));
+    const snapshot = store.snapshot();
+    store.put(key("a"), anObject("a", "default", "2"));
+    store.restore(snapshot, { bumpRevision: 1000 });
+    expect([store.revision, store.get(key("a"))?.metadata.resourceVersion]).toEqual([1001, "1"]);
+    expect(store.changesSince(2, "configmaps")).toBeUndefined();
+  });
 });

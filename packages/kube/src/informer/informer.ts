@@ -66,6 +66,8 @@ export interface InformerHandler {
 export interface Informer {
   /** Lists again now. */
   relist(): void;
+  /** Lists again soon, because the server may not be what it was; limited as in `EndlessWatch.relistSoon`. */
+  relistSoon(): void;
   /** How many lists have begun. A list with a greater number begins later. */
   readonly listsBegun: number;
   /** For how long no watch has been open; 0 while one is. */
@@ -78,8 +80,9 @@ export interface Informer {
 /**
  * Lists a collection by pages and watches it until it is stopped.
  *
- * A watch that ends is resumed from the last resourceVersion, bookmarks included. After 410, after a change of the client,
- * and every `relistSeconds` the collection is listed again. No failure ends the informer; `watchForever` has the backoff.
+ * A watch that ends is resumed from the last resourceVersion, bookmarks included. The collection is listed again after 410,
+ * after a change of the client, soon after an interruption of the watch (the server may have been restored from a backup),
+ * and every `relistSeconds`. No failure ends the informer; `watchForever` has the backoff.
  */
 export function startInformer(options: InformerOptions, handler: InformerHandler): Informer {
   const { type, labelSelector, relistSeconds, clock, random, transform = identity } = options;
@@ -150,6 +153,7 @@ export function startInformer(options: InformerOptions, handler: InformerHandler
 
   return {
     relist: () => endless?.relist(),
+    relistSoon: () => endless?.relistSoon(),
     get listsBegun() {
       return listsBegun;
     },

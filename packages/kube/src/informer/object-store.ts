@@ -17,8 +17,8 @@ export type ObjectStoreOptions<T, Index extends string> = Readonly<{
   /** Values under which an entry is found with `byIndex`. @default none */
   indexers?: Readonly<Record<Index, (entry: T, id: string) => readonly string[]>> | undefined;
   /**
-   * Whether a newer state from a list or a watch ends staleness. Where it does not, only a request to the server does
-   * (`request`). @default false
+   * Whether a state from a list or a watch that is not older ends staleness. Where it does not, only a request to the server
+   * does (`request`). @default false
    */
   isFreshAfterUpdate?: boolean | undefined;
   /** Called after each change of an entry, before the operation that caused it returns. */
@@ -28,9 +28,13 @@ export type ObjectStoreOptions<T, Index extends string> = Readonly<{
 /**
  * The objects of one collection of one server, as lists, watches and requests report them.
  *
- * An older state never replaces a newer one: resourceVersions of one collection can be compared. An object that is missing
- * from a list is kept and marked stale, because not seen is not gone: only a watch event or the server's own answer removes
- * it. Entries are shared with all callers and must not be changed.
+ * Of two states of an object that cross on their way, the newer one wins: resourceVersions of one collection can be
+ * compared. What was read later wins with any version, because a server that is restored from a backup goes back to smaller
+ * versions, and need not say so: a list that is not older than the entry, and an answer to a request that was sent after
+ * the entry was stored.
+ *
+ * An object that is missing from a list is kept and marked stale, because not seen is not gone: only a watch event or the
+ * server's own answer removes it. Entries are shared with all callers and must not be changed.
  */
 export interface ObjectStore<T, Index extends string = never> {
   readonly size: number;
@@ -45,12 +49,15 @@ export interface ObjectStore<T, Index extends string = never> {
   byIndex(index: Index, value: string): readonly string[];
 
   /**
-   * Stores a complete list and returns the ids of entries that it lacks; these are stale from now on. An entry that is
-   * newer than the list is not among them. An object with another uid replaces the entry with any version, unless the
-   * entry is newer than the list. A list that is older than what the watch has reported comes from a server that was
-   * restored or replaced: its objects win.
+   * Stores a complete list and returns the ids of entries that it lacks and should have; these are stale from now on.
    *
-   * Without the list's resourceVersion, answers about unknown objects are not stored (see `request`).
+   * A listed object replaces its entry, with any version of its own. The only exception is an entry that is newer than the
+   * list: an answer that crossed it, such as that of our own write. It is kept and, because the list has another state,
+   * stale. A list that is older than what the watch has reported comes from a server that was restored or replaced: there
+   * are no exceptions then.
+   *
+   * Without the list's resourceVersion, objects of one uid are compared by their own versions, and answers about unknown
+   * objects are not stored (see `request`).
    */
   replace(objects: readonly KubeObject[], resourceVersion?: string): readonly string[];
   /** Counts as a list, and says nothing about the entries: the server does not serve the type. */
@@ -64,7 +71,8 @@ export interface ObjectStore<T, Index extends string = never> {
 
   /**
    * Announces a request for one object; call it before the request is sent. Call the returned function with the answer:
-   * the object, or undefined if the server says that it does not exist. It returns the newest known state.
+   * the object, or undefined if the server says that it does not exist. It returns the newest known state: the answer, with
+   * any version, if nothing has changed the entry since the request was sent, otherwise the newer of the two.
    *
    * An answer about an object that is not stored is stored only if it is newer than everything that the watch has
    * reported. Otherwise the watch may already have reported its deletion, and a late answer would bring it back.
@@ -84,9 +92,11 @@ const none: readonly never[] = [];
 export function createObjectStore<T, Index extends string = never>(
   options: ObjectStoreOptions<T, Index>,
 ): ObjectStore<T, Index> {
-  const { transform, idOf = objectId, versionOf, uidOf, isFreshAfterUpdate = false } = options;
-  const { entries, stale, put, drop, list, byIndex } = createContent(options);
-  const { isNewer, isOutdated } = versionRules({ versionOf, uidOf });
+  const { transform, idOf = objectId, versionOf } = options;
+  const content = createContent(options);
+  const { entries, stale, put, drop, list, byIndex } = content;
+  const isNewer = newerThan(versionOf);
+  const storeListed = createListWriter(options, content);
   let isListed = false;
   /** How far the watch has reported; empty while that is not known. */
   let position = "";
@@ -95,29 +105,12 @@ export function createObjectStore<T, Index extends string = never>(
     if (version === undefined || position === "" || compareResourceVersions(version, position) <= 0) return;
     position = version;
   };
-  /** Returns whether the list accounts for the entry of that id. */
-  const storeListed = (
-    object: KubeObject,
-    id: string,
-    { listVersion, isReset }: Readonly<{ listVersion: string | undefined; isReset: boolean }>,
-  ): boolean => {
-    const before = entries.get(id);
-    if (before !== undefined && !isReset && isOutdated(object, before, listVersion)) {
-      if (isFreshAfterUpdate && object.metadata.resourceVersion === versionOf(before)) stale.delete(id);
-      return true;
-    }
-    const entry = transform(object);
-    if (entry !== undefined) put(id, entry);
-    return entry !== undefined;
-  };
   /** The server says that an object does not exist. `atRequest` is its entry at the time of the request. */
   const storeAbsence = (id: string, atRequest: T | undefined): T | undefined => {
-    const before = entries.get(id);
-    const isSame = atRequest !== undefined && before !== undefined;
-    if (isSame && compareResourceVersions(versionOf(before), versionOf(atRequest)) <= 0) drop(id);
+    if (atRequest !== undefined && entries.get(id) === atRequest) drop(id);
     return entries.get(id);
   };
-  const storeAnswer = (id: string, answer: KubeObject): T | undefined => {
+  const storeAnswer = (id: string, atRequest: T | undefined, answer: KubeObject): T | undefined => {
     const before = entries.get(id);
     const { resourceVersion } = answer.metadata;
     const entry = transform(answer);
@@ -126,7 +119,8 @@ export function createObjectStore<T, Index extends string = never>(
       if (entry !== undefined && isNewest) put(id, entry);
       return entry;
     }
-    if (!isNewer(resourceVersion, before)) return before;
+    const isLater = before === atRequest ? resourceVersion !== versionOf(before) : isNewer(resourceVersion, before);
+    if (!isLater) return before;
     if (entry === undefined) drop(id);
     else put(id, entry);
     return entry;
@@ -159,7 +153,7 @@ export function createObjectStore<T, Index extends string = never>(
         const isYounger =
           entry !== undefined && !isReset && compareResourceVersions(versionOf(entry), resourceVersion) > 0;
         if (isYounger) missing.delete(id);
-        else stale.add(id);
+        stale.add(id);
       }
       return [...missing];
     },
@@ -171,7 +165,10 @@ export function createObjectStore<T, Index extends string = never>(
       const { resourceVersion } = object.metadata;
       const before = entries.get(id);
       advance(resourceVersion);
-      if (before !== undefined && !isNewer(resourceVersion, before)) return before;
+      if (before !== undefined && !isNewer(resourceVersion, before)) {
+        if (options.isFreshAfterUpdate === true && resourceVersion === versionOf(before)) stale.delete(id);
+        return before;
+      }
       const entry = transform(object);
       if (entry !== undefined) put(id, entry);
       else drop(id);
@@ -192,7 +189,7 @@ export function createObjectStore<T, Index extends string = never>(
       const atRequest = entries.get(id);
       return (answer) => {
         stale.delete(id);
-        return answer === undefined ? storeAbsence(id, atRequest) : storeAnswer(id, answer);
+        return answer === undefined ? storeAbsence(id, atRequest) : storeAnswer(id, atRequest, answer);
       };
     },
 
@@ -202,22 +199,45 @@ export function createObjectStore<T, Index extends string = never>(
   };
 }
 
-/** How versions of an entry compare. */
-function versionRules<T>({ versionOf, uidOf }: Pick<ObjectStoreOptions<T, string>, "versionOf" | "uidOf">): Readonly<{
-  isNewer(version: string | undefined, before: T): boolean;
-  isOutdated(object: KubeObject, before: T, listVersion: string | undefined): boolean;
-}> {
-  /** Of versions that cannot be ordered, the one that arrives later wins. */
-  const isNewer = (version: string | undefined, before: T): boolean =>
+/** Whether a version is newer than that of an entry. Of versions that cannot be ordered, the one that arrives later is. */
+function newerThan<T>(versionOf: (entry: T) => string | undefined) {
+  return (version: string | undefined, before: T): boolean =>
     version !== versionOf(before) && compareResourceVersions(version, versionOf(before)) >= 0;
+}
 
+/** Creates the function that stores a listed object. It returns whether the list accounts for the entry of that id. */
+function createListWriter<T, Index extends string>(
+  { transform, versionOf, uidOf, isFreshAfterUpdate = false }: ObjectStoreOptions<T, Index>,
+  { entries, stale, put }: Content<T, Index>,
+) {
+  const isNewer = newerThan(versionOf);
   /** Whether a listed object leaves the entry of its id as it is. */
   const isOutdated = (object: KubeObject, before: T, listVersion: string | undefined): boolean => {
+    if (listVersion !== undefined) return compareResourceVersions(versionOf(before), listVersion) > 0;
     const { resourceVersion, uid } = object.metadata;
-    if (uid === uidOf(before)) return !isNewer(resourceVersion, before);
-    return compareResourceVersions(versionOf(before), listVersion) > 0;
+    return uid === uidOf(before) && !isNewer(resourceVersion, before);
   };
-  return { isNewer, isOutdated };
+  const isSame = ({ metadata: { uid = "", resourceVersion } }: KubeObject, before: T): boolean =>
+    uid === (uidOf(before) ?? "") && resourceVersion === versionOf(before);
+
+  return (
+    object: KubeObject,
+    id: string,
+    { listVersion, isReset }: Readonly<{ listVersion: string | undefined; isReset: boolean }>,
+  ): boolean => {
+    const before = entries.get(id);
+    if (before !== undefined && isSame(object, before)) {
+      if (isFreshAfterUpdate) stale.delete(id);
+      return true;
+    }
+    if (before !== undefined && !isReset && isOutdated(object, before, listVersion)) {
+      if (listVersion !== undefined) stale.add(id);
+      return true;
+    }
+    const entry = transform(object);
+    if (entry !== undefined) put(id, entry);
+    return entry !== undefined;
+  };
 }
 
 /** The entries of a store with their indexes. It decides nothing about versions. */

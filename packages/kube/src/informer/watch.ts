@@ -45,6 +45,11 @@ export type EndlessWatchOptions = SelectOptions &
 export interface EndlessWatch<T = KubeObject> extends AsyncIterable<EndlessWatchEvent<T>> {
   /** Lists again now; ends the current watch or pause. */
   relist(): void;
+  /**
+   * Lists again soon: the server may not be what it was. No more often than once a minute, and for at most a tenth of the
+   * time; several calls cause one list.
+   */
+  relistSoon(): void;
 }
 
 const shortestPauseMs = 1_000;
@@ -56,6 +61,13 @@ const shortestWatchSeconds = 240;
 const watchSpreadSeconds = 60;
 /** A watch that ends sooner than this without an event did not end because of its age. */
 const quickEndMs = 1_000;
+/** A watch that the server ends because of its age ends no more than this before the time that was asked for. */
+const earlyEndMs = 1_000;
+/** After an interruption, a list follows the last one after at least this time, or this many times as long as the last took. */
+const shortestRelistMs = 60_000;
+const relistPauseFactor = 10;
+/** The relists of all watches that were interrupted together are spread over this time. */
+const relistSpreadMs = 5_000;
 /** An attempt that is older than this was accepted: a call waits no longer than that for its headers. */
 const surelyOpenMs = defaultTimeoutMs;
 
@@ -66,8 +78,12 @@ const keepingPosition: ReadonlySet<Fault> = new Set(["unreachable", "throttled",
  * Lists a collection, then watches it until the signal is aborted.
  *
  * A watch that ends or is cut resumes from the last resourceVersion it saw, bookmarks included. The collection is listed
- * again only if the server has compacted that version (410), or no longer serves the type. No failure ends the watch: each
- * is reported as `failed`, followed by a pause that grows from 1 to 30 seconds or is the server's Retry-After.
+ * again if the server has compacted that version (410), or no longer serves the type. No failure ends the watch: each is
+ * reported as `failed`, followed by a pause that grows from 1 to 30 seconds or is the server's Retry-After.
+ *
+ * A watch that was interrupted, and did not just reach the age that was asked for, resumes as well, and the collection is
+ * listed again soon. The server may have been restored from a backup: the version that the watch resumes from is then of
+ * another history, a watch from a version in the future reports nothing, and no server says so.
  *
  * It reads as fast as it is iterated and buffers no events. A slow consumer should put events into a queue of its own,
  * keyed by object: servers cut a watch that does not keep up.
@@ -83,26 +99,27 @@ export function watchForever<T extends KubeObject = KubeObject>(
   const backoff = createBackoff({ shortestMs: shortestPauseMs, longestMs: longestPauseMs, random });
 
   let needsList = true;
+  let isWatching = false;
   let version = "";
   /** Consecutive attempts that ended at once or with 410, without an event. */
   let emptyAttempts = 0;
   let interrupt = (): void => {};
-  let cancelRelistTimer = (): void => {};
-  const relist = (): void => {
+  const listAgain = ({ isUrgent }: Readonly<{ isUrgent: boolean }>): void => {
     needsList = true;
-    interrupt();
+    // After an interruption a pause is not shortened: the server is down.
+    if (isUrgent || isWatching) interrupt();
   };
+  const relists = createRelistTimer({ clock, random, everySeconds: options.relistSeconds, relist: listAgain });
+  const relistSoon = (): void => (needsList ? undefined : relists.soon());
 
   async function* listNow(attemptSignal: AbortSignal): AsyncGenerator<EndlessWatchEvent<T>, void, undefined> {
     needsList = false;
+    const startedMs = clock.now();
     try {
-      const selection = { labelSelector, fieldSelector, limit: options.pageSize };
-      const list = await client.listAll<T>(collection, { ...selection, signal: attemptSignal });
+      const selection = { labelSelector, fieldSelector, limit: options.pageSize, signal: attemptSignal };
+      const list = await client.listAll<T>(collection, selection);
       version = list.metadata.resourceVersion ?? "";
-      cancelRelistTimer();
-      if (options.relistSeconds !== undefined) {
-        cancelRelistTimer = clock.after(options.relistSeconds * 1000 * (0.9 + 0.2 * random()), relist);
-      }
+      relists.listed(startedMs);
       yield { type: "listed", objects: list.items, resourceVersion: version };
     } catch (error) {
       needsList = true;
@@ -112,16 +129,18 @@ export function watchForever<T extends KubeObject = KubeObject>(
 
   async function* watchNow(attemptSignal: AbortSignal): AsyncGenerator<EndlessWatchEvent<T>, void, undefined> {
     const startedAt = clock.now();
+    const timeoutSeconds = Math.round(shortestWatchSeconds + random() * watchSpreadSeconds);
     const events = client.watch<T>(collection, {
       labelSelector,
       fieldSelector,
       resourceVersion: version,
-      timeoutSeconds: Math.round(shortestWatchSeconds + random() * watchSpreadSeconds),
+      timeoutSeconds,
       allowWatchBookmarks: true,
       onOpen: options.onOpen,
       signal: attemptSignal,
     });
     let hasEvents = false;
+    isWatching = true;
     try {
       for await (const event of events) {
         hasEvents = true;
@@ -135,13 +154,16 @@ export function watchForever<T extends KubeObject = KubeObject>(
         }
       }
     } catch (error) {
-      const cut = error instanceof ApiError && (error.network === "reset" || error.network === "timeout");
       const wasOpen = hasEvents || clock.now() - startedAt > surelyOpenMs;
       if (hasEvents) backoff.reset();
       // An open stream that was cut is treated like one that ended.
-      if (!(cut && wasOpen)) throw error;
+      if (!(wasOpen && isCut(error))) throw error;
+      relistSoon();
       return;
+    } finally {
+      isWatching = false;
     }
+    if (clock.now() - startedAt < timeoutSeconds * 1000 - earlyEndMs) relistSoon();
     if (hasEvents || clock.now() - startedAt >= quickEndMs) {
       backoff.reset();
       emptyAttempts = 0;
@@ -153,10 +175,10 @@ export function watchForever<T extends KubeObject = KubeObject>(
 
   const decidePauseMs = (error: ApiError): number => {
     if (!keepingPosition.has(error.fault)) needsList = true;
+    else if (error.fault === "unreachable") relistSoon();
     // At once, unless the version that was just listed is already too old: that would loop without a pause.
     if (error.fault === "expired" && ++emptyAttempts <= 1) return 0;
-    if (error.retryAfterSeconds === undefined) return backoff.nextMs();
-    return Math.min(longestRetryAfterMs, Math.round(error.retryAfterSeconds * 1000 + random() * shortestPauseMs));
+    return retryAfterMs(error, random) ?? backoff.nextMs();
   };
 
   async function* run(): AsyncGenerator<EndlessWatchEvent<T>, void, undefined> {
@@ -178,10 +200,58 @@ export function watchForever<T extends KubeObject = KubeObject>(
         }
       }
     } finally {
-      cancelRelistTimer();
+      relists.cancel();
       interrupt = () => {};
     }
   }
 
-  return { [Symbol.asyncIterator]: run, relist };
+  return { [Symbol.asyncIterator]: run, relist: () => listAgain({ isUrgent: true }), relistSoon };
+}
+
+function isCut(error: unknown): boolean {
+  return error instanceof ApiError && (error.network === "reset" || error.network === "timeout");
+}
+
+/** How long the server asks to wait, with some jitter; undefined if it does not. */
+function retryAfterMs({ retryAfterSeconds }: ApiError, random: () => number): number | undefined {
+  if (retryAfterSeconds === undefined) return undefined;
+  return Math.min(longestRetryAfterMs, Math.round(retryAfterSeconds * 1000 + random() * shortestPauseMs));
+}
+
+type RelistTimerOptions = Readonly<{
+  clock: Clock;
+  random: () => number;
+  everySeconds: number | undefined;
+  /** `isUrgent` is false after an interruption. */
+  relist: (options: Readonly<{ isUrgent: boolean }>) => void;
+}>;
+
+/** Decides when a collection is listed again: about every `everySeconds`, and earlier after an interruption. */
+function createRelistTimer({ clock, random, everySeconds, relist }: RelistTimerOptions) {
+  let cancel = (): void => {};
+  /** No list follows the last one before this time because of an interruption. */
+  let notBeforeMs = clock.now();
+  let isInterrupted = false;
+  const set = (afterMs: number, isUrgent: boolean): void => {
+    cancel();
+    cancel = clock.after(afterMs, () => relist({ isUrgent }));
+  };
+  return {
+    /** A list has ended that started at this time. */
+    listed: (startedMs: number): void => {
+      const nowMs = clock.now();
+      notBeforeMs = nowMs + Math.max(shortestRelistMs, (nowMs - startedMs) * relistPauseFactor);
+      isInterrupted = false;
+      cancel();
+      if (everySeconds !== undefined) set(everySeconds * 1000 * (0.9 + 0.2 * random()), true);
+    },
+    /** The watch was interrupted. */
+    soon: (): void => {
+      if (isInterrupted) return;
+      isInterrupted = true;
+      const waitMs = Math.max(0, notBeforeMs - clock.now()) + Math.round(random() * relistSpreadMs);
+      set(waitMs, false);
+    },
+    cancel: (): void => cancel(),
+  };
 }

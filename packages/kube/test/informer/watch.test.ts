@@ -116,14 +116,76 @@ describe("an endless watch", () => {
 
   test("resumes at once when a quiet watch that was open for a long time is cut", async () => {
     const { seen, asked, end } = given({
+      watches: [{ afterMs: 40_000, ends: failed("unreachable", { network: "reset" }) }, { ends: "never" }],
+    });
+    await vi.waitFor(() => expect(asked).toHaveLength(3));
+    expect(seen).toEqual(["listed a @1"]);
+    await end();
+  });
+
+  const interruptions: [string, WatchScript, string][] = [
+    ["is cut after an event", { events: [added("b", "2")], ends: failed("unreachable", { network: "reset" }) }, "2"],
+    ["is cut while it is quiet", { afterMs: 40_000, ends: failed("unreachable", { network: "reset" }) }, "1"],
+    ["ends before the time that was asked for", { events: [added("b", "2")], afterMs: 40_000 }, "2"],
+    ["cannot be opened", { ends: failed("unreachable", { network: "refused" }) }, "1"],
+  ];
+  test.each(interruptions)(
+    "resumes a watch that %s, and lists soon: the server may be restored",
+    async (_, watch, at) => {
+      const { asked, sees, clock, end } = given({ lists: ["1", "0"], watches: [watch, { ends: "never" }] });
+      await vi.waitFor(() => expect(clock.waits.length).toBeGreaterThan(0));
+      clock.advance(2_000); // the pause after a watch that could not be opened
+      await vi.waitFor(() => expect(asked).toEqual(["list", "watch @1 for 270", `watch @${at} for 270`]));
+      clock.advance(62_500);
+      await sees("listed a @0");
+      await vi.waitFor(() => expect(asked.slice(3)).toEqual(["list", "watch @0 for 270"]));
+      await end();
+    },
+  );
+
+  test("does not list again when a watch has reached its age, is throttled or forbidden", async () => {
+    const { asked, clock, sees, end } = given({
       watches: [
-        { afterMs: 60_000, ends: failed("unreachable", { network: "reset" }) },
-        { afterMs: 300_000, ends: failed("unreachable", { network: "timeout" }) },
-        { ends: "never" },
+        { events: [{ type: "BOOKMARK", resourceVersion: "8" }], afterMs: 270_000 },
+        { events: [added("b", "9")], ends: failed("throttled", { status: 429 }) },
+        { events: [added("c", "10")], ends: failed("forbidden", { status: 403 }) },
       ],
     });
+    for (const fault of ["throttled", "forbidden"]) {
+      await sees(`failed ${fault} 2000`);
+      await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
+      clock.advance(2_000);
+    }
+    await vi.waitFor(() => expect(asked).toHaveLength(5));
+    expect(asked.filter((each) => each === "list")).toHaveLength(1);
+    expect(clock.waits).toEqual([]);
+    await end();
+  });
+
+  test("lists at most once a minute however often its watch is cut, and not while the server is down", async () => {
+    const cut: WatchScript = { events: [added("b", "2")], ends: failed("unreachable", { network: "reset" }) };
+    const down: WatchScript = { ends: failed("unreachable", { network: "refused" }) };
+    const { asked, clock, sees, end } = given({ watches: [cut, cut, cut, down, { ends: "never" }] });
+    await sees("failed unreachable 2000");
+    await vi.waitFor(() => expect(clock.waits).toEqual([2_000, 62_500]));
+    clock.advance(62_499);
+    await vi.waitFor(() => expect(asked).toHaveLength(6));
+    expect(asked.filter((each) => each === "list")).toHaveLength(1);
+    clock.advance(1);
+    await vi.waitFor(() => expect(asked.filter((each) => each === "list")).toHaveLength(2));
+    await end();
+    expect(clock.waits).toEqual([]);
+  });
+
+  test("lists soon on demand, once for several calls", async () => {
+    const { asked, watch, clock, end } = given({ watches: [] }, { relistSeconds: 600 });
+    await vi.waitFor(() => expect(asked).toHaveLength(2));
+    clock.advance(100_000);
+    for (let call = 0; call < 3; call++) watch.relistSoon();
+    expect(clock.waits).toEqual([2_500]);
+    clock.advance(2_500);
     await vi.waitFor(() => expect(asked).toHaveLength(4));
-    expect(seen).toEqual(["listed a @1"]);
+    expect(clock.waits).toEqual([600_000]);
     await end();
   });
 
@@ -166,7 +228,7 @@ describe("an endless watch", () => {
   test.each(pauses)("pauses after the fault %s, then continues with a %s", async (fault, next) => {
     const { sees, clock, asked, end } = given({ watches: [{ ends: failed(fault) }, { ends: "never" }] });
     await sees(`failed ${fault} 2000`);
-    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
+    await vi.waitFor(() => expect(clock.waits).toContain(2_000));
     expect(asked).toHaveLength(2);
     clock.advance(2_000);
     await vi.waitFor(() => expect(asked[2]?.split(" ")[0]).toBe(next));
@@ -174,7 +236,7 @@ describe("an endless watch", () => {
   });
 
   test("backs off up to 30 seconds, and resets the backoff after an event", async () => {
-    const down: WatchScript = { ends: failed("unreachable", { network: "refused" }) };
+    const down: WatchScript = { ends: failed("forbidden") };
     const { seen, clock, sees, end } = given({
       watches: [...Array.from({ length: 9 }, () => down), { events: [added("b", "2")] }, down],
     });
@@ -184,7 +246,7 @@ describe("an endless watch", () => {
       await vi.waitFor(() => expect([pausesMs().length, clock.waits.length]).toEqual([pause, 1]));
       clock.advance(30_000);
     }
-    await sees("changed b", "failed unreachable 2000");
+    await sees("changed b", "failed forbidden 2000");
     expect(pausesMs().slice(0, 9)).toEqual([2000, 3500, 5750, 9125, 14188, 21782, 30000, 30000, 30000]);
     await end();
   });
@@ -214,7 +276,7 @@ describe("an endless watch", () => {
     const { sees, clock, asked, end } = given({ watches: [{}, {}, { ends: "never" }] });
     await sees("failed unreachable 2000");
     expect(asked).toHaveLength(3);
-    await vi.waitFor(() => expect(clock.waits).toEqual([2_000]));
+    await vi.waitFor(() => expect(clock.waits).toContain(2_000));
     clock.advance(2_000);
     await vi.waitFor(() => expect(asked).toHaveLength(4));
     await end();

@@ -50,3 +50,37 @@ test("ignores late reports of an untracked logical logicalCluster, and starts fr
   after.listed("ClusterRegistration", []);
   await vi.waitFor(() => expect(sent).toEqual(["a web", "a web"]));
 });
+
+test("sends an object whose version went back, and after that each one with another version, without their versions", async () => {
+  const versions: string[] = [];
+  const tracker = createChangeTracker({
+    queue: {
+      send: async (items) =>
+        void versions.push(...items.map(({ key, resourceVersion = "none" }) => `${key.name} ${resourceVersion}`)),
+    },
+    clock: createManualClock(),
+    random: () => 0.5,
+    listener: {},
+    onListed: () => {},
+  });
+  const placement = (name: string, resourceVersion: string): KubeObject => ({
+    apiVersion: "tmc.kcp.io/v1alpha1",
+    kind: "WorkloadPlacement",
+    metadata: { name, uid: name, generation: 1, resourceVersion },
+  });
+  const tenant = tracker.track("a", noSecrets);
+  tenant.listed("ClusterRegistration", [], "10");
+  tenant.listed("WorkloadPlacement", [placement("a", "5"), placement("b", "6"), placement("c", "7")], "10");
+  tenant.changed("WorkloadPlacement", placement("a", "90"));
+  tenant.listed("WorkloadPlacement", [placement("a", "90"), placement("b", "6"), placement("c", "95")], "100");
+  await vi.waitFor(() => expect(versions.splice(0)).toEqual(["a 5", "b 6", "c 7"]));
+
+  tenant.listed("WorkloadPlacement", [placement("a", "5"), placement("b", "6"), placement("c", "1000")], "1000");
+  await vi.waitFor(() => expect(versions.splice(0)).toEqual(["a none", "c 1000"]));
+  tenant.listed("WorkloadPlacement", [placement("a", "5"), placement("b", "6"), placement("c", "1000")], "1001");
+  tenant.changed("WorkloadPlacement", {
+    ...placement("b", "80"),
+    metadata: { ...placement("b", "80").metadata, generation: 2 },
+  });
+  await vi.waitFor(() => expect(versions.splice(0)).toEqual(["b none"]));
+});

@@ -1,7 +1,12 @@
 import { expect, test } from "vitest";
 import { allWorkloadTypes } from "../../../../lib/api/workload-kinds.ts";
 import { createWorkloadTracker } from "../../../../lib/relay/event-to-key/workload-tracker.ts";
-import { syncFinalizer } from "../../../../lib/sync/ownership/record.ts";
+import {
+  lastWrittenHashAnnotation,
+  newRecord,
+  recordHash,
+  syncFinalizer,
+} from "../../../../lib/sync/ownership/record.ts";
 import { recordResource, watchedResources } from "../../../../lib/upstream/watched-resources.ts";
 
 const types = allWorkloadTypes();
@@ -62,4 +67,43 @@ test("sends only the keys of new workloads while the sync records are not listed
   sent.length = 0;
   tracker.listed(recordResource.id, []);
   expect(sent).toEqual([nameOf("c"), `${nameOf("a")} at low priority`, `${nameOf("b")} at low priority`, "listed"]);
+});
+
+test("sends a workload again when it or its sync record went back to an older version", () => {
+  const versions: string[] = [];
+  const tracker = createWorkloadTracker({
+    types,
+    logicalCluster: "tenant",
+    send: (items) =>
+      void versions.push(...items.map(({ key, resourceVersion = "none" }) => `${key.name} ${resourceVersion}`)),
+    isTracked: () => true,
+    onListed: () => {},
+  });
+  const at = (name: string, resourceVersion: string) => {
+    const object = deployment(name, [syncFinalizer]);
+    return { ...object, metadata: { ...object.metadata, resourceVersion } };
+  };
+  const recordOf = (name: string, resourceVersion: string) => {
+    const workload = { apiVersion: "apps/v1", kind: "Deployment", name, uid: name };
+    const record = newRecord(`record-${name}`, { ...deployment(name, []), spec: {} });
+    const annotations = { [lastWrittenHashAnnotation]: recordHash({ ...record, spec: { workload } }) };
+    const metadata = { ...record.metadata, uid: `record-${name}`, resourceVersion, annotations };
+    return { ...record, metadata, spec: { workload } };
+  };
+  tracker.kindsAreListed();
+  for (const { id, role } of watchedResources(types)) {
+    if (id === "deployments.v1.apps") tracker.listed(id, [at("a", "20"), at("b", "21")], "30");
+    else tracker.listed(id, role === "record" ? [recordOf("a", "25"), recordOf("b", "26")] : [], "30");
+  }
+  versions.length = 0;
+  tracker.changed("deployments.v1.apps", at("a", "40"));
+  tracker.changed(recordResource.id, recordOf("b", "41"));
+  expect(versions).toEqual([]);
+
+  tracker.listed("deployments.v1.apps", [at("a", "20"), at("b", "21")], "1000030");
+  expect(versions.splice(0)).toEqual([`${nameOf("a")} none`]);
+  tracker.listed(recordResource.id, [recordOf("a", "25"), recordOf("b", "26")], "1000030");
+  expect(versions.splice(0)).toEqual([`${nameOf("b")} none`]);
+  tracker.listed(recordResource.id, [recordOf("a", "25"), recordOf("b", "26")], "1000031");
+  expect(versions).toEqual([]);
 });
