@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import type { Clock } from "@tmc/kube/clock.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { parseKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig.ts";
+import { trimTrailingSlashes } from "@tmc/kube/kubeconfig/server-address.ts";
 import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import { permissionClaims } from "../api/api-export.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
@@ -17,6 +19,7 @@ import {
   outcomeOf,
 } from "./credentials.ts";
 import { type EndpointRules, serverRejection } from "./endpoint-rules.ts";
+import { createExpiringCache } from "./expiring-cache.ts";
 
 export type SecretCredentialsOptions = Readonly<{
   hub: Pick<Hub, "readSecret">;
@@ -33,6 +36,9 @@ const foundTtlMs = 5 * 60_000;
 /** Shorter, so that a newly created Secret is found soon. */
 const notConfiguredTtlMs = 60_000;
 
+/** How long the result for a content is kept after its last parse: longer than any interval in which it is read again. */
+const parsedTtlMs = 60 * 60_000;
+
 const defaultKey = "kubeconfig";
 
 /**
@@ -42,6 +48,8 @@ const defaultKey = "kubeconfig";
 export function createSecretCredentials(options: SecretCredentialsOptions): CredentialSource {
   const { hub, rules, clock, random = Math.random } = options;
   const cache = new Map<string, CachedResult>();
+  // By content: a Secret that is read again, after its TTL or because a cluster rejected its token, is parsed only if it changed.
+  const parsed = createExpiringCache<Endpoint | CredentialsNotConfigured>({ clock, random });
 
   const read = async (
     { key, registration }: CredentialsRequest,
@@ -63,7 +71,10 @@ export function createSecretCredentials(options: SecretCredentialsOptions): Cred
       return notConfigured(`${where}: TMC is not allowed to read secrets in the workspace`);
     }
     if (secret === undefined) return notConfigured(`${where} does not exist`);
-    return endpointOf(registration, { where, data: secret.data, rules });
+    const { data } = secret;
+    const id = `${formatKey(key)} ${hashContent(registration, data)}`;
+    const parse = async () => ({ value: endpointOf(registration, { where, data, rules }), ttlMs: parsedTtlMs });
+    return parsed.get(id, parse, signal);
   };
 
   return {
@@ -95,6 +106,12 @@ const claimMessage = (where: string): string =>
 
 type SecretContent = Readonly<{ where: string; data: Readonly<Record<string, string>>; rules: EndpointRules }>;
 
+/** A hash of everything that `endpointOf` reads. */
+function hashContent({ spec }: ClusterRegistration, data: SecretContent["data"]): string {
+  const content = JSON.stringify([spec.endpoint ?? null, spec.credentials?.secretRef ?? null, data]);
+  return createHash("sha256").update(content).digest("base64url");
+}
+
 function endpointOf(
   registration: ClusterRegistration,
   { where, data, rules }: SecretContent,
@@ -109,7 +126,7 @@ function endpointOf(
       return notConfigured(`${where} has neither the key ${key} nor the key token`);
     return checkServer(
       {
-        server: endpoint.server.replace(/\/+$/, ""),
+        server: trimTrailingSlashes(endpoint.server),
         ca: endpoint.caBundle ? decodePem(endpoint.caBundle) : textOf(data, "ca.crt"),
         token: async () => token,
       },
