@@ -2,9 +2,11 @@ import type { Clock } from "@tmc/kube/clock.ts";
 import type { Work, WorkQueue } from "../model/work-item.ts";
 import { createBatchRunner } from "../queue/batch.ts";
 import { rateLimitFanOut } from "../queue/fan-out.ts";
+import { isolatingRunner } from "../queue/isolate.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import { createSqsQueue } from "../queue/sqs.ts";
 import type { QueueUrls, SqsClient } from "../queue/sqs-client.ts";
+import { deleteMessages } from "../queue/sqs-receive.ts";
 import { type Outage, runSqsWorker } from "../queue/sqs-worker.ts";
 import type { TenantRate } from "../queue/tenant-rate-limit.ts";
 
@@ -52,7 +54,11 @@ export function createSqsSharedQueue(options: SqsSharedQueueOptions): SharedQueu
     run: async (work, { workers, signal, graceSeconds, onBatch, onEvent }) => {
       emit = onEvent;
       const { batches, groupsPerBatch } = divideWorkers(workers);
-      const run = createBatchRunner({ work, queue, clock, random, maxConcurrentGroups: groupsPerBatch, onEvent });
+      const run = isolatingRunner({
+        run: createBatchRunner({ work, queue, clock, random, maxConcurrentGroups: groupsPerBatch, onEvent }),
+        queue,
+        acknowledge: (records) => deleteMessages(sqs, urls.work, records),
+      });
       await runSqsWorker({
         sqs,
         urls,

@@ -2,6 +2,7 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { Endpoint, Transport } from "@tmc/kube/transport/transport.ts";
+import { untrustedServerLimits } from "@tmc/kube/transport/transport-limits.ts";
 import { formatKey, type ObjectKey } from "../model/key.ts";
 import type { CredentialsFound } from "./credentials.ts";
 
@@ -54,7 +55,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
         return before.client;
       }
       const transport = openTransport(endpoint, { key, providedBy });
-      const client = createKubeClient({ endpoint, transport, name: `cluster ${key.name}`, clock, random });
+      const limits = providedBy === "tenant" ? untrustedServerLimits : undefined;
+      const client = createKubeClient({ endpoint, transport, name: `cluster ${key.name}`, clock, random, limits });
       markUsed(id, { fingerprint: hash, client });
       // Closing waits for requests in flight, so it runs in the background. Errors while closing need no handling.
       if (before !== undefined) closeClient(before.client).catch(() => {});

@@ -1,9 +1,7 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
-import { isRecord } from "@tmc/kube/json.ts";
-import { parseKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig.ts";
+import { parseKubeconfigYaml, resolveContext } from "@tmc/kube/kubeconfig/kubeconfig.ts";
 import { parseServerAddress } from "@tmc/kube/kubeconfig/server-address.ts";
 import type { Endpoint } from "@tmc/kube/transport/transport.ts";
-import { load } from "js-yaml";
 
 /** A kubeconfig with certificates has about 10 KB. The limit bounds the cost of parsing untrusted input. */
 export const maxKubeconfigLength = 256 * 1024;
@@ -16,19 +14,12 @@ const shortFormFields: ReadonlySet<string> = new Set(["server", "ca", "token"]);
  */
 export function parseCredentialText(text: string): Endpoint {
   if (text.length > maxKubeconfigLength) throw new ControllerError("invalid", "kubeconfig: too long");
-  const simple = parseShortForm(text);
-  return simple === undefined ? parseKubeconfig(text, { allow: "data-only" }).endpoint : simple;
+  const document = parseKubeconfigYaml(text);
+  const isShortForm = document.server !== undefined && document.clusters === undefined;
+  return isShortForm ? endpointOfShortForm(document) : resolveContext(document, { allow: "data-only" }).endpoint;
 }
 
-/** Parses the short form; undefined if the text should be parsed as a kubeconfig, whose parser then reports the errors. */
-function parseShortForm(text: string): Endpoint | undefined {
-  let document: unknown;
-  try {
-    document = load(text);
-  } catch {
-    return undefined;
-  }
-  if (!isRecord(document) || document.server === undefined || document.clusters !== undefined) return undefined;
+function endpointOfShortForm(document: Readonly<Record<string, unknown>>): Endpoint {
   const errors = Object.keys(document)
     .filter((field) => !shortFormFields.has(field))
     .map(() => "fields other than server, ca and token are not allowed");

@@ -2,6 +2,7 @@ import type { Clock } from "@tmc/kube/clock.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { isRecord } from "@tmc/kube/json.ts";
+import { trimTrailingSlashes } from "@tmc/kube/kubeconfig/server-address.ts";
 import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import { formatKey } from "../model/key.ts";
 import type { CallAws } from "./aws-call.ts";
@@ -137,7 +138,7 @@ async function describeCluster(
   const { endpoint, certificateAuthority, tags } = cluster;
   const data = isRecord(certificateAuthority) ? certificateAuthority.data : undefined;
   return {
-    server: typeof endpoint === "string" && endpoint !== "" ? endpoint.replace(/\/+$/, "") : undefined,
+    server: typeof endpoint === "string" && endpoint !== "" ? trimTrailingSlashes(endpoint) : undefined,
     ca: typeof data === "string" && data !== "" ? Buffer.from(data, "base64").toString("utf8") : undefined,
     tags: isRecord(tags) ? tags : {},
   };

@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import type { Clock } from "@tmc/kube/clock.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { parseKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig.ts";
+import { trimTrailingSlashes } from "@tmc/kube/kubeconfig/server-address.ts";
 import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import { permissionClaims } from "../api/api-export.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
@@ -18,6 +20,7 @@ import {
   outcomeOf,
 } from "./credentials.ts";
 import { type EndpointRules, serverRejection } from "./endpoint-rules.ts";
+import { createExpiringCache } from "./expiring-cache.ts";
 
 export type SecretCredentialsOptions = Readonly<{
   hub: Pick<Hub, "readSecret">;
@@ -34,6 +37,9 @@ const foundTtlMs = 5 * 60_000;
 /** Shorter, so that a newly created Secret is found soon. */
 const notConfiguredTtlMs = 60_000;
 
+/** How long the result for a content is kept after its last parse: longer than any interval in which it is read again. */
+const parsedTtlMs = 60 * 60_000;
+
 const defaultKey = "kubeconfig";
 
 /**
@@ -43,6 +49,8 @@ const defaultKey = "kubeconfig";
 export function createSecretCredentials(options: SecretCredentialsOptions): CredentialSource {
   const { hub, rules, clock, random = Math.random } = options;
   const cache = new Map<string, CachedResult>();
+  // By content: a Secret that is read again, after its TTL or because a cluster rejected its token, is parsed only if it changed.
+  const parsed = createExpiringCache<Endpoint | CredentialsNotConfigured>({ clock, random });
 
   const read = async (
     { key, registration, secretChosenBy = "registration" }: CredentialsRequest,
@@ -66,7 +74,10 @@ export function createSecretCredentials(options: SecretCredentialsOptions): Cred
     if (secret === undefined) return notConfigured(`${where} does not exist`);
     const rejection = useRejection(secret, { registration: key.name, secretChosenBy });
     if (rejection !== undefined) return notConfigured(`${where}: ${rejection}`, "CredentialsInvalid");
-    return endpointOf(registration, { where, data: secret.data, rules });
+    const { data } = secret;
+    const id = `${formatKey(key)} ${hashContent(registration, data)}`;
+    const parse = async () => ({ value: endpointOf(registration, { where, data, rules }), ttlMs: parsedTtlMs });
+    return parsed.get(id, parse, signal);
   };
 
   return {
@@ -118,6 +129,12 @@ function useRejection(
 
 type SecretContent = Readonly<{ where: string; data: Readonly<Record<string, string>>; rules: EndpointRules }>;
 
+/** A hash of everything that `endpointOf` reads. */
+function hashContent({ spec }: ClusterRegistration, data: SecretContent["data"]): string {
+  const content = JSON.stringify([spec.endpoint ?? null, spec.credentials?.secretRef ?? null, data]);
+  return createHash("sha256").update(content).digest("base64url");
+}
+
 function endpointOf(
   registration: ClusterRegistration,
   { where, data, rules }: SecretContent,
@@ -129,10 +146,10 @@ function endpointOf(
     const token = textOf(data, "token")?.trim();
     if (token === undefined || token === "")
       return notConfigured(`${where} has neither the key ${key} nor the key token`);
-    const server = textOf(data, "server")?.trim().replace(/\/$/, "");
+    const server = trimTrailingSlashes(textOf(data, "server")?.trim() ?? "");
     // The registration must not choose where the token is sent.
-    if (server === undefined || server === "") return notConfigured(`${where} has a token and no key server`);
-    if (endpoint !== undefined && endpoint.server.replace(/\/$/, "") !== server) {
+    if (server === "") return notConfigured(`${where} has a token and no key server`);
+    if (endpoint !== undefined && trimTrailingSlashes(endpoint.server) !== server) {
       return notConfigured(`${where}: its server is not the server in spec.endpoint`, "CredentialsInvalid");
     }
     return checkServer(

@@ -36,13 +36,16 @@ export function createProbeFunction(
       for (const record of Records) {
         const message = parseOrDrop(record, log);
         if (message === undefined) continue;
+        const receives = Number(record.attributes.ApproximateReceiveCount);
         const dueMs = Number(record.attributes.SentTimestamp) + message.delaySeconds * 1000;
         const lateSeconds = (clock.now() - dueMs) / 1000;
-        if (lateSeconds > intervalSeconds) {
+        // A process that had the message before may have died of one of its clusters. The others are sent to the work queue,
+        // however late they are: the next heartbeat names that cluster again, together with them.
+        if (lateSeconds > intervalSeconds && receives <= 1) {
           log.warn("heartbeat dropped", { clusters: message.clusters.length, lateSeconds: Math.round(lateSeconds) });
           continue;
         }
-        await probeClusters(run, { message, dueMs, log }, signal);
+        await probeClusters(run, { message, dueMs, receives, log }, signal);
       }
       return batchResponse({ failed: [] });
     },
@@ -51,7 +54,7 @@ export function createProbeFunction(
 
 async function probeClusters(
   run: BatchRunner,
-  { message, dueMs, log }: Readonly<{ message: HeartbeatMessage; dueMs: number; log: Log }>,
+  { message, dueMs, receives, log }: Readonly<{ message: HeartbeatMessage; dueMs: number; receives: number; log: Log }>,
   signal: AbortSignal,
 ): Promise<void> {
   // The same runner as for the work queue, so that failed keys are retried by the same rules.
@@ -61,7 +64,7 @@ async function probeClusters(
       body: formatBody({ key, reason: "heartbeat" }),
       groupId: formatKey(key),
       sentMs: dueMs,
-      receives: 1,
+      receives,
     }),
   );
   const { failed } = await run(records, signal);

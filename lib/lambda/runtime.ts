@@ -6,8 +6,10 @@ import { createEventRecorder } from "../engine/event-recorder.ts";
 import { createReconcilers, type ReconcilersSettings } from "../engine/reconcilers.ts";
 import { type BatchRunner, createBatchRunner } from "../queue/batch.ts";
 import { rateLimitFanOut } from "../queue/fan-out.ts";
+import { isolatingRunner } from "../queue/isolate.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import { createSqsQueue } from "../queue/sqs.ts";
+import { deleteMessages } from "../queue/sqs-receive.ts";
 import { isMultiTenant, tenantRateOf } from "../queue/tenant-rate-limit.ts";
 import { defaultRegistrationSettings } from "../registration/settings.ts";
 import { defaultDeletionGuardSettings } from "../sync/eviction/deletion-guard.ts";
@@ -150,7 +152,11 @@ export async function openRuntime(
     onEvent(event);
     events.onQueueEvent(event);
   };
-  const run = createBatchRunner({ work, queue, clock, random, maxConcurrentGroups, onEvent: onBatchEvent });
+  const run = isolatingRunner({
+    run: createBatchRunner({ work, queue, clock, random, maxConcurrentGroups, onEvent: onBatchEvent }),
+    queue,
+    acknowledge: (records) => deleteMessages(clients.sqs, environment.workQueueUrl, records),
+  });
   return async (records, signal, drain) => {
     hub.beginBatch();
     workloads?.beginBatch();

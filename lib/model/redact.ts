@@ -54,7 +54,8 @@ const secretTexts: readonly Readonly<{ pattern: RegExp; keep: string }>[] = [
   // EKS tokens, and the parameters that make a presigned AWS URL usable.
   { pattern: /(\bk8s-aws-v1\.)[\w-]+/g, keep: "$1" },
   { pattern: /(\bX-Amz-(?:Signature|Credential|Security-Token)=)[^\s"'&]+/gi, keep: "$1" },
-  { pattern: /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@:]*:[^\s/@]*@/gi, keep: "$1" },
+  // A scheme has a few letters: without a limit, a text without "://" would take quadratic time.
+  { pattern: /(\b[a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/@:]*:[^\s/@]*@/gi, keep: "$1" },
   {
     // Lines of a kubeconfig or Secret, query parameters, command line options.
     pattern:

@@ -17,6 +17,8 @@ export type BatchRecord = Readonly<{
   sentMs: number;
   /** How often it has been received, this time included. */
   receives: number;
+  /** Deletes the message before the batch has ended; undefined if it is not a message of the work queue. */
+  receipt?: string | undefined;
 }>;
 
 /**
@@ -171,13 +173,14 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
 
 /** The messages of a Lambda event. */
 export function batchRecordsOf({ Records }: SQSEvent): readonly BatchRecord[] {
-  return Records.map(({ messageId, body, attributes }) => ({
+  return Records.map(({ messageId, body, attributes, receiptHandle }) => ({
     messageId,
     body,
     // A standard queue has no groups: each message is its own.
     groupId: attributes.MessageGroupId ?? messageId,
     sentMs: Number(attributes.SentTimestamp),
     receives: Number(attributes.ApproximateReceiveCount),
+    receipt: receiptHandle,
   }));
 }
 

@@ -59,12 +59,13 @@ export async function receiveMessages(
 export async function deleteMessages(
   sqs: SqsClient,
   queueUrl: string,
-  messages: readonly ReceivedMessage[],
+  messages: readonly Readonly<{ receipt?: string | undefined }>[],
 ): Promise<void> {
-  for (let start = 0; start < messages.length; start += maxBatchSize) {
-    const Entries = messages
+  const receipts = messages.map(({ receipt }) => receipt).filter((receipt) => receipt !== undefined);
+  for (let start = 0; start < receipts.length; start += maxBatchSize) {
+    const Entries = receipts
       .slice(start, start + maxBatchSize)
-      .map(({ receipt }, at) => ({ Id: String(at), ReceiptHandle: receipt }));
+      .map((receipt, at) => ({ Id: String(at), ReceiptHandle: receipt }));
     await sqs.send(new DeleteMessageBatchCommand({ QueueUrl: queueUrl, Entries })).catch((error: unknown) => {
       throw sqsError(`delete from ${queueName(queueUrl)}`, error);
     });

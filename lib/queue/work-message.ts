@@ -15,6 +15,8 @@ export type WorkMessage = WorkItem &
     attempts?: Attempts | undefined;
     /** Part of the deduplication id: SQS drops a message of the same key, version, reason and nonce. */
     nonce?: string | undefined;
+    /** Whether the key may have killed a process, and must not run together with others. */
+    alone?: boolean | undefined;
   }>;
 
 /** A message of the delay queue. `remainingSeconds` is the rest of a delay that exceeds the limit of SQS. */
@@ -69,7 +71,7 @@ export function formatAttempts(attempts: Attempts = {}): string {
 
 /** Formats a message body: the key and the reason, never an object. Messages with the same deduplication id have the same body. */
 export function formatBody(message: DelayedMessage): string {
-  const { key, reason, resourceVersion: rv, attempts, nonce, remainingSeconds } = message;
+  const { key, reason, resourceVersion: rv, attempts, nonce, alone, remainingSeconds } = message;
   const { logicalCluster, kind, name } = key;
   const hasFailed = attempts !== undefined && Object.keys(attempts).length > 0;
   return JSON.stringify({
@@ -81,6 +83,7 @@ export function formatBody(message: DelayedMessage): string {
     rv,
     attempts: hasFailed ? attempts : undefined,
     nonce,
+    alone: alone === true ? true : undefined,
     remainingSeconds,
   });
 }
@@ -112,6 +115,7 @@ export function parseBody(text: string): DelayedMessage {
     resourceVersion: rv,
     attempts: parseAttempts(body.attempts),
     nonce,
+    ...(body.alone === true && { alone: true }),
     remainingSeconds,
   };
 }
@@ -123,7 +127,8 @@ export function coalesceMessages(waiting: WorkMessage, fresh: WorkMessage): Work
     const count = fresh.attempts?.[kind];
     if (count !== undefined) attempts[kind] = Math.max(count, attempts[kind] ?? 0);
   }
-  return { ...coalesce(waiting, fresh), attempts };
+  const alone = waiting.alone === true || fresh.alone === true;
+  return { ...coalesce(waiting, fresh), attempts, ...(alone && { alone }) };
 }
 
 export function countFailure(attempts: Attempts = {}, kind: FailureKind): Attempts {

@@ -1,8 +1,9 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import { createDeadline } from "@tmc/kube/deadline.ts";
-import { ApiError, faultOf } from "@tmc/kube/errors.ts";
+import { ApiError, faultOf, isLimitExceeded } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
+import { listByPages } from "@tmc/kube/informer/paged-list.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { addQuantities, formatQuantity, isQuantity, parseQuantity, zeroQuantity } from "@tmc/kube/quantity.ts";
 import type { Detected, Failed, Healthy, NodeFacts, ResourceTotals } from "./probe-outcome.ts";
@@ -41,7 +42,13 @@ export async function probe(client: KubeClient, options: ProbeOptions): Promise<
   const { path, version } = health;
   const isNew = version !== undefined && version !== options.version;
   if (!options.detect && !isNew) return { path, outcome: { kind: "healthy" } };
-  return { path, outcome: { kind: "healthy", detected: await detect(client, options, version) } };
+  try {
+    return { path, outcome: { kind: "healthy", detected: await detect(client, options, version) } };
+  } catch (error) {
+    // Limits are far above what a cluster needs, and another request would cost as much again.
+    if (isLimitExceeded(error)) return { path, outcome: unhealthy(messageOf(error)) };
+    throw error;
+  }
 }
 
 type Succeeded = Readonly<{ kind: "succeeded"; path: HealthPath; version?: string | undefined }>;
@@ -128,8 +135,9 @@ async function detect(client: KubeClient, options: ProbeOptions, version: string
   const part = async <T>(read: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await read();
-    } catch {
+    } catch (error) {
       options.signal.throwIfAborted();
+      if (isLimitExceeded(error)) throw error;
       return undefined;
     }
   };
@@ -170,7 +178,9 @@ const isForbiddenOrMissing = (error: unknown): boolean => ["forbidden", "not-fou
 async function readNodes(client: KubeClient, { signal, timeoutMs }: DetectionCall): Promise<NodeFacts | "forbidden"> {
   try {
     // resourceVersion 0 reads from the server's cache: large clusters have many nodes, and slightly stale data suffices.
-    const { items } = await client.listAll(
+    const { items } = await listByPages(
+      client,
+      { transform: projectNode },
       { type: nodeType },
       { signal, timeoutMs: timeoutMs(), resourceVersion: "0" },
     );
@@ -180,6 +190,28 @@ async function readNodes(client: KubeClient, { signal, timeoutMs }: DetectionCal
     throw error;
   }
 }
+
+/** Keeps of a node what `sumNodes` reads, because a node has some 15 KB and a cluster may have thousands of nodes. */
+function projectNode({ apiVersion, kind, spec, status }: KubeObject): KubeObject {
+  const { capacity, allocatable, conditions } = entryOf(status);
+  const ready = Array.isArray(conditions) ? conditions.map(entryOf).filter(({ type }) => type === "Ready") : [];
+  return {
+    apiVersion,
+    kind,
+    metadata: {},
+    spec: { unschedulable: entryOf(spec).unschedulable === true },
+    status: {
+      conditions: ready
+        .map(({ type, status: state }) => ({ type, status: state === "True" ? "True" : "False" }))
+        .slice(0, 1),
+      capacity: validAmounts(capacity),
+      allocatable: validAmounts(allocatable),
+    },
+  };
+}
+
+const validAmounts = (amounts: unknown): Entry =>
+  Object.fromEntries(Object.entries(entryOf(amounts)).filter(([, amount]) => isQuantity(amount)));
 
 /** Whether there is a storage class. If TMC may not list them, storage is assumed, since the type is served. */
 async function readStorage(client: KubeClient, { signal, timeoutMs }: DetectionCall): Promise<boolean> {

@@ -40,7 +40,7 @@ export const tenantRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/credentials/secret-credentials.ts",
-        text: 'if (endpoint !== undefined && endpoint.server.replace(/\\/$/, "") !== server) {',
+        text: "if (endpoint !== undefined && trimTrailingSlashes(endpoint.server) !== server) {",
         without: "if (false) {",
       },
     ],

@@ -3,7 +3,7 @@ import type { Clock } from "@tmc/kube/clock.ts";
 import { neverAborted, unlessAborted } from "@tmc/kube/deadline.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import { parseServerAddress } from "@tmc/kube/kubeconfig/server-address.ts";
+import { parseServerAddress, trimTrailingSlashes } from "@tmc/kube/kubeconfig/server-address.ts";
 import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import { type ApiExportEndpointSlice, endpointSlices } from "../kcp-types.ts";
 import { clientOf } from "../logical-cluster.ts";
@@ -157,5 +157,5 @@ export async function readEndpointUrls(
 /** The URLs in a slice, sorted. */
 export function endpointUrlsOf(slice: KubeObject): readonly string[] {
   const { status } = slice as ApiExportEndpointSlice; // validated by kcp's schema
-  return [...new Set((status?.endpoints ?? []).map(({ url }) => url.replace(/\/+$/, "")))].toSorted();
+  return [...new Set((status?.endpoints ?? []).map(({ url }) => trimTrailingSlashes(url)))].toSorted();
 }

@@ -131,6 +131,16 @@ export function errorOfInvalidResponse(what: string, status: number, why: string
   return new ApiError("unreachable", `${what}: ${status} ${oneLine(why)}`, { status, network: "not-an-api-server" });
 }
 
+/** The error for an answer that exceeds a limit of the client. */
+export function errorOfLimit(what: string, why: string): ApiError {
+  return new ApiError("unreachable", `${what}: ${why}`, { network: "limit-exceeded" });
+}
+
+/** Returns whether a server answered with more than the client accepts. */
+export function isLimitExceeded(error: unknown): boolean {
+  return error instanceof ApiError && error.network === "limit-exceeded";
+}
+
 /** The codes of an error and of its causes, nearest first. */
 function* codesOf(error: unknown): Generator<string> {
   let current = error;

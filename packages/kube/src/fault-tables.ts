@@ -10,6 +10,8 @@ export type NetworkFailure =
   | "client-certificate"
   | "timeout"
   | "closed"
+  /** The server answered with more than `ResponseLimits` allow. */
+  | "limit-exceeded"
   /** The response does not come from an API server: a redirect, a web page. */
   | "not-an-api-server";
 

@@ -6,22 +6,23 @@ export type MergePatch = { [field: string]: unknown };
  * other value is replaced. Undefined if the two are equal; an undefined field counts as missing.
  */
 export function diffMergePatch(before: object, after: object): MergePatch | undefined {
-  const patch: MergePatch = {};
+  // Entries, because an assignment to the field `__proto__` would set the prototype.
+  const patch: [field: string, value: unknown][] = [];
   const [current, desired] = [fieldsOf(before), fieldsOf(after)];
-  for (const field of Object.keys(current))
-    if (desired[field] === undefined && current[field] !== undefined) patch[field] = null;
+  for (const [field, value] of Object.entries(current))
+    if (desired[field] === undefined && value !== undefined) patch.push([field, null]);
   for (const [field, value] of Object.entries(desired)) {
     const present = current[field];
     if (value === undefined || isSame(present, value)) continue;
-    if (isPlainObject(value)) {
-      // A merge patch merges into a present object; a missing field or another value counts as an empty object.
-      patch[field] = isPlainObject(present) ? (diffMergePatch(present, value) ?? {}) : value;
-    } else patch[field] = value;
+    // A merge patch merges into a present object; a missing field or another value counts as an empty object.
+    const isMerged = isPlainObject(value) && isPlainObject(present);
+    patch.push([field, isMerged ? (diffMergePatch(present, value) ?? {}) : value]);
   }
-  return Object.keys(patch).length === 0 ? undefined : patch;
+  return patch.length === 0 ? undefined : Object.fromEntries(patch);
 }
 
-const fieldsOf = (object: object): Record<string, unknown> => ({ ...object });
+/** The own fields, in an object that inherits none: `constructor` and `__proto__` are ordinary field names in JSON. */
+const fieldsOf = (object: object): Record<string, unknown> => Object.assign(Object.create(null), object);
 
 /** Equality as JSON: ignores the order of fields, and fields that are undefined. */
 function isSame(one: unknown, other: unknown): boolean {

@@ -9,6 +9,9 @@ export const zeroQuantity: Quantity = { nanos: 0n, format: "DecimalSI" };
 /** Parses a quantity (`100m`, `1.5`, `2Gi`, `1e3`, 4); throws with the message of a Kubernetes API server. */
 export function parseQuantity(value: string | number): Quantity {
   const text = String(value);
+  if (text.length > maxQuantityLength) {
+    throw new Error(`quantities must be no longer than ${maxQuantityLength} characters`);
+  }
   const match = pattern.exec(text);
   if (match === null) throw new Error(syntaxMessage);
   const [, sign = "", whole = "", fraction = "", suffix = ""] = match;
@@ -20,6 +23,7 @@ export function parseQuantity(value: string | number): Quantity {
   const divisor = 10n ** BigInt(fraction.length) * scale.divisor;
   // Below a billionth Kubernetes rounds away from zero, so that a request is never rounded down.
   const nanos = (digits + divisor - 1n) / divisor;
+  if (nanos > maxNanos) throw new Error("quantities must be no larger than 1e30");
   return { nanos: sign === "-" ? -nanos : nanos, format: scale.format };
 }
 
@@ -73,6 +77,10 @@ export function formatQuantity(quantity: Quantity): string {
 type Scale = Readonly<{ multiplier: bigint; divisor: bigint; format: QuantityFormat }>;
 
 const nanosPerUnit = 1_000_000_000n;
+/** No real amount is longer. Bounds the cost of the arithmetic, which grows faster than the number of digits. */
+const maxQuantityLength = 40;
+/** Far above any real amount; a sum of a million of them still has fewer than 63 characters, the limit in our schemas. */
+const maxNanos = 10n ** 30n * nanosPerUnit;
 const pattern = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/;
 const syntaxMessage = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const decimalSuffixes: readonly string[] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];

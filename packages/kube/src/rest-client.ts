@@ -1,13 +1,15 @@
 import type { Collection, KubeClient, ListOptions, Patch, WriteOptions } from "./client.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { errorOfInvalidResponse, faultOf, type TextResponse } from "./errors.ts";
+import { errorOfInvalidResponse, errorOfLimit, faultOf, isLimitExceeded, type TextResponse } from "./errors.ts";
 import { ControllerError } from "./fault.ts";
 import { isRecord } from "./json.ts";
 import type { KubeList, KubeObject, Status } from "./kube-object.ts";
 import { normalizeBasePath, parseServerAddress } from "./kubeconfig/server-address.ts";
 import { formatQuery, formatResourcePath, formatTarget, type Target } from "./paths.ts";
-import { type Call, exchange, formatCall, type Session, succeed } from "./transport/exchange.ts";
+import { type Call, exchange, formatCall, formatMebibytes, type Session, succeed } from "./transport/exchange.ts";
+import { createListProgresses, type Page } from "./transport/list-progress.ts";
 import type { Endpoint, Transport } from "./transport/transport.ts";
+import { estimateHeapBytes, type ResponseLimits } from "./transport/transport-limits.ts";
 import { watchOnce } from "./transport/watch-once.ts";
 
 export type KubeClientOptions = Readonly<{
@@ -19,6 +21,8 @@ export type KubeClientOptions = Readonly<{
   userAgent?: string | undefined;
   clock?: Clock | undefined;
   random?: (() => number) | undefined;
+  /** Limits of the answers, for a server that another party named. @default none */
+  limits?: ResponseLimits | undefined;
 }>;
 
 /** The page size of client-go's reflectors. */
@@ -51,6 +55,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     userAgent: options.userAgent ?? "tmc",
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
+    limits: options.limits,
   };
   return clientAt(session, origin, basePath);
 }
@@ -66,7 +71,8 @@ function clientAt(session: Session, origin: string, basePath: string): KubeClien
   const ask = async <T>(call: Call): Promise<T> => parseObject(session, call, await succeed(session, call)) as T;
 
   const reads = (form: Form): KubeClient["metadata"] => {
-    const list = async <T>(collection: Collection, options: ListOptions = {}): Promise<KubeList<T>> => {
+    const progresses = createListProgresses(session);
+    const readPage = async <T>(collection: Collection, options: ListOptions): Promise<Page<T>> => {
       const query = {
         limit: options.limit,
         continue: options.continue,
@@ -75,8 +81,29 @@ function clientAt(session: Session, origin: string, basePath: string): KubeClien
         labelSelector: options.labelSelector,
         fieldSelector: options.fieldSelector,
       };
-      const call: Call = { ...callFor("list", collection, query), ...reading(form.list, options) };
-      return asList<T>(session, call, await ask(call));
+      const call: Call = { ...callFor("list", collection, query), ...reading(form.list, options), isPage: true };
+      const response = await succeed(session, call);
+      const list = asList<T>(session, call, parseObject(session, call, response));
+      return { call, list, text: response.text };
+    };
+    /** The same within the limits of the session: a page that is too large is requested again with fewer items. */
+    const readLimitedPage = async <T>(collection: Collection, options: ListOptions): Promise<Page<T>> => {
+      if (session.limits === undefined) return readPage(collection, options);
+      const before = progresses.take(options.continue);
+      const { resourceVersion } = options;
+      let limit = options.limit && Math.min(options.limit, before.pageSize ?? options.limit);
+      for (let isFirst = true; ; isFirst = false) {
+        try {
+          // A server that answers from its cache ignores the page size.
+          const version = isFirst || resourceVersion !== "0" ? resourceVersion : undefined;
+          const page = await readPage<T>(collection, { ...options, limit, resourceVersion: version });
+          progresses.add(before, page, limit);
+          return page;
+        } catch (error) {
+          if (!isLimitExceeded(error) || limit === undefined || limit <= 1) throw error;
+          limit = Math.max(1, Math.floor(limit / 8));
+        }
+      }
     };
     return {
       get: async (address, { subresource, resourceVersion, ...options } = {}) =>
@@ -84,8 +111,10 @@ function clientAt(session: Session, origin: string, basePath: string): KubeClien
           ...callFor("get", { ...address, subresource }, { resourceVersion }),
           ...reading(form.object, options),
         }),
-      list,
-      listAll: (collection, options = {}) => listAllPages((page) => list(collection, page), options),
+      list: async <T>(collection: Collection, options: ListOptions = {}) =>
+        (await readLimitedPage<T>(collection, options)).list,
+      listAll: <T>(collection: Collection, options: ListOptions = {}) =>
+        listAllPages(session, (page) => readLimitedPage<T>(collection, page), options),
       watch: (collection, options = {}) => {
         const query = {
           watch: true,
@@ -216,9 +245,20 @@ function asList<T>(session: Session, call: Call, list: Partial<KubeList<unknown>
 }
 
 async function listAllPages<T>(
-  listPage: (options: ListOptions) => Promise<KubeList<T>>,
+  session: Session,
+  readPage: (options: ListOptions) => Promise<Page<T>>,
   options: ListOptions,
 ): Promise<KubeList<T>> {
+  let heapBytes = 0;
+  const listPage = async (pageOptions: ListOptions): Promise<KubeList<T>> => {
+    const { call, list, text } = await readPage(pageOptions);
+    if (session.limits === undefined) return list;
+    const { listHeapBytes } = session.limits;
+    heapBytes += estimateHeapBytes(text);
+    if (heapBytes <= listHeapBytes) return list;
+    const why = `list would take more than ${formatMebibytes(listHeapBytes)} of memory`;
+    throw errorOfLimit(formatCall(session, call), why);
+  };
   const first = await listPage({ ...options, limit: options.limit ?? pageSize });
   const items = first.items;
   // Only the first page has a version: a continue token contains its own, and servers reject both together.

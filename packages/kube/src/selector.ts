@@ -151,7 +151,7 @@ export function labelKeyErrors(key: string): string[] {
 /** Validates the value of a label; returns Kubernetes' error messages. */
 export function labelValueErrors(value: string): string[] {
   const errors: string[] = [];
-  if (byteLength(value) > 63) errors.push("must be no more than 63 bytes");
+  if (byteLength(value) > maxValueLength) errors.push("must be no more than 63 bytes");
   if (!labelValueExpression.test(value)) {
     errors.push(regexError(labelValueMessage, `(${labelKeyPattern})?`, ["MyValue", "my_value", "12345"]));
   }
@@ -332,7 +332,8 @@ const inOrder = (requirements: readonly LabelRequirement[]): LabelSelector =>
   requirements.toSorted((a, b) => compareStrings(a.key, b.key));
 
 function parseInteger(text: string): bigint | undefined {
-  if (!/^[+-]?[0-9]+$/.test(text)) return undefined;
+  // Longer than any label value: BigInt takes more than linear time.
+  if (text.length > maxValueLength || !/^[+-]?[0-9]+$/.test(text)) return undefined;
   const value = BigInt(text.replace(/^\+/, ""));
   return BigInt.asIntN(64, value) === value ? value : undefined;
 }
@@ -376,6 +377,8 @@ function unescapeValue(text: string): string {
   return value;
 }
 
+/** Kubernetes' limit for the value of a label. */
+const maxValueLength = 63;
 const alphanumeric = "alphanumeric character";
 const labelKeyPattern = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const labelKeyExpression = new RegExp(`^${labelKeyPattern}$`);

@@ -29,6 +29,42 @@ const cases: Record<string, { before: object; after: object; patch: MergePatch |
   "puts a value where there was an object": { before: { a: { b: 1 } }, after: { a: "b" }, patch: { a: "b" } },
 };
 
+/** As JSON arrives: `__proto__` is an own field here, and would be the prototype in a literal. */
+const json = (text: string): object => JSON.parse(text);
+const inheritedNames: Record<string, { before: object; after: object; patch: string | undefined }> = {
+  "adds a field named __proto__": {
+    before: {},
+    after: json('{"data":{"__proto__":"x"}}'),
+    patch: '{"data":{"__proto__":"x"}}',
+  },
+  "changes a field named __proto__": {
+    before: json('{"data":{"__proto__":{"a":1}}}'),
+    after: json('{"data":{"__proto__":{"a":2}}}'),
+    patch: '{"data":{"__proto__":{"a":2}}}',
+  },
+  "removes a field named __proto__": {
+    before: json('{"data":{"__proto__":"x","a":"b"}}'),
+    after: json('{"data":{"a":"b"}}'),
+    patch: '{"data":{"__proto__":null}}',
+  },
+  "removes a field that every object inherits": {
+    before: { constructor: "x" },
+    after: {},
+    patch: '{"constructor":null}',
+  },
+  "leaves an equal field named __proto__ alone": {
+    before: json('{"__proto__":{"a":1}}'),
+    after: json('{"__proto__":{"a":1}}'),
+    patch: undefined,
+  },
+};
+
+test.each(Object.entries(inheritedNames))("a merge patch %s", (_name, { before, after, patch }) => {
+  const found = diffMergePatch(before, after);
+  expect(found && JSON.stringify(found)).toBe(patch);
+  expect(JSON.stringify(mergePatch(before, found ?? {}))).toBe(JSON.stringify(after));
+});
+
 describe.each(Object.entries(cases))("%s", (_name, { before, after, patch }) => {
   test("a merge patch contains exactly the differences of two objects", () => {
     expect(diffMergePatch(before, after)).toEqual(patch);

@@ -48,6 +48,16 @@ describe("parseQuantity rejects an invalid quantity", () => {
     expect(() => parseQuantity(text)).toThrow(/quantit/);
     expect(isQuantity(text)).toBe(false);
   });
+  test("more than 40 characters", () => {
+    expect(isQuantity(`0.${"1".repeat(38)}`)).toBe(true);
+    expect(() => parseQuantity("9".repeat(41))).toThrow("quantities must be no longer than 40 characters");
+    expect(isQuantity("9".repeat(6_000_000))).toBe(false);
+  });
+  test("an amount above 1e30", () => {
+    expect(isQuantity("1e30")).toBe(true);
+    expect(() => parseQuantity("1e31")).toThrow("quantities must be no larger than 1e30");
+    expect(() => parseQuantity("-1e99")).toThrow("quantities must be no larger than 1e30");
+  });
   test("a value of another type is not a quantity", () => {
     expect(isQuantity({ cpu: 1 })).toBe(false);
     expect(isQuantity("1Gi")).toBe(true);

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { createCertificateAuthority } from "@tmc/embedded/tls/certificates.ts";
 import { systemClock } from "@tmc/kube/clock.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -102,11 +103,17 @@ describe.each([
   });
   afterAll(() => server.close());
 
-  const ask = async (host: string, providedBy: "operator" | "tenant", rules: EndpointRules = {}) => {
+  const ask = async (host: string, providedBy: "operator" | "tenant", rules: EndpointRules = {}, more = {}) => {
     const url = server.url.replace("127.0.0.1", host);
     const connections = createConnections({ openTransport: openTransports(rules) });
     const client = connections.clientFor(east, await found(url, "token", providedBy, authority.certificate));
-    const options = { timeoutMs: 5_000, signal: new AbortController().signal, clock: systemClock, detect: false };
+    const options = {
+      timeoutMs: 5_000,
+      signal: new AbortController().signal,
+      clock: systemClock,
+      detect: false,
+      ...more,
+    };
     const { outcome } = await probe(client, options);
     await connections.close();
     return outcome;
@@ -130,6 +137,26 @@ describe.each([
       expect(await ask(host, "operator")).toEqual({ kind: "healthy" });
     },
   );
+
+  it.each([
+    ["/api", "get /api: answer is larger than 2 MB"],
+    ["/api/v1/nodes", "list nodes: answer is larger than 8 MB"],
+  ])("a tenant's server with an answer of 20 MB for %s is not healthy", async (path, why) => {
+    const part = Buffer.alloc(1024 * 1024, "[],");
+    server.handle(({ url }, response) => {
+      const isLarge = url.split("?", 1)[0] === path;
+      response.writeHead(isLarge || url === "/readyz" ? 200 : 404);
+      if (isLarge) Readable.from(Array.from({ length: 20 }, () => part)).pipe(response);
+      else response.end();
+    });
+    const detect = { detect: true };
+    expect(await ask("127.0.0.1", "tenant", { allowPrivateEndpoints: true }, detect)).toEqual({
+      kind: "failed",
+      reason: "ClusterUnhealthy",
+      message: `cluster east: ${why}`,
+    });
+    expect(await ask("127.0.0.1", "operator", {}, detect)).toMatchObject({ kind: "healthy" });
+  });
 
   it("connections for a tenant do not follow redirects", async () => {
     const elsewhere = await startServer({ cert: certificate, key });

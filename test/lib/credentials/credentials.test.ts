@@ -279,6 +279,21 @@ describe("credentials from a secret", () => {
       expect(store.reads()).toBe(reads);
     }
   });
+  it("a Secret that is read again is parsed again only if its content changed", async () => {
+    const store = secretStore();
+    const endpointNow = async () => {
+      store.source.invalidate(key); // as after a rejected token
+      const found = await find(store);
+      return found.kind === "found" ? found.endpoint : undefined;
+    };
+    await store.put(kubeconfig("token"));
+    const first = await endpointNow();
+    expect(first).toBeDefined();
+    expect(await endpointNow()).toBe(first);
+    await store.put(kubeconfig("other"));
+    expect(await endpointNow()).not.toBe(first);
+    expect(store.reads()).toBe(3);
+  });
   it("a missing Secret is read once per minute", async () => {
     const store = secretStore();
     for (const [waitMs, reads] of [

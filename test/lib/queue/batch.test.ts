@@ -321,7 +321,7 @@ describe("the batch runner", () => {
       ],
     };
     expect(batchRecordsOf(event)).toEqual([
-      { messageId: "m", body: "b", groupId: "g", sentMs: 1_700_000_000_123, receives: 2 },
+      { messageId: "m", body: "b", groupId: "g", sentMs: 1_700_000_000_123, receives: 2, receipt: "r" },
     ]);
   });
 

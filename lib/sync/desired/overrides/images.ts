@@ -1,3 +1,4 @@
+import { trimTrailingSlashes } from "@tmc/kube/kubeconfig/server-address.ts";
 import { rejectOverride } from "./patch.ts";
 
 /** Replaces one registry path of images with another, both as `parseRegistryPath` returns them; without `from`, every host. */
@@ -81,7 +82,7 @@ const pathPattern = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/;
  * part as a host, it is a path on the default host.
  */
 function parseRegistryPath(text: string): string | undefined {
-  const [first = "", ...path] = text.replace(/\/+$/, "").split("/");
+  const [first = "", ...path] = trimTrailingSlashes(text).split("/");
   if (!path.every((part) => pathPattern.test(part))) return undefined;
   if (isHost(first)) return hostPattern.test(first) ? [canonicalHost(first), ...path].join("/") : undefined;
   return pathPattern.test(first) ? [defaultHost, first, ...path].join("/") : undefined;

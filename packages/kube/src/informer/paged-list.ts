@@ -26,8 +26,14 @@ export async function listByPages(
   options: ListOptions = {},
 ): Promise<KubeList> {
   const items: KubeObject[] = [];
+  // A continue token contains the version of its list, and servers reject another one next to it.
+  const { resourceVersion: _, resourceVersionMatch: __, ...following } = options;
   const request = (token: string | undefined): Promise<KubeList> =>
-    client.list<KubeObject>(collection, { ...options, limit: pageSize, continue: token });
+    client.list<KubeObject>(collection, {
+      ...(token === undefined ? options : following),
+      limit: pageSize,
+      continue: token,
+    });
   const addPage = (page: KubeList): void => {
     for (const item of page.items) items.push(transform(item));
   };

@@ -29,6 +29,15 @@ type Entry = Readonly<Record<string, unknown>>;
 /** Token files are rotated: they are read again after this time. */
 const tokenFileAgeMs = 10_000;
 
+/**
+ * Limits of the fields, because another party may have written them: names and addresses, and tokens. Certificates are
+ * limited only by the length of the document.
+ */
+const maxTextLength = 2_048;
+const maxCredentialLength = 64 * 1024;
+/** How many names a message lists. */
+const maxListedNames = 5;
+
 /** Fields of a user that lead outside the kubeconfig or are not supported, and why each is rejected. */
 const refusedUserFields: Readonly<Record<string, string>> = {
   exec: "runs a program",
@@ -47,30 +56,34 @@ const userFileFields = ["client-certificate", "client-key", "tokenFile"] as cons
  * rejected in both modes; `loadCliKubeconfig` can run them.
  */
 export function parseKubeconfig(text: string, options: KubeconfigOptions): ResolvedContext {
-  const file = parseDocument(text);
+  return resolveContext(parseKubeconfigYaml(text), options);
+}
+
+/** Reads one context of a kubeconfig that `parseKubeconfigYaml` has parsed. */
+export function resolveContext(file: Entry, options: KubeconfigOptions): ResolvedContext {
   const contextName = options.context ?? stringOf(file, "current-context");
   if (!contextName) throw invalid(`no context chosen; there are ${formatNames(file, "contexts")}`);
   const context = entryOf(file, { list: "contexts", field: "context", name: contextName });
   const clusterName = stringOf(context, "cluster");
-  if (!clusterName) throw invalid(`context "${contextName}": names no cluster`);
+  if (!clusterName) throw invalid(`context ${quote(contextName)}: names no cluster`);
   const cluster = entryOf(file, { list: "clusters", field: "cluster", name: clusterName });
   const userName = stringOf(context, "user");
   const user: Entry = userName ? entryOf(file, { list: "users", field: "user", name: userName }) : {};
 
   const refusals = [...refusalsOfCluster(cluster, options.allow), ...refusalsOfUser(user, options.allow)];
-  if (refusals.length > 0) throw invalid(`context "${contextName}": ${refusals.join("; ")}`);
+  if (refusals.length > 0) throw invalid(`context ${quote(contextName)}: ${refusals.join("; ")}`);
 
   const server = stringOf(cluster, "server");
-  if (!server) throw invalid(`cluster "${clusterName}": has no server`);
+  if (!server) throw invalid(`cluster ${quote(clusterName)}: has no server`);
   const { origin, basePath, protocol } = parseServerAddress(server);
   if (options.allow === "data-only" && protocol !== "https:") {
-    throw invalid(`cluster "${clusterName}": server is not https`);
+    throw invalid(`cluster ${quote(clusterName)}: server is not https`);
   }
   const ca = pemOf(cluster, "certificate-authority", options);
   const certificate = pemOf(user, "client-certificate", options);
   const key = pemOf(user, "client-key", options);
   if ((certificate === undefined) !== (key === undefined)) {
-    throw invalid(`user "${userName}": client certificate and key come only together`);
+    throw invalid(`user ${quote(userName ?? "")}: client certificate and key come only together`);
   }
   const impersonated = stringOf(user, "as");
   const endpoint: Endpoint = {
@@ -90,7 +103,8 @@ function invalid(why: string): ControllerError {
   return new ControllerError("invalid", `kubeconfig: ${why}`);
 }
 
-function parseDocument(text: string): Entry {
+/** Parses the YAML or JSON of a kubeconfig. Throws the fault "invalid" with a message that contains no values. */
+export function parseKubeconfigYaml(text: string): Entry {
   let document: unknown;
   try {
     document = load(text);
@@ -103,6 +117,11 @@ function parseDocument(text: string): Entry {
   return document;
 }
 
+/** Quotes a name for a message; no name that somebody chose needs more than this. */
+function quote(name: string): string {
+  return name.length <= 100 ? `"${name}"` : `"${name.slice(0, 99)}…"`;
+}
+
 function listOf(file: Entry, list: string): readonly Entry[] {
   const entries = file[list] ?? [];
   if (!Array.isArray(entries) || !entries.every(isRecord)) throw invalid(`${list}: is not a list of mappings`);
@@ -110,22 +129,26 @@ function listOf(file: Entry, list: string): readonly Entry[] {
 }
 
 function formatNames(file: Entry, list: string): string {
-  const names = listOf(file, list).map(({ name }) => `"${name}"`);
+  const entries = listOf(file, list);
+  const names = entries.slice(0, maxListedNames).map(({ name }) => quote(String(name)));
+  const rest = entries.length - names.length;
+  if (rest > 0) names.push(`${rest} more`);
   return names.length === 0 ? `no ${list}` : names.join(", ");
 }
 
 function entryOf(file: Entry, { list, field, name }: Readonly<{ list: string; field: string; name: string }>): Entry {
   const found = listOf(file, list).find((entry) => entry.name === name);
-  if (found === undefined) throw invalid(`${field} "${name}": not found; there are ${formatNames(file, list)}`);
+  if (found === undefined) throw invalid(`${field} ${quote(name)}: not found; there are ${formatNames(file, list)}`);
   const value = found[field] ?? {};
-  if (!isRecord(value)) throw invalid(`${field} "${name}": is not a mapping`);
+  if (!isRecord(value)) throw invalid(`${field} ${quote(name)}: is not a mapping`);
   return value;
 }
 
-function stringOf(entry: Entry, field: string): string | undefined {
+function stringOf(entry: Entry, field: string, maxLength = maxTextLength): string | undefined {
   const value = entry[field];
   if (value === undefined || value === null || value === "") return undefined;
   if (typeof value !== "string") throw invalid(`${field}: is not text`);
+  if (value.length > maxLength) throw invalid(`${field}: is longer than ${maxLength} characters`);
   return value;
 }
 
@@ -134,6 +157,7 @@ function stringsOf(entry: Entry, field: string): string[] {
   if (!Array.isArray(value) || !value.every((item) => typeof item === "string")) {
     throw invalid(`${field}: is not a list of texts`);
   }
+  if (value.join("").length > maxTextLength) throw invalid(`${field}: is longer than ${maxTextLength} characters`);
   return value;
 }
 
@@ -159,7 +183,7 @@ function refusalsOfUser(user: Entry, allow: KubeconfigOptions["allow"]): string[
 
 /** PEM from the `-data` field or else from the file that the other field names: kubectl's order. */
 function pemOf(entry: Entry, field: string, { directory }: KubeconfigOptions): string | undefined {
-  const data = stringOf(entry, `${field}-data`);
+  const data = stringOf(entry, `${field}-data`, Number.POSITIVE_INFINITY);
   const path = stringOf(entry, field);
   const pem =
     data !== undefined
@@ -183,7 +207,7 @@ function readPem(field: string, path: string): string {
 
 function tokenOf(user: Entry, { directory, clock = systemClock }: KubeconfigOptions): Endpoint["token"] {
   const path = stringOf(user, "tokenFile");
-  const token = stringOf(user, "token");
+  const token = stringOf(user, "token", maxCredentialLength);
   // As in client-go, the file takes precedence: it is the one that is rotated.
   if (path === undefined) return token === undefined ? undefined : async () => token;
   const file = resolve(directory ?? ".", path);

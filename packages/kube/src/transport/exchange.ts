@@ -1,9 +1,18 @@
 import { createBackoff } from "../backoff.ts";
 import type { Clock } from "../clock.ts";
 import { createDeadline, type Deadline, delay, unlessAborted } from "../deadline.ts";
-import { ApiError, errorOfNetwork, errorOfResponse, isReset, oneLine, type TextResponse } from "../errors.ts";
+import {
+  ApiError,
+  errorOfLimit,
+  errorOfNetwork,
+  errorOfResponse,
+  isReset,
+  oneLine,
+  type TextResponse,
+} from "../errors.ts";
 import { ControllerError } from "../fault.ts";
 import type { Endpoint, Transport, TransportRequest, TransportResponse } from "./transport.ts";
+import { estimateHeapBytes, type ResponseLimits } from "./transport-limits.ts";
 
 /** kcp takes about two seconds for the first write of a type; a call may also wait for a Retry-After within this time. */
 export const defaultTimeoutMs = 10_000;
@@ -28,6 +37,8 @@ export type Session = Readonly<{
   userAgent: string;
   clock: Clock;
   random: () => number;
+  /** Undefined for a server that is trusted. */
+  limits?: ResponseLimits | undefined;
 }>;
 
 export type Call = Readonly<{
@@ -41,6 +52,8 @@ export type Call = Readonly<{
   body?: string | undefined;
   signal?: AbortSignal | undefined;
   timeoutMs?: number | undefined;
+  /** Whether the answer is a page of a list, which may be larger than others. */
+  isPage?: boolean | undefined;
 }>;
 
 /**
@@ -124,12 +137,40 @@ async function exchangeWithin(session: Session, call: Call, deadline: Deadline):
   for (let tries = 1; ; tries++) {
     try {
       const response = await sendOnce(session, call, deadline, false);
-      return { status: response.status, headers: response.headers, text: await response.text() };
+      return { status: response.status, headers: response.headers, text: await readBody(session, call, response) };
     } catch (error) {
       const again = call.method === "GET" && tries < mostResetTries && isReset(error) && !deadline.signal.aborted;
       if (!again) throw failureOf(session, call, deadline, error);
     }
   }
+}
+
+async function readBody(session: Session, call: Call, response: TransportResponse): Promise<string> {
+  const { limits } = session;
+  if (limits === undefined) return response.text();
+  const maxBytes = call.isPage === true ? limits.pageBytes : limits.bodyBytes;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.chunks()) {
+    const part = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+    bytes += part.length;
+    // Leaving the loop closes the connection.
+    if (bytes > maxBytes) {
+      throw errorOfLimit(formatCall(session, call), `answer is larger than ${formatMebibytes(maxBytes)}`);
+    }
+    chunks.push(part);
+  }
+  const text = Buffer.concat(chunks, bytes).toString("utf8");
+  if (estimateHeapBytes(text) > limits.heapBytes) {
+    const why = `answer would take more than ${formatMebibytes(limits.heapBytes)} of memory`;
+    throw errorOfLimit(formatCall(session, call), why);
+  }
+  return text;
+}
+
+/** `8 MB` */
+export function formatMebibytes(bytes: number): string {
+  return `${Math.round(bytes / 1024 / 1024)} MB`;
 }
 
 async function sendOnce(

@@ -28,7 +28,7 @@ export async function* watchOnce<T>(
     onOpen?.();
     // A connection whose other side disappeared cannot be distinguished from a quiet one, except by time.
     deadline.rearm(timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000 + graceMs);
-    const splitter = createLineSplitter();
+    const splitter = createLineSplitter(session.limits?.bodyBytes);
     try {
       for await (const chunk of response.chunks()) {
         for (const line of splitter.push(chunk)) {

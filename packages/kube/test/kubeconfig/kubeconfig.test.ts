@@ -110,6 +110,13 @@ describe("a kubeconfig", () => {
     expect(message).not.toMatch(/s3cret|hunter2/);
   });
 
+  test("with thousands of contexts gets a short error", () => {
+    const contexts = Array.from({ length: 3_000 }, (_, at) => ({ name: `${at}-${"x".repeat(200)}`, context: {} }));
+    const message = messageOf(aKubeconfig({ file: { "current-context": "y".repeat(2_000), contexts } }));
+    expect(message).toMatch(/not found; there are "0-x.*…", .* 2995 more$/);
+    expect(message.length).toBeLessThan(1_000);
+  });
+
   test("with several rejected fields gets one error that names them all", () => {
     const text = aKubeconfig({ cluster: { "insecure-skip-tls-verify": true }, user: { exec: {}, tokenFile: "x" } });
     expect(messageOf(text)).toBe(
@@ -134,6 +141,21 @@ describe("a kubeconfig", () => {
       "certificate-authority-data: is not pem",
     ],
     ["has credentials in its url", aKubeconfig({ cluster: { server: "https://a:s3cret@b" } }), "has credentials"],
+    [
+      "has a server address that is too long",
+      aKubeconfig({ cluster: { server: `https://h/x${"/".repeat(120_000)}x` } }),
+      "server: is longer than 2048 characters",
+    ],
+    [
+      "has a token that is too long",
+      aKubeconfig({ user: { token: "s3cret".repeat(20_000) } }),
+      "token: is longer than",
+    ],
+    [
+      "has groups that are too long",
+      aKubeconfig({ user: { as: "me", "as-groups": Array.from({ length: 500 }, (_, at) => `group-${at}`) } }),
+      "as-groups: is longer than 2048 characters",
+    ],
     ["has a number for a token", aKubeconfig({ user: { token: 5 } }), "token: is not text"],
   ];
   test.each(wrong)("that %s is rejected without a secret in the message", (_, text, why) => {
