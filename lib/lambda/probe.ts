@@ -17,7 +17,8 @@ const maxConcurrentProbes = 25;
  *
  * No message returns to its queue. A key that fails is retried through the work queue, like after any reconcile. Clusters that
  * were not probed in time are due again at the next heartbeat. A message that is late by more than an interval is dropped,
- * because the next heartbeat has been sent already.
+ * because the next heartbeat has been sent already. One that is delivered again is not: the function that received it first may
+ * have died, and SQS dead-letters it if that happens again.
  */
 export function createProbeFunction(
   host: Host,
@@ -38,7 +39,8 @@ export function createProbeFunction(
         if (message === undefined) continue;
         const dueMs = Number(record.attributes.SentTimestamp) + message.delaySeconds * 1000;
         const lateSeconds = (clock.now() - dueMs) / 1000;
-        if (lateSeconds > intervalSeconds) {
+        const isFirstDelivery = record.attributes.ApproximateReceiveCount === "1";
+        if (isFirstDelivery && lateSeconds > intervalSeconds) {
           log.warn("heartbeat dropped", { clusters: message.clusters.length, lateSeconds: Math.round(lateSeconds) });
           continue;
         }
