@@ -1,25 +1,35 @@
-/** The CloudWatch metric that the relay writes and that an alarm reads. */
-export const dirtyMetric = { namespace: "TMC", name: "relay_oldest_dirty_seconds", dimension: "stage" } as const;
+/** The CloudWatch metrics that the relay writes and that alarms read. */
+export const relayMetrics = {
+  namespace: "TMC",
+  dimension: "stage",
+  /** Age of the oldest key that waits for the queue. */
+  dirty: "relay_oldest_dirty_seconds",
+  /** How long the relay has not seen every change upstream. */
+  blind: "relay_blind_seconds",
+} as const;
 
-/**
- * Formats a log line that CloudWatch turns into a metric (embedded metric format). In ECS no Prometheus scrapes `/metrics`.
- *
- * @param oldestSeconds the age of the oldest key that waits for the queue
- */
-export function formatDirtyKeysLine({
-  stage,
-  atMs,
-  oldestSeconds,
-}: Readonly<{ stage: string; atMs: number; oldestSeconds: number }>): string {
-  const { namespace, name, dimension } = dirtyMetric;
+export type RelayMetricValues = Readonly<{ stage: string; atMs: number; dirtySeconds: number; blindSeconds: number }>;
+
+/** The values by metric name, rounded to milliseconds. */
+export function relayMetricValues({
+  dirtySeconds,
+  blindSeconds,
+}: Pick<RelayMetricValues, "dirtySeconds" | "blindSeconds">): Readonly<Record<string, number>> {
+  const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000;
+  return { [relayMetrics.dirty]: rounded(dirtySeconds), [relayMetrics.blind]: rounded(blindSeconds) };
+}
+
+/** Formats a log line that CloudWatch turns into metrics (embedded metric format). In ECS no Prometheus scrapes `/metrics`. */
+export function formatRelayMetrics(values: RelayMetricValues): string {
+  const { namespace, dimension } = relayMetrics;
+  const byName = relayMetricValues(values);
+  const Metrics = Object.keys(byName).map((Name) => ({ Name, Unit: "Seconds" }));
   return JSON.stringify({
     _aws: {
-      Timestamp: atMs,
-      CloudWatchMetrics: [
-        { Namespace: namespace, Dimensions: [[dimension]], Metrics: [{ Name: name, Unit: "Seconds" }] },
-      ],
+      Timestamp: values.atMs,
+      CloudWatchMetrics: [{ Namespace: namespace, Dimensions: [[dimension]], Metrics }],
     },
-    [dimension]: stage,
-    [name]: Math.round(oldestSeconds * 1000) / 1000,
+    [dimension]: values.stage,
+    ...byName,
   });
 }
