@@ -2,7 +2,14 @@
 export const functionNames = ["reconcile", "forward", "heartbeat", "probe", "resync", "health"] as const;
 export type FunctionName = (typeof functionNames)[number];
 
-export type QueueName = "work" | "delay" | "deadLetters" | "delayDeadLetters" | "heartbeat";
+export type QueueName =
+  | "work"
+  | "delay"
+  | "deadLetters"
+  | "delayDeadLetters"
+  | "heartbeat"
+  | "heartbeatDeadLetters"
+  | "resync";
 
 /**
  * The resource names of a stage.
@@ -30,6 +37,8 @@ export function namesOf(stage: string): StageNames {
       deadLetters: own("dead-letters.fifo"),
       delayDeadLetters: own("delay-dead-letters"),
       heartbeat: own("heartbeat"),
+      heartbeatDeadLetters: own("heartbeat-dead-letters"),
+      resync: own("resync"),
     },
     functions: {
       reconcile: own("reconcile"),

@@ -119,6 +119,12 @@ export const settingFields = {
     // tmc/<logical cluster>/<registration>: a tenant could register a cluster of that name and would get the kubeconfig of kcp.
     secretExcept(/^tmc\/[^/]+\//),
   ),
+  kmsKeyArns: field(
+    "customer managed KMS keys that encrypt the kubeconfig secrets or the secrets of clusters; functions and relay may use them to decrypt secrets",
+    "ARNs of keys, comma-separated or as a list",
+    noStrings,
+    listOf(matching(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[A-Za-z0-9-]{1,64}$/)),
+  ),
   workspaces: field(
     "workspaces to reconcile",
     "paths like root:org:team, comma-separated or as a list",
@@ -279,6 +285,17 @@ export const settingFields = {
     "e-mail address that is notified of alarms",
     "an e-mail address",
     matching(/^[^\s@,]+@[^\s@,]+\.[^\s@,]+$/),
+  ),
+  alarmTopicArn: optional(
+    "existing SNS topic that is notified of alarms, for example of a chat or paging service",
+    "the ARN of a topic",
+    matching(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$/),
+  ),
+  alarmNotReadyClusters: field(
+    "number of clusters that are not Ready at which the alarm clusters-not-ready fires; raise it if tenants register clusters themselves",
+    "a whole number from 1 to 100000",
+    1,
+    wholeNumber(1, 100_000),
   ),
   removal: field(
     "whether dead-letter queues are kept when the stacks are destroyed",

@@ -4,7 +4,7 @@ import { Construct, type IConstruct } from "constructs";
 import { type CredentialProvider, credentialProviderNames } from "../../lib/engine/environment.ts";
 import { deletionGuardDefaults, deletionGuardVariables } from "../../lib/sync/eviction/deletion-guard-settings.ts";
 import { acknowledge } from "../checks.ts";
-import { secretArn } from "./hub-access.ts";
+import { decryptStatements, secretArn } from "./hub-access.ts";
 
 export interface ClusterAccessProps {
   /**
@@ -37,6 +37,11 @@ export interface ClusterAccessProps {
    * @default 30
    */
   readonly maxDeletionsPercent?: number;
+  /**
+   * ARNs of customer managed KMS keys that encrypt secrets of clusters.
+   * @default none
+   */
+  readonly kmsKeyArns?: readonly string[];
 }
 
 /** Access to clusters: sources of credentials, allowed endpoints, and settings of probes and sync. */
@@ -48,10 +53,12 @@ export class ClusterAccess extends Construct {
   /** For the planner, which does not connect to clusters. */
   readonly heartbeatSeconds: number;
   readonly #providers: readonly CredentialProvider[];
+  readonly #kmsKeyArns: readonly string[];
 
   constructor(scope: Construct, id: string, props: ClusterAccessProps = {}) {
     super(scope, id);
     this.#providers = props.providers ?? credentialProviderNames;
+    this.#kmsKeyArns = props.kmsKeyArns ?? [];
     this.heartbeatSeconds = props.heartbeatSeconds ?? 60;
     const ranges = props.allowedEndpoints ?? [];
     this.connectionEnvironment = {
@@ -84,7 +91,10 @@ export class ClusterAccess extends Construct {
       new PolicyStatement({ actions: [action], resources: [resource] });
     return [
       ...(this.#providers.includes("secretsmanager")
-        ? [allow("secretsmanager:GetSecretValue", secretArn(this, "tmc/*"))]
+        ? [
+            allow("secretsmanager:GetSecretValue", secretArn(this, "tmc/*")),
+            ...decryptStatements(this, this.#kmsKeyArns),
+          ]
         : []),
       ...(this.#providers.includes("eks")
         ? [

@@ -73,6 +73,16 @@ export interface ControllerFunctionProps {
    */
   readonly retryAttempts?: number;
   /**
+   * Timeout of this function.
+   * @default the timeout of the setup
+   */
+  readonly timeout?: Duration;
+  /**
+   * Memory in megabytes; CPU time is proportional to it.
+   * @default 512
+   */
+  readonly memorySize?: number;
+  /**
    * Reserved concurrency, which is also its limit.
    * @default none, it shares the account's concurrency
    */
@@ -99,7 +109,7 @@ export class ControllerFunction extends Construct {
   constructor(scope: Construct, id: string, props: ControllerFunctionProps) {
     super(scope, id);
     const { setup, bundle } = props;
-    this.timeout = setup.timeout ?? defaultTimeout;
+    this.timeout = props.timeout ?? setup.timeout ?? defaultTimeout;
     this.role = new Role(this, "Role", {
       assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
       description: `${props.functionName}: ${props.description}`,
@@ -122,7 +132,7 @@ export class ControllerFunction extends Construct {
       role: this.role,
       timeout: this.timeout,
       // The functions spend their CPU time on TLS. Less memory would mean less CPU and longer, not cheaper, invocations.
-      memorySize: 512,
+      memorySize: props.memorySize ?? 512,
       recursiveLoop: props.allowRecursion === true ? RecursiveLoop.ALLOW : RecursiveLoop.TERMINATE,
       logGroup: this.logGroup,
       loggingFormat: LoggingFormat.JSON,

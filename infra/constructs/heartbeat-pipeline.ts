@@ -17,6 +17,7 @@ export interface HeartbeatPipelineProps {
   /** Name of the function that probes the clusters. */
   readonly probeName: string;
   readonly queueName: string;
+  readonly deadLettersName: string;
   readonly scheduleName: string;
   /** Receives the keys that a probe enqueues. */
   readonly queue: WorkQueue;
@@ -34,9 +35,15 @@ export interface HeartbeatPipelineProps {
   readonly reservedConcurrency?: number;
 }
 
+/** The planner spreads the messages of a run over less than a minute. */
+const maxDelaySeconds = 60;
+/** Receives of a heartbeat before it is dead-lettered: a probe that is later than a minute or two has no value. */
+const heartbeatReceives = 2;
+
 /** Probes every registered cluster: once a minute the planner sends the clusters that are due to a queue, and probes consume it. */
 export class HeartbeatPipeline extends Construct {
   readonly heartbeats: Queue;
+  readonly deadLetters: Queue;
   readonly planner: ControllerFunction;
   readonly probe: ControllerFunction;
 
@@ -45,18 +52,29 @@ export class HeartbeatPipeline extends Construct {
     const { setup, queue, hub, clusters, maxConcurrency = 10, reservedConcurrency } = props;
     assertReservedConcurrency(props.probeName, maxConcurrency, reservedConcurrency);
 
-    // A heartbeat expires after two intervals, and not later than its first visibility timeout: a late probe has no value.
-    this.heartbeats = new Queue(this, "Heartbeats", {
-      queueName: props.queueName,
-      retentionPeriod: Duration.seconds(120),
-      visibilityTimeout: visibilityTimeoutFor(setup.timeout ?? defaultTimeout),
-      encryption: QueueEncryption.SQS_MANAGED,
-      enforceSSL: true,
+    const encrypted = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true };
+    const visibilityTimeout = visibilityTimeoutFor(setup.timeout ?? defaultTimeout);
+    // A dead heartbeat names the clusters that were probed when the function died. It is not redriven: the next one is planned already.
+    this.deadLetters = new Queue(this, "DeadLetters", {
+      ...encrypted,
+      queueName: props.deadLettersName,
+      retentionPeriod: Duration.days(1),
     });
-    const reason =
-      "a failed heartbeat has no value once the next one is planned, a minute later; an alarm reports late ones";
-    acknowledge(this.heartbeats, "AwsSolutions-SQS3", reason);
-    acknowledge(this.heartbeats, "Serverless-SQSRedrivePolicy", reason);
+    acknowledge(
+      this.deadLetters,
+      "Serverless-SQSRedrivePolicy",
+      "it is a dead-letter queue itself: an alarm notifies operators, who inspect it",
+    );
+    this.heartbeats = new Queue(this, "Heartbeats", {
+      ...encrypted,
+      queueName: props.queueName,
+      visibilityTimeout,
+      // The retention counts from the send, so the message must outlive its delay and its receives to be dead-lettered.
+      retentionPeriod: Duration.seconds(
+        60 * Math.ceil((maxDelaySeconds + heartbeatReceives * visibilityTimeout.toSeconds() + 30) / 60),
+      ),
+      deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: heartbeatReceives },
+    });
 
     this.planner = new ControllerFunction(this, "Planner", {
       setup,

@@ -1,5 +1,5 @@
 import { ArnFormat, Stack } from "aws-cdk-lib";
-import { Grant, type IGrantable } from "aws-cdk-lib/aws-iam";
+import { type IGrantable, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { Construct } from "constructs";
 
 export interface HubAccessProps {
@@ -20,6 +20,11 @@ export interface HubAccessProps {
    * @default none
    */
   readonly apiExport?: string | undefined;
+  /**
+   * ARNs of customer managed KMS keys that encrypt the secret.
+   * @default none, the secret is encrypted with the AWS managed key
+   */
+  readonly kmsKeyArns?: readonly string[];
 }
 
 /** Access to the upstream: the secret with its kubeconfig, and the workspaces or the APIExport to reconcile. */
@@ -28,9 +33,11 @@ export class HubAccess extends Construct {
   readonly environment: Readonly<Record<string, string>>;
   /** ARN of the secret, for policies. */
   readonly secretArn: string;
+  readonly #kmsKeyArns: readonly string[];
 
   constructor(scope: Construct, id: string, props: HubAccessProps) {
     super(scope, id);
+    this.#kmsKeyArns = props.kmsKeyArns ?? [];
     const workspaces = props.workspaces ?? [];
     this.environment = {
       TMC_HUB: props.hub ?? "kcp",
@@ -42,13 +49,29 @@ export class HubAccess extends Construct {
     this.secretArn = props.secret.startsWith("arn:") ? props.secret : secretArn(this, `${props.secret}-??????`);
   }
 
-  grantReadKubeconfig(grantee: IGrantable): Grant {
-    return Grant.addToPrincipal({
-      grantee,
-      actions: ["secretsmanager:GetSecretValue"],
-      resourceArns: [this.secretArn],
-    });
+  grantReadKubeconfig(grantee: IGrantable): void {
+    for (const statement of this.kubeconfigStatements()) grantee.grantPrincipal.addToPrincipalPolicy(statement);
   }
+
+  kubeconfigStatements(): readonly PolicyStatement[] {
+    return [
+      new PolicyStatement({ actions: ["secretsmanager:GetSecretValue"], resources: [this.secretArn] }),
+      ...decryptStatements(this, this.#kmsKeyArns),
+    ];
+  }
+}
+
+/** Permission to decrypt secrets, and nothing else, with customer managed keys. */
+export function decryptStatements(scope: Construct, keyArns: readonly string[]): readonly PolicyStatement[] {
+  if (keyArns.length === 0) return [];
+  const { region, urlSuffix } = Stack.of(scope);
+  return [
+    new PolicyStatement({
+      actions: ["kms:Decrypt"],
+      resources: [...keyArns],
+      conditions: { StringEquals: { "kms:ViaService": `secretsmanager.${region}.${urlSuffix}` } },
+    }),
+  ];
 }
 
 /** ARN of secrets in this account and region, by name or pattern. */

@@ -15,6 +15,7 @@ import {
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import type { ITopic } from "aws-cdk-lib/aws-sns";
 import { Construct } from "constructs";
+import { relayMetrics } from "../../lib/relay/observe/cloudwatch-metrics.ts";
 import { type AlarmDefinition, type AlarmInput, alarmsOf } from "../alarms.ts";
 import { type FunctionName, functionNames, type QueueName, type StageNames } from "../names.ts";
 
@@ -28,10 +29,15 @@ export interface MonitoringProps {
    */
   readonly relayTasks?: number;
   /**
-   * Topic that is notified of alarms.
+   * Number of clusters that are not Ready at which an alarm fires.
+   * @default 1
+   */
+  readonly notReadyClusters?: number;
+  /**
+   * Topics that are notified of alarms.
    * @default none, alarms are only shown
    */
-  readonly topic?: ITopic;
+  readonly topics?: readonly ITopic[];
 }
 
 const comparisons = {
@@ -47,13 +53,14 @@ export class Monitoring extends Construct {
 
   constructor(scope: Construct, id: string, props: MonitoringProps) {
     super(scope, id);
-    const { names, topic, resyncMinutes = 30, relayTasks = 2 } = props;
-    const facts: AlarmInput = { names, resyncMinutes, relayTasks };
+    const { names, topics = [], resyncMinutes = 30, relayTasks = 2, notReadyClusters = 1 } = props;
+    const facts: AlarmInput = { names, resyncMinutes, relayTasks, notReadyClusters };
     this.alarms = alarmsOf(facts).map((definition) => this.#alarm(names, definition));
     for (const alarm of this.alarms) {
-      if (topic === undefined) continue;
-      alarm.addAlarmAction(new SnsAction(topic));
-      alarm.addOkAction(new SnsAction(topic));
+      for (const topic of topics) {
+        alarm.addAlarmAction(new SnsAction(topic));
+        alarm.addOkAction(new SnsAction(topic));
+      }
     }
     this.dashboard = new Dashboard(this, "Dashboard", {
       dashboardName: names.dashboard,
@@ -64,6 +71,7 @@ export class Monitoring extends Construct {
         controllerRow(names),
         ...queueRows(names),
         ...functionRows(names),
+        relayMetricsRow(names),
         ...(relayTasks === 0 ? [] : [relayRow(names)]),
       ],
     });
@@ -106,6 +114,9 @@ function controllerRow({ stage }: StageNames): IWidget[] {
     graph("Reconciles", [found("tmc_reconcile_total", "Sum", "kind", "outcome")]),
     graph("Reconcile p99, seconds", [found("tmc_reconcile_duration_seconds", "p99", "kind", "outcome")]),
     graph("Probes", [found("tmc_probe_total", "Sum", "outcome")]),
+    graph("Clusters by readiness", [found("tmc_clusters", "Maximum", "ready")]),
+    graph("Resync: lists left", [found("tmc_resync_left", "Maximum")]),
+    graph("Workspaces that cannot be listed", [found("tmc_unread_workspaces", "Maximum")]),
   ];
 }
 
@@ -133,6 +144,7 @@ function queueRows({ queues }: StageNames): IWidget[][] {
       ]),
       graph("Dead letters", [
         of("deadLetters", "ApproximateNumberOfMessagesVisible", "work"),
+        of("heartbeatDeadLetters", "ApproximateNumberOfMessagesVisible", "heartbeats"),
         of("delayDeadLetters", "ApproximateNumberOfMessagesVisible", "delay"),
       ]),
     ],
@@ -163,6 +175,17 @@ function functionRows({ functions }: StageNames): IWidget[][] {
       graph("Duration p99, ms", perFunction("Duration", "p99")),
       graph("Concurrent invocations", perFunction("ConcurrentExecutions", "Maximum")),
     ],
+  ];
+}
+
+/** Metrics that the relay itself writes, wherever it runs. */
+function relayMetricsRow({ stage }: StageNames): IWidget[] {
+  const { namespace, dimension, blind, dirty } = relayMetrics;
+  const of = (metricName: string): Metric =>
+    new Metric({ namespace, metricName, dimensionsMap: { [dimension]: stage }, statistic: "Maximum", period: minute });
+  return [
+    graph("Relay: seconds without a view of the upstream", [of(blind)]),
+    graph("Relay: oldest unsent key, seconds", [of(dirty)]),
   ];
 }
 

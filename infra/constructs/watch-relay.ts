@@ -61,9 +61,12 @@ export interface WatchRelayProps {
   readonly logRetention?: RetentionDays;
 }
 
-/** ECS ignores the health check of an image, so it is repeated here. */
-const checkLivez =
-  "fetch('http://127.0.0.1:8081/livez').then((response) => process.exit(response.ok ? 0 : 1), () => process.exit(1))";
+/**
+ * Ready once, then live: a relay that never sees the upstream fails its deployment, and one that loses the upstream later is
+ * not restarted, because a restart would not help. ECS ignores the health check of an image.
+ */
+const checkStartup =
+  "fetch('http://127.0.0.1:8081/startupz').then((response) => process.exit(response.ok ? 0 : 1), () => process.exit(1))";
 
 /** The relay on Fargate: small, active-active tasks that watch kcp and send the keys of changed objects. */
 export class WatchRelay extends Construct {
@@ -116,11 +119,12 @@ export class WatchRelay extends Construct {
       // The relay flushes for up to 25 seconds after SIGTERM.
       stopTimeout: Duration.seconds(60),
       healthCheck: {
-        command: ["CMD", "node", "-e", checkLivez],
+        command: ["CMD", "node", "-e", checkStartup],
         interval: Duration.seconds(30),
         timeout: Duration.seconds(5),
         retries: 3,
-        startPeriod: Duration.seconds(60),
+        // The maximum of ECS: a relay lists everything before it is ready.
+        startPeriod: Duration.seconds(300),
       },
     });
     acknowledge(task, "AwsSolutions-ECS2", "names and URLs only; the relay reads its secret by name at start");

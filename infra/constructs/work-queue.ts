@@ -2,6 +2,7 @@ import { Duration, RemovalPolicy } from "aws-cdk-lib";
 import type { IGrantable } from "aws-cdk-lib/aws-iam";
 import { DeduplicationScope, FifoThroughputLimit, Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
+import { maxSqsReceives } from "../../lib/queue/retry-policy.ts";
 import { defaultTenantEventsPerSecond } from "../../lib/queue/tenant-rate-limit.ts";
 import { acknowledge } from "../checks.ts";
 
@@ -15,13 +16,13 @@ export interface WorkQueueProps {
   /** Name of the delay queue's dead-letter queue. */
   readonly delayDeadLettersName: string;
   /**
-   * Timeout of the functions that consume the queues. The visibility timeout is six times as long, as Lambda recommends.
+   * Timeout of the functions that consume the queues. The visibility timeout is ten seconds longer.
    * @default 20 seconds
    */
   readonly consumerTimeout?: Duration;
   /**
-   * How often a message is received before it is dead-lettered.
-   * @default 5
+   * How often a message is received before SQS dead-letters it. Functions dead-letter failing keys themselves, much earlier.
+   * @default 1000, the maximum: a receive whose invocation is throttled counts too
    */
   readonly maxReceives?: number;
   /**
@@ -53,7 +54,7 @@ export class WorkQueue extends Construct {
   constructor(scope: Construct, id: string, props: WorkQueueProps) {
     super(scope, id);
     this.#tenantEventsPerSecond = props.tenantEventsPerSecond ?? defaultTenantEventsPerSecond;
-    const maxReceiveCount = props.maxReceives ?? 5;
+    const maxReceiveCount = props.maxReceives ?? maxSqsReceives;
     const visibilityTimeout = visibilityTimeoutFor(props.consumerTimeout ?? Duration.seconds(20));
     // A failed first deployment deletes them: empty leftovers would make the second one fail.
     const removalPolicy = props.deadLettersRemoval ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
@@ -118,6 +119,12 @@ export class WorkQueue extends Construct {
   }
 }
 
-/** Lambda recommends six times the function timeout, because it may retry a throttled batch before it releases the messages. */
+/**
+ * The timeout of the consumer and ten seconds, for the time between the receive and the invocation.
+ *
+ * Lambda recommends six times the timeout, because a throttled batch is delivered again after the visibility timeout and counts
+ * as received. Here receives do not dead-letter a key (`maxReceives`). A key whose function died, and every newer change of that
+ * key, waits for the visibility timeout, so it is short.
+ */
 export const visibilityTimeoutFor = (consumerTimeout: Duration): Duration =>
-  Duration.seconds(6 * consumerTimeout.toSeconds());
+  Duration.seconds(consumerTimeout.toSeconds() + 10);

@@ -38,6 +38,7 @@ export class CoreStack extends Stack {
     const hub = new HubAccess(this, "Hub", {
       hub: settings.hub,
       secret: settings.kcpSecret,
+      kmsKeyArns: settings.kmsKeyArns,
       workspaces: settings.workspaces,
       apiExport: settings.apiExport,
     });
@@ -45,6 +46,7 @@ export class CoreStack extends Stack {
       providers: settings.credentialProviders,
       allowedEndpoints: settings.allowedEndpoints,
       heartbeatSeconds: settings.heartbeatSeconds,
+      kmsKeyArns: settings.kmsKeyArns,
       sync: settings.sync,
       maxDeletions: settings.maxDeletions,
       maxDeletionsPercent: settings.maxDeletionsPercent,
@@ -81,6 +83,7 @@ export class CoreStack extends Stack {
       plannerName: functions.heartbeat,
       probeName: functions.probe,
       queueName: queues.heartbeat,
+      deadLettersName: queues.heartbeatDeadLetters,
       scheduleName: schedules.heartbeat,
       hub,
       clusters,
@@ -88,6 +91,7 @@ export class CoreStack extends Stack {
     new Resync(this, "Resync", {
       ...common,
       functionName: functions.resync,
+      queueName: queues.resync,
       scheduleName: schedules.resync,
       minutes: settings.resyncMinutes,
       sync: settings.sync,

@@ -16,12 +16,16 @@ export interface ObservabilityStackProps {
 export class ObservabilityStack extends Stack {
   constructor(scope: Construct, id: string, { settings, names }: ObservabilityStackProps) {
     super(scope, id, { description: `TMC ${settings.stage}: alarms and dashboard` });
-    const topic = settings.alarmEmail === undefined ? undefined : this.#topic(settings.alarmEmail);
+    const topics = [
+      ...(settings.alarmEmail === undefined ? [] : [this.#topic(settings.alarmEmail)]),
+      ...(settings.alarmTopicArn === undefined ? [] : [Topic.fromTopicArn(this, "GivenTopic", settings.alarmTopicArn)]),
+    ];
     new Monitoring(this, "Monitoring", {
       names,
       resyncMinutes: settings.resyncMinutes,
       relayTasks: settings["relay.mode"] === "external" ? 0 : settings["relay.tasks"],
-      ...(topic === undefined ? {} : { topic }),
+      notReadyClusters: settings.alarmNotReadyClusters,
+      topics,
     });
     new CfnOutput(this, "DashboardName", { value: names.dashboard });
   }

@@ -3,6 +3,8 @@ import { SubnetType } from "aws-cdk-lib/aws-ec2";
 import { ManagedPolicy, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
+import { relayMetrics } from "../../lib/relay/observe/cloudwatch-metrics.ts";
+import { acknowledge } from "../checks.ts";
 import { ClusterAccess } from "../constructs/cluster-access.ts";
 import { HubAccess } from "../constructs/hub-access.ts";
 import { builtRelayImage, registryRelayImage } from "../constructs/relay-image.ts";
@@ -31,6 +33,7 @@ export class RelayStack extends Stack {
     const hub = new HubAccess(this, "Hub", {
       hub: settings.hub,
       secret: settings["relay.kcpSecret"],
+      kmsKeyArns: settings.kmsKeyArns,
       workspaces: settings.workspaces,
       apiExport: settings.apiExport,
     });
@@ -38,6 +41,7 @@ export class RelayStack extends Stack {
       ? new ClusterAccess(this, "Clusters", {
           providers: settings.credentialProviders,
           allowedEndpoints: settings.allowedEndpoints,
+          kmsKeyArns: settings.kmsKeyArns,
         })
       : undefined;
     if (settings["relay.mode"] === "external") this.#addPolicy(names, workQueue, { hub, clusters });
@@ -73,16 +77,27 @@ export class RelayStack extends Stack {
   #addPolicy(names: StageNames, workQueue: IQueue, { hub, clusters }: RelayAccess): void {
     const policy = new ManagedPolicy(this, "Rights", {
       managedPolicyName: `${names.relay}-${Stack.of(this).region}`,
-      description: "Permissions of the relay: read its kubeconfig, send keys",
+      description: "Permissions of the relay: read its kubeconfig, send keys, report metrics",
       statements: [
         new PolicyStatement({
           actions: ["sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"],
           resources: [workQueue.queueArn],
         }),
-        new PolicyStatement({ actions: ["secretsmanager:GetSecretValue"], resources: [hub.secretArn] }),
+        ...hub.kubeconfigStatements(),
+        // PutMetricData has no resources; the condition limits it to the metrics of TMC.
+        new PolicyStatement({
+          actions: ["cloudwatch:PutMetricData"],
+          resources: ["*"],
+          conditions: { StringEquals: { "cloudwatch:namespace": relayMetrics.namespace } },
+        }),
         ...(clusters?.credentialStatements() ?? []),
       ],
     });
+    acknowledge(
+      policy,
+      "AwsSolutions-IAM5[Resource::*]",
+      "cloudwatch:PutMetricData does not support resources; a condition limits it to one namespace",
+    );
     clusters?.acknowledgeCredentials(policy);
     new CfnOutput(this, "RelayPolicyArn", { value: policy.managedPolicyArn });
     new CfnOutput(this, "WorkQueueUrl", { value: workQueue.queueUrl });

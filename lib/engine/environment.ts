@@ -38,6 +38,8 @@ export type Environment = Readonly<{
   delayQueueUrl: string;
   deadLettersUrl: string;
   heartbeatQueueUrl: string;
+  /** Where an unfinished resync leaves the place at which it continues. */
+  resyncQueueUrl: string;
   heartbeatSeconds: number;
   resyncSeconds: number;
   /** Whether workloads are synced to clusters, and not only placed. */
@@ -76,6 +78,7 @@ const fields: { readonly [Name in EnvironmentName]: Field<Environment[Name]> } =
   delayQueueUrl: { variable: "TMC_DELAY_QUEUE_URL", parse: parseUrl },
   deadLettersUrl: { variable: "TMC_DEAD_LETTERS_URL", parse: parseUrl },
   heartbeatQueueUrl: { variable: "TMC_HEARTBEAT_QUEUE_URL", parse: parseUrl },
+  resyncQueueUrl: { variable: "TMC_RESYNC_QUEUE_URL", parse: parseUrl },
   heartbeatSeconds: { variable: "TMC_HEARTBEAT_SECONDS", defaultValue: 60, parse: parseSeconds },
   resyncSeconds: { variable: "TMC_RESYNC_SECONDS", defaultValue: 1_800, parse: parseSeconds },
   sync: { variable: "TMC_SYNC", defaultValue: true, parse: parseSwitch },

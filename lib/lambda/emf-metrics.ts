@@ -14,7 +14,10 @@ export type EmfMetricsOptions = Readonly<{
   write: (line: string) => void;
 }>;
 
-const namespace = "TMC";
+/** The CloudWatch namespace of the functions' metrics. */
+export const emfNamespace = "TMC";
+/** The value of the dimension `service`, which every metric of a function has. */
+export const emfServiceOf = (stage: string): string => `tmc-${stage}`;
 /** CloudWatch accepts 100 values of a metric per line; at 100, Powertools would write the line by itself. */
 const maxValuesPerLine = 99;
 
@@ -27,7 +30,7 @@ type Series = { readonly definition: MetricDefinition; values: number[] };
  * values, and never a tenant or a cluster. Status codes are grouped by hundreds.
  */
 export function createEmfMetrics({ stage, write }: EmfMetricsOptions): EmfMetrics {
-  const powertools = new PowertoolsMetrics({ namespace, serviceName: `tmc-${stage}` });
+  const powertools = new PowertoolsMetrics({ namespace: emfNamespace, serviceName: emfServiceOf(stage) });
   /** By dimensions: a line has one combination only. */
   const groups = new Map<string, Map<MetricName, Series>>();
 

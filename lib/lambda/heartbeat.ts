@@ -42,6 +42,7 @@ export function createHeartbeatFunction(host: Host, clients: QueueClients): Func
         messages.map((message) => ({ MessageBody: formatHeartbeat(message), DelaySeconds: message.delaySeconds })),
       );
       recordReadiness(metrics, "ClusterRegistration", ready);
+      metrics.set("tmc_unread_workspaces", {}, listed.failures.length);
       const clusters = ready.true + ready.false + ready.unknown;
       log.info("heartbeats planned", { clusters, due: keys.length, messages: messages.length });
       throwIfRejected(rejected, messages.length);

@@ -17,7 +17,8 @@ const maxConcurrentProbes = 25;
  *
  * No message returns to its queue. A key that fails is retried through the work queue, like after any reconcile. Clusters that
  * were not probed in time are due again at the next heartbeat. A message that is late by more than an interval is dropped,
- * because the next heartbeat has been sent already.
+ * because the next heartbeat has been sent already. One that is delivered again is not: the function that received it first may
+ * have died, and SQS dead-letters it if that happens again.
  */
 export function createProbeFunction(
   host: Host,

@@ -32,8 +32,27 @@ export type WorkspaceListing = Readonly<{
 /** Whole objects, or only their metadata, if names are enough. */
 export type ListForm = "whole" | "metadata";
 
+/** One page of a list at one source. */
+export type WorkspacePage = Pick<WorkspaceListing, "found"> &
+  Readonly<{
+    /** The continue token of the next page; undefined for the last page. */
+    token: string | undefined;
+  }>;
+
+export type PageRequest = Readonly<{
+  type: ResourceType;
+  form: ListForm;
+  /** Whether the type may be missing, or hidden from TMC; it is then empty. */
+  isOptional: boolean;
+  token?: string | undefined;
+}>;
+
 /** Lists objects in all workspaces that the operator configured. */
 export interface WorkspaceLister {
+  /** The workspaces, or the URLs of the virtual workspaces of all tenants; each logical cluster is in one of them. */
+  sources(signal: AbortSignal): Promise<readonly string[]>;
+  /** Lists one page of a type at one source. */
+  page(source: string, request: PageRequest, signal: AbortSignal): Promise<WorkspacePage>;
   /** Lists a kind in all workspaces, a few at a time. A workspace that is missing or fails does not affect the others. */
   list(kind: ReconciledKind, form: ListForm, signal: AbortSignal): Promise<WorkspaceListing>;
   /** Lists a type that a workspace may not serve; it is then empty there. */
@@ -44,6 +63,8 @@ export interface WorkspaceLister {
 const maxConcurrentLists = 4;
 /** For metadata only, which is small. */
 const pageSize = 1_000;
+/** For whole objects. */
+const wholePageSize = 250;
 
 /** Creates the lister for the configured workspaces, or for all tenants of the configured APIExport. */
 export function createWorkspaceLister(
@@ -78,7 +99,33 @@ function listerOfWorkspaces(
       }
     });
   };
+  const isPlain = hub === "kubernetes";
   return {
+    sources: async (signal) => {
+      if (isPlain) return [""];
+      const names = new Set<string>();
+      const sources: string[] = [];
+      await forEachConcurrently(workspaces, maxConcurrentLists, async (workspace) => {
+        // A workspace that cannot be resolved stays a source: its pages then fail with the reason.
+        const name = await resolve(workspace, signal).then(
+          (found) => found.name,
+          () => workspace,
+        );
+        if (!names.has(name)) sources.push(workspace);
+        names.add(name);
+      });
+      return sources;
+    },
+    page: async (source, request, signal) => {
+      try {
+        const { name } = isPlain ? plainKubernetes : await resolve(source, signal);
+        const { objects, token } = await readPage(clientOf(client, name), request, signal);
+        return { found: [{ logicalCluster: name, objects }], token };
+      } catch (error) {
+        known.delete(source);
+        throw error;
+      }
+    },
     list: (kind, form, signal) => listWith(listIn, { type: reconciledTypes[kind], form, signal }),
     listType: (type, form, signal) => listWith(listWhereServed, { type, form, signal }),
   };
@@ -98,7 +145,45 @@ function listerOfExport(hub: Pick<ExportHub, "endpoints" | "refresh">): Workspac
       }));
     });
   };
-  return { list: (kind, form, signal) => listType(reconciledTypes[kind], form, signal), listType };
+  const endpointOf = (url: string): ExportEndpoint | undefined =>
+    hub.endpoints().find((endpoint) => endpoint.url === url);
+  return {
+    sources: async (signal) => {
+      await hub.refresh(signal);
+      return [...new Set(hub.endpoints().map(({ url }) => url))];
+    },
+    page: async (source, request, signal) => {
+      const allTenants = endpointOf(source)?.at("*");
+      // The endpoint went since the sources were read: its tenants are at another one.
+      if (allTenants === undefined) return { found: [], token: undefined };
+      const { objects, token } = await readPage(allTenants, { ...request, isOptional: true }, signal);
+      const found = [...Map.groupBy(objects, logicalClusterIn)].map(([logicalCluster, own]) => ({
+        logicalCluster,
+        objects: own,
+      }));
+      return { found, token };
+    },
+    list: (kind, form, signal) => listType(reconciledTypes[kind], form, signal),
+    listType,
+  };
+}
+
+async function readPage(
+  client: KubeClient,
+  { type, form, isOptional, token }: PageRequest,
+  signal: AbortSignal,
+): Promise<Readonly<{ objects: readonly KubeObject[]; token: string | undefined }>> {
+  try {
+    const { items, metadata } = await (form === "metadata"
+      ? client.metadata.list({ type }, { limit: pageSize, continue: token, signal })
+      : client.list({ type }, { limit: wholePageSize, continue: token, signal }));
+    return { objects: items, token: metadata.continue || undefined };
+  } catch (error) {
+    const fault = faultOf(error);
+    // As in the relay: a tenant need not serve a type, nor let TMC read it.
+    if (!isOptional || (fault !== "not-found" && fault !== "forbidden")) throw error;
+    return { objects: [], token: undefined };
+  }
 }
 
 type ListRequest = Readonly<{ type: ResourceType; form: ListForm; signal: AbortSignal }>;

@@ -167,6 +167,12 @@ export const catalogue = {
     unit: "seconds",
     labels: {},
   },
+  tmc_relay_blind_seconds: {
+    type: "gauge",
+    help: "How long the relay has not seen every change upstream, because it starts or a watch fails; 0 while all watches work.",
+    unit: "seconds",
+    labels: {},
+  },
   tmc_relay_objects: { type: "gauge", help: "Objects whose hash the relay keeps.", unit: "", labels: { kind } },
   tmc_relay_watch_restarts_total: {
     type: "counter",
@@ -216,6 +222,18 @@ export const catalogue = {
   },
 
   tmc_clusters: { type: "gauge", help: "Registered clusters, by readiness.", unit: "", labels: { ready: readiness } },
+  tmc_unread_workspaces: {
+    type: "gauge",
+    help: "Workspaces, or endpoints of all tenants, that the last run of the heartbeat function could not list.",
+    unit: "",
+    labels: {},
+  },
+  tmc_resync_left: {
+    type: "gauge",
+    help: "Lists whose keys a resync of the resync function has not sent, because it ran out of time or a list failed; 0 after a complete resync.",
+    unit: "",
+    labels: {},
+  },
   tmc_placements: { type: "gauge", help: "Placements, by readiness.", unit: "", labels: { ready: readiness } },
   tmc_fanout_enqueued_total: {
     type: "counter",

@@ -95,15 +95,21 @@ function runCheck({ check }: Entry): CheckState {
 }
 
 /**
- * The health routes: `/healthz` and `/livez` for liveness, `/readyz` for readiness, and single checks below each of them.
+ * The health routes: `/healthz` and `/livez` for liveness, `/readyz` for readiness, `/startupz` for readiness until the process
+ * was ready once and for liveness afterwards, and single checks below each of them.
  * JSON for clients that accept it. Otherwise "ok" like Kubernetes, `?verbose` for one line per check, `?exclude=name` to
  * leave one out.
  */
 export function healthRoutes(health: HealthChecks): Routes {
+  let wasReady = false;
   return {
     "/healthz": (request) => healthResponse("healthz", health.report("live"), request),
     "/livez": (request) => healthResponse("livez", health.report("live"), request),
     "/readyz": (request) => healthResponse("readyz", health.report("ready"), request),
+    "/startupz": (request) => {
+      wasReady ||= health.report("ready").status === "Healthy";
+      return healthResponse("startupz", health.report(wasReady ? "live" : "ready"), request);
+    },
   };
 }
 

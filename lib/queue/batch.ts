@@ -5,7 +5,7 @@ import { formatKey } from "../model/key.ts";
 import { assertValidDelay, type Next } from "../model/next.ts";
 import type { Work, WorkItem } from "../model/work-item.ts";
 import { ignoreListenerErrors, type QueueEvent } from "./queue-event.ts";
-import { decideFailureAction, failureKindOf, readableCause } from "./retry-policy.ts";
+import { decideFailureAction, failureKindOf, readableCause, receivesPerFailure } from "./retry-policy.ts";
 import type { SqsQueue } from "./sqs.ts";
 import { coalesceMessages, countFailure, parseBody, type WorkMessage } from "./work-message.ts";
 
@@ -96,6 +96,8 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
 
     let next: Next;
     try {
+      // A new message starts a new count: keys that waited for a throttled function then run and are not dead-lettered.
+      if (receives > receivesPerFailure) throw new Error(`no result after ${receives - 1} receives of its message`);
       next = await work(item, signal);
       if (next.kind === "requeue") assertValidDelay(next.afterSeconds);
     } catch (error) {

@@ -26,8 +26,20 @@ const backoffSeconds: readonly number[] = [1, 2, 4, 8, 16, 30];
  */
 const conflictRetrySeconds: readonly number[] = [0, 0.02, 0.1];
 
-/** Unexpected failures before a key is dead-lettered; the same as the receive limit of the SQS queue. */
+/** Unexpected failures before a key is dead-lettered. */
 export const maxUnexpectedFailures = 5;
+
+/**
+ * Receives of one message without a result that count as one unexpected failure: its function died, or was cut off. A receive
+ * alone is not a failure, because SQS also counts the receives of an event source whose invocations are throttled.
+ */
+export const receivesPerFailure = 5;
+
+/**
+ * Receives after which SQS itself dead-letters a message: the maximum of SQS. With the visibility timeout of a deployment these
+ * are eight hours without a single result. A key whose function dies is dead-lettered much earlier, by `receivesPerFailure`.
+ */
+export const maxSqsReceives = 1_000;
 
 /** Upper bound for a Retry-After of a server, which must not be able to block a key for a day. */
 const maxRetryAfterSeconds = 300;

@@ -72,12 +72,21 @@ export async function deleteMessages(
   }
 }
 
-/** Releases messages: each becomes visible to other consumers after its delay. */
-export async function releaseMessages(
+/**
+ * The delay before a failed message is delivered again, growing with its receive count: a target queue that does not respond
+ * must not be called without a pause. It is short, because newer changes of the key wait behind the message.
+ */
+export function redeliveryDelaySeconds(receives: number): number {
+  return Math.min(30, 5 * 3 ** (Math.max(1, receives) - 1));
+}
+
+/** Releases messages: each becomes visible to other consumers after its delay. A message group stays locked until all of its messages are visible, so their order is kept. */
+export async function releaseMessages<M extends Pick<ReceivedMessage, "receipt">>(
   sqs: SqsClient,
   queueUrl: string,
-  messages: readonly ReceivedMessage[],
-  afterSeconds: (message: ReceivedMessage) => number,
+  messages: readonly M[],
+  afterSeconds: (message: M) => number,
+  signal?: AbortSignal,
 ): Promise<void> {
   for (let start = 0; start < messages.length; start += maxBatchSize) {
     const Entries = messages.slice(start, start + maxBatchSize).map((message, at) => ({
@@ -85,7 +94,8 @@ export async function releaseMessages(
       ReceiptHandle: message.receipt,
       VisibilityTimeout: afterSeconds(message),
     }));
-    await sqs.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl: queueUrl, Entries })).catch((error: unknown) => {
+    const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: queueUrl, Entries });
+    await sqs.send(command, signal === undefined ? {} : { abortSignal: signal }).catch((error: unknown) => {
       throw sqsError(`release messages of ${queueName(queueUrl)}`, error);
     });
   }

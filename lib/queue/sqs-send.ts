@@ -12,8 +12,8 @@ export type RejectedMessage = Readonly<{ index: number; error: ControllerError }
 /** Limit of SQS for one call. */
 const maxBatchSize = 10;
 
-/** More concurrent calls would only reach the queue's own limit sooner. */
-const maxConcurrentCalls = 4;
+/** Enough for what a reconcile or a relay sends; a resync has more. */
+const defaultConcurrentCalls = 4;
 
 /**
  * Sends messages in batches and returns the rejected ones.
@@ -25,6 +25,7 @@ export async function sendMessages(
   sqs: SqsClient,
   queueUrl: string,
   outgoing: readonly OutgoingMessage[],
+  maxConcurrentCalls: number = defaultConcurrentCalls,
 ): Promise<readonly RejectedMessage[]> {
   const operation = `send to ${queueName(queueUrl)}`;
   const rejected: RejectedMessage[] = [];

@@ -3,7 +3,13 @@ import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 import type { BatchRunner } from "./batch.ts";
 import { createForwarder } from "./forward.ts";
 import { type QueueUrls, queueName, type SqsClient } from "./sqs-client.ts";
-import { deleteMessages, type ReceivedMessage, receiveMessages, releaseMessages } from "./sqs-receive.ts";
+import {
+  deleteMessages,
+  type ReceivedMessage,
+  receiveMessages,
+  redeliveryDelaySeconds,
+  releaseMessages,
+} from "./sqs-receive.ts";
 
 export type SqsWorkerOptions = Readonly<{
   sqs: SqsClient;
@@ -17,7 +23,7 @@ export type SqsWorkerOptions = Readonly<{
   signal: AbortSignal;
   /** How long messages in flight may take after that. Then they are released. @default 10 */
   graceSeconds?: number;
-  /** Timeout of a batch. It must be well below the queue's visibility timeout, or another consumer receives the messages too. @default 60 */
+  /** Timeout of a batch. Its messages are invisible to other consumers for this time and a margin, whatever the queue's own setting is. @default 60 */
   batchSeconds?: number;
   /**
    * Long-poll time. A stop waits for the poll to end: SQS may still answer a canceled poll, and messages that reach no consumer
@@ -35,13 +41,8 @@ type Source = Readonly<{ url: string; outages: OutageTracker }>;
 /** Returns the ids of messages that must be delivered again. */
 type HandleMessages = (messages: readonly ReceivedMessage[]) => Promise<readonly string[]>;
 
-/**
- * The delay before a failed message is delivered again, growing with its receive count. A target queue that does not respond for
- * a minute must not use up the few receives after which SQS dead-letters a message.
- */
-export function redeliveryDelaySeconds(receives: number): number {
-  return Math.min(120, 5 * 3 ** (Math.max(1, receives) - 1));
-}
+/** From the end of a batch until its messages become visible to other consumers, for the calls that delete or release them. */
+const visibilityMarginSeconds = 10;
 
 const minPauseMs = 500;
 const maxPauseMs = 30_000;
@@ -85,7 +86,11 @@ export async function runSqsWorker(options: SqsWorkerOptions): Promise<void> {
     const backoff = createBackoff({ shortestMs: minPauseMs, longestMs: maxPauseMs, random });
     while (!signal.aborted) {
       try {
-        const messages = await receiveMessages(sqs, url, { waitSeconds, signal: abort.signal });
+        const messages = await receiveMessages(sqs, url, {
+          waitSeconds,
+          visibilitySeconds: batchSeconds + visibilityMarginSeconds,
+          signal: abort.signal,
+        });
         if (messages.length > 0) await settle(url, messages, await handle(messages));
         outages.end();
         backoff.reset();

@@ -44,6 +44,8 @@ export type SqsQueueOptions = Readonly<{
   clock?: Clock;
   /** From 0 up to 1; makes nonces unique. @default Math.random */
   random?: () => number;
+  /** Calls with ten messages each that are sent at a time. @default 4 */
+  maxConcurrentCalls?: number;
   /** Called after every send, for metrics and logs. Errors it throws are ignored. */
   onEvent?: (event: QueueEvent) => void;
 }>;
@@ -58,7 +60,7 @@ export function createSqsQueue(options: SqsQueueOptions): SqsQueue {
   const emit = ignoreListenerErrors(options.onEvent);
 
   const deliver = async (url: string, outgoing: readonly OutgoingMessage[]): Promise<void> =>
-    throwIfRejected(await sendMessages(sqs, url, outgoing), outgoing.length);
+    throwIfRejected(await sendMessages(sqs, url, outgoing, options.maxConcurrentCalls), outgoing.length);
 
   const send = async (items: readonly WorkMessage[]): Promise<void> => {
     const messages = new Map<string, WorkMessage>();

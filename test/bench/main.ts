@@ -10,6 +10,7 @@ import { benchFairness } from "./fairness.ts";
 import { benchFunctions } from "./functions.ts";
 import { benchReal } from "./real.ts";
 import { type BenchReport, formatReport } from "./report.ts";
+import { benchResync } from "./resync.ts";
 import { quick, type Settings, thorough } from "./settings.ts";
 import { benchStart } from "./start.ts";
 import { benchSync } from "./sync.ts";
@@ -27,6 +28,7 @@ const benches: ReadonlyMap<string, Bench> = new Map([
   ["start", { about: "time and memory of an embedded kcp and two clusters in a fresh process", run: benchStart }],
   ["decide", { about: "placement decisions over a thousand clusters", run: benchDecide }],
   ["functions", { about: "size and loading of each function as it is deployed", run: benchFunctions }],
+  ["resync", { about: "a resync of two hundred thousand objects as a function", run: benchResync }],
   ["embedded", { about: "calls and watches of an embedded cluster", run: benchEmbedded }],
   ["engine", { about: "a controller over an embedded kcp and three clusters", run: benchEngine }],
   ["fairness", { about: "quiet tenants beside one with a hundred thousand changes", run: benchFairness }],

@@ -27,6 +27,8 @@ export type Settings = Readonly<{
   noise: Readonly<{ events: number; perSecond: number; parts: number }>;
   /** Deployments that are put on clusters: one by one, at once on two clusters, at once over all of them, and in all. */
   synced: Readonly<{ singles: number; burst: number; many: number; crowd: number }>;
+  /** Objects of a resync, one measurement each. */
+  resynced: readonly number[];
 }>;
 
 export const thorough: Settings = {
@@ -44,6 +46,7 @@ export const thorough: Settings = {
   quietTenants: 20,
   noise: { events: 100_000, perSecond: 2_000, parts: 10 },
   synced: { singles: 60, burst: 300, many: 1_000, crowd: 10_000 },
+  resynced: [20_000, 200_000],
 };
 
 export const quick: Settings = {
@@ -61,4 +64,5 @@ export const quick: Settings = {
   quietTenants: 20,
   noise: { events: 16_000, perSecond: 2_000, parts: 4 },
   synced: { singles: 15, burst: 100, many: 200, crowd: 500 },
+  resynced: [5_000],
 };

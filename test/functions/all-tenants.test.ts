@@ -45,7 +45,11 @@ describe("functions for all tenants of an export", () => {
     );
     // The endpoints at the start and during the invocation, and the registrations.
     expect(lists.hits).toBe(3);
-    expect(await createResyncFunction(host(), stage.cloud)({}, contextOf())).toEqual({ keys: 10, sent: 10 });
+    expect(await createResyncFunction(host(), stage.cloud)({}, contextOf())).toEqual({
+      keys: 10,
+      left: 0,
+      isContinued: false,
+    });
     expect(await createHealthFunction(host(), stage.cloud)({}, contextOf())).toMatchObject({
       ok: true,
       clusters: { ok: true, total: 5 },
@@ -92,7 +96,11 @@ describe("functions for all tenants of an export", () => {
     if (east === undefined) throw new Error("no cluster east");
     const onEast = createKubeClient({ endpoint: { server: east.url }, transport: east.transport(), name: "east" });
     expect(await onEast.get({ ...shop, namespace, name: "web" })).toMatchObject({ spec: { replicas: 2 } });
-    expect(await createResyncFunction(host(), stage.cloud)({}, contextOf())).toEqual({ keys: 11, sent: 11 });
+    expect(await createResyncFunction(host(), stage.cloud)({}, contextOf())).toEqual({
+      keys: 11,
+      left: 0,
+      isContinued: false,
+    });
     expect(ofOthers.map(({ hits }) => hits)).toEqual([0, 0, 0, 0]);
   });
 
@@ -141,7 +149,11 @@ describe("functions for all tenants of an export", () => {
     }
     stage.tenants.kcp.settle();
     expect(await createHeartbeatFunction(host(), stage.cloud)({}, contextOf())).toMatchObject({ clusters: 0 });
-    expect(await createResyncFunction(host(), stage.cloud)({}, contextOf())).toEqual({ keys: 0, sent: 0 });
+    expect(await createResyncFunction(host(), stage.cloud)({}, contextOf())).toEqual({
+      keys: 0,
+      left: 0,
+      isContinued: false,
+    });
   });
 
   test("a missing workspace of an export is named in one line", async () => {

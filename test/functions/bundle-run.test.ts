@@ -42,7 +42,7 @@ beforeAll(async () => {
   tenants = await startTenants(["root:demo"], { listen: true });
   east = await startEmbeddedCluster({ name: "east" });
   queues = await startSqs();
-  for (const name of ["work.fifo", "delay", "dead.fifo", "heartbeat"]) {
+  for (const name of ["work.fifo", "delay", "dead.fifo", "heartbeat", "resync"]) {
     const Attributes = name.endsWith(".fifo") ? { FifoQueue: "true" } : undefined;
     const { QueueUrl = "" } = await queues.sqs.send(new CreateQueueCommand({ QueueName: name, Attributes }));
     // The address that it listens on, because its own host name cannot be resolved.
@@ -110,6 +110,7 @@ async function invoke(name: FunctionName, event: unknown): Promise<Run> {
       TMC_DELAY_QUEUE_URL: urls.get("delay"),
       TMC_DEAD_LETTERS_URL: urls.get("dead.fifo"),
       TMC_HEARTBEAT_QUEUE_URL: urls.get("heartbeat"),
+      TMC_RESYNC_QUEUE_URL: urls.get("resync"),
       TMC_ALLOWED_ENDPOINTS: "127.0.0.0/8,::1/128",
     },
   });
@@ -165,7 +166,7 @@ test("the bundled functions make a cluster Ready, decide its placement, sync a w
   const namespace = downstreamNamespace({ hub: "kcp", logicalCluster: cluster, namespace: "shop" });
   expect(await onEast.get({ ...shop, namespace, name: "web" })).toMatchObject({ spec: { replicas: 2 } });
 
-  expect((await invoke("resync", {})).answer).toEqual({ keys: 3, sent: 3 });
+  expect((await invoke("resync", {})).answer).toEqual({ keys: 3, left: 0, isContinued: false });
   expect((await invoke("forward", eventOf([messageOf(web, { nonce: "again" })]))).answer).toEqual({
     batchItemFailures: [],
   });

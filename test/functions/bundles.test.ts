@@ -14,7 +14,7 @@ const mostKilobytes: Readonly<Record<FunctionName, number>> = {
   // It enqueues the workloads of a cluster, including custom types.
   probe: 480,
   heartbeat: 360,
-  resync: 370,
+  resync: 380,
   health: 360,
   forward: 250,
 };

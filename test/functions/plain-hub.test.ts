@@ -33,7 +33,7 @@ test("a plain Kubernetes cluster with TMC's CRDs can be the upstream of the func
   await createProbeFunction(host(), cloud)(eventOf(stage.sqs.take("heartbeat")), contextOf());
   await createReconcileFunction(host(), cloud)(eventOf(stage.sqs.take("work.fifo")), contextOf());
   expect(statusOf(await hub.get({ ...placements, name: "web" })).selectedClusters).toEqual(["east"]);
-  expect(await createResyncFunction(host(), cloud)({}, contextOf())).toEqual({ keys: 2, sent: 2 });
+  expect(await createResyncFunction(host(), cloud)({}, contextOf())).toEqual({ keys: 2, left: 0, isContinued: false });
   await hub.close();
   await stage.stop();
 });

@@ -14,7 +14,14 @@ import {
   saidIn,
   startFunctionsEnvironment,
 } from "../support/functions-environment.ts";
+import { interceptSqs } from "../support/sqs.ts";
 import { eventOf } from "./recording-sqs.ts";
+
+/** A call that never ends by itself. */
+const untilAborted = (signal: AbortSignal | undefined): Promise<never> =>
+  new Promise((_, reject) => {
+    signal?.addEventListener("abort", () => reject(new Error("aborted")));
+  });
 
 let stage: FunctionsEnvironment;
 beforeEach(async () => {
@@ -132,15 +139,24 @@ describe("a failed key", () => {
   });
 
   test("reconcile fails only the message whose retry could not be sent", async () => {
-    const handler = createReconcileFunction(stage.host(), stage.cloud);
     await place("web");
     stage.sqs.refuse("delay", "work.fifo");
     const injection = stage.tenants.kcp.faults.inject({
       match: { name: "bad" },
       effect: { kind: "status", code: 503 },
     });
+    const released = interceptSqs(stage.cloud.sqs, async ({ name, input }, pass) => {
+      if (name !== "ChangeMessageVisibilityBatch") return pass();
+      releases.push(input.Entries);
+      return {};
+    });
+    const releases: unknown[] = [];
+    const handler = createReconcileFunction(stage.host(), { ...stage.cloud, sqs: released });
     const event = eventOf([messageOf(placementKey("web")), messageOf(placementKey("bad"))]);
     expect(await handler(event, contextOf())).toEqual({ batchItemFailures: [{ itemIdentifier: "message-1" }] });
+    expect(releases, "the queue that rejected it gets a pause").toEqual([
+      [{ Id: "0", ReceiptHandle: "receipt-1", VisibilityTimeout: 5 }],
+    ]);
     injection.remove();
   });
 
@@ -165,6 +181,26 @@ test("reconcile returns the unfinished messages before its timeout", async () =>
   const answer = await handler(event, contextOf(4_000));
   injection.remove();
   expect(answer).toEqual({ batchItemFailures: [{ itemIdentifier: "message-1" }] });
+  expect(stage.sqs.released("work.fifo"), "a cut-off key is visible at once").toEqual([
+    { receipt: "receipt-1", afterSeconds: 0 },
+  ]);
+});
+
+test("reconcile returns unfinished messages even if SQS does not release them", async () => {
+  const host = stage.host();
+  const hanging = { ...stage.cloud, sqs: interceptSqs(stage.cloud.sqs, ({ signal }) => untilAborted(signal)) };
+  await place("slow");
+  const injection = stage.tenants.kcp.faults.inject({
+    match: { name: "slow" },
+    effect: { kind: "partition", requests: "hang" },
+  });
+  const answer = await createReconcileFunction(host, hanging)(
+    eventOf([messageOf(placementKey("slow"))]),
+    contextOf(2_500),
+  );
+  injection.remove();
+  expect(answer).toEqual({ batchItemFailures: [{ itemIdentifier: "message-0" }] });
+  expect(saidIn(host)).toContain("messages not released");
 });
 
 describe("a failed start", () => {

@@ -13,7 +13,12 @@ export type Sent = Readonly<{
   sentMs: number;
 }>;
 
+/** A received message that becomes visible again after a delay. */
+export type Released = Readonly<{ receipt: string; afterSeconds: number }>;
+
 type Entry = Readonly<{
+  ReceiptHandle?: string;
+  VisibilityTimeout?: number;
   Id?: string;
   MessageBody?: string;
   DelaySeconds?: number;
@@ -26,6 +31,7 @@ type Input = Entry & Readonly<{ QueueUrl?: string; Entries?: readonly Entry[] }>
 /** Queues that keep messages until a test takes them. */
 export function recordingSqs(now: () => number = Date.now) {
   const messages = new Map<string, Sent[]>();
+  const released = new Map<string, Released[]>();
   const refused = new Set<string>();
   let calls = 0;
   const keep = (queue: string, entry: Entry): void => {
@@ -54,6 +60,14 @@ export function recordingSqs(now: () => number = Date.now) {
         },
       };
     }
+    if (command.constructor.name === "ChangeMessageVisibilityBatchCommand") {
+      const entries = (Entries ?? []).map(({ ReceiptHandle = "", VisibilityTimeout = -1 }) => ({
+        receipt: ReceiptHandle,
+        afterSeconds: VisibilityTimeout,
+      }));
+      released.set(queue, [...(released.get(queue) ?? []), ...entries]);
+      return { Successful: [], Failed: [] };
+    }
     for (const each of Entries ?? [entry]) keep(queue, each);
     return { Successful: [], Failed: [] };
   };
@@ -71,6 +85,8 @@ export function recordingSqs(now: () => number = Date.now) {
       messages.set(queue, all.slice(most));
       return all.slice(0, most);
     },
+    /** The received messages of a queue that were made visible again. */
+    released: (queue: string): readonly Released[] => released.get(queue) ?? [],
     refuse: (...queues: readonly string[]): void => {
       refused.clear();
       for (const queue of queues) refused.add(queue);
@@ -86,7 +102,7 @@ export function eventOf(messages: readonly Pick<Sent, "body" | "groupId" | "sent
 function recordOf({ body, groupId, sentMs }: Pick<Sent, "body" | "groupId" | "sentMs">, index: number): SQSRecord {
   return {
     messageId: `message-${index}`,
-    receiptHandle: "",
+    receiptHandle: `receipt-${index}`,
     body,
     attributes: {
       ApproximateReceiveCount: "1",

@@ -227,7 +227,7 @@ describe("sync of a workload by functions", () => {
     const place = { type: deployments, namespace: metadata.namespace ?? "", name: "web" };
     await tenant.on("east").patch(place, { type: "merge", body: { spec: { replicas: 9 } } });
     // Two clusters, a placement and the Deployment: once, although it is both selected and in a sync record.
-    expect(await tenant.resync({}, contextOf())).toEqual({ keys: 4, sent: 4 });
+    expect(await tenant.resync({}, contextOf())).toEqual({ keys: 4, left: 0, isContinued: false });
     await tenant.until(async () => {
       const { replicas } = ((await tenant.copy("east"))?.spec ?? {}) as { replicas?: number };
       return replicas === 2 ? undefined : `${replicas} replicas`;
@@ -299,7 +299,7 @@ test("TMC_SYNC=false leaves workloads unchanged", async () => {
   const tenant = await aTenant({ TMC_SYNC: "false" });
   await tenant.client.create(inShop, aDeployment("web"));
   await tenant.reconcile(eventOf([messageOf(tenant.key())]), contextOf());
-  expect(await tenant.resync({}, contextOf())).toEqual({ keys: 3, sent: 3 });
+  expect(await tenant.resync({}, contextOf())).toEqual({ keys: 3, left: 0, isContinued: false });
   await tenant.settle();
   expect(await tenant.copy("east")).toBeUndefined();
   expect((await tenant.workload()).metadata.finalizers).toBeUndefined();

@@ -139,7 +139,7 @@ test("a resync upsyncs a new object of a cluster and syncs it to the other clust
   expect(await tenant.condition("UpsyncReady")).toBe("True Upsynced");
   const origin = await tenant.east.create<KubeObject>(inShop, aDeployment("web"));
   // Two clusters and a placement: the new object is not upsynced yet.
-  expect(await tenant.resync()).toEqual({ keys: 3, sent: 3 });
+  expect(await tenant.resync()).toEqual({ keys: 3, left: 0, isContinued: false });
   await untilReady(tenant, 4);
   const known = await tenant.upstream();
   expect(known && upsyncOriginOf(known, tenant.cluster)).toMatchObject({
@@ -169,7 +169,7 @@ test("a resync includes upsynced objects that no placement selects", async () =>
   expect((await tenant.client.list({ type: records, namespace: "shop" })).items).toEqual([]);
   await tenant.east.patch({ ...inShop, name: "web" }, { type: "merge", body: { spec: { replicas: 1 } } });
   // Two clusters and the upsynced object.
-  expect(await tenant.resync()).toEqual({ keys: 3, sent: 3 });
+  expect(await tenant.resync()).toEqual({ keys: 3, left: 0, isContinued: false });
   expect(await tenant.upstream()).toMatchObject({ spec: { replicas: 1 } });
 });
 

@@ -16,6 +16,10 @@ const deployments: Readonly<Record<string, GivenSettings>> = {
   "with defaults": {},
   "with e-mail alarms and an image in ECR": { alarmEmail: "ops@example.com", "relay.image": image },
   "with an external relay and removal=destroy": { "relay.mode": "external", removal: "destroy" },
+  "with customer managed keys and an existing topic": {
+    kmsKeyArns: "arn:aws:kms:eu-west-1:123456789012:key/1b2f0c9e-0000-4000-8000-000000000000",
+    alarmTopicArn: "arn:aws:sns:eu-west-1:123456789012:paging",
+  },
   "in an existing network": {
     "vpc.id": "vpc-0123456789abcdef0",
     "vpc.subnets": "subnet-0123456789abcdef0,subnet-0123456789abcdef1",

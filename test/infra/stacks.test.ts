@@ -79,22 +79,32 @@ describe("queues", () => {
   it.each([
     ["work.fifo", "dead-letters.fifo"],
     ["delay", "delay-dead-letters"],
-  ])("messages of %s are moved to %s after five receives and kept for 14 days", (from, to) => {
+  ])("throttled receives dead-letter no message of %s; %s keeps the others for 14 days", (from, to) => {
     expect(queueOf(from).properties.RedrivePolicy).toEqual({
       deadLetterTargetArn: { "Fn::GetAtt": [queueOf(to).id, "Arn"] },
-      maxReceiveCount: 5,
+      maxReceiveCount: 1_000,
     });
     expect(queueOf(to).properties.MessageRetentionPeriod).toBe(14 * 24 * 3600);
     expect(queueOf(to).properties.FifoQueue).toBe(queueOf(from).properties.FifoQueue);
   });
 
-  it("heartbeat messages expire before they could be delivered twice", () => {
-    const { MessageRetentionPeriod, VisibilityTimeout } = queueOf("heartbeat").properties;
-    expect(MessageRetentionPeriod).toBe(120);
-    expect(Number(VisibilityTimeout)).toBeGreaterThanOrEqual(Number(MessageRetentionPeriod));
+  it("a heartbeat whose probe dies twice is dead-lettered before it expires", () => {
+    const { MessageRetentionPeriod, VisibilityTimeout, RedrivePolicy } = queueOf("heartbeat").properties;
+    expect(RedrivePolicy).toEqual({
+      deadLetterTargetArn: { "Fn::GetAtt": [queueOf("heartbeat-dead-letters").id, "Arn"] },
+      maxReceiveCount: 2,
+    });
+    const longestDelaySeconds = 59;
+    expect(longestDelaySeconds + 2 * Number(VisibilityTimeout)).toBeLessThan(Number(MessageRetentionPeriod));
+    expect(queueOf("heartbeat-dead-letters").properties.MessageRetentionPeriod).toBe(24 * 3600);
   });
 
-  it("the core stack has five queues", () => {
+  it("the continuation of a resync outlives an invocation that dies with it", () => {
+    const { MessageRetentionPeriod, VisibilityTimeout } = queueOf("resync").properties;
+    expect(Number(MessageRetentionPeriod)).toBeGreaterThan(2 * Number(VisibilityTimeout));
+  });
+
+  it("the core stack has seven queues", () => {
     expect(
       queuesOf()
         .map(({ properties }) => properties.QueueName)
@@ -104,6 +114,8 @@ describe("queues", () => {
       "tmc-test-delay",
       "tmc-test-delay-dead-letters",
       "tmc-test-heartbeat",
+      "tmc-test-heartbeat-dead-letters",
+      "tmc-test-resync",
       "tmc-test-work.fifo",
     ]);
   });
@@ -126,8 +138,8 @@ describe("functions", () => {
       Runtime: "nodejs24.x",
       Architectures: ["arm64"],
       Handler: "index.handler",
-      Timeout: 20,
-      MemorySize: 512,
+      // Resync works for a bounded time, on a full vCPU, and continues in another invocation.
+      ...(name === "resync" ? { Timeout: 300, MemorySize: 1_769 } : { Timeout: 20, MemorySize: 512 }),
     });
     const codes = functionNames.map((each) => objectOf(functionOf(each).properties.Code).S3Key);
     expect(new Set(codes).size).toBe(functionNames.length);
@@ -146,7 +158,7 @@ describe("functions", () => {
     ["forward", "Allow"],
     ["probe", "Allow"],
     ["heartbeat", "Terminate"],
-    ["resync", "Terminate"],
+    ["resync", "Allow"],
     ["health", "Terminate"],
   ] as const)("recursive loop detection of %s is %s", (name, loop) => {
     expect(functionOf(name).properties.RecursiveLoop).toBe(loop);
@@ -156,6 +168,7 @@ describe("functions", () => {
     ["reconcile", "work.fifo", 10, 20, ["ReportBatchItemFailures"]],
     ["forward", "delay", 10, 5, ["ReportBatchItemFailures"]],
     ["probe", "heartbeat", 1, 10, undefined],
+    ["resync", "resync", 1, 2, undefined],
   ] as const)(
     "%s receives messages of %s in batches of %i with a maximum concurrency of %i",
     (name, queue, size, most, answers) => {
@@ -165,7 +178,8 @@ describe("functions", () => {
       expect(properties.ScalingConfig).toEqual({ MaximumConcurrency: most });
       expect(properties.FunctionResponseTypes).toEqual(answers);
       const { VisibilityTimeout } = queueOf(queue).properties;
-      expect(Number(VisibilityTimeout)).toBeGreaterThanOrEqual(6 * Number(functionOf(name).properties.Timeout));
+      // A key whose function died, and every newer change of it, waits for the visibility timeout.
+      expect(Number(VisibilityTimeout)).toBe(10 + Number(functionOf(name).properties.Timeout));
     },
   );
 
@@ -234,8 +248,8 @@ const environments: Readonly<Record<FunctionName | "relay", Expected>> = {
     reads: [...hubReads, ...clusterReads, ...queueReads],
   },
   resync: {
-    variables: [...hub, "TMC_DELAY_QUEUE_URL", "TMC_RESYNC_SECONDS", "TMC_SYNC"],
-    reads: [...hubReads, "delayQueueUrl", "resyncSeconds", "sync"],
+    variables: [...hub, "TMC_DELAY_QUEUE_URL", "TMC_RESYNC_QUEUE_URL", "TMC_RESYNC_SECONDS", "TMC_SYNC"],
+    reads: [...hubReads, "delayQueueUrl", "resyncQueueUrl", "resyncSeconds", "sync"],
   },
   health: {
     variables: [...hub, "TMC_WORK_QUEUE_URL", "TMC_DELAY_QUEUE_URL", "TMC_DEAD_LETTERS_URL", "TMC_HEARTBEAT_QUEUE_URL"],
@@ -257,6 +271,7 @@ const values: Readonly<Record<string, string>> = {
   TMC_DELAY_QUEUE_URL: "tmc-test-delay",
   TMC_DEAD_LETTERS_URL: "tmc-test-dead-letters.fifo",
   TMC_HEARTBEAT_QUEUE_URL: "tmc-test-heartbeat",
+  TMC_RESYNC_QUEUE_URL: "tmc-test-resync",
   TMC_HEARTBEAT_SECONDS: "60",
   TMC_RESYNC_SECONDS: "1800",
   TMC_TENANT_EVENTS_PER_SECOND: "100",
@@ -322,7 +337,7 @@ const rights: Readonly<Record<FunctionName, readonly string[]>> = {
   forward: [...consume("delay"), ...send("work.fifo", "delay")],
   heartbeat: [kcpSecret, ...send("heartbeat")],
   probe: [...consume("heartbeat"), ...send("work.fifo", "delay", "dead-letters.fifo"), kcpSecret, ...credentials],
-  resync: [kcpSecret, ...send("delay")],
+  resync: [kcpSecret, ...consume("resync"), ...send("delay", "resync")],
   health: [
     kcpSecret,
     ...["work.fifo", "delay", "dead-letters.fifo", "heartbeat"].map(
@@ -393,6 +408,12 @@ describe("the relay", () => {
       Image: "registry.example/tmc/relay:1.2.3",
     });
     expect(containerOf()).not.toHaveProperty("Secrets");
+  });
+
+  it("a relay that never becomes ready fails its deployment, and one that loses the upstream is not restarted", () => {
+    const { Command, StartPeriod } = objectOf(containerOf().HealthCheck);
+    expect(listOf(Command).join(" ")).toContain("http://127.0.0.1:8081/startupz");
+    expect(StartPeriod, "a relay lists everything first").toBe(300);
   });
 
   it("the relay accepts no connections and needs no NAT gateway", () => {

@@ -46,9 +46,13 @@ describe("settings", () => {
       "sqs:GetQueueUrl tmc-test-work.fifo",
       "sqs:SendMessage tmc-test-work.fifo",
       "secretsmanager:GetSecretValue arn:<Partition>:secretsmanager:<Region>:<AccountId>:secret:tmc-test-kcp-??????",
+      "cloudwatch:PutMetricData *",
     ]);
-    const alarms = resourcesOf(made.observability, "AWS::CloudWatch::Alarm");
-    expect(alarms.filter(({ properties }) => String(properties.AlarmName).includes("relay"))).toEqual([]);
+    expect(JSON.stringify(made.relay.toJSON())).toContain('{"StringEquals":{"cloudwatch:namespace":"TMC"}}');
+    const alarms = resourcesOf(made.observability, "AWS::CloudWatch::Alarm").map(({ properties }) => properties);
+    expect(alarms.find(({ AlarmName }) => AlarmName === "tmc-test-relay-blind")).toMatchObject({
+      TreatMissingData: "breaching",
+    });
   });
 
   it("concurrency.reserve reserves the maximum concurrency of each queue", () => {
@@ -89,6 +93,33 @@ describe("settings", () => {
     expect(resync?.properties.Environment).toMatchObject({ Variables: { TMC_KCP_SECRET: arn } });
     const [role] = listOf(objectOf(resync?.properties.Role)["Fn::GetAtt"]);
     expect(rightsOf(String(role), [core])).toContain(`secretsmanager:GetSecretValue ${arn}`);
+  });
+
+  it("kmsKeyArns lets every reader of secrets decrypt them, only through Secrets Manager, and no other function", () => {
+    const keys = [
+      "arn:aws:kms:eu-west-1:123456789012:key/1b2f0c9e-0000-4000-8000-000000000000",
+      "arn:aws:kms:eu-west-1:123456789012:key/mrk-0123456789abcdef",
+    ];
+    const { core, relay } = synthesize({ kmsKeyArns: keys });
+    const decrypts = (role: unknown): readonly string[] => {
+      const [id] = listOf(objectOf(role)["Fn::GetAtt"]);
+      return rightsOf(String(id), [core, relay]).filter((right) => right.startsWith("kms:"));
+    };
+    const expected = keys.map((key) => `kms:Decrypt ${key}`);
+    for (const { properties } of resourcesOf(core, "AWS::Lambda::Function")) {
+      const isReader = properties.FunctionName !== "tmc-test-forward"; // forward reads no secret
+      expect(decrypts(properties.Role), String(properties.FunctionName)).toEqual(isReader ? expected : []);
+    }
+    const [task] = resourcesOf(relay, "AWS::ECS::TaskDefinition");
+    expect(decrypts(task?.properties.TaskRoleArn)).toEqual(expected);
+    const external = synthesize({ kmsKeyArns: keys, "relay.mode": "external" });
+    expect(actionsOf(external.relay)).toContain("kms:Decrypt");
+    for (const template of [core, relay, external.relay]) {
+      const statements = JSON.stringify(template.toJSON()).match(/"kms:ViaService"/g) ?? [];
+      const decrypting = JSON.stringify(template.toJSON()).match(/"kms:Decrypt"/g) ?? [];
+      expect(statements.length).toBe(decrypting.length);
+    }
+    expect(actionsOf(synthesize().core).filter((action) => action.startsWith("kms:"))).toEqual([]);
   });
 
   describe("relay.kcpSecret", () => {

@@ -128,6 +128,7 @@ function environmentOf(workspaces: readonly string[]): Record<string, string> {
     TMC_DELAY_QUEUE_URL: urlOf("delay"),
     TMC_DEAD_LETTERS_URL: urlOf("dead.fifo"),
     TMC_HEARTBEAT_QUEUE_URL: urlOf("heartbeat"),
+    TMC_RESYNC_QUEUE_URL: urlOf("resync"),
   };
 }
 

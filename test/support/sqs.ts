@@ -1,5 +1,6 @@
 import { CreateQueueCommand, DeleteQueueCommand, GetQueueAttributesCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { startFauxqs } from "fauxqs";
+import { maxSqsReceives } from "../../lib/queue/retry-policy.ts";
 import type { QueueUrls, SqsClient } from "../../lib/queue/sqs-client.ts";
 
 /** A client for a local endpoint, with the credentials that emulators accept. */
@@ -31,7 +32,10 @@ let made = 0;
 /** Creates the three queues as they are deployed, with unique names. */
 export async function createQueues(
   sqs: SqsClient,
-  { visibilitySeconds = 30 }: Readonly<{ visibilitySeconds?: number }> = {},
+  {
+    visibilitySeconds = 30,
+    maxReceives = maxSqsReceives,
+  }: Readonly<{ visibilitySeconds?: number; maxReceives?: number }> = {},
 ): Promise<Readonly<{ urls: QueueUrls; remove: () => Promise<void> }>> {
   made += 1;
   const stage = `tmc-t${process.pid}-${Date.now().toString(36)}-${made}`;
@@ -51,7 +55,7 @@ export async function createQueues(
   const work = await create("work.fifo", {
     ...fifo,
     VisibilityTimeout: String(visibilitySeconds),
-    RedrivePolicy: JSON.stringify({ deadLetterTargetArn: Attributes?.QueueArn, maxReceiveCount: 5 }),
+    RedrivePolicy: JSON.stringify({ deadLetterTargetArn: Attributes?.QueueArn, maxReceiveCount: maxReceives }),
   });
   const delay = await create("delay", { VisibilityTimeout: String(visibilitySeconds) });
   return {

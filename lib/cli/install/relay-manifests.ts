@@ -203,6 +203,8 @@ function environmentVariables(settings: RelayManifestSettings): object[] {
       : workspaces.length === 0
         ? { TMC_HUB: "kubernetes" }
         : { TMC_WORKSPACES: workspaces.join(",") }),
+    // No CloudWatch agent is needed in the cluster: the alarms of the stacks read what the relay reports itself.
+    TMC_CLOUDWATCH_METRICS: "api",
     TMC_METRICS_PORT: String(ports.metrics),
     TMC_HEALTH_PORT: String(ports.health),
   };

@@ -37,20 +37,51 @@ export function startLoopLag(clock: Clock): LoopLag {
  */
 const maxSilenceMs = 12 * 60_000;
 
+/** A watch that works is opened again before that: its connection is stalled, and the relay sees nothing of it. */
+const expectedSilenceMs = 6 * 60_000;
+
 /** Records the last activity of each watch. Failures count as activity: an unreachable upstream is no reason for a restart. */
 export interface WatchLiveness {
   recordActivity(watch: string): void;
+  /** The watch, or the list before it, failed, and will be retried. */
+  recordFailure(watch: string): void;
   /** Removes a watch that was stopped. */
   forget(watch: string): void;
   check(): CheckState;
+  /** For how long the worst watch has failed, or has been silent although the server ends watches; 0 if every watch works. */
+  blindSeconds(): number;
+  /** The watches that fail. */
+  failing(): readonly string[];
 }
 
 /** Creates the check for watches that start now. */
 export function createWatchLiveness(clock: Clock, watches: readonly string[]): WatchLiveness {
   const lastActivityMs = new Map(watches.map((watch) => [watch, clock.now()]));
+  const failingSinceMs = new Map<string, number>();
   return {
-    recordActivity: (watch) => void lastActivityMs.set(watch, clock.now()),
-    forget: (watch) => void lastActivityMs.delete(watch),
+    recordActivity: (watch) => {
+      lastActivityMs.set(watch, clock.now());
+      failingSinceMs.delete(watch);
+    },
+    recordFailure: (watch) => {
+      lastActivityMs.set(watch, clock.now());
+      failingSinceMs.set(watch, failingSinceMs.get(watch) ?? clock.now());
+    },
+    forget: (watch) => {
+      lastActivityMs.delete(watch);
+      failingSinceMs.delete(watch);
+    },
+    blindSeconds: () => {
+      const nowMs = clock.now();
+      const failing = [...failingSinceMs.values()];
+      const silent = [...lastActivityMs.values()].filter((lastMs) => nowMs - lastMs > expectedSilenceMs);
+      return [...failing, ...silent].reduce((longestMs, sinceMs) => Math.max(longestMs, nowMs - sinceMs), 0) / 1000;
+    },
+    failing: () => {
+      const nowMs = clock.now();
+      const silent = [...lastActivityMs].filter(([, lastMs]) => nowMs - lastMs > expectedSilenceMs);
+      return [...new Set([...failingSinceMs.keys(), ...silent.map(([watch]) => watch)])];
+    },
     check: () => {
       const silent = [...lastActivityMs].filter(([, ms]) => clock.now() - ms > maxSilenceMs).map(([watch]) => watch);
       const minutes = maxSilenceMs / 60_000;

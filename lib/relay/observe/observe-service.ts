@@ -9,18 +9,30 @@ import type { Scope } from "../scope.ts";
 import { createWatchLiveness, startLoopLag } from "./liveness.ts";
 import { createObjectCounts } from "./object-counts.ts";
 
+/** The same time as in the alarm: shorter losses of the upstream are made up by the watches. */
+const maxBlindSeconds = 120;
+
 export type ServiceObservers = Readonly<{ log: Log; metrics: Metrics; health: HealthChecks; clock: Clock }>;
 
 /**
  * Reports a standalone relay to the log, the metrics and the health checks of its process.
  *
  * The process is alive while its timers fire in time and each watch shows activity. It is ready when everything has been
- * listed and the queue accepts keys.
+ * listed, no watch has failed for long, and the queue accepts keys.
  */
 export function observeService(
   { log, metrics, health, clock }: ServiceObservers,
-  { scope, relay }: Readonly<{ scope: Pick<Scope, "pathOf" | "watches">; relay: () => Relay }>,
-): Readonly<{ listener: RelayListener; end: () => void }> {
+  {
+    scope,
+    relay,
+    sinceMs,
+  }: Readonly<{ scope: Pick<Scope, "pathOf" | "watches">; relay: () => Relay; sinceMs: number }>,
+): Readonly<{
+  listener: RelayListener;
+  /** For how long the relay has not seen every change upstream: since `sinceMs` before everything was listed once. */
+  blindSeconds: () => number;
+  end: () => void;
+}> {
   const pathOf = (watchScope: string): string => scope.pathOf(watchScope) || "the cluster";
   const watchName = (what: string, watchScope: string): string => `${what} in ${pathOf(watchScope)}`;
   const counts = createObjectCounts();
@@ -29,6 +41,12 @@ export function observeService(
     clock,
     scope.watches().map((watch) => watchName(watch.what, watch.scope)),
   );
+
+  let wasListed = false;
+  const blindSeconds = (): number => {
+    wasListed ||= relay().unlisted().length === 0;
+    return wasListed ? watches.blindSeconds() : (clock.now() - sinceMs) / 1000;
+  };
 
   const cleanups = [
     lag.stop,
@@ -40,6 +58,11 @@ export function observeService(
         ok: unlisted.length === 0,
         detail: unlisted.length === 0 ? "" : `not listed yet: ${unlisted.join(", ")}`,
       };
+    }),
+    health.registerCallback("upstream", () => {
+      const ok = watches.blindSeconds() <= maxBlindSeconds;
+      const detail = ok ? "" : `no changes seen for more than ${maxBlindSeconds} s: ${watches.failing().join("; ")}`;
+      return { ok, detail };
     }),
     health.registerCallback("queue", () => {
       const { isQueueFailing, unsent } = relay();
@@ -83,7 +106,8 @@ export function observeService(
         counts.release(logicalCluster);
       },
       failed: ({ what, scope: watchScope, error, retryInMs }) => {
-        if (what !== "queue" && what !== "Secret") watches.recordActivity(watchName(what, watchScope));
+        // The relay may not be allowed to read secrets; it then does without them.
+        if (what !== "queue" && what !== "Secret") watches.recordFailure(watchName(what, watchScope));
         const workspace = what === "queue" ? undefined : pathOf(watchScope);
         const fields = { workspace, what, retryInSeconds: retryInMs / 1000, error };
         const fault = faultOf(error);
@@ -92,6 +116,7 @@ export function observeService(
         else log.warn(what === "queue" ? "queue rejected keys" : "watch failed", fields);
       },
     },
+    blindSeconds,
     end: () => {
       for (const cleanup of cleanups) cleanup();
     },

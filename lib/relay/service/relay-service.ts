@@ -48,6 +48,8 @@ export interface RelayService {
   stop(limitMs: number): Promise<number>;
   readonly unsent: number;
   oldestUnsentSeconds(): number;
+  /** For how long the relay has not seen every change upstream; 0 while all its watches work. */
+  blindSeconds(): number;
 }
 
 /** Passes registrations, released tenants and changed secrets on to the watch of target clusters. */
@@ -76,6 +78,8 @@ export function createRelayService(options: RelayServiceOptions): RelayService {
   let relay: Relay | undefined;
   let downstream: DownstreamWatch | undefined;
   let endObservation = (): void => {};
+  const sinceMs = clock.now();
+  let blindSeconds = (): number => (clock.now() - sinceMs) / 1000;
 
   return {
     start: async () => {
@@ -91,7 +95,7 @@ export function createRelayService(options: RelayServiceOptions): RelayService {
       }
       check.pass(found);
       if (end.signal.aborted) return;
-      const observed = observeService({ log, metrics, health, clock }, { scope, relay: () => created });
+      const observed = observeService({ log, metrics, health, clock }, { scope, relay: () => created, sinceMs });
       endObservation = observed.end;
       const counted: Pick<WorkQueue, "send"> = {
         send: async (items) => {
@@ -134,6 +138,7 @@ export function createRelayService(options: RelayServiceOptions): RelayService {
       });
       relay = created;
       created.start();
+      blindSeconds = observed.blindSeconds;
     },
     stop: async (limitMs) => {
       end.abort();
@@ -147,5 +152,6 @@ export function createRelayService(options: RelayServiceOptions): RelayService {
       return relay?.unsent ?? 0;
     },
     oldestUnsentSeconds: () => relay?.oldestUnsentSeconds() ?? 0,
+    blindSeconds: () => blindSeconds(),
   };
 }

@@ -21,6 +21,8 @@ export type RelaySettings = Pick<
     workspaces: readonly string[] | undefined;
     metricsPort: number;
     healthPort: number;
+    /** How the metrics that alarms read reach CloudWatch: as log lines, by its API in this region, or not at all. */
+    cloudWatch: Readonly<{ by: "log" } | { by: "none" } | { by: "api"; region: string }>;
   }>;
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -40,6 +42,7 @@ export function readRelaySettings(variables: Variables): RelaySettings {
   };
   const metricsPort = portOf("TMC_METRICS_PORT");
   const healthPort = portOf("TMC_HEALTH_PORT");
+  const cloudWatch = cloudWatchOf(variables, errors);
   if (metricsPort === healthPort && metricsPort !== 0) errors.push("TMC_HEALTH_PORT is the same as TMC_METRICS_PORT");
 
   const common = [
@@ -68,7 +71,21 @@ export function readRelaySettings(variables: Variables): RelaySettings {
     apiExport,
     metricsPort,
     healthPort,
+    cloudWatch,
   };
+}
+
+/** In ECS, CloudWatch reads the log of the relay. Elsewhere an operator chooses. */
+function cloudWatchOf(variables: Variables, errors: string[]): RelaySettings["cloudWatch"] {
+  const isEcs = variables.ECS_CONTAINER_METADATA_URI_V4 !== undefined;
+  const by = variables.TMC_CLOUDWATCH_METRICS?.trim() || (isEcs ? "log" : "none");
+  if (by === "log") return { by };
+  if (by === "none") return { by };
+  const region = variables.AWS_REGION?.trim() ?? "";
+  if (by !== "api") errors.push("TMC_CLOUDWATCH_METRICS must be one of log, api, none");
+  else if (!/^[a-z]{2}(-[a-z]+){1,2}-\d{1,2}$/.test(region))
+    errors.push("TMC_CLOUDWATCH_METRICS=api requires AWS_REGION");
+  return { by: "api", region };
 }
 
 function attempt<T>(errors: string[], read: () => T): T | undefined {

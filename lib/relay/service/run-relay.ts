@@ -2,6 +2,7 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import { countedClient } from "@tmc/kube/counted-client.ts";
 import { createUndiciTransport } from "@tmc/kube/transport/undici-transport.ts";
+import { type CallAws, createCallAws } from "../../credentials/aws-call.ts";
 import type { AwsCredentials } from "../../credentials/aws-sign.ts";
 import { createCloudCredentials } from "../../credentials/cloud-credentials.ts";
 import { pooledTransports } from "../../credentials/pooled-transport.ts";
@@ -16,7 +17,12 @@ import type { SqsClient } from "../../queue/sqs-client.ts";
 import { formatExportAddress } from "../../upstream/export/address.ts";
 import { openFileHub, openSecretHub } from "../../upstream/open-hub.ts";
 import type { TargetClusterAccess } from "../downstream/downstream-watch.ts";
-import { formatDirtyKeysLine } from "../observe/dirty-keys-metric.ts";
+import {
+  logRelayMetrics,
+  putRelayMetrics,
+  type SendRelayMetrics,
+  startMetricsReport,
+} from "../observe/report-metrics.ts";
 import { discoverWorkloadTypes } from "../watch/discover-workload-types.ts";
 import { createRelayService, type RelayService } from "./relay-service.ts";
 import { type RelaySettings, readRelaySettings } from "./relay-settings.ts";
@@ -37,11 +43,12 @@ export type RelayHost = Readonly<{
   openSqs: () => SqsClient;
   openSecretsManager: () => SecretsManager;
   openAwsCredentials: () => AwsCredentials;
+  /** @default signed requests over `node:https` */
+  callAws?: CallAws | undefined;
 }>;
 
 /** ECS and Kubernetes kill a process 30 seconds after SIGTERM by default. */
 const drainMs = 25_000;
-const dirtyKeysIntervalMs = 60_000;
 
 /** Runs the relay until the process is interrupted, then sends the remaining keys; returns the exit code. */
 export async function runRelay(host: RelayHost): Promise<number> {
@@ -55,7 +62,24 @@ export async function runRelay(host: RelayHost): Promise<number> {
     const metrics = createMetrics();
     const health = createHealthChecks({ clock });
     const upstreamCheck = health.register("hub");
-    cleanups.push(registerProcessGauges(metrics, { ...host, nowMs: clock.now() }));
+    // Fails until the checks of the service are registered: before, the process must not count as ready.
+    const startCheck = health.register("started");
+    const startedMs = clock.now();
+    cleanups.push(registerProcessGauges(metrics, { ...host, nowMs: startedMs }));
+    let service: RelayService | undefined;
+    // A relay that waits for the upstream before it has a service is blind too.
+    const blindSeconds = (): number => service?.blindSeconds() ?? (clock.now() - startedMs) / 1000;
+    cleanups.push(metrics.onScrape(() => metrics.set("tmc_relay_blind_seconds", {}, blindSeconds())));
+    const send = metricsSender(host, settings);
+    if (send !== undefined)
+      cleanups.push(
+        startMetricsReport({ clock, log }, send, () => ({
+          stage: settings.stage,
+          atMs: clock.now(),
+          dirtySeconds: service?.oldestUnsentSeconds() ?? 0,
+          blindSeconds: blindSeconds(),
+        })),
+      );
     const [metricsPort, healthPort] = await listen(settings, cleanups, metricsRoutes(metrics), healthRoutes(health));
     const open = (server?: string): Promise<KubeClient> => openHub(host, settings, { metrics, server });
     const client = await open();
@@ -87,7 +111,7 @@ export async function runRelay(host: RelayHost): Promise<number> {
         })
       : [];
     const apiExport = settings.apiExport && { address: settings.apiExport, openEndpoint: open };
-    const service = createRelayService({
+    const created = createRelayService({
       ...host,
       client,
       workspaces,
@@ -101,17 +125,16 @@ export async function runRelay(host: RelayHost): Promise<number> {
       metrics,
       health,
     });
-    if (variables.ECS_CONTAINER_METADATA_URI_V4 !== undefined)
-      cleanups.push(writeDirtyKeysMetric(host, stage, service));
+    service = created;
     const served = { workspaces, export: settings.apiExport && formatExportAddress(settings.apiExport) };
     log.info("relay starting", { stage, version: host.version, ...served, metricsPort, healthPort });
     try {
       // `start` waits for an unreachable upstream; an interrupt ends the wait.
-      await Promise.race([service.start(), interrupted]);
+      await Promise.race([created.start().then(() => startCheck.pass()), interrupted]);
       await interrupted;
     } finally {
-      log.info("relay draining", { keys: service.unsent });
-      const unsent = await service.stop(drainMs);
+      log.info("relay draining", { keys: created.unsent });
+      const unsent = await created.stop(drainMs);
       if (unsent > 0) log.warn("keys not sent; the next relay lists everything", { keys: unsent });
     }
     log.info("relay stopped");
@@ -176,11 +199,9 @@ function targetClusterAccess(
   };
 }
 
-function writeDirtyKeysMetric({ clock, write }: RelayHost, stage: string, service: RelayService): () => void {
-  const tick = (): void => {
-    write(`${formatDirtyKeysLine({ stage, atMs: clock.now(), oldestSeconds: service.oldestUnsentSeconds() })}\n`);
-    cancel = clock.after(dirtyKeysIntervalMs, tick);
-  };
-  let cancel = clock.after(dirtyKeysIntervalMs, tick);
-  return () => cancel();
+function metricsSender(host: RelayHost, { cloudWatch }: RelaySettings): SendRelayMetrics | undefined {
+  if (cloudWatch.by === "none") return undefined;
+  if (cloudWatch.by === "log") return logRelayMetrics(host.write);
+  const callAws = host.callAws ?? createCallAws({ clock: host.clock });
+  return putRelayMetrics({ callAws, credentials: host.openAwsCredentials(), region: cloudWatch.region });
 }

@@ -122,3 +122,21 @@ describe("healthRoutes", () => {
     expect(routes().route["/readyz"]?.(aRequest("", "", "nobody"))).toBeUndefined();
   });
 });
+
+describe("/startupz", () => {
+  test("fails until the process is ready for the first time, and then only if the process is not live", () => {
+    const { health } = aHealth();
+    const routes = healthRoutes(health);
+    const status = () => routes["/startupz"]?.(aRequest())?.status;
+    const loop = health.register("event-loop", { probe: "live" });
+    const upstream = health.register("upstream");
+    loop.pass();
+    expect(status()).toBe(503);
+    upstream.pass();
+    expect(status()).toBe(200);
+    upstream.fail("kcp is away");
+    expect(status(), "a restart would not help").toBe(200);
+    loop.fail("timers are late");
+    expect(status()).toBe(503);
+  });
+});

@@ -325,6 +325,42 @@ describe("the batch runner", () => {
     ]);
   });
 
+  describe("a message that was received more than five times without a result", () => {
+    test("is not run, and is retried by a new message with a failure more", async () => {
+      const { run, sent, ran } = startRunner(async () => done);
+      const record = { receives: 6 };
+      expect(await run([aRecord("web", { attempts: { transient: 2 }, record })])).toEqual({ failed: [] });
+      expect(ran).toEqual([]);
+      expect(sent).toMatchObject([
+        { to: "later", item: { reason: "retry", attempts: { transient: 2, unexpected: 1 } } },
+      ]);
+    });
+
+    test("is dead-lettered after five such failures, with the reason", async () => {
+      const { run, sent, ran } = startRunner(async () => done);
+      expect(await run([aRecord("web", { attempts: { unexpected: 4 }, record: { receives: 6 } })])).toEqual({
+        failed: [],
+      });
+      expect(ran).toEqual([]);
+      expect(sent).toMatchObject([{ to: "deadLetters", cause: "no result after 5 receives of its message" }]);
+    });
+
+    test("runs if throttled invocations caused the receives: the new message starts a new count", async () => {
+      const { run, sent, ran } = startRunner(async () => done);
+      await run([aRecord("web", { record: { receives: 600 } })]);
+      const [retry] = sent.splice(0);
+      await run([aRecord("web", { ...(retry?.to === "later" ? retry.item : {}), record: { receives: 1 } })]);
+      expect(ran).toHaveLength(1);
+      expect(sent).toEqual([]);
+    });
+
+    test("is run at the fifth receive", async () => {
+      const { run, ran } = startRunner(async () => done);
+      await run([aRecord("web", { record: { receives: 5 } })]);
+      expect(ran).toHaveLength(1);
+    });
+  });
+
   test("redacts secrets in the cause of a dead letter", async () => {
     const { run, sent } = startRunner(failing(new TypeError("cannot read token=abc123secret of x")));
     await run([aRecord("web", { attempts: { unexpected: 4 } })]);

@@ -51,17 +51,19 @@ describe("dead letters", () => {
     }
   });
 
-  test("have a generic cause if SQS moved them after five receives", async () => {
-    await createSqsQueue({ sqs: server.sqs, urls }).send([item("web")]);
+  test("have a generic cause if SQS moved them after too many receives", async () => {
+    const { urls: few, remove } = await createQueues(server.sqs, { maxReceives: 5 });
+    await createSqsQueue({ sqs: server.sqs, urls: few }).send([item("web")]);
     for (let receive = 0; receive < 6; receive++) {
       await releaseMessages(
         server.sqs,
-        urls.work,
-        await receiveMessages(server.sqs, urls.work, { waitSeconds: 0 }),
+        few.work,
+        await receiveMessages(server.sqs, few.work, { waitSeconds: 0 }),
         () => 0,
       );
     }
-    const { letters } = await open().list();
+    const { letters } = await createDeadLetters({ sqs: server.sqs, urls: few, waitSeconds: 0 }).list();
+    await remove();
     expect(letters).toMatchObject([{ key: item("web").key, cause: expect.stringMatching(/^received too often/) }]);
   });
 

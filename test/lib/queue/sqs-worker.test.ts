@@ -3,13 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { BatchRunner } from "../../../lib/queue/batch.ts";
 import { createSqsQueue } from "../../../lib/queue/sqs.ts";
 import type { QueueUrls, SqsClient } from "../../../lib/queue/sqs-client.ts";
-import { receiveMessages } from "../../../lib/queue/sqs-receive.ts";
-import {
-  type Outage,
-  redeliveryDelaySeconds,
-  runSqsWorker,
-  type SqsWorkerOptions,
-} from "../../../lib/queue/sqs-worker.ts";
+import { receiveMessages, redeliveryDelaySeconds } from "../../../lib/queue/sqs-receive.ts";
+import { type Outage, runSqsWorker, type SqsWorkerOptions } from "../../../lib/queue/sqs-worker.ts";
 import { parseBody, type WorkMessage } from "../../../lib/queue/work-message.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createQueues, interceptSqs, type SqsCall, startSqs } from "../../support/sqs.ts";
@@ -89,9 +84,16 @@ describe("the SQS worker", () => {
     expect(deleted).toHaveLength(1);
   });
 
-  test("the redelivery delay grows, so that an outage of a minute dead-letters no message", () => {
-    const waits = [1, 2, 3, 4, 5].map(redeliveryDelaySeconds);
-    expect(waits).toEqual([5, 15, 45, 120, 120]);
+  test("the redelivery delay grows up to half a minute, because newer changes of the key wait behind the message", () => {
+    expect([1, 2, 3, 4, 100].map(redeliveryDelaySeconds)).toEqual([5, 15, 30, 30, 30]);
+  });
+
+  test("the worker hides its messages for longer than a batch may take, whatever the setting of the queue is", async () => {
+    const { calls, client } = recording(server.sqs);
+    const worker = begin(async () => ({ failed: [] }), { sqs: client, batchSeconds: 45 });
+    await until(() => calls.some(({ name }) => name === "ReceiveMessage"), "nothing was received");
+    await worker.stop();
+    expect(calls.find(({ name }) => name === "ReceiveMessage")?.input.VisibilityTimeout).toBe(55);
   });
 
   test("the worker processes batches concurrently", async () => {

@@ -101,6 +101,35 @@ async function received({ work }: QueueUrls, waitSeconds = 1): Promise<string[]>
   }
 }
 
+describe("a relay that cannot see the upstream", () => {
+  test("a relay that loses the upstream says for how long, is not ready after two minutes, stays live, and sees again", async () => {
+    const upstream = await startUpstream();
+    let skippedMs = 0;
+    const clock = { now: () => systemClock.now() + skippedMs, after: systemClock.after };
+    const relay = aRelay(upstream, ["root:demo"], { clock });
+    expect(relay.service.blindSeconds()).toBeGreaterThanOrEqual(0);
+    await relay.service.start();
+    await untilReady(relay);
+    await eventually(async () =>
+      relay.service.blindSeconds() === 0 ? undefined : "it is blind although all was listed",
+    );
+    const { faults } = upstream.tenants.kcp;
+    const outage = faults.inject({ match: {}, effect: { kind: "partition", requests: "refuse" } });
+    faults.cutWatches();
+    await eventually(async () => (relay.service.blindSeconds() > 0 ? undefined : "it does not notice the loss"));
+    skippedMs = 180_000;
+    expect(relay.service.blindSeconds()).toBeGreaterThan(120);
+    const checkOf = (name: string) => relay.health.report("ready").checks.find((check) => check.name === name);
+    expect(checkOf("upstream")).toMatchObject({ ok: false, detail: expect.stringContaining("in root:demo") });
+    await eventually(async () =>
+      relay.health.report("live").status === "Healthy" ? undefined : JSON.stringify(relay.health.report("live")),
+    );
+    outage.remove();
+    await eventually(async () => (relay.service.blindSeconds() === 0 ? undefined : "it stays blind"));
+    expect(checkOf("upstream")?.ok).toBe(true);
+  });
+});
+
 describe("relay service with SQS", () => {
   test("two relays deliver each change once", async () => {
     const upstream = await startUpstream();

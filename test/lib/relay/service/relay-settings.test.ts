@@ -24,7 +24,20 @@ describe("relay settings", () => {
       allowedEndpoints: [],
       metricsPort: 8080,
       healthPort: 8081,
+      cloudWatch: { by: "none" },
     });
+  });
+  it("report metrics by the log in ECS, and elsewhere as the operator chooses", () => {
+    const read = (more: Readonly<Record<string, string>>) => readRelaySettings({ ...all, ...more }).cloudWatch;
+    const ecs = { ECS_CONTAINER_METADATA_URI_V4: "http://169.254.170.2/v4" };
+    expect(read(ecs)).toEqual({ by: "log" });
+    expect(read({ ...ecs, TMC_CLOUDWATCH_METRICS: "none" })).toEqual({ by: "none" });
+    expect(read({ TMC_CLOUDWATCH_METRICS: "api", AWS_REGION: "eu-west-1" })).toEqual({
+      by: "api",
+      region: "eu-west-1",
+    });
+    expect(() => read({ TMC_CLOUDWATCH_METRICS: "api" })).toThrow("TMC_CLOUDWATCH_METRICS=api requires AWS_REGION");
+    expect(() => read({ TMC_CLOUDWATCH_METRICS: "x" })).toThrow("TMC_CLOUDWATCH_METRICS must be one of log, api, none");
   });
   it("accept a kubeconfig file instead of a secret", () => {
     const { TMC_KCP_SECRET: _, ...rest } = all;

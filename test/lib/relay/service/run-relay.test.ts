@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { GetQueueAttributesCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import type { startEmbeddedKcp } from "@tmc/embedded/kcp/embedded-kcp.ts";
@@ -26,6 +27,7 @@ beforeAll(async () => {
   secretsManager.handle(({ headers, body }, response) => {
     const isKnown = headers["x-amz-target"] === "secretsmanager.GetSecretValue" && body.includes('"tmc/kcp"');
     if (isKnown) answerJson(response, { Name: "tmc/kcp", SecretString: kubeconfig });
+    else if (body.includes('"tmc/lost"')) answerJson(response, { Name: "tmc/lost", SecretString: lostKubeconfig });
     else answerJson(response, { __type: "ResourceNotFoundException" }, { status: 400 });
   });
 });
@@ -41,6 +43,20 @@ afterAll(async () => {
 function kubeconfigOf(kcp: Kcp): string {
   const endpoint = kcp.endpoint();
   return formatKubeconfig({ contexts: [{ name: "kcp", endpoint, token: kcp.adminToken }] });
+}
+
+/** A kcp at a port where nothing listens. */
+const lostKubeconfig = formatKubeconfig({
+  contexts: [{ name: "kcp", endpoint: { server: "https://127.0.0.1:1" }, token: "lost" }],
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 /** Starts the relay program as the image does. */
@@ -105,10 +121,12 @@ test("the relay program reads its kubeconfig from Secrets Manager, sends keys, s
   await tenants.at(tenants.clusters[0] ?? "").create(placements, aPlacement("web"));
   await eventually(async () => ((await messagesIn(urls.work)) === "1" ? undefined : "nothing is on the queue"));
   expect((await relay.get("healthPort", "/livez")).status).toBe(200);
+  expect((await relay.get("healthPort", "/startupz")).status).toBe(200);
   const { text } = await relay.get("metricsPort", "/metrics");
   expect(text).toContain('tmc_relay_keys_total{kind="WorkloadPlacement"} 1');
   expect(text).toContain('tmc_placements{ready="unknown"} 1');
   expect(text).toContain("tmc_relay_oldest_dirty_seconds 0");
+  expect(text).toContain("tmc_relay_blind_seconds 0");
   relay.child.kill("SIGTERM");
   expect(await relay.exitCode()).toBe(0);
   expect(relay.lineOf("relay stopped")).toBeDefined();
@@ -135,6 +153,41 @@ test("the relay program relays all tenants of an export through the export's end
   expect(await relay.exitCode()).toBe(0);
   await remove();
 });
+
+test.each([
+  ["single workspaces", {}],
+  ["all tenants of an export", { TMC_WORKSPACES: "", TMC_API_EXPORT: "root:tmc:tmc.kcp.io" }],
+] as const)(
+  "a relay program for %s that never reaches kcp is live, blind, and does not pass the health check of a deployment",
+  async (_, scope) => {
+    const healthPort = String(await freePort());
+    const metricsPort = String(await freePort());
+    const relay = start({
+      ...scope,
+      TMC_KCP_SECRET: "tmc/lost",
+      TMC_HEALTH_PORT: healthPort,
+      TMC_METRICS_PORT: metricsPort,
+      TMC_WORK_QUEUE_URL: "http://127.0.0.1:1/q/tmc.fifo",
+    });
+    const statusOf = (path: string): Promise<number> =>
+      fetch(`http://127.0.0.1:${healthPort}${path}`).then(
+        (answer) => answer.status,
+        () => 0,
+      );
+    const metrics = (): Promise<string> =>
+      fetch(`http://127.0.0.1:${metricsPort}/metrics`).then(
+        (answer) => answer.text(),
+        () => "",
+      );
+    await eventually(async () => {
+      const [, seconds = "0"] = /^tmc_relay_blind_seconds (\S+)$/m.exec(await metrics()) ?? [];
+      return Number(seconds) > 1 ? undefined : relay.output() || "no output yet";
+    });
+    expect([await statusOf("/livez"), await statusOf("/startupz"), await statusOf("/readyz")]).toEqual([200, 503, 503]);
+    relay.child.kill("SIGTERM");
+    expect(await relay.exitCode()).toBe(0);
+  },
+);
 
 test("a second SIGTERM ends the relay program while it is still sending", async () => {
   await tenants.at(tenants.clusters[0] ?? "").create(placements, aPlacement("unsent"));
