@@ -56,7 +56,7 @@ export type ReconcilersSettings = Pick<
   "heartbeatSeconds" | "heartbeatWriteSeconds" | "reconcileSeconds" | "registration"
 >;
 
-/** How long a counted load is reused: about as long as a burst of new placements, and far shorter than an imbalance matters. */
+/** How long a large tenant's load is reused: about as long as a burst of new placements, and far shorter than an imbalance matters. */
 const loadMaxAgeSeconds = 10;
 
 /** Creates the reconcile function for every kind of key, with a timeout; the same in a controller and in functions. */

@@ -7,7 +7,7 @@ import { createSyncWork } from "./sync-work.ts";
 import type { ReconcileClients } from "./upstream.ts";
 
 /** The largest batch of a FIFO queue. */
-const maxConcurrentGroups = 10;
+const maxConcurrentKeys = 10;
 
 /** Creates the function that reconciles the keys of the work queue. */
 export function createReconcileFunction(
@@ -17,7 +17,7 @@ export function createReconcileFunction(
   return createFunction(host, {
     name: "reconcile",
     environmentNames: runtimeEnvironmentNames,
-    start: (tools) => openRuntime(clients, tools, { maxConcurrentGroups, createSyncWork }),
+    start: (tools) => openRuntime(clients, tools, { maxConcurrentKeys, createSyncWork }),
     handle: async (run: BatchRunner, event: SQSEvent, signal) =>
       batchResponse(await run(batchRecordsOf(event), signal)),
   });

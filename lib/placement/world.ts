@@ -11,14 +11,18 @@ export type PlacementWorldOptions = Readonly<{
   hub: Hub;
   clock: Clock;
   /**
-   * How long a counted load is reused, updated with the decisions of this process. Where each list is a request, a
-   * thousand new placements would otherwise cause hundreds of lists; the price is a slightly uneven distribution.
+   * How long a counted load is reused in a logical cluster with more than `maxPlacementsCountedEachTime` placements, updated
+   * with the decisions of this process. Where each list is a request, a burst of new placements would otherwise read
+   * hundreds of long lists; the price is a slightly uneven distribution there.
    * @default 0
    */
   loadMaxAgeSeconds?: number | undefined;
   /** @default workloads are not notified */
   workloads?: SelectedWorkloads | undefined;
 }>;
+
+/** A list of this length takes about 5 MB and a fifth of a second, which each batch of new placements can afford. */
+export const maxPlacementsCountedEachTime = 1000;
 
 /** Creates the world of the placement reconciler over a hub. */
 export function createPlacementWorld({
@@ -30,7 +34,8 @@ export function createPlacementWorld({
   const loads = new Map<string, { readonly load: ClusterLoad; countedMs: number }>();
   const readLoad = async (logicalCluster: string, signal: AbortSignal): Promise<ClusterLoad> => {
     const known = loads.get(logicalCluster);
-    if (known !== undefined && clock.now() - known.countedMs < loadMaxAgeSeconds * 1000) return known.load;
+    const isLarge = known !== undefined && known.load.size > maxPlacementsCountedEachTime;
+    if (isLarge && clock.now() - known.countedMs < loadMaxAgeSeconds * 1000) return known.load;
     const placements = await hub.list<WorkloadPlacement>("WorkloadPlacement", logicalCluster, signal);
     // Read the map again: another reconcile may have created the entry during the list.
     const entry = loads.get(logicalCluster) ?? { load: new ClusterLoad(), countedMs: 0 };
