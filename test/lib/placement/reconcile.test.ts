@@ -4,10 +4,10 @@ import { describe, expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import { done } from "../../../lib/model/next.ts";
+import { done, requeueAfter } from "../../../lib/model/next.ts";
 import { placementReconciler } from "../../../lib/placement/reconcile.ts";
 import { createPlacementWorld, maxPlacementsCountedEachTime } from "../../../lib/placement/world.ts";
-import { aPlacement, aRegistration, now } from "./builders.ts";
+import { ago, aPlacement, aRegistration, now } from "./builders.ts";
 
 const signal = new AbortController().signal;
 const keyOf = (name: string): ObjectKey => ({ logicalCluster: "root", kind: "WorkloadPlacement", name });
@@ -208,6 +208,53 @@ describe("RoundRobin", () => {
       await reconcile(name);
     }
     expect(memory.counts()).toEqual({ a: 10, b: 10, c: 10 });
+  });
+
+  it("holds the evictions of a mass failure, with one Event, until enough clusters respond again", async () => {
+    const { memory } = aWorld(["d"]);
+    const lose = (name: string, since = ago(400)) =>
+      addCluster(memory, name, { ready: "False", since, status: { lastHeartbeat: ago(460) } });
+    for (const name of ["a", "b", "c"]) lose(name);
+    const events: string[] = [];
+    let held = 0;
+    const world = createPlacementWorld({
+      hub: memory.hub(),
+      clock: { now: () => now, after: () => () => undefined },
+      onEvictionsHeld: () => {
+        held += 1;
+      },
+      recordEvent: (key, _, { reason }) => events.push(`${key.name} ${reason}`),
+    });
+    const reconcile = placementReconciler(world);
+    memory.put({ ...aPlacement(), metadata: { name: "web", generation: 1 }, status: { selectedClusters: ["a"] } });
+    for (let round = 0; round < 3; round++) {
+      expect(await reconcile(keyOf("web"), signal)).toEqual(requeueAfter(60));
+      expect(memory.placement("web")?.status?.selectedClusters).toEqual(["a"]);
+    }
+    expect([memory.writes, held, events]).toEqual([1, 3, ["web MassFailureSuspected"]]);
+    for (const name of ["b", "c"]) addCluster(memory, name, { since: ago(300) });
+    await reconcile(keyOf("web"), signal);
+    expect(memory.placement("web")?.status?.selectedClusters).toEqual(["b"]);
+  });
+
+  it("holds evictions if most clusters of all tenants of the process failed", async () => {
+    const { memory } = aWorld(["b"]);
+    const failed = { ready: "False", since: ago(400), status: { lastHeartbeat: ago(460) } } as const;
+    addCluster(memory, "a", failed);
+    memory.put({ ...aPlacement(), metadata: { name: "web", generation: 1 }, status: { selectedClusters: ["a"] } });
+    const others = [1, 2].map(() => ["x", "y"].map((name) => aRegistration(name, failed)));
+    const reconcileWith = (tenants: readonly (readonly ReturnType<typeof aRegistration>[])[]) =>
+      placementReconciler(
+        createPlacementWorld({
+          hub: memory.hub(),
+          clock: { now: () => now, after: () => () => undefined },
+          registrationsOfProcess: () => [[aRegistration("a", failed), aRegistration("b")], ...tenants],
+        }),
+      )(keyOf("web"), signal);
+    await reconcileWith(others);
+    expect(memory.placement("web")?.status?.selectedClusters).toEqual(["a"]);
+    await reconcileWith([]);
+    expect(memory.placement("web")?.status?.selectedClusters).toEqual(["b"]);
   });
 
   it("distributes the placements of a failed cluster evenly to the others", async () => {
