@@ -53,9 +53,9 @@ export function createSqsSharedQueue(options: SqsSharedQueueOptions): SharedQueu
     ...rateLimitFanOut(queue, options.tenantRate),
     run: async (work, { workers, signal, graceSeconds, onBatch, onEvent }) => {
       emit = onEvent;
-      const { batches, groupsPerBatch } = divideWorkers(workers);
+      const { batches, keysPerBatch } = divideWorkers(workers);
       const run = isolatingRunner({
-        run: createBatchRunner({ work, queue, clock, random, maxConcurrentGroups: groupsPerBatch, onEvent }),
+        run: createBatchRunner({ work, queue, clock, random, maxConcurrentKeys: keysPerBatch, onEvent }),
         queue,
         acknowledge: (records) => deleteMessages(sqs, urls.work, records),
       });
@@ -80,7 +80,7 @@ export function createSqsSharedQueue(options: SqsSharedQueueOptions): SharedQueu
 }
 
 /** Divides workers into concurrent batches and concurrent keys per batch; never more keys in total than workers. */
-export function divideWorkers(workers: number): Readonly<{ batches: number; groupsPerBatch: number }> {
+export function divideWorkers(workers: number): Readonly<{ batches: number; keysPerBatch: number }> {
   const batches = Math.max(Math.min(workers, minBatches), Math.ceil(workers / maxBatchSize));
-  return { batches, groupsPerBatch: Math.max(1, Math.floor(workers / batches)) };
+  return { batches, keysPerBatch: Math.max(1, Math.floor(workers / batches)) };
 }

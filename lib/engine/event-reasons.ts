@@ -7,6 +7,12 @@ export const eventReasons: readonly Readonly<{ reason: string; regarding: string
       "The cluster became not Ready; the message starts with the reason. It is recorded again when the reason changes, or when the cluster was Ready in between.",
   },
   {
+    reason: "MassFailureSuspected",
+    regarding: "the WorkloadPlacement",
+    meaning:
+      "Most clusters stopped responding at about the same time, so the placement is not evicted from its clusters. It is recorded once, when the condition EvictionsHeld becomes True.",
+  },
+  {
     reason: "ControllerError",
     regarding: "the object that was reconciled",
     meaning:

@@ -1,6 +1,8 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { createDeadline } from "@tmc/kube/deadline.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { Connections } from "../credentials/connections.ts";
 import type { CredentialSource } from "../credentials/credentials.ts";
 import type { ObjectEvent } from "../model/event.ts";
@@ -58,7 +60,7 @@ export type ReconcilersSettings = Pick<
   "heartbeatSeconds" | "heartbeatWriteSeconds" | "reconcileSeconds" | "registration"
 >;
 
-/** How long a counted load is reused: about as long as a burst of new placements, and far shorter than an imbalance matters. */
+/** How long a large tenant's load is reused: about as long as a burst of new placements, and far shorter than an imbalance matters. */
 const loadMaxAgeSeconds = 10;
 
 /** Creates the reconcile function for every kind of key, with a timeout; the same in a controller and in functions. */
@@ -104,6 +106,9 @@ export function createReconcilers(options: ReconcilersOptions): Work {
     hub,
     clock,
     loadMaxAgeSeconds,
+    registrationsOfProcess: options.cache && registrationsIn(options.cache),
+    onEvictionsHeld: () => metrics.add("tmc_mass_failure_suspected_total", {}),
+    recordEvent,
     workloads: workloads && {
       notificationHash: workloads.placementHash,
       affected: workloads.workloadsOfPlacement,
@@ -142,6 +147,16 @@ function withCachedLoad(world: PlacementWorld, cache: ObjectCache): PlacementWor
       return plan;
     },
   };
+}
+
+/** The registrations of all logical clusters; the server has validated them against the schema. */
+function registrationsIn(cache: ObjectCache): () => readonly (readonly ClusterRegistration[])[] {
+  return () =>
+    cache
+      .logicalClusters()
+      .map(
+        (each) => cache.list("ClusterRegistration", each) as readonly KubeObject[] as readonly ClusterRegistration[],
+      );
 }
 
 /** Adds a timeout. An expired one is a transient fault, not an unexpected error. */

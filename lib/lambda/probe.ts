@@ -31,7 +31,7 @@ export function createProbeFunction(
     start: async (tools) => ({
       log: tools.log,
       intervalSeconds: tools.environment.heartbeatSeconds,
-      run: await openRuntime(clients, tools, { maxConcurrentGroups: maxConcurrentProbes }),
+      run: await openRuntime(clients, tools, { maxConcurrentKeys: maxConcurrentProbes }),
     }),
     handle: async ({ run, log, intervalSeconds }, { Records }: SQSEvent, signal) => {
       for (const record of Records) {

@@ -10,7 +10,7 @@ import { createSyncWork } from "./sync-work.ts";
 import type { ReconcileClients } from "./upstream.ts";
 
 /** The largest batch of a FIFO queue. */
-const maxConcurrentGroups = 10;
+const maxConcurrentKeys = 10;
 
 /** How long a response waits for the release of messages: half of the time that the signal leaves before the timeout. */
 const releaseMs = 1_000;
@@ -24,7 +24,7 @@ export function createReconcileFunction(
     name: "reconcile",
     environmentNames: runtimeEnvironmentNames,
     start: async (tools) => ({
-      run: await openRuntime(clients, tools, { maxConcurrentGroups, createSyncWork }),
+      run: await openRuntime(clients, tools, { maxConcurrentKeys, createSyncWork }),
       release: createRelease(clients.sqs, tools.environment.workQueueUrl, tools),
     }),
     handle: async ({ run, release }, event: SQSEvent, signal) => {

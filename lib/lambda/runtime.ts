@@ -52,7 +52,7 @@ const eventFlushMs = 2_000;
 
 export type RuntimeOptions = Readonly<{
   /** Keys of a batch that are reconciled concurrently. */
-  maxConcurrentGroups: number;
+  maxConcurrentKeys: number;
   /** Creates the reconcilers of workloads. Functions that only enqueue workloads omit it, and do not load the code. */
   createSyncWork?: ((parts: SyncWorkOptions) => SyncWork) | undefined;
 }>;
@@ -73,7 +73,7 @@ export function runtimeSettings({ heartbeatSeconds }: Pick<Environment, "heartbe
 export async function openRuntime(
   clients: ReconcileClients,
   tools: FunctionTools & Readonly<{ environment: RuntimeEnvironment }>,
-  { maxConcurrentGroups, createSyncWork }: RuntimeOptions,
+  { maxConcurrentKeys, createSyncWork }: RuntimeOptions,
 ): Promise<BatchRunner> {
   const { host, log, metrics, environment } = tools;
   const { clock, random } = host;
@@ -153,7 +153,7 @@ export async function openRuntime(
     events.onQueueEvent(event);
   };
   const run = isolatingRunner({
-    run: createBatchRunner({ work, queue, clock, random, maxConcurrentGroups, onEvent: onBatchEvent }),
+    run: createBatchRunner({ work, queue, clock, random, maxConcurrentKeys, onEvent: onBatchEvent }),
     queue,
     acknowledge: (records) => deleteMessages(clients.sqs, environment.workQueueUrl, records),
   });

@@ -235,6 +235,12 @@ export const catalogue = {
     labels: {},
   },
   tmc_placements: { type: "gauge", help: "Placements, by readiness.", unit: "", labels: { ready: readiness } },
+  tmc_mass_failure_suspected_total: {
+    type: "counter",
+    help: "Reconciles of placements that held an eviction, because most clusters stopped responding at about the same time. A held placement is reconciled about once a minute.",
+    unit: "",
+    labels: {},
+  },
   tmc_fanout_enqueued_total: {
     type: "counter",
     help: "Placements and workloads that were enqueued because a cluster changed, and workloads that were enqueued because a placement changed.",

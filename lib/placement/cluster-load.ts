@@ -13,6 +13,11 @@ export class ClusterLoad {
   readonly #reservations = new Map<string, Reservation>();
   readonly #load = new Map<string, number>();
 
+  /** Number of counted placements. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
   /** Applies a complete list of the placements. */
   update(placements: readonly WorkloadPlacement[]): void {
     for (const placement of placements) {

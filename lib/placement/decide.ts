@@ -21,6 +21,12 @@ import {
   worsenedConstraint,
 } from "./failback.ts";
 import { compileFilters, type Filter, rejectingFilter } from "./filters.ts";
+import {
+  defaultMassFailureSettings,
+  type MassFailure,
+  massFailureRecheckSeconds,
+  massFailuresIn,
+} from "./mass-failure.ts";
 import type { ClusterFacts, ObservedPlacement } from "./observed.ts";
 import { InvalidSpec, type ParsedSpec, tryParseSpec } from "./parsed-spec.ts";
 import type { DecisionReason } from "./reasons.ts";
@@ -56,7 +62,7 @@ export function decidePlacement(observed: ObservedPlacement, bounds: DecisionBou
   if (spec instanceof InvalidSpec) return planForInvalidSpec(placement, clusters, spec, { nowMs, bounds });
 
   const scorers = createScorers(spec);
-  const retainedBefore = retainedClusters(spec, placement, clusters, nowMs);
+  const retainedBefore = retainedClusters(spec, observed, clusters);
   const targets = failbackTargetsOf(spec, placement, clusters, nowMs);
   const { retained, selection, rejected, blockedFailback } = selectWithFailback(spec, {
     scorers,
@@ -93,6 +99,9 @@ export function decidePlacement(observed: ObservedPlacement, bounds: DecisionBou
       nowMs,
     }),
     ready: readyCondition(spec, { clusters, selection, others }),
+    heldEvictions: selection.selected
+      .map(({ name }) => name)
+      .filter((name) => retained.get(name)?.verdict.reason === "KeptMassFailure"),
     nowMs,
   });
   return {
@@ -161,16 +170,20 @@ function applyFailback(retained: Retained, targets: readonly FailbackTarget[]): 
 /** The previously selected clusters that are retained. */
 function retainedClusters(
   spec: ParsedSpec,
-  placement: WorkloadPlacement,
+  { placement, nowMs, massFailuresOfProcess = [], massFailure = defaultMassFailureSettings }: ObservedPlacement,
   clusters: readonly ClusterFacts[],
-  nowMs: number,
 ): Retained {
   const retained = new Map<string, RetainedCluster>();
   const current = new Set(placement.status?.selectedClusters);
   if (current.size === 0) return retained;
+  // Computed for the first cluster that is not Ready: most placements have none.
+  let massFailures: readonly MassFailure[] | undefined;
   for (const cluster of clusters) {
     if (!current.has(cluster.name)) continue;
-    const verdict = decideRetention(spec, cluster, { nowMs, previous: previousToleration(placement, cluster.name) });
+    if (cluster.ready !== "True")
+      massFailures ??= [...massFailuresIn(clusters, nowMs, massFailure), ...massFailuresOfProcess];
+    const previous = previousToleration(placement, cluster.name);
+    const verdict = decideRetention(spec, cluster, { nowMs, previous, massFailures });
     if (verdict.isRetained) retained.set(cluster.name, { cluster, verdict });
   }
   return retained;
@@ -237,6 +250,7 @@ function nextReconcile(
   const ends = [
     ...selection.selected.map(({ name }) => {
       const verdict = retained.get(name)?.verdict;
+      if (verdict?.reason === "KeptMassFailure") return nowMs + massFailureRecheckSeconds * 1000;
       return verdict?.reason === "KeptTolerated" ? verdict.untilMs : undefined;
     }),
     // A target that is due but blocked by a spread constraint waits for another change, not for a time.
@@ -281,6 +295,7 @@ function planForInvalidSpec(
       failback,
       evictedClusters,
       ready,
+      heldEvictions: [],
       nowMs,
     }),
     next: done,

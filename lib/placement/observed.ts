@@ -6,7 +6,14 @@ import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { type Condition, findCondition } from "../model/condition.ts";
 import { labelsWithDerivedKeys } from "../model/location-keys.ts";
 import { parseTimestamp } from "../model/timestamp.ts";
+import type { MassFailure, MassFailureSettings } from "./mass-failure.ts";
 import { parseVersion, type Version } from "./versions.ts";
+
+/**
+ * Annotation of a registration: a user confirms that the cluster has failed, although most clusters stopped responding at once.
+ * Its value is the lastTransitionTime of the Ready condition, so that it does not apply to a later failure.
+ */
+export const confirmFailureAnnotation = "tmc.kcp.io/confirm-failure";
 
 export type TaintEffect = "NoSchedule" | "PreferNoSchedule" | "NoExecute";
 export type ClusterTaint = Readonly<{ key: string; value: string; effect: TaintEffect; addedMs: number | undefined }>;
@@ -35,6 +42,10 @@ export type ClusterFacts = Readonly<{
   notReadySinceMs: number | undefined;
   /** When Ready became True. Undefined while it is not. */
   readySinceMs: number | undefined;
+  /** Whether a probe has ever succeeded. */
+  hasBeenReady: boolean;
+  /** Whether a user has confirmed that the cluster has really failed, since it lost Ready for the last time. */
+  failureConfirmed: boolean;
   /** Default of the registration for how long workloads stay after Ready is lost; the placement can override it. */
   evictAfterSeconds: number | undefined;
   /** Fewer than 90 % of the nodes are ready. */
@@ -58,6 +69,10 @@ export type ObservedPlacement = Readonly<{
   clusters: readonly ClusterFacts[];
   /** Number of other placements per cluster. Only RoundRobin reads it, and only if it has to select a cluster. */
   load?: ReadonlyMap<string, number> | undefined;
+  /** Mass failures among the clusters of all logical clusters that this process knows. @default none are known */
+  massFailuresOfProcess?: readonly MassFailure[] | undefined;
+  /** @default defaultMassFailureSettings */
+  massFailure?: MassFailureSettings | undefined;
   nowMs: number;
 }>;
 
@@ -83,6 +98,7 @@ export type RegistrationInput = Readonly<{
   status?:
     | Readonly<{
         conditions?: readonly Condition[] | undefined;
+        lastHeartbeat?: string | undefined;
         apis?: readonly Readonly<{ groupVersion: string; kinds?: readonly string[] | undefined }>[] | undefined;
         allocatable?: Readonly<{ cpu?: string | undefined; memory?: string | undefined }> | undefined;
         nodes?: Readonly<{ ready?: number | undefined; total?: number | undefined }> | undefined;
@@ -96,6 +112,7 @@ export type RegistrationInput = Readonly<{
 export function clusterFacts({ metadata, spec, status }: RegistrationInput): ClusterFacts {
   const ready = findCondition(status?.conditions, "Ready");
   const isReady = ready?.status === "True";
+  const confirmedFailure = metadata.annotations?.[confirmFailureAnnotation];
   return {
     name: metadata.name ?? "",
     deleting: metadata.deletionTimestamp !== undefined,
@@ -105,6 +122,8 @@ export function clusterFacts({ metadata, spec, status }: RegistrationInput): Clu
       ? undefined
       : (parseTimestamp(ready?.lastTransitionTime) ?? parseTimestamp(metadata.creationTimestamp)),
     readySinceMs: isReady ? parseTimestamp(ready.lastTransitionTime) : undefined,
+    hasBeenReady: isReady || status?.lastHeartbeat !== undefined,
+    failureConfirmed: !isReady && ready !== undefined && ready.lastTransitionTime === confirmedFailure,
     evictAfterSeconds: spec.evictAfterSeconds,
     degraded: (status?.nodes?.ready ?? 0) < 0.9 * (status?.nodes?.total ?? 0),
     unschedulable: spec.unschedulable === true,

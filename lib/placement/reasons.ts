@@ -28,6 +28,13 @@ export const decisionReasons = {
     meaning:
       "The cluster was selected before and is kept until the tolerated time ends: it is not Ready or has a NoExecute taint.",
   },
+  KeptMassFailure: {
+    selected: true,
+    message:
+      "kept although {actual} was only {expected}: most clusters stopped responding at about the same time, so evictions are held",
+    meaning:
+      "The cluster was selected before and is no longer tolerated, but most clusters stopped responding at about the same time. TMC may have lost its connection to them, so it holds evictions until enough clusters respond again, or a user confirms the failure with `tmc confirm failure/NAME`.",
+  },
   KeptInvalidPlacement: {
     selected: true,
     message: "kept, because the spec of the placement is invalid",

@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
+import type { ObjectEvent } from "../model/event.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
 import { done, earliestNext, type Next, requeueAfter } from "../model/next.ts";
 import { decidePlacement, type PlacementPlan } from "./decide.ts";
 import type { PlacementStatus } from "./explain.ts";
 import type { ObservedPlacement } from "./observed.ts";
 import { withPlacedWorkloads } from "./placed-workloads.ts";
+import { areEvictionsHeld, evictionsHeldEvent } from "./status.ts";
 
 /** Everything that the placement reconciler reads and writes; tests replace it with an in-memory world. */
 export interface PlacementWorld {
@@ -29,6 +31,10 @@ export interface PlacementWorld {
     status: PlacementStatus,
     signal: AbortSignal,
   ): Promise<WorkloadPlacement>;
+  /** Called after a reconcile that holds evictions because of a suspected mass failure. */
+  onEvictionsHeld?: (() => void) | undefined;
+  /** Records an Event on the placement. */
+  recordEvent?: ((key: ObjectKey, placement: WorkloadPlacement, event: ObjectEvent) => void) | undefined;
   /** Undefined if this installation does not sync workloads. */
   readonly workloads?: SelectedWorkloads | undefined;
 }
@@ -65,6 +71,9 @@ export const placementReconciler =
       : withoutLoad;
     const { status, requeueSeconds } = await withWorkloadStates(world, { key, observed, status: plan.status }, signal);
     await report(world, { key, placement: observed.placement, status }, signal);
+    if (areEvictionsHeld(status)) world.onEvictionsHeld?.();
+    const event = evictionsHeldEvent(observed.placement.status ?? {}, status);
+    if (event !== undefined) world.recordEvent?.(key, observed.placement, event);
     return requeueSeconds === undefined ? plan.next : earliestNext(plan.next, requeueAfter(requeueSeconds));
   };
 

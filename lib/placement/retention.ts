@@ -1,4 +1,5 @@
 import { rejectingFilter } from "./filters.ts";
+import { isPartOfMassFailure, type MassFailure } from "./mass-failure.ts";
 import type { ClusterFacts } from "./observed.ts";
 import type { ParsedSpec } from "./parsed-spec.ts";
 import type { DecisionReason, ReasonDetail } from "./reasons.ts";
@@ -8,7 +9,7 @@ import { defaultNotReadySeconds, formatTaint, toleratedSeconds } from "./taints.
 export type RetentionVerdict = Readonly<
   | { isRetained: false }
   | { isRetained: true; reason: "Selected" }
-  | { isRetained: true; reason: "KeptUnschedulable"; detail: ReasonDetail }
+  | { isRetained: true; reason: "KeptUnschedulable" | "KeptMassFailure"; detail: ReasonDetail }
   | { isRetained: true; reason: "KeptTolerated"; detail: ReasonDetail; untilMs: number | undefined }
 >;
 
@@ -30,12 +31,21 @@ export type PreviousToleration = Readonly<{ actual: string | undefined; untilMs:
 /**
  * Decides whether a cluster that was selected before is retained. It is while it fits, and as long as the placement
  * tolerates its state. The tolerated time of a taint without `timeAdded` starts when TMC first observed the taint, which
- * `previous` carries from one reconcile to the next.
+ * `previous` carries from one reconcile to the next. A cluster that lost Ready in a mass failure is retained beyond the tolerated
+ * time, because TMC may have lost its connection to all of them.
  */
 export function decideRetention(
   spec: ParsedSpec,
   cluster: ClusterFacts,
-  { nowMs, previous }: Readonly<{ nowMs: number; previous: PreviousToleration | undefined }>,
+  {
+    nowMs,
+    previous,
+    massFailures = [],
+  }: Readonly<{
+    nowMs: number;
+    previous: PreviousToleration | undefined;
+    massFailures?: readonly MassFailure[] | undefined;
+  }>,
 ): RetentionVerdict {
   const failed = rejectingFilter(spec, cluster);
   if (failed === undefined) return { isRetained: true, reason: "Selected" };
@@ -46,7 +56,12 @@ export function decideRetention(
   if (first === undefined) {
     return { isRetained: true, reason: "KeptUnschedulable", detail: failed.detail(spec, cluster) };
   }
-  if (first.untilMs !== undefined && first.untilMs <= nowMs) return { isRetained: false };
+  if (first.untilMs !== undefined && first.untilMs <= nowMs) {
+    const isHeld =
+      isPartOfMassFailure(cluster, massFailures) &&
+      issues.every(({ detail, untilMs = Infinity }) => detail.rule === "Ready" || untilMs > nowMs);
+    return isHeld ? { isRetained: true, reason: "KeptMassFailure", detail: first.detail } : { isRetained: false };
+  }
   return { isRetained: true, reason: "KeptTolerated", detail: first.detail, untilMs: first.untilMs };
 }
 

@@ -1,6 +1,7 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
-import { type DecidedCondition, withCondition } from "../model/condition.ts";
+import { type DecidedCondition, findCondition, withCondition } from "../model/condition.ts";
+import type { ObjectEvent } from "../model/event.ts";
 import { clip, formatNames } from "../model/text.ts";
 import { formatTimestamp } from "../model/timestamp.ts";
 import { type ClusterDecision, countReasons, type DecisionGroup, type PlacementStatus } from "./explain.ts";
@@ -20,6 +21,8 @@ export type PlacementOutcome = Readonly<{
   failback: PlacementStatus["failback"] | undefined;
   evictedClusters: PlacementStatus["evictedClusters"] | undefined;
   ready: ReadyDecision;
+  /** The clusters from which the placement is not evicted, because of a suspected mass failure. */
+  heldEvictions: readonly string[];
   nowMs: number;
 }>;
 
@@ -33,7 +36,10 @@ export function buildStatus({ metadata, status = {} }: WorkloadPlacement, outcom
   if (outcome.evictedClusters === undefined) delete rest.evictedClusters;
   const { nowMs, selected, decisions } = outcome;
   const history = historyAfter({ before: status, generation: metadata.generation, selected, decisions, nowMs });
-  const condition: DecidedCondition = { type: "Ready", ...outcome.ready, ...generation };
+  const ready: DecidedCondition = { type: "Ready", ...outcome.ready, ...generation };
+  const now = formatTimestamp(nowMs);
+  const conditions = withCondition(status.conditions ?? [], ready, now);
+  const held = heldCondition(conditions, outcome.heldEvictions);
   return {
     ...rest,
     strategy: outcome.strategy === "" ? defaultStrategy : outcome.strategy,
@@ -42,11 +48,13 @@ export function buildStatus({ metadata, status = {} }: WorkloadPlacement, outcom
     ...(outcome.omitted === undefined ? {} : { decisionsOmitted: outcome.omitted }),
     ...(outcome.failback === undefined ? {} : { failback: outcome.failback }),
     ...(outcome.evictedClusters === undefined ? {} : { evictedClusters: outcome.evictedClusters }),
-    conditions: withCondition(status.conditions ?? [], condition, formatTimestamp(outcome.nowMs)),
+    conditions: held === undefined ? conditions : withCondition(conditions, { ...held, ...generation }, now),
     ...(history.length === 0 ? {} : { history }),
     ...generation,
   };
 }
+
+const evictionsHeldType = "EvictionsHeld";
 
 /** The Ready condition: which clusters are selected, or why none is. */
 export function readyCondition(
@@ -76,6 +84,32 @@ export function readyCondition(
     ...formatUnmatched(spec, clusters),
   ];
   return { status: "False", reason: "NoSuitableClusters", message: sentences.join("; ") };
+}
+
+/** The condition that says whether evictions are held. A placement that was never held has none. */
+function heldCondition(
+  conditions: NonNullable<PlacementStatus["conditions"]>,
+  clusters: readonly string[],
+): DecidedCondition | undefined {
+  if (clusters.length > 0) {
+    const message = `most clusters stopped responding at about the same time, and TMC may have lost its connection to them: evictions from ${formatNames(clusters)} are held until enough clusters respond again, or until \`tmc confirm\` confirms the failure`;
+    return { type: evictionsHeldType, status: "True", reason: "MassFailureSuspected", message };
+  }
+  if (findCondition(conditions, evictionsHeldType) === undefined) return undefined;
+  return { type: evictionsHeldType, status: "False", reason: "NoMassFailure", message: "no eviction is held" };
+}
+
+/** The Event to record on a placement after its status was written: evictions are held from now on. */
+export function evictionsHeldEvent(before: PlacementStatus, after: PlacementStatus): ObjectEvent | undefined {
+  const held = findCondition(after.conditions, evictionsHeldType);
+  if (held?.status !== "True") return undefined;
+  if (findCondition(before.conditions, evictionsHeldType)?.status === "True") return undefined;
+  return { type: "Warning", reason: held.reason, message: held.message };
+}
+
+/** Whether the status says that evictions are held. */
+export function areEvictionsHeld({ conditions }: PlacementStatus): boolean {
+  return findCondition(conditions, evictionsHeldType)?.status === "True";
 }
 
 export function invalidSpecCondition({ reason, message }: InvalidSpec): ReadyDecision {

@@ -4,6 +4,12 @@ import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey } from "../model/key.ts";
 import { ClusterLoad } from "./cluster-load.ts";
+import {
+  defaultMassFailureSettings,
+  type MassFailure,
+  type MassFailureSettings,
+  massFailuresOfTenants,
+} from "./mass-failure.ts";
 import { type ClusterFacts, clusterFacts, type RegistrationInput } from "./observed.ts";
 import type { PlacementWorld, SelectedWorkloads } from "./reconcile.ts";
 
@@ -11,26 +17,45 @@ export type PlacementWorldOptions = Readonly<{
   hub: Hub;
   clock: Clock;
   /**
-   * How long a counted load is reused, updated with the decisions of this process. Where each list is a request, a
-   * thousand new placements would otherwise cause hundreds of lists; the price is a slightly uneven distribution.
+   * How long a counted load is reused in a logical cluster with more than `maxPlacementsCountedEachTime` placements, updated
+   * with the decisions of this process. Where each list is a request, a burst of new placements would otherwise read
+   * hundreds of long lists; the price is a slightly uneven distribution there.
    * @default 0
    */
   loadMaxAgeSeconds?: number | undefined;
+  /** Lists the registrations of all logical clusters that this process caches. @default the rule applies per logical cluster */
+  registrationsOfProcess?: (() => readonly (readonly RegistrationInput[])[]) | undefined;
+  /** @default defaultMassFailureSettings */
+  massFailure?: MassFailureSettings | undefined;
+  onEvictionsHeld?: PlacementWorld["onEvictionsHeld"];
+  /** @default no Events */
+  recordEvent?: PlacementWorld["recordEvent"];
   /** @default workloads are not notified */
   workloads?: SelectedWorkloads | undefined;
 }>;
+
+/** A list of this length takes about 5 MB and a fifth of a second, which each batch of new placements can afford. */
+export const maxPlacementsCountedEachTime = 1000;
+
+/** How long the mass failures of the process are reused: ten thousand clusters take a few milliseconds. */
+const massFailureMaxAgeMs = 5_000;
 
 /** Creates the world of the placement reconciler over a hub. */
 export function createPlacementWorld({
   hub,
   clock,
   loadMaxAgeSeconds = 0,
+  registrationsOfProcess,
+  massFailure = defaultMassFailureSettings,
+  onEvictionsHeld,
+  recordEvent,
   workloads,
 }: PlacementWorldOptions): PlacementWorld {
   const loads = new Map<string, { readonly load: ClusterLoad; countedMs: number }>();
   const readLoad = async (logicalCluster: string, signal: AbortSignal): Promise<ClusterLoad> => {
     const known = loads.get(logicalCluster);
-    if (known !== undefined && clock.now() - known.countedMs < loadMaxAgeSeconds * 1000) return known.load;
+    const isLarge = known !== undefined && known.load.size > maxPlacementsCountedEachTime;
+    if (isLarge && clock.now() - known.countedMs < loadMaxAgeSeconds * 1000) return known.load;
     const placements = await hub.list<WorkloadPlacement>("WorkloadPlacement", logicalCluster, signal);
     // Read the map again: another reconcile may have created the entry during the list.
     const entry = loads.get(logicalCluster) ?? { load: new ClusterLoad(), countedMs: 0 };
@@ -39,8 +64,19 @@ export function createPlacementWorld({
     entry.countedMs = clock.now();
     return entry.load;
   };
+  let known: { failures: readonly MassFailure[]; atMs: number } | undefined;
+  const massFailuresOfProcess = (nowMs: number): readonly MassFailure[] | undefined => {
+    if (registrationsOfProcess === undefined) return undefined;
+    if (known === undefined || Math.abs(nowMs - known.atMs) >= massFailureMaxAgeMs) {
+      const tenants = registrationsOfProcess().map(cachedFactsOfList);
+      known = { failures: massFailuresOfTenants(tenants, nowMs, massFailure), atMs: nowMs };
+    }
+    return known.failures;
+  };
   return {
     workloads,
+    onEvictionsHeld,
+    recordEvent,
     async observe(key, signal) {
       const placement = await hub.read<WorkloadPlacement>(key, signal);
       if (placement === undefined) return undefined;
@@ -48,7 +84,9 @@ export function createPlacementWorld({
         await hub.list<RegistrationObject>("ClusterRegistration", key.logicalCluster, signal),
       );
       const unlisted = await confirmUnlisted(hub, { key, placement, listed }, signal);
-      return { placement, clusters: unlisted.length === 0 ? listed : [...listed, ...unlisted], nowMs: clock.now() };
+      const clusters = unlisted.length === 0 ? listed : [...listed, ...unlisted];
+      const nowMs = clock.now();
+      return { placement, clusters, massFailuresOfProcess: massFailuresOfProcess(nowMs), massFailure, nowMs };
     },
     async decideWithLoad(key, observed, decide, signal) {
       const load = await readLoad(key.logicalCluster, signal);

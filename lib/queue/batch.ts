@@ -39,36 +39,38 @@ export type BatchRunnerOptions = Readonly<{
   clock: Clock;
   /** From 0 up to 1; jitter of the delays between attempts. @default Math.random */
   random?: () => number;
-  /** Message groups of a batch that are processed concurrently. @default 10, a whole batch */
-  maxConcurrentGroups?: number;
+  /** Keys of a batch that are reconciled concurrently. @default 10, a whole batch */
+  maxConcurrentKeys?: number;
   /** Called after every event, for metrics and logs. Errors it throws are ignored. */
   onEvent?: (event: QueueEvent) => void;
 }>;
 
 /** The messages of one key in a batch, coalesced. */
 type KeyBatch = Readonly<{ message: WorkMessage; records: readonly BatchRecord[] }>;
+/** A message that cannot be parsed, and why. */
+type UnreadableRecord = Readonly<{ error: unknown; records: readonly [BatchRecord] }>;
 
-/** Ends a message group as failed; the reason has been emitted already. */
-class GroupFailed extends Error {}
+/** Ends the messages of a key as failed; the reason has been emitted already. */
+class KeyFailed extends Error {}
 
 /**
  * Creates the runner for batches of the work queue.
  *
- * Message groups are processed concurrently, so that one that hangs does not block the others. The messages of a group are
- * one reconcile and succeed or fail together; otherwise a redelivered message would overtake the rest of its group. The next
- * message of a key is sent before the current one is acknowledged: a crash in between repeats a reconcile, which then finds
- * nothing to do.
+ * Keys are processed concurrently, also those of one message group (the placements of a tenant), so that one that hangs does
+ * not block or fail the others. The messages of a key are one reconcile and succeed or fail together; otherwise a redelivered
+ * message would overtake the rest of its key. The next message of a key is sent before the current one is acknowledged: a
+ * crash in between repeats a reconcile, which then finds nothing to do.
  */
 export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
-  const { work, queue, clock, random = Math.random, maxConcurrentGroups = 10 } = options;
+  const { work, queue, clock, random = Math.random, maxConcurrentKeys = 10 } = options;
   const emit = ignoreListenerErrors(options.onEvent);
 
-  const deadLetterUnreadable = async (record: BatchRecord, error: unknown): Promise<void> => {
+  const deadLetterUnreadable = async ({ error, records: [record] }: UnreadableRecord): Promise<void> => {
     const { messageId, receives } = record;
     const cause = readableCause(error);
     await queue.deadLetter(record, cause).catch((failure: unknown) => {
       emit({ kind: "unreadable", messageId, cause, receives, error: failure });
-      throw new GroupFailed();
+      throw new KeyFailed();
     });
     emit({ kind: "unreadable", messageId, cause, receives });
   };
@@ -82,9 +84,9 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     const waitedSeconds = Math.max(0, startedMs - sentMs) / 1000;
     emit({ kind: "started", item, waitedSeconds, messages: records.length, receives });
     const durationSeconds = (): number => Math.max(0, clock.now() - startedMs) / 1000;
-    const failReturned = (error?: unknown): GroupFailed => {
+    const failReturned = (error?: unknown): KeyFailed => {
       emit({ kind: "ended", item, durationSeconds: durationSeconds(), outcome: "returned", error });
-      return new GroupFailed();
+      return new KeyFailed();
     };
     // After an abort the batch has returned without this key: its message is delivered again, and sending another would duplicate it.
     const sendNext = async (send: () => Promise<void>): Promise<void> => {
@@ -132,27 +134,11 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     emit({ kind: "ended", item, durationSeconds: durationSeconds(), outcome: kind });
   };
 
-  /** Returns whether all messages of a group can be deleted. */
-  const runGroup = async (records: readonly BatchRecord[], signal: AbortSignal): Promise<boolean> => {
+  /** Returns whether the messages can be deleted. */
+  const run = async (batch: KeyBatch | UnreadableRecord, signal: AbortSignal): Promise<boolean> => {
     try {
-      const batches = new Map<string, KeyBatch>();
-      for (const record of records) {
-        let message: WorkMessage;
-        try {
-          message = parseBody(record.body);
-        } catch (error) {
-          await deadLetterUnreadable(record, error);
-          continue;
-        }
-        // A group that TMC sent has one key. A group that was filled by hand may have several, and none may be lost.
-        const text = formatKey(message.key);
-        const earlier = batches.get(text);
-        batches.set(text, {
-          message: earlier === undefined ? message : coalesceMessages(earlier.message, message),
-          records: [...(earlier?.records ?? []), record],
-        });
-      }
-      for (const batch of batches.values()) await runKey(batch, signal);
+      if ("error" in batch) await deadLetterUnreadable(batch);
+      else await runKey(batch, signal);
       return true;
     } catch {
       return false;
@@ -160,16 +146,15 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
   };
 
   return async (records, signal, drain) => {
-    const groups = groupRecords(records);
     const done = new Set<string>();
     const abort = abortPromise(signal);
-    const processed = forEachConcurrently(groups, maxConcurrentGroups, async ([groupId, members]) => {
+    const processed = forEachConcurrently(keyBatchesOf(records), maxConcurrentKeys, async (batch) => {
       if (signal.aborted || drain?.aborted === true) return;
-      if (await runGroup(members, signal)) done.add(groupId);
+      if (await run(batch, signal)) for (const { messageId } of batch.records) done.add(messageId);
     });
     await Promise.race([processed, abort.aborted]);
     abort.dispose();
-    return { failed: records.filter(({ groupId }) => !done.has(groupId)).map(({ messageId }) => messageId) };
+    return { failed: records.map(({ messageId }) => messageId).filter((messageId) => !done.has(messageId)) };
   };
 }
 
@@ -186,15 +171,27 @@ export function batchRecordsOf({ Records }: SQSEvent): readonly BatchRecord[] {
   }));
 }
 
-/** Groups in the order of their first message. */
-function groupRecords(records: readonly BatchRecord[]): ReadonlyMap<string, readonly BatchRecord[]> {
-  const groups = new Map<string, BatchRecord[]>();
+/** The messages of a batch by key, in the order of the first message of each key. An unreadable message is alone. */
+function keyBatchesOf(records: readonly BatchRecord[]): readonly (KeyBatch | UnreadableRecord)[] {
+  const batches = new Map<string, KeyBatch | UnreadableRecord>();
   for (const record of records) {
-    const group = groups.get(record.groupId);
-    if (group === undefined) groups.set(record.groupId, [record]);
-    else group.push(record);
+    let message: WorkMessage;
+    try {
+      message = parseBody(record.body);
+    } catch (error) {
+      batches.set(record.messageId, { error, records: [record] });
+      continue;
+    }
+    const text = formatKey(message.key);
+    const earlier = batches.get(text);
+    batches.set(
+      text,
+      earlier === undefined || "error" in earlier
+        ? { message, records: [record] }
+        : { message: coalesceMessages(earlier.message, message), records: [...earlier.records, record] },
+    );
   }
-  return groups;
+  return [...batches.values()];
 }
 
 /** A promise for the abort of a signal; `dispose` removes its listener. */

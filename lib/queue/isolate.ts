@@ -1,3 +1,4 @@
+import { formatKey } from "../model/key.ts";
 import type { BatchRecord, BatchRunner } from "./batch.ts";
 import type { SqsQueue } from "./sqs.ts";
 import { parseBody, type WorkMessage } from "./work-message.ts";
@@ -25,10 +26,11 @@ export function isolatingRunner({ run, queue, acknowledge }: IsolateOptions): Ba
     const suspects = records.filter(isSuspect).toSorted((one, other) => other.receives - one.receives);
     const [chosen] = suspects;
     if (chosen === undefined) return run(records, signal, drain);
+    const chosenKey = keyOf(messageOf(chosen));
     // An unreadable message starts no work: the runner dead-letters it.
     const others = records.flatMap((record) => {
-      const message = record.groupId === chosen.groupId ? undefined : messageOf(record);
-      return message === undefined ? [] : [{ record, message }];
+      const message = messageOf(record);
+      return message === undefined || keyOf(message) === chosenKey ? [] : [{ record, message }];
     });
     if (others.length > 0) {
       try {
@@ -56,6 +58,8 @@ export function isolatingRunner({ run, queue, acknowledge }: IsolateOptions): Ba
 function isSuspect(record: BatchRecord): boolean {
   return record.receives > 1 || messageOf(record)?.alone === true;
 }
+
+const keyOf = (message: WorkMessage | undefined): string | undefined => message && formatKey(message.key);
 
 function messageOf({ body }: BatchRecord): WorkMessage | undefined {
   try {

@@ -33,9 +33,15 @@ const logicalClusterPattern = /^[a-z0-9-]*$/;
 const noncePattern = /^[A-Za-z0-9.-]{1,40}$/;
 const shortVersion = /^[A-Za-z0-9]{1,24}$/;
 
-/** The message group of a key: SQS delivers one group to one consumer at a time. Hashed, because a key can exceed the length limit. */
+/**
+ * The message group of a key: SQS delivers one group to one consumer at a time. Hashed, because a key can exceed the length limit.
+ *
+ * A registration and a workload have a group of their own. The placements of a tenant share one: each decision counts the
+ * placements on every cluster, so two consumers that decide at the same time would both select the cluster with the fewest.
+ */
 export function messageGroupOf(key: WorkKey): string {
-  return sha256Base64Url(formatKey(key));
+  const { logicalCluster, kind } = key;
+  return sha256Base64Url(kind === "WorkloadPlacement" ? `${logicalCluster}|${kind}` : formatKey(key));
 }
 
 /** SHA-256 of a text, in characters that SQS accepts in ids. */
@@ -53,7 +59,7 @@ export function sha256Base64Url(text: string): string {
 export function deduplicationIdOf({ key, reason, resourceVersion = "", nonce }: WorkMessage): string {
   const version =
     resourceVersion === "" || shortVersion.test(resourceVersion) ? resourceVersion : sha256Base64Url(resourceVersion);
-  const parts = [messageGroupOf(key), version.slice(0, 24), reason];
+  const parts = [sha256Base64Url(formatKey(key)), version.slice(0, 24), reason];
   return (nonce === undefined ? parts : [...parts, nonce]).join("-");
 }
 

@@ -88,7 +88,7 @@ export async function createSqsQueueUnderTest(sqs: SqsClient): Promise<QueueUnde
         queue,
         clock,
         random: () => 0.99,
-        maxConcurrentGroups: 1, // a worker of the contract works on one key
+        maxConcurrentKeys: 1, // a worker of the contract works on one key
       });
       const ended = runSqsWorker({
         sqs: client,

@@ -20,7 +20,7 @@ export interface QueueUnderTest {
 }
 
 const item = (name: string, reason: WorkItem["reason"] = "changed", logicalCluster = "tenant-a"): WorkItem => ({
-  key: { logicalCluster, kind: "WorkloadPlacement", name },
+  key: { logicalCluster, kind: "ClusterRegistration", name },
   reason,
 });
 

@@ -53,6 +53,21 @@ const namespaces = "a namespace is deleted with objects in it";
 /** Rules that protect objects from wrong deletions. */
 export const deletionRules: readonly Rule[] = [
   {
+    incident: "TMC loses its network, and all workloads are moved to the few clusters that still respond",
+    rule: "evictions are held when most clusters stop responding at about the same time",
+    removals: [
+      {
+        file: "lib/placement/retention.ts",
+        text: "isPartOfMassFailure(cluster, massFailures) &&",
+        without: "massFailures.length < 0 && isPartOfMassFailure(cluster, massFailures) &&",
+      },
+    ],
+    test: {
+      file: "test/lib/placement/mass-failure.test.ts",
+      titles: ["decidePlacement in a mass failure", "keeps the clusters whose tolerated time is over, and says why"],
+    },
+  },
+  {
     incident: tooMany,
     rule: "the deletion guard holds mass evictions",
     removals: [guardCounts],

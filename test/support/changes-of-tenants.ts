@@ -59,5 +59,5 @@ export async function changesOfTenants(options: ChangesOfTenants): Promise<Waits
 }
 
 function itemOf(logicalCluster: string, name: string): WorkItem {
-  return { key: { logicalCluster, kind: "WorkloadPlacement", name }, reason: "changed" };
+  return { key: { logicalCluster, kind: "ClusterRegistration", name }, reason: "changed" };
 }

@@ -29,6 +29,7 @@ import {
   type HeldCopies,
   withdrawnValue,
 } from "./held-copies.ts";
+import { confirmFailure, findHeldEvictions, type HeldEvictions, parseFailureArgument } from "./held-evictions.ts";
 import {
   confirmUpsyncDeletionsAnnotation,
   findHeldUpsync,
@@ -50,6 +51,10 @@ placement, and when a workload disappeared from its workspace without an observe
 objects (spec.upsync of a ClusterRegistration) when very many of them no longer exist on their cluster; they are confirmed as
 cluster/NAME. Check the cause before you confirm: confirmed objects are deleted.
 
+TMC also holds evictions when most clusters stop responding at about the same time, because it may have lost its connection to
+them. If a cluster has really failed, confirm that with failure/NAME, and the placements move to other clusters. --all does not
+confirm failures.
+
 A confirmation is an annotation on the workload and requires the permission to patch it. When the workload no longer exists,
 the annotation is on its WorkloadSync, which only operators of kcp may patch. It covers only what is held now, and the command
 removes it after the deletion. For upsynced objects, the annotation is on the ClusterRegistration and contains their number.
@@ -64,6 +69,9 @@ Examples:
   # Confirm the deletion of upsynced objects that no longer exist on a cluster
   tmc confirm cluster/east
 
+  # Confirm that a cluster has failed, so that placements move to other clusters
+  tmc confirm failure/east
+
   # Confirm everything that is held on a cluster, without a question
   tmc confirm --all --cluster east --yes
 `;
@@ -73,10 +81,13 @@ export function confirmCommand(io: CliIo): Command {
   return withWorkspaceOptions(
     withNamespaceOption(
       new Command("confirm")
-        .summary("Confirm deletions that the deletion guard is holding")
-        .description("Confirm deletions that the deletion guard is holding. Without arguments, list them.")
+        .summary("Confirm deletions and evictions that TMC is holding")
+        .description("Confirm deletions and evictions that TMC is holding. Without arguments, list them.")
         .addArgument(
-          new Argument("[object...]", "Workloads as kind/name, or upsynced objects of a cluster as cluster/name"),
+          new Argument(
+            "[object...]",
+            "Workloads as kind/name, upsynced objects of a cluster as cluster/name, or failed clusters as failure/name",
+          ),
         )
         .option(
           "--all",
@@ -96,7 +107,7 @@ export function confirmCommand(io: CliIo): Command {
     .action((names: readonly string[], options: ConfirmOptions) =>
       inWorkspace(io, options, async (workspace) => {
         const held = await findHeld(workspace, names, options);
-        if (held.copies.length + held.upsync.length === 0) {
+        if (held.copies.length + held.upsync.length + held.evictions.length === 0) {
           io.err("No deletions are held.\n");
           return;
         }
@@ -114,19 +125,28 @@ export function confirmCommand(io: CliIo): Command {
           await confirmUpsync(workspace, each);
           io.out(`${each.title}: confirmed deletion of ${formatObjectCount(each.count)}\n`);
         }
+        for (const each of held.evictions) {
+          await confirmFailure(workspace, each);
+          io.out(`${each.title}: confirmed; its placements move to other clusters that fit\n`);
+        }
         if (options.wait) await waitUntilDeleted(io, workspace, held, options.timeout);
       }),
     );
 }
 
 /** The held deletions that the arguments select. */
-type Held = Readonly<{ copies: readonly HeldCopies[]; upsync: readonly HeldUpsync[] }>;
+type Held = Readonly<{
+  copies: readonly HeldCopies[];
+  upsync: readonly HeldUpsync[];
+  evictions: readonly HeldEvictions[];
+}>;
 
 async function findHeld(workspace: OpenWorkspace, names: readonly string[], options: ConfirmOptions): Promise<Held> {
   if (names.length > 0 && options.all === true) throw new UsageError("--all cannot be combined with names");
   const clusters = names.flatMap((name) => parseClusterArgument(name) ?? []);
+  const failed = names.flatMap((name) => parseFailureArgument(name) ?? []);
   const workloads = names
-    .filter((name) => parseClusterArgument(name) === undefined)
+    .filter((name) => parseClusterArgument(name) === undefined && parseFailureArgument(name) === undefined)
     .map((name) => parseWorkloadArgument(name));
   if (names.length === 0) {
     // Upsynced objects are held per cluster, regardless of their namespaces, so a namespace excludes them.
@@ -134,6 +154,11 @@ async function findHeld(workspace: OpenWorkspace, names: readonly string[], opti
     return {
       copies: findHeldCopies(await workspace.syncRecords(options.namespace), { clusters: options.cluster }),
       upsync: findHeldUpsync(registrations, options.cluster),
+      // A failure is confirmed by name only: evictions of all clusters at once are what the hold prevents.
+      evictions:
+        options.all === true || registrations.length === 0
+          ? []
+          : findHeldEvictions(registrations, await workspace.placements(), options.cluster),
     };
   }
   const records = workloads.length === 0 ? [] : await workspace.syncRecords(namespaceOf(options, workspace));
@@ -145,17 +170,31 @@ async function findHeld(workspace: OpenWorkspace, names: readonly string[], opti
   const upsync = findHeldUpsync(await Promise.all(clusters.map((name) => findRegistration(workspace, name))));
   const [released] = clusters.filter((name) => upsync.every(({ registration }) => registration !== name));
   if (released !== undefined) throw new Error(`cluster "${released}": no deletions of upsynced objects are held`);
-  return { copies, upsync };
+  const evictions =
+    failed.length === 0
+      ? []
+      : findHeldEvictions(
+          await Promise.all(failed.map((name) => findRegistration(workspace, name))),
+          await workspace.placements(),
+        );
+  const [evicted] = failed.filter((name) => evictions.every(({ registration }) => registration !== name));
+  if (evicted !== undefined) throw new Error(`cluster "${evicted}": no evictions are held`);
+  return { copies, upsync, evictions };
 }
 
-function questionAbout({ copies, upsync }: Held): string {
+function questionAbout({ copies, upsync, evictions }: Held): string {
   const copyCount = copies.reduce((sum, { clusters }) => sum + clusters.length, 0);
   const upsyncCount = upsync.reduce((sum, { count }) => sum + count, 0);
   const parts = [
     ...(copyCount === 0 ? [] : [copyCount === 1 ? "1 copy" : `${copyCount} copies`]),
     ...(upsyncCount === 0 ? [] : [formatObjectCount(upsyncCount)]),
   ];
-  return `Delete ${parts.join(" and ")}?`;
+  const failed = evictions.map(({ registration }) => registration).join(", ");
+  const questions = [
+    ...(parts.length === 0 ? [] : [`Delete ${parts.join(" and ")}?`]),
+    ...(failed === "" ? [] : [`Evict all placements from ${failed}?`]),
+  ];
+  return questions.join(" ");
 }
 
 /** Attempts to write an object that others change at the same time; more conflicts than this are not a coincidence. */
@@ -323,14 +362,14 @@ function typeOf({ metadata, spec }: WorkloadSync): ResourceType | undefined {
   return plural === undefined || plural === "" || version === undefined ? undefined : { group, version, plural };
 }
 
-function formatHeld({ copies, upsync }: Held): string {
+function formatHeld({ copies, upsync, evictions }: Held): string {
   return formatTable(
     ["NAMESPACE", "HELD", "CLUSTER", "MESSAGE"],
     [
       ...copies.flatMap(({ namespace, title, clusters }) =>
         clusters.map(({ name, message }) => [namespace, title, name, message]),
       ),
-      ...upsync.map(({ title, registration, message }) => ["", title, registration, message]),
+      ...[...upsync, ...evictions].map(({ title, registration, message }) => ["", title, registration, message]),
     ],
   );
 }

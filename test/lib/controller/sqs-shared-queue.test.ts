@@ -18,10 +18,10 @@ describe("a shared SQS queue", () => {
   test("divideWorkers never exceeds the number of workers, and uses more than half of them", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 200 }), (workers) => {
-        const { batches, groupsPerBatch } = divideWorkers(workers);
-        expect(batches * groupsPerBatch).toBeLessThanOrEqual(workers);
-        expect(batches * groupsPerBatch).toBeGreaterThan(workers / 2);
-        expect(groupsPerBatch).toBeLessThanOrEqual(10);
+        const { batches, keysPerBatch } = divideWorkers(workers);
+        expect(batches * keysPerBatch).toBeLessThanOrEqual(workers);
+        expect(batches * keysPerBatch).toBeGreaterThan(workers / 2);
+        expect(keysPerBatch).toBeLessThanOrEqual(10);
       }),
     );
   });

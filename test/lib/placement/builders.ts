@@ -9,6 +9,7 @@ export const ago = (seconds: number): string => new Date(now - seconds * 1000).t
 
 type ClusterOptions = Readonly<{
   labels?: Record<string, string>;
+  annotations?: Record<string, string>;
   deleting?: boolean;
   ready?: "True" | "False" | "Unknown" | "never";
   since?: string;
@@ -18,11 +19,20 @@ type ClusterOptions = Readonly<{
 
 /** A registration that passes all filters, except for the given options. */
 export function aRegistration(name: string, options: ClusterOptions = {}): RegistrationInput {
-  const { labels = {}, deleting = false, ready = "True", since = ago(3600), spec = {}, status = {} } = options;
+  const {
+    labels = {},
+    annotations,
+    deleting = false,
+    ready = "True",
+    since = ago(3600),
+    spec = {},
+    status = {},
+  } = options;
   return {
     metadata: {
       name,
       labels,
+      ...(annotations === undefined ? {} : { annotations }),
       creationTimestamp: ago(7200),
       ...(deleting ? { deletionTimestamp: ago(1) } : {}),
     },

@@ -42,6 +42,9 @@ const tainted = (name: string, effect: "NoSchedule" | "PreferNoSchedule" | "NoEx
     spec: { taints: [{ key: "k", value: "v", effect, ...(timeAdded === undefined ? {} : { timeAdded }) }] },
   });
 const notReady = (name: string, seconds: number) => aCluster(name, { ready: "False", since: ago(seconds) });
+/** A cluster that was Ready before. */
+const lost = (name: string, seconds: number) =>
+  aCluster(name, { ready: "False", since: ago(seconds), status: { lastHeartbeat: ago(seconds + 60) } });
 const byRegion = { matchLabels: { region: "eu" } };
 
 /** Facts and the expected decision; each name states a rule. */
@@ -409,6 +412,13 @@ export const rows: Readonly<Record<string, Row>> = {
     ),
     selected: ["b"],
     next: requeueAfter(100),
+  },
+  "keeps clusters beyond the tolerated time if most of them lost Ready at once": {
+    given: selectedBefore(["b"], {}, aCluster("a"), ...["b", "c", "d"].map((name) => lost(name, 400))),
+    selected: ["b"],
+    decisions: { b: { reason: "KeptMassFailure" }, c: { reason: "NotReady" } },
+    ready: { status: "True" },
+    next: requeueAfter(60),
   },
   "tolerates a cluster that is not Ready without limit if the toleration has no time": {
     given: selectedBefore(["b"], { tolerations: [{ operator: "Exists" }] }, aCluster("a"), notReady("b", 99_999)),

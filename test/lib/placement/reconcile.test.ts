@@ -4,10 +4,10 @@ import { describe, expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
-import { done } from "../../../lib/model/next.ts";
+import { done, requeueAfter } from "../../../lib/model/next.ts";
 import { placementReconciler } from "../../../lib/placement/reconcile.ts";
-import { createPlacementWorld } from "../../../lib/placement/world.ts";
-import { aPlacement, aRegistration, now } from "./builders.ts";
+import { createPlacementWorld, maxPlacementsCountedEachTime } from "../../../lib/placement/world.ts";
+import { ago, aPlacement, aRegistration, now } from "./builders.ts";
 
 const signal = new AbortController().signal;
 const keyOf = (name: string): ObjectKey => ({ logicalCluster: "root", kind: "WorkloadPlacement", name });
@@ -86,10 +86,15 @@ function aWorld(
 ): { memory: MemoryHub; reconcile: (name: string) => Promise<unknown> } {
   const memory = new MemoryHub();
   for (const name of clusters) addCluster(memory, name);
+  return { memory, reconcile: aReconciler(memory, loadMaxAgeSeconds) };
+}
+
+/** The placement reconciler of one process. */
+function aReconciler(memory: MemoryHub, loadMaxAgeSeconds?: number): (name: string) => Promise<unknown> {
   const clock = { now: () => now, after: () => () => undefined };
   const world = createPlacementWorld({ hub: memory.hub(), clock, loadMaxAgeSeconds });
   const reconcile = placementReconciler(world);
-  return { memory, reconcile: (name) => reconcile(keyOf(name), signal) };
+  return (name) => reconcile(keyOf(name), signal);
 }
 
 function addCluster(memory: MemoryHub, name: string, options: Parameters<typeof aRegistration>[1] = {}): void {
@@ -165,15 +170,32 @@ describe("RoundRobin", () => {
     expect(memory.counts()).toEqual(even);
   });
 
-  it("distributes a burst of placements evenly with one list of the existing ones", async () => {
+  it("distributes a burst of placements in a large tenant evenly with one list of the existing ones", async () => {
     const { memory, reconcile } = aWorld(["a", "b", "c"], 10);
+    const existing = Math.ceil((maxPlacementsCountedEachTime + 1) / 3);
+    for (const selected of ["a", "b", "c"]) {
+      for (let index = 0; index < existing; index++) {
+        const metadata = { name: `existing-${selected}${index}`, generation: 1 };
+        memory.put({ ...aPlacement(), metadata, status: { selectedClusters: [selected] } });
+      }
+    }
     for (const [index, name] of names.entries()) {
       addPlacement(memory, name);
       if (index % 2 === 0) await reconcile(name);
     }
     for (const [index, name] of names.entries()) if (index % 2 === 1) await reconcile(name);
-    expect(memory.counts()).toEqual(even);
+    expect(memory.counts()).toEqual({ a: existing + 100, b: existing + 100, c: existing + 100 });
     expect(memory.lists.WorkloadPlacement).toBe(1);
+  });
+
+  it("counts the decisions of other processes at once in a tenant of usual size", async () => {
+    const { memory, reconcile } = aWorld(["a", "b", "c"], 10);
+    const other = aReconciler(memory, 10);
+    for (const name of ["p0", "p1", "p2"]) addPlacement(memory, name);
+    await reconcile("p0");
+    await other("p1");
+    await reconcile("p2");
+    expect(memory.counts()).toEqual({ a: 1, b: 1, c: 1 });
   });
 
   it("distributes new placements evenly after others were deleted", async () => {
@@ -186,6 +208,53 @@ describe("RoundRobin", () => {
       await reconcile(name);
     }
     expect(memory.counts()).toEqual({ a: 10, b: 10, c: 10 });
+  });
+
+  it("holds the evictions of a mass failure, with one Event, until enough clusters respond again", async () => {
+    const { memory } = aWorld(["d"]);
+    const lose = (name: string, since = ago(400)) =>
+      addCluster(memory, name, { ready: "False", since, status: { lastHeartbeat: ago(460) } });
+    for (const name of ["a", "b", "c"]) lose(name);
+    const events: string[] = [];
+    let held = 0;
+    const world = createPlacementWorld({
+      hub: memory.hub(),
+      clock: { now: () => now, after: () => () => undefined },
+      onEvictionsHeld: () => {
+        held += 1;
+      },
+      recordEvent: (key, _, { reason }) => events.push(`${key.name} ${reason}`),
+    });
+    const reconcile = placementReconciler(world);
+    memory.put({ ...aPlacement(), metadata: { name: "web", generation: 1 }, status: { selectedClusters: ["a"] } });
+    for (let round = 0; round < 3; round++) {
+      expect(await reconcile(keyOf("web"), signal)).toEqual(requeueAfter(60));
+      expect(memory.placement("web")?.status?.selectedClusters).toEqual(["a"]);
+    }
+    expect([memory.writes, held, events]).toEqual([1, 3, ["web MassFailureSuspected"]]);
+    for (const name of ["b", "c"]) addCluster(memory, name, { since: ago(300) });
+    await reconcile(keyOf("web"), signal);
+    expect(memory.placement("web")?.status?.selectedClusters).toEqual(["b"]);
+  });
+
+  it("holds evictions if most clusters of all tenants of the process failed", async () => {
+    const { memory } = aWorld(["b"]);
+    const failed = { ready: "False", since: ago(400), status: { lastHeartbeat: ago(460) } } as const;
+    addCluster(memory, "a", failed);
+    memory.put({ ...aPlacement(), metadata: { name: "web", generation: 1 }, status: { selectedClusters: ["a"] } });
+    const others = [1, 2].map(() => ["x", "y"].map((name) => aRegistration(name, failed)));
+    const reconcileWith = (tenants: readonly (readonly ReturnType<typeof aRegistration>[])[]) =>
+      placementReconciler(
+        createPlacementWorld({
+          hub: memory.hub(),
+          clock: { now: () => now, after: () => () => undefined },
+          registrationsOfProcess: () => [[aRegistration("a", failed), aRegistration("b")], ...tenants],
+        }),
+      )(keyOf("web"), signal);
+    await reconcileWith(others);
+    expect(memory.placement("web")?.status?.selectedClusters).toEqual(["a"]);
+    await reconcileWith([]);
+    expect(memory.placement("web")?.status?.selectedClusters).toEqual(["b"]);
   });
 
   it("distributes the placements of a failed cluster evenly to the others", async () => {

@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 
 const item = (name: string): WorkMessage => ({
-  key: { logicalCluster: "t", kind: "WorkloadPlacement", name },
+  key: { logicalCluster: "t", kind: "ClusterRegistration", name },
   reason: "retry",
   resourceVersion: "7",
   attempts: { unexpected: 5 },

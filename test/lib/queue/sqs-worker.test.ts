@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 const item = (name: string, more: Partial<WorkMessage> = {}): WorkMessage => ({
-  key: { logicalCluster: "t", kind: "WorkloadPlacement", name },
+  key: { logicalCluster: "t", kind: "ClusterRegistration", name },
   reason: "changed",
   ...more,
 });

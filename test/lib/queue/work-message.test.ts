@@ -62,6 +62,20 @@ describe("a work message", () => {
     );
   });
 
+  test("the placements of a tenant share a message group, and every other key has its own", () => {
+    const groupOf = (kind: (typeof reconciledKinds)[number], name: string, logicalCluster = "1k2x"): string =>
+      messageGroupOf({ logicalCluster, kind, name });
+    expect(groupOf("WorkloadPlacement", "web")).toBe(groupOf("WorkloadPlacement", "api"));
+    expect(groupOf("WorkloadPlacement", "web")).not.toBe(groupOf("WorkloadPlacement", "web", "2b"));
+    expect(groupOf("ClusterRegistration", "east")).not.toBe(groupOf("ClusterRegistration", "west"));
+    expect(groupOf("ClusterRegistration", "web")).not.toBe(groupOf("WorkloadPlacement", "web"));
+    const placement = (name: string): WorkMessage => ({
+      ...east,
+      key: { ...east.key, kind: "WorkloadPlacement", name },
+    });
+    expect(deduplicationIdOf(placement("web"))).not.toBe(deduplicationIdOf(placement("api")));
+  });
+
   test("a work message contains a key, never an object", () => {
     expect(formatBody(east)).toBe(
       '{"v":1,"logicalCluster":"1k2x","kind":"ClusterRegistration","name":"east","reason":"changed","rv":"17"}',

@@ -2,6 +2,7 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../../lib/api/cluster-registration.ts";
+import type { WorkloadPlacement } from "../../../../lib/api/workload-placement.ts";
 import { resourceTypes } from "../../../../lib/cli/workspace.ts";
 import { downstreamNamespace, namespaceManifest } from "../../../../lib/sync/ownership/namespace-map.ts";
 import { aDeployment, deployments, type PlacedWorkspace, secrets, startPlacedWorkspace } from "../placed.ts";
@@ -170,6 +171,7 @@ shop        deployment.apps/old   east      12 of 12 copies would leave at once
   "confirm deploy/web -n shop": { code: 1, err: 'tmc: deployments "web": no deletions are held\n' },
   "confirm deploy/old --all": { code: 2, err: "tmc: --all cannot be combined with names\n" },
   "confirm cluster/east": { code: 1, err: 'tmc: cluster "east": no deletions of upsynced objects are held\n' },
+  "confirm failure/east": { code: 1, err: 'tmc: cluster "east": no evictions are held\n' },
   "confirm cluster/south": { code: 1, err: 'tmc: cluster "south": not registered; registered clusters: east, west\n' },
   "explain --workload deploy/web -n shop": {
     out: `
@@ -421,6 +423,32 @@ deployment.apps/old in shop: deleted from east
       err: "",
     });
     expect(await annotation()).toBeUndefined();
+  });
+
+  it("tmc confirm lists held evictions, and confirms the failure of a named cluster only", async () => {
+    const { run, client } = workspace;
+    const registration = { type: resourceTypes.registrations, name: "west" };
+    const annotation = async () =>
+      (await client.get<KubeObject>(registration)).metadata.annotations?.["tmc.kcp.io/confirm-failure"];
+    const { status } = await client.get<ClusterRegistration>(registration);
+    const since = status?.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime;
+    const address = { type: resourceTypes.placements, name: "shop" };
+    const before = await client.get<WorkloadPlacement>(address);
+    const writeDecisions = (decisions: unknown) =>
+      client.patch(address, { type: "merge", body: { status: { decisions } } }, { subresource: "status" });
+    await writeDecisions([{ cluster: "west", selected: true, reason: "KeptMassFailure", message: "kept" }]);
+    const shown = `NAMESPACE   HELD           CLUSTER   MESSAGE
+<none>      failure/west   west      1 placement stays on the cluster: most clusters stopped responding at once
+`;
+    expect((await run("confirm --cluster west")).out).toBe(shown);
+    expect((await run("confirm --all --cluster west --yes")).err).toBe("No deletions are held.\n");
+    expect(await annotation()).toBeUndefined();
+    expect(await run("confirm failure/west --yes")).toMatchObject({
+      code: 0,
+      out: `${shown}failure/west: confirmed; its placements move to other clusters that fit\n`,
+    });
+    expect(await annotation()).toBe(since);
+    await writeDecisions(before.status?.decisions ?? null);
   });
 
   describe("of upsynced objects", () => {
