@@ -6,7 +6,6 @@ import type { WorkloadType } from "../api/workload-kinds.ts";
 import { allWorkloadTypes, typeId } from "../api/workload-kinds.ts";
 import { allSettledOrThrow } from "../model/concurrency.ts";
 import type { ObjectKey } from "../model/key.ts";
-import { isServerCreated } from "../sync/desired/server-fields.ts";
 import { downstreamFieldManager } from "../sync/downstream.ts";
 import {
   downstreamNamespace,
@@ -17,12 +16,11 @@ import {
   namespaceManifest,
 } from "../sync/ownership/namespace-map.ts";
 import { isNamedNotFound } from "./errors.ts";
+import { isEmptyOf, isNamespaceEmpty, type ListedType } from "./namespace-contents.ts";
 import type { ClusterSession } from "./session.ts";
 
 const namespaces: ResourceType = { group: "", version: "v1", plural: "namespaces" };
 const pods: ListedType = { type: { group: "", version: "v1", plural: "pods" }, kind: "Pod" };
-
-type ListedType = Pick<WorkloadType, "type" | "kind">;
 
 /** Creates and deletes the downstream namespaces of tenants. */
 export interface DownstreamNamespaces {
@@ -39,6 +37,7 @@ export function createDownstreamNamespaces(types: readonly WorkloadType[]): Down
   const listedTypes = new Map<string, ListedType>(
     [pods, ...allWorkloadTypes(types)].map((each) => [typeId(each.type), each]),
   );
+  const listedBefore = new Set(listedTypes.keys());
   return {
     ensure: async (session, registration, locator, signal) => {
       const name = downstreamNamespace(locator);
@@ -59,10 +58,16 @@ export function createDownstreamNamespaces(types: readonly WorkloadType[]): Down
       if (!isNamespaceOf(namespace, locator)) return false;
       if (isTerminating(namespace)) return true;
       const isEmpty = await allSettledOrThrow(
-        [...listedTypes.values()].map((each) => isEmptyOf(session, each, name, signal)),
+        [...listedTypes.values()].map((each) =>
+          // A workload type that is not served has no objects.
+          isEmptyOf(session, { ...each, namespace: name, ifNotServed: true }, signal),
+        ),
       );
+      if (isEmpty.includes(false)) return false;
+      // The deletion would delete objects of every other type too, whoever created them.
+      if (!(await isNamespaceEmpty(session, { namespace: name, listedBefore }, signal))) return false;
       // A concurrent `ensure` has found the namespace since, and its caller relies on it.
-      if (isEmpty.includes(false) || session.namespaces.has(name)) return false;
+      if (session.namespaces.has(name)) return false;
       const { uid, resourceVersion } = namespace.metadata;
       try {
         await session.client.delete({ type: namespaces, name }, { preconditions: { uid, resourceVersion }, signal });
@@ -128,31 +133,3 @@ function ownerText(namespace: KubeObject, { hub, logicalCluster }: Locator): str
 }
 
 const isTerminating = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
-
-/** More than the objects that servers create in every namespace, so that one page shows whether there are others. */
-const pageSize = 10;
-
-async function isEmptyOf(
-  session: ClusterSession,
-  { type, kind }: ListedType,
-  namespace: string,
-  signal: AbortSignal,
-): Promise<boolean> {
-  try {
-    const { items, metadata } = await session.client.metadata.list<KubeObject>(
-      { type, namespace },
-      {
-        limit: pageSize,
-        // Servers before Kubernetes 1.24 create a token Secret for every service account.
-        fieldSelector: kind === "Secret" ? "type!=kubernetes.io/service-account-token" : undefined,
-        signal,
-      },
-    );
-    return !metadata.continue && items.every((each) => isServerCreated(kind, each.metadata.name ?? ""));
-  } catch (error) {
-    // A type that is not served has no objects. A type that TMC may not list may have any.
-    if (faultOf(error) === "not-found") return true;
-    if (faultOf(error) === "forbidden") return false;
-    throw error;
-  }
-}

@@ -17,7 +17,7 @@ import { isServerCreated } from "./desired/server-fields.ts";
 import type { CopyAddress, Downstream } from "./downstream.ts";
 import { downstreamNamespace, type Locator } from "./ownership/namespace-map.ts";
 import type { Owner } from "./ownership/owner.ts";
-import { recordName, syncFinalizer } from "./ownership/record.ts";
+import { isSameWorkload, recordName, syncFinalizer } from "./ownership/record.ts";
 import { upsyncOriginOf } from "./ownership/upsync-origin.ts";
 import { resolvePlacement, type SelectionScope } from "./selection.ts";
 import type { SyncSettings } from "./settings.ts";
@@ -173,7 +173,9 @@ export async function observeWorkload(
   ]);
   if (workload === undefined && record === undefined) return undefined;
   const targetClusters = new Map(registrations.map((each) => [each.metadata.name ?? "", targetClusterOf(each)]));
-  const recorded = record?.spec.placement;
+  // The placement of an earlier workload of the same name has no say about this one.
+  const isOfEarlier = workload !== undefined && record !== undefined && !isSameWorkload(record, workload);
+  const recorded = isOfEarlier ? undefined : record?.spec.placement;
   const placements = await withRecordedPlacement(hub, { logicalCluster, listed, recorded }, signal);
   const scope = { placements, namespace, namespaceLabels };
   const { placement, blocker: selectorBlocker } =

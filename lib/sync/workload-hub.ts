@@ -62,6 +62,8 @@ export interface WorkloadHub {
     namespace: string,
     signal: AbortSignal,
   ): Promise<Readonly<Record<string, string>> | undefined>;
+  /** Whether a namespace exists and is not terminating, read from the server and never cached. */
+  isNamespaceActive(logicalCluster: string, namespace: string, signal: AbortSignal): Promise<boolean>;
   /** The resourceVersion of a referenced object; undefined when it does not exist. */
   referenceVersion(address: ReferenceAddress, signal: AbortSignal): Promise<string | undefined>;
   /** The referenced object itself, always read from the server and never cached. */

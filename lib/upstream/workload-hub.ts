@@ -118,6 +118,10 @@ export function createWorkloadHub(
       const object = await access.getMetadata(addressOfNamespace(logicalCluster, namespace), signal);
       return object === undefined ? undefined : (object.metadata.labels ?? {});
     },
+    isNamespaceActive: async (logicalCluster, namespace, signal) => {
+      const object = await access.readUncached(addressOfNamespace(logicalCluster, namespace), signal);
+      return object !== undefined && object.metadata.deletionTimestamp === undefined;
+    },
     referenceVersion: async (reference, signal) => {
       const object = await access.getMetadata(addressOfReference(reference), signal);
       return object === undefined ? undefined : contentVersion(object);

@@ -20,6 +20,22 @@ import type { ServerUnderTest } from "./server-under-test.ts";
 const signal = new AbortController().signal;
 const unserved: ResourceType = { group: "example.org", version: "v1", plural: "databases" };
 
+const typed = (group: string, plural: string): ResourceType => ({ group, version: "v1", plural });
+const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" };
+
+/** Objects of types that TMC does not sync: kind, type, and what is in them besides their name. */
+const foreignObjects: readonly [kind: string, type: ResourceType, rest: object][] = [
+  ["RoleBinding", typed("rbac.authorization.k8s.io", "rolebindings"), { roleRef, subjects: [] }],
+  ["NetworkPolicy", typed("networking.k8s.io", "networkpolicies"), { spec: { podSelector: {} } }],
+  ["ResourceQuota", typed("", "resourcequotas"), { spec: { hard: { pods: "10" } } }],
+  ["Lease", typed("coordination.k8s.io", "leases"), { spec: { holderIdentity: "theirs" } }],
+  [
+    "PodDisruptionBudget",
+    typed("policy", "poddisruptionbudgets"),
+    { spec: { maxUnavailable: 1, selector: { matchLabels: { app: "theirs" } } } },
+  ],
+];
+
 /** A tenant of a cluster: what it has there has names of its own. */
 type Tenancy = Readonly<{
   client: KubeClient;
@@ -441,6 +457,48 @@ function fleetCases(makeTenant: () => Tenancy): void {
     expect(await downstream.readCopy(place, origin("ConfigMap", "a"), signal)).toMatchObject({ kind: "foreign" });
     await downstream.remove(place, metadata.uid ?? "", signal);
     expect((await getOf(tenant, place.object)).metadata.uid).toBe(metadata.uid);
+  });
+
+  it.each(foreignObjects)(
+    "keeps a namespace that has a foreign %s, and deletes it afterwards",
+    async (kind, type, rest) => {
+      const tenant = makeTenant();
+      const { downstream, key, locator, client, namespace, at } = tenant;
+      const { metadata } = await aCopy(tenant, "a");
+      const apiVersion = type.group === "" ? type.version : `${type.group}/${type.version}`;
+      await client.create({ type, namespace }, { apiVersion, kind, metadata: { name: "theirs" }, ...rest });
+      await downstream.remove(at(configMaps, "a"), metadata.uid ?? "", signal);
+      expect(await downstream.removeNamespace(key, locator, signal)).toBe(false);
+      expect(
+        (await client.get<KubeObject>({ type, namespace, name: "theirs" })).metadata.deletionTimestamp,
+      ).toBeUndefined();
+      await client.delete({ type, namespace, name: "theirs" });
+      await eventually(async () =>
+        (await downstream.removeNamespace(key, locator, signal)) ? undefined : "not empty yet",
+      );
+    },
+  );
+
+  it("keeps a namespace that has a foreign custom resource, and deletes it afterwards", async () => {
+    const tenant = makeTenant();
+    const { downstream, key, locator, client, namespace, at } = tenant;
+    const { type, definition, hub } = aType(unique("foreign"));
+    await eventually(async () => {
+      const state = await downstream.ensureType(key, { type, definition, hub }, signal);
+      return state.kind === "served" ? undefined : JSON.stringify(state);
+    });
+    const { metadata } = await aCopy(tenant, "a");
+    const apiVersion = `${type.group}/${type.version}`;
+    const theirs = { apiVersion, kind: definition.kind, metadata: { name: "theirs" } };
+    await client.create({ type, namespace }, theirs);
+    await downstream.remove(at(configMaps, "a"), metadata.uid ?? "", signal);
+    expect(await downstream.removeNamespace(key, locator, signal)).toBe(false);
+    expect((await client.get<KubeObject>({ type, namespace, name: "theirs" })).metadata.name).toBe("theirs");
+    await client.delete({ type, namespace, name: "theirs" });
+    await eventually(async () =>
+      (await downstream.removeNamespace(key, locator, signal)) ? undefined : "not empty yet",
+    );
+    await client.delete({ type: definitions, name: definition.name });
   });
 
   it("deletes a namespace that has only default objects", async () => {

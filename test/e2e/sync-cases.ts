@@ -10,6 +10,7 @@ import { syncContentCases } from "./sync-content-cases.ts";
 import type { SyncBench } from "./sync-environment.ts";
 import { syncLeavingCases } from "./sync-eviction-cases.ts";
 import { syncOthersCases } from "./sync-foreign-changes-cases.ts";
+import { syncSuccessorCases } from "./sync-successor-cases.ts";
 import { type Deployment, imageOf, workTypes } from "./tenant-work.ts";
 import { formatWrite, type StoredWrite } from "./write-log.ts";
 
@@ -103,6 +104,7 @@ export function syncCases(bench: SyncBench): void {
   syncContentCases(bench);
   syncOthersCases(bench);
   syncLeavingCases(bench);
+  syncSuccessorCases(bench);
 
   it("leaves no object on any cluster after all workloads are deleted, and never changed a foreign object", async () => {
     const { world, tenant } = await begin();

@@ -72,8 +72,8 @@ export interface TenantWork {
   ): Promise<T | undefined>;
   /** Where the copies of a namespace are on clusters. */
   namespaceOn(namespace: string): string;
-  /** TMC's record of a Deployment. */
-  record(namespace: string, name: string): Promise<WorkloadSync | undefined>;
+  /** TMC's record of a workload; of a Deployment unless a kind is given. */
+  record(namespace: string, name: string, kind?: WorkKind): Promise<WorkloadSync | undefined>;
   /** Waits until a Deployment runs with these replicas, on these clusters alone, and its own status says all of it. */
   untilRuns(namespace: string, name: string, shares: Shares): Promise<Deployment>;
   /** Waits until the record of a Deployment says this of a cluster: `Failed ForeignObject`, or `none`. */
@@ -127,8 +127,9 @@ export function tenantWork(world: Environment, limitMs: number): TenantWork {
       return present(clientOf(cluster).get(address));
     },
     namespaceOn: on,
-    record: (namespace, name) => {
-      const address = { type: workTypes.WorkloadSync, namespace, name: recordNameOf(name) };
+    record: (namespace, name, kind = "Deployment") => {
+      const recordedName = recordName({ type: workTypes[kind], name });
+      const address = { type: workTypes.WorkloadSync, namespace, name: recordedName };
       return present(tenant.get<WorkloadSync>(address));
     },
     untilRuns: async (namespace, name, shares) => {

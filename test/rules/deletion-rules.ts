@@ -330,17 +330,39 @@ export const deletionRules: readonly Rule[] = [
     rule: "a type that TMC may not list counts as not empty",
     removals: [
       {
-        file: "lib/downstream/namespaces.ts",
-        text: `if (faultOf(error) === "forbidden") return false;`,
-        without: `if (faultOf(error) === "forbidden") return true;`,
+        file: "lib/downstream/namespace-contents.ts",
+        text: "// A type that TMC may not list may have any objects.\n        return false;",
+        without: "return true;",
       },
     ],
     test: titled("downstream", "the downstream client", "keeps a namespace if it may not list everything in it"),
   },
   {
     incident: namespaces,
+    rule: "a namespace is kept while it has an object of any type that the cluster serves",
+    removals: [
+      {
+        file: "lib/downstream/namespaces.ts",
+        text: "if (!(await isNamespaceEmpty(session, { namespace: name, listedBefore }, signal))) return false;",
+        without: "",
+      },
+    ],
+    test: titled(
+      "downstream",
+      "the downstream client",
+      "keeps a namespace that has an object of a type TMC does not sync",
+    ),
+  },
+  {
+    incident: namespaces,
+    rule: "a namespace is kept if discovery does not list every API of the cluster",
+    removals: [{ file: "lib/downstream/namespace-contents.ts", text: "if (!isComplete) return false;", without: "" }],
+    test: titled("downstream", "the downstream client", "keeps a namespace if discovery is incomplete"),
+  },
+  {
+    incident: namespaces,
     rule: "a namespace that is needed again during the emptiness check is kept",
-    removals: [{ ...namespaceIsEmpty, without: "if (isEmpty.includes(false)) return false;" }],
+    removals: [{ file: namespaceIsEmpty.file, text: "if (session.namespaces.has(name)) return false;", without: "" }],
     test: titled("downstream", "the downstream client", "keeps a namespace that is needed again during its deletion"),
   },
   {

@@ -96,6 +96,6 @@ export const guardCounts: Removal = {
 /** A namespace goes only when nothing is in it. */
 export const namespaceIsEmpty: Removal = {
   file: "lib/downstream/namespaces.ts",
-  text: "if (isEmpty.includes(false) || session.namespaces.has(name)) return false;",
-  without: "if (session.namespaces.has(name)) return false;",
+  text: "if (isEmpty.includes(false)) return false;",
+  without: "",
 };

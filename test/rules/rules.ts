@@ -2,7 +2,14 @@ import { deletionRules } from "./deletion-rules.ts";
 import { incidentRules } from "./incident-rules.ts";
 import { restoreRules } from "./restore-rules.ts";
 import type { Rule } from "./rule.ts";
+import { successorRules } from "./successor-rules.ts";
 import { tenantRules } from "./tenant-rules.ts";
 
 /** All rules that are known to protect what users have. */
-export const rules: readonly Rule[] = [...incidentRules, ...deletionRules, ...tenantRules, ...restoreRules];
+export const rules: readonly Rule[] = [
+  ...incidentRules,
+  ...deletionRules,
+  ...successorRules,
+  ...restoreRules,
+  ...tenantRules,
+];

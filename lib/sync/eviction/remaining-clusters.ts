@@ -26,7 +26,8 @@ export function remainingClusters({ placements, workloadOf, namespaceLabelsOf }:
     const { metadata, spec } = record;
     const { namespace = "" } = metadata;
     const workload = workloadOf(record);
-    const isDeleted = [metadata, workload?.metadata].some((each) => each?.deletionTimestamp !== undefined);
+    // A record may be terminating because of an earlier workload of the same name.
+    const isDeleted = (workload ?? record).metadata.deletionTimestamp !== undefined;
     // The owner deletes the workload: the eviction is intended.
     if (spec.deleted === true || isDeleted) return undefined;
     const scope = { placements, namespace, namespaceLabels: namespaceLabelsOf(namespace) };

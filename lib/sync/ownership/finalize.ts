@@ -8,6 +8,7 @@ import type { SyncSettings } from "../settings.ts";
 import type { Workload } from "../sync-objects.ts";
 import type { CopyOutcome } from "../targets/apply.ts";
 import type { WorkloadHub } from "../workload-hub.ts";
+import { isReplaceable } from "./protect.ts";
 import { isSameSpec, syncFinalizer } from "./record.ts";
 
 type FinalizeFacts = Readonly<{
@@ -80,7 +81,9 @@ export async function finalize(
   if (isFinished || isTimedOut) {
     return { record: written, next: await removeWorkloadFinalizer(workloads, observed, signal) };
   }
-  if (pruned.isInProgress) return { record: written, next: requeueAfter(settings.retrySeconds) };
+  if (pruned.isInProgress || isReplaceable(written, intent)) {
+    return { record: written, next: requeueAfter(settings.retrySeconds) };
+  }
   const next = intent.kind === "deleted" && timeoutInSeconds > 0 ? requeueAfter(Math.min(timeoutInSeconds, 300)) : done;
   return { record: written, next };
 }

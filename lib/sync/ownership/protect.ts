@@ -1,5 +1,9 @@
+import { faultOf } from "@tmc/kube/errors.ts";
+import { ControllerError } from "@tmc/kube/fault.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { allSettledOrThrow } from "../../model/concurrency.ts";
+import type { Intent } from "../decide.ts";
+import { referenceId } from "../dependencies/references.ts";
 import type { Observed } from "../observed.ts";
 import type { Workload } from "../sync-objects.ts";
 import type { RecordAddress, WorkloadHub } from "../workload-hub.ts";
@@ -25,8 +29,11 @@ export async function protectWorkload(
   const finalizers = workload.metadata.finalizers ?? [];
   const needsFinalizer =
     type.isOffered && !isDeleting && intent.clusters.length > 0 && !finalizers.includes(syncFinalizer);
+  const { deleted, ...recordedSpec } = record?.spec ?? {};
   const spec: WorkloadSync["spec"] = {
-    ...record?.spec,
+    ...recordedSpec,
+    // Whether an earlier object of that name was deleted says nothing about this one.
+    ...(deleted === undefined || !isDeleting ? {} : { deleted }),
     workload: newRecord(recordAddress.name, workload).spec.workload,
     ...(intent.placement === undefined
       ? {}
@@ -40,11 +47,63 @@ export async function protectWorkload(
     references: intent.recordedReferences,
   };
   const isPlaced = intent.kind === "placed";
+  const isReplaced =
+    record !== undefined &&
+    isReplaceable(record, intent) &&
+    // A terminating namespace accepts no new record, and deletes the workload itself next.
+    (await workloads.isNamespaceActive(key.logicalCluster, address.namespace, signal));
   const [protectedWorkload, protectedRecord] = await allSettledOrThrow([
     needsFinalizer ? workloads.writeFinalizers(key, workload, [...finalizers, syncFinalizer], signal) : workload,
-    ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced }, signal),
+    isReplaced ? record : ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced }, signal),
   ]);
-  return { ...observed, workload: protectedWorkload, record: protectedRecord };
+  return {
+    ...observed,
+    workload: protectedWorkload,
+    record: isReplaced
+      ? await replaceRecord(workloads, { recordAddress, workload, record, spec }, signal)
+      : protectedRecord,
+  };
+}
+
+/**
+ * Whether a record that is terminating names nothing but what its workload needs now, so that a new record can take its place.
+ *
+ * Between the two writes no record exists. A crash there must lose nothing: the target clusters and the references follow from
+ * the workload and its placement, and a copy on any other cluster, a pending cleanup or a dropped reference does not.
+ */
+export function isReplaceable({ metadata, spec }: Pick<WorkloadSync, "metadata" | "spec">, intent: Intent): boolean {
+  const references = new Set(intent.references.map(referenceId));
+  return (
+    intent.kind === "placed" &&
+    metadata.deletionTimestamp !== undefined &&
+    (metadata.finalizers ?? []).every((each) => each === syncFinalizer) &&
+    (spec.clusters ?? []).every((name) => intent.targets.includes(name)) &&
+    (spec.pendingCleanup ?? []).length === 0 &&
+    (spec.references ?? []).every((reference) => references.has(referenceId(reference)))
+  );
+}
+
+/**
+ * Replaces a terminating record by a new one, before anything is written to a cluster.
+ *
+ * The upstream garbage collector deletes the record of a workload that was deleted and created again. A terminating record
+ * cannot be restored. Until it can be replaced, it is written as any other record.
+ */
+async function replaceRecord(
+  workloads: WorkloadHub,
+  { recordAddress, workload, record, spec }: Omit<RecordWrite, "isPlaced" | "record"> & { record: WorkloadSync },
+  signal: AbortSignal,
+): Promise<WorkloadSync> {
+  const initial = newRecord(recordAddress.name, workload);
+  try {
+    const metadata = { ...record.metadata, finalizers: [] };
+    await workloads.writeRecord(recordAddress, record, { spec: record.spec, metadata }, signal);
+    return await workloads.createRecord(recordAddress, { ...initial, spec }, signal);
+  } catch (error) {
+    const fault = faultOf(error);
+    if (fault !== "not-found" && fault !== "exists") throw error;
+    throw new ControllerError("conflict", `another controller has replaced the sync record ${recordAddress.name}`);
+  }
 }
 
 type RecordWrite = Readonly<{
@@ -65,8 +124,9 @@ async function ensureRecord(
     if (!isPlaced && (spec.clusters ?? []).length === 0) return undefined;
     return workloads.createRecord(recordAddress, { ...initial, spec }, signal);
   }
-  // The record is deleted with its namespace. What it names is cleaned up once more before its finalizer is removed.
-  if (record.metadata.deletionTimestamp !== undefined) return record;
+  // The record is deleted with its namespace or with its workload. What it names is cleaned up before its finalizer is removed,
+  // and it is written only if another object of that name needs it by now.
+  if (record.metadata.deletionTimestamp !== undefined && !isPlaced) return record;
   const finalizers = record.metadata.finalizers ?? [];
   const isProtected = finalizers.includes(syncFinalizer) || (spec.clusters ?? []).length === 0;
   const isOwned = record.metadata.ownerReferences?.some(({ uid }) => uid === workload.metadata.uid) === true;

@@ -39,6 +39,11 @@ export function newRecord(name: string, workload: Workload): WorkloadSync {
   };
 }
 
+/** Whether a record was made for this very workload, and not for an earlier one of the same name. */
+export function isSameWorkload({ spec }: Pick<WorkloadSync, "spec">, { metadata }: Workload): boolean {
+  return spec.workload.uid === undefined || spec.workload.uid === metadata.uid;
+}
+
 /** Whether two specs are equal; an empty list equals a missing one, because servers store it as it was written. */
 export function isSameSpec(one: WorkloadSync["spec"], other: WorkloadSync["spec"]): boolean {
   return isDeepStrictEqual(withoutEmptyFields(one), withoutEmptyFields(other));

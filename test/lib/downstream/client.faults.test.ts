@@ -249,6 +249,50 @@ describe("the downstream client", () => {
     expect(await downstream.removeNamespace(east, locator, signal)).toBe(true);
   });
 
+  it("keeps a namespace that has an object of a type TMC does not sync", async () => {
+    const { downstream, admin } = await aSystem();
+    await downstream.ensureNamespace(east, locator, signal);
+    const leases = { type: { group: "coordination.k8s.io", version: "v1", plural: "leases" }, namespace };
+    const lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: "theirs" } };
+    await admin.create(leases, lease);
+    expect(await downstream.removeNamespace(east, locator, signal)).toBe(false);
+    expect((await admin.get({ ...leases, name: "theirs" })).metadata.name).toBe("theirs");
+    await admin.delete({ ...leases, name: "theirs" });
+    expect(await downstream.removeNamespace(east, locator, signal)).toBe(true);
+  });
+
+  it("keeps a namespace if it may not list a type that only discovery names", async () => {
+    const { downstream, cluster } = await aSystem();
+    await downstream.ensureNamespace(east, locator, signal);
+    const effect = { kind: "status", code: 403, reason: "Forbidden" } as const;
+    cluster.faults.inject({ match: { verb: "list", resource: "networkpolicies" }, effect });
+    expect(await downstream.removeNamespace(east, locator, signal)).toBe(false);
+  });
+
+  it("keeps a namespace if discovery is incomplete", async () => {
+    const { admin, clock } = await aSystem();
+    const version = { version: "v1", freshness: "Stale", resources: [] };
+    const group = { metadata: { name: "down.example.org" }, versions: [version] };
+    const stale = JSON.stringify({ kind: "APIGroupDiscoveryList", items: [group] });
+    let answer: Readonly<{ status: number; text: string }> | undefined;
+    const raw: typeof admin.raw = async (method, path, options) =>
+      path === "/apis" && answer !== undefined ? { ...answer, headers: {} } : admin.raw(method, path, options);
+    const client = { ...admin, raw };
+    const downstream = createDownstream({ clientFor: async () => client, clock });
+    await downstream.ensureNamespace(east, locator, signal);
+    for (answer of [
+      { status: 200, text: stale },
+      { status: 403, text: "{}" },
+      { status: 200, text: "<html>" },
+    ]) {
+      expect(await downstream.removeNamespace(east, locator, signal), answer.text).toBe(false);
+    }
+    answer = { status: 503, text: "" };
+    expect(await faultIn(downstream.removeNamespace(east, locator, signal))).toBe("unreachable");
+    answer = undefined;
+    expect(await downstream.removeNamespace(east, locator, signal)).toBe(true);
+  });
+
   it("keeps a namespace that is needed again during its deletion", async () => {
     const { downstream, cluster, clock } = await aSystem();
     await downstream.ensureNamespace(east, locator, signal);

@@ -41,6 +41,7 @@ export class InMemoryWorld {
   readonly registrations = new Map<string, ClusterRegistration>();
   readonly placements = new Map<string, WorkloadPlacement>();
   readonly namespaces = new Map<string, Readonly<Record<string, string>>>([["shop", {}]]);
+  readonly terminatingNamespaces = new Set<string>();
   /** The objects by cluster, then by `plural/namespace/name`. */
   readonly clusters = new Map<string, Map<string, Stored>>();
   /** The cached objects of a cluster whose watch lags. */
@@ -300,7 +301,9 @@ export class InMemoryWorld {
         throw new ControllerError("conflict", `${at.name} has changed`);
       }
       const kept = { ...next, metadata: { ...next.metadata, resourceVersion: this.#next() } };
-      this.records.set(id(at), kept);
+      const isGone = kept.metadata.deletionTimestamp !== undefined && (kept.metadata.finalizers ?? []).length === 0;
+      if (isGone) this.records.delete(id(at));
+      else this.records.set(id(at), kept);
       return kept;
     };
     return {
@@ -331,6 +334,8 @@ export class InMemoryWorld {
         JSON.stringify(read.status ?? {}) === JSON.stringify(status)
           ? read
           : changeRecord(at, read, { ...read, status }),
+      isNamespaceActive: async (_cluster, namespace) =>
+        this.namespaces.has(namespace) && !this.terminatingNamespaces.has(namespace),
       namespaceLabels: async (_cluster, namespace) => this.namespaces.get(namespace),
       referenceVersion: async ({ kind, name }) => this.references.get(`${kind}/${name}`)?.metadata.resourceVersion,
       readReference: async ({ kind, name }) => this.references.get(`${kind}/${name}`),
