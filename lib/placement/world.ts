@@ -30,13 +30,13 @@ export function createPlacementWorld({
   const loads = new Map<string, { readonly load: ClusterLoad; countedMs: number }>();
   const readLoad = async (logicalCluster: string, signal: AbortSignal): Promise<ClusterLoad> => {
     const known = loads.get(logicalCluster);
-    if (known !== undefined && clock.now() - known.countedMs < loadMaxAgeSeconds * 1000) return known.load;
+    if (known !== undefined && clock.monotonicMs() - known.countedMs < loadMaxAgeSeconds * 1000) return known.load;
     const placements = await hub.list<WorkloadPlacement>("WorkloadPlacement", logicalCluster, signal);
     // Read the map again: another reconcile may have created the entry during the list.
     const entry = loads.get(logicalCluster) ?? { load: new ClusterLoad(), countedMs: 0 };
     loads.set(logicalCluster, entry);
     entry.load.update(placements);
-    entry.countedMs = clock.now();
+    entry.countedMs = clock.monotonicMs();
     return entry.load;
   };
   return {

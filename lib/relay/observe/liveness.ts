@@ -13,18 +13,18 @@ export interface LoopLag {
 
 /** Starts to measure, with a timer every second. */
 export function startLoopLag(clock: Clock): LoopLag {
-  let dueMs = clock.now() + tickMs;
+  let dueMs = clock.monotonicMs() + tickMs;
   let lastLagMs = 0;
   let cancel = (): void => {};
   const tick = (): void => {
-    lastLagMs = Math.max(0, clock.now() - dueMs);
-    dueMs = clock.now() + tickMs;
+    lastLagMs = Math.max(0, clock.monotonicMs() - dueMs);
+    dueMs = clock.monotonicMs() + tickMs;
     cancel = clock.after(tickMs, tick);
   };
   cancel = clock.after(tickMs, tick);
   return {
     check: () => {
-      const lagMs = Math.max(lastLagMs, clock.now() - dueMs);
+      const lagMs = Math.max(lastLagMs, clock.monotonicMs() - dueMs);
       return { ok: lagMs <= maxLagMs, detail: lagMs <= maxLagMs ? "" : `timers fire ${lagMs} ms late` };
     },
     stop: () => cancel(),
@@ -47,12 +47,14 @@ export interface WatchLiveness {
 
 /** Creates the check for watches that start now. */
 export function createWatchLiveness(clock: Clock, watches: readonly string[]): WatchLiveness {
-  const lastActivityMs = new Map(watches.map((watch) => [watch, clock.now()]));
+  const lastActivityMs = new Map(watches.map((watch) => [watch, clock.monotonicMs()]));
   return {
-    recordActivity: (watch) => void lastActivityMs.set(watch, clock.now()),
+    recordActivity: (watch) => void lastActivityMs.set(watch, clock.monotonicMs()),
     forget: (watch) => void lastActivityMs.delete(watch),
     check: () => {
-      const silent = [...lastActivityMs].filter(([, ms]) => clock.now() - ms > maxSilenceMs).map(([watch]) => watch);
+      const silent = [...lastActivityMs]
+        .filter(([, ms]) => clock.monotonicMs() - ms > maxSilenceMs)
+        .map(([watch]) => watch);
       const minutes = maxSilenceMs / 60_000;
       return {
         ok: silent.length === 0,

@@ -86,7 +86,7 @@ function aWorld(
 ): { memory: MemoryHub; reconcile: (name: string) => Promise<unknown> } {
   const memory = new MemoryHub();
   for (const name of clusters) addCluster(memory, name);
-  const clock = { now: () => now, after: () => () => undefined };
+  const clock = { now: () => now, monotonicMs: () => now, after: () => () => undefined };
   const world = createPlacementWorld({ hub: memory.hub(), clock, loadMaxAgeSeconds });
   const reconcile = placementReconciler(world);
   return { memory, reconcile: (name) => reconcile(keyOf(name), signal) };

@@ -111,7 +111,7 @@ export function watchForever<T extends KubeObject = KubeObject>(
   }
 
   async function* watchNow(attemptSignal: AbortSignal): AsyncGenerator<EndlessWatchEvent<T>, void, undefined> {
-    const startedAt = clock.now();
+    const startedAt = clock.monotonicMs();
     const events = client.watch<T>(collection, {
       labelSelector,
       fieldSelector,
@@ -136,13 +136,13 @@ export function watchForever<T extends KubeObject = KubeObject>(
       }
     } catch (error) {
       const cut = error instanceof ApiError && (error.network === "reset" || error.network === "timeout");
-      const wasOpen = hasEvents || clock.now() - startedAt > surelyOpenMs;
+      const wasOpen = hasEvents || clock.monotonicMs() - startedAt > surelyOpenMs;
       if (hasEvents) backoff.reset();
       // An open stream that was cut is treated like one that ended.
       if (!(cut && wasOpen)) throw error;
       return;
     }
-    if (hasEvents || clock.now() - startedAt >= quickEndMs) {
+    if (hasEvents || clock.monotonicMs() - startedAt >= quickEndMs) {
       backoff.reset();
       emptyAttempts = 0;
     } else if (++emptyAttempts > 1) {
