@@ -36,6 +36,22 @@ describe("the structure of the product", () => {
     expect(missing).toEqual([]);
   });
 
+  it("measures no interval with the wall clock, which may be set back", () => {
+    /** Files that compare the wall clock with a time of another machine, or with one that is shown. */
+    const exceptions = new Set([
+      "lib/lambda/probe.ts", // when SQS received a message
+      "lib/queue/batch.ts", // when SQS received a message
+      "lib/sources/cluster-index.ts", // a time in a SyncTarget
+      "lib/cli/local/run.ts", // the start of the process, as it is shown
+    ]);
+    const interval =
+      /clock\.now\(\) *[-+<>] ?|[-+<] *\(?(?:io\.|host\.)?clock\.now\(\)|(?<!=)>=? *(?:io\.)?clock\.now\(\)/;
+    const found = sources
+      .filter((file) => /^(?:lib|packages\/kube)\//.test(file) && !exceptions.has(file))
+      .filter((file) => interval.test(readFileSync(join(root, file), "utf8")));
+    expect(found).toEqual([]);
+  });
+
   it("exports no name twice", () => {
     const declaration =
       /^export (?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|class|type|interface) (?<name>\w+)/gm;

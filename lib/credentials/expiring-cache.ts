@@ -54,12 +54,12 @@ export function createExpiringCache<T>(options: ExpiringCacheOptions): ExpiringC
     const answer = (async () => {
       try {
         const { value, ttlMs } = await read();
-        if (isCurrent()) store(id, { value, untilMs: clock.now() + ttlMs * (0.8 + 0.2 * random()) });
+        if (isCurrent()) store(id, { value, untilMs: clock.monotonicMs() + ttlMs * (0.8 + 0.2 * random()) });
         return value;
       } catch (error) {
         const old = entries.get(id);
         if (!serveStaleOnError || old === undefined || !isCurrent()) throw error;
-        store(id, { value: old.value, untilMs: clock.now() + retryAfterFailureMs });
+        store(id, { value: old.value, untilMs: clock.monotonicMs() + retryAfterFailureMs });
         return old.value;
       } finally {
         if (isCurrent()) reads.delete(id);
@@ -72,7 +72,7 @@ export function createExpiringCache<T>(options: ExpiringCacheOptions): ExpiringC
   return {
     get: (id, read, signal) => {
       const entry = entries.get(id);
-      if (entry !== undefined && entry.untilMs > clock.now()) {
+      if (entry !== undefined && entry.untilMs > clock.monotonicMs()) {
         store(id, entry);
         return Promise.resolve(entry.value);
       }

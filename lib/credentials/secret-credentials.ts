@@ -84,7 +84,7 @@ export function createSecretCredentials(options: SecretCredentialsOptions): Cred
     find: async (request, signal) => {
       const id = formatKey(request.key);
       const generation = request.registration.metadata.generation ?? 0;
-      const nowMs = clock.now();
+      const nowMs = clock.monotonicMs();
       let cached = cache.get(id);
       if (cached === undefined || cached.generation !== generation || cached.expiresMs <= nowMs) {
         const result = await read(request, signal);
@@ -93,7 +93,7 @@ export function createSecretCredentials(options: SecretCredentialsOptions): Cred
         cache.set(id, cached);
       }
       if ("kind" in cached.result) return cached.result;
-      return outcomeOf(cached.result, { providedBy: "tenant", nowMs });
+      return outcomeOf(cached.result, { providedBy: "tenant", nowMs: clock.now() });
     },
     invalidate: (key) => {
       cache.delete(formatKey(key));

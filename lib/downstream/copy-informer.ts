@@ -53,7 +53,7 @@ export interface CopyInformer {
 export function startCopyInformer(options: CopyInformerOptions): CopyInformer {
   const { type, apiVersion, kind, metadataOnly, open, cache, clock, onChanged, onFailure, onUnauthorized } = options;
   const { transform = projectCopy, ...informerOptions } = options;
-  const startedMs = clock.now();
+  const startedMs = clock.monotonicMs();
   const notify = (workloads: readonly string[]): void => {
     if (workloads.length > 0) onChanged(workloads);
   };
@@ -85,7 +85,7 @@ export function startCopyInformer(options: CopyInformerOptions): CopyInformer {
       return cache.isListed && informer.downMs <= maxDownMs;
     },
     whenListed: async (signal) => {
-      const restMs = startedMs + maxListWaitMs - clock.now();
+      const restMs = startedMs + maxListWaitMs - clock.monotonicMs();
       if (cache.isListed || restMs <= 0) return;
       const limit = Promise.withResolvers<void>();
       const cancel = clock.after(restMs, limit.resolve);

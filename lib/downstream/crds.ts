@@ -39,9 +39,10 @@ export function createDownstreamTypes(clock: Clock): DownstreamTypes {
     serves: (session, type, signal) => {
       const id = typeId(type);
       const known = session.served.get(id);
-      if (known !== undefined && clock.now() - known.atMs < servedTtlMs) return unlessAborted(known.answer, signal);
+      if (known !== undefined && clock.monotonicMs() - known.atMs < servedTtlMs)
+        return unlessAborted(known.answer, signal);
       const answer = isServed(session.client, type, neverAborted);
-      const entry = { atMs: clock.now(), answer };
+      const entry = { atMs: clock.monotonicMs(), answer };
       session.served.set(id, entry);
       answer.catch(() => {
         if (session.served.get(id) === entry) session.served.delete(id);

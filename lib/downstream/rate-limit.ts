@@ -21,14 +21,13 @@ export type AcquireToken = (signal: AbortSignal) => Promise<void>;
 /** Creates the token bucket of one cluster. Callers get tokens in the order of their calls. */
 export function createRateLimiter({ perSecond, burst }: RateLimit, clock: Clock): AcquireToken {
   let tokens = burst;
-  let filledMs = clock.now();
+  let filledMs = clock.monotonicMs();
   const waiting = new Set<() => void>();
   let cancelTimer: (() => void) | undefined;
 
   const fill = (): void => {
-    const nowMs = clock.now();
-    // A clock that was set back adds no tokens and removes none.
-    tokens = Math.min(burst, tokens + (Math.max(0, nowMs - filledMs) * perSecond) / 1000);
+    const nowMs = clock.monotonicMs();
+    tokens = Math.min(burst, tokens + ((nowMs - filledMs) * perSecond) / 1000);
     filledMs = nowMs;
   };
   const serve = (): void => {

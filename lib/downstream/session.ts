@@ -68,12 +68,12 @@ export function createSessions({ clientFor, clock, rate, callSeconds, onUnauthor
     signal: AbortSignal,
     work: (session: ClusterSession) => Promise<T>,
   ): Promise<T> => {
-    if (clock.now() < session.backoff.untilMs) throw timeoutError(name);
+    if (clock.monotonicMs() < session.backoff.untilMs) throw timeoutError(name);
     try {
       return await work(session);
     } catch (error) {
       if (signal.aborted || !isTimeout(error)) throw error;
-      session.backoff.untilMs = clock.now() + backoffMs;
+      session.backoff.untilMs = clock.monotonicMs() + backoffMs;
       throw timeoutError(name, error);
     }
   };

@@ -51,7 +51,7 @@ export function createDeadLetterRecorder(options: DeadLetterRecorderOptions): De
   const inFlight = new Set<Promise<void>>();
 
   const isDue = (key: WorkKey): boolean => {
-    const [id, nowMs] = [formatKey(key), clock.now()];
+    const [id, nowMs] = [formatKey(key), clock.monotonicMs()];
     if (nowMs - (recordedMs.get(id) ?? Number.NEGATIVE_INFINITY) < minIntervalMs) return false;
     recordedMs.delete(id);
     const [oldest] = recordedMs.keys();

@@ -88,7 +88,7 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
     writeFinalizers: (key, seen, finalizers, signal) => hub.writeFinalizers(key, seen, finalizers, signal),
     probe: async (key, registration, { detect, fresh: refreshCredentials, timeoutMs }, signal) => {
       if (refreshCredentials) credentials.invalidate(key);
-      const startedMs = clock.now();
+      const startedMs = clock.monotonicMs();
       const request = { key, registration };
       const found = await credentials.find(request, signal);
       if (found.kind === "not-configured") return { ...found, credentialsExpireMs: found.expiresMs };
@@ -102,7 +102,7 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
           outcome = await probeWith(key, registration, fresh, { detect: true, timeoutMs, signal });
         }
       }
-      onProbe?.(key, { outcome: outcome.kind, tookMs: clock.now() - startedMs });
+      onProbe?.(key, { outcome: outcome.kind, tookMs: clock.monotonicMs() - startedMs });
       return outcome;
     },
     readBindings: async ({ logicalCluster }, names, signal) =>

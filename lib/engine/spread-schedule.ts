@@ -26,17 +26,19 @@ const minStepMs = 1_000;
  */
 export function createSpreadSchedule({ periodSeconds, clock, keys, onDue }: SpreadScheduleOptions): SpreadSchedule {
   const periodMs = periodSeconds * 1000;
+  // The wall clock may be set back, which would stop the schedule for that long.
+  const elapsedMs = (): number => clock.monotonicMs();
   const steps = Math.max(1, Math.min(maxSteps, Math.floor(periodMs / minStepMs)));
   const stepMs = periodMs / steps;
   let cancel: (() => void) | undefined;
   let step = 0;
 
   const scheduleStep = (atMs: number): void => {
-    cancel = clock.after(Math.max(0, atMs - clock.now()), () => {
+    cancel = clock.after(Math.max(0, atMs - elapsedMs()), () => {
       const current = step;
       step = (step + 1) % steps;
       // Relative to the due time, so that delays do not add up. After a suspend of the machine, missed steps are skipped.
-      scheduleStep(clock.now() - atMs > periodMs ? clock.now() + stepMs : atMs + stepMs);
+      scheduleStep(elapsedMs() - atMs > periodMs ? elapsedMs() + stepMs : atMs + stepMs);
       const due: WorkKey[] = [];
       for (const key of keys()) if (spreadHash(key) % steps === current) due.push(key);
       if (due.length > 0) onDue(due);
@@ -46,7 +48,7 @@ export function createSpreadSchedule({ periodSeconds, clock, keys, onDue }: Spre
     start: () => {
       if (cancel !== undefined) return;
       step = 0;
-      scheduleStep(clock.now() + stepMs);
+      scheduleStep(elapsedMs() + stepMs);
     },
     stop: () => {
       cancel?.();

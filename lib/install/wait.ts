@@ -30,14 +30,14 @@ export async function waitUntil<T>(
   const clock = options.clock ?? systemClock;
   const signal = options.signal ?? new AbortController().signal;
   const timeoutMs = options.timeoutMs ?? 60_000;
-  const deadlineMs = clock.now() + timeoutMs;
+  const deadlineMs = clock.monotonicMs() + timeoutMs;
   for (let intervalMs = firstIntervalMs; ; intervalMs = Math.min(intervalMs * 2, maxIntervalMs)) {
     const result = await check().catch((error: unknown): WaitResult<T> => {
       if (!isRetryable(error)) throw error;
       return { missing: error instanceof Error ? error.message : String(error) };
     });
     if ("done" in result) return result.done;
-    if (clock.now() >= deadlineMs) {
+    if (clock.monotonicMs() >= deadlineMs) {
       throw new ControllerError(
         "unreachable",
         `kcp: wait for ${what}: not done after ${timeoutMs / 1000} s: ${result.missing}`,

@@ -98,11 +98,11 @@ async function probeUpstream(
   { clock }: Host,
   signal: AbortSignal,
 ): Promise<Readonly<{ tookMs: number }>> {
-  const startedMs = clock.now();
+  const startedMs = clock.monotonicMs();
   const { status } = await client.at("/").raw("GET", "/readyz", { signal });
   // A 403 still shows that the upstream is reachable.
   if (status >= 500) throw new ControllerError("unreachable", `upstream: /readyz: ${status}`);
-  return { tookMs: clock.now() - startedMs };
+  return { tookMs: clock.monotonicMs() - startedMs };
 }
 
 async function countReady(lister: WorkspaceLister, kind: ReconciledKind, signal: AbortSignal): Promise<ReadyCounts> {

@@ -11,6 +11,12 @@ export function formatTimestamp(ms: number): string {
   return new Date(Math.floor(ms / 1000) * 1000).toISOString().replace(".000Z", "Z");
 }
 
+/**
+ * The clocks of controllers and servers may differ by this much. A stored time further in the future comes from a clock that was
+ * wrong, or was set back since: no interval may be measured from it.
+ */
+export const maxClockSkewMs = 5 * 60_000;
+
 /** The earliest of several timestamps; invalid ones are ignored. */
 export function earliestOf(times: readonly (string | undefined)[]): string | undefined {
   return sortedTimes(times).at(0);

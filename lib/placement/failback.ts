@@ -1,5 +1,6 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
+import { maxClockSkewMs } from "../model/timestamp.ts";
 import { formatTimestampUp, type PlacementStatus } from "./explain.ts";
 import { rejectingFilter } from "./filters.ts";
 import type { ClusterFacts } from "./observed.ts";
@@ -47,7 +48,7 @@ export function failbackTargetsOf(
       if (cluster === undefined || (failed !== undefined && immediateEvictionReasons.has(failed.reason))) return [];
       const recordedMs = Date.parse(fittingSince ?? "");
       const fittingSinceMs =
-        failed === undefined ? latestStartMs(cluster, Number.isNaN(recordedMs) ? nowMs : recordedMs) : undefined;
+        failed === undefined ? latestStartMs(cluster, Number.isNaN(recordedMs) ? nowMs : recordedMs, nowMs) : undefined;
       return [{ cluster, reason, since, standIn, fittingSinceMs }];
     })
     .toSorted((one, other) => compareStrings(one.cluster.name, other.cluster.name));
@@ -147,9 +148,13 @@ export function formatFailbackTargets(targets: readonly FailbackTarget[]): Place
   }));
 }
 
-/** Rounded up to whole seconds, the resolution of the status, so that the waiting time is never cut short. */
-function latestStartMs({ readySinceMs }: ClusterFacts, recordedMs: number): number {
-  return Math.ceil(Math.max(recordedMs, readySinceMs ?? recordedMs) / 1000) * 1000;
+/**
+ * The later of the two times that is not in the future: after a clock was set back, the waiting time starts again, and only once.
+ * Rounded up to whole seconds, the resolution of the status, so that the waiting time is never cut short.
+ */
+function latestStartMs({ readySinceMs }: ClusterFacts, recordedMs: number, nowMs: number): number {
+  const believedMs = [recordedMs, readySinceMs ?? recordedMs].filter((ms) => ms <= nowMs + maxClockSkewMs);
+  return Math.ceil(Math.max(...(believedMs.length === 0 ? [nowMs] : believedMs)) / 1000) * 1000;
 }
 
 type EvictedFacts = Readonly<{
@@ -211,7 +216,7 @@ function preferredTarget(
     reason: preferredReason,
     since: formatTimestampUp(nowMs),
     standIn: leastPreferred.name,
-    fittingSinceMs: latestStartMs(mostPreferred, nowMs),
+    fittingSinceMs: latestStartMs(mostPreferred, nowMs, nowMs),
   };
 }
 

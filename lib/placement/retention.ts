@@ -1,3 +1,4 @@
+import { maxClockSkewMs } from "../model/timestamp.ts";
 import { rejectingFilter } from "./filters.ts";
 import { isPartOfMassFailure, type MassFailure } from "./mass-failure.ts";
 import type { ClusterFacts } from "./observed.ts";
@@ -30,9 +31,10 @@ export type PreviousToleration = Readonly<{ actual: string | undefined; untilMs:
 
 /**
  * Decides whether a cluster that was selected before is retained. It is while it fits, and as long as the placement
- * tolerates its state. The tolerated time of a taint without `timeAdded` starts when TMC first observed the taint, which
- * `previous` carries from one reconcile to the next. A cluster that lost Ready in a mass failure is retained beyond the tolerated
- * time, because TMC may have lost its connection to all of them.
+ * tolerates its state. The tolerated time of a taint without `timeAdded`, or with one in the future, starts when TMC first
+ * observed it, which `previous` carries from one reconcile to the next: a clock that was set back prolongs no toleration. A
+ * cluster that lost Ready in a mass failure is retained beyond the tolerated time, because TMC may have lost its connection to
+ * all of them.
  */
 export function decideRetention(
   spec: ParsedSpec,
@@ -76,8 +78,11 @@ function toleratedIssues(
   { nowMs, previous }: Readonly<{ nowMs: number; previous: PreviousToleration | undefined }>,
 ): readonly ToleratedIssue[] {
   const issues: ToleratedIssue[] = [];
+  // With `nowMs` -Infinity no time passes, and no time is in the future.
+  const isBelieved = (ms: number): boolean => nowMs === Number.NEGATIVE_INFINITY || ms <= nowMs + maxClockSkewMs;
   const add = (rule: string, actual: string, seconds: number, sinceMs: number | undefined) => {
-    const startMs = sinceMs ?? (previous?.actual === actual ? previous.untilMs - seconds * 1000 : nowMs);
+    const recordedMs = previous?.actual === actual ? previous.untilMs - seconds * 1000 : undefined;
+    const startMs = [sinceMs, recordedMs].find((ms) => ms !== undefined && isBelieved(ms)) ?? nowMs;
     const endMs = startMs + seconds * 1000;
     const untilMs = endMs > maxTimestampMs ? undefined : endMs;
     issues.push({

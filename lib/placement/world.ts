@@ -55,13 +55,13 @@ export function createPlacementWorld({
   const readLoad = async (logicalCluster: string, signal: AbortSignal): Promise<ClusterLoad> => {
     const known = loads.get(logicalCluster);
     const isLarge = known !== undefined && known.load.size > maxPlacementsCountedEachTime;
-    if (isLarge && clock.now() - known.countedMs < loadMaxAgeSeconds * 1000) return known.load;
+    if (isLarge && clock.monotonicMs() - known.countedMs < loadMaxAgeSeconds * 1000) return known.load;
     const placements = await hub.list<WorkloadPlacement>("WorkloadPlacement", logicalCluster, signal);
     // Read the map again: another reconcile may have created the entry during the list.
     const entry = loads.get(logicalCluster) ?? { load: new ClusterLoad(), countedMs: 0 };
     loads.set(logicalCluster, entry);
     entry.load.update(placements);
-    entry.countedMs = clock.now();
+    entry.countedMs = clock.monotonicMs();
     return entry.load;
   };
   let known: { failures: readonly MassFailure[]; atMs: number } | undefined;

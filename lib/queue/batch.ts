@@ -78,14 +78,14 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
   const runKey = async ({ message, records }: KeyBatch, signal: AbortSignal): Promise<void> => {
     const { key, reason, resourceVersion, attempts } = message;
     const item: WorkItem = { key, reason, resourceVersion };
-    const startedMs = clock.now();
+    const startedMs = clock.monotonicMs();
     const sentMs = Math.min(...records.map((record) => record.sentMs));
     const receives = Math.max(...records.map((record) => record.receives));
-    const waitedSeconds = Math.max(0, startedMs - sentMs) / 1000;
+    const waitedSeconds = Math.max(0, clock.now() - sentMs) / 1000;
     emit({ kind: "started", item, waitedSeconds, messages: records.length, receives });
-    const durationSeconds = (): number => Math.max(0, clock.now() - startedMs) / 1000;
+    const durationSeconds = (): number => Math.max(0, clock.monotonicMs() - startedMs) / 1000;
     const failReturned = (error?: unknown): KeyFailed => {
-      emit({ kind: "ended", item, durationSeconds: durationSeconds(), outcome: "returned", error });
+      emit(kind: "ended", item, durationSeconds: durationSeconds(), outcome: "returned", error );
       return new KeyFailed();
     };
     // After an abort the batch has returned without this key: its message is delivered again, and sending another would duplicate it.

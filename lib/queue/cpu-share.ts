@@ -9,7 +9,7 @@ export interface CpuShare {
 }
 
 export type CpuShareOptions = Readonly<{
-  clock: Pick<Clock, "now">;
+  clock: Pick<Clock, "monotonicMs">;
   /** How long the process has been busy so far. */
   busyMs: () => number;
   /** The share of each tenant, from 0 to 1. */
@@ -41,7 +41,7 @@ export function createCpuShare({ clock, busyMs, share }: CpuShareOptions): CpuSh
   const budgets = new Map<string, Budget>();
   const maxBudgetMs = burstMs * share;
   let costMs = initialCostMs;
-  let measurement = { atMs: clock.now(), busyMs: busyMs(), started: 0 };
+  let measurement = { atMs: clock.monotonicMs(), busyMs: busyMs(), started: 0 };
   /** The last two different tenants with a started key. At least one of them is not the tenant that asks. */
   let last: Readonly<{ tenant: string; atMs: number }> | undefined;
   let previous: Readonly<{ tenant: string; atMs: number }> | undefined;
@@ -70,13 +70,13 @@ export function createCpuShare({ clock, busyMs, share }: CpuShareOptions): CpuSh
 
   return {
     waitMs: (tenant) => {
-      const nowMs = clock.now();
+      const nowMs = clock.monotonicMs();
       if (!isContended(tenant, nowMs)) return 0;
       const { remainingMs } = refilledBudget(tenant, nowMs);
       return remainingMs > 0 ? 0 : Math.min(maxWaitMs, Math.max(1, Math.ceil(-remainingMs / share)));
     },
     started: (tenant) => {
-      const nowMs = clock.now();
+      const nowMs = clock.monotonicMs();
       if (isContended(tenant, nowMs)) refilledBudget(tenant, nowMs).remainingMs -= costMs;
       if (last?.tenant !== tenant) previous = last;
       last = { tenant, atMs: nowMs };

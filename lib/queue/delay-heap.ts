@@ -77,7 +77,7 @@ export function createDelayHeap(clock: Clock): DelayHeap {
     armed?.disarm();
     armed = undefined;
     if (first === undefined) return;
-    const delayMs = Math.min(maxTimerMs, Math.max(0, first.atMs - clock.now()));
+    const delayMs = Math.min(maxTimerMs, Math.max(0, first.atMs - clock.monotonicMs()));
     armed = {
       atMs: first.atMs,
       disarm: clock.after(delayMs, () => {
@@ -89,7 +89,7 @@ export function createDelayHeap(clock: Clock): DelayHeap {
 
   /** Runs the tasks that are due. Tasks scheduled meanwhile wait for the next call: a task that reschedules itself must not loop here. */
   const runDue = (): void => {
-    const nowMs = clock.now();
+    const nowMs = clock.monotonicMs();
     const newest = order;
     for (let first = heap[0]; first !== undefined && first.atMs <= nowMs && first.order <= newest; first = heap[0]) {
       remove(first);

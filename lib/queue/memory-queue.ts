@@ -93,7 +93,7 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
       // Cannot happen: an entry in a ready queue has a pending item.
       if (pending === undefined) return finish(() => {});
       cpuShare?.started(entry.key.logicalCluster);
-      const startedMs = clock.now();
+      const startedMs = clock.monotonicMs();
       emit({ kind: "started", item: pending.item, waitedSeconds: Math.max(0, startedMs - pending.sinceMs) / 1000 });
       void runItem(run, { entry, item: pending.item, random }).then((result) => {
         finish(() => end(entry, { ...pending, startedMs }, result));
@@ -107,18 +107,18 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
     entries.end(entry, result === undefined ? pending : undefined);
     if (result !== undefined) applyResult(entry, item, result);
     entries.removeIfIdle(entry);
-    emit(endedEvent(item, Math.max(0, clock.now() - startedMs) / 1000, result));
+    emit(endedEvent(item, Math.max(0, clock.monotonicMs() - startedMs) / 1000, result));
   };
 
   return {
     send: async (items) => {
       entries.assertCapacity(items);
-      for (const item of items) entries.add(entries.of(item.key), item, clock.now());
+      for (const item of items) entries.add(entries.of(item.key), item, clock.monotonicMs());
     },
     sendLater: async (item, afterSeconds) => {
       assertValidDelay(afterSeconds);
       entries.assertCapacity([item]);
-      if (afterSeconds <= 0) entries.add(entries.of(item.key), item, clock.now());
+      if (afterSeconds <= 0) entries.add(entries.of(item.key), item, clock.monotonicMs());
       else entries.addLater(entries.of(item.key), "sentLater", { item, afterSeconds });
     },
     run: workers.run,
@@ -138,7 +138,8 @@ export function createMemoryQueue(options: MemoryQueueOptions): MemoryQueue {
     deadLetters: deadLetters.list,
     redrive: (key) => {
       const redriven = deadLetters.takeOut(key === undefined ? undefined : formatKey(key));
-      for (const { item } of redriven) entries.add(entries.of(item.key), { ...item, reason: "retry" }, clock.now());
+      for (const { item } of redriven)
+        entries.add(entries.of(item.key), { ...item, reason: "retry" }, clock.monotonicMs());
       return redriven.length;
     },
   };
@@ -215,7 +216,7 @@ function createResultHandler({
         if (action.afterSeconds > 0)
           entries.addLater(entry, "requeued", { item: retry, afterSeconds: action.afterSeconds });
         // A change that arrived during the run is pending already: it runs at once and carries more information.
-        else if (entry.pending === undefined) entries.add(entry, retry, clock.now());
+        else if (entry.pending === undefined) entries.add(entry, retry, clock.monotonicMs());
         return;
       }
       case "drop":

@@ -30,7 +30,7 @@ export type QueueEntry = {
 type Delayed = Readonly<{ atMs: number; cancel: () => void }>;
 
 export type QueueEntriesOptions = Readonly<{
-  clock: Pick<Clock, "now">;
+  clock: Pick<Clock, "monotonicMs">;
   delays: DelayHeap;
   maxKeys: number;
   readyQueueOf: (key: WorkKey) => FairQueue<QueueEntry>;
@@ -100,9 +100,9 @@ export function createQueueEntries(options: QueueEntriesOptions): QueueEntries {
       return count(({ failures }) => failures !== undefined);
     },
     oldestAgeSeconds: () => {
-      let oldestMs = clock.now();
+      let oldestMs = clock.monotonicMs();
       for (const { pending } of entries.values()) oldestMs = Math.min(oldestMs, pending?.sinceMs ?? oldestMs);
-      return (clock.now() - oldestMs) / 1000;
+      return (clock.monotonicMs() - oldestMs) / 1000;
     },
     assertCapacity: (items) => {
       if (entries.size + items.length <= maxKeys) return;
@@ -129,7 +129,7 @@ export function createQueueEntries(options: QueueEntriesOptions): QueueEntries {
     },
     add,
     addLater: (entry, slot, { item, afterSeconds }) => {
-      const atMs = clock.now() + afterSeconds * 1000;
+      const atMs = clock.monotonicMs() + afterSeconds * 1000;
       const present = entry[slot];
       if (present !== undefined && present.atMs <= atMs) return;
       present?.cancel();

@@ -154,12 +154,12 @@ export function createOutageTracker({
   return {
     begin: (error) => {
       if (sinceMs !== undefined) return;
-      sinceMs = clock.now();
+      sinceMs = clock.monotonicMs();
       onOutage?.({ kind: "begun", queue, error });
     },
     end: () => {
       if (sinceMs === undefined) return;
-      const seconds = (clock.now() - sinceMs) / 1000;
+      const seconds = (clock.monotonicMs() - sinceMs) / 1000;
       sinceMs = undefined;
       onOutage?.({ kind: "ended", queue, seconds });
     },

@@ -12,19 +12,19 @@ export interface Yielder {
  * Reconciles that find nothing to do never wait for anything. Ten thousand of them in a row would keep the process from
  * its sockets for as long as they take, and delay the changes of every other tenant.
  */
-export function createYielder({ now, afterInput }: Pick<Clock, "now" | "afterInput">): Yielder {
+export function createYielder({ monotonicMs, afterInput }: Pick<Clock, "monotonicMs" | "afterInput">): Yielder {
   if (afterInput === undefined) return { defer: queueMicrotask };
   /** When the event loop last read its sockets; undefined until the next call measures it. */
   let lastInputMs: number | undefined;
   return {
     defer: (task) => {
       if (lastInputMs === undefined) {
-        lastInputMs = now();
+        lastInputMs = monotonicMs();
         afterInput(() => {
           lastInputMs = undefined;
         });
       }
-      if (now() > lastInputMs) afterInput(task);
+      if (monotonicMs() > lastInputMs) afterInput(task);
       else queueMicrotask(task);
     },
   };

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type Condition, type DecidedCondition, findCondition, withCondition } from "../model/condition.ts";
 import type { ObjectEvent } from "../model/event.ts";
-import { formatTimestamp, parseTimestamp } from "../model/timestamp.ts";
+import { formatTimestamp, maxClockSkewMs, parseTimestamp } from "../model/timestamp.ts";
 import { bindingNames, connectedApis, type ObservedBinding } from "./connected-apis.ts";
 import type { Detected, Failed, ProbeOutcome, RegistrationStatus } from "./probe-outcome.ts";
 import type { RegistrationSettings } from "./settings.ts";
@@ -94,15 +94,10 @@ function statusAfter(facts: RegistrationFacts, before: RegistrationStatus, outco
   };
 }
 
-/**
- * Clock skew between controllers: a heartbeat up to this far in the future was written by another controller and is kept.
- * One further ahead is an error and is overwritten.
- */
-const clockSkewMs = 5 * 60_000;
-
+/** A heartbeat that is a little in the future was written by another controller and is kept; one further ahead is overwritten. */
 function heartbeatMs(before: RegistrationStatus, nowMs: number): number {
   const lastMs = parseTimestamp(before.lastHeartbeat) ?? nowMs;
-  return lastMs > nowMs && lastMs - nowMs <= clockSkewMs ? lastMs : nowMs;
+  return lastMs > nowMs && lastMs - nowMs <= maxClockSkewMs ? lastMs : nowMs;
 }
 
 type Counters = Pick<RegistrationStatus, "consecutiveFailures" | "consecutiveSuccesses">;

@@ -38,8 +38,7 @@ export function decideDue(facts: DueFacts): Due {
   if (isNew || trigger === "on-demand") return { kind: "now", detect: true };
 
   const waitMs = (parseTimestamp(status?.nextProbeTime) ?? nowMs) - nowMs;
-  // TMC never writes a time further ahead than one interval. Ignore such a time: it must not stop the probes.
-  if (waitMs > 0 && waitMs <= settings.intervalSeconds * 1000) {
+  if (waitMs > 0 && isBelievedWait(waitMs, settings.intervalSeconds)) {
     return { kind: "later", afterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };
   }
   const lastMs = facts.lastProbeMs ?? parseTimestamp(status?.lastHeartbeat);
@@ -50,6 +49,11 @@ export function decideDue(facts: DueFacts): Due {
   // Heartbeat and resync can coincide in any order: a heartbeat right after a probe of this process is skipped.
   if (facts.lastProbeMs !== undefined && sinceMs < settings.intervalSeconds * 500) return { kind: "not-due" };
   return { kind: "now", detect: ready.status !== "True" || isDetectionDue(facts) };
+}
+
+/** TMC never writes a time further ahead than one interval. Such a time is ignored: it must not stop the probes. */
+function isBelievedWait(waitMs: number, intervalSeconds: number): boolean {
+  return waitMs <= intervalSeconds * 1000;
 }
 
 function isDetectionDue({ registration, lastDetectionMs, nowMs, settings }: DueFacts): boolean {
@@ -68,9 +72,9 @@ export function isHeartbeatDue(
   { status }: KubeObject,
   { nowMs, periodSeconds }: Readonly<{ nowMs: number; periodSeconds: number }>,
 ): boolean {
-  const next = nextProbeMs(status);
+  const waitMs = (nextProbeMs(status) ?? nowMs) - nowMs;
   // A probe that becomes due in the first half of the period is nearer to this round than to the next.
-  return next === undefined || next <= nowMs + periodSeconds * 500;
+  return waitMs <= periodSeconds * 500 || !isBelievedWait(waitMs, periodSeconds);
 }
 
 function nextProbeMs(status: unknown): number | undefined {

@@ -55,14 +55,14 @@ type Succeeded = Readonly<{ kind: "succeeded"; path: HealthPath; version?: strin
 
 async function checkHealth(client: KubeClient, options: ProbeOptions): Promise<Succeeded | Failed> {
   const { signal, clock, timeoutMs } = options;
-  const endsMs = clock.now() + timeoutMs;
+  const endsMs = clock.monotonicMs() + timeoutMs;
   const known = options.path ?? "/readyz";
   let status = 0;
   for (const path of [known, ...healthPaths.filter((each) => each !== known)]) {
     try {
       const response = await client.raw("GET", path, {
         signal,
-        timeoutMs: Math.max(1, endsMs - clock.now()),
+        timeoutMs: Math.max(1, endsMs - clock.monotonicMs()),
         accept: "*/*",
       });
       if (response.status === 200) {
@@ -128,9 +128,9 @@ function messageOf(error: unknown): string {
 
 async function detect(client: KubeClient, options: ProbeOptions, version: string | undefined): Promise<Detected> {
   const { clock, timeoutMs } = options;
-  const endsMs = clock.now() + timeoutMs;
+  const endsMs = clock.monotonicMs() + timeoutMs;
   const deadline = createDeadline(clock, { signal: options.signal, timeoutMs });
-  const call: DetectionCall = { signal: deadline.signal, timeoutMs: () => Math.max(1, endsMs - clock.now()) };
+  const call: DetectionCall = { signal: deadline.signal, timeoutMs: () => Math.max(1, endsMs - clock.monotonicMs()) };
   /** A part that fails is undefined and keeps its old value in the status: the cluster is healthy all the same. */
   const part = async <T>(read: () => Promise<T>): Promise<T | undefined> => {
     try {

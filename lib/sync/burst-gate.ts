@@ -51,7 +51,7 @@ export function createBurstGate({ clock, isBusy }: BurstGateOptions): BurstGate 
   return {
     reconcileDelaySeconds: (key) => {
       const id = idOf(key);
-      const nowMs = clock.now();
+      const nowMs = clock.monotonicMs();
       const delayMs = remainingMs(id, nowMs);
       if (delayMs > 0) return delayMs / 1000;
       const writtenMs = written.get(id);
@@ -66,7 +66,7 @@ export function createBurstGate({ clock, isBusy }: BurstGateOptions): BurstGate 
     },
     writeDelaySeconds: (key, { isNewlyProtected }) => {
       const id = idOf(key);
-      const nowMs = clock.now();
+      const nowMs = clock.monotonicMs();
       if (isNewlyProtected) {
         if (isBusy()) lastBurstMs = nowMs;
         if (waiting.size < maxWaiting && !waiting.has(id)) waiting.set(id, nowMs);

@@ -49,8 +49,8 @@ export async function awaitAnswer<T>(
         rejectedSinceMs = undefined;
       } else {
         wasUnavailable ||= isRejection(error) && !(await isServerReady(client, signal));
-        rejectedSinceMs ??= clock.now();
-        if (!wasUnavailable || !isRejection(error) || clock.now() - rejectedSinceMs >= warmUpMs) throw error;
+        rejectedSinceMs ??= clock.monotonicMs();
+        if (!wasUnavailable || !isRejection(error) || clock.monotonicMs() - rejectedSinceMs >= warmUpMs) throw error;
       }
       const retryInMs = backoff.nextMs();
       onWait(error, retryInMs);

@@ -140,8 +140,8 @@ export function createEventSink({
       const namespace = about.metadata.namespace ?? clusterScopedNamespace;
       const queued: QueuedEvent = { context, about, event, namespace, name: eventName(about, event) };
       const memory = memoryOf(idOf(queued));
-      if (clock.now() - memory.atMs < repeatMs || queue.length >= maxQueued) return;
-      memory.atMs = clock.now();
+      if (clock.monotonicMs() - memory.atMs < repeatMs || queue.length >= maxQueued) return;
+      memory.atMs = clock.monotonicMs();
       queue.push(queued);
       work();
     },

@@ -66,7 +66,7 @@ export async function openRenewingHub(options: RenewingHubOptions): Promise<Kube
   /** Keeps the last credentials if the read fails, even if the server has rejected them once. */
   const readOrKeep = async (): Promise<CacheRead<Connection>> => {
     reading = true;
-    readAtMs = clock.now();
+    readAtMs = clock.monotonicMs();
     try {
       return { value: await read(), ttlMs };
     } catch (error) {
@@ -91,7 +91,7 @@ export async function openRenewingHub(options: RenewingHubOptions): Promise<Kube
     signal: AbortSignal | undefined,
   ): Promise<Connection | undefined> => {
     if (current === rejected && !reading) {
-      if (clock.now() - readAtMs < minRereadMs) return undefined;
+      if (clock.monotonicMs() - readAtMs < minRereadMs) return undefined;
       connections.invalidate(source);
     }
     const latest = await connect(signal);

@@ -42,7 +42,8 @@ export function isRetryDue(
   { nowMs, afterSeconds }: Readonly<{ nowMs: number; afterSeconds: number }>,
 ): boolean {
   const rejection = status?.upsync?.rejected?.find((each) => each.name === name);
-  return rejection === undefined || nowMs - Date.parse(rejection.time) >= afterSeconds * 1000;
+  // A rejection in the future comes from a clock that was set back: it postpones the retry no longer than one in the past.
+  return rejection === undefined || Math.abs(nowMs - Date.parse(rejection.time)) >= afterSeconds * 1000;
 }
 
 /** Returns the status with a rejection, or without it when there is no message; the same object when nothing changes. */

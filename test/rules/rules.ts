@@ -1,5 +1,6 @@
 import { deletionRules } from "./deletion-rules.ts";
 import { incidentRules } from "./incident-rules.ts";
+import { observationRules } from "./observation-rules.ts";
 import { restoreRules } from "./restore-rules.ts";
 import type { Rule } from "./rule.ts";
 import { successorRules } from "./successor-rules.ts";
@@ -11,5 +12,6 @@ export const rules: readonly Rule[] = [
   ...deletionRules,
   ...successorRules,
   ...restoreRules,
+  ...observationRules,
   ...tenantRules,
 ];

@@ -77,6 +77,7 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
   };
   const clock: Clock = {
     now: () => servers.clock.now() + skewMs,
+    monotonicMs: servers.clock.monotonicMs,
     after: (delayMs, task) => {
       if (!alive) return () => {};
       const cause = causes.getStore() ?? { process };

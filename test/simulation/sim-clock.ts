@@ -53,6 +53,7 @@ export function createSimClock(): SimClock {
 
   return {
     now: () => nowMs,
+    monotonicMs: () => nowMs,
     after: (delayMs, run) => {
       const task: Task = { atMs: nowMs + Math.max(0, delayMs), rank: random(), run };
       waiting += 1;

@@ -137,14 +137,14 @@ async function waitUntilDrained(
 ): Promise<DrainEnd> {
   const interruption = new AbortController();
   void io.untilInterrupted().then(() => interruption.abort());
-  const endMs = io.clock.now() + timeout * 1000;
+  const endMs = io.clock.monotonicMs() + timeout * 1000;
   let blockedSinceMs: number | undefined;
   const reported = new Map<string, string>();
   for (;;) {
     const remaining = await readRemaining(workspace, name);
     for (const line of progressLines(reported, remaining)) print(line);
     if (remaining.length === 0) return { remaining, outcome: "drained" };
-    const now = io.clock.now();
+    const now = io.clock.monotonicMs();
     blockedSinceMs = remaining.every(({ isBlocked }) => isBlocked) ? (blockedSinceMs ?? now) : undefined;
     if (blockedSinceMs !== undefined && now - blockedSinceMs >= blockedTimeoutMs)
       return { remaining, outcome: "blocked" };

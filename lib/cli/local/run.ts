@@ -58,7 +58,7 @@ type RunningEnvironment = Readonly<{
 /** Starts the local environment, shows it until an interrupt (with `once`: until it is ready), and stops it. */
 export async function runLocal(io: CliIo, options: LocalOptions): Promise<void> {
   const { clock } = io;
-  const startedMs = clock.now();
+  const startedMs = clock.monotonicMs();
   const interruption = new AbortController();
   const interrupted = io.untilInterrupted().then(() => interruption.abort());
   const temporary =
@@ -75,7 +75,7 @@ export async function runLocal(io: CliIo, options: LocalOptions): Promise<void> 
           environment,
           files,
           interrupted,
-          startedMs: isReal ? clock.now() : startedMs,
+          startedMs: isReal ? clock.monotonicMs() : startedMs,
           signal: interruption.signal,
         });
       } finally {
@@ -186,7 +186,7 @@ async function printOnce(io: CliIo, { output }: LocalOptions, running: RunningEn
     },
     { clock, deadlineMs, signal },
   );
-  const tookMs = clock.now() - startedMs;
+  const tookMs = clock.monotonicMs() - startedMs;
   if (output === "json") {
     const run = { workspace: demoWorkspace, kcp: environment.kcpUrl, tookMs, missing };
     io.out(formatDocument(snapshotDocument(readSnapshot(controller), run), "json"));
@@ -204,7 +204,7 @@ async function waitUntilComplete(
 ): Promise<readonly string[]> {
   for (;;) {
     const remaining = missing();
-    if (remaining.length === 0 || clock.now() >= deadlineMs) return remaining;
+    if (remaining.length === 0 || clock.monotonicMs() >= deadlineMs) return remaining;
     if (!(await delay(clock, pollIntervalMs, signal))) return remaining;
   }
 }
@@ -219,7 +219,7 @@ function printEvents(io: CliIo, { output }: LocalOptions, running: RunningEnviro
     else io.out(`${time.slice(11, 19)}  ${subject}: ${message}\n`);
   };
   if (output === "text") {
-    io.out(formatWelcome(environment, formatHints(files, process.cwd()), io.clock.now() - startedMs));
+    io.out(formatWelcome(environment, formatHints(files, process.cwd()), io.clock.monotonicMs() - startedMs));
   }
   for (const event of eventLog.events) print(event);
   subscribe(print);
@@ -255,7 +255,7 @@ async function runBoard(
   const state = (help: boolean): BoardState => ({
     workspace: demoWorkspace,
     kcpUrl: environment.kcpUrl,
-    startedMs,
+    startedMs: io.clock.now() - (io.clock.monotonicMs() - startedMs),
     registrations: readSnapshot(controller).registrations,
     placements: readSnapshot(controller).placements,
     workloads: snapshotWorkloads(readSnapshot(controller)),

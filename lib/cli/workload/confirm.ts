@@ -267,7 +267,7 @@ async function waitUntilDeleted(
 ): Promise<void> {
   const interruption = new AbortController();
   void io.untilInterrupted().then(() => interruption.abort());
-  const endMs = io.clock.now() + timeoutSeconds * 1000;
+  const endMs = io.clock.monotonicMs() + timeoutSeconds * 1000;
   let { copies, upsync } = held;
   const outdated: string[] = [];
   for (;;) {
@@ -280,7 +280,7 @@ async function waitUntilDeleted(
       if (outdated.length > 0) throw new CommandExit(1, `${outdated.join(", ")}; check the cause and confirm again`);
       return;
     }
-    const isTimedOut = io.clock.now() >= endMs || !(await delay(io.clock, pollIntervalMs, interruption.signal));
+    const isTimedOut = io.clock.monotonicMs() >= endMs || !(await delay(io.clock, pollIntervalMs, interruption.signal));
     if (isTimedOut) {
       const names = [
         ...copies.map((each) => `${each.title} on ${clusterNames(each)}`),

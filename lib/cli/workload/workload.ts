@@ -144,12 +144,12 @@ async function waitUntilReady(
 ): Promise<WorkloadDetails> {
   const interruption = new AbortController();
   void io.untilInterrupted().then(() => interruption.abort());
-  const end = io.clock.now() + timeout * 1000;
+  const end = io.clock.monotonicMs() + timeout * 1000;
   let reported = "";
   for (;;) {
     const details = await read();
     const { readiness } = details.view;
-    if (readiness.isReady || io.clock.now() >= end) return details;
+    if (readiness.isReady || io.clock.monotonicMs() >= end) return details;
     if (readiness.message !== reported) io.err(`waiting for ${details.title}: ${readiness.message}\n`);
     reported = readiness.message;
     if (!(await delay(io.clock, pollIntervalMs, interruption.signal))) return details;

@@ -13,18 +13,18 @@ export interface LoopLag {
 
 /** Starts to measure, with a timer every second. */
 export function startLoopLag(clock: Clock): LoopLag {
-  let dueMs = clock.now() + tickMs;
+  let dueMs = clock.monotonicMs() + tickMs;
   let lastLagMs = 0;
   let cancel = (): void => {};
   const tick = (): void => {
-    lastLagMs = Math.max(0, clock.now() - dueMs);
-    dueMs = clock.now() + tickMs;
+    lastLagMs = Math.max(0, clock.monotonicMs() - dueMs);
+    dueMs = clock.monotonicMs() + tickMs;
     cancel = clock.after(tickMs, tick);
   };
   cancel = clock.after(tickMs, tick);
   return {
     check: () => {
-      const lagMs = Math.max(lastLagMs, clock.now() - dueMs);
+      const lagMs = Math.max(lastLagMs, clock.monotonicMs() - dueMs);
       return { ok: lagMs <= maxLagMs, detail: lagMs <= maxLagMs ? "" : `timers fire ${lagMs} ms late` };
     },
     stop: () => cancel(),
@@ -56,34 +56,36 @@ export interface WatchLiveness {
 
 /** Creates the check for watches that start now. */
 export function createWatchLiveness(clock: Clock, watches: readonly string[]): WatchLiveness {
-  const lastActivityMs = new Map(watches.map((watch) => [watch, clock.now()]));
+  const lastActivityMs = new Map(watches.map((watch) => [watch, clock.monotonicMs()]));
   const failingSinceMs = new Map<string, number>();
   return {
     recordActivity: (watch) => {
-      lastActivityMs.set(watch, clock.now());
+      lastActivityMs.set(watch, clock.monotonicMs());
       failingSinceMs.delete(watch);
     },
     recordFailure: (watch) => {
-      lastActivityMs.set(watch, clock.now());
-      failingSinceMs.set(watch, failingSinceMs.get(watch) ?? clock.now());
+      lastActivityMs.set(watch, clock.monotonicMs());
+      failingSinceMs.set(watch, failingSinceMs.get(watch) ?? clock.monotonicMs());
     },
     forget: (watch) => {
       lastActivityMs.delete(watch);
       failingSinceMs.delete(watch);
     },
     blindSeconds: () => {
-      const nowMs = clock.now();
+      const nowMs = clock.monotonicMs();
       const failing = [...failingSinceMs.values()];
       const silent = [...lastActivityMs.values()].filter((lastMs) => nowMs - lastMs > expectedSilenceMs);
       return [...failing, ...silent].reduce((longestMs, sinceMs) => Math.max(longestMs, nowMs - sinceMs), 0) / 1000;
     },
     failing: () => {
-      const nowMs = clock.now();
+      const nowMs = clock.monotonicMs();
       const silent = [...lastActivityMs].filter(([, lastMs]) => nowMs - lastMs > expectedSilenceMs);
       return [...new Set([...failingSinceMs.keys(), ...silent.map(([watch]) => watch)])];
     },
     check: () => {
-      const silent = [...lastActivityMs].filter(([, ms]) => clock.now() - ms > maxSilenceMs).map(([watch]) => watch);
+      const silent = [...lastActivityMs]
+        .filter(([, ms]) => clock.monotonicMs() - ms > maxSilenceMs)
+        .map(([watch]) => watch);
       const minutes = maxSilenceMs / 60_000;
       return {
         ok: silent.length === 0,

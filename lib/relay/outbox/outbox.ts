@@ -81,7 +81,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
     while (queues.size > 0 && !stopped) {
       const batch = queues.next(
         batchSize,
-        limiter && ((logicalCluster) => limiter.allowed(logicalCluster, clock.now())),
+        limiter && ((logicalCluster) => limiter.allowed(logicalCluster, clock.monotonicMs())),
       );
       if (batch.length === 0) break;
       try {
@@ -96,7 +96,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
       }
       failing = false;
       backoff.reset();
-      for (const { item } of batch) limiter?.spend(item.key.logicalCluster, 1, clock.now());
+      for (const { item } of batch) limiter?.spend(item.key.logicalCluster, 1, clock.monotonicMs());
       queues.remove(batch);
     }
     sending = false;
@@ -121,7 +121,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
 
   return {
     add: (added) => {
-      const nowMs = clock.now();
+      const nowMs = clock.monotonicMs();
       for (const item of added) queues.add(item, nowMs);
       // All of these wait for a rate limit, and a timer for them is running.
       if (overLimit.size > 0 && added.every(({ key }) => overLimit.has(key.logicalCluster))) return;
@@ -141,7 +141,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
       return limited();
     },
     oldestAgeSeconds: () => {
-      const nowMs = clock.now();
+      const nowMs = clock.monotonicMs();
       return (nowMs - (queues.oldestMs((logicalCluster) => overLimit.has(logicalCluster)) ?? nowMs)) / 1000;
     },
     get isFailing() {

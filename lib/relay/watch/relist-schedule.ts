@@ -24,17 +24,17 @@ export function createRelistSchedule({
 }: Readonly<{ clock: Clock; relist: () => void }>): RelistSchedule {
   let isListing = false;
   let isRequested = false;
-  let startedMs = clock.now();
-  let notBeforeMs = clock.now();
+  let startedMs = clock.monotonicMs();
+  let notBeforeMs = clock.monotonicMs();
   let cancel: (() => void) | undefined;
 
   const listStarted = (): void => {
     isListing = true;
-    startedMs = clock.now();
+    startedMs = clock.monotonicMs();
   };
   const schedule = (): void => {
     if (!isRequested || isListing || cancel !== undefined) return;
-    cancel = clock.after(Math.max(gatherMs, notBeforeMs - clock.now()), () => {
+    cancel = clock.after(Math.max(gatherMs, notBeforeMs - clock.monotonicMs()), () => {
       cancel = undefined;
       isRequested = false;
       listStarted();
@@ -46,7 +46,7 @@ export function createRelistSchedule({
     listFinished: () => {
       if (!isListing) return;
       isListing = false;
-      notBeforeMs = clock.now() + Math.min(longestPauseMs, (clock.now() - startedMs) * pauseFactor);
+      notBeforeMs = clock.monotonicMs() + Math.min(longestPauseMs, (clock.monotonicMs() - startedMs) * pauseFactor);
       schedule();
     },
     request: () => {

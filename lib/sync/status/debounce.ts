@@ -72,7 +72,7 @@ export function createStatusDebounce({ clock, firstMs = 1_000, maxMs = 5_000 }: 
         delayed.delete(id);
         return undefined;
       }
-      const nowMs = clock.now();
+      const nowMs = clock.monotonicMs();
       const before = delayed.get(id);
       const delayMs =
         before === undefined ? firstMs : before.isWritten ? Math.min(before.delayMs * 2, maxMs) : before.delayMs;

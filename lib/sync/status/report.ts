@@ -211,5 +211,6 @@ function secondsToStallOf(
 ): number | undefined {
   const stalledMs = Date.parse(lastObservedTime ?? "") + stalledAfterSeconds * 1000;
   const seconds = Math.ceil((stalledMs - Date.parse(now)) / 1000);
-  return Number.isNaN(seconds) ? undefined : seconds;
+  // A time in the future, after the clock was set back, delays the next check by no more than the whole time.
+  return Number.isNaN(seconds) ? undefined : Math.min(seconds, stalledAfterSeconds);
 }

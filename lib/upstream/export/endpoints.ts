@@ -88,21 +88,21 @@ export function createExportEndpoints(options: ExportEndpointsOptions): ExportEn
   const read = async (): Promise<void> => {
     try {
       const urls = await readEndpointUrls(provider, options.export);
-      readAtMs = clock.now();
-      staleAtMs = clock.now() + ttlMs * (0.8 + 0.4 * random());
+      readAtMs = clock.monotonicMs();
+      staleAtMs = clock.monotonicMs() + ttlMs * (0.8 + 0.4 * random());
       // A missing slice does not remove known endpoints.
       if (urls !== undefined || opened === undefined) await change(urls ?? []);
     } catch (error) {
-      staleAtMs = clock.now() + ttlAfterFailureMs;
+      staleAtMs = clock.monotonicMs() + ttlAfterFailureMs;
       if (opened === undefined) throw error;
     }
   };
 
   return {
     current: () => opened,
-    isStale: () => !isWatched && clock.now() >= staleAtMs,
+    isStale: () => !isWatched && clock.monotonicMs() >= staleAtMs,
     refresh: async (signal = neverAborted, olderThanMs = 0) => {
-      if (opened !== undefined && clock.now() - readAtMs < olderThanMs) return;
+      if (opened !== undefined && clock.monotonicMs() - readAtMs < olderThanMs) return;
       reading ??= read().finally(() => {
         reading = undefined;
       });
@@ -110,7 +110,7 @@ export function createExportEndpoints(options: ExportEndpointsOptions): ExportEn
     },
     set: (urls) => {
       isWatched = true;
-      readAtMs = clock.now();
+      readAtMs = clock.monotonicMs();
       return change(urls);
     },
     close: async () => {

@@ -107,7 +107,7 @@ function createTenantRouter(endpoints: ExportEndpoints, clock: Clock): TenantRou
     { logicalCluster, type, name, signal }: TenantRequest,
     run: (client: KubeClient) => Promise<T>,
   ): Promise<T> => {
-    if (clock.now() < (unbound.get(logicalCluster) ?? 0)) throw new TenantNotBound(logicalCluster);
+    if (clock.monotonicMs() < (unbound.get(logicalCluster) ?? 0)) throw new TenantNotBound(logicalCluster);
     unbound.delete(logicalCluster);
     await ensureRead(signal);
     const tried = new Set<string>();
@@ -140,7 +140,7 @@ function createTenantRouter(endpoints: ExportEndpoints, clock: Clock): TenantRou
             endpoints: candidates(logicalCluster),
             signal,
           });
-    if (explained instanceof TenantNotBound) unbound.set(logicalCluster, clock.now() + unboundTtlMs);
+    if (explained instanceof TenantNotBound) unbound.set(logicalCluster, clock.monotonicMs() + unboundTtlMs);
     throw explained;
   };
 

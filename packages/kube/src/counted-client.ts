@@ -19,9 +19,9 @@ export function countedClient(
   onRequest: (request: CountedRequest) => void,
   clock: Clock = systemClock,
 ): KubeClient {
-  const secondsSince = (beganMs: number): number => (clock.now() - beganMs) / 1000;
+  const secondsSince = (beganMs: number): number => (clock.monotonicMs() - beganMs) / 1000;
   const count = async <T>(verb: CountedRequest["verb"], code: string, call: Promise<T>): Promise<T> => {
-    const beganMs = clock.now();
+    const beganMs = clock.monotonicMs();
     try {
       const answer = await call;
       onRequest({ verb, code, seconds: secondsSince(beganMs) });
@@ -36,7 +36,7 @@ export function countedClient(
     list: (collection, options) => count("list", "200", inner.list(collection, options)),
     listAll: (collection, options) => count("list", "200", inner.listAll(collection, options)),
     watch: async function* (collection, options) {
-      const beganMs = clock.now();
+      const beganMs = clock.monotonicMs();
       try {
         yield* inner.watch(collection, options);
         onRequest({ verb: "watch", code: "200", seconds: secondsSince(beganMs) });

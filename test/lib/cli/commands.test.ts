@@ -1,3 +1,4 @@
+import { systemClock } from "@tmc/kube/clock.ts";
 import { load } from "js-yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
@@ -263,7 +264,7 @@ describe("commands that change objects", () => {
   });
 
   it("tmc placement create --wait prints the reason when it times out", async () => {
-    const systemTime = { clock: { now: Date.now, after: workspace.clock.after } };
+    const systemTime = { clock: systemClock };
     const { code, err } = await workspace.run("placement create slow --wait --timeout 50ms", systemTime);
     expect(code).toBe(1);
     expect(err).toContain("placement slow to be Ready: not done after 0.05 s: no controller has decided it");

@@ -55,7 +55,12 @@ export async function tmc(args: readonly string[], options: RunOptions = {}): Pr
 export type ShownClock = Clock & { shown: number };
 
 export function createShownClock(shown: number = Date.parse("2026-01-01T00:00:00Z")): ShownClock {
-  const clock: ShownClock = { shown, now: () => clock.shown, after: systemClock.after };
+  const clock: ShownClock = {
+    shown,
+    now: () => clock.shown,
+    monotonicMs: systemClock.monotonicMs,
+    after: systemClock.after,
+  };
   return clock;
 }
 

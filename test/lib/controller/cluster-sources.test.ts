@@ -1,6 +1,7 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import {
   assertSourcesSupported,
@@ -203,7 +204,7 @@ test("no placement is decided in a workspace that does not serve a cluster sourc
   const { client, controller, rest, pass, placement } = stage;
   await client.create(registrations, aRegistration("east"));
   await client.create(placements, aPlacement("web"));
-  const health = createHealthChecks({ clock: { now: () => 0, after: () => () => {} } });
+  const health = createHealthChecks({ clock: createManualClock() });
   await controller({ ...both, health }).start();
   await rest();
   await pass(60_000);

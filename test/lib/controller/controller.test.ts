@@ -1,3 +1,4 @@
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { kinds } from "../../../lib/api/kinds.ts";
@@ -66,7 +67,7 @@ test("nothing is written in a workspace before both kinds are listed, and a fail
     match: { verb: "list", resource: "clusterregistrations", logicalCluster: one },
     effect: { kind: "status", code: 503 },
   });
-  const health = createHealthChecks({ clock: { now: () => 0, after: () => () => {} } });
+  const health = createHealthChecks({ clock: createManualClock() });
   await controller({ health }).start();
   await rest();
   const selectedIn = async (cluster: string) =>
@@ -83,6 +84,63 @@ test("nothing is written in a workspace before both kinds are listed, and a fail
   expect(await selectedIn(one)).toEqual(["east"]);
   expect(writes()).toBeGreaterThan(0);
   expect(health.report("ready").status).toBe("Healthy");
+});
+
+describe("a wall clock that is set back by two hours", () => {
+  test("heartbeats go on after the clock was set back: a cluster that fails then loses Ready, and its placement moves", async () => {
+    const { client, clock, clusters, settled, pass, registration, placement } = await given();
+    await client.create(registrations, aRegistration("east"));
+    await client.create(registrations, aRegistration("west"));
+    const tolerations = [{ key: "tmc.kcp.io/not-ready", effect: "NoExecute", tolerationSeconds: 60 }];
+    await client.create(placements, aPlacement("web", { clusterNames: ["east", "west"], tolerations }));
+    await settled();
+    const [first] = statusOf(await placement("web")).selectedClusters as string[];
+    await pass(60_000);
+
+    clock.setBack(7_200_000);
+    const heartbeatMs = () =>
+      registration("west").then(({ status }) => Date.parse((status as Heartbeat).lastHeartbeat));
+    await pass(120_000);
+    expect(Math.abs((await heartbeatMs()) - clock.now())).toBeLessThan(120_000);
+    clusters.get(first ?? "")?.faults.inject({ effect: { kind: "partition", requests: "refuse" } });
+    await pass(180_000);
+    expect(readyOf(await registration(first ?? ""))).toBe("False ClusterUnhealthy");
+    await pass(120_000);
+    expect(statusOf(await placement("web")).selectedClusters).toEqual([first === "east" ? "west" : "east"]);
+  });
+
+  test("a placement leaves a cluster that failed before the clock was set back after its toleration, not two hours later", async () => {
+    const { client, clock, clusters, settled, pass, registration, placement } = await given();
+    await client.create(registrations, aRegistration("east"));
+    await client.create(registrations, aRegistration("west"));
+    const tolerations = [{ key: "tmc.kcp.io/not-ready", effect: "NoExecute", tolerationSeconds: 300 }];
+    await client.create(placements, aPlacement("web", { clusterNames: ["east", "west"], tolerations }));
+    await settled();
+    const [first = ""] = statusOf(await placement("web")).selectedClusters as string[];
+    clusters.get(first)?.faults.inject({ effect: { kind: "partition", requests: "refuse" } });
+    await pass(180_000);
+    expect(readyOf(await registration(first))).toBe("False ClusterUnhealthy");
+
+    clock.setBack(7_200_000);
+    await pass(60_000);
+    expect(statusOf(await placement("web")).selectedClusters).toEqual([first]);
+    await pass(360_000);
+    expect(statusOf(await placement("web")).selectedClusters).toEqual([first === "east" ? "west" : "east"]);
+  });
+
+  test("a resync goes on after the clock was set back: a status that another client changed is corrected", async () => {
+    const { client, clock, settled, pass, placement } = await given();
+    await client.create(registrations, aRegistration("east"));
+    await client.create(placements, aPlacement("web"));
+    await settled({ settings: { resyncSeconds: 30 } });
+    clock.setBack(7_200_000);
+    const wrong = { status: { conditions: null, decisions: null } };
+    await client.patch({ ...placements, name: "web" }, { type: "merge", body: wrong }, { subresource: "status" });
+    await pass(31_000);
+    expect(readyOf(await placement("web"))).toBe("True PlacementReady");
+  });
+
+  type Heartbeat = Readonly<{ lastHeartbeat: string }>;
 });
 
 describe("RoundRobin", () => {
@@ -130,7 +188,7 @@ test("a change of Ready enqueues only the placements that it can affect", async 
   const enqueued: string[] = [];
   const log = createLog({
     level: 2,
-    clock: { now: () => 0, after: () => () => {} },
+    clock: createManualClock(),
     write: (line) => {
       const { kind, name, reason } = JSON.parse(line);
       if (kind === "WorkloadPlacement" && reason !== "resync") enqueued.push(`${reason} ${name}`);

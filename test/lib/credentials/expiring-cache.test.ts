@@ -34,6 +34,13 @@ describe("createExpiringCache", () => {
     }
     expect(answers).toEqual([1, 1, 2, 2, 3]);
   });
+  it("an entry is read again after its TTL although the clock was set back meanwhile", async () => {
+    const { clock, get } = createTestCache();
+    await get();
+    clock.setBack(7_200_000);
+    clock.advance(1_000);
+    expect(await get()).toBe(2);
+  });
   it("the TTL is shortened by up to a fifth", async () => {
     const { clock, get } = createTestCache({ random: 0 });
     await get();

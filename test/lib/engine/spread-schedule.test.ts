@@ -56,6 +56,15 @@ test("a key is due at the same time of every period", () => {
   expect(times.map((at, index) => at - (times[index - 1] ?? at - 30))).toEqual([30, 30, 30, 30]);
 });
 
+test("keys stay due at the same pace after the wall clock was set back by two hours", () => {
+  const { clock, turns } = aSchedule(30, keysOf(500));
+  clock.advance(45_000);
+  clock.setBack(7_200_000);
+  turns.length = 0;
+  clock.advance(30_000);
+  expect(turns.flatMap(({ names }) => names)).toHaveLength(500);
+});
+
 test("a stopped schedule has no timer, and no key is due", () => {
   const { clock, turns, schedule } = aSchedule(30, keysOf(50));
   schedule.stop();
@@ -73,7 +82,8 @@ function aCache() {
   });
   cache.replace("ClusterRegistration", "listed", [
     object("ClusterRegistration", "east"),
-    object("ClusterRegistration", "broken", { nextProbeTime: "1970-01-01T00:01:40Z" }),
+    object("ClusterRegistration", "broken", { nextProbeTime: "1970-01-01T00:00:40Z" }),
+    object("ClusterRegistration", "misdated", { nextProbeTime: "1970-01-01T02:00:00Z" }),
   ]);
   cache.replace("WorkloadPlacement", "listed", [object("WorkloadPlacement", "web")]);
   cache.replace("ClusterRegistration", "half", [object("ClusterRegistration", "unseen")]);
@@ -94,13 +104,11 @@ function sent(create: typeof createHeartbeat) {
 
 test("the heartbeat enqueues clusters that are due in logical clusters that are listed completely", () => {
   const after = sent(createHeartbeat);
-  expect(after(30_000)).toEqual(["heartbeat east"]);
-  expect(after(30_000)).toEqual(["heartbeat east"]);
-  after(30_000);
-  expect(after(30_000)).toEqual(["heartbeat broken", "heartbeat east"]);
+  expect(after(30_000)).toEqual(["heartbeat east", "heartbeat misdated"]);
+  expect(after(30_000)).toEqual(["heartbeat broken", "heartbeat east", "heartbeat misdated"]);
 });
 
 test("the resync enqueues all objects of logical clusters that are listed completely", () => {
   const after = sent(createResync);
-  expect(after(30_000)).toEqual(["resync broken", "resync east", "resync web"]);
+  expect(after(30_000)).toEqual(["resync broken", "resync east", "resync misdated", "resync web"]);
 });

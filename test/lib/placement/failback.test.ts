@@ -50,6 +50,12 @@ class Scenario {
     this.atMs = endMs;
     return this;
   }
+  /** Sets the clock back; the requeue of the placement stays due after the same time. */
+  setBack(seconds: number): this {
+    this.atMs -= seconds * 1000;
+    this.#dueMs -= seconds * 1000;
+    return this.reconcile();
+  }
   reconcile(): this {
     const clusters = [...this.#clusters].map(
       ([name, options]): ClusterFacts => clusterFacts(aRegistration(name, options)),
@@ -102,6 +108,24 @@ describe("failback", () => {
         scenario.setUnobserved("a", { ready: "False" }).setUnobserved("a", {}).pass(9_000);
       },
       ["0 a", "60 b", "540 a"],
+    ],
+    "fails back afterSeconds after the clock was set back during the waiting time": [
+      { ...tolerates60s, ...failback },
+      (scenario) => scenario.down("a").pass(100).up("a").pass(100).setBack(7_200).pass(9_000),
+      ["0 a", "60 b", "-6760 a"],
+    ],
+    "leaves a cluster no later than the tolerated time after the clock was set back": [
+      tolerates60s,
+      (scenario) => scenario.down("a").pass(30).setBack(7_200).pass(9_000),
+      ["0 a", "-7110 b"],
+    ],
+    "leaves a tainted cluster no later than the tolerated time if the taint was added in the future": [
+      { tolerations: [{ key: "k", operator: "Exists" as const, tolerationSeconds: 60 }] },
+      (scenario) =>
+        scenario
+          .set("a", { spec: { taints: [{ key: "k", effect: "NoExecute", timeAdded: "2040-01-01T00:00:00Z" }] } })
+          .pass(9_000),
+      ["0 a", "60 b"],
     ],
     "does not fail back to a flapping cluster": [
       { ...tolerates60s, ...failback },

@@ -91,7 +91,7 @@ function aWorld(
 
 /** The placement reconciler of one process. */
 function aReconciler(memory: MemoryHub, loadMaxAgeSeconds?: number): (name: string) => Promise<unknown> {
-  const clock = { now: () => now, after: () => () => undefined };
+  const clock = { now: () => now, monotonicMs: () => now, after: () => () => undefined };
   const world = createPlacementWorld({ hub: memory.hub(), clock, loadMaxAgeSeconds });
   const reconcile = placementReconciler(world);
   return (name) => reconcile(keyOf(name), signal);

@@ -186,8 +186,11 @@ describe("memory queue", () => {
   test("yields to the event loop while thousands of keys without work are reconciled", async () => {
     let nowMs = 0;
     // Reading the time advances this clock, like work that never waits.
-    const { after } = createManualClock();
-    const clock = { after, now: () => (nowMs += 0.1), afterInput: (task: () => void) => void setImmediate(task) };
+    const clock = {
+      ...createManualClock(),
+      monotonicMs: () => (nowMs += 0.1),
+      afterInput: (task: () => void) => void setImmediate(task),
+    };
     const { queue } = startQueue(async () => done, { clock }, 5);
     await queue.send(Array.from({ length: 10_000 }, (_, index) => item(`a${index}`)));
     await afterPending();

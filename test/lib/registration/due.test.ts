@@ -103,6 +103,10 @@ describe("isHeartbeatDue with a period of 60 seconds", () => {
       { nextProbeTime: secondsAfter(31) },
       false,
     ],
+    "sends a heartbeat if nextProbeTime is further ahead than the period, as after a clock was set back": [
+      { nextProbeTime: secondsAfter(61) },
+      true,
+    ],
     "sends a heartbeat if nextProbeTime is not a timestamp": [{ nextProbeTime: "soon" }, true],
     "sends a heartbeat if nextProbeTime is not a string": [{ nextProbeTime: 7 }, true],
   };

@@ -222,6 +222,7 @@ export class InMemoryWorld {
       downstream: this.#downstream(),
       clock: {
         now: () => this.nowMs,
+        monotonicMs: () => this.nowMs,
         after: (ms, run) => {
           const timer = { atMs: this.nowMs + ms, run };
           this.#timers.add(timer);

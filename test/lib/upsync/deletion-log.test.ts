@@ -56,6 +56,9 @@ describe("logged rejections", () => {
     expect([isDue(minutes(1)), isDue(minutes(2))]).toEqual([false, true]);
     expect(isRetryDue(rejected, "b", { nowMs, afterSeconds: 120 })).toBe(true);
   });
+  it("isRetryDue does not wait for the time of a rejection that is far in the future", () => {
+    expect(isRetryDue(rejected, "a", { nowMs: minutes(-120), afterSeconds: 120 })).toBe(true);
+  });
   it("withRejection limits the number of rejections and the length of their messages", () => {
     let status = {};
     for (let index = 0; index <= maxRejected; index += 1) {

@@ -37,6 +37,7 @@ function aServer() {
   const tasks: (() => void)[] = [];
   const clock: Clock = {
     now: () => now,
+    monotonicMs: () => 0,
     after: (_delay, task) => {
       tasks.push(task);
       return () => tasks.splice(tasks.indexOf(task), 1);

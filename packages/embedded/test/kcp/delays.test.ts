@@ -20,6 +20,7 @@ function stoppedClock(): Clock & { pass: (ms: number) => void } {
   let tasks: { at: number; task: () => void }[] = [];
   return {
     now: () => now,
+    monotonicMs: () => now,
     after: (delayMs, task) => {
       const entry = { at: now + delayMs, task };
       tasks.push(entry);

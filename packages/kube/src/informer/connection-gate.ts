@@ -47,7 +47,8 @@ export function createConnectionGate({
         resolve();
       };
       // During a trial all callers wait for its result only.
-      const cancel = trial === undefined ? clock.after(Math.max(0, (opensAtMs ?? 0) - clock.now()), resume) : () => {};
+      const cancel =
+        trial === undefined ? clock.after(Math.max(0, (opensAtMs ?? 0) - clock.monotonicMs()), resume) : () => {};
       waiting.add(resume);
       signal.addEventListener("abort", resume, { once: true });
     });
@@ -63,7 +64,7 @@ export function createConnectionGate({
       failed: () => {
         // Attempts that were under way when the gate closed do not lengthen the backoff.
         if (opensAtMs !== undefined && trial !== attempt) return;
-        opensAtMs = clock.now() + backoff.nextMs();
+        opensAtMs = clock.monotonicMs() + backoff.nextMs();
         attempt.end();
       },
       end: () => {
@@ -79,7 +80,7 @@ export function createConnectionGate({
     attempt: async (signal) => {
       while (!signal.aborted) {
         if (opensAtMs === undefined) return createAttempt();
-        if (trial === undefined && clock.now() >= opensAtMs) {
+        if (trial === undefined && clock.monotonicMs() >= opensAtMs) {
           trial = createAttempt();
           return trial;
         }

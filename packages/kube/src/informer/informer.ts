@@ -89,16 +89,16 @@ export function startInformer(options: InformerOptions, handler: InformerHandler
   const end = new AbortController();
   const firstList = Promise.withResolvers<void>();
   let listsBegun = 0;
-  let downSinceMs: number | undefined = clock.now();
+  let downSinceMs: number | undefined = clock.monotonicMs();
   let endless: EndlessWatch | undefined;
-  const downMs = (): number => (downSinceMs === undefined ? 0 : clock.now() - downSinceMs);
+  const downMs = (): number => (downSinceMs === undefined ? 0 : clock.monotonicMs() - downSinceMs);
 
   const source = createSource(options, transform, {
     onList: () => {
       listsBegun += 1;
     },
     onClosed: () => {
-      downSinceMs ??= clock.now();
+      downSinceMs ??= clock.monotonicMs();
     },
   });
   const tolerant = options.isOptional === true ? tolerateAbsence(source, clock) : undefined;

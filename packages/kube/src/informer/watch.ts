@@ -128,7 +128,7 @@ export function watchForever<T extends KubeObject = KubeObject>(
   }
 
   async function* watchNow(attemptSignal: AbortSignal): AsyncGenerator<EndlessWatchEvent<T>, void, undefined> {
-    const startedAt = clock.now();
+    const startedAt = clock.monotonicMs();
     const timeoutSeconds = Math.round(shortestWatchSeconds + random() * watchSpreadSeconds);
     const events = client.watch<T>(collection, {
       labelSelector,
@@ -154,7 +154,7 @@ export function watchForever<T extends KubeObject = KubeObject>(
         }
       }
     } catch (error) {
-      const wasOpen = hasEvents || clock.now() - startedAt > surelyOpenMs;
+      const wasOpen = hasEvents || clock.monotonicMs() - startedAt > surelyOpenMs;
       if (hasEvents) backoff.reset();
       // An open stream that was cut is treated like one that ended.
       if (!(wasOpen && isCut(error))) throw error;
@@ -163,8 +163,8 @@ export function watchForever<T extends KubeObject = KubeObject>(
     } finally {
       isWatching = false;
     }
-    if (clock.now() - startedAt < timeoutSeconds * 1000 - earlyEndMs) relistSoon();
-    if (hasEvents || clock.now() - startedAt >= quickEndMs) {
+    if (clock.monotonicMs() - startedAt < timeoutSeconds * 1000 - earlyEndMs) relistSoon();
+    if (hasEvents || clock.monotonicMs() - startedAt >= quickEndMs) {
       backoff.reset();
       emptyAttempts = 0;
     } else if (++emptyAttempts > 1) {

@@ -213,8 +213,8 @@ function tokenOf(user: Entry, { directory, clock = systemClock }: KubeconfigOpti
   const file = resolve(directory ?? ".", path);
   let read: Readonly<{ token: string; atMs: number }> | undefined;
   return async () => {
-    if (read === undefined || clock.now() - read.atMs > tokenFileAgeMs) {
-      read = { token: (await readFile(file, "utf8")).trim(), atMs: clock.now() };
+    if (read === undefined || clock.monotonicMs() - read.atMs > tokenFileAgeMs) {
+      read = { token: (await readFile(file, "utf8")).trim(), atMs: clock.monotonicMs() };
     }
     return read.token;
   };

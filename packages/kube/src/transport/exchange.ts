@@ -83,7 +83,7 @@ export async function exchange(session: Session, call: Call): Promise<TextRespon
 export async function succeed(session: Session, call: Call): Promise<TextResponse> {
   const { clock, random } = session;
   const timeoutMs = call.timeoutMs ?? defaultTimeoutMs;
-  const endsAt = clock.now() + timeoutMs;
+  const endsAt = clock.monotonicMs() + timeoutMs;
   const deadline = createDeadline(clock, { signal: call.signal, timeoutMs });
   const backoff = createBackoff({ shortestMs: 100, longestMs: 2_000, random });
   try {
@@ -95,7 +95,7 @@ export async function succeed(session: Session, call: Call): Promise<TextRespons
       if (error.status !== 429 || tries >= mostThrottledTries) throw error;
       const askedMs = error.retryAfterSeconds === undefined ? backoff.nextMs() : error.retryAfterSeconds * 1000;
       const waitMs = Math.round(askedMs + random() * retryJitterMs);
-      if (clock.now() + waitMs >= endsAt) throw error;
+      if (clock.monotonicMs() + waitMs >= endsAt) throw error;
       if (!(await delay(clock, waitMs, deadline.signal))) throw failureOf(session, call, deadline, error);
     }
   } finally {

@@ -1,3 +1,4 @@
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { load } from "js-yaml";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { regionOf } from "../../../../lib/cli/queue/queue-options.ts";
@@ -107,7 +108,7 @@ describe("tmc deadletters", () => {
   it("tmc deadletters list prints key, age and cause of each dead letter", async () => {
     await queue().deadLetter(item("east"), "TypeError: x is not a function");
     await queue().deadLetter({ body: "?", groupId: "g" }, "message: is not JSON");
-    const clock = { now: () => Date.now() + 300_000, after: () => () => {} };
+    const clock = { ...createManualClock(), now: () => Date.now() + 300_000 };
     const { code, out } = await run("deadletters list", { clock });
     expect(code).toBe(0);
     expect(out).toMatch(/^KEY +AGE +FAILURES +RECEIVES +CAUSE\n/);

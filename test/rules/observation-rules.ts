@@ -1,0 +1,56 @@
+import type { NamedTest, Rule } from "./rule.ts";
+
+const controller = (...titles: readonly string[]): NamedTest => ({
+  file: "test/lib/controller/controller.test.ts",
+  titles: ["a wall clock that is set back by two hours", ...titles],
+});
+
+const setBack = "a clock that is set back stops heartbeats, and a failed cluster stays Ready";
+
+/** Rules that keep TMC observing clusters and what is on them. */
+export const observationRules: readonly Rule[] = [
+  {
+    incident: setBack,
+    rule: "heartbeats and resyncs follow a monotonic clock",
+    removals: [
+      {
+        file: "lib/engine/spread-schedule.ts",
+        text: "const elapsedMs = (): number => clock.monotonicMs();",
+        without: "const elapsedMs = (): number => clock.now();",
+      },
+    ],
+    test: controller(
+      "heartbeats go on after the clock was set back: a cluster that fails then loses Ready, and its placement moves",
+    ),
+  },
+  {
+    incident: setBack,
+    rule: "a nextProbeTime that is further ahead than one period does not stop heartbeats",
+    removals: [
+      {
+        file: "lib/registration/due.ts",
+        text: "return waitMs <= periodSeconds * 500 || !isBelievedWait(waitMs, periodSeconds);",
+        without: "return waitMs <= periodSeconds * 500;",
+      },
+    ],
+    test: {
+      file: "test/lib/registration/due.test.ts",
+      titles: ["isHeartbeatDue with a period of 60 seconds", "%s"],
+      rows: ["sends a heartbeat if nextProbeTime is further ahead than the period, as after a clock was set back"],
+    },
+  },
+  {
+    incident: "a clock that is set back prolongs the time for which a failed cluster is tolerated",
+    rule: "a toleration that starts in the future starts now",
+    removals: [
+      {
+        file: "lib/placement/retention.ts",
+        text: "ms <= nowMs + maxClockSkewMs;",
+        without: "ms <= nowMs + maxClockSkewMs || true;",
+      },
+    ],
+    test: controller(
+      "a placement leaves a cluster that failed before the clock was set back after its toleration, not two hours later",
+    ),
+  },
+];
