@@ -18,6 +18,8 @@ import {
 
 /** Maximum length of `status.upsync.recentDeletions`. More deletions in the same window always need confirmation. */
 export const maxRecentDeletions = 1_000;
+/** Maximum length of a cluster's uid in the status. Kubernetes' uids have 36 characters. */
+export const maxClusterUidLength = 64;
 /** Maximum length of `status.upsync.rejected`. Further rejections are not listed, because they add nothing new for the user. */
 export const maxRejected = 64;
 
@@ -153,6 +155,10 @@ const upsyncStatus = objectField(
       objectField("A deleted object.", {
         name: objectReference,
         time: requiredField(timeField("When TMC deleted the object.")),
+        copies: integerField(
+          "Number of copies on other clusters that were deleted with the object. Unset if there were none.",
+          { minimum: 0 },
+        ),
       }),
       { maxItems: maxRecentDeletions },
     ),
@@ -259,6 +265,14 @@ export const clusterRegistration = defineKind({
     observedGeneration: observedGenerationField,
     lastHeartbeat: timeField(
       "When the cluster last answered a health probe successfully. Updated about once a minute. Written by TMC.",
+    ),
+    clusterUID: stringField(
+      "Identity of the cluster: the uid of its namespace kube-system, stored at the first successful probe. While another cluster answers, TMC writes nothing to it. Unset if TMC may not read that namespace. Written by TMC.",
+      { maxLength: maxClusterUidLength },
+    ),
+    observedClusterUID: stringField(
+      "Identity of the cluster that answers now, if it is not clusterUID. To accept it, set the annotation tmc.kcp.io/accept-cluster-uid to this value (tmc cluster accept-identity). Written by TMC.",
+      { maxLength: maxClusterUidLength },
     ),
     kubernetesVersion: stringField("Version that the cluster's API server reports. Written by TMC.", {
       maxLength: 253,

@@ -61,7 +61,7 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
   const { hub, workloads, cache, connections, credentials, queue, relistSeconds, clock, random, log, metrics } =
     options;
   const settings: SyncSettings = { ...defaultSyncSettings, ...options.settings, watchesCopies: true };
-  const clients = createClusterClients({ hub, credentials, connections });
+  const clients = createClusterClients({ hub, credentials, connections, clock });
   const enqueue = async (keys: readonly WorkKey[]): Promise<void> => {
     if (keys.length === 0) return;
     await queue

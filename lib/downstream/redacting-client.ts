@@ -6,14 +6,22 @@ type Reads = KubeClient["metadata"];
 
 /**
  * Wraps a client so that `redact` is applied to the text of its errors. A cluster knows the token that TMC sends and can put it
- * into its answers, which end in conditions that other users read.
+ * into its answers, which end in conditions that other users read. `onError` gets every error as the client throws it.
  */
-export function redactingClient(client: KubeClient, redact: (text: string) => string): KubeClient {
+export function redactingClient(
+  client: KubeClient,
+  redact: (text: string) => string,
+  onError: (error: unknown) => void = () => {},
+): KubeClient {
+  const redactedErrorOf = (error: unknown): unknown => {
+    onError(error);
+    return redactedError(error, redact);
+  };
   const redacted = async <T>(call: Promise<T>): Promise<T> => {
     try {
       return await call;
     } catch (error) {
-      throw redactedError(error, redact);
+      throw redactedErrorOf(error);
     }
   };
   const reads = (inner: Reads): Reads => ({
@@ -24,7 +32,7 @@ export function redactingClient(client: KubeClient, redact: (text: string) => st
       try {
         yield* inner.watch(collection, options);
       } catch (error) {
-        throw redactedError(error, redact);
+        throw redactedErrorOf(error);
       }
     },
   });
@@ -38,7 +46,7 @@ export function redactingClient(client: KubeClient, redact: (text: string) => st
     delete: (address, options) => redacted(client.delete(address, options)),
     deleteAll: (collection, options) => redacted(client.deleteAll(collection, options)),
     raw: (method, path, options) => redacted(client.raw(method, path, options)),
-    at: (path) => redactingClient(client.at(path), redact),
+    at: (path) => redactingClient(client.at(path), redact, onError),
   };
 }
 

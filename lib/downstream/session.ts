@@ -78,15 +78,16 @@ export function createSessions({ clientFor, clock, rate, callSeconds, onUnauthor
     }
   };
   return async (registration, signal, work) => {
-    const session = await sessionOf(registration, signal);
+    let session: ClusterSession | undefined;
     try {
+      session = await sessionOf(registration, signal);
       return await attempt(session, registration, signal, work);
     } catch (error) {
       if (signal.aborted || faultOf(error) !== "unauthorized") throw error;
       onUnauthorized?.(registration);
-      const renewed = await sessionOf(registration, signal);
-      if (renewed === session) throw unauthorizedError(error);
       try {
+        const renewed = await sessionOf(registration, signal);
+        if (renewed === session) throw error;
         return await attempt(renewed, registration, signal, work);
       } catch (again) {
         throw faultOf(again) === "unauthorized" ? unauthorizedError(again) : again;

@@ -107,6 +107,8 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
     },
     readBindings: async ({ logicalCluster }, names, signal) =>
       readBindings === undefined ? [] : readBindings({ logicalCluster, names }, signal),
+    listRegistrations: ({ logicalCluster }, signal) =>
+      hub.list<ClusterRegistration>("ClusterRegistration", logicalCluster, signal),
     lastProbe: (key) => lastProbes.get(formatKey(key)) ?? {},
     recordProbe: (key, memory) => {
       lastProbes.set(formatKey(key), memory);

@@ -54,7 +54,7 @@ export function createSyncWork({
   metrics,
 }: SyncWorkOptions): SyncWork {
   const settings = { ...defaultSyncSettings, deletionGuard };
-  const clients = createClusterClients({ hub: { read: readFromBatchList(hub) }, credentials, connections });
+  const clients = createClusterClients({ hub: { read: readFromBatchList(hub) }, credentials, connections, clock });
   const downstream = createDownstream({
     clientFor: clients.clientFor,
     clock,

@@ -4,6 +4,7 @@ import { type Condition, type DecidedCondition, findCondition, withCondition } f
 import type { ObjectEvent } from "../model/event.ts";
 import { formatTimestamp, maxClockSkewMs, parseTimestamp } from "../model/timestamp.ts";
 import { bindingNames, connectedApis, type ObservedBinding } from "./connected-apis.ts";
+import { decideIdentity, uniqueCondition } from "./identity.ts";
 import type { Detected, Failed, ProbeOutcome, RegistrationStatus } from "./probe-outcome.ts";
 import type { RegistrationSettings } from "./settings.ts";
 
@@ -13,6 +14,8 @@ export type RegistrationFacts = Readonly<{
   outcome: ProbeOutcome | undefined;
   /** The APIBindings that the registration names, read together with the probe. @default none */
   bindings?: readonly ObservedBinding[] | undefined;
+  /** Other registrations that lead to the same cluster. Undefined if they were not read with this probe. */
+  sameCluster?: readonly string[] | undefined;
   /** When the probe started. */
   nowMs: number;
   settings: RegistrationSettings;
@@ -35,6 +38,7 @@ const configurationReasons: ReadonlySet<string> = new Set([
   "CredentialsInvalid",
   "CredentialsExpired",
   "PermissionClaimNotAccepted",
+  "ClusterIdentityChanged",
 ]);
 
 const readyMessage = "the cluster responds and reports that it is ready";
@@ -49,11 +53,12 @@ const recoveringMessage = "the cluster responds again; it becomes Ready after fu
  * while it fails, and then only when the cause changes.
  */
 export function decideRegistration(facts: RegistrationFacts): RegistrationPlan {
-  const { registration, outcome, settings } = facts;
-  if (outcome === undefined) return noChange;
+  const { registration, settings } = facts;
+  if (facts.outcome === undefined) return noChange;
+  const { outcome, ...identity } = decideIdentity(registration, facts.outcome);
   const before = registration.status ?? {};
   const readyBefore = findCondition(before.conditions, "Ready");
-  const desired = statusAfter(facts, before, outcome);
+  const desired = { ...statusAfter(facts, before, outcome), ...identity };
   if (!isWriteNeeded({ before, desired, outcome, nowMs: facts.nowMs, settings })) return noChange;
   const readyAfter = findCondition(desired.conditions, "Ready");
   return {
@@ -64,7 +69,7 @@ export function decideRegistration(facts: RegistrationFacts): RegistrationPlan {
 }
 
 function statusAfter(facts: RegistrationFacts, before: RegistrationStatus, outcome: ProbeOutcome): RegistrationStatus {
-  const { registration, bindings = [], nowMs, settings } = facts;
+  const { registration, bindings = [], sameCluster, nowMs, settings } = facts;
   const names = bindingNames(registration);
   const generation = registration.metadata.generation;
   const { ready, counters } = decideReady(before, outcome, settings);
@@ -74,15 +79,20 @@ function statusAfter(facts: RegistrationFacts, before: RegistrationStatus, outco
     nextProbeTime: ___,
     credentialsExpire: ____,
     connectedAPIs: _____,
+    clusterUID: ______,
+    observedClusterUID: _______,
     ...kept
   } = before;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   const isUnsettled = counters.consecutiveFailures !== undefined || counters.consecutiveSuccesses !== undefined;
+  const now = formatTimestamp(nowMs);
+  const conditions = withCondition(before.conditions ?? [], { ...ready, ...observed }, now);
+  const unique = sameCluster && uniqueCondition(conditions, sameCluster);
   return {
     ...(outcome.kind === "healthy" && outcome.detected !== undefined
       ? withDetected(kept, outcome.detected, nowMs)
       : kept),
-    conditions: withCondition(before.conditions ?? [], { ...ready, ...observed }, formatTimestamp(nowMs)),
+    conditions: unique === undefined ? conditions : withCondition(conditions, unique, now),
     ...observed,
     ...(names.length > 0 && { connectedAPIs: connectedApis(names, bindings) }),
     ...(outcome.kind === "healthy" && { lastHeartbeat: formatTimestamp(heartbeatMs(before, nowMs)) }),

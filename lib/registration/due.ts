@@ -2,6 +2,7 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { findCondition } from "../model/condition.ts";
 import { parseTimestamp } from "../model/timestamp.ts";
+import { isAcceptancePending } from "./identity.ts";
 import type { RegistrationSettings } from "./settings.ts";
 
 /** Why the registration is reconciled; every reason that does not matter for probes is "other". */
@@ -27,7 +28,7 @@ export type Due =
 /**
  * Decides whether to probe a cluster now.
  *
- * On-demand requests, a new spec and a registration without a condition are probed at once. While the health is unsettled,
+ * On-demand requests, a new spec, a newly accepted identity and a registration without a condition are probed at once. While the health is unsettled,
  * `status.nextProbeTime` binds all controllers, so that two controllers do not count failures at double speed.
  */
 export function decideDue(facts: DueFacts): Due {
@@ -35,7 +36,7 @@ export function decideDue(facts: DueFacts): Due {
   const { status } = registration;
   const ready = findCondition(status?.conditions, "Ready");
   const isNew = ready === undefined || status?.observedGeneration !== registration.metadata.generation;
-  if (isNew || trigger === "on-demand") return { kind: "now", detect: true };
+  if (isNew || trigger === "on-demand" || isAcceptancePending(registration)) return { kind: "now", detect: true };
 
   const waitMs = (parseTimestamp(status?.nextProbeTime) ?? nowMs) - nowMs;
   if (waitMs > 0 && isBelievedWait(waitMs, settings.intervalSeconds)) {

@@ -1,5 +1,10 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 
+/** Which cluster answered: the uid of its namespace kube-system, or why it cannot be read. */
+export type ClusterIdentity =
+  | Readonly<{ kind: "known"; uid: string }>
+  | Readonly<{ kind: "unreadable"; message: string }>;
+
 export type RegistrationStatus = NonNullable<ClusterRegistration["status"]>;
 
 type CredentialExpiry = Readonly<{
@@ -7,7 +12,7 @@ type CredentialExpiry = Readonly<{
   credentialsExpireMs?: number | undefined;
 }>;
 
-/** No probe was possible: the configuration of the cluster is missing or invalid. */
+/** The configuration of the cluster is missing or invalid, or leads to another cluster than before. */
 export type NotConfigured = CredentialExpiry &
   Readonly<{
     kind: "not-configured";
@@ -16,7 +21,8 @@ export type NotConfigured = CredentialExpiry &
       | "CredentialsInvalid"
       | "CredentialsExpired"
       | "EndpointNotAllowed"
-      | "PermissionClaimNotAccepted";
+      | "PermissionClaimNotAccepted"
+      | "ClusterIdentityChanged";
     message: string;
   }>;
 
@@ -24,7 +30,12 @@ export type NotConfigured = CredentialExpiry &
 export type Failed = CredentialExpiry &
   Readonly<{
     kind: "failed";
-    reason: "ClusterUnhealthy" | "CredentialsRejected" | "AccessDenied" | "EndpointNotAllowed";
+    reason:
+      | "ClusterUnhealthy"
+      | "CredentialsRejected"
+      | "AccessDenied"
+      | "EndpointNotAllowed"
+      | "ClusterIdentityUnknown";
     message: string;
   }>;
 
@@ -32,6 +43,8 @@ export type Failed = CredentialExpiry &
 export type Healthy = CredentialExpiry &
   Readonly<{
     kind: "healthy";
+    /** Which cluster answered. */
+    identity: ClusterIdentity;
     /** Set only if this probe also ran the detection. */
     detected?: Detected | undefined;
   }>;

@@ -6,7 +6,8 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import { listByPages } from "@tmc/kube/informer/paged-list.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { addQuantities, formatQuantity, isQuantity, parseQuantity, zeroQuantity } from "@tmc/kube/quantity.ts";
-import type { Detected, Failed, Healthy, NodeFacts, ResourceTotals } from "./probe-outcome.ts";
+import { readIdentity } from "./identity.ts";
+import type { ClusterIdentity, Detected, Failed, Healthy, NodeFacts, ResourceTotals } from "./probe-outcome.ts";
 import { type DetectionCall, readServedApis } from "./served-apis.ts";
 
 /** Health endpoints, the most meaningful first. If a cluster forbids or lacks one, the next is tried. */
@@ -33,21 +34,32 @@ export type ProbeResult = Readonly<{
 }>;
 
 /**
- * Probes a cluster. The health check of a healthy cluster costs one request; the detection of version, served APIs, nodes
- * and storage costs five more. Failures of the cluster are returned; only the caller's signal makes it throw.
+ * Probes a cluster. The health check and the identity of a healthy cluster cost one request each; the detection of version,
+ * served APIs, nodes and storage costs five more. Failures of the cluster are returned; only the caller's signal makes it throw.
  */
 export async function probe(client: KubeClient, options: ProbeOptions): Promise<ProbeResult> {
   const health = await checkHealth(client, options);
   if (health.kind === "failed") return { outcome: health };
   const { path, version } = health;
   const isNew = version !== undefined && version !== options.version;
-  if (!options.detect && !isNew) return { path, outcome: { kind: "healthy" } };
+  const identity = await identify(client, options);
+  if (identity.kind === "failed") return { outcome: identity };
+  if (!options.detect && !isNew) return { path, outcome: { kind: "healthy", identity } };
   try {
-    return { path, outcome: { kind: "healthy", detected: await detect(client, options, version) } };
+    return { path, outcome: { kind: "healthy", identity, detected: await detect(client, options, version) } };
   } catch (error) {
     // Limits are far above what a cluster needs, and another request would cost as much again.
     if (isLimitExceeded(error)) return { path, outcome: unhealthy(messageOf(error)) };
     throw error;
+  }
+}
+
+/** A cluster that does not say which one it is has not answered the probe. */
+async function identify(client: KubeClient, { signal, timeoutMs }: ProbeOptions): Promise<ClusterIdentity | Failed> {
+  try {
+    return await readIdentity(client, { signal, timeoutMs });
+  } catch (error) {
+    return failureOfError(error, signal);
   }
 }
 

@@ -12,5 +12,11 @@ export const clusterReasons: Readonly<Record<NotConfigured["reason"] | Failed["r
   CredentialsRejected: "The cluster rejects the credentials.",
   AccessDenied: "The cluster accepts the credentials, but does not allow them to read its health endpoints.",
   EndpointNotAllowed: "The server address is not allowed for tenants.",
+  ClusterIdentityChanged:
+    "Another cluster answers than the one in `status.clusterUID`: the kubeconfig leads elsewhere, or the cluster was rebuilt. " +
+    "TMC writes nothing to it and deletes nothing because of it, until a user runs `tmc cluster accept-identity`.",
+  ClusterIdentityUnknown:
+    "The credentials may not read the namespace kube-system any more, so TMC cannot confirm that the cluster is the one in " +
+    "`status.clusterUID`. Grant `get` on that namespace, or accept the cluster with `tmc cluster accept-identity`.",
   ClusterUnhealthy: "The cluster does not respond, or reports that it is not ready.",
 };

@@ -7,6 +7,7 @@ import { bindingNames, type ObservedBinding } from "./connected-apis.ts";
 import { decideRegistration } from "./decide.ts";
 import { decideDeletion } from "./deletion.ts";
 import { decideDue, type ProbeTrigger } from "./due.ts";
+import { registrationsOfSameCluster } from "./identity.ts";
 import type { ProbeOutcome, RegistrationStatus } from "./probe-outcome.ts";
 import { defaultRegistrationSettings, type RegistrationSettings } from "./settings.ts";
 
@@ -61,6 +62,8 @@ export interface RegistrationWorld {
   ): Promise<ProbeOutcome>;
   /** Reads APIBindings of the registration's own workspace. A binding that TMC may not read is a result, not an error. */
   readBindings(key: ObjectKey, names: readonly string[], signal: AbortSignal): Promise<readonly ObservedBinding[]>;
+  /** All registrations of the workspace, to find those that lead to the same cluster. */
+  listRegistrations(key: ObjectKey, signal: AbortSignal): Promise<readonly ClusterRegistration[]>;
   lastProbe(key: ObjectKey): LastProbe;
   recordProbe(key: ObjectKey, probe: LastProbe): void;
   /** Closes connections and drops all state of a registration that is gone or being deleted. */
@@ -114,7 +117,9 @@ export function registrationReconciler(
         : undefined;
     const names = outcome === undefined ? [] : bindingNames(registration);
     const bindings = names.length === 0 ? [] : await world.readBindings(key, names, signal);
-    const { status, readyChanges, events } = decideRegistration({ registration, outcome, bindings, nowMs, settings });
+    const sameCluster = await findSameCluster(world, key, outcome, signal);
+    const facts = { registration, outcome, bindings, sameCluster, nowMs, settings };
+    const { status, readyChanges, events } = decideRegistration(facts);
     await report(world, { key, registration, status }, signal);
     for (const change of readyChanges) world.logReadyChange(key, change);
     for (const event of events) world.recordEvent(key, registration, event);
@@ -125,6 +130,22 @@ export function registrationReconciler(
     }
     return due.kind === "later" ? requeueAfter(due.afterSeconds) : done;
   };
+}
+
+/**
+ * Finds other registrations of the cluster that answered. Only after a detection, every ten minutes: without a cache it costs
+ * a list, and two registrations of one cluster are allowed, so the condition is not urgent.
+ */
+async function findSameCluster(
+  world: RegistrationWorld,
+  key: ObjectKey,
+  outcome: ProbeOutcome | undefined,
+  signal: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  if (outcome?.kind !== "healthy" || outcome.detected === undefined) return undefined;
+  if (outcome.identity.kind === "unreadable") return [];
+  const { uid } = outcome.identity;
+  return registrationsOfSameCluster({ name: key.name, clusterUID: uid }, await world.listRegistrations(key, signal));
 }
 
 function triggerOf(reason: WorkItem["reason"]): ProbeTrigger {

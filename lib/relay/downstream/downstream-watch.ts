@@ -67,7 +67,7 @@ export function createDownstreamWatch(options: DownstreamWatchOptions): Downstre
   const hub = createFreshHub({ client });
   const credentials = openCredentials(hub);
   const connections = createConnections({ openTransport, clock, random });
-  const clients = createClusterClients({ hub, credentials, connections });
+  const clients = createClusterClients({ hub, credentials, connections, clock });
   const outbox = createOutbox({
     queue,
     clock,

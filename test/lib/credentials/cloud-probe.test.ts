@@ -100,7 +100,7 @@ describe("probe of a cluster by a function", () => {
       const signed = { host: url.host, "x-k8s-aws-id": "prod-east" };
       const isOurs =
         url.searchParams.get("X-Amz-Signature") === expectedSignature(url, signed, identity.secretAccessKey);
-      response.writeHead(isOurs ? 200 : 401).end("ok");
+      response.writeHead(isOurs ? 200 : 401).end(JSON.stringify({ metadata: { uid: "u1" } }));
     });
     const { probe } = aFunction({
       allowedRanges: [],
@@ -119,8 +119,9 @@ describe("probe of a cluster by a function", () => {
     const endpoint = { server: "https://evil.example.com" };
     expect(await probe(aRegistration({ spec: { endpoint, credentials: { eks } } }))).toEqual({
       kind: "healthy",
+      identity: { kind: "known", uid: "u1" },
       credentialsExpireMs: undefined,
     });
-    expect(server.requests).toHaveLength(1);
+    expect(server.requests).toHaveLength(2);
   });
 });

@@ -1,6 +1,8 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import type { TransportResponse } from "@tmc/kube/transport/transport.ts";
 import { describe, expect, it } from "vitest";
+import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { createConnections } from "../../../lib/credentials/connections.ts";
 import { type CredentialSource, notConfigured, outcomeOf } from "../../../lib/credentials/credentials.ts";
 import { createClusterClients } from "../../../lib/downstream/cluster-clients.ts";
@@ -46,7 +48,7 @@ function aSystem({ isRegistered = true, isConfigured = true } = {}) {
     // Every key has a registration.
     read: async <T extends KubeObject>() => (isRegistered ? (aRegistration() as KubeObject as T) : undefined),
   };
-  return createClusterClients({ hub, credentials, connections });
+  return createClusterClients({ hub, credentials, connections, clock: createManualClock() });
 }
 
 describe("the clients of clusters", () => {
@@ -95,5 +97,121 @@ describe("the clients of clusters", () => {
       expect(JSON.stringify(error, Object.getOwnPropertyNames(error)), name).not.toContain("secret");
       expect(JSON.stringify((error as { body?: unknown }).body), name).not.toContain("secret");
     }
+  });
+});
+
+/** A registration whose kubeconfig leads to a cluster with `uid`; `network` makes its requests fail. */
+function aSwappableCluster() {
+  const clock = createManualClock();
+  const state = {
+    uid: "uid-a" as string | undefined,
+    token: "first",
+    status: { clusterUID: "uid-a" } as NonNullable<ClusterRegistration["status"]>,
+    network: undefined as string | undefined,
+    /** The paths of all requests. */
+    paths: [] as string[],
+  };
+  const connections = createConnections({
+    openTransport: () => ({
+      send: async ({ path }): Promise<TransportResponse> => {
+        state.paths.push(path);
+        if (state.network !== undefined) throw Object.assign(new Error(state.network), { code: state.network });
+        const isForbidden = path.includes("kube-system") && state.uid === undefined;
+        const body = isForbidden ? { kind: "Status", code: 403 } : { metadata: { name: "x", uid: state.uid } };
+        return {
+          status: isForbidden ? 403 : 200,
+          headers: { "content-type": "application/json" },
+          text: async () => JSON.stringify(body),
+          chunks: async function* () {
+            yield new TextEncoder().encode(JSON.stringify(body));
+          },
+          cancel: () => {},
+        };
+      },
+      close: async () => {},
+    }),
+  });
+  const clients = createClusterClients({
+    hub: {
+      read: async <T extends KubeObject>() => aRegistration({ status: state.status }) as KubeObject as T,
+    },
+    credentials: {
+      find: async () =>
+        outcomeOf(
+          { server: "https://east.invalid", token: async () => state.token },
+          { providedBy: "tenant", nowMs: 0 },
+        ),
+      invalidate: () => {},
+    },
+    connections,
+    clock,
+  });
+  const identityRequests = (): number => state.paths.filter((path) => path.includes("kube-system")).length;
+  return { state, clock, clients, identityRequests, use: () => clients.clientFor(east, signal) };
+}
+
+describe("the identity of the cluster behind a client", () => {
+  it("is confirmed by one request per client, and by none at rest", async () => {
+    const { use, identityRequests } = aSwappableCluster();
+    await Promise.all([use(), use(), use()]);
+    await use();
+    expect(identityRequests()).toBe(1);
+  });
+
+  it("is not asked for while the registration has none", async () => {
+    const { state, use, identityRequests } = aSwappableCluster();
+    state.status = {};
+    await use();
+    expect(identityRequests()).toBe(0);
+  });
+
+  it("is confirmed again before the first request with other credentials, which may lead to another cluster", async () => {
+    const { state, use } = aSwappableCluster();
+    await use();
+    Object.assign(state, { uid: "uid-b", token: "second" });
+    await expect(use()).rejects.toMatchObject({
+      fault: "unreachable",
+      message: "cluster east: the registered cluster has uid uid-a, but uid uid-b answers",
+    });
+  });
+
+  it("is confirmed again after a failed connection: a rebuilt cluster may have the same address and credentials", async () => {
+    const { state, use } = aSwappableCluster();
+    const client = await use();
+    Object.assign(state, { network: "ECONNREFUSED" });
+    await expect(client.get(address)).rejects.toMatchObject({ fault: "unreachable" });
+    Object.assign(state, { network: undefined, uid: "uid-b" });
+    await expect(use()).rejects.toMatchObject({ message: expect.stringContaining("uid-b answers") });
+  });
+
+  it("is not confirmed when the credentials may no longer read it", async () => {
+    const { state, use } = aSwappableCluster();
+    Object.assign(state, { uid: undefined });
+    await expect(use()).rejects.toMatchObject({ fault: "unreachable" });
+  });
+
+  it("blocks every request while a probe has found another cluster, although the client was confirmed before", async () => {
+    const { state, use } = aSwappableCluster();
+    await use();
+    state.status = { clusterUID: "uid-a", observedClusterUID: "uid-b" };
+    await expect(use()).rejects.toMatchObject({ fault: "unreachable" });
+  });
+
+  it("is confirmed anew when a user has accepted another cluster", async () => {
+    const { state, use } = aSwappableCluster();
+    await use();
+    Object.assign(state, { uid: "uid-b", status: { clusterUID: "uid-b" } });
+    await expect(use()).resolves.toBeDefined();
+  });
+
+  it("is not asked for again for five seconds after a timeout", async () => {
+    const { state, clock, use, identityRequests } = aSwappableCluster();
+    Object.assign(state, { network: "ETIMEDOUT" });
+    await expect(use()).rejects.toMatchObject({ network: "timeout" });
+    await expect(use()).rejects.toMatchObject({ network: "timeout" });
+    expect(identityRequests()).toBe(1);
+    clock.advance(5_000);
+    Object.assign(state, { network: undefined });
+    await expect(use()).resolves.toBeDefined();
   });
 });

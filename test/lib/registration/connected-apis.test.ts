@@ -5,7 +5,7 @@ import { decideRegistration } from "../../../lib/registration/decide.ts";
 import type { ProbeOutcome } from "../../../lib/registration/probe-outcome.ts";
 import { defaultRegistrationSettings as settings } from "../../../lib/registration/settings.ts";
 import { faultsOf } from "../api/validate.ts";
-import { aRegistration, aStatus } from "./registrations.ts";
+import { aHealthyOutcome, aRegistration, aStatus } from "./registrations.ts";
 
 const cases: Record<string, { observed: readonly ObservedBinding[]; expected: object }> = {
   "a bound APIBinding is connected": { observed: [{ name: "db", isBound: true }], expected: { connected: true } },
@@ -27,7 +27,7 @@ test.each(Object.entries(cases))("%s", (_, { observed, expected }) => {
 });
 
 const nowMs = Date.parse("2026-01-01T00:00:30Z");
-const healthy: ProbeOutcome = { kind: "healthy" };
+const healthy = aHealthyOutcome();
 const withBinding = { spec: { apiBindings: [{ name: "db" }] } };
 const unbound = [{ apiBinding: "db", connected: false, error: "it is being deleted" }];
 

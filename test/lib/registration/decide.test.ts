@@ -7,10 +7,10 @@ import { decideDeletion } from "../../../lib/registration/deletion.ts";
 import type { Detected, ProbeOutcome, RegistrationStatus } from "../../../lib/registration/probe-outcome.ts";
 import { defaultRegistrationSettings as settings } from "../../../lib/registration/settings.ts";
 import { faultsOf } from "../api/validate.ts";
-import { aRegistration, aStatus } from "./registrations.ts";
+import { aHealthyOutcome, aRegistration, aStatus } from "./registrations.ts";
 
 const startMs = Date.parse("2026-01-01T00:00:00Z");
-const healthy: ProbeOutcome = { kind: "healthy" };
+const healthy = aHealthyOutcome();
 const connectionRefused: ProbeOutcome = {
   kind: "failed",
   reason: "ClusterUnhealthy",
@@ -136,12 +136,12 @@ describe("decideRegistration", () => {
     },
     "the expiry of the credentials is written to credentialsExpire": {
       before: aStatus(),
-      outcome: { kind: "healthy", credentialsExpireMs: startMs + 3_600_000 },
+      outcome: aHealthyOutcome({ credentialsExpireMs: startMs + 3_600_000 }),
       ready: { status: "True" },
       rest: { credentialsExpire: "2026-01-01T01:00:00Z" },
     },
     "detected facts and capabilities are written with their time": {
-      outcome: { kind: "healthy", detected },
+      outcome: aHealthyOutcome({ detected }),
       ready: { status: "True" },
       rest: {
         kubernetesVersion: "v1.36.3",
@@ -160,7 +160,7 @@ describe("decideRegistration", () => {
     },
     "nodes that TMC may not list are removed from the status": {
       before: aStatus({}, { nodes: { ready: 1, total: 1 }, capacity: { cpu: "1" }, capabilities: [{ type: "gpu" }] }),
-      outcome: { kind: "healthy", detected: { ...detected, nodes: "forbidden", storage: false } },
+      outcome: aHealthyOutcome({ detected: { ...detected, nodes: "forbidden", storage: false } }),
       ready: { status: "True" },
       rest: {
         nodes: undefined,
@@ -178,10 +178,9 @@ describe("decideRegistration", () => {
           capabilities: [{ type: "gpu" }, { type: "storage" }],
         },
       ),
-      outcome: {
-        kind: "healthy",
+      outcome: aHealthyOutcome({
         detected: { version: undefined, apis: undefined, nodes: undefined, storage: undefined },
-      },
+      }),
       ready: { status: "True" },
       rest: {
         kubernetesVersion: "v1.35.0",
@@ -271,7 +270,7 @@ describe("flap damping", () => {
 
 describe("status writes of a registration", () => {
   it("an idle healthy cluster causes ten heartbeat writes in ten minutes", () => {
-    const start = run([{ kind: "healthy", detected }]).registration;
+    const start = run([aHealthyOutcome({ detected })]).registration;
     const since = { ...start, status: { ...start.status, lastHeartbeat: "2026-01-01T00:00:00Z" } };
     const { writes, registration } = run(
       Array.from({ length: 20 }, () => healthy),
@@ -307,7 +306,7 @@ describe("status writes of a registration", () => {
     const registration = aRegistration({ status: aStatus() });
     const { status } = decideRegistration({
       registration,
-      outcome: { kind: "healthy" },
+      outcome: aHealthyOutcome(),
       nowMs: startMs + 600_000,
       settings: withoutHeartbeats,
     });

@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import type { Condition } from "../../../lib/model/condition.ts";
 import { probeEvents } from "../../../lib/registration/decide.ts";
 import type { Failed, ProbeOutcome } from "../../../lib/registration/probe-outcome.ts";
+import { aHealthyOutcome } from "./registrations.ts";
 
 const lastTransitionTime = "2026-01-01T00:00:00Z";
 const message = "cluster east: get /readyz: connection refused";
-const healthy: ProbeOutcome = { kind: "healthy" };
+const healthy = aHealthyOutcome();
 const failed = (reason: Failed["reason"]): ProbeOutcome => ({ kind: "failed", reason, message });
 const notConfigured: ProbeOutcome = { kind: "not-configured", reason: "ClusterNotConfigured", message };
 const ready: Condition = { type: "Ready", status: "True", reason: "ClusterReady", message: "", lastTransitionTime };

@@ -63,12 +63,46 @@ const options = (changes: Partial<ProbeOptions> = {}): ProbeOptions => ({
   ...changes,
 });
 
+const identityPath = "/api/v1/namespaces/kube-system";
+
 describe("probe of a healthy cluster", () => {
-  it("needs one request", async () => {
+  it("needs one request for its health and one for its identity", async () => {
     const { client, paths } = clientOver((await aCluster()).transport());
-    expect(await probe(client, options())).toEqual({ path: "/readyz", outcome: { kind: "healthy" } });
-    expect(paths).toEqual(["/readyz"]);
+    const identity = { kind: "known", uid: expect.stringMatching(/^[0-9a-f-]{36}$/) };
+    expect(await probe(client, options())).toEqual({ path: "/readyz", outcome: { kind: "healthy", identity } });
+    expect(paths).toEqual(["/readyz", identityPath]);
   });
+
+  it("has the same identity with every probe, and another one than any other cluster", async () => {
+    const uidOf = async (cluster: EmbeddedCluster): Promise<string | undefined> => {
+      const { outcome } = await probe(clientOver(cluster.transport()).client, options());
+      return outcome.kind === "healthy" && outcome.identity.kind === "known" ? outcome.identity.uid : undefined;
+    };
+    const [east, west] = [await aCluster(), await aCluster({ name: "west" })];
+    const uid = await uidOf(east);
+    expect(uid).toBeDefined();
+    expect(await uidOf(east)).toBe(uid);
+    expect(await uidOf(west)).not.toBe(uid);
+  });
+
+  it.each([
+    [403, "the credentials may not read the namespace kube-system"],
+    [404, "the server does not have the namespace kube-system"],
+    [200, "the namespace kube-system has no valid uid"],
+  ])(
+    "is healthy and has an unknown identity if the namespace kube-system is answered with %i",
+    async (status, message) => {
+      const { client } = clientOver(
+        responding(({ path }) =>
+          path === identityPath ? { status, text: '{"metadata":{"uid":7}}' } : { status: 200 },
+        ),
+      );
+      expect((await probe(client, options())).outcome).toEqual({
+        kind: "healthy",
+        identity: { kind: "unreadable", message },
+      });
+    },
+  );
 
   it("detects version, APIs, nodes and storage with five more requests", async () => {
     const { client, paths } = clientOver((await aCluster()).transport());
@@ -86,7 +120,15 @@ describe("probe of a healthy cluster", () => {
       },
     });
     expect(paths.toSorted()).toEqual(
-      ["/api", "/api/v1/nodes", "/apis", "/apis/storage.k8s.io/v1/storageclasses", "/readyz", "/version"].toSorted(),
+      [
+        "/api",
+        "/api/v1/nodes",
+        "/apis",
+        "/apis/storage.k8s.io/v1/storageclasses",
+        identityPath,
+        "/readyz",
+        "/version",
+      ].toSorted(),
     );
     const apis = outcome.kind === "healthy" ? (outcome.detected?.apis ?? []) : [];
     const served = new Map(apis.map(({ groupVersion, kinds }) => [groupVersion, kinds]));
@@ -107,6 +149,7 @@ describe("probe of a healthy cluster", () => {
     expect(outcome).toMatchObject({ kind: "healthy", detected: { version: "v1.36.3" } });
     expect((await probe(client, options({ path: "/version", version: "v1.36.3" }))).outcome).toEqual({
       kind: "healthy",
+      identity: { kind: "known", uid: expect.any(String) },
     });
   });
 });
@@ -138,7 +181,7 @@ describe("probe of a cluster without all health endpoints", () => {
       });
       paths.length = 0;
       await probe(client, options({ version: "v1.30.0", path: path === "/livez" ? "/livez" : "/version" }));
-      expect(paths).toEqual([path]); // the known path is tried first
+      expect(paths).toEqual([path, identityPath]); // the known path is tried first
     });
   }
 });
@@ -254,10 +297,18 @@ describe("probe of an unhealthy cluster", () => {
     }
   });
 
-  it("succeeds even if the detection fails", async () => {
+  it("fails if the cluster does not answer which one it is", async () => {
     const { client } = clientOver(responding(({ path }) => ({ status: path === "/readyz" ? 200 : 500 })));
+    expect((await probe(client, options())).outcome).toMatchObject({ kind: "failed", reason: "ClusterUnhealthy" });
+  });
+
+  it("succeeds even if the detection fails", async () => {
+    const { client } = clientOver(
+      responding(({ path }) => ({ status: path === "/readyz" ? 200 : path === identityPath ? 403 : 500 })),
+    );
     expect((await probe(client, options({ detect: true }))).outcome).toEqual({
       kind: "healthy",
+      identity: { kind: "unreadable", message: expect.any(String) },
       detected: { version: undefined, apis: undefined, nodes: undefined, storage: undefined },
     });
   });

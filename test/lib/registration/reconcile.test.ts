@@ -13,12 +13,12 @@ import {
   type RegistrationWorld,
   registrationReconciler,
 } from "../../../lib/registration/reconcile.ts";
-import { aRegistration } from "./registrations.ts";
+import { aHealthyOutcome, aRegistration } from "./registrations.ts";
 
 const key: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 const web: ObjectKey = { logicalCluster: "abc", kind: "WorkloadPlacement", name: "web" };
 const startMs = Date.parse("2026-01-01T00:00:00Z");
-const healthy: ProbeOutcome = { kind: "healthy" };
+const healthy = aHealthyOutcome();
 const failed: ProbeOutcome = {
   kind: "failed",
   reason: "ClusterUnhealthy",
@@ -36,6 +36,8 @@ function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadat
   const state = {
     nowMs: startMs,
     outcome: healthy as ProbeOutcome,
+    /** The other registrations of the workspace. */
+    others: [] as readonly ClusterRegistration[],
     dependents: [] as ObjectKey[],
     enqueued: [] as WorkKey[],
     writes: 0,
@@ -89,6 +91,7 @@ function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadat
       state.probes.push(detect);
       return state.outcome;
     },
+    listRegistrations: async () => (stored === undefined ? state.others : [stored, ...state.others]),
     lastProbe: () => lastProbes.get("east") ?? {},
     recordProbe: (_, memory) => {
       lastProbes.set("east", memory);
@@ -187,6 +190,21 @@ describe("the registration reconciler", () => {
     system.state.bound = ["db"];
     await system.run("on-demand");
     expect(system.stored?.status?.connectedAPIs).toEqual([{ apiBinding: "db", connected: true }]);
+  });
+
+  it("shows other registrations of the cluster that answers, after a detection", async () => {
+    const system = aWorld();
+    const detected = { version: undefined, apis: undefined, nodes: undefined, storage: undefined };
+    system.state.outcome = aHealthyOutcome({ uid: "uid-a", detected });
+    system.state.others = [
+      aRegistration({ name: "west", status: { clusterUID: "uid-a" } }),
+      aRegistration({ name: "north", status: { clusterUID: "uid-b" } }),
+    ];
+    await system.run();
+    expect(findCondition(system.stored?.status?.conditions, "ClusterIdentityUnique")).toMatchObject({
+      status: "False",
+      message: "the same cluster is also registered as west",
+    });
   });
 
   it("requeues a heartbeat of a second controller until nextProbeTime and counts one failure", async () => {

@@ -1,5 +1,5 @@
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
-import type { RegistrationStatus } from "../../../lib/registration/probe-outcome.ts";
+import type { Healthy, RegistrationStatus } from "../../../lib/registration/probe-outcome.ts";
 
 type Changes = Readonly<{
   name?: string;
@@ -43,4 +43,10 @@ export function aStatus(ready: Ready = {}, rest: Partial<RegistrationStatus> = {
     lastHeartbeat: "2026-01-01T00:00:00Z",
     ...rest,
   };
+}
+
+/** The outcome of a successful probe of a cluster that does not say which one it is, unless `uid` is given. */
+export function aHealthyOutcome({ uid, ...rest }: Partial<Healthy> & Readonly<{ uid?: string }> = {}): Healthy {
+  const unreadable = { kind: "unreadable", message: "the credentials may not read the namespace kube-system" } as const;
+  return { kind: "healthy", identity: uid === undefined ? unreadable : { kind: "known", uid }, ...rest };
 }
