@@ -85,7 +85,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     emit({ kind: "started", item, waitedSeconds, messages: records.length, receives });
     const durationSeconds = (): number => Math.max(0, clock.monotonicMs() - startedMs) / 1000;
     const failReturned = (error?: unknown): KeyFailed => {
-      emit(kind: "ended", item, durationSeconds: durationSeconds(), outcome: "returned", error );
+      emit({ kind: "ended", item, durationSeconds: durationSeconds(), outcome: "returned", error });
       return new KeyFailed();
     };
     // After an abort the batch has returned without this key: its message is delivered again, and sending another would duplicate it.

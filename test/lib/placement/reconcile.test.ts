@@ -219,7 +219,7 @@ describe("RoundRobin", () => {
     let held = 0;
     const world = createPlacementWorld({
       hub: memory.hub(),
-      clock: { now: () => now, after: () => () => undefined },
+      clock: { now: () => now, monotonicMs: () => now, after: () => () => undefined },
       onEvictionsHeld: () => {
         held += 1;
       },
@@ -247,7 +247,7 @@ describe("RoundRobin", () => {
       placementReconciler(
         createPlacementWorld({
           hub: memory.hub(),
-          clock: { now: () => now, after: () => () => undefined },
+          clock: { now: () => now, monotonicMs: () => now, after: () => () => undefined },
           registrationsOfProcess: () => [[aRegistration("a", failed), aRegistration("b")], ...tenants],
         }),
       )(keyOf("web"), signal);

@@ -105,7 +105,11 @@ describe("a relay that cannot see the upstream", () => {
   test("a relay that loses the upstream says for how long, is not ready after two minutes, stays live, and sees again", async () => {
     const upstream = await startUpstream();
     let skippedMs = 0;
-    const clock = { now: () => systemClock.now() + skippedMs, after: systemClock.after };
+    const clock = {
+      now: () => systemClock.now() + skippedMs,
+      monotonicMs: () => systemClock.monotonicMs() + skippedMs,
+      after: systemClock.after,
+    };
     const relay = aRelay(upstream, ["root:demo"], { clock });
     expect(relay.service.blindSeconds()).toBeGreaterThanOrEqual(0);
     await relay.service.start();
