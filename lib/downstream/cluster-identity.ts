@@ -29,7 +29,7 @@ type Answer = { uid: Promise<string | undefined>; untilMs: number };
  * Creates the checks. A client costs one request when it is first used, and one after each failed connection. A registration
  * without a stored identity is not checked: its cluster has not been probed yet, or does not let TMC read it.
  */
-export function createIdentityChecks(clock: Pick<Clock, "now">): IdentityChecks {
+export function createIdentityChecks(clock: Pick<Clock, "monotonicMs">): IdentityChecks {
   const answers = new WeakMap<KubeClient, Answer>();
   const ask = (client: KubeClient): Answer => {
     const uid = readIdentity(client, { signal: neverAborted, timeoutMs }).then((identity) =>
@@ -39,7 +39,7 @@ export function createIdentityChecks(clock: Pick<Clock, "now">): IdentityChecks 
     answers.set(client, answer);
     // Callers get the error.
     uid.catch((error: unknown) => {
-      answer.untilMs = isTimeout(error) ? clock.now() + backoffMs : Number.NEGATIVE_INFINITY;
+      answer.untilMs = isTimeout(error) ? clock.monotonicMs() + backoffMs : Number.NEGATIVE_INFINITY;
     });
     return answer;
   };
@@ -50,7 +50,7 @@ export function createIdentityChecks(clock: Pick<Clock, "now">): IdentityChecks 
       // A probe has found another cluster: it takes a probe, or a user, to end this.
       if (observedClusterUID !== undefined) throw otherCluster(key, { clusterUID, uid: observedClusterUID });
       const known = answers.get(client);
-      const usable = known !== undefined && clock.now() < known.untilMs ? known : undefined;
+      const usable = known !== undefined && clock.monotonicMs() < known.untilMs ? known : undefined;
       const uid = await unlessAborted((usable ?? ask(client)).uid, signal);
       if (uid === clusterUID) return;
       // The answer may be older than the stored identity, which a user may have accepted since.

@@ -45,7 +45,7 @@ export function observeService(
   let wasListed = false;
   const blindSeconds = (): number => {
     wasListed ||= relay().unlisted().length === 0;
-    return wasListed ? watches.blindSeconds() : (clock.now() - sinceMs) / 1000;
+    return wasListed ? watches.blindSeconds() : (clock.monotonicMs() - sinceMs) / 1000;
   };
 
   const cleanups = [

@@ -78,8 +78,8 @@ export function createRelayService(options: RelayServiceOptions): RelayService {
   let relay: Relay | undefined;
   let downstream: DownstreamWatch | undefined;
   let endObservation = (): void => {};
-  const sinceMs = clock.now();
-  let blindSeconds = (): number => (clock.now() - sinceMs) / 1000;
+  const sinceMs = clock.monotonicMs();
+  let blindSeconds = (): number => (clock.monotonicMs() - sinceMs) / 1000;
 
   return {
     start: async () => {

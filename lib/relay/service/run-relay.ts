@@ -64,11 +64,11 @@ export async function runRelay(host: RelayHost): Promise<number> {
     const upstreamCheck = health.register("hub");
     // Fails until the checks of the service are registered: before, the process must not count as ready.
     const startCheck = health.register("started");
-    const startedMs = clock.now();
+    const startedMs = clock.monotonicMs();
     cleanups.push(registerProcessGauges(metrics, { ...host, nowMs: startedMs }));
     let service: RelayService | undefined;
     // A relay that waits for the upstream before it has a service is blind too.
-    const blindSeconds = (): number => service?.blindSeconds() ?? (clock.now() - startedMs) / 1000;
+    const blindSeconds = (): number => service?.blindSeconds() ?? (clock.monotonicMs() - startedMs) / 1000;
     cleanups.push(metrics.onScrape(() => metrics.set("tmc_relay_blind_seconds", {}, blindSeconds())));
     const send = metricsSender(host, settings);
     if (send !== undefined)

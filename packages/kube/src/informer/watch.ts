@@ -114,7 +114,7 @@ export function watchForever<T extends KubeObject = KubeObject>(
 
   async function* listNow(attemptSignal: AbortSignal): AsyncGenerator<EndlessWatchEvent<T>, void, undefined> {
     needsList = false;
-    const startedMs = clock.now();
+    const startedMs = clock.monotonicMs();
     try {
       const selection = { labelSelector, fieldSelector, limit: options.pageSize, signal: attemptSignal };
       const list = await client.listAll<T>(collection, selection);
@@ -230,7 +230,7 @@ type RelistTimerOptions = Readonly<{
 function createRelistTimer({ clock, random, everySeconds, relist }: RelistTimerOptions) {
   let cancel = (): void => {};
   /** No list follows the last one before this time because of an interruption. */
-  let notBeforeMs = clock.now();
+  let notBeforeMs = clock.monotonicMs();
   let isInterrupted = false;
   const set = (afterMs: number, isUrgent: boolean): void => {
     cancel();
@@ -239,7 +239,7 @@ function createRelistTimer({ clock, random, everySeconds, relist }: RelistTimerO
   return {
     /** A list has ended that started at this time. */
     listed: (startedMs: number): void => {
-      const nowMs = clock.now();
+      const nowMs = clock.monotonicMs();
       notBeforeMs = nowMs + Math.max(shortestRelistMs, (nowMs - startedMs) * relistPauseFactor);
       isInterrupted = false;
       cancel();
@@ -249,7 +249,7 @@ function createRelistTimer({ clock, random, everySeconds, relist }: RelistTimerO
     soon: (): void => {
       if (isInterrupted) return;
       isInterrupted = true;
-      const waitMs = Math.max(0, notBeforeMs - clock.now()) + Math.round(random() * relistSpreadMs);
+      const waitMs = Math.max(0, notBeforeMs - clock.monotonicMs()) + Math.round(random() * relistSpreadMs);
       set(waitMs, false);
     },
     cancel: (): void => cancel(),

@@ -39,7 +39,7 @@ export function createListProgresses(session: Session): ListProgresses {
     take: (token) => {
       const found = token === undefined ? undefined : unfinished.get(token);
       if (token !== undefined) unfinished.delete(token);
-      return found ?? { startedMs: clock.now(), pages: 0, items: 0, bytes: 0 };
+      return found ?? { startedMs: clock.monotonicMs(), pages: 0, items: 0, bytes: 0 };
     },
     add: (before, { call, list, text }, pageSize) => {
       const token = list.metadata.continue || undefined;
@@ -58,7 +58,8 @@ export function createListProgresses(session: Session): ListProgresses {
       if (after.pages >= limits.listPages) fail(`list has more than ${limits.listPages} pages`);
       if (after.items >= limits.listItems) fail(`list has more than ${limits.listItems} items`);
       if (after.bytes >= limits.listBytes) fail(`list is larger than ${formatMebibytes(limits.listBytes)}`);
-      if (clock.now() - after.startedMs >= limits.listMs) fail(`list takes longer than ${limits.listMs / 1000} s`);
+      if (clock.monotonicMs() - after.startedMs >= limits.listMs)
+        fail(`list takes longer than ${limits.listMs / 1000} s`);
       unfinished.set(token, after);
       for (const oldest of unfinished.keys()) {
         if (unfinished.size <= maxUnfinished) return;
