@@ -79,7 +79,7 @@ export const hostileRules: readonly Rule[] = [
       {
         file: "packages/kube/src/transport/list-progress.ts",
         text: "if (after.pages >= limits.listPages)",
-        without: "if (after.pages >= 30)",
+        without: "if (after.pages >= 100)",
       },
     ],
     test: {
