@@ -1,4 +1,5 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
+import { parseRanges } from "../credentials/endpoint-rules.ts";
 import { durationForm, parseDurationSeconds } from "../model/duration.ts";
 import type { KnownQueues } from "../queue/queue-stats.ts";
 import { defaultTenantEventsPerSecond, maxTenantEventsPerSecond } from "../queue/tenant-rate-limit.ts";
@@ -18,7 +19,7 @@ export type ControllerFlags = SourceFlags &
     workspace?: readonly string[] | undefined;
     /** Instead of workspaces: the export whose tenants are all reconciled, such as `root:tmc:tmc.kcp.io`. */
     apiExport?: string | undefined;
-    /** `name=path,…`, once or repeated. */
+    /** `name=path,…` or `workspace/name=path,…`, once or repeated. */
     clusterKubeconfigs?: readonly string[] | undefined;
     /** `kcp`, or `kubernetes` for a plain cluster with the CRDs of TMC. */
     hub?: string | undefined;
@@ -34,6 +35,8 @@ export type ControllerFlags = SourceFlags &
     healthPort?: string | undefined;
     logLevel?: string | undefined;
     heartbeatInterval?: string | undefined;
+    /** CIDRs, repeated or comma-separated. */
+    allowEndpoints?: readonly string[] | undefined;
     allowPrivateEndpoints?: boolean | undefined;
     /** The work queue on SQS, instead of one in memory. */
     queueUrl?: string | undefined;
@@ -48,7 +51,7 @@ export type ControllerConfig = Readonly<{
   workspaces: readonly string[] | undefined;
   /** The export whose tenants are reconciled; undefined with workspaces, and for a plain cluster. */
   apiExport: ExportAddress | undefined;
-  /** Paths of kubeconfigs, by the name of the registration. */
+  /** Paths of kubeconfigs, by the name of the registration; with several workspaces by `workspace/name`. */
   clusterKubeconfigs: ReadonlyMap<string, string>;
   /** Files with the CRDs of additional workload types. */
   crds: readonly string[];
@@ -69,6 +72,8 @@ export type ControllerConfig = Readonly<{
   tenantEventsPerSecond: number;
   heartbeatSeconds: number;
   deletionGuard: DeletionGuardSettings;
+  /** CIDRs that kubeconfigs of tenants may name servers in, in addition to public addresses. */
+  allowedEndpoints: readonly string[];
   /** Whether kubeconfigs of tenants may name servers on this machine or in private networks. */
   allowPrivateEndpoints: boolean;
   /** The queues shared with other processes; undefined for a queue in memory. Unnamed queues are derived from the named one. */
@@ -112,7 +117,7 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
   if (kcpKubeconfig === "") addError("kcp-kubeconfig", "is missing: the path of a kubeconfig for kcp");
   const apiExport = exportOf(given, addError);
   const workspaces = workspacesOf(given, addError);
-  const clusterKubeconfigs = kubeconfigsOf(given, addError);
+  const clusterKubeconfigs = kubeconfigsOf(given, workspaces, addError);
   const metricsPort = wholeNumber("metrics-port", given.metricsPort, 0, 65_535);
   const healthPort = wholeNumber("health-port", given.healthPort, 0, 65_535);
   if (metricsPort === healthPort && metricsPort !== 0) {
@@ -143,6 +148,7 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
         : wholeNumber("tenant-events-per-second", given.tenantEventsPerSecond, 0, maxTenantEventsPerSecond),
     heartbeatSeconds: seconds("heartbeat-interval", given.heartbeatInterval, 1, 24 * 3600),
     deletionGuard: parseDeletionGuard(flags, (which, why) => addError(optionOf(which), why)),
+    allowedEndpoints: endpointsOf(flags, addError),
     allowPrivateEndpoints: flags.allowPrivateEndpoints === true,
     queues: queuesOf(flags, addError),
   };
@@ -242,6 +248,7 @@ function sourcesOf(flags: ControllerFlags, errors: string[]): SourceConfig {
 
 function kubeconfigsOf(
   { clusterKubeconfigs, clusterKubeconfigSecretTemplate, apiExport }: ControllerFlags,
+  workspaces: readonly string[] | undefined,
   addError: AddError,
 ): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
@@ -272,13 +279,39 @@ function kubeconfigsOf(
   if (entries.length === 1 && entries[0] === "none") return files;
   for (const entry of entries) {
     const at = entry.indexOf("=");
-    const [name, path] = [entry.slice(0, Math.max(0, at)).trim(), entry.slice(at + 1).trim()];
-    if (name === "" || path === "") addError("cluster-kubeconfigs", `"${entry}" is not name=path`);
-    else if (!clusterNamePattern.test(name)) addError("cluster-kubeconfigs", `"${name}" is not the name of a cluster`);
-    else if (files.has(name)) addError("cluster-kubeconfigs", `"${name}" is given twice`);
-    else files.set(name, path);
+    const [cluster, path] = [entry.slice(0, Math.max(0, at)).trim(), entry.slice(at + 1).trim()];
+    const why = cluster === "" || path === "" ? `"${entry}" is not name=path` : clusterNameError(cluster, workspaces);
+    if (why !== undefined) addError("cluster-kubeconfigs", why);
+    else if (files.has(cluster)) addError("cluster-kubeconfigs", `"${cluster}" is given twice`);
+    else files.set(cluster, path);
   }
   return files;
+}
+
+/** Why a cluster cannot be named so; undefined if it can: `east`, or `root:team/east`. */
+function clusterNameError(cluster: string, workspaces: readonly string[] | undefined): string | undefined {
+  const slash = cluster.indexOf("/");
+  const workspace = slash < 0 ? undefined : cluster.slice(0, slash);
+  const name = cluster.slice(slash + 1);
+  if (workspace !== undefined && isWorkspaceAddress(workspace) && workspaces?.includes(workspace) !== true) {
+    return `"${cluster}": "${workspace}" is not one of --workspace`;
+  }
+  if (!clusterNamePattern.test(name) || (workspace !== undefined && !isWorkspaceAddress(workspace))) {
+    return `"${cluster}" is not the name of a cluster`;
+  }
+  if (workspace === undefined && workspaces !== undefined && workspaces.length > 1) {
+    return `"${cluster}" is by name, and each workspace can register that name: write ${workspaces[0]}/${cluster}=path`;
+  }
+  return undefined;
+}
+
+function endpointsOf({ allowEndpoints }: ControllerFlags, addError: AddError): readonly string[] {
+  try {
+    return (allowEndpoints ?? []).flatMap(parseRanges);
+  } catch (error) {
+    addError("allow-endpoints", error instanceof Error ? error.message : String(error));
+    return [];
+  }
 }
 
 function listOf(texts: readonly string[] = []): string[] {

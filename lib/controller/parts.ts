@@ -34,7 +34,7 @@ export type ControllerOptions = ScopeChoice &
   Readonly<{
     /** A client for the upstream. The controller uses paths below the root of its server, and does not close it. */
     client: KubeClient;
-    /** Kubeconfigs of the operator, by the name of the registration. @default none */
+    /** Kubeconfigs of the operator, by `workspace/registration` or by `registration` for all workspaces. @default none */
     clusterKubeconfigs?: ReadonlyMap<string, string> | undefined;
     /** Replaces `clusterKubeconfigs`. */
     operatorCredentials?: CredentialSource | undefined;

@@ -68,8 +68,17 @@ export function startRun(parts: ControllerParts): ControllerRun {
   };
 }
 
-function createClusterAccess({ options, settings, clock, random, hub, sources }: ControllerParts): ClusterAccess {
-  const rules = { allowPrivateEndpoints: settings.allowPrivateEndpoints };
+function createClusterAccess({
+  options,
+  settings,
+  clock,
+  random,
+  hub,
+  scope,
+  sources,
+}: ControllerParts): ClusterAccess {
+  const { allowPrivateEndpoints, allowedEndpoints } = settings;
+  const rules = { allowPrivateEndpoints, allowedRanges: allowedEndpoints };
   const connections = createConnections({
     openTransport: options.openTransport ?? pooledTransports(rules),
     clock,
@@ -80,7 +89,11 @@ function createClusterAccess({ options, settings, clock, random, hub, sources }:
       secretRef: createSecretCredentials({ hub, rules, clock, random }),
       default:
         options.operatorCredentials ??
-        createFileCredentials({ kubeconfigs: options.clusterKubeconfigs ?? new Map(), clock }),
+        createFileCredentials({
+          kubeconfigs: options.clusterKubeconfigs ?? new Map(),
+          workspaceOf: scope.pathOf,
+          clock,
+        }),
     }),
   );
   return { connections, credentials };

@@ -21,6 +21,7 @@ export const embeddingNetworks: readonly Readonly<{
   },
   { network: "2002::", prefix: 16, byteOffsets: [[2, 3, 4, 5]] }, // 6to4
   { network: "2001::", prefix: 32, byteOffsets: [[12, 13, 14, 15]], isInverted: true }, // Teredo
+  { network: "::ffff:0:0:0", prefix: 96, byteOffsets: [[12, 13, 14, 15]] }, // IPv4-translated addresses, deprecated
   { network: "::", prefix: 96, byteOffsets: [[12, 13, 14, 15]] }, // IPv4-compatible addresses, deprecated
 ];
 

@@ -26,6 +26,7 @@ const credentialRanges: readonly Range[] = [
   ["192.0.0.192", 32], // metadata of Oracle Cloud
   ["fe80::", 10],
   ["fd00:ec2::254", 128], // metadata of AWS over IPv6
+  ["fd00:ec2::23", 128], // EKS Pod Identity, which serves credentials of the pod's role; over IPv4 it is link-local
   ["fd20:ce::254", 128], // metadata of Google Cloud over IPv6
 ];
 /** Addresses that no server can have. */

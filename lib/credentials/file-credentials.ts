@@ -4,6 +4,7 @@ import type { Clock } from "@tmc/kube/clock.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { parseKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig.ts";
 import type { Endpoint } from "@tmc/kube/transport/transport.ts";
+import { formatKey, type ObjectKey } from "../model/key.ts";
 import {
   type CredentialSource,
   type CredentialsNotConfigured,
@@ -14,13 +15,13 @@ import {
 import { createExpiringCache } from "./expiring-cache.ts";
 
 export type FileCredentialsOptions = Readonly<{
-  /** Kubeconfig paths by registration name. */
-  kubeconfigs: ReadonlyMap<string, string>;
   /**
-   * Whether the kubeconfigs apply to a logical cluster. With several tenants they must not apply to all: any tenant can
-   * create a registration with one of the names. @default all logical clusters
+   * Kubeconfig paths by `workspace/registration`, or by `registration` for all workspaces. The second is safe for one tenant
+   * only: any tenant can create a registration with the name, and would get the operator's credentials.
    */
-  servesLogicalCluster?: ((logicalCluster: string) => boolean) | undefined;
+  kubeconfigs: ReadonlyMap<string, string>;
+  /** The path of the workspace of a logical cluster. @default the name of the logical cluster */
+  workspaceOf?: ((logicalCluster: string) => string) | undefined;
   clock: Clock;
 }>;
 
@@ -36,10 +37,15 @@ type ParsedFile = Readonly<{ version: FileVersion; result: Endpoint | Credential
  * must not redirect the operator's credentials to another server.
  */
 export function createFileCredentials(options: FileCredentialsOptions): CredentialSource {
-  const { kubeconfigs, servesLogicalCluster = () => true, clock } = options;
+  const { kubeconfigs, workspaceOf = (logicalCluster) => logicalCluster, clock } = options;
   const parsedFiles = new Map<string, ParsedFile>();
   // There are few files, so the TTL needs no jitter.
   const outcomes = createExpiringCache<CredentialsOutcome>({ clock, random: () => 1 });
+
+  const pathOf = ({ logicalCluster, name }: ObjectKey): string | undefined =>
+    kubeconfigs.get(`${workspaceOf(logicalCluster)}/${name}`) ??
+    kubeconfigs.get(`${logicalCluster}/${name}`) ??
+    kubeconfigs.get(name);
 
   const read = async (name: string, path: string): Promise<Endpoint | CredentialsNotConfigured> => {
     const version = await versionOf(path);
@@ -66,15 +72,16 @@ export function createFileCredentials(options: FileCredentialsOptions): Credenti
   };
 
   return {
-    find: async ({ key: { logicalCluster, name } }, signal) => {
-      const path = servesLogicalCluster(logicalCluster) ? kubeconfigs.get(name) : undefined;
+    find: async ({ key }, signal) => {
+      const { name } = key;
+      const path = pathOf(key);
       if (path === undefined) return notConfigured(`no kubeconfig is configured for cluster "${name}"`);
       const read = async () => ({ value: await readOutcome(name, path), ttlMs: recheckMs });
-      return outcomes.get(name, read, signal);
+      return outcomes.get(formatKey(key), read, signal);
     },
-    invalidate: ({ name }) => {
-      outcomes.invalidate(name);
-      const path = kubeconfigs.get(name);
+    invalidate: (key) => {
+      outcomes.invalidate(formatKey(key));
+      const path = pathOf(key);
       if (path !== undefined) parsedFiles.delete(path);
     },
   };

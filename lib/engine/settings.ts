@@ -33,6 +33,8 @@ export type ControllerSettings = Readonly<{
   relistSeconds: number;
   /** Whether registrations may name servers in private networks and on this machine. */
   allowPrivateEndpoints: boolean;
+  /** CIDRs that registrations may name servers in, in addition to public addresses. */
+  allowedEndpoints: readonly string[];
   /** Probing of clusters; `heartbeatSeconds` and `heartbeatWriteSeconds` above override its intervals. */
   registration: RegistrationSettings;
 }>;
@@ -51,6 +53,7 @@ export const defaultControllerSettings: ControllerSettings = {
   drainSeconds: 10,
   relistSeconds: 1_800,
   allowPrivateEndpoints: false,
+  allowedEndpoints: [],
   registration: defaultRegistrationSettings,
 };
 

@@ -6,7 +6,7 @@ export function clip(text: string, length = 200): string {
 
 /** How many names a message lists. */
 const maxNames = 5;
-/** The maximum message length in the schema of sync records. */
+/** The maximum length of a condition's message; also that of the messages in our schemas. */
 const maxMessageLength = 1024;
 
 /** `east, west`; of a long list the first names and the number of the others. */
@@ -15,7 +15,7 @@ export function formatNames(names: readonly string[]): string {
   return names.slice(0, maxNames).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
 }
 
-/** Shortens a message of a cluster for a sync record. */
+/** Shortens a message for a condition or a sync record. */
 export function clipMessage(text: string): string {
   return clip(text, maxMessageLength);
 }

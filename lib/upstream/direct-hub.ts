@@ -5,7 +5,7 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { MergePatch } from "@tmc/kube/merge-patch.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, ReconciledKind } from "../model/key.ts";
-import { createHubRequests, finalizersPatch, type HubWrite, statusPatch } from "./hub-requests.ts";
+import { createHubRequests, finalizersPatch, type HubWrite, statusPatch, writeAcceptedStatus } from "./hub-requests.ts";
 import type { ObjectCache } from "./object-cache.ts";
 
 export type DirectHubOptions = Readonly<{
@@ -58,17 +58,18 @@ export function createDirectHub({ client, cache, onWrite }: DirectHubOptions): H
       }
       return cache.list(kind, logicalCluster) as readonly T[];
     },
-    writeStatus: async <T extends KubeObject>(key: ObjectKey, seen: T, status: object, signal: AbortSignal) => {
-      const patch = statusPatch(key, seen, status);
-      if (patch === undefined) return seen;
-      // Before the first await: the next decision must count this one.
-      const release = cache.reserve(key, selectionOf(status));
-      try {
-        return (await write(key, "status", patch, signal)) as T;
-      } finally {
-        release();
-      }
-    },
+    writeStatus: <T extends KubeObject>(key: ObjectKey, seen: T, desired: object, signal: AbortSignal) =>
+      writeAcceptedStatus(seen, desired, async (status) => {
+        const patch = statusPatch(key, seen, status);
+        if (patch === undefined) return seen;
+        // Before the first await: the next decision must count this one.
+        const release = cache.reserve(key, selectionOf(status));
+        try {
+          return (await write(key, "status", patch, signal)) as T;
+        } finally {
+          release();
+        }
+      }),
     writeFinalizers: async <T extends KubeObject>(
       key: ObjectKey,
       seen: T,

@@ -6,7 +6,14 @@ import type { MergePatch } from "@tmc/kube/merge-patch.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, ReconciledKind } from "../model/key.ts";
 import { createBatchLists } from "./batch-lists.ts";
-import { asUpstreamError, createHubRequests, finalizersPatch, type HubWrite, statusPatch } from "./hub-requests.ts";
+import {
+  asUpstreamError,
+  createHubRequests,
+  finalizersPatch,
+  type HubWrite,
+  statusPatch,
+  writeAcceptedStatus,
+} from "./hub-requests.ts";
 import { clientOf } from "./logical-cluster.ts";
 import { reconciledTypes } from "./reconciled-types.ts";
 
@@ -62,10 +69,11 @@ export function createFreshHub({ client, onWrite }: FreshHubOptions): FreshHub {
     confirm: readUncached,
     list: async <T extends KubeObject>(kind: ReconciledKind, logicalCluster: string, signal: AbortSignal) =>
       (await lists.list(listId(kind, logicalCluster), () => readList(kind, logicalCluster), signal)) as readonly T[],
-    writeStatus: async <T extends KubeObject>(key: ObjectKey, seen: T, status: object, signal: AbortSignal) => {
-      const patch = statusPatch(key, seen, status);
-      return patch === undefined ? seen : ((await write(key, "status", patch, signal)) as T);
-    },
+    writeStatus: <T extends KubeObject>(key: ObjectKey, seen: T, desired: object, signal: AbortSignal) =>
+      writeAcceptedStatus(seen, desired, async (status) => {
+        const patch = statusPatch(key, seen, status);
+        return patch === undefined ? seen : ((await write(key, "status", patch, signal)) as T);
+      }),
     writeFinalizers: async <T extends KubeObject>(
       key: ObjectKey,
       seen: T,

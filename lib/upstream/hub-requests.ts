@@ -3,6 +3,7 @@ import { ApiError, faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { diffMergePatch, type MergePatch } from "@tmc/kube/merge-patch.ts";
+import { withReasonsAlone } from "../model/condition.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey } from "../model/key.ts";
 import { TenantNotBound } from "../model/tenant-errors.ts";
@@ -87,6 +88,24 @@ export function statusPatch(key: ObjectKey, seen: KubeObject, status: object): M
   const difference = diffMergePatch(statusOf(seen), status);
   if (difference === undefined) return undefined;
   return { metadata: { resourceVersion: versionOf(key, seen) }, status: difference };
+}
+
+/**
+ * Writes a status. One that the server rejects as invalid is written again with its conditions by their reasons alone: a
+ * condition that stays as it was would claim what is no longer true.
+ */
+export async function writeAcceptedStatus<T extends KubeObject>(
+  seen: T,
+  status: object,
+  write: (status: object) => Promise<T>,
+): Promise<T> {
+  try {
+    return await write(status);
+  } catch (error) {
+    const reduced = faultOf(error) === "invalid" ? withReasonsAlone(seen.status, status) : undefined;
+    if (reduced === undefined) throw error;
+    return write(reduced);
+  }
 }
 
 /** The patch that replaces the finalizers of the object that was read (`seen`). */

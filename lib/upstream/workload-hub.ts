@@ -8,6 +8,7 @@ import type { WorkloadSync } from "../api/workload-sync.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
 import type { UpsyncHub } from "../upsync/world.ts";
 import { createEventSink, type EventSink, type FailedEvent } from "./events.ts";
+import { writeAcceptedStatus } from "./hub-requests.ts";
 import { recordResource } from "./watched-resources.ts";
 import type { CachedAddress } from "./workload-cache.ts";
 import {
@@ -109,9 +110,11 @@ export function createWorkloadHub(
       const address = addressOfRecord(record);
       return write(address, seen, "record", recordPatchOf(address, seen, desired), signal);
     },
-    writeRecordStatus: async (record, seen, status, signal) => {
+    writeRecordStatus: (record, seen, desired, signal) => {
       const address = addressOfRecord(record);
-      return write(address, seen, "record-status", statusPatchOf(address, seen, status), signal);
+      return writeAcceptedStatus(seen, desired, (status) =>
+        write(address, seen, "record-status", statusPatchOf(address, seen, status), signal),
+      );
     },
 
     namespaceLabels: async (logicalCluster, namespace, signal) => {

@@ -261,6 +261,19 @@ export function workloadHubContract(
         expect([written.status, written.spec, matchesLastWrittenHash(written)]).toEqual([status, made.spec, true]);
         expect((await at.hub.readRecord(place, forEver))?.status).toEqual(status);
       });
+
+      test("a record's status that the server rejects is written again with its reasons alone", async () => {
+        const made = await at.hub.createRecord(place, await wanted(), forEver);
+        const condition = { type: "Ready", reason: "NotReady", lastTransitionTime: "2026-01-01T00:00:00Z" };
+        const good = { conditions: [{ ...condition, status: "True" as const, message: "well" }] };
+        const before = await at.hub.writeRecordStatus(place, made, good, forEver);
+        // Longer than the schema allows.
+        const bad = { conditions: [{ ...condition, status: "False" as const, message: "x".repeat(40_000) }] };
+        await at.hub.writeRecordStatus(place, before, bad, forEver);
+        expect((await at.hub.readRecord(place, forEver))?.status?.conditions).toMatchObject([
+          { status: "False", reason: "NotReady", message: "the API server rejected the details of this status" },
+        ]);
+      });
     });
 
     describe("dependencies of workloads", () => {

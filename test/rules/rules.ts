@@ -1,10 +1,11 @@
 import { deletionRules } from "./deletion-rules.ts";
+import { hostileRules } from "./hostile-rules.ts";
 import { incidentRules } from "./incident-rules.ts";
 import { observationRules } from "./observation-rules.ts";
 import { restoreRules } from "./restore-rules.ts";
 import type { Rule } from "./rule.ts";
+import { secretRules } from "./secret-rules.ts";
 import { successorRules } from "./successor-rules.ts";
-import { tenantRules } from "./tenant-rules.ts";
 
 /** All rules that are known to protect what users have. */
 export const rules: readonly Rule[] = [
@@ -13,5 +14,6 @@ export const rules: readonly Rule[] = [
   ...successorRules,
   ...restoreRules,
   ...observationRules,
-  ...tenantRules,
+  ...secretRules,
+  ...hostileRules,
 ];

@@ -94,8 +94,8 @@ function upstreamOptions(): readonly Option[] {
 function clusterOptions(): readonly Option[] {
   return [
     option(
-      "--cluster-kubeconfigs <name=path,…>",
-      "Kubeconfig files by cluster name, or none if the registrations refer to Secrets",
+      "--cluster-kubeconfigs <[workspace/]name=path,…>",
+      "Kubeconfig files by cluster name, or none if the registrations refer to Secrets; with several workspaces each name needs its workspace, such as root:team/east=east.kubeconfig, because any workspace can register a cluster of that name",
     ).argParser(collect),
     withDefault(
       "--cluster-source <kind>",
@@ -200,6 +200,10 @@ function safetyOptions(): readonly Option[] {
       "Same limit as a percentage of all copies, applied to more than ten deletions; 100 means no limit",
       deletionGuardDefaults.maxDeletionsPercent,
     ),
+    option(
+      "--allow-endpoints <cidr,…>",
+      "Address ranges that kubeconfigs of tenants may refer to in addition to public addresses, such as 10.20.0.0/16; can be repeated or comma-separated. Metadata addresses stay rejected",
+    ).argParser(collect),
     option(
       "--allow-private-endpoints",
       "Allow kubeconfigs of tenants to refer to private or local addresses, which are rejected by default because they could reach the operator's network",

@@ -99,7 +99,7 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
 /** Returns the controller settings in the configuration. */
 export function settingsOf(config: ControllerConfig): Partial<ControllerSettings> {
   const { resyncSeconds, workers, syncWorkers, tenantConcurrency, tenantShare, tenantEventsPerSecond } = config;
-  const { heartbeatSeconds, deletionGuard, allowPrivateEndpoints } = config;
+  const { heartbeatSeconds, deletionGuard, allowPrivateEndpoints, allowedEndpoints } = config;
   return {
     resyncSeconds,
     workers,
@@ -110,6 +110,7 @@ export function settingsOf(config: ControllerConfig): Partial<ControllerSettings
     heartbeatSeconds,
     syncSettings: { deletionGuard },
     allowPrivateEndpoints,
+    allowedEndpoints,
   };
 }
 

@@ -1,6 +1,7 @@
-import { rm } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { writeKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
+import { makeDirectory, writeKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
+import { UsageError } from "../cli-io.ts";
 import type { LocalEnvironment } from "./environment.ts";
 
 /** The kubeconfig files of the local environment. */
@@ -10,6 +11,19 @@ export type KubeconfigFiles = Readonly<{
   clusters: ReadonlyMap<string, string>;
   remove(): Promise<void>;
 }>;
+
+/** Throws a one-line error if files cannot be written to a directory, which is created if it does not exist. */
+export async function assertWritable(dir: string): Promise<void> {
+  const file = join(dir, `.tmc-${process.pid}`);
+  try {
+    await makeDirectory(dir);
+    await writeFile(file, "", { mode: 0o600 });
+    await rm(file, { force: true });
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown failure";
+    throw new UsageError(`--dir "${dir}" cannot be written to: ${code}`);
+  }
+}
 
 /** Writes a kubeconfig file for kcp and for each cluster into a directory. */
 export async function writeKubeconfigs(

@@ -17,7 +17,7 @@ import { createActions } from "./actions.ts";
 import { demoWorkspace, type LocalEnvironment, startEmbeddedEnvironment } from "./environment.ts";
 import { createEventLog, type EventLog } from "./event-log.ts";
 import { type LocalEvent, workloadEvent } from "./events.ts";
-import { type KubeconfigFiles, writeKubeconfigs } from "./kubeconfigs.ts";
+import { assertWritable, type KubeconfigFiles, writeKubeconfigs } from "./kubeconfigs.ts";
 import { startRealEnvironment } from "./real-environment.ts";
 import { watchRecords } from "./record-watcher.ts";
 import {
@@ -61,6 +61,8 @@ export async function runLocal(io: CliIo, options: LocalOptions): Promise<void> 
   const startedMs = clock.monotonicMs();
   const interruption = new AbortController();
   const interrupted = io.untilInterrupted().then(() => interruption.abort());
+  // Before the servers start, which takes a while.
+  if (options.dir !== undefined) await assertWritable(options.dir);
   const temporary =
     options.dir === undefined && options.once === true ? await mkdtemp(join(tmpdir(), "tmc-")) : undefined;
   const isReal = options.real === true;

@@ -26,6 +26,7 @@ test("controller flags that are not given have their defaults", () => {
     tenantEventsPerSecond: 0,
     heartbeatSeconds: 30,
     deletionGuard: { maxCopies: 100, maxPercent: 30, alwaysAllowed: 10 },
+    allowedEndpoints: [],
     allowPrivateEndpoints: false,
   });
 });
@@ -40,7 +41,7 @@ const valid: Record<string, { flags: ControllerFlags; expected: object }> = {
     expected: { deletionGuard: { maxCopies: 500, maxPercent: 100, alwaysAllowed: 10 } },
   },
   "workspaces repeated and comma-separated, without duplicates": {
-    flags: { workspace: ["root:a, root:b", "root:b", "2x7kq1"] },
+    flags: { workspace: ["root:a, root:b", "root:b", "2x7kq1"], clusterKubeconfigs: ["none"] },
     expected: { workspaces: ["root:a", "root:b", "2x7kq1"] },
   },
   "a plain Kubernetes cluster without workspaces": {
@@ -99,6 +100,19 @@ const valid: Record<string, { flags: ControllerFlags; expected: object }> = {
     flags: { metricsPort: "0", healthPort: "0" },
     expected: { metricsPort: 0, healthPort: 0 },
   },
+  "kubeconfigs by workspace and name": {
+    flags: { workspace: ["root:a,2x7kq1"], clusterKubeconfigs: ["root:a/east=a.yaml, 2x7kq1/east=b.yaml"] },
+    expected: {
+      clusterKubeconfigs: new Map([
+        ["root:a/east", "a.yaml"],
+        ["2x7kq1/east", "b.yaml"],
+      ]),
+    },
+  },
+  "address ranges for tenants, repeated and comma-separated": {
+    flags: { allowEndpoints: ["10.20.0.0/16, fd12::/32", "192.168.7.0/24"] },
+    expected: { allowedEndpoints: ["10.20.0.0/16", "fd12::/32", "192.168.7.0/24"] },
+  },
   "a kubeconfig path that contains an equals sign": {
     flags: { clusterKubeconfigs: ["east=/a=b"] },
     expected: { clusterKubeconfigs: new Map([["east", "/a=b"]]) },
@@ -123,6 +137,23 @@ const invalid: Record<string, { flags: ControllerFlags; message: string }> = {
   "a kubeconfig path in place of a name": {
     flags: { clusterKubeconfigs: ["./east.kubeconfig=x"] },
     message: '--cluster-kubeconfigs "./east.kubeconfig" is not the name of a cluster',
+  },
+  "a kubeconfig by name alone with several workspaces, each of which could register that name": {
+    flags: { workspace: ["root:a,root:b"], clusterKubeconfigs: ["east=a"] },
+    message:
+      '--cluster-kubeconfigs "east" is by name, and each workspace can register that name: write root:a/east=path',
+  },
+  "a kubeconfig of a workspace that is not served": {
+    flags: { clusterKubeconfigs: ["root:other/east=a"] },
+    message: '--cluster-kubeconfigs "root:other/east": "root:other" is not one of --workspace',
+  },
+  "a kubeconfig of a workspace with a plain Kubernetes cluster": {
+    flags: { hub: "kubernetes", workspace: [], clusterKubeconfigs: ["root:a/east=a"] },
+    message: '--cluster-kubeconfigs "root:a/east": "root:a" is not one of --workspace',
+  },
+  "address ranges that are not CIDRs": {
+    flags: { allowEndpoints: ["10.20.0.0/16,10.0.0.0/99"] },
+    message: '--allow-endpoints "10.0.0.0/99": not a CIDR like 10.0.0.0/8',
   },
   "a cluster given twice": {
     flags: { clusterKubeconfigs: ["east=a,east=b"] },

@@ -240,16 +240,31 @@ describe("credentials from a file", () => {
     source.invalidate(key);
     expect(await token()).toBe("and the third");
   });
-  it("files apply only to the logical clusters that the operator names", async () => {
+  it("a file for a workspace is not used for a registration of the same name in another workspace", async () => {
+    const path = join(folder, "scoped.kubeconfig");
+    await writeFile(path, kubeconfig("operator"));
     const source = createFileCredentials({
-      kubeconfigs: new Map([["east", join(folder, "none")]]),
-      servesLogicalCluster: (cluster) => cluster === "mine",
+      kubeconfigs: new Map([["root:mine/east", path]]),
+      workspaceOf: (logicalCluster) => ({ abc: "root:mine" })[logicalCluster] ?? logicalCluster,
       clock: createManualClock(startMs),
     });
-    expect(await source.find({ key, registration: aRegistration() }, signal)).toMatchObject({
+    const find = (logicalCluster: string) =>
+      source.find({ key: { ...key, logicalCluster }, registration: aRegistration() }, signal);
+    expect(await find("abc")).toMatchObject({ kind: "found", providedBy: "operator" });
+    expect(await find("other")).toMatchObject({
       reason: "ClusterNotConfigured",
       message: 'no kubeconfig is configured for cluster "east"',
     });
+  });
+  it("a file can be for the name of a logical cluster", async () => {
+    const path = join(folder, "scoped.kubeconfig");
+    await writeFile(path, kubeconfig("operator"));
+    const source = createFileCredentials({
+      kubeconfigs: new Map([["abc/east", path]]),
+      workspaceOf: () => "root:mine",
+      clock: createManualClock(startMs),
+    });
+    expect(await source.find({ key, registration: aRegistration() }, signal)).toMatchObject({ kind: "found" });
   });
   it("the endpoint of a registration does not redirect credentials from a file", async () => {
     const store = fileStore();

@@ -257,3 +257,32 @@ test("a fresh hub reads Secrets from the server and from the same logical cluste
   expect((await hub.readSecret(address, signal))?.data).toEqual({ token: "c2VzYW1l" });
   expect(await hub.readSecret({ ...address, name: "none" }, signal)).toBeUndefined();
 });
+
+describe("a status that the server rejects", () => {
+  test("a fresh hub writes a status that the server rejects again with its reasons alone", async () => {
+    const ready = (status: string, message: string) => ({
+      conditions: [{ type: "Ready", status, reason: "Any", message, lastTransitionTime: "2026-01-01T00:00:00Z" }],
+    });
+    const first = await hub.writeStatus(
+      key,
+      await read(),
+      { ...ready("True", "well"), selectedClusters: ["east"] },
+      signal,
+    );
+    requests.length = 0;
+    // Longer than the schema allows.
+    const desired = { ...ready("False", "x".repeat(200_000)), selectedClusters: ["y".repeat(300)] };
+    const written = await hub.writeStatus(key, first, desired, signal).catch(() => first);
+    const reduced = {
+      conditions: [{ status: "False", reason: "Any", message: "the API server rejected the details of this status" }],
+      selectedClusters: ["east"],
+    };
+    expect(written.status).toMatchObject(reduced);
+    expect((await stored()).status).toMatchObject(reduced);
+    expect(requests).toEqual(["patch 422", "patch 200"]);
+    // Without conditions nothing can be saved.
+    await expect(hub.writeStatus(key, written, { selectedClusters: ["y".repeat(300)] }, signal)).rejects.toMatchObject({
+      fault: "invalid",
+    });
+  });
+});

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { dump } from "js-yaml";
 import type { Endpoint } from "../transport/transport.ts";
@@ -52,9 +52,34 @@ export function formatKubeconfig({ contexts, currentContext }: KubeconfigContent
   );
 }
 
+/**
+ * Creates a directory and its parents. Node's recursive `mkdir` never returns if the system reports that a path does not
+ * exist although its parent does, as it does below `/proc`.
+ */
+export async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "EEXIST") return;
+    const parent = dirname(path);
+    if (code !== "ENOENT" || parent === path || (await isDirectory(parent))) throw error;
+    await makeDirectory(parent);
+    await mkdir(path);
+  }
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
 /** Writes a kubeconfig that only its owner can read. The file is replaced atomically. */
 export async function writeKubeconfig(path: string, kubeconfig: KubeconfigContent): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
+  await makeDirectory(dirname(path));
   const half = `${path}.${randomUUID()}.part`;
   try {
     await writeFile(half, formatKubeconfig(kubeconfig), { mode: 0o600 });

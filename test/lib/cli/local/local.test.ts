@@ -64,6 +64,16 @@ describe("tmc local --once", () => {
 });
 
 describe("tmc local", () => {
+  it.each([
+    ["a directory that cannot be created", "/proc/tmc"],
+    ["a directory below one that cannot be created", "/proc/tmc/kubeconfigs"],
+    ["a directory that is a file", import.meta.filename],
+  ])("tmc local fails with one line for %s", async (_what, dir) => {
+    const { code, out, err } = await tmc(["local", "--dir", dir]);
+    expect([code, out]).toEqual([2, ""]);
+    expect(err).toMatch(/^[^\n]*--dir "[^"]+" cannot be written to: E[A-Z]+\n$/);
+  });
+
   it("tmc local prints events as lines without a terminal, and removes its files", () =>
     inFolder(async (dir) => {
       const interrupt = Promise.withResolvers<void>();

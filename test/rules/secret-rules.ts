@@ -8,8 +8,8 @@ const inSecret = (title: string, ...rows: readonly string[]): NamedTest => ({
 
 const stolenSecret = "a user who may not read Secrets makes TMC use one";
 
-/** Rules that protect tenants from each other, and users of one workspace from each other. */
-export const tenantRules: readonly Rule[] = [
+/** Rules that protect the Secrets of a workspace. */
+export const secretRules: readonly Rule[] = [
   {
     incident: stolenSecret,
     rule: "a Secret is used only for the registration that its label names",
