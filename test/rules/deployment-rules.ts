@@ -95,12 +95,27 @@ export const deploymentRules: readonly Rule[] = [
   },
   {
     incident: unfinishedResync,
-    rule: "a resync continues at the page where it stopped, and omits none",
+    rule: "a resync continues with the workspaces that it has not begun",
     removals: [
       {
         file: "lib/lambda/resync-keys.ts",
         text: "...sources.filter((source) => source > from.after).map(begin),",
         without: "",
+      },
+    ],
+    test: {
+      file: "test/lib/lambda/resync-keys.test.ts",
+      titles: ["walkResync", "begins the sources that an earlier invocation did not reach"],
+    },
+  },
+  {
+    incident: unfinishedResync,
+    rule: "a resync continues at the page where it stopped",
+    removals: [
+      {
+        file: "lib/lambda/resync-keys.ts",
+        text: "read(list === place.list ? place.token : undefined);",
+        without: "read(undefined);",
       },
     ],
     test: {
