@@ -1,6 +1,7 @@
 import { isIPv4 } from "node:net";
 import { parseRanges } from "../lib/credentials/endpoint-rules.ts";
 import { credentialProviderNames } from "../lib/engine/environment.ts";
+import { defaultConcurrency } from "../lib/engine/function-concurrency.ts";
 import { defaultTenantEventsPerSecond, maxTenantEventsPerSecond } from "../lib/queue/tenant-rate-limit.ts";
 import { defaultDeletionGuardSettings } from "../lib/sync/eviction/deletion-guard.ts";
 import { deletionGuardRanges } from "../lib/sync/eviction/deletion-guard-settings.ts";
@@ -239,19 +240,19 @@ export const settingFields = {
   "concurrency.reconcile": field(
     "concurrent batches of the reconcile function",
     "a whole number from 2 to 1000",
-    20,
+    defaultConcurrency.reconcile,
     wholeNumber(2, 1_000),
   ),
   "concurrency.forward": field(
     "concurrent batches of the forward function",
     "a whole number from 2 to 1000",
-    5,
+    defaultConcurrency.forward,
     wholeNumber(2, 1_000),
   ),
   "concurrency.probe": field(
     "concurrent messages of the probe function, with up to 50 clusters each",
     "a whole number from 2 to 1000",
-    10,
+    defaultConcurrency.probe,
     wholeNumber(2, 1_000),
   ),
   "concurrency.reserve": field(

@@ -4,6 +4,7 @@ import { type CliIo, CommandExit, processIo, UsageError } from "./cli-io.ts";
 import { clusterCommand } from "./cluster/cluster.ts";
 import { completionCommand } from "./completion.ts";
 import { controllerCommand } from "./controller/controller.ts";
+import { doctorCommand } from "./doctor/doctor.ts";
 import { bindCommand } from "./install/bind.ts";
 import { bootstrapCommand } from "./install/bootstrap.ts";
 import { manifestsCommand } from "./install/manifests.ts";
@@ -64,6 +65,7 @@ export function createProgram(io: CliIo = processIo): Command {
     .addCommand(queueCommand(io))
     .addCommand(deadLettersCommand(io))
     .addCommand(costCommand(io))
+    .addCommand(doctorCommand(io))
     .commandsGroup("Install TMC:")
     .addCommand(bootstrapCommand(io))
     .addCommand(bindCommand(io))

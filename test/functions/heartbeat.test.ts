@@ -31,6 +31,9 @@ const setNextProbe = (name: string, nextProbeTime: string) =>
     { subresource: "status" },
   );
 
+const unread = (host: ReturnType<FunctionsEnvironment["host"]>) =>
+  host.lines.flatMap((line) => (line.tmc_unread_workspaces === undefined ? [] : [line.tmc_unread_workspaces]));
+
 describe("the heartbeat function", () => {
   test("heartbeat sends probes for the clusters of all workspaces, and counts them", async () => {
     const host = stage.host();
@@ -59,9 +62,11 @@ describe("the heartbeat function", () => {
     expect(host.lines).toContainEqual(
       expect.objectContaining({ message: "workspace cannot be read", workspace: "root:later" }),
     );
+    expect(unread(host), "the alarm workspaces-unread sees it").toEqual([1]);
     const later = await stage.tenants.bind("root:later");
     await stage.tenants.at(later).create(registrations, aRegistration("west"));
     expect(await handler({}, contextOf())).toMatchObject({ due: 2 });
+    expect(unread(host)).toEqual([1, 0]);
   });
 
   test("heartbeat resolves the logical cluster of a workspace once", async () => {
@@ -114,6 +119,17 @@ describe("the probe function", () => {
 
     const body = JSON.stringify({ ...(JSON.parse(message.body) as object), delaySeconds: 40 });
     await handler(eventOf([{ ...message, body }]), contextOf());
+    expect(readyOf(await registration("east"))).toBe("True ClusterReady");
+  });
+
+  test("probe does not drop a late heartbeat that is delivered again, so that one that kills the function is dead-lettered", async () => {
+    const [message] = (await planned()).map((each) => ({ ...each, sentMs: each.sentMs - 90_000 }));
+    if (message === undefined) throw new Error("nothing was sent");
+    const host = stage.host();
+    const event = eventOf([message]);
+    for (const { attributes } of event.Records) attributes.ApproximateReceiveCount = "2";
+    await createProbeFunction(host, stage.cloud)(event, contextOf());
+    expect(saidIn(host)).not.toContain("heartbeat dropped");
     expect(readyOf(await registration("east"))).toBe("True ClusterReady");
   });
 

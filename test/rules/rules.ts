@@ -1,4 +1,5 @@
 import { deletionRules } from "./deletion-rules.ts";
+import { deploymentRules } from "./deployment-rules.ts";
 import { hostileRules } from "./hostile-rules.ts";
 import { incidentRules } from "./incident-rules.ts";
 import { observationRules } from "./observation-rules.ts";
@@ -16,4 +17,5 @@ export const rules: readonly Rule[] = [
   ...observationRules,
   ...secretRules,
   ...hostileRules,
+  ...deploymentRules,
 ];

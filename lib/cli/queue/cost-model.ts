@@ -32,8 +32,8 @@ const assumed = {
   relay: { vcpu: 0.25, gb: 0.5 },
   resyncMinutes: 30,
   metrics: 40,
-  /** The price of a call to each queue that Lambda polls: work, heartbeat, delay. */
-  polled: [prices.fifoCall, prices.fairCall, prices.standardCall],
+  /** The price of a call to each queue that Lambda polls: work, heartbeat, delay, resync. */
+  polled: [prices.fifoCall, prices.fairCall, prices.standardCall, prices.standardCall],
   pollers: 5,
   pollSeconds: 20,
 } as const;

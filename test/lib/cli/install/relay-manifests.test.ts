@@ -52,6 +52,7 @@ describe("relay manifests", () => {
       credentialProviders: ["eks", "secretsmanager", "kcp-secret"],
       metricsPort: 8080,
       healthPort: 8081,
+      cloudWatch: { by: "api", region: "eu-central-1" },
     });
     expect(
       readRelaySettings(environmentOf(relayObjects({ ...withKubernetesSecret, hub: "kubernetes", workspace: [] }))),
