@@ -77,6 +77,7 @@ Name:                     training
 Strategy:                 Affinity
 capabilityRequirements:   [{"type":"gpu","required":true}]
 deletionPolicy:           Delete
+volumes:                  Retain
 drift:                    Revert
 adoption:                 Never
 customResources:          Require
