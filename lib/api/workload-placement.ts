@@ -480,6 +480,16 @@ export const workloadPlacement = defineKind({
       ["Delete", "Orphan"],
       { default: "Delete" },
     ),
+    volumes: enumField(
+      "What happens to a workload that uses PersistentVolumeClaims if the placement selects other clusters. Retain: it stays on the clusters that have its data, with the reason VolumeNotMovable, and no new copy is created elsewhere. Recreate: it moves, new claims are created on the selected clusters, and the old claims are left behind. Deleting the workload or the placement is not affected. Defaults to Retain.",
+      ["Retain", "Recreate"],
+      { default: "Retain" },
+    ),
+    sharedStorageClasses: setField(
+      "Names of storage classes whose volumes are available on all clusters. Claims of these classes do not keep a workload on its clusters. If unset, no class is shared.",
+      stringField("Name of a StorageClass.", { minLength: 1, maxLength: 253 }),
+      { maxItems: 64 },
+    ),
     drift: enumField(
       "What TMC does if a workload is changed directly on a cluster. Revert: restore it. Report: only report the difference. Pause: report it and stop writing there until the difference is gone. Defaults to Revert.",
       ["Revert", "Report", "Pause"],

@@ -20,6 +20,8 @@ export type IntentFacts = Readonly<{
   upsyncOriginCluster?: string | undefined;
   /** Clusters that have a copy, or may have one, that no record names. */
   unrecordedClusters?: readonly string[] | undefined;
+  /** Clusters that have data of the workload, which must not move without it. @default none: the workload may move */
+  volumeClusters?: readonly string[] | undefined;
 }>;
 
 /** What is to become of a workload, decided before its copies are read. */
@@ -33,6 +35,8 @@ export type Intent = Readonly<{
   placement: WorkloadPlacement | undefined;
   /** Names of the clusters that should have a copy. */
   targets: readonly string[];
+  /** The targets that are not selected any more: the workload stays there because its data does. */
+  heldClusters: readonly string[];
   /** Names of the clusters that have a copy, or may have one. The record names all of them before anything is written. */
   clusters: readonly string[];
   /** References to distribute now. */
@@ -43,18 +47,27 @@ export type Intent = Readonly<{
 
 /** Decides where a workload should be, and where it may be. */
 export function decideIntent(facts: IntentFacts): Intent {
-  const { workload, record, unrecordedClusters = [], upsyncOriginCluster } = facts;
+  const { workload, record, unrecordedClusters = [], upsyncOriginCluster, volumeClusters = [] } = facts;
   const kind = decideKind(facts);
   const placement = kind === "placed" ? facts.placement : undefined;
   const references = kind === "placed" ? facts.references : [];
   const { allows } = controlsOf(workload);
-  const targets = (placement?.status?.selectedClusters ?? []).filter(
+  const selected = (placement?.status?.selectedClusters ?? []).filter(
     (name) => name !== upsyncOriginCluster && allows(name),
   );
+  // If no cluster is selected, the copies are kept without being targets.
+  const heldClusters =
+    selected.length === 0 ? [] : volumeClusters.filter((name) => !selected.includes(name)).toSorted();
+  // While a copy is held, the move starts no second copy with empty volumes elsewhere.
+  const targets =
+    heldClusters.length === 0
+      ? selected
+      : [...heldClusters, ...selected.filter((name) => volumeClusters.includes(name))];
   return {
     kind,
     placement,
     targets: [...targets].toSorted(),
+    heldClusters,
     clusters: [...new Set([...(record?.spec.clusters ?? []), ...targets, ...unrecordedClusters])].toSorted(),
     references,
     recordedReferences: mergeReferences(record?.spec.references ?? [], references),

@@ -15,6 +15,7 @@ import { decideIntent, type Intent } from "./decide.ts";
 import { type Reference, referenceId, referencesOf } from "./dependencies/references.ts";
 import { isServerCreated } from "./desired/server-fields.ts";
 import type { CopyAddress, Downstream } from "./downstream.ts";
+import { readRetainedVolumes } from "./eviction/volumes.ts";
 import { downstreamNamespace, type Locator } from "./ownership/namespace-map.ts";
 import type { Owner } from "./ownership/owner.ts";
 import { isSameWorkload, recordName, syncFinalizer } from "./ownership/record.ts";
@@ -72,6 +73,8 @@ export type Observed = Readonly<{
   locator: Locator;
   /** The cluster that has the original, if the workload was upsynced and the original is still read. */
   upsyncOrigin: UpsyncOriginState | undefined;
+  /** Names of the PersistentVolumeClaims whose data a move would leave behind; empty if the workload may move. */
+  retainedClaims: readonly string[];
   /** Referenced objects that have a placement of their own, by `referenceId`, with the clusters that it selects. */
   placedReferences: ReadonlyMap<string, readonly string[]>;
 }>;
@@ -208,7 +211,10 @@ export async function observeWorkload(
   };
   // A record that was lost is created again from what the clusters have.
   const unrecordedClusters = record === undefined && hasFinalizer ? await findCopies(tools, base, signal) : [];
+  const volumeFacts = { key, namespace, workload, placement, previousCopies, targetClusters };
+  const retainedVolumes = await readRetainedVolumes(tools, volumeFacts, signal);
   const intent = decideIntent({
+    volumeClusters: retainedVolumes.clusters,
     workload,
     record,
     placement,
@@ -217,7 +223,8 @@ export async function observeWorkload(
     isClaimed: !type.isOffered,
     upsyncOriginCluster: origin?.registration,
   });
-  return { ...base, controls: { ...controls, syncBlocker: selectorBlocker ?? controls.syncBlocker }, intent };
+  const syncBlocker = selectorBlocker ?? controls.syncBlocker;
+  return { ...base, controls: { ...controls, syncBlocker }, intent, retainedClaims: retainedVolumes.claims };
 }
 
 /** Adds the recorded placement to the listed ones if the server still has it: a list may lack it for a moment. */
@@ -281,7 +288,7 @@ function isCreatedByController({ kind, metadata }: Workload): boolean {
 /** Names of the clusters that have a copy, or may have one. */
 async function findCopies(
   tools: SyncTools,
-  observed: Omit<Observed, "intent" | "controls">,
+  observed: Omit<Observed, "intent" | "controls" | "retainedClaims">,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const found = await allSettledOrThrow(

@@ -40,6 +40,39 @@ export function syncLeavingCases({ begin, run, waitMs }: SyncBench): void {
     await work.untilCleared("tent");
   });
 
+  it("keeps a workload where its volumes are, and starts no empty copy elsewhere", async () => {
+    const { work } = await begin();
+    const placed = (cluster: ClusterName) => aRoom("vault", { strategy: "Spread", clusterNames: [cluster] });
+    const claim = {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: { name: "gold", namespace: "vault" },
+      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+    };
+    const volumes = [{ name: "gold", persistentVolumeClaim: { claimName: "gold" } }];
+    await work.apply(...placed("us-east"), claim, aDeployment("vault", "guard", { podSpec: { volumes } }));
+    await eventually(async () => {
+      const { appliedHash } = (await work.record("vault", "guard"))?.status?.clusters?.[0] ?? {};
+      return appliedHash === undefined ? "us-east has no copy yet" : undefined;
+    }, waitMs);
+    const before = await work.copy("us-east", "Deployment", "vault", "guard");
+    await work.apply(...placed("us-west"));
+    await eventually(async () => {
+      const condition = findCondition((await work.record("vault", "guard"))?.status?.conditions, "EvictionHeld");
+      return condition?.reason === "VolumeNotMovable" ? undefined : `EvictionHeld is ${JSON.stringify(condition)}`;
+    }, waitMs);
+    expect((await work.copy("us-east", "Deployment", "vault", "guard"))?.metadata.uid).toBe(before?.metadata.uid);
+    expect(await work.copy("us-east", "PersistentVolumeClaim", "vault", "gold")).toBeDefined();
+    expect(await work.copy("us-west", "Deployment", "vault", "guard")).toBeUndefined();
+    expect(await work.copy("us-west", "PersistentVolumeClaim", "vault", "gold")).toBeUndefined();
+
+    // The owner deletes the workload: nothing is held.
+    await work.remove("Deployment", "vault", "guard");
+    await work.remove("PersistentVolumeClaim", "vault", "gold");
+    await work.untilCleared("vault");
+    await work.remove("WorkloadPlacement", undefined, "vault");
+  });
+
   it("places nothing new on a cordoned cluster, and evicts everything from a drained one", async () => {
     const { world, tenant, work } = await begin();
     const preferred = { preferredClusters: ["us-west"] };

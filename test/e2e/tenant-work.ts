@@ -21,6 +21,7 @@ export const workTypes = {
   Secret: core("secrets"),
   ServiceAccount: core("serviceaccounts"),
   Service: core("services"),
+  PersistentVolumeClaim: core("persistentvolumeclaims"),
   Deployment: { group: "apps", version: "v1", plural: "deployments" },
   HorizontalPodAutoscaler: { group: "autoscaling", version: "v2", plural: "horizontalpodautoscalers" },
   WorkloadPlacement: { group: "tmc.kcp.io", version: "v1alpha1", plural: "workloadplacements" },

@@ -7,12 +7,14 @@ import { restoreRules } from "./restore-rules.ts";
 import type { Rule } from "./rule.ts";
 import { secretRules } from "./secret-rules.ts";
 import { successorRules } from "./successor-rules.ts";
+import { volumeRules } from "./volume-rules.ts";
 
 /** All rules that are known to protect what users have. */
 export const rules: readonly Rule[] = [
   ...incidentRules,
   ...deletionRules,
   ...successorRules,
+  ...volumeRules,
   ...restoreRules,
   ...observationRules,
   ...secretRules,

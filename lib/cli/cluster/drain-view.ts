@@ -1,6 +1,7 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
+import { findCondition } from "../../model/condition.ts";
 import { toleratedSeconds } from "../../placement/taints.ts";
 import { drainTaint } from "../../sync/targets/target-cluster.ts";
 import { formatAge } from "../output.ts";
@@ -26,6 +27,7 @@ const taint = { key: drainTaint, value: "", effect: "NoExecute" } as const;
 /** Reasons of a copy that block its eviction until somebody acts, with the message for the operator of the drain. */
 const blockingReasons: Readonly<Record<string, string>> = {
   LastCopy: "no other cluster fits",
+  VolumeNotMovable: "its volumes stay on the cluster; allow the move with volumes: Recreate in its placement",
   WorkloadVanished: "its workload no longer exists in the workspace; run tmc confirm",
   SyncDisabled: "sync is disabled on the workload",
   SyncPaused: "sync is paused on the workload",
@@ -47,7 +49,8 @@ export function remainingOn({ targetCluster, syncRecords, placements }: DrainInp
     .map(({ metadata, spec, status }): RemainingWork => {
       const title = `${metadata.namespace} ${workloadTitle(spec.workload)}`;
       const entry = status?.clusters?.find(({ name }) => name === targetCluster);
-      const { reason = "", message } = entry ?? {};
+      const isHeld = findCondition(status?.conditions, "EvictionHeld")?.status === "True";
+      const { reason = "", message } = isHeld ? { reason: "VolumeNotMovable" } : (entry ?? {});
       const selection = selectionOf(byName.get(spec.placement ?? ""), targetCluster);
       // While a placement still selects the cluster, the reason of the copy is about its health, not about its eviction.
       if (selection !== undefined) return { title, ...selection };

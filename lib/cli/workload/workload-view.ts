@@ -42,8 +42,10 @@ export function workloadView(input: WorkloadInput): WorkloadView {
   const { allows, syncBlocker } = controlsOf(readObject);
   const selected = placement?.status?.selectedClusters;
   const isDeleting = readObject?.metadata.deletionTimestamp !== undefined;
-  const targets =
-    placement === undefined || isDeleting ? (syncRecord === undefined ? [] : undefined) : selected?.filter(allows);
+  const isHeld = findCondition(syncRecord?.status?.conditions, "EvictionHeld")?.status === "True";
+  // A workload that stays with its volumes has no copy on clusters that are newly selected.
+  const desiredClusters = isHeld ? syncRecord?.status?.clusters?.map(({ name }) => name) : selected?.filter(allows);
+  const targets = placement === undefined || isDeleting ? (syncRecord === undefined ? [] : undefined) : desiredClusters;
   const copies = copyViews({ syncRecord, targets: isDeleting ? [] : targets, registrations });
   const readiness = readinessOf(input, copies);
   const current = copies.filter(({ state }) => state !== "Stale");

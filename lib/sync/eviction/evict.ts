@@ -13,6 +13,7 @@ import { targetClusterOf } from "../targets/target-cluster.ts";
 import { createDeletionGuard, type DeletionGuard, type EvictedCopy, holdId, isIntended } from "./deletion-guard.ts";
 import { readRemainingClusters } from "./remaining-clusters.ts";
 import { replacementCheck } from "./replacement.ts";
+import { claimsOf, volumeMessage } from "./volumes.ts";
 
 /** The copies that should go and still exist, and the names of the clusters that have none any more. */
 export type Evictions = Readonly<{ kept: readonly CopyOutcome[]; evicted: readonly string[] }>;
@@ -31,7 +32,7 @@ export async function evictCopies(
   }>,
   signal: AbortSignal,
 ): Promise<Evictions> {
-  const { key, record, previousCopies, targetClusters, intent, controls } = observed;
+  const { key, record, previousCopies, targetClusters, intent, controls, retainedClaims } = observed;
   const names = intent.clusters.filter((name) => !intent.targets.includes(name));
   if (names.length === 0) return { kept: [], evicted: [] };
   const previousByName = new Map(previousCopies.map((entry) => [entry.name, entry]));
@@ -57,6 +58,8 @@ export async function evictCopies(
         isReplaced: replacement.isReplaced,
         deletionPolicy: record?.spec.deletionPolicy ?? "Delete",
         syncBlocker: controls.syncBlocker,
+        isClaim: observed.type.kind === "PersistentVolumeClaim",
+        volumeMessage: retainedClaims.length === 0 ? undefined : volumeMessage(retainedClaims),
         holdMessage: holdMessage(deletionGuard, { name, targetCluster, previous, placement: intent.placement }),
         isConfirmed: confirmedHolds.has(holdId(record, name) ?? ""),
       });
@@ -147,6 +150,7 @@ async function evictCopy(
     return { record, copy, isCurrent: false, requeueSeconds: settings.retrySeconds };
   }
   onCopyAction?.({ key, targetCluster: name, action: decided.action === "remove" ? "removed" : "released" });
+  reportLeftVolumes(tools, { observed, name, action: decided.action });
   if (decided.action === "release") return undefined;
   // The copy is gone only when the cluster reports so: finalizers there may keep it.
   const record: CopyRecord = {
@@ -158,6 +162,19 @@ async function evictCopy(
   const after = await readCopy(tools, observed, name, signal);
   if (after.kind === "absent" || after.kind === "foreign") return undefined;
   return { record, copy: undefined, isCurrent: false, requeueSeconds: settings.retrySeconds };
+}
+
+/** Records an Event about the claims that a workload leaves on a cluster: those that it used, or itself. */
+function reportLeftVolumes(
+  { workloads }: SyncTools,
+  { observed, name, action }: Readonly<{ observed: Observed; name: string; action: "remove" | "release" }>,
+): void {
+  const { key, workload, intent, type } = observed;
+  const isLeft = type.kind === "PersistentVolumeClaim" ? action === "release" : action === "remove";
+  const claims = workload === undefined ? [] : claimsOf(workload).map((claim) => claim.name);
+  if (workload === undefined || !isLeft || claims.length === 0 || intent.kind === "deleted") return;
+  const message = `${name}: the workload has left; PersistentVolumeClaims stay there with their data: ${claims.join(", ")}`;
+  workloads.recordEvent(key, workload, { type: "Warning", reason: "VolumeLeftBehind", message });
 }
 
 async function loadDeletionGuard(

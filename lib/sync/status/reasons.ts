@@ -34,6 +34,8 @@ export const copyReasons = {
   LatestGenerationNotObserved: "The cluster has the copy; its controllers have not observed the latest generation.",
   WaitingForReplacement: "The copy is evicted once the workload is ready on all of its target clusters.",
   LastCopy: "No cluster matches the placement; the copy is kept, so that the workload keeps running.",
+  VolumeNotMovable:
+    "The placement selects other clusters, but the data of the workload's PersistentVolumeClaims is on this one; see `volumes` of the placement.",
   DeletionsHeld: "Many copies would be deleted at once; a user has to confirm that.",
   WorkloadVanished:
     "The workload does not exist upstream, and its deletion was not observed; a user has to confirm it.",

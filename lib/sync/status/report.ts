@@ -2,6 +2,7 @@ import { byKey, compareStrings } from "@tmc/kube/compare.ts";
 import { type Condition, withCondition } from "../../model/condition.ts";
 import { clipMessage, formatNames } from "../../model/text.ts";
 import type { Intent } from "../decide.ts";
+import { volumeMessage } from "../eviction/volumes.ts";
 import type { CopyRecord, SyncStatus } from "../sync-objects.ts";
 
 export type ReportFacts = Readonly<{
@@ -17,6 +18,8 @@ export type ReportFacts = Readonly<{
   strategyError?: string | undefined;
   /** What is wrong with the sync annotation. */
   syncAnnotationError?: string | undefined;
+  /** The claims whose data keeps the workload on its clusters. */
+  retainedClaims?: readonly string[] | undefined;
   /** After how long a copy that cannot be written counts as stalled. @default never */
   stalledAfterSeconds?: number | undefined;
   /** The time of this reconcile, in RFC 3339. */
@@ -53,16 +56,18 @@ type OptionalCondition = Readonly<{
   isPositive?: boolean;
 }>;
 
-function optionalConditions(
-  { shortfall, differences = [], strategyError, syncAnnotationError, stalledAfterSeconds, now }: ReportFacts,
-  clusters: readonly CopyRecord[],
-): readonly OptionalCondition[] {
+function optionalConditions(facts: ReportFacts, clusters: readonly CopyRecord[]): readonly OptionalCondition[] {
+  const { intent, shortfall, differences = [], strategyError, syncAnnotationError, stalledAfterSeconds, now } = facts;
   const held = clusters.filter(({ state }) => state === "Held");
+  const withVolumes = clusters.filter(
+    ({ name, reason }) => intent.heldClusters.includes(name) || reason === "VolumeNotMovable",
+  );
   const stalled = stalledAfterSeconds === undefined ? [] : stalledCopies(clusters, { now, stalledAfterSeconds });
   const findingOf = (reason: string, message: string | undefined) =>
     message === undefined ? undefined : { reason, message };
   return [
     { type: "DeletionsHeld", clearReason: "NoDeletionsHeld", finding: findingOfCopies(held, "DeletionsHeld") },
+    { type: "EvictionHeld", clearReason: "NoEvictionHeld", finding: findingOfVolumes(withVolumes, facts) },
     { type: "Stalled", clearReason: "NotStalled", finding: findingOfCopies(stalled, "Applying") },
     {
       type: "SpecsDiffer",
@@ -108,6 +113,16 @@ function findingOfCopies(copies: readonly CopyRecord[], defaultReason: string): 
   if (first === undefined) return undefined;
   const names = formatNames(copies.map(({ name }) => name));
   return { reason: first.reason ?? defaultReason, message: `${names}: ${first.message ?? ""}` };
+}
+
+/** A held copy may have a more urgent reason of its own, such as a cluster that is not Ready. */
+function findingOfVolumes(
+  copies: readonly CopyRecord[],
+  { retainedClaims = [] }: ReportFacts,
+): OptionalCondition["finding"] {
+  if (copies.length === 0) return undefined;
+  const names = formatNames(copies.map(({ name }) => name));
+  return { reason: "VolumeNotMovable", message: `${names}: ${volumeMessage(retainedClaims)}` };
 }
 
 function keptOrUpdated(previous: CopyRecord | undefined, copy: CopyRecord, now: string): CopyRecord {

@@ -50,6 +50,7 @@ export async function writeReport(
           differences,
           strategyError: strategyFor(observed).error,
           syncAnnotationError: controls.syncAnnotationError,
+          retainedClaims: observed.retainedClaims,
           stalledAfterSeconds,
           generation: workload?.metadata.generation,
           now,
@@ -93,6 +94,7 @@ async function writeWorkloadStatus(
     targets: [
       ...(upsyncOrigin === undefined ? [] : [upsyncOrigin.targetCluster]),
       ...(intent.placement?.status?.selectedClusters?.filter((name) => intent.targets.includes(name)) ?? []),
+      ...intent.heldClusters,
     ],
     copies: reporting.map(({ record, copy, isCurrent }) => ({
       targetCluster: record.name,
@@ -170,7 +172,11 @@ function eventsOfTransitions(previous: SyncStatus | undefined, current: SyncStat
     }
     return [];
   });
-  const stalled = findCondition(current.conditions, "Stalled");
-  if (stalled?.status !== "True" || findCondition(previous?.conditions, "Stalled")?.status === "True") return events;
-  return [...events, { type: "Warning", reason: "Stalled", message: stalled.message }];
+  const begun = (["Stalled", "EvictionHeld"] as const).flatMap((type): ObjectEvent[] => {
+    const condition = findCondition(current.conditions, type);
+    if (condition?.status !== "True" || findCondition(previous?.conditions, type)?.status === "True") return [];
+    const reason = type === "Stalled" ? type : condition.reason;
+    return [{ type: "Warning", reason, message: condition.message }];
+  });
+  return [...events, ...begun];
 }

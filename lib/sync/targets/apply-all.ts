@@ -4,6 +4,7 @@ import { allSettledOrThrow } from "../../model/concurrency.ts";
 import { applyDependencies, type Dependencies, hashDependencies } from "../dependencies/distribute.ts";
 import { autoscalerType, scales } from "../desired/autoscaler.ts";
 import { type DesiredManifests, decideManifests } from "../desired/desired.ts";
+import { volumeMessage } from "../eviction/volumes.ts";
 import { copyAddress, copyOwner, type Observed, registrationKey, type SyncTools } from "../observed.ts";
 import { copyHealth } from "../status/health.ts";
 import type { DownstreamState, Workload } from "../sync-objects.ts";
@@ -76,12 +77,19 @@ export async function applyTargets(
         syncBlocker: controls.syncBlocker,
         typeBlocker: typeBlockers.get(name),
       };
-      return [name, await applyTarget(tools, target, signal)];
+      const outcome = await applyTarget(tools, target, signal);
+      return [name, intent.heldClusters.includes(name) ? withVolumeReason(outcome, observed.retainedClaims) : outcome];
     }),
   );
   const driftedPaths = outcomes.flatMap(([, outcome]) => outcome.driftedPaths ?? []);
   const differences = [...new Set([...desiredDifferences(placement.spec, manifests), ...driftedPaths])].toSorted();
   return { targets: new Map(outcomes), shortfall, differences };
+}
+
+/** A copy that is not selected any more says why it stays, unless it has something more urgent to say. */
+function withVolumeReason(outcome: CopyOutcome, claims: readonly string[]): CopyOutcome {
+  const { reason = "VolumeNotMovable", message = volumeMessage(claims) } = outcome.record;
+  return { ...outcome, record: { ...outcome.record, reason, message } };
 }
 
 /** The paths at which the desired manifests differ between clusters. Divided replicas do not count as a difference. */

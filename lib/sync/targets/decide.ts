@@ -62,6 +62,10 @@ export type EvictionFacts = Readonly<{
   isReplaced: boolean;
   deletionPolicy: "Delete" | "Orphan";
   syncBlocker: Blocker | undefined;
+  /** Whether the workload itself is a PersistentVolumeClaim. */
+  isClaim?: boolean | undefined;
+  /** Why the copy stays with its volumes; undefined when it may move without them. */
+  volumeMessage?: string | undefined;
   /** Why the deletion guard holds the deletion; undefined when it does not. */
   holdMessage: string | undefined;
   isConfirmed: boolean;
@@ -112,7 +116,7 @@ export function decideTarget(facts: TargetFacts): TargetAction {
 /** Decides what to do about the copy on one cluster that should have none. */
 export function decideEviction(facts: EvictionFacts): EvictionAction {
   const { targetCluster, downstreamState, intent, hasTargets, isReplaced, deletionPolicy } = facts;
-  const { syncBlocker, holdMessage, isConfirmed } = facts;
+  const { syncBlocker, holdMessage, isConfirmed, isClaim = false } = facts;
   if (targetCluster === undefined) {
     const message = "the registration does not exist any more; objects on the cluster are left unchanged";
     return { action: "forget", blocker: { reason: "ClusterUnregistered", message } };
@@ -132,10 +136,9 @@ export function decideEviction(facts: EvictionFacts): EvictionAction {
   if (syncBlocker !== undefined && intent !== "deleted") {
     return { action: "keep", state: "Paused", blocker: syncBlocker };
   }
-  const evict: EvictionAction = {
-    action: deletionPolicy === "Orphan" && intent !== "deleted" ? "release" : "remove",
-    uid: copy.uid,
-  };
+  // A claim that is deleted takes its data with it: a move leaves it behind.
+  const isOrphaned = (deletionPolicy === "Orphan" && intent !== "deleted") || (isClaim && intent === "placed");
+  const evict: EvictionAction = { action: isOrphaned ? "release" : "remove", uid: copy.uid };
   if (intent === "deleted") return evict;
   if (intent === "vanished") {
     if (isConfirmed) return evict;
@@ -145,6 +148,9 @@ export function decideEviction(facts: EvictionFacts): EvictionAction {
   if (intent === "placed" && !hasTargets) {
     const message = "no cluster matches the placement; the copy is kept";
     return { action: "keep", state: undefined, blocker: { reason: "LastCopy", message } };
+  }
+  if (intent === "placed" && facts.volumeMessage !== undefined) {
+    return { action: "keep", state: undefined, blocker: { reason: "VolumeNotMovable", message: facts.volumeMessage } };
   }
   if (intent === "placed" && !isReplaced) {
     const message = "the copy is kept until the workload is ready on all of its target clusters";

@@ -78,6 +78,7 @@ Name:                     training
 Strategy:                 Affinity
 capabilityRequirements:   [{"type":"gpu","required":true}]
 deletionPolicy:           Delete
+volumes:                  Retain
 drift:                    Revert
 adoption:                 Never
 customResources:          Require

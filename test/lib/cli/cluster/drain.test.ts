@@ -129,6 +129,15 @@ describe("remaining work on a cluster that is being drained", () => {
       { syncRecords: [recordOf("shop", east("LastCopy"))], placements: [aPlacement("shop", [])] },
       [{ isBlocked: true, message: "no other cluster fits" }],
     ],
+    "includes a copy that stays with its volumes, as blocked": [
+      { syncRecords: [recordOf("shop", east("VolumeNotMovable"))], placements: west },
+      [
+        {
+          isBlocked: true,
+          message: "its volumes stay on the cluster; allow the move with volumes: Recreate in its placement",
+        },
+      ],
+    ],
     "includes a copy that the deletion guard held, as not blocked": [
       { syncRecords: [recordOf("gone", east("DeletionsHeld"))], placements: [] },
       [

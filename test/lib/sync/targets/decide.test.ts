@@ -214,6 +214,22 @@ describe("decideEviction", () => {
       { intent: "deleted", deletionPolicy: "Orphan" },
       gone,
     ],
+    "keeps a copy whose volumes must not be left behind": [
+      { volumeMessage: "data" },
+      { action: "keep", state: undefined, blocker: { reason: "VolumeNotMovable", message: "data" } },
+    ],
+    "keeps a copy with volumes even if the deletion is confirmed": [
+      { volumeMessage: "data", isConfirmed: true },
+      { action: "keep", blocker: { reason: "VolumeNotMovable" } },
+    ],
+    "deletes the copy of a deleted workload with volumes": [{ volumeMessage: "data", intent: "deleted" }, gone],
+    "deletes the copy of a workload with volumes that no placement selects": [
+      { volumeMessage: "data", intent: "unplaced", hasTargets: false },
+      gone,
+    ],
+    "leaves a claim that moves with its data": [{ isClaim: true }, { action: "release", uid: "u1" }],
+    "deletes a claim whose workload is deleted": [{ isClaim: true, intent: "deleted" }, gone],
+    "deletes a claim that no placement selects": [{ isClaim: true, intent: "unplaced", hasTargets: false }, gone],
     "does not evict a copy on a cluster that is not Ready": [
       { targetCluster: silent },
       { action: "keep", state: "Evicting", blocker: { reason: "ClusterNotReady" } },

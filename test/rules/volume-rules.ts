@@ -1,0 +1,61 @@
+import type { NamedTest, Rule } from "./rule.ts";
+
+const incident = "a workload is moved away from its data";
+const workload = (title: string): NamedTest => ({
+  file: "test/lib/sync/reconcile-volumes.test.ts",
+  titles: ["a workload that uses a PersistentVolumeClaim", title],
+});
+const eviction = (row: string): NamedTest => ({
+  file: "test/lib/sync/targets/decide.test.ts",
+  titles: ["decideEviction", "%s"],
+  rows: [row],
+});
+const noEmptyCopy = workload(
+  "stays where its data is if the placement selects another cluster, and starts no empty copy there",
+);
+
+/** Rules about workloads that use PersistentVolumeClaims. */
+export const volumeRules: readonly Rule[] = [
+  {
+    incident,
+    rule: "a workload with volumes stays on the clusters that have its data",
+    removals: [
+      {
+        file: "lib/sync/decide.ts",
+        text: "volumeClusters.filter((name) => !selected.includes(name)).toSorted()",
+        without: "[]",
+      },
+    ],
+    test: noEmptyCopy,
+  },
+  {
+    incident,
+    rule: "a move that is held starts no copy with empty volumes",
+    removals: [
+      {
+        file: "lib/sync/decide.ts",
+        text: "...selected.filter((name) => volumeClusters.includes(name))",
+        without: "...selected",
+      },
+    ],
+    test: noEmptyCopy,
+  },
+  {
+    incident,
+    rule: "a copy with volumes is not evicted by a move",
+    removals: [
+      {
+        file: "lib/sync/targets/decide.ts",
+        text: `if (intent === "placed" && facts.volumeMessage !== undefined) {`,
+        without: "if (false) {",
+      },
+    ],
+    test: eviction("keeps a copy whose volumes must not be left behind"),
+  },
+  {
+    incident: "data is deleted with a claim that moves",
+    rule: "a PersistentVolumeClaim that moves is left behind with its data",
+    removals: [{ file: "lib/sync/targets/decide.ts", text: `(isClaim && intent === "placed")`, without: "false" }],
+    test: eviction("leaves a claim that moves with its data"),
+  },
+];
