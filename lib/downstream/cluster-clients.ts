@@ -28,7 +28,7 @@ export type ClusterClientsOptions = Readonly<{
   hub: Pick<Hub, "read">;
   credentials: CredentialSource;
   connections: Connections;
-  clock: Pick<Clock, "now">;
+  clock: Pick<Clock, "monotonicMs">;
 }>;
 
 /**
