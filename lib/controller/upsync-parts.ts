@@ -75,6 +75,7 @@ export function createUpsyncParts(options: UpsyncPartsOptions): UpsyncParts {
         rate,
         callSeconds: callTimeoutSeconds,
         onUnauthorized: clients.unauthorized,
+        observedDeletions: watches.observedDeletions,
       })
     : undefined;
   const tools: UpsyncTools = {

@@ -31,6 +31,8 @@ export type CopyInformerOptions = Readonly<{
   relistSeconds: number;
   /** Called with the workloads whose copies have changed. */
   onChanged: (workloads: readonly string[]) => void;
+  /** Called with an object that is gone by a watch event, or that has a deletionTimestamp; never because a list lacks it. */
+  onDeletion?: ((object: KubeObject) => void) | undefined;
   /** A list or watch failed; the informer continues by itself. `downMs`: for how long no watch has been open. */
   onFailure: (failure: Readonly<{ error: unknown; retryInMs: number; downMs: number }>) => void;
   /** The cluster rejected the credentials. */
@@ -52,10 +54,13 @@ export interface CopyInformer {
 /** Starts to list and watch the copies of one type. */
 export function startCopyInformer(options: CopyInformerOptions): CopyInformer {
   const { type, apiVersion, kind, metadataOnly, open, cache, clock, onChanged, onFailure, onUnauthorized } = options;
-  const { transform = projectCopy, ...informerOptions } = options;
+  const { transform = projectCopy, onDeletion, ...informerOptions } = options;
   const startedMs = clock.monotonicMs();
   const notify = (workloads: readonly string[]): void => {
     if (workloads.length > 0) onChanged(workloads);
+  };
+  const reportDeletion = (object: KubeObject): void => {
+    if (object.metadata.deletionTimestamp !== undefined) onDeletion?.(object);
   };
   const informer = startInformer(
     {
@@ -68,9 +73,18 @@ export function startCopyInformer(options: CopyInformerOptions): CopyInformer {
       transform: (object) => transform(metadataOnly ? { ...object, apiVersion, kind } : object),
     },
     {
-      listed: (objects, { resourceVersion = "" }) => notify(cache.replace(objects, resourceVersion)),
-      changed: (object) => notify(cache.upsert(object)),
-      deleted: (object) => notify(cache.remove(object)),
+      listed: (objects, { resourceVersion = "" }) => {
+        for (const object of objects) reportDeletion(object);
+        notify(cache.replace(objects, resourceVersion));
+      },
+      changed: (object) => {
+        reportDeletion(object);
+        notify(cache.upsert(object));
+      },
+      deleted: (object) => {
+        onDeletion?.(object);
+        notify(cache.remove(object));
+      },
       bookmark: cache.bookmark,
       failed: (failure) => {
         if (faultOf(failure.error) === "unauthorized") onUnauthorized();

@@ -23,6 +23,8 @@ export type UpsyncReadsOptions = Readonly<{
   callSeconds: number;
   /** A cluster rejected its credentials: others should be found. */
   onUnauthorized?: ((registration: ObjectKey) => void) | undefined;
+  /** The deletions that watches of this process have observed. @default there are no watches */
+  observedDeletions?: UpsyncSource["observedDeletions"] | undefined;
 }>;
 
 /** Reads objects to upsync from clusters, without watches. */
@@ -43,6 +45,7 @@ export function createUpsyncReads({
   rate,
   callSeconds,
   onUnauthorized,
+  observedDeletions = () => noDeletions,
 }: UpsyncReadsOptions): UpsyncReads {
   const withSession = createSessions({ clientFor, clock, rate, callSeconds, onUnauthorized });
   const readObject = createUpsyncReader(withSession);
@@ -88,6 +91,7 @@ export function createUpsyncReads({
       for (const optIn of optIns) all.push(...(await listUpsynced(registration, optIn, signal)));
       return new Map(all);
     },
+    observedDeletions,
     invalidate: (registration) => {
       for (const id of listIds.get(formatKey(registration)) ?? []) lists.invalidate(id);
     },
@@ -98,6 +102,8 @@ export function createUpsyncReads({
     },
   };
 }
+
+const noDeletions: ReadonlyMap<string, string> = new Map();
 
 const idOf = ({ registration, object }: CopyAddress): string =>
   JSON.stringify([formatKey(registration), typeId(object.type), object]);

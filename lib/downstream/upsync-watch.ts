@@ -1,5 +1,6 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import { type ConnectionGate, createConnectionGate } from "@tmc/kube/informer/connection-gate.ts";
+import { maxRecentDeletions } from "../api/cluster-registration.ts";
 import { type TypeId, typeId } from "../api/workload-kinds.ts";
 import { formatKey, type ObjectKey, type WorkloadKey, workloadKey } from "../model/key.ts";
 import type { CopyAddress } from "../sync/downstream.ts";
@@ -38,7 +39,12 @@ export interface UpsyncWatches extends UpsyncSource {
 }
 
 /** An informer and the opt-in rules that it was started for; other rules need another informer. */
-type RuledInformer = Readonly<{ informer: CopyInformer; rules: string }>;
+type RuledInformer = Readonly<{
+  informer: CopyInformer;
+  rules: string;
+  /** Workload key name → uid of objects whose deletion was observed; the oldest are dropped. */
+  deletions: Map<string, string>;
+}>;
 type Watched = Readonly<{ gate: ConnectionGate; informers: Map<TypeId, RuledInformer> }>;
 
 /**
@@ -55,10 +61,11 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
     const stopped = informer.stop().finally(() => stopping.delete(stopped));
     stopping.add(stopped);
   };
-  const start = (registration: ObjectKey, optIn: OptIn, gate: ConnectionGate): CopyInformer => {
+  const start = (registration: ObjectKey, optIn: OptIn, gate: ConnectionGate): RuledInformer => {
     const { type, apiVersion, kind } = optIn.type;
     const { logicalCluster } = registration;
-    return startCopyInformer({
+    const deletions = new Map<string, string>();
+    const informer = startCopyInformer({
       type,
       apiVersion,
       kind,
@@ -80,9 +87,12 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
       onChanged: (names) => {
         for (const name of names) options.onChanged({ logicalCluster, kind: "Workload", name });
       },
+      onDeletion: ({ metadata: { namespace = "", name = "", uid = "" } }) =>
+        rememberDeletion(deletions, workloadKey(logicalCluster, { type, namespace, name }).name, uid),
       onFailure: (failure) => options.onFailure({ registration, type, ...failure }),
       onUnauthorized: () => onUnauthorized?.(registration),
     });
+    return { informer, rules: rulesOf(optIn), deletions };
   };
   const informerOf = ({ registration, object }: CopyAddress): CopyInformer | undefined =>
     clusters.get(formatKey(registration))?.informers.get(typeId(object.type))?.informer;
@@ -105,8 +115,7 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
       }
       for (const [type, optIn] of byType) {
         if (cluster.informers.has(type)) continue;
-        const informer = start(registration, optIn, cluster.gate);
-        cluster.informers.set(type, { informer, rules: rulesOf(optIn) });
+        cluster.informers.set(type, start(registration, optIn, cluster.gate));
       }
     },
     unsubscribe: (registration) => {
@@ -138,6 +147,10 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
       if (cluster === undefined || informers.some(({ informer }) => !informer.isFresh)) return undefined;
       return new Map(informers.flatMap(({ informer }) => [...informer.cache.uids()]));
     },
+    observedDeletions: (registration) => {
+      const informers = clusters.get(formatKey(registration))?.informers.values() ?? [];
+      return new Map([...informers].flatMap(({ deletions }) => [...deletions]));
+    },
     invalidate: () => {},
     get size() {
       return all().reduce((sum, { informer }) => sum + informer.cache.size, 0);
@@ -152,6 +165,18 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
       await Promise.all(stopping);
     },
   };
+}
+
+/** As many as the deletion log of a registration has: more deletions than that need a confirmation anyway. */
+const maxDeletions = maxRecentDeletions;
+
+function rememberDeletion(deletions: Map<string, string>, name: string, uid: string): void {
+  deletions.delete(name); // moves the entry to the end of the map's order
+  deletions.set(name, uid);
+  for (const oldest of deletions.keys()) {
+    if (deletions.size <= maxDeletions) return;
+    deletions.delete(oldest);
+  }
 }
 
 const rulesOf = ({ rules }: OptIn): string => JSON.stringify(rules);

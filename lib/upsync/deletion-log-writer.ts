@@ -36,7 +36,9 @@ export async function logDeletion(
     if ("message" in counted) return counted;
     if (counted.heldMessage !== undefined) return { message: counted.heldMessage, isTransient: false };
     const before = observed.status ?? {};
-    const after = counted.isConfirmed ? before : withDeletion(before, ref.key.name, clock.now());
+    const { name } = ref.key;
+    const deletion = { name, copies: counted.copyCounts.get(name) ?? 0 };
+    const after = counted.isConfirmed ? before : withDeletion(before, deletion, clock.now());
     if (after !== before) await hub.writeStatus(key, observed, after, signal);
     return undefined;
   });

@@ -10,9 +10,12 @@ const windowMs = 10 * 60_000;
 /** The maximum length of a message in the schema of ClusterRegistration. */
 const maxMessageLength = 1_024;
 
-/** The key names of objects that were recently deleted upstream because they were deleted on the cluster. */
-export function recentDeletionNames(status: Status | undefined, nowMs: number): ReadonlySet<string> {
-  return new Set(recentDeletionsIn(status?.upsync, nowMs).map(({ name }) => name));
+/**
+ * Key name → number of copies on other clusters, for objects that were recently deleted upstream because they were deleted on
+ * the cluster.
+ */
+export function recentDeletionsOf(status: Status | undefined, nowMs: number): ReadonlyMap<string, number> {
+  return new Map(recentDeletionsIn(status?.upsync, nowMs).map(({ name, copies = 0 }) => [name, copies]));
 }
 
 /** Whether the log has no space for another deletion. */
@@ -21,12 +24,16 @@ export function isDeletionLogFull(status: Status | undefined, nowMs: number): bo
 }
 
 /** Returns the status with one more deletion; the same object when that name is logged already. */
-export function withDeletion(status: Status, name: string, nowMs: number): Status {
+export function withDeletion(
+  status: Status,
+  { name, copies }: Readonly<{ name: string; copies: number }>,
+  nowMs: number,
+): Status {
   const recentDeletions = recentDeletionsIn(status.upsync, nowMs);
   if (recentDeletions.some((each) => each.name === name)) return status;
   return withDeletionLog(status, {
     ...status.upsync,
-    recentDeletions: [...recentDeletions, { name, time: formatTimestamp(nowMs) }],
+    recentDeletions: [...recentDeletions, { name, time: formatTimestamp(nowMs), ...(copies > 0 && { copies }) }],
   });
 }
 

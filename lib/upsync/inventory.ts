@@ -3,7 +3,7 @@ import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type ObjectKey, parseWorkloadKey, workloadKey } from "../model/key.ts";
 import { type DeletionGuardSettings, exceedsLimit } from "../sync/eviction/deletion-guard.ts";
 import { upsyncOriginOf } from "../sync/ownership/upsync-origin.ts";
-import { isDeletionLogFull, recentDeletionNames } from "./deletion-log.ts";
+import { isDeletionLogFull, recentDeletionsOf } from "./deletion-log.ts";
 import { isOptedIn, type OptIn } from "./opt-in.ts";
 import type { UpsyncTools } from "./world.ts";
 
@@ -22,6 +22,16 @@ export type UpstreamEntry = Readonly<{
   isDeleting: boolean;
   /** Whether the registration still opts in to it. */
   isOptedIn: boolean;
+  /** Whether a watch has reported the deletion of the original. */
+  isDeletionObserved: boolean;
+}>;
+
+/** The copies of the workspace, as far as a deletion on this cluster would delete them too. */
+export type CascadingCopies = Readonly<{
+  /** The number of copies of all workloads in the workspace. */
+  total: number;
+  /** Key name → number of copies on other clusters. */
+  byName: ReadonlyMap<string, number>;
 }>;
 
 export type InventoryFacts = Readonly<{
@@ -31,8 +41,9 @@ export type InventoryFacts = Readonly<{
   upstream: ReadonlyMap<string, UpstreamEntry>;
   /** Key names whose namespace does not exist upstream. */
   withoutNamespace: ReadonlySet<string>;
-  /** Key names of objects that were recently deleted upstream because they were deleted on the cluster. */
-  recentDeletions: ReadonlySet<string>;
+  /** Key name → number of copies, of objects that were recently deleted upstream because they were deleted on the cluster. */
+  recentDeletions: ReadonlyMap<string, number>;
+  copies: CascadingCopies;
   /** Whether the deletion log is full: the number of recent deletions is then unknown. */
   isLogFull: boolean;
   /** How many deletions a user has confirmed. */
@@ -52,6 +63,8 @@ export type Inventory = Readonly<{
   missingUpstream: readonly string[];
   /** Upstream with this origin, and not found on the cluster. Only a read of the object shows whether it is gone. */
   missingDownstream: readonly string[];
+  /** Key name → number of copies on other clusters that are deleted with it, for objects of `missingDownstream` that have any. */
+  copyCounts: ReadonlyMap<string, number>;
   /** Why objects of `missingDownstream` must not be deleted upstream now; undefined when they may be. */
   heldMessage: string | undefined;
   /** Whether a user has confirmed the deletion of `missingDownstream`. Confirmed deletions are not logged. */
@@ -72,6 +85,7 @@ export async function readInventory(
 ): Promise<Inventory | undefined> {
   const downstreamUids = await source.listUids(key, optIns, signal);
   if (downstreamUids === undefined) return undefined;
+  const observedDeletions = source.observedDeletions(key);
   const lists = await Promise.all(
     optIns.map(async ({ type, rules }) => {
       const objects = await workloads.list(key.logicalCluster, type.type, signal);
@@ -87,6 +101,7 @@ export async function readInventory(
             hasThisOrigin: origin?.registration === key.name,
             isDeleting: metadata.deletionTimestamp !== undefined,
             isOptedIn: isOptedIn(rules, { namespace, labels }),
+            isDeletionObserved: origin !== undefined && observedDeletions.get(id) === origin.uid,
           },
         ];
       });
@@ -100,19 +115,48 @@ export async function readInventory(
     const labels = await workloads.namespaceLabels(key.logicalCluster, namespace, signal);
     namespaces.set(namespace, labels !== undefined);
   }
+  const isAnyMissing = [...upstream].some(([name, entry]) => entry.hasThisOrigin && !downstreamUids.has(name));
   const confirmed = Number(registration.metadata.annotations?.[confirmUpsyncAnnotation] ?? 0);
   return decideInventory({
     downstreamUids,
     upstream,
     withoutNamespace: new Set(missing.filter((name) => namespaces.get(namespaceOf(name)) !== true)),
-    recentDeletions: recentDeletionNames(registration.status, clock.now()),
+    recentDeletions: recentDeletionsOf(registration.status, clock.now()),
+    copies: isAnyMissing ? await readCopies(workloads, { key, optIns }, signal) : noCopies,
     isLogFull: isDeletionLogFull(registration.status, clock.now()),
     confirmedCount: Number.isFinite(confirmed) ? confirmed : 0,
     deletionGuard: settings.deletionGuard,
   });
 }
 
-/** Compares one cluster with upstream, and decides whether the deletion guard holds deletions. */
+const noCopies: CascadingCopies = { total: 0, byName: new Map() };
+
+/** Counts the copies of the workspace from its sync records. */
+async function readCopies(
+  workloads: UpsyncTools["workloads"],
+  { key: { logicalCluster }, optIns }: Pick<OptedInRegistration, "key" | "optIns">,
+  signal: AbortSignal,
+): Promise<CascadingCopies> {
+  let total = 0;
+  const byName = new Map<string, number>();
+  for (const { metadata, spec } of await workloads.listRecords(logicalCluster, signal)) {
+    const count = spec.clusters?.length ?? 0;
+    total += count;
+    const { apiVersion, kind, name } = spec.workload;
+    const optIn = optIns.find(({ type }) => type.apiVersion === apiVersion && type.kind === kind);
+    if (optIn === undefined) continue;
+    const { namespace = "" } = metadata;
+    byName.set(workloadKey(logicalCluster, { type: optIn.type.type, namespace, name }).name, count);
+  }
+  return { total, byName };
+}
+
+/**
+ * Compares one cluster with upstream, and decides whether the deletion guard holds deletions.
+ *
+ * If all upsynced objects are missing at once, they are held however few they are, unless a watch has reported the deletion of
+ * each: a cluster that was emptied, restored or rebuilt looks the same.
+ */
 export function decideInventory(facts: InventoryFacts): Inventory {
   const { downstreamUids, upstream, withoutNamespace } = facts;
   const present = [...downstreamUids].toSorted(byKey);
@@ -125,7 +169,12 @@ export function decideInventory(facts: InventoryFacts): Inventory {
     .filter(([name]) => !downstreamUids.has(name))
     .map(([name]) => name)
     .toSorted();
-  const isOverLimit = exceedsGuard(facts, { missingDownstream, upsynced: upsynced.map(([name]) => name) });
+  // A logged deletion was allowed before, and its process died.
+  const isAllowed = ([name, { isDeletionObserved }]: readonly [string, UpstreamEntry]): boolean =>
+    isDeletionObserved || facts.recentDeletions.has(name);
+  const isAllMissing = missingDownstream.length === upsynced.length && !upsynced.every(isAllowed);
+  const isOverLimit =
+    isAllMissing || exceedsGuard(facts, { missingDownstream, upsynced: upsynced.map(([name]) => name) });
   const isConfirmed = missingDownstream.length > 0 && missingDownstream.length <= facts.confirmedCount;
   return {
     present: present.map(([name]) => name),
@@ -138,25 +187,43 @@ export function decideInventory(facts: InventoryFacts): Inventory {
     namespaceMissing: missing.filter((name) => withoutNamespace.has(name)),
     missingUpstream: missing.filter((name) => !withoutNamespace.has(name)),
     missingDownstream,
+    copyCounts: new Map(
+      missingDownstream
+        .map((name) => [name, facts.copies.byName.get(name) ?? 0] as const)
+        .filter(([, count]) => count > 0),
+    ),
     heldMessage: isOverLimit && !isConfirmed ? formatHeldMessage(missingDownstream.length, upsynced.length) : undefined,
     isConfirmed,
   };
 }
 
 /**
- * Whether the missing objects, with the recent deletions, exceed the deletion guard. The objects of a deleted namespace
+ * Whether the missing objects, with the recent deletions, exceed the deletion guard: as objects of the cluster, or by the
+ * copies on other clusters that are deleted with them. The objects of a deleted namespace
  * disappear one by one, so recent deletions count too. A name that is both logged and missing is being deleted and counts once.
  */
 function exceedsGuard(
-  { recentDeletions, isLogFull, deletionGuard }: InventoryFacts,
+  { recentDeletions, copies, isLogFull, deletionGuard }: InventoryFacts,
   { missingDownstream, upsynced }: Readonly<{ missingDownstream: readonly string[]; upsynced: readonly string[] }>,
 ): boolean {
-  const count = {
-    total: new Set([...upsynced, ...recentDeletions]).size,
-    evicted: new Set([...missingDownstream, ...recentDeletions]).size,
+  if (missingDownstream.length === 0) return false;
+  const missing = new Set(missingDownstream);
+  const completed = [...recentDeletions].filter(([name]) => !missing.has(name));
+  const objects = {
+    total: new Set([...upsynced, ...recentDeletions.keys()]).size,
+    evicted: missing.size + completed.length,
   };
-  return missingDownstream.length > 0 && (isLogFull || exceedsLimit(count, deletionGuard));
+  const deletedCopies = sum(completed.map(([, count]) => count));
+  const cascade = {
+    total: copies.total + deletedCopies,
+    evicted: sum(missingDownstream.map((name) => copies.byName.get(name) ?? 0)) + deletedCopies,
+  };
+  // A single object may be deleted with all its copies, as if its owner had deleted it in the workspace.
+  const isCascadeOverLimit = objects.evicted > 1 && exceedsLimit(cascade, deletionGuard);
+  return isLogFull || exceedsLimit(objects, deletionGuard) || isCascadeOverLimit;
 }
+
+const sum = (counts: readonly number[]): number => counts.reduce((total, each) => total + each, 0);
 
 function formatHeldMessage(missing: number, total: number): string {
   return `${missing} of ${total} upsynced objects no longer exist on the cluster; to confirm their deletion, set the annotation ${confirmUpsyncAnnotation} to "${missing}"`;

@@ -11,7 +11,7 @@ export const upsyncReasons = {
     "The workspace has another object with the same name, created there or upsynced from another cluster. TMC overwrites nothing.",
   NoConflict: "No name is in conflict any more.",
   DeletionsHeld:
-    "Many objects were deleted on the cluster at once. TMC keeps them in the workspace until a user confirms.",
+    "Many objects disappeared from the cluster at once, or all of them without a deletion that TMC observed, or many copies on other clusters would be deleted with them. TMC keeps the objects in the workspace until a user confirms.",
   DeletionsConfirmed: "A user confirmed the held deletions, and TMC is deleting the objects.",
   NoDeletionsHeld: "No deletions are held any more.",
 } as const;

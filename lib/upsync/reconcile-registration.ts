@@ -131,6 +131,7 @@ const emptyInventory: Inventory = {
   namespaceMissing: [],
   missingUpstream: [],
   missingDownstream: [],
+  copyCounts: new Map(),
   heldMessage: undefined,
   isConfirmed: false,
 };

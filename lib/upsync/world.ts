@@ -14,7 +14,7 @@ import type { OptIn } from "./opt-in.ts";
 export type UpsyncTools = Readonly<{
   /** Reads registrations and writes their status. */
   hub: Pick<Hub, "read" | "list" | "writeStatus">;
-  workloads: Pick<WorkloadHub, "read" | "list" | "types" | "namespaceLabels" | "recordEvent">;
+  workloads: Pick<WorkloadHub, "read" | "list" | "listRecords" | "types" | "namespaceLabels" | "recordEvent">;
   upsyncHub: UpsyncHub;
   source: UpsyncSource;
   localState: UpsyncLocalState;
@@ -52,6 +52,11 @@ export interface UpsyncSource {
     optIns: readonly OptIn[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, string> | undefined>;
+  /**
+   * Workload key name → uid of objects whose deletion a watch of this process has reported, or that had a deletionTimestamp.
+   * Empty without watches: an object that a read does not find may be absent for any reason.
+   */
+  observedDeletions(registration: ObjectKey): ReadonlyMap<string, string>;
   /** Drops cached lists of a cluster, where there are any: the next `listUids` goes to the server. */
   invalidate(registration: ObjectKey): void;
 }

@@ -38,6 +38,19 @@ export async function beginUpsync(
 export function upsyncCases(bench: SyncBench): void {
   const { run, waitMs } = bench;
   const begin = () => beginUpsync(bench);
+  /** Waits until the workspace has none of these any more. A form without watches asks for a confirmation if none is left. */
+  const untilDeleted = async (
+    { world, work, births }: Awaited<ReturnType<typeof begin>>,
+    ...originals: readonly OriginalAddress[]
+  ): Promise<void> => {
+    for (const { cluster, kind, namespace, name } of originals) {
+      await eventually(async () => {
+        const isHeld = (await births.condition(cluster, "UpsyncHeld")) === "True DeletionsHeld";
+        if (isHeld) await run(world, ["confirm", `cluster/${cluster}`, "--yes"]);
+        return (await work.find(kind, namespace, name)) === undefined ? undefined : `${kind} ${name} is left`;
+      }, waitMs);
+    }
+  };
 
   it("makes known what is born on a cluster, and brings it to the other and never back", async () => {
     const { work, births } = await begin();
@@ -143,7 +156,8 @@ export function upsyncCases(bench: SyncBench): void {
   });
 
   it("overwrites nothing: a name that is taken is a conflict, and goes to the next when it is free", async () => {
-    const { world, form, work, births } = await begin();
+    const stage = await begin();
+    const { world, form, work, births } = stage;
     const east: OriginalAddress = { ...web, name: "door" };
     const west: OriginalAddress = { ...east, cluster: "us-west" };
     await work.apply(aDeployment(upsyncNamespace, "door"));
@@ -177,11 +191,14 @@ export function upsyncCases(bench: SyncBench): void {
     await births.untilReady(upsyncNamespace, "door", 2);
     expect(await work.copy("us-west", "Deployment", upsyncNamespace, "door")).toBeUndefined();
     await births.delete(west);
+    await untilDeleted(stage, west);
   });
 
   it("goes with its origin, and the copies go with it", async () => {
-    const { work, births } = await begin();
+    const stage = await begin();
+    const { work, births } = stage;
     for (const at of [web, front]) await births.delete(at);
+    await untilDeleted(stage, web, front);
     await work.untilCleared(upsyncNamespace);
     await births.delete({ ...front, cluster: "us-west", name: "lonely" });
     await work.remove("WorkloadPlacement", undefined, upsyncNamespace);

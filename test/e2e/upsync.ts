@@ -1,3 +1,4 @@
+import { readFile, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import type { Parts, SuiteSettings } from "./environment.ts";
 import { useProcessEnvironment } from "./process-environment.ts";
@@ -29,6 +30,46 @@ export function upsyncScenario(setting: SuiteSettings, startParts: () => Promise
       world.parts.clusters["us-west"].thaw();
       await tenant.untilCluster("us-west", "True ClusterReady");
       await births.untilReady(upsyncNamespace, "owl", 4);
+      await births.delete(at);
+      await work.untilCleared(upsyncNamespace);
+    });
+
+    it("deletes and writes nothing when a kubeconfig leads to another cluster, until a user accepts it", async () => {
+      const { world, tenant, form, work, births } = await beginUpsync(bench);
+      const at = { cluster: "us-east", kind: "Deployment", namespace: upsyncNamespace, name: "hen" } as const;
+      await births.create("us-east", aDeployment(upsyncNamespace, "hen", { replicas: 1 }));
+      const known = await births.untilUpsynced(at);
+      await births.untilReady(upsyncNamespace, "hen", 2);
+      const copy = await work.copy("us-west", "Deployment", upsyncNamespace, "hen");
+      const expectKept = async (): Promise<void> => {
+        expect((await work.find("Deployment", upsyncNamespace, "hen"))?.metadata.uid).toBe(known.metadata.uid);
+        const present = await work.copy("us-west", "Deployment", upsyncNamespace, "hen");
+        expect(present?.metadata.uid).toBe(copy?.metadata.uid);
+        expect(await births.read(at)).toBeDefined();
+      };
+      const path = world.clusterKubeconfigs["us-east"];
+      const [own, other] = [await readFile(path, "utf8"), await readFile(world.clusterKubeconfigs["us-west"], "utf8")];
+      const accept = async (): Promise<void> => {
+        const accepted = await bench.run(world, ["cluster", "accept-identity", "us-east", "--yes"]);
+        expect(accepted, accepted.err).toMatchObject({ code: 0 });
+        await tenant.untilCluster("us-east", "True ClusterReady");
+      };
+
+      await writeFile(path, other);
+      await tenant.untilCluster("us-east", "False ClusterIdentityChanged");
+      await births.untilCondition("us-east", "ClusterIdentityUnique", "False ClusterShared");
+      await form.resynced(2);
+      await expectKept();
+      await accept();
+      // The accepted cluster has none of the upsynced objects.
+      await births.untilCondition("us-east", "UpsyncHeld", "True DeletionsHeld");
+      await expectKept();
+
+      await writeFile(path, own);
+      await tenant.untilCluster("us-east", "False ClusterIdentityChanged");
+      await accept();
+      await births.untilCondition("us-east", "UpsyncHeld", "False NoDeletionsHeld");
+      await expectKept();
       await births.delete(at);
       await work.untilCleared(upsyncNamespace);
     });

@@ -21,6 +21,8 @@ const tests = {
   downstream: "test/lib/downstream/client.faults.test.ts",
   upsync: "test/lib/upsync/reconcile.test.ts",
   upsyncDecision: "test/lib/upsync/decide.test.ts",
+  identity: "test/lib/controller/cluster-identity.test.ts",
+  identityDecision: "test/lib/registration/identity.test.ts",
 } as const;
 
 const titled = (file: keyof typeof tests, ...titles: readonly string[]): NamedTest => ({ file: tests[file], titles });
@@ -49,6 +51,8 @@ const finalizerWrite = {
 const tooMany = "a typo or an incomplete list evicts very many copies at once";
 const foreign = "a foreign object is overwritten or deleted";
 const namespaces = "a namespace is deleted with objects in it";
+const otherCluster =
+  "a kubeconfig leads to another cluster, or a cluster is rebuilt, and what it lacks is deleted everywhere";
 
 /** Rules that protect objects from wrong deletions. */
 export const deletionRules: readonly Rule[] = [
@@ -438,6 +442,63 @@ export const deletionRules: readonly Rule[] = [
       },
     ],
     test: titled("controls", "the owner of a placement", "moves nothing by a second placement for the same work"),
+  },
+  {
+    incident: otherCluster,
+    rule: "the identity of a cluster is compared with every probe",
+    removals: [
+      {
+        file: "lib/registration/identity.ts",
+        text: "if (clusterUID === undefined || uid === clusterUID || uid === accepted) return { outcome, clusterUID: uid };",
+        without: "if (uid !== accepted || uid === accepted) return { outcome, clusterUID: uid };",
+      },
+    ],
+    test: {
+      file: tests.identityDecision,
+      titles: ["the identity of a registered cluster", "%s"],
+      rows: ["makes the cluster not Ready at once when another one answers"],
+    },
+  },
+  {
+    incident: otherCluster,
+    rule: "a client is used only after its cluster has shown the registered identity",
+    removals: [
+      {
+        file: "lib/downstream/cluster-clients.ts",
+        text: "      await identity.confirm(known, { key, registration }, signal);\n",
+        without: "",
+      },
+    ],
+    test: titled(
+      "identity",
+      "a workload that is deleted while another cluster answers keeps its record until the registered cluster answers again",
+    ),
+  },
+  {
+    incident: otherCluster,
+    rule: "all upsynced objects of a cluster are never deleted at once without an observed deletion or a confirmation",
+    removals: [
+      {
+        file: "lib/upsync/inventory.ts",
+        text: "    isAllMissing || exceedsGuard(",
+        without: "    (isAllMissing && false) || exceedsGuard(",
+      },
+    ],
+    test: missing(
+      "is not deleted upstream while all objects of its cluster are missing without a reported deletion, until a user confirms",
+    ),
+  },
+  {
+    incident: tooMany,
+    rule: "the deletion guard counts the copies that are deleted with an upsynced object",
+    removals: [
+      {
+        file: "lib/upsync/inventory.ts",
+        text: "objects.evicted > 1 && exceedsLimit(cascade, deletionGuard)",
+        without: "objects.evicted < 0 && exceedsLimit(cascade, deletionGuard)",
+      },
+    ],
+    test: missing("is not deleted upstream while many copies on other clusters would be deleted with it and others"),
   },
   {
     incident: "upsynced objects are deleted because a list is incomplete",

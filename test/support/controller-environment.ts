@@ -67,9 +67,11 @@ export async function startControllerEnvironment({
 
   const operatorCredentials: CredentialSource = {
     find: async ({ key }) => {
-      const server = clusters.get(reached[key.name] ?? "")?.url;
+      const name = reached[key.name] ?? "";
+      const server = clusters.get(name)?.url;
       if (server === undefined) return notConfigured(`no kubeconfig is configured for cluster "${key.name}"`);
-      return outcomeOf({ server }, { providedBy: "operator", nowMs: clock.now() });
+      // All embedded clusters have the same address; the name stands for what differs between their kubeconfigs.
+      return outcomeOf({ server, ca: name }, { providedBy: "operator", nowMs: clock.now() });
     },
     invalidate: () => {},
   };

@@ -1,6 +1,7 @@
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import { findCondition } from "../../model/condition.ts";
+import { registrationsOfSameCluster } from "../../registration/identity.ts";
 import { ageOf, formatFields, formatTable } from "../output.ts";
 
 /** Returns the status of a cluster in the notation of `kubectl get nodes`, such as `Ready,SchedulingDisabled`. */
@@ -18,7 +19,7 @@ export function formatClusters(
   { wide, nowMs }: Readonly<{ wide: boolean; nowMs: number }>,
 ): string {
   const columns = ["NAME", "LOCATION", "STATUS", "LAST HEARTBEAT", "AGE"];
-  const more = ["REASON", "VERSION", "NODES", "CPU", "MEMORY", "CAPABILITIES", "TAINTS"];
+  const more = ["REASON", "VERSION", "NODES", "CPU", "MEMORY", "CAPABILITIES", "TAINTS", "SAME CLUSTER"];
   const rows = registrations.map((registration) => {
     const { metadata, spec, status } = registration;
     const row = [
@@ -38,6 +39,7 @@ export function formatClusters(
       status?.allocatable?.memory ?? "",
       capabilityNames(registration).join(","),
       (spec.taints ?? []).map(formatTaint).join(","),
+      sameClusterOf(registration, registrations).join(","),
     ];
   });
   return formatTable(wide ? [...columns, ...more] : columns, rows);
@@ -51,14 +53,22 @@ function credentialsOf({ credentials }: ClusterRegistration["spec"]): string {
   return credentials?.secretsManager === undefined ? "configured in the controller" : "AWS Secrets Manager";
 }
 
+/** What `describeCluster` shows besides the registration itself. */
+export type ClusterSurroundings = Readonly<{
+  placements: readonly WorkloadPlacement[];
+  /** All registrations of the workspace. */
+  registrations: readonly ClusterRegistration[];
+  nowMs: number;
+}>;
+
 /** Formats all known details of a cluster. */
 export function describeCluster(
   registration: ClusterRegistration,
-  placements: readonly WorkloadPlacement[],
-  nowMs: number,
+  { placements, registrations, nowMs }: ClusterSurroundings,
 ): string {
   const { metadata, spec, status } = registration;
   const ready = findCondition(status?.conditions, "Ready");
+  const sameCluster = sameClusterOf(registration, registrations);
   const placementNames = placements
     .filter(({ status: placementStatus }) => placementStatus?.selectedClusters?.includes(metadata.name ?? "") === true)
     .map(({ metadata: { name = "" } }) => name);
@@ -70,6 +80,8 @@ export function describeCluster(
     ["Reason", ready === undefined ? "not probed yet" : `${ready.reason}: ${ready.message}`],
     ["Since", ready === undefined ? undefined : `${ageOf(ready.lastTransitionTime, nowMs) ?? "?"}`],
     ["Last heartbeat", heartbeatOf(registration, nowMs)],
+    ["Identity", identityOf(registration)],
+    ["Same cluster", sameCluster.length === 0 ? undefined : sameCluster.join(", ")],
     ["Kubernetes", status?.kubernetesVersion],
     ["Nodes", status?.nodes === undefined ? undefined : `${status.nodes.ready} ready of ${status.nodes.total}`],
     ["Capacity", formatAmounts(status?.capacity)],
@@ -83,6 +95,20 @@ export function describeCluster(
     ["Placements", placementNames.join(", ")],
     ["Age", ageOf(metadata.creationTimestamp, nowMs) ?? ""],
   ]);
+}
+
+/** The names of other registrations that lead to the same cluster. */
+function sameClusterOf(
+  { metadata: { name = "" }, status }: ClusterRegistration,
+  registrations: readonly ClusterRegistration[],
+): readonly string[] {
+  return registrationsOfSameCluster({ name, clusterUID: status?.clusterUID }, registrations);
+}
+
+function identityOf({ metadata, status }: ClusterRegistration): string | undefined {
+  const { clusterUID, observedClusterUID } = status ?? {};
+  if (observedClusterUID === undefined) return clusterUID;
+  return `${clusterUID ?? "unknown"} (registered)\n${observedClusterUID} (answers now; see tmc cluster accept-identity ${metadata.name})`;
 }
 
 const evictionText = (seconds: number): string =>

@@ -17,6 +17,7 @@ import {
   type WorkspaceOptions,
   withWorkspaceOptions,
 } from "../workspace.ts";
+import { acceptIdentityCommand } from "./accept-identity.ts";
 import { describeCluster, formatClusters } from "./cluster-view.ts";
 import { cordonCommand, drainCommand, uncordonCommand } from "./drain.ts";
 import { joinCommand } from "./join.ts";
@@ -29,7 +30,9 @@ const secretType: ResourceType = { group: "", version: "v1", plural: "secrets" }
 /** Creates the `cluster` command group. */
 export function clusterCommand(io: CliIo): Command {
   return new Command("cluster")
-    .summary("Manage registered clusters: list, join, register, unregister, status, cordon, uncordon, drain")
+    .summary(
+      "Manage registered clusters: list, join, register, unregister, status, cordon, uncordon, drain, accept-identity",
+    )
     .description("Manage the clusters that are registered in a workspace.")
     .addCommand(listCommand(io))
     .addCommand(joinCommand(io))
@@ -38,7 +41,8 @@ export function clusterCommand(io: CliIo): Command {
     .addCommand(statusCommand(io))
     .addCommand(cordonCommand(io))
     .addCommand(uncordonCommand(io))
-    .addCommand(drainCommand(io));
+    .addCommand(drainCommand(io))
+    .addCommand(acceptIdentityCommand(io));
 }
 
 function listCommand(io: CliIo): Command {
@@ -67,7 +71,10 @@ function statusCommand(io: CliIo): Command {
       const registration = await findRegistration(workspace, name);
       const { output } = options;
       if (output === "json" || output === "yaml") io.out(formatObjects(registration, output));
-      else io.out(describeCluster(registration, await workspace.placements(), io.clock.now()));
+      else {
+        const [placements, registrations] = await Promise.all([workspace.placements(), workspace.registrations()]);
+        io.out(describeCluster(registration, { placements, registrations, nowMs: io.clock.now() }));
+      }
     }),
   );
 }

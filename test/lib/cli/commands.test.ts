@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { resourceTypes } from "../../../lib/cli/workspace.ts";
+import { acceptIdentityAnnotation } from "../../../lib/registration/identity.ts";
 import { reconcileRequestedAnnotation } from "../../../lib/relay/event-to-key/fingerprint.ts";
 import { beReady, decidePlacement, startTestWorkspace, type TestWorkspace } from "./support.ts";
 
@@ -38,9 +39,9 @@ east   us-east-1   Ready    12s ago          72s
 west   us-west-2   Ready    12s ago          72s
 `,
   "cluster list -o wide": `
-NAME   LOCATION    STATUS   LAST HEARTBEAT   AGE   REASON         VERSION   NODES   CPU   MEMORY   CAPABILITIES   TAINTS
-east   us-east-1   Ready    12s ago          72s   ClusterReady   v1.36.3   3/3     24    96Gi     compute        <none>
-west   us-west-2   Ready    12s ago          72s   ClusterReady   v1.36.3   3/3     24    96Gi     compute        upgrade=soon:NoSchedule
+NAME   LOCATION    STATUS   LAST HEARTBEAT   AGE   REASON         VERSION   NODES   CPU   MEMORY   CAPABILITIES   TAINTS                    SAME CLUSTER
+east   us-east-1   Ready    12s ago          72s   ClusterReady   v1.36.3   3/3     24    96Gi     compute        <none>                    <none>
+west   us-west-2   Ready    12s ago          72s   ClusterReady   v1.36.3   3/3     24    96Gi     compute        upgrade=soon:NoSchedule   <none>
 `,
   "cluster status east": `
 Name:             east
@@ -262,6 +263,26 @@ describe("commands that change objects", () => {
     expect(code).toBe(0);
     expect(out).toContain(`/doomed ${done}\n`);
     expect((await workspace.run(`${remove} doomed --yes`)).code).toBe(1);
+  });
+
+  it("tmc cluster accept-identity shows both clusters, asks, and accepts the one that answers by an annotation", async () => {
+    const address = { type: resourceTypes.registrations, name: "rebuilt" };
+    await workspace.run("cluster register rebuilt --location x");
+    expect((await workspace.run("cluster accept-identity rebuilt")).out).toBe(
+      "clusterregistration.tmc.kcp.io/rebuilt unchanged: the registered cluster answers\n",
+    );
+    const status = { clusterUID: "uid-a", observedClusterUID: "uid-b" };
+    await workspace.client.patch(address, { type: "merge", body: { status } }, { subresource: "status" });
+    const annotation = async () =>
+      (await workspace.client.get(address)).metadata.annotations?.[acceptIdentityAnnotation];
+    const refused = await workspace.run("cluster accept-identity rebuilt", { answer: false });
+    expect(refused.err).toContain("Registered cluster: uid-a\nCluster to accept:  uid-b\n");
+    expect((await workspace.run("cluster accept-identity rebuilt --uid uid-c --yes")).code).toBe(2);
+    expect(await annotation()).toBeUndefined();
+    const { code, out } = await workspace.run("cluster accept-identity rebuilt", { answer: true });
+    expect([code, out]).toEqual([0, "clusterregistration.tmc.kcp.io/rebuilt accepts uid uid-b\n"]);
+    expect(await annotation()).toBe("uid-b");
+    await workspace.run("cluster unregister rebuilt --yes");
   });
 
   it("tmc placement create --wait prints the reason when it times out", async () => {

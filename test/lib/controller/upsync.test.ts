@@ -170,6 +170,8 @@ describe("a controller with upsync", () => {
   test("upsync deletes nothing while the origin's cluster is unreachable, and catches up afterwards", async () => {
     const { clusters, east, west, copy, upstream, pass, registration } = await running();
     await east.create({ type: deployments, namespace: "shop" }, web());
+    // A deletion that no watch observes is held if no object is left on the cluster.
+    await east.create({ type: deployments, namespace: "shop" }, { ...web(), metadata: { name: "rest" } });
     await pass(20_000);
     const cut = clusters.get("east")?.faults.inject({ match: {}, effect: { kind: "status", code: 503 } });
     await pass(200_000, 5_000);

@@ -114,6 +114,22 @@ describe("upsync watches", () => {
     expect(watches.cached(at("web"))).toEqual({ kind: "absent" });
   });
 
+  it("report the uid of an object whose deletion they have observed, and of no other", async () => {
+    const { client, watches, create } = await aSystem();
+    const { metadata } = await create("web");
+    await create("api", { finalizers: ["example.com/hold"] });
+    await create("db");
+    watches.subscribe(east, [optIn()]);
+    await until("all objects are cached", async () => (await names(watches)).length === 3);
+    expect(watches.observedDeletions(east).size).toBe(0);
+    await client.delete({ type: deployments, namespace: "shop", name: "web" });
+    await client.delete({ type: deployments, namespace: "shop", name: "api" }); // stays, with a deletionTimestamp
+    await until("both deletions are observed", () => watches.observedDeletions(east).size === 2);
+    expect(watches.observedDeletions(east).get(keyOf("web"))).toBe(metadata.uid);
+    watches.unsubscribe(east);
+    expect(watches.observedDeletions(east).size).toBe(0);
+  });
+
   it("read an object uncached, and accept only a 404 that names the object", async () => {
     const { watches, cluster, create, client } = await aSystem();
     await create("web", { labels: { app: "web" } });

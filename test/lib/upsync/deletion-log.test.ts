@@ -3,7 +3,7 @@ import { maxRecentDeletions, maxRejected } from "../../../lib/api/cluster-regist
 import {
   isDeletionLogFull,
   isRetryDue,
-  recentDeletionNames,
+  recentDeletionsOf,
   rejectionsIn,
   withDeletion,
   withHeldDeletions,
@@ -17,21 +17,28 @@ const ready = { conditions: [] };
 
 describe("logged deletions", () => {
   it("withDeletion logs a deletion once, and it counts for ten minutes", () => {
-    const first = withDeletion(ready, "a", nowMs);
+    const first = withDeletion(ready, { name: "a", copies: 0 }, nowMs);
     expect(first).toEqual({
       conditions: [],
       upsync: { recentDeletions: [{ name: "a", time: "2030-01-01T12:00:00Z" }] },
     });
-    expect(withDeletion(first, "a", minutes(5))).toBe(first);
-    const both = withDeletion(first, "b", minutes(9));
-    expect([...recentDeletionNames(both, minutes(9))]).toEqual(["a", "b"]);
-    expect([...recentDeletionNames(both, minutes(11))]).toEqual(["b"]);
-    expect(withDeletion(both, "c", minutes(11)).upsync?.recentDeletions?.map(({ name }) => name)).toEqual(["b", "c"]);
+    expect(withDeletion(first, { name: "a", copies: 0 }, minutes(5))).toBe(first);
+    const both = withDeletion(first, { name: "b", copies: 0 }, minutes(9));
+    expect([...recentDeletionsOf(both, minutes(9)).keys()]).toEqual(["a", "b"]);
+    expect([...recentDeletionsOf(both, minutes(11)).keys()]).toEqual(["b"]);
+    expect(
+      withDeletion(both, { name: "c", copies: 0 }, minutes(11)).upsync?.recentDeletions?.map(({ name }) => name),
+    ).toEqual(["b", "c"]);
+  });
+  it("withDeletion logs how many copies on other clusters are deleted with an object", () => {
+    const logged = withDeletion(ready, { name: "a", copies: 3 }, nowMs);
+    expect(logged.upsync?.recentDeletions).toEqual([{ name: "a", time: "2030-01-01T12:00:00Z", copies: 3 }]);
+    expect([...recentDeletionsOf(logged, nowMs)]).toEqual([["a", 3]]);
   });
   it("a deletion with a time in the future counts, but only within the window", () => {
-    const ahead = withDeletion(ready, "a", minutes(5));
-    expect(recentDeletionNames(ahead, nowMs).size).toBe(1);
-    expect(recentDeletionNames(withDeletion(ready, "a", minutes(600)), nowMs).size).toBe(0);
+    const ahead = withDeletion(ready, { name: "a", copies: 0 }, minutes(5));
+    expect(recentDeletionsOf(ahead, nowMs).size).toBe(1);
+    expect(recentDeletionsOf(withDeletion(ready, { name: "a", copies: 0 }, minutes(600)), nowMs).size).toBe(0);
   });
   it("isDeletionLogFull is true while the maximum number of recent deletions is logged", () => {
     const recentDeletions = Array.from({ length: maxRecentDeletions }, (_, index) => ({
@@ -71,7 +78,11 @@ describe("logged rejections", () => {
 });
 
 it("withoutExpired removes old deletions and rejections of absent objects, and returns the same status if there are none", () => {
-  const status = withRejection(withDeletion(ready, "gone", nowMs), { name: "a", message: "no" }, nowMs);
+  const status = withRejection(
+    withDeletion(ready, { name: "gone", copies: 0 }, nowMs),
+    { name: "a", message: "no" },
+    nowMs,
+  );
   expect(withoutExpired(status, () => true, minutes(1))).toBe(status);
   expect(withoutExpired(status, () => true, minutes(11)).upsync).toEqual({ rejected: status.upsync?.rejected });
   expect(withoutExpired(status, () => false, minutes(11))).toEqual(ready);
@@ -89,7 +100,7 @@ describe("the number of held deletions", () => {
     expect(withHeldDeletions(held, 0)).toEqual(ready);
   });
   it("withEnd, withRefusal and tidied keep the number of held deletions", () => {
-    const deleted = withDeletion(held, "a", nowMs);
+    const deleted = withDeletion(held, { name: "a", copies: 0 }, nowMs);
     expect(deleted.upsync).toMatchObject({ heldDeletions: 15, recentDeletions: [{ name: "a" }] });
     expect(withoutExpired(deleted, () => true, minutes(11))).toEqual(held);
     const withB = withRejection(held, { name: "b", message: "no" }, nowMs);

@@ -3,6 +3,7 @@ import { ControllerError, type Fault } from "@tmc/kube/fault.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { allWorkloadTypes } from "../../../lib/api/workload-kinds.ts";
+import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import type { Condition } from "../../../lib/model/condition.ts";
 import type { ObjectEvent } from "../../../lib/model/event.ts";
 import type { Hub } from "../../../lib/model/hub.ts";
@@ -64,6 +65,10 @@ export class InMemoryClusters {
   whileListing: () => Promise<void> = async () => {};
   beforeStatusWrite: () => Promise<void> = async () => {};
   localState: UpsyncLocalState = createUpsyncLocalState();
+  /** What the watches of this process have reported as deleted: `cluster/key name` → uid. */
+  readonly #observedDeletions = new Map<string, string>();
+  /** The sync records of the workspace. */
+  readonly records: WorkloadSync[] = [];
   #version = 0;
 
   register(name: string, upsync: readonly UpsyncRule[] = [{ apiVersion: "apps/v1", kind: "Deployment" }]): void {
@@ -102,8 +107,14 @@ export class InMemoryClusters {
     this.clusters.get(cluster)?.set(nameOf(name), object);
     this.watched.get(cluster)?.set(nameOf(name), object);
   }
-  /** Deletes an object on a cluster; the watch reports it. */
+  /** Deletes an object on a cluster; a watch reports its deletion. */
   deleteDownstream(cluster: string, name = "web"): void {
+    const uid = this.clusters.get(cluster)?.get(nameOf(name))?.metadata.uid ?? "";
+    this.#observedDeletions.set(`${cluster}/${nameOf(name)}`, uid);
+    this.loseDownstream(cluster, name);
+  }
+  /** Removes an object from a cluster without a report of its deletion, as after a restore of the cluster. */
+  loseDownstream(cluster: string, name = "web"): void {
     this.clusters.get(cluster)?.delete(nameOf(name));
     this.watched.get(cluster)?.delete(nameOf(name));
   }
@@ -125,6 +136,7 @@ export class InMemoryClusters {
   /** Replaces the process: its local state is lost. */
   restart(): void {
     this.localState = createUpsyncLocalState();
+    this.#observedDeletions.clear();
   }
 
   /** Reconciles names until a reconcile writes nothing. */
@@ -152,6 +164,7 @@ export class InMemoryClusters {
         types,
         read: async (key) => this.upstreamObjects.get(key.name),
         list: async (_cluster, type) => (type.plural === "deployments" ? [...this.upstreamObjects.values()] : []),
+        listRecords: async () => this.records,
         namespaceLabels: async (_cluster, namespace) => (this.namespaces.has(namespace) ? {} : undefined),
         recordEvent: (_key, _about, event) => void this.events.push(event),
       },
@@ -250,6 +263,12 @@ export class InMemoryClusters {
       isWatching: this.isWatching,
       subscribe: () => {},
       unsubscribe: () => {},
+      observedDeletions: ({ name }) =>
+        new Map(
+          [...(this.isWatching ? this.#observedDeletions : [])]
+            .filter(([id]) => id.startsWith(`${name}/`))
+            .map(([id, uid]) => [id.slice(name.length + 1), uid]),
+        ),
       invalidate: ({ name }) => void this.#cachedLists.delete(name),
       cached: ({ registration, object: { name } }) => {
         if (!this.isWatching || !isWatched(registration.name)) return undefined;

@@ -12,11 +12,15 @@ import {
 const nameOf = (name: string): string => `deployments.v1.apps/shop/${name}`;
 const many = (count: number, from = 0): readonly string[] =>
   Array.from({ length: count }, (_, index) => nameOf(`w${index + from}`));
+/** A log of recent deletions, each with this many copies on other clusters. */
+const aLog = (names: readonly string[], copies = 0): ReadonlyMap<string, number> =>
+  new Map(names.map((name) => [name, copies]));
 const entry = (rest: Partial<UpstreamEntry> = {}): UpstreamEntry => ({
   uid: "u",
   hasThisOrigin: true,
   isDeleting: false,
   isOptedIn: true,
+  isDeletionObserved: false,
   ...rest,
 });
 
@@ -30,7 +34,8 @@ function inventoryOf({
     downstreamUids: new Map(present.map((name) => [name, `uid-${name}`])),
     upstream: new Map(upstream),
     withoutNamespace: new Set(),
-    recentDeletions: new Set(),
+    recentDeletions: new Map(),
+    copies: { total: 0, byName: new Map() },
     isLogFull: false,
     confirmedCount: 0,
     deletionGuard: defaultDeletionGuardSettings,
@@ -48,6 +53,7 @@ describe("the inventory of a cluster", () => {
       namespaceMissing: [],
       missingUpstream: [],
       missingDownstream: [],
+      copyCounts: new Map(),
       heldMessage: undefined,
       isConfirmed: false,
     });
@@ -75,8 +81,17 @@ describe("the inventory of a cluster", () => {
   });
 
   it.each([
-    ["the deletion guard allows a few deletions", 3, 3, {}, false],
-    ["the deletion guard allows ten deletions, whatever share of all objects they are", 10, 10, {}, false],
+    ["the deletion guard allows a few deletions", 3, 4, {}, false],
+    ["the deletion guard allows ten deletions, whatever share of the objects they are", 10, 11, {}, false],
+    ["the deletion guard holds the deletion of all objects, however few they are", 3, 3, {}, true],
+    ["the deletion guard holds the deletion of the only object", 1, 1, {}, true],
+    [
+      "the deletion guard allows the deletion of all objects that a user has confirmed",
+      3,
+      3,
+      { confirmedCount: 3 },
+      false,
+    ],
     ["the deletion guard holds more than ten deletions that are more than a third of all objects", 11, 20, {}, true],
     ["the deletion guard allows more than ten deletions that are a small share of all objects", 11, 100, {}, false],
     [
@@ -86,12 +101,12 @@ describe("the inventory of a cluster", () => {
       {},
       true,
     ],
-    ["the deletion guard counts recent deletions", 1, 5, { recentDeletions: new Set(many(10, 100)) }, true],
+    ["the deletion guard counts recent deletions", 1, 5, { recentDeletions: aLog(many(10, 100)) }, true],
     [
       "the deletion guard counts a logged deletion that is not complete once",
       10,
-      10,
-      { recentDeletions: new Set(many(9)) },
+      11,
+      { recentDeletions: aLog(many(9)) },
       false,
     ],
     ["the deletion guard holds a single deletion while the deletion log is full", 1, 5_000, { isLogFull: true }, true],
@@ -101,6 +116,40 @@ describe("the inventory of a cluster", () => {
     const upstream = many(all).map((name) => [name, entry()] as const);
     const inventory = inventoryOf({ present: many(all - missing, missing), upstream, ...rest });
     expect(inventory.missingDownstream).toHaveLength(missing);
+    expect(inventory.heldMessage !== undefined).toBe(isHeld);
+  });
+  it("the deletion guard allows the deletion of all objects only if a watch has reported each of them", () => {
+    const heldOf = (observed: number) =>
+      inventoryOf({
+        upstream: many(3).map((name, index) => [name, entry({ isDeletionObserved: index < observed })] as const),
+      }).heldMessage;
+    expect(heldOf(3)).toBeUndefined();
+    expect(heldOf(2)).toContain("3 of 3 upsynced objects no longer exist on the cluster");
+  });
+  it.each([
+    ["holds objects with more copies on other clusters than may be deleted at once", 2, 51, 5_000, {}, true],
+    ["allows objects with as many copies as may be deleted at once", 2, 50, 5_000, {}, false],
+    ["holds objects with a large share of all copies on other clusters", 2, 6, 20, {}, true],
+    ["allows objects with a few copies on other clusters", 2, 5, 10, {}, false],
+    ["allows a single object with all its copies on other clusters", 1, 200, 200, {}, false],
+    ["counts the copies of recent deletions", 1, 30, 5_000, { recentDeletions: aLog(many(3, 100), 30) }, true],
+    [
+      "counts the copies of a logged deletion that is not complete once",
+      2,
+      50,
+      5_000,
+      { recentDeletions: aLog(many(2), 50) },
+      false,
+    ],
+    ["allows what a user has confirmed, with all copies", 2, 51, 5_000, { confirmedCount: 2 }, false],
+  ])("the deletion guard %s", (_, missing, copiesEach, total, rest, isHeld) => {
+    const inventory = inventoryOf({
+      present: many(100 - missing, missing),
+      upstream: many(100).map((name) => [name, entry()] as const),
+      copies: { total, byName: new Map(many(100).map((name) => [name, copiesEach])) },
+      ...rest,
+    });
+    expect(inventory.copyCounts).toEqual(new Map(many(missing).map((name) => [name, copiesEach])));
     expect(inventory.heldMessage !== undefined).toBe(isHeld);
   });
   it("isConfirmed is true only for deletions that the confirmation of a user covers", () => {
@@ -126,6 +175,7 @@ describe("the upsync conditions of a registration", () => {
     namespaceMissing: [],
     missingUpstream: [],
     missingDownstream: [],
+    copyCounts: new Map(),
     heldMessage: undefined,
     isConfirmed: false,
   };

@@ -1,5 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
+import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import { upsyncOriginOf } from "../../../lib/sync/ownership/upsync-origin.ts";
 import { Killed, tenant } from "../sync/in-memory-world.ts";
 import { InMemoryClusters, nameOf } from "./in-memory-clusters.ts";
@@ -14,6 +15,19 @@ function worldOf(isWatching: boolean, ...clusters: readonly string[]): InMemoryC
 function originOf(world: InMemoryClusters, name = "web"): string | undefined {
   const object = world.upstream(name);
   return object && upsyncOriginOf(object, tenant)?.registration;
+}
+
+/** The sync record of a Deployment with this many copies. */
+function aRecord(name: string, copies: number): WorkloadSync {
+  return {
+    apiVersion: "tmc.kcp.io/v1alpha1",
+    kind: "WorkloadSync",
+    metadata: { name, namespace: "shop" },
+    spec: {
+      workload: { apiVersion: "apps/v1", kind: "Deployment", name, uid: "u" },
+      clusters: Array.from({ length: copies }, (_, index) => `cluster-${index}`),
+    },
+  };
 }
 
 const withReplicas =
@@ -157,6 +171,8 @@ describe.each([
       const world = aWorld("west", "east");
       world.createDownstream("west");
       await world.settle();
+      world.createDownstream("west", "rest");
+      await world.settle("rest");
       world.createDownstream("east", "web", { replicas: 7 });
       await world.settle();
       for (const name of ["east", "west"]) await world.reconcileRegistration(name);
@@ -177,9 +193,57 @@ describe.each([
       const world = aWorld();
       world.createDownstream("east");
       await world.settle();
+      world.createDownstream("east", "rest");
+      await world.settle("rest");
       world.deleteDownstream("east");
       await world.settle();
       expect(world.upstream()).toBeUndefined();
+    });
+
+    it("is deleted upstream as the only object of its cluster only after a watch has reported the deletion", async () => {
+      const world = aWorld();
+      world.createDownstream("east");
+      await world.settle();
+      world.deleteDownstream("east");
+      await world.settle();
+      await world.reconcileRegistration("east");
+      expect(world.upstream() === undefined).toBe(isWatching);
+      expect(world.condition("east", "UpsyncHeld")).toBe(isWatching ? "none" : "True DeletionsHeld");
+    });
+
+    it("is not deleted upstream while all objects of its cluster are missing without a reported deletion, until a user confirms", async () => {
+      const world = aWorld();
+      for (const name of ["web", "api", "db"]) world.createDownstream("east", name);
+      await world.settle("web", "api", "db");
+      world.deleteDownstream("east", "web");
+      for (const name of ["api", "db"]) world.loseDownstream("east", name);
+      await world.settle("web", "api", "db");
+      await world.reconcileRegistration("east");
+      expect(world.upstreamObjects.size).toBe(3);
+      expect(world.condition("east", "UpsyncHeld")).toBe("True DeletionsHeld");
+      world.update("east", ({ metadata }) => ({
+        metadata: { ...metadata, annotations: { "tmc.kcp.io/confirm-upsync-deletions": "3" } },
+      }));
+      await world.settle("web", "api", "db");
+      expect(world.upstreamObjects.size).toBe(0);
+    });
+
+    it("is not deleted upstream while many copies on other clusters would be deleted with it and others", async () => {
+      const world = aWorld();
+      const names = Array.from({ length: 20 }, (_, index) => `w${index}`);
+      for (const name of names) {
+        world.createDownstream("east", name);
+        world.records.push(aRecord(name, 40));
+      }
+      await world.settle(...names);
+      for (const name of names.slice(0, 3)) {
+        world.deleteDownstream("east", name);
+        await world.settle(name);
+      }
+      await world.reconcileRegistration("east");
+      // Two objects have 80 copies, and three have more than the hundred that may be deleted at once.
+      expect(world.upstreamObjects.size).toBe(18);
+      expect(world.condition("east", "UpsyncHeld")).toBe("True DeletionsHeld");
     });
 
     it("is not deleted upstream because a list does not contain it", async () => {
@@ -195,6 +259,8 @@ describe.each([
       const world = aWorld();
       world.createDownstream("east");
       await world.settle();
+      world.createDownstream("east", "rest");
+      await world.settle("rest");
       world.unreachable.add("east");
       world.deleteDownstream("east");
       expect(await world.reconcile()).toEqual({ kind: "requeue", afterSeconds: 10 });
@@ -307,9 +373,11 @@ describe.each([
 
   describe("a process that dies before any write", () => {
     it("is followed by a process that converges to the same state", async () => {
-      for (let killAt = 1; killAt <= 5; killAt += 1) {
+      for (let killAt = 1; killAt <= 8; killAt += 1) {
         const world = aWorld("east", "west");
-        world.killAt = killAt;
+        world.createDownstream("east", "rest");
+        await world.settle("rest");
+        world.killAt = world.writes + killAt;
         const run = async (): Promise<void> => {
           try {
             await world.settle();
@@ -342,16 +410,18 @@ describe.each([
     const names = Array.from({ length: 20 }, (_, index) => `w${index}`);
     for (const name of names) world.createDownstream("east", name);
     await world.settle(...names);
+    world.createDownstream("east", "rest");
+    await world.settle("rest");
     for (const name of names) {
       world.deleteDownstream("east", name);
       world.restart();
       await world.settle(name);
     }
-    expect(world.upstreamObjects.size).toBe(10);
+    expect(world.upstreamObjects.size).toBe(11);
     // After the window only objects that are still missing count, and the log is removed when it is empty.
     world.nowMs += 601_000;
     await world.settle(...names);
-    expect(world.upstreamObjects.size).toBe(0);
+    expect([...world.upstreamObjects.keys()]).toEqual([nameOf("rest")]);
     world.nowMs += 601_000;
     await world.reconcileRegistration("east");
     expect(world.registrations.get("east")?.status?.upsync).toBeUndefined();
@@ -450,6 +520,8 @@ describe("upsync without watches:", () => {
     const world = worldOf(false);
     world.createDownstream("east");
     await world.settle();
+    world.createDownstream("east", "rest");
+    await world.settle("rest");
     world.deleteDownstream("east");
     world.listFault = "unreachable";
     expect(await world.reconcileRegistration("east")).toEqual({ kind: "requeue", afterSeconds: 10 });
@@ -469,6 +541,8 @@ describe("upsync without watches:", () => {
     world.cachesLists = true;
     world.createDownstream("east");
     await world.settle();
+    world.createDownstream("east", "rest");
+    await world.settle("rest");
     await world.reconcileRegistration("east");
     world.deleteDownstream("east");
     await world.settle();

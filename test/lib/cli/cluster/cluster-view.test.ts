@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
-import { describeCluster } from "../../../../lib/cli/cluster/cluster-view.ts";
+import { describeCluster, formatClusters } from "../../../../lib/cli/cluster/cluster-view.ts";
 import { aRegistration, aStatus } from "../../registration/registrations.ts";
+
+const nowMs = Date.parse("2026-01-01T00:00:00Z");
+const surroundings = { placements: [], registrations: [], nowMs };
 
 test("tmc cluster status shows for each requested APIBinding whether it is bound", () => {
   const registration = aRegistration({
@@ -15,8 +18,33 @@ test("tmc cluster status shows for each requested APIBinding whether it is bound
       },
     ),
   });
-  const text = describeCluster(registration, [], Date.parse("2026-01-01T00:00:00Z"));
+  const text = describeCluster(registration, { ...surroundings, registrations: [registration] });
   expect(text).toMatch(
     /^API bindings: +db \(connected\)\n +mail \(not connected: there is no such APIBinding\)\n +web \(unknown\)$/m,
   );
+});
+
+test("tmc cluster status shows the identity of the cluster, and the one that answers if it is another", () => {
+  const status = aStatus({}, { clusterUID: "uid-a" });
+  expect(describeCluster(aRegistration({ status }), surroundings)).toMatch(/^Identity: +uid-a$/m);
+  const changed = aRegistration({ status: { ...status, observedClusterUID: "uid-b" } });
+  expect(describeCluster(changed, surroundings)).toMatch(
+    /^Identity: +uid-a \(registered\)\n +uid-b \(answers now; see tmc cluster accept-identity east\)$/m,
+  );
+});
+
+test("tmc cluster status and list show other registrations of the same cluster", () => {
+  const status = aStatus({}, { clusterUID: "uid-a" });
+  const registrations = [
+    aRegistration({ status }),
+    aRegistration({ name: "west", status }),
+    aRegistration({ name: "north", status: aStatus({}, { clusterUID: "uid-b" }) }),
+  ];
+  const east = aRegistration({ status });
+  expect(describeCluster(east, { ...surroundings, registrations })).toMatch(/^Same cluster: +west$/m);
+  const table = formatClusters(registrations, { wide: true, nowMs });
+  expect(table).toMatch(/^NAME .* SAME CLUSTER$/m);
+  expect(table).toMatch(/^east .* west$/m);
+  expect(table).toMatch(/^west .* east$/m);
+  expect(table).not.toMatch(/^north .* (east|west)$/m);
 });

@@ -13,12 +13,13 @@ type Given = Readonly<{ confirmed?: number; before?: ClusterRegistration }>;
 /** Returns a registration with the status that upsync writes when this many of twenty objects are missing on the cluster. */
 function aRegistration(name: string, missing: number, { confirmed = 0, before }: Given = {}): ClusterRegistration {
   const all = Array.from({ length: 20 }, (_, index) => `deployments.v1.apps/shop/w${index}`);
-  const known = { uid: "u", hasThisOrigin: true, isDeleting: false, isOptedIn: true };
+  const known = { uid: "u", hasThisOrigin: true, isDeleting: false, isOptedIn: true, isDeletionObserved: false };
   const inventory = decideInventory({
     downstreamUids: new Map(all.slice(missing).map((each) => [each, "u"])),
     upstream: new Map(all.map((each) => [each, known])),
     withoutNamespace: new Set(),
-    recentDeletions: new Set(),
+    recentDeletions: new Map(),
+    copies: { total: 0, byName: new Map() },
     isLogFull: false,
     confirmedCount: confirmed,
     deletionGuard: defaultDeletionGuardSettings,
