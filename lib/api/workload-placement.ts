@@ -460,11 +460,15 @@ export const workloadPlacement = defineKind({
       },
     ),
     resources: objectField(
-      "Resources that the workloads need on each cluster. Clusters with less allocatable resources are rejected; clusters of unknown size are not. If unset, the size of a cluster does not matter.",
+      "Resources that the workloads need on each cluster. They are reserved there: a cluster is rejected if its allocatable resources, minus what the other placements of the workspace reserve on it, are less. Clusters of unknown size are not rejected. If unset, the size of a cluster does not matter, and nothing is reserved.",
       {
         cpu: quantityText("CPU cores, as a Kubernetes quantity, for example 500m or 4."),
         memory: quantityText("Memory in bytes, as a Kubernetes quantity, for example 512Mi or 8Gi."),
       },
+    ),
+    scoring: enumField(
+      "Which of the clusters with the same score are preferred, by the share of their allocatable CPU and memory that placements reserve. LeastAllocated: those with the smallest share. MostAllocated: those with the largest share (bin packing). If unset, RoundRobin prefers clusters with few placements, and the other strategies prefer large clusters.",
+      ["LeastAllocated", "MostAllocated"],
     ),
     workloadSelector,
     replicas: replicaRule,

@@ -148,7 +148,7 @@ function withCachedLoad(world: PlacementWorld, cache: ObjectCache): PlacementWor
   return {
     ...world,
     decideWithLoad: async (key, _seen, decideUnder) => {
-      const plan = decideUnder(cache.load(key));
+      const plan = decideUnder({ load: cache.load(key), reserved: cache.reserved(key) });
       cache.reserve(key, plan.status.selectedClusters ?? []);
       return plan;
     },

@@ -1,10 +1,11 @@
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
+import { nothingReserved, type ReservedByCluster, ReservedSums, reservationOf } from "../model/reserved-resources.ts";
 
-type Entry = { placement: WorkloadPlacement; selected: readonly string[] };
+type Entry = Readonly<{ placement: WorkloadPlacement; selected: readonly string[] }>;
 type Reservation = Readonly<{ resourceVersion: string | undefined; selected: readonly string[] }>;
 
 /**
- * Counts how many placements of one logical cluster use each target cluster. An update processes only placements whose
+ * Counts how many placements of one logical cluster use each target cluster, and what they reserve there. An update processes only placements whose
  * object changed. A decision counts as soon as it is reserved, before a list shows it. All state can be rebuilt from the
  * list, so a new process starts empty.
  */
@@ -12,6 +13,7 @@ export class ClusterLoad {
   readonly #entries = new Map<string, Entry>();
   readonly #reservations = new Map<string, Reservation>();
   readonly #load = new Map<string, number>();
+  readonly #reserved = new ReservedSums();
 
   /** Number of counted placements. */
   get size(): number {
@@ -44,6 +46,15 @@ export class ClusterLoad {
     return load;
   }
 
+  /** The reserved resources without those of the placement of this name. */
+  reservedExcluding(name: string): ReservedByCluster {
+    const own = this.#entries.get(name);
+    return this.#reserved.excluding(
+      own?.selected ?? [],
+      own === undefined ? nothingReserved : reservationOf(own.placement),
+    );
+  }
+
   /** Counts a decision that no list shows yet; ignored if the placement has changed since it was observed. */
   reserve(observed: WorkloadPlacement, selected: readonly string[]): void {
     const name = observed.metadata.name ?? "";
@@ -54,9 +65,16 @@ export class ClusterLoad {
   }
 
   #set(name: string, placement: WorkloadPlacement, selected: readonly string[]): void {
-    for (const targetCluster of this.#entries.get(name)?.selected ?? []) this.#add(targetCluster, -1);
+    const before = this.#entries.get(name);
+    if (before !== undefined) this.#subtract(before);
     for (const targetCluster of selected) this.#add(targetCluster, 1);
+    this.#reserved.add(selected, reservationOf(placement));
     this.#entries.set(name, { placement, selected });
+  }
+
+  #subtract({ placement, selected }: Entry): void {
+    for (const targetCluster of selected) this.#add(targetCluster, -1);
+    this.#reserved.subtract(selected, reservationOf(placement));
   }
 
   #add(targetCluster: string, change: 1 | -1): void {
@@ -67,9 +85,9 @@ export class ClusterLoad {
 
   /** Removes placements that the list no longer has. */
   #prune(listed: ReadonlySet<string>): void {
-    for (const [name, { selected }] of this.#entries) {
+    for (const [name, entry] of this.#entries) {
       if (listed.has(name)) continue;
-      for (const targetCluster of selected) this.#add(targetCluster, -1);
+      this.#subtract(entry);
       this.#entries.delete(name);
       this.#reservations.delete(name);
     }

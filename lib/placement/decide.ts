@@ -1,6 +1,8 @@
 import { byKey } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { done, earliestNext, type Next, requeueAfter } from "../model/next.ts";
+import type { ReservedByCluster } from "../model/reserved-resources.ts";
+import { allocationRank, capacityFilter, capacityRecheckSeconds } from "./capacity.ts";
 import {
   type BlockedFailback,
   decisionGroups,
@@ -43,6 +45,8 @@ export type PlacementPlan = Readonly<{
   dependsOnLoad: boolean;
 }>;
 
+const noReservations: ReservedByCluster = new Map();
+
 /** Bounds of `status.decisions`; `tmc explain` lists all decisions. */
 export type DecisionBounds = Readonly<{ entries: number; bytes: number }>;
 
@@ -63,15 +67,17 @@ export function decidePlacement(observed: ObservedPlacement, bounds: DecisionBou
 
   const scorers = createScorers(spec);
   const retainedBefore = retainedClusters(spec, observed, clusters);
-  const targets = failbackTargetsOf(spec, placement, clusters, nowMs);
+  const capacity = capacityFilter(observed.reserved ?? noReservations);
+  const targets = failbackTargetsOf(spec, placement, clusters, { nowMs, capacity });
   const { retained, selection, rejected, blockedFailback } = selectWithFailback(spec, {
     scorers,
     clusters,
     retained: retainedBefore,
     targets,
+    capacity,
     observed,
   });
-  for (const cluster of selection.dropped) addRejected(rejected, rejectingFilter(spec, cluster), cluster);
+  for (const cluster of selection.dropped) addRejected(rejected, rejectingFilter(spec, cluster) ?? capacity, cluster);
 
   const pendingTargets = failbackTargetsAfter(spec, { placement, targets, selection, clusters, nowMs });
   const { selected, others } = decisionGroups(spec, {
@@ -106,8 +112,9 @@ export function decidePlacement(observed: ObservedPlacement, bounds: DecisionBou
   });
   return {
     status,
-    next: nextReconcile(spec, { retained, selection, pendingTargets, nowMs }),
-    dependsOnLoad: selection.dependsOnLoad,
+    next: nextReconcile(spec, { retained, selection, pendingTargets, isFull: rejected.has(capacity.reason), nowMs }),
+    // Whether a cluster is full is explained also for placements that need no further cluster.
+    dependsOnLoad: selection.dependsOnLoad || capacity.isRelevant?.(spec) === true,
   };
 }
 
@@ -126,24 +133,28 @@ function selectWithFailback(
     clusters,
     retained,
     targets,
+    capacity,
     observed,
   }: Readonly<{
     scorers: Scorers;
     clusters: readonly ClusterFacts[];
     retained: Retained;
     targets: readonly FailbackTarget[];
+    capacity: Filter;
     observed: ObservedPlacement;
   }>,
 ): Attempt {
-  const { load, nowMs } = observed;
+  const { load, reserved, nowMs } = observed;
+  const rankOf = allocationRank(spec, reserved);
   const attempt = (kept: Retained): Attempt => {
-    const { newCandidates, rejected } = filterAndScore(spec, scorers, clusters, kept);
+    const { newCandidates, rejected } = filterAndScore(spec, { scorers, clusters, retained: kept, capacity });
     const scored = [...kept.values()].map(({ cluster, verdict }) => ({
       cluster,
       score: totalScore(scorers, cluster),
       isRestricted: verdict.reason !== "Selected",
     }));
-    return { retained: kept, selection: selectClusters(spec, { retained: scored, newCandidates, load }), rejected };
+    const selection = selectClusters(spec, { retained: scored, newCandidates, load, rankOf });
+    return { retained: kept, selection: withFullDropped(spec, selection, { retained: kept, capacity }), rejected };
   };
   const due = dueFailbackTargets(spec, targets, { retained, nowMs });
   if (due.length === 0) return attempt(retained);
@@ -155,6 +166,22 @@ function selectWithFailback(
   return {
     ...withoutFailback,
     blockedFailback: { constraint, names: new Set(due.map(({ cluster }) => cluster.name)) },
+  };
+}
+
+/** Moves retained clusters that were not selected and are full to the dropped ones: they are explained as the next decision would. */
+function withFullDropped(
+  spec: ParsedSpec,
+  selection: ClusterSelection,
+  { retained, capacity }: Readonly<{ retained: Retained; capacity: Filter }>,
+): ClusterSelection {
+  const isFull = ({ cluster }: ScoredCluster) => retained.has(cluster.name) && capacity.fails(spec, cluster);
+  if (spec.resources.length === 0 || !selection.notSelected.some(isFull)) return selection;
+  const full = selection.notSelected.filter(isFull).map(({ cluster }) => cluster);
+  return {
+    ...selection,
+    notSelected: selection.notSelected.filter((each) => !isFull(each)),
+    dropped: [...selection.dropped, ...full],
   };
 }
 
@@ -199,13 +226,17 @@ function previousToleration({ metadata, status }: WorkloadPlacement, name: strin
 
 function filterAndScore(
   spec: ParsedSpec,
-  scorers: Scorers,
-  clusters: readonly ClusterFacts[],
-  retained: Retained,
+  {
+    scorers,
+    clusters,
+    retained,
+    capacity,
+  }: Readonly<{ scorers: Scorers; clusters: readonly ClusterFacts[]; retained: Retained; capacity: Filter }>,
 ): { newCandidates: readonly ScoredCluster[]; rejected: Rejected } {
   const newCandidates: ScoredCluster[] = [];
   const rejected: Rejected = new Map();
   const rejectionOf = compileFilters(spec);
+  const isCapacityRelevant = capacity.isRelevant?.(spec) === true;
   // Retained clusters have the same order as the clusters, so one pass skips them.
   const toSkip = retained.values();
   let skipped = toSkip.next().value?.cluster;
@@ -214,15 +245,14 @@ function filterAndScore(
       skipped = toSkip.next().value?.cluster;
       continue;
     }
-    const filter = rejectionOf(cluster);
+    const filter = rejectionOf(cluster) ?? (isCapacityRelevant && capacity.fails(spec, cluster) ? capacity : undefined);
     if (filter === undefined) newCandidates.push({ cluster, score: totalScore(scorers, cluster) });
     else addRejected(rejected, filter, cluster);
   }
   return { newCandidates, rejected };
 }
 
-function addRejected(rejected: Rejected, filter: Filter | undefined, cluster: ClusterFacts): void {
-  if (filter === undefined) return;
+function addRejected(rejected: Rejected, filter: Filter, cluster: ClusterFacts): void {
   const group = rejected.get(filter.reason);
   if (group === undefined) rejected.set(filter.reason, { filter, members: [cluster] });
   else group.members.push(cluster);
@@ -238,16 +268,21 @@ function nextReconcile(
     retained,
     selection,
     pendingTargets,
+    isFull,
     nowMs,
   }: Readonly<{
     retained: Retained;
     selection: ClusterSelection;
     pendingTargets: readonly FailbackTarget[];
+    /** Whether a cluster was rejected because it is full. */
+    isFull: boolean;
     nowMs: number;
   }>,
 ): Next {
-  if (retained.size === 0 && pendingTargets.length === 0) return done;
+  const waitsForCapacity = isFull && selection.selected.length < (spec.numberOfClusters ?? Infinity);
+  if (retained.size === 0 && pendingTargets.length === 0 && !waitsForCapacity) return done;
   const ends = [
+    waitsForCapacity ? nowMs + capacityRecheckSeconds * 1000 : undefined,
     ...selection.selected.map(({ name }) => {
       const verdict = retained.get(name)?.verdict;
       if (verdict?.reason === "KeptMassFailure") return nowMs + massFailureRecheckSeconds * 1000;

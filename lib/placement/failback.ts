@@ -2,7 +2,7 @@ import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { maxClockSkewMs } from "../model/timestamp.ts";
 import { formatTimestampUp, type PlacementStatus } from "./explain.ts";
-import { rejectingFilter } from "./filters.ts";
+import { type Filter, rejectingFilter } from "./filters.ts";
 import type { ClusterFacts } from "./observed.ts";
 import type { ParsedSpec, SpreadConstraint } from "./parsed-spec.ts";
 import { recoverableReasons } from "./reasons.ts";
@@ -38,7 +38,7 @@ export function failbackTargetsOf(
   spec: ParsedSpec,
   { status }: WorkloadPlacement,
   clusters: readonly ClusterFacts[],
-  nowMs: number,
+  { nowMs, capacity }: Readonly<{ nowMs: number; capacity: Filter }>,
 ): readonly FailbackTarget[] {
   if (spec.failbackSeconds === undefined || spec.numberOfClusters === undefined) return [];
   return (status?.failback ?? [])
@@ -47,8 +47,11 @@ export function failbackTargetsOf(
       const failed = cluster === undefined ? undefined : rejectingFilter(spec, cluster);
       if (cluster === undefined || (failed !== undefined && immediateEvictionReasons.has(failed.reason))) return [];
       const recordedMs = Date.parse(fittingSince ?? "");
-      const fittingSinceMs =
-        failed === undefined ? latestStartMs(cluster, Number.isNaN(recordedMs) ? nowMs : recordedMs, nowMs) : undefined;
+      // A cluster that other placements have filled meanwhile does not fit.
+      const isFitting = failed === undefined && !capacity.fails(spec, cluster);
+      const fittingSinceMs = isFitting
+        ? latestStartMs(cluster, Number.isNaN(recordedMs) ? nowMs : recordedMs, nowMs)
+        : undefined;
       return [{ cluster, reason, since, standIn, fittingSinceMs }];
     })
     .toSorted((one, other) => compareStrings(one.cluster.name, other.cluster.name));

@@ -5,6 +5,7 @@ import { isQuantity, parseQuantity, type Quantity, quantityToNumber } from "@tmc
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { type Condition, findCondition } from "../model/condition.ts";
 import { labelsWithDerivedKeys } from "../model/location-keys.ts";
+import type { ReservedByCluster } from "../model/reserved-resources.ts";
 import { parseTimestamp } from "../model/timestamp.ts";
 import type { MassFailure, MassFailureSettings } from "./mass-failure.ts";
 import { parseVersion, type Version } from "./versions.ts";
@@ -62,6 +63,9 @@ export type ClusterFacts = Readonly<{
   allocatable: Allocatable;
 }>;
 
+/** What the other placements of the logical cluster use. */
+export type ClusterUsage = Required<Pick<ObservedPlacement, "load" | "reserved">>;
+
 /** The input of `decidePlacement`. */
 export type ObservedPlacement = Readonly<{
   placement: WorkloadPlacement;
@@ -69,6 +73,8 @@ export type ObservedPlacement = Readonly<{
   clusters: readonly ClusterFacts[];
   /** Number of other placements per cluster. Only RoundRobin reads it, and only if it has to select a cluster. */
   load?: ReadonlyMap<string, number> | undefined;
+  /** What the other placements have reserved on each cluster. Only a spec with `resources` or `scoring` reads it. */
+  reserved?: ReservedByCluster | undefined;
   /** Mass failures among the clusters of all logical clusters that this process knows. @default none are known */
   massFailuresOfProcess?: readonly MassFailure[] | undefined;
   /** @default defaultMassFailureSettings */

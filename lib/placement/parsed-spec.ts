@@ -68,6 +68,8 @@ export type ParsedSpec = Readonly<{
   failbackSeconds: number | undefined;
   spreadConstraints: readonly SpreadConstraint[];
   resources: readonly ResourceRequest[];
+  /** How to rank clusters with the same score by what is reserved on them; undefined if that does not matter. */
+  scoring: "LeastAllocated" | "MostAllocated" | undefined;
   preferredClusters: ReadonlySet<string>;
   hintedClusters: ReadonlySet<string>;
   avoidedClusters: ReadonlySet<string>;
@@ -140,6 +142,7 @@ export function parseSpec({ metadata, spec }: Pick<WorkloadPlacement, "metadata"
     resources: (["cpu", "memory"] as const).flatMap((resource) =>
       parseResourceRequest(resource, spec.resources?.[resource]),
     ),
+    scoring: spec.scoring,
     preferredClusters: spec.preferredClusters === undefined ? noNames : new Set(spec.preferredClusters),
     hintedClusters: hints(hintAnnotations.preferredCluster),
     avoidedClusters: hints(hintAnnotations.avoidCluster),

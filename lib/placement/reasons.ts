@@ -61,6 +61,12 @@ export const decisionReasons = {
     message: "{rule} names a cluster that is not registered",
     meaning: "`clusterNames` names a cluster that does not exist.",
   },
+  InsufficientCapacity: {
+    selected: false,
+    message: "{rule} requires {expected}, the cluster has {actual} free",
+    meaning:
+      "The allocatable resources of all nodes together, minus the `resources` of the other placements that select the cluster, are less than `resources`. A placement that lacks clusters for this reason is decided again every minute.",
+  },
   InsufficientResources: {
     selected: false,
     message: "{rule} requires {expected}, the cluster has {actual} allocatable",

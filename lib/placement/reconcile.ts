@@ -6,7 +6,7 @@ import type { ObjectKey, WorkKey } from "../model/key.ts";
 import { done, earliestNext, type Next, requeueAfter } from "../model/next.ts";
 import { decidePlacement, type PlacementPlan } from "./decide.ts";
 import type { PlacementStatus } from "./explain.ts";
-import type { ObservedPlacement } from "./observed.ts";
+import type { ClusterUsage, ObservedPlacement } from "./observed.ts";
 import { withPlacedWorkloads } from "./placed-workloads.ts";
 import { areEvictionsHeld, evictionsHeldEvent } from "./status.ts";
 
@@ -21,7 +21,7 @@ export interface PlacementWorld {
   decideWithLoad(
     key: ObjectKey,
     observed: WorkloadPlacement,
-    decide: (load: ReadonlyMap<string, number>) => PlacementPlan,
+    decide: (usage: ClusterUsage) => PlacementPlan,
     signal: AbortSignal,
   ): Promise<PlacementPlan>;
   /** Returns the written object. Throws the fault "conflict" if the placement has changed since it was observed. */
@@ -67,7 +67,12 @@ export const placementReconciler =
     // The load requires a list of all placements, and most reconciles do not need it: decide without it first.
     const withoutLoad = decidePlacement(observed);
     const plan = withoutLoad.dependsOnLoad
-      ? await world.decideWithLoad(key, observed.placement, (load) => decidePlacement({ ...observed, load }), signal)
+      ? await world.decideWithLoad(
+          key,
+          observed.placement,
+          (usage) => decidePlacement({ ...observed, ...usage }),
+          signal,
+        )
       : withoutLoad;
     const { status, requeueSeconds } = await withWorkloadStates(world, { key, observed, status: plan.status }, signal);
     await report(world, { key, placement: observed.placement, status }, signal);

@@ -64,7 +64,8 @@ export function createScorers(spec: ParsedSpec): Scorers {
     });
   }
   // RoundRobin distributes evenly, also between large and small clusters that fit.
-  if (spec.resources.length > 0 && spec.strategy !== "RoundRobin") {
+  // With `scoring`, what is reserved decides between clusters of different size.
+  if (spec.resources.length > 0 && spec.strategy !== "RoundRobin" && spec.scoring === undefined) {
     scorers.push({ name: "headroom", value: (cluster) => headroomScore(spec, cluster) });
   }
   return { all: scorers, forUnrestricted: scorers.filter((scorer) => !stateScorers.includes(scorer)) };

@@ -12,13 +12,15 @@ export type SelectionInput = Readonly<{
   /** Clusters that fit and were not selected before. */
   newCandidates: readonly ScoredCluster[];
   load: ReadonlyMap<string, number> | undefined;
+  /** Rank of a cluster among those with the same score, the lowest first; before the load. @default all are equal */
+  rankOf?: ((cluster: ClusterFacts) => number) | undefined;
 }>;
 
 /** The result. Every input cluster is in exactly one of the lists; all lists are sorted by name. */
 export type ClusterSelection = Readonly<{
   selected: readonly ClusterFacts[];
   notSelected: readonly ScoredCluster[];
-  /** Restricted clusters that were retained, but exceed the number of clusters. */
+  /** Restricted clusters that were retained, but exceed the number of clusters; `decide.ts` adds those that are full. */
   dropped: readonly ClusterFacts[];
   /** New candidates that would violate a strict spread constraint. */
   skewRejected: readonly Readonly<{ cluster: ClusterFacts; constraint: SpreadConstraint }>[];
@@ -31,16 +33,26 @@ export type ClusterSelection = Readonly<{
  * Selects among the clusters that fit. Retained clusters stay: a better cluster alone moves nothing. If there are more
  * retained clusters than requested, the worst are dropped; if there are fewer, the best new candidates are added.
  */
-export function selectClusters(spec: ParsedSpec, { retained, newCandidates, load }: SelectionInput): ClusterSelection {
+export function selectClusters(
+  spec: ParsedSpec,
+  { retained, newCandidates, load, rankOf }: SelectionInput,
+): ClusterSelection {
   const count = spec.numberOfClusters ?? maxSelectedClusters;
   const spread = new SpreadCount(spec.spreadConstraints);
-  const ranking: Ranking = { strategy: spec.strategy, load: spec.strategy === "RoundRobin" ? load : undefined, spread };
+  const ranks =
+    rankOf && new Map([...retained, ...newCandidates].map(({ cluster }) => [cluster, rankOf(cluster)] as const));
+  const ranking: Ranking = {
+    strategy: spec.strategy,
+    ranks,
+    load: spec.strategy === "RoundRobin" ? load : undefined,
+    spread,
+  };
   return retained.length > count
     ? dropWorst(ranking, { retained, newCandidates, count })
     : addBest(ranking, { retained, newCandidates, count });
 }
 
-type SelectionTask = Omit<SelectionInput, "load"> & Readonly<{ count: number }>;
+type SelectionTask = Omit<SelectionInput, "load" | "rankOf"> & Readonly<{ count: number }>;
 
 function dropWorst(ranking: Ranking, { retained, newCandidates, count }: SelectionTask): ClusterSelection {
   const { spread } = ranking;
@@ -83,7 +95,8 @@ function addBest(ranking: Ranking, { retained, newCandidates, count }: Selection
       return constraint === undefined;
     });
   }
-  const dependsOnLoad = ranking.strategy === "RoundRobin" && retained.length < count && others.length > 0;
+  const usesLoad = ranking.strategy === "RoundRobin" || ranking.ranks !== undefined;
+  const dependsOnLoad = usesLoad && retained.length < count && others.length > 0;
   return {
     selected,
     notSelected,
@@ -96,14 +109,20 @@ function addBest(ranking: Ranking, { retained, newCandidates, count }: Selection
 
 type Ranking = Readonly<{
   strategy: ParsedSpec["strategy"];
+  /** Undefined if all clusters have the same rank. */
+  ranks: ReadonlyMap<ClusterFacts, number> | undefined;
   load: ReadonlyMap<string, number> | undefined;
   spread: SpreadCount;
 }>;
 
-/** Highest score first, then lowest load, then name. */
-function compare({ load }: Ranking, one: ScoredCluster, other: ScoredCluster): number {
+/** Highest score first, then lowest rank, then lowest load, then name. */
+function compare({ ranks, load }: Ranking, one: ScoredCluster, other: ScoredCluster): number {
   const byScore = other.score - one.score;
   if (byScore !== 0) return byScore;
+  if (ranks !== undefined) {
+    const [rank = Infinity, otherRank = Infinity] = [ranks.get(one.cluster), ranks.get(other.cluster)];
+    if (rank !== otherRank) return rank < otherRank ? -1 : 1;
+  }
   const byLoad = load === undefined ? 0 : (load.get(one.cluster.name) ?? 0) - (load.get(other.cluster.name) ?? 0);
   return byLoad === 0 ? compareStrings(one.cluster.name, other.cluster.name) : byLoad;
 }
@@ -117,14 +136,14 @@ type Pool = Readonly<{
 }>;
 
 /** Groups candidates by their topology domains, which take part in the skew from here on. */
-function createPool({ spread, load }: Ranking, candidates: readonly ScoredCluster[]): Pool {
+function createPool({ spread, load, ranks }: Ranking, candidates: readonly ScoredCluster[]): Pool {
   if (!spread.isNeeded) return { candidates, groups: [] };
   const groups = new Map<TopologyDomains, DomainGroup>();
   for (const candidate of candidates) {
     const domains = spread.domainsOf(candidate.cluster);
     const group = groups.get(domains);
     if (group === undefined) {
-      groups.set(domains, { domains, members: [candidate], isSorted: load === undefined });
+      groups.set(domains, { domains, members: [candidate], isSorted: load === undefined && ranks === undefined });
       continue;
     }
     // Candidates are sorted by name, so only a better score, or the load, can break the order.
@@ -143,7 +162,7 @@ function pickBest(
   if (count <= 0 || candidates.length === 0) return [];
   if (ranking.spread.isNeeded) return pickEvenly(ranking, groups, count, isStrict);
   if (count >= candidates.length) return candidates;
-  if (count === 1) return [findBest(ranking, candidates)];
+  if (count === 1 && ranking.ranks === undefined) return [findBest(ranking, candidates)];
   return candidates.toSorted((one, other) => compare(ranking, one, other)).slice(0, count);
 }
 
@@ -217,7 +236,7 @@ const maxCountWithoutSorting = 16;
 
 function createQueue(ranking: Ranking, { domains, members, isSorted }: DomainGroup, count: number): GroupQueue {
   if (isSorted) return { domains, members, isSorted, next: 0 };
-  if (count > maxCountWithoutSorting) {
+  if (count > maxCountWithoutSorting || ranking.ranks !== undefined) {
     return { domains, members: members.toSorted((a, b) => compare(ranking, a, b)), isSorted: true, next: 0 };
   }
   const queue: GroupQueue = { domains, members: [...members], isSorted: false, next: 0 };

@@ -82,6 +82,7 @@ function applyWhatIf(
 function hintsFor(spec: ParsedSpec, decision: ClusterDecision, cluster: ClusterFacts | undefined): readonly string[] {
   if (decision.selected) return [];
   if (cluster === undefined) return ["a registration of that name"];
+  if (decision.reason === "InsufficientCapacity") return [`${decision.expected ?? "resources"} free`];
   if (decision.reason === "SkewTooLarge") return [`a larger maxSkew in ${decision.rule ?? "spreadConstraints"}`];
   if (cluster.deleting) return [];
   return filters

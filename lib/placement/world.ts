@@ -91,7 +91,7 @@ export function createPlacementWorld({
     async decideWithLoad(key, observed, decide, signal) {
       const load = await readLoad(key.logicalCluster, signal);
       // No await from here on: the next decision must see this reservation.
-      const plan = decide(load.excluding(key.name));
+      const plan = decide({ load: load.excluding(key.name), reserved: load.reservedExcluding(key.name) });
       load.reserve(observed, plan.status.selectedClusters ?? []);
       return plan;
     },

@@ -2,6 +2,7 @@ import { createObjectStore, type ObjectStore } from "@tmc/kube/informer/object-s
 import { createTrimmer } from "@tmc/kube/informer/trim-object.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { type ObjectKey, type ReconciledKind, reconciledKinds } from "../model/key.ts";
+import type { ReservedByCluster } from "../model/reserved-resources.ts";
 import { createPlacementLoad, type PlacementLoad } from "./placement-load.ts";
 
 /** A change of a cached object; `object` is undefined when it is no longer cached. */
@@ -44,6 +45,8 @@ export interface ObjectCache {
 
   /** How many placements use each cluster, reservations included (`PlacementLoad`). */
   load(placement: ObjectKey): ReadonlyMap<string, number>;
+  /** What the other placements have reserved on each cluster, reservations included (`PlacementLoad`). */
+  reserved(placement: ObjectKey): ReservedByCluster;
   /** Counts a decision before it is written (`PlacementLoad`). */
   reserve(placement: ObjectKey, selectedClusters: readonly string[]): () => void;
 
@@ -128,6 +131,7 @@ export function createObjectCache(transform: (object: KubeObject) => KubeObject 
     isStale: (key) => findStore(key)?.isStale(key.name) === true,
 
     load: ({ logicalCluster, name }) => tenantOf(logicalCluster).load.others(name),
+    reserved: ({ logicalCluster, name }) => tenantOf(logicalCluster).load.reservedByOthers(name),
     reserve: ({ logicalCluster, name }, selectedClusters) =>
       tenants.get(logicalCluster)?.load.reserve(name, selectedClusters) ?? (() => {}),
 

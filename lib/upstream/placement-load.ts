@@ -1,11 +1,20 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import {
+  nothingReserved,
+  type ReservedByCluster,
+  type ReservedResources,
+  ReservedSums,
+  reservationOf,
+} from "../model/reserved-resources.ts";
 
-/** Counts how many placements of one logical cluster use each of its clusters. RoundRobin balances by these counts. */
+/** Counts how many placements of one logical cluster use each of its clusters, and sums what they reserve there. */
 export interface PlacementLoad {
   /** Takes the current state of a placement; undefined for a deleted one. Ends its reservation. */
   set(name: string, placement: KubeObject | undefined): void;
   /** The counts without those of the named placement; the map follows every later change. */
   others(name: string): ReadonlyMap<string, number>;
+  /** The reserved resources without those of the named placement. */
+  reservedByOthers(name: string): ReservedByCluster;
   /**
    * Counts a decision as if it were already stored, until a newer state of the placement arrives. The returned function
    * takes the reservation back if no such state will arrive.
@@ -13,7 +22,13 @@ export interface PlacementLoad {
   reserve(name: string, selectedClusters: readonly string[]): () => void;
 }
 
-type Entry = { placement: KubeObject; reserved: readonly string[] | undefined; counted: readonly string[] };
+type Entry = {
+  placement: KubeObject;
+  reserved: readonly string[] | undefined;
+  counted: readonly string[];
+  /** What was counted on each of the `counted` clusters. */
+  amount: ReservedResources;
+};
 
 const none: readonly never[] = [];
 
@@ -21,6 +36,7 @@ const none: readonly never[] = [];
 export function createPlacementLoad(): PlacementLoad {
   const entries = new Map<string, Entry>();
   const counts = new Map<string, number>();
+  const sums = new ReservedSums();
 
   const count = (entry: Entry, selected: readonly string[]): void => {
     for (const name of entry.counted) {
@@ -29,7 +45,11 @@ export function createPlacementLoad(): PlacementLoad {
       else counts.delete(name);
     }
     for (const name of selected) counts.set(name, (counts.get(name) ?? 0) + 1);
+    const amount = reservationOf(entry.placement);
+    sums.subtract(entry.counted, entry.amount);
+    sums.add(selected, amount);
     entry.counted = selected;
+    entry.amount = amount;
   };
   const recount = (entry: Entry): void => count(entry, entry.reserved ?? selectedClustersOf(entry.placement));
 
@@ -41,7 +61,7 @@ export function createPlacementLoad(): PlacementLoad {
         entries.delete(name);
         return;
       }
-      const next = entry ?? { placement, reserved: undefined, counted: none };
+      const next = entry ?? { placement, reserved: undefined, counted: none, amount: nothingReserved };
       next.placement = placement;
       // A decision on the older state is stored by now, or never will be.
       next.reserved = undefined;
@@ -49,6 +69,10 @@ export function createPlacementLoad(): PlacementLoad {
       recount(next);
     },
     others: (name) => withoutOwn(counts, (cluster) => (entries.get(name)?.counted.includes(cluster) ? 1 : 0)),
+    reservedByOthers: (name) => {
+      const own = entries.get(name);
+      return sums.excluding(own?.counted ?? none, own?.amount ?? nothingReserved);
+    },
     reserve: (name, selectedClusters) => {
       const entry = entries.get(name);
       if (entry === undefined) return () => {};

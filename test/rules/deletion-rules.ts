@@ -72,6 +72,21 @@ export const deletionRules: readonly Rule[] = [
     },
   },
   {
+    incident: "so many workloads are placed on one cluster that it cannot run them",
+    rule: "a placement selects no cluster on which the others have reserved what it requests",
+    removals: [
+      {
+        file: "lib/placement/decide.ts",
+        text: "isCapacityRelevant && capacity.fails(spec, cluster) ? capacity : undefined",
+        without: "isCapacityRelevant && capacity.fails(spec, cluster) ? undefined : undefined",
+      },
+    ],
+    test: {
+      file: "test/lib/placement/capacity.test.ts",
+      titles: ["capacity of clusters", "a hundred placements of 20 CPU do not all fit a cluster of 24"],
+    },
+  },
+  {
     incident: tooMany,
     rule: "the deletion guard holds mass evictions",
     removals: [guardCounts],

@@ -4,6 +4,7 @@ import { Argument, Command, InvalidArgumentError } from "commander";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
 import { findCondition } from "../../model/condition.ts";
+import { ClusterLoad } from "../../placement/cluster-load.ts";
 import { clusterFacts } from "../../placement/observed.ts";
 import {
   type Explanation,
@@ -175,13 +176,17 @@ export function explainOne(
   }>,
   whatIf: WhatIf = {},
 ): Explanation {
-  const load = new Map<string, number>();
-  for (const { metadata, status } of facts.saved) {
-    if (metadata.name === placement.metadata.name) continue;
-    for (const cluster of status?.selectedClusters ?? []) load.set(cluster, (load.get(cluster) ?? 0) + 1);
-  }
+  const usage = new ClusterLoad();
+  usage.update(facts.saved);
+  const name = placement.metadata.name ?? "";
   return explainPlacement(
-    { placement, clusters: facts.registrations.map(clusterFacts), load, nowMs: facts.nowMs },
+    {
+      placement,
+      clusters: facts.registrations.map(clusterFacts),
+      load: usage.excluding(name),
+      reserved: usage.reservedExcluding(name),
+      nowMs: facts.nowMs,
+    },
     whatIf,
   );
 }

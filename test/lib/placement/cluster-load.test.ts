@@ -41,6 +41,21 @@ describe("ClusterLoad", () => {
     expect(loadExcluding(load)).toEqual({ c: 1 });
   });
 
+  it("sums what placements reserve on each cluster, without the excluded placement", () => {
+    const sized = (name: string, version: string, cpu: string, ...selected: readonly string[]): WorkloadPlacement => ({
+      ...placementOn(name, version, ...selected),
+      spec: { resources: { cpu } },
+    });
+    const load = new ClusterLoad();
+    const cpuOn = (name: string, cluster: string) => Number(load.reservedExcluding(name).get(cluster)?.cpu ?? 0n) / 1e9;
+    load.update([sized("p", "1", "2", "a", "b"), sized("q", "1", "500m", "a"), sized("r", "1", "-4", "a")]);
+    expect([cpuOn("other", "a"), cpuOn("p", "a"), cpuOn("q", "b")]).toEqual([2.5, 0.5, 2]);
+    load.reserve(sized("q", "1", "500m", "a"), ["b"]);
+    expect([cpuOn("other", "a"), cpuOn("other", "b")]).toEqual([2, 2.5]);
+    load.update([sized("q", "2", "3", "b")]);
+    expect([cpuOn("other", "a"), cpuOn("other", "b"), cpuOn("q", "b")]).toEqual([0, 3, 0]);
+  });
+
   it("ignores a reservation for a placement that has changed meanwhile", () => {
     const load = new ClusterLoad();
     load.update([placementOn("p", "2", "b")]);

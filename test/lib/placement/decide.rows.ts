@@ -357,6 +357,16 @@ export const rows: Readonly<Record<string, Row>> = {
       c: { parts: [{ name: "headroom", value: 5 }] },
     },
   },
+  "rejects a cluster whose resources other placements have reserved, and decides again": {
+    given: {
+      ...withoutStatus({ resources: { cpu: "6" }, numberOfClusters: 2 }, aCluster("a"), aCluster("b")),
+      reserved: new Map([["a", { cpu: 2_500_000_000n, memory: 0n }]]),
+    },
+    selected: ["b"],
+    reasons: { a: "InsufficientCapacity" },
+    decisions: { a: { rule: "resources.cpu", expected: "6 cpu", actual: "5500m of 8 cpu" } },
+    next: requeueAfter(60),
+  },
   "reports the reason of the first failing filter": {
     given: withoutStatus(
       { locationSelector: byRegion, resources: { cpu: "99" } },

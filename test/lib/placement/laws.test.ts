@@ -2,9 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { mayAffect } from "../../../lib/placement/affected.ts";
+import { capacityFilter } from "../../../lib/placement/capacity.ts";
 import { decidePlacement, type PlacementPlan } from "../../../lib/placement/decide.ts";
 import { rejectingFilter } from "../../../lib/placement/filters.ts";
-import { type ClusterFacts, clusterFacts } from "../../../lib/placement/observed.ts";
+import { type ClusterFacts, clusterFacts, type ObservedPlacement } from "../../../lib/placement/observed.ts";
 import { InvalidSpec, tryParseSpec } from "../../../lib/placement/parsed-spec.ts";
 import { now } from "./builders.ts";
 import { clusterNames, Random, randomPlacement, randomRegistration, reordered } from "./random.ts";
@@ -54,16 +55,26 @@ const withStatus = (placement: WorkloadPlacement, { status }: PlacementPlan): Wo
   status,
 });
 
-function checkPlan(placement: WorkloadPlacement, clusters: readonly ClusterFacts[], plan: PlacementPlan): void {
+function checkPlan(
+  { placement, clusters, reserved = new Map() }: Omit<ObservedPlacement, "nowMs">,
+  plan: PlacementPlan,
+): void {
   const spec = tryParseSpec(placement);
   if (spec instanceof InvalidSpec) return;
   const selected = new Set(plan.status.selectedClusters);
   const before = new Set(placement.status?.selectedClusters);
   must(selected.size <= (spec.numberOfClusters ?? Infinity), "more clusters selected than requested", plan);
+  const capacity = capacityFilter(reserved);
   for (const cluster of clusters) {
     const { name } = cluster;
     const fits = rejectingFilter(spec, cluster) === undefined;
-    must(!selected.has(name) || fits || before.has(name), "a new cluster is selected that does not fit", name, plan);
+    const hasRoom = !capacity.fails(spec, cluster);
+    must(
+      !selected.has(name) || (fits && hasRoom) || before.has(name),
+      "a new cluster is selected that does not fit",
+      name,
+      plan,
+    );
     const wereTooMany = before.size > (spec.numberOfClusters ?? Infinity);
     const isStandIn = placement.status?.failback?.some(({ standIn }) => standIn === name) === true;
     const isNeedless = fits && before.has(name) && !selected.has(name) && !wereTooMany && !isStandIn;
@@ -74,7 +85,7 @@ function checkPlan(placement: WorkloadPlacement, clusters: readonly ClusterFacts
     must(!selected.has(cluster), "a selected cluster is a failback target", plan);
     must(standIn === undefined || selected.has(standIn), "a stand-in is not selected", plan);
     const facts = clusters.find(({ name }) => name === cluster);
-    const fits = facts !== undefined && rejectingFilter(spec, facts) === undefined;
+    const fits = facts !== undefined && rejectingFilter(spec, facts) === undefined && !capacity.fails(spec, facts);
     must(fits === (fittingSince !== undefined), "fittingSince does not agree with the filters", plan);
   }
   const listed = plan.status.decisions?.map(({ cluster }) => cluster) ?? [];
@@ -95,12 +106,15 @@ describe("decidePlacement with 100,000 random inputs", () => {
         const pairs = randomClusters(random);
         const clusters = pairs.map(({ facts }) => facts);
         const load = new Map(clusters.map(({ name }) => [name, random.below(3)]));
-        const plan = decidePlacement({ placement, clusters, load, nowMs: now });
+        const reserved = new Map(
+          random.some(clusters).map(({ name }) => [name, { cpu: BigInt(random.below(9)) * 10n ** 9n, memory: 0n }]),
+        );
+        const plan = decidePlacement({ placement, clusters, load, reserved, nowMs: now });
         const bytes = JSON.stringify(plan.status);
-        checkPlan(placement, clusters, plan);
+        checkPlan({ placement, clusters, reserved }, plan);
 
         const shuffled = random.shuffle(pairs).map(({ reorderedFacts }) => reorderedFacts);
-        const other = decidePlacement({ placement, clusters: shuffled, load, nowMs: now });
+        const other = decidePlacement({ placement, clusters: shuffled, load, reserved, nowMs: now });
         must(JSON.stringify(other.status) === bytes, "the order changes the status", plan, other);
 
         if (!random.once(4)) return;
@@ -108,6 +122,7 @@ describe("decidePlacement with 100,000 random inputs", () => {
         const again = decidePlacement({
           placement: withStatus(placement, plan),
           clusters,
+          reserved,
           nowMs: now + random.below(1000),
         });
         must(JSON.stringify(again.status) === bytes, "a second decision changes the status", plan, again);

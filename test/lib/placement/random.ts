@@ -111,6 +111,7 @@ export function randomPlacement(random: Random): WorkloadPlacement {
       : {}),
     ...(random.once(6) ? { clusterNames: [...random.some(clusterNames), "unregistered"] } : {}),
     ...(random.once(2) ? { numberOfClusters: 1 + random.below(4) } : {}),
+    ...(random.once(6) ? { scoring: random.pick(["LeastAllocated", "MostAllocated"]) } : {}),
     ...(random.once(4) ? { preferredClusters: random.some(clusterNames) } : {}),
     ...(random.once(3)
       ? {

@@ -210,6 +210,14 @@ describe("RoundRobin", () => {
     expect(memory.counts()).toEqual({ a: 10, b: 10, c: 10 });
   });
 
+  it("does not fill a cluster beyond its capacity, although all placements are decided at once", async () => {
+    const { memory, reconcile } = aWorld(["a", "b"]); // 8 CPU each
+    const many = Array.from({ length: 20 }, (_, index) => `p${index}`);
+    for (const name of many) addPlacement(memory, name, { resources: { cpu: "3" } });
+    await Promise.all(many.map(reconcile));
+    expect(memory.counts()).toEqual({ a: 2, b: 2 });
+  });
+
   it("holds the evictions of a mass failure, with one Event, until enough clusters respond again", async () => {
     const { memory } = aWorld(["d"]);
     const lose = (name: string, since = ago(400)) =>

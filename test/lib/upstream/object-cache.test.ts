@@ -175,6 +175,25 @@ describe("load of clusters", () => {
     expect(loadFor(cache, "b")).toEqual({ east: 1 });
   });
 
+  test("reserved sums the resources of the other placements, also of decisions that are not written yet", () => {
+    const sized = (name: string, version: number, selected: readonly string[], cpu: string) => ({
+      ...aPlacement(name, version, selected),
+      spec: { resources: { cpu, memory: "1Ki" } },
+    });
+    const cache = aCache(sized("a", 1, ["east"], "2"), sized("b", 1, ["east", "west"], "500m"), sized("c", 1, [], "4"));
+    const cpuFor = (name: string) =>
+      ["east", "west"].map((cluster) => Number(cache.reserved(placementKey(name)).get(cluster)?.cpu ?? 0n) / 1e9);
+    expect(cpuFor("c")).toEqual([2.5, 0.5]);
+    expect(cpuFor("b"), "without its own").toEqual([2, 0]);
+    const release = cache.reserve(placementKey("c"), ["west"]);
+    expect(cpuFor("a")).toEqual([0.5, 4.5]);
+    release();
+    cache.upsert("WorkloadPlacement", logicalCluster, sized("a", 2, ["west"], "3"));
+    expect(cpuFor("c")).toEqual([0.5, 3.5]);
+    cache.remove(placementKey("a"));
+    expect(cpuFor("c")).toEqual([0.5, 0.5]);
+  });
+
   test("load drops a released reservation, and one that a newer object replaces", () => {
     const cache = aCache(aPlacement("a", 1, ["west"]), aPlacement("b", 1));
     const release = cache.reserve(placementKey("a"), ["east"]);
