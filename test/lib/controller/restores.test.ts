@@ -95,7 +95,7 @@ describe.each(ways)("a cluster that was restored from a backup, %s", (_, options
     await pass(70_000, 10_000);
     east.restore(backup, options);
     expect(await where()).toBe("north west");
-    await pass(10_000);
+    await pass(20_000);
     expect([await where(), await said()]).toEqual(["east north west", allReady]);
   });
 });
