@@ -155,7 +155,7 @@ async function readCopies(
  * Compares one cluster with upstream, and decides whether the deletion guard holds deletions.
  *
  * If all upsynced objects are missing at once, they are held however few they are, unless a watch has reported the deletion of
- * each: a cluster that was emptied, restored or rebuilt looks the same.
+ * each: a cluster that was emptied, restored or rebuilt has the same effect.
  */
 export function decideInventory(facts: InventoryFacts): Inventory {
   const { downstreamUids, upstream, withoutNamespace } = facts;
