@@ -21,6 +21,9 @@ export const maxRecentDeletions = 1_000;
 /** Maximum length of `status.upsync.rejected`. Further rejections are not listed, because they add nothing new for the user. */
 export const maxRejected = 64;
 
+/** Maximum length of `status.orphanedCopies.names`: enough to recognize the cause. */
+export const maxOrphanNames = 10;
+
 const capability = objectField("A capability that the owner declares for the cluster.", {
   type: requiredField(capabilityTypeField("Type of the capability, for example compute, storage, networking or gpu.")),
   available: booleanField(
@@ -170,6 +173,23 @@ const upsyncStatus = objectField(
   },
 );
 
+const orphanedCopies = objectField(
+  "Copies of workloads that no longer exist, and that no sync record names any more. TMC counts at most 500 of them about every half hour, and deletes them only after a user has confirmed it with tmc orphans --delete. Unset if there are none. Written by TMC.",
+  {
+    count: requiredField(integerField("Number of orphaned copies.", { minimum: 1 })),
+    names: requiredField(
+      listField(
+        "The first ten of them, as kind, upstream namespace and name.",
+        stringField("An orphaned copy.", { maxLength: 1024 }),
+        { maxItems: maxOrphanNames },
+      ),
+    ),
+    since: requiredField(
+      timeField("When TMC found the first of them. A confirmation of their deletion names this time."),
+    ),
+  },
+);
+
 /** A physical Kubernetes cluster that a tenant registers as a target for workloads. */
 export const clusterRegistration = defineKind({
   group,
@@ -306,6 +326,7 @@ export const clusterRegistration = defineKind({
       "When the credentials in use expire. Unset if they contain no expiry time. Written by TMC.",
     ),
     upsync: upsyncStatus,
+    orphanedCopies,
     notifiedHash: stringField(
       "Hash of the cluster's facts that placements were last notified of. TMC uses it to notify them only of changes. Written by TMC.",
       { maxLength: 128 },

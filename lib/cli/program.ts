@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { tmcVersion } from "../model/version.ts";
 import { type CliIo, CommandExit, processIo, UsageError } from "./cli-io.ts";
 import { clusterCommand } from "./cluster/cluster.ts";
+import { orphansCommand } from "./cluster/orphans.ts";
 import { completionCommand } from "./completion.ts";
 import { controllerCommand } from "./controller/controller.ts";
 import { bindCommand } from "./install/bind.ts";
@@ -59,6 +60,7 @@ export function createProgram(io: CliIo = processIo): Command {
     .addCommand(explainCommand(io))
     .addCommand(diffCommand(io))
     .addCommand(confirmCommand(io))
+    .addCommand(orphansCommand(io))
     .addCommand(reconcileCommand(io))
     .commandsGroup("Operate TMC on AWS:")
     .addCommand(queueCommand(io))

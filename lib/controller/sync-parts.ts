@@ -4,16 +4,18 @@ import type { CredentialSource } from "../credentials/credentials.ts";
 import { createDownstream } from "../downstream/client.ts";
 import { createClusterClients } from "../downstream/cluster-clients.ts";
 import { createCopyWatches } from "../downstream/copy-watch.ts";
+import { createOwnedObjects } from "../downstream/owned-objects.ts";
 import { createWatchSubscriptions } from "../downstream/watch-subscriptions.ts";
 import type { ReconcilersOptions } from "../engine/reconcilers.ts";
 import type { Hub } from "../model/hub.ts";
-import type { ObjectKey, WorkKey } from "../model/key.ts";
+import { formatKey, type ObjectKey, type WorkKey } from "../model/key.ts";
 import type { WorkQueue } from "../model/work-item.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { UpsyncSubscriptions } from "../relay/downstream/upsync-subscriptions.ts";
 import { createBurstGate } from "../sync/burst-gate.ts";
 import { notifyDelaySeconds } from "../sync/fan-out.ts";
+import { orphanReconciler, type UpstreamAbsence } from "../sync/orphans/reconcile.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { defaultSyncSettings, type SyncSettings } from "../sync/settings.ts";
 import { createStatusDebounce } from "../sync/status/debounce.ts";
@@ -24,7 +26,7 @@ import { createUpsyncParts, type UpsyncInputs } from "./upsync-parts.ts";
 
 export type SyncPartsOptions = Readonly<{
   hub: Hub;
-  workloads: WorkloadHub;
+  workloads: WorkloadHub & UpstreamAbsence;
   /** The workload cache of the relay in this process. */
   cache: WorkloadCache;
   connections: Connections;
@@ -100,7 +102,13 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
     onUnauthorized: clients.unauthorized,
   });
   const upsync = options.upsync && createUpsyncParts({ ...options, ...options.upsync, clients, settings, enqueue });
+  const orphans = new Map<string, number>();
   const removeGauges = metrics.onScrape(() => {
+    metrics.set(
+      "tmc_orphaned_copies",
+      {},
+      [...orphans.values()].reduce((sum, count) => sum + count, 0),
+    );
     const { all, down } = copies.watches;
     const upsynced = upsync?.watches.watches ?? { all: 0, down: 0 };
     metrics.set("tmc_sync_copies", {}, copies.size);
@@ -125,6 +133,24 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
       workloads,
       work: upsync === undefined ? work : runInSequence(upsync.work, work),
       reconcileUpsync: upsync?.reconcileRegistration,
+      reconcileOrphans: orphanReconciler({
+        hub,
+        workloads,
+        ownedObjects: createOwnedObjects({
+          clientFor: clients.clientFor,
+          clock,
+          rate: settings.callRate,
+          callSeconds: settings.callTimeoutSeconds,
+          onUnauthorized: clients.unauthorized,
+          hubId: settings.hubId,
+          types: workloads.types,
+        }),
+        clock,
+        onCount: (registration, count) => {
+          if (count === 0) orphans.delete(formatKey(registration));
+          else orphans.set(formatKey(registration), count);
+        },
+      }),
     },
     upsyncSubscriptions: upsync?.subscriptions,
     beginBatch: () => upsync?.beginBatch(),

@@ -16,6 +16,7 @@ import { cachedClusterFacts, createPlacementWorld } from "../placement/world.ts"
 import type { ReadBindings } from "../registration/connected-apis.ts";
 import { registrationReconciler } from "../registration/reconcile.ts";
 import { createWorkloadFanOut } from "../sync/fan-out.ts";
+import type { ReconcileOrphans } from "../sync/orphans/reconcile.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
 import type { EventSink } from "../upstream/events.ts";
 import type { ObjectCache } from "../upstream/object-cache.ts";
@@ -43,6 +44,8 @@ export type ReconcilersOptions = Readonly<{
         work?: Work<WorkloadKey> | undefined;
         /** Reconciles the upsync of a cluster, after its probe. */
         reconcileUpsync?: ReconcileUpsync | undefined;
+        /** Counts the orphaned copies on a cluster, after its probe. */
+        reconcileOrphans?: ReconcileOrphans | undefined;
       }>
     | undefined;
   /** Called when the Ready condition of a cluster has changed. */
@@ -113,8 +116,11 @@ export function createReconcilers(options: ReconcilersOptions): Work {
   );
   const reconcilers: Readonly<Record<ReconciledKind, Work<ObjectKey>>> = {
     ClusterRegistration: async (item, signal) => {
-      const next = await registration(item, signal);
-      return sync?.reconcileUpsync === undefined ? next : earliestNext(next, await sync.reconcileUpsync(item, signal));
+      let next = await registration(item, signal);
+      for (const reconcile of [sync?.reconcileUpsync, sync?.reconcileOrphans]) {
+        if (reconcile !== undefined) next = earliestNext(next, await reconcile(item, signal));
+      }
+      return next;
     },
     WorkloadPlacement: ({ key }, signal) => placement(key, signal),
   };

@@ -1,3 +1,4 @@
+import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { spreadHash } from "../engine/spread-schedule.ts";
 import { type Readiness, readinessOf } from "../model/condition.ts";
 import type { ObjectKey } from "../model/key.ts";
@@ -26,9 +27,14 @@ export function createHeartbeatFunction(host: Host, clients: QueueClients): Func
       const { heartbeatSeconds, heartbeatQueueUrl } = environment;
       const nowMs = host.clock.now();
       const ready: Record<Readiness, number> = { true: 0, false: 0, unknown: 0 };
+      let orphans = 0;
       const listed = await lister.list("ClusterRegistration", "whole", signal);
       const keys = listed.found.flatMap(({ logicalCluster, objects }) => {
-        for (const registration of objects) ready[readinessOf(registration)] += 1;
+        for (const registration of objects) {
+          ready[readinessOf(registration)] += 1;
+          // The server validates registrations against our schema.
+          orphans += (registration as ClusterRegistration).status?.orphanedCopies?.count ?? 0;
+        }
         return objects
           .filter((registration) => isHeartbeatDue(registration, { nowMs, periodSeconds: heartbeatSeconds }))
           .map(
@@ -42,6 +48,7 @@ export function createHeartbeatFunction(host: Host, clients: QueueClients): Func
         messages.map((message) => ({ MessageBody: formatHeartbeat(message), DelaySeconds: message.delaySeconds })),
       );
       recordReadiness(metrics, "ClusterRegistration", ready);
+      metrics.set("tmc_orphaned_copies", {}, orphans);
       const clusters = ready.true + ready.false + ready.unknown;
       log.info("heartbeats planned", { clusters, due: keys.length, messages: messages.length });
       throwIfRejected(rejected, messages.length);

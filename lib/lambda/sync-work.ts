@@ -4,6 +4,7 @@ import type { Connections } from "../credentials/connections.ts";
 import type { CredentialSource } from "../credentials/credentials.ts";
 import { createDownstream } from "../downstream/client.ts";
 import { createClusterClients } from "../downstream/cluster-clients.ts";
+import { createOwnedObjects } from "../downstream/owned-objects.ts";
 import { createUpsyncReads } from "../downstream/upsync-reads.ts";
 import type { Hub } from "../model/hub.ts";
 import type { WorkloadKey } from "../model/key.ts";
@@ -11,6 +12,7 @@ import type { Work, WorkQueue } from "../model/work-item.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { DeletionGuardSettings } from "../sync/eviction/deletion-guard.ts";
 import { notifyDelaySeconds } from "../sync/fan-out.ts";
+import { orphanReconciler, type ReconcileOrphans, type UpstreamAbsence } from "../sync/orphans/reconcile.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { defaultSyncSettings } from "../sync/settings.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
@@ -22,7 +24,7 @@ import type { UpsyncHub, UpsyncTools } from "../upsync/world.ts";
 
 export type SyncWorkOptions = Readonly<{
   hub: Hub;
-  workloads: WorkloadHub & UpsyncHub;
+  workloads: WorkloadHub & UpsyncHub & UpstreamAbsence;
   queue: WorkQueue;
   connections: Connections;
   credentials: CredentialSource;
@@ -35,6 +37,7 @@ export type SyncWorkOptions = Readonly<{
 export type SyncWork = Readonly<{
   work: Work<WorkloadKey>;
   reconcileUpsync: ReconcileUpsync;
+  reconcileOrphans: ReconcileOrphans;
   /** Clears the lists read from clusters: the next batch reads them again. */
   beginBatch: () => void;
 }>;
@@ -97,6 +100,20 @@ export function createSyncWork({
   return {
     work: runInSequence(upsyncReconciler(upsync), sync),
     reconcileUpsync: upsyncRegistrationReconciler(upsync),
+    reconcileOrphans: orphanReconciler({
+      hub,
+      workloads,
+      ownedObjects: createOwnedObjects({
+        clientFor: clients.clientFor,
+        clock,
+        rate: settings.callRate,
+        callSeconds: settings.callTimeoutSeconds,
+        onUnauthorized: clients.unauthorized,
+        hubId: settings.hubId,
+        types: workloads.types,
+      }),
+      clock,
+    }),
     beginBatch: source.beginBatch,
   };
 }

@@ -75,6 +75,12 @@ export const catalogue = {
     labels: {},
   },
   tmc_sync_copies: { type: "gauge", help: "Copies that are watched on clusters.", unit: "", labels: {} },
+  tmc_orphaned_copies: {
+    type: "gauge",
+    help: "Copies on clusters whose workload and sync record no longer exist, as the registrations report them.",
+    unit: "",
+    labels: {},
+  },
   tmc_sync_watches: {
     type: "gauge",
     help: "Watches on clusters; down are those that have been disconnected for too long to be trusted.",

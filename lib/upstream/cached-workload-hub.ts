@@ -67,6 +67,8 @@ export function createCachedWorkloadHub(options: CachedWorkloadHubOptions): Flus
           `upstream: list ${formatTarget({ type })} in ${scope}: not listed yet`,
         );
       },
+      listUncached: (type, logicalCluster) =>
+        requests.list(type, logicalCluster, { metadata: false, transform: (object) => object }),
       patch: async (address, part, patch, signal) => {
         const answered = cache.request(address);
         try {

@@ -61,6 +61,7 @@ export function createFreshWorkloadHub(options: FreshWorkloadHubOptions): FreshW
         const readList = () => requests.list(type, logicalCluster, { metadata, transform: withKind });
         return lists.list(listId({ logicalCluster, type }), readList, signal);
       },
+      listUncached: (type, logicalCluster) => requests.list(type, logicalCluster, { metadata: false, transform: trim }),
       invalidate: (type, logicalCluster) => lists.invalidate(listId({ logicalCluster, type })),
       patch: async (address, part, patch, signal) => merge(address, await requests.patch(address, part, patch, signal)),
       create: async (address, object, signal) => merge(address, await requests.create(address, object, signal)),

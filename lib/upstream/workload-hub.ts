@@ -1,10 +1,13 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
+import { unlessAborted } from "@tmc/kube/deadline.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import type { MergePatch } from "@tmc/kube/merge-patch.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
 import { isClaimed } from "../api/workload-kinds.ts";
 import type { WorkloadSync } from "../api/workload-sync.ts";
+import type { UpstreamAbsence } from "../sync/orphans/reconcile.ts";
+import { recordName } from "../sync/ownership/record.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
 import type { UpsyncHub } from "../upsync/world.ts";
 import { createEventSink, type EventSink, type FailedEvent } from "./events.ts";
@@ -26,7 +29,7 @@ import {
 } from "./workload-requests.ts";
 
 /** A workload hub whose recorded Events can be waited for. */
-export type FlushableWorkloadHub = WorkloadHub & UpsyncHub & Pick<EventSink, "whenFlushed">;
+export type FlushableWorkloadHub = WorkloadHub & UpsyncHub & UpstreamAbsence & Pick<EventSink, "whenFlushed">;
 
 export type WorkloadHubOptions = Readonly<{
   /** A client at the server's root. */
@@ -45,6 +48,8 @@ export interface WorkloadAccess extends Pick<WorkloadRequests, "getMetadata" | "
   /** Reads the whole object from the server, never from a cache, and does not cache it. */
   readUncached(address: CachedAddress, signal: AbortSignal): Promise<KubeObject | undefined>;
   list(type: ResourceType, logicalCluster: string, signal: AbortSignal): Promise<readonly KubeObject[]>;
+  /** Lists from the server, never from a cache. */
+  listUncached(type: ResourceType, logicalCluster: string): Promise<readonly KubeObject[]>;
   /** Drops a list that is cached for a batch: the next call reads it again. */
   invalidate?(type: ResourceType, logicalCluster: string): void;
 }
@@ -103,6 +108,19 @@ export function createWorkloadHub(
     },
     listRecords: async (logicalCluster, signal) =>
       (await access.list(recordResource.type, logicalCluster, signal)) as readonly WorkloadSync[],
+    listRecordsFromServer: async (logicalCluster, signal) =>
+      (await unlessAborted(
+        access.listUncached(recordResource.type, logicalCluster),
+        signal,
+      )) as readonly WorkloadSync[],
+    isGone: async (key, signal) => {
+      const address = addressOfWorkload(key);
+      const { logicalCluster, namespace } = address;
+      const record = addressOfRecord({ logicalCluster, namespace, name: recordName(address) });
+      // The record first: it is written after the workload exists, and removed before the workload is.
+      const found = (await access.readUncached(record, signal)) ?? (await access.readUncached(address, signal));
+      return found === undefined;
+    },
     createRecord: async (record, desired, signal) =>
       (await access.create(addressOfRecord(record), withLastWrittenHash(desired), signal)) as WorkloadSync,
     writeRecord: async (record, seen, desired, signal) => {

@@ -1,11 +1,12 @@
 import { eventReasons } from "../../lib/engine/event-reasons.ts";
 import { decisionReasons, orderedReasons, readyReasons } from "../../lib/placement/reasons.ts";
 import { clusterReasons } from "../../lib/registration/reasons.ts";
+import { orphanReasons } from "../../lib/sync/orphans/decide.ts";
 import { upsyncReasons } from "../../lib/upsync/reasons.ts";
 
 /** Renders docs/reasons.md: the reasons of all conditions, decisions and Events. */
 export function reasonsPage(): string {
-  return placementSection() + clusterSection() + upsyncSection() + eventSection();
+  return placementSection() + clusterSection() + orphanSection() + upsyncSection() + eventSection();
 }
 
 function placementSection(): string {
@@ -47,6 +48,20 @@ function clusterSection(): string {
     "| Reason | Meaning |",
     "| --- | --- |",
     ...Object.entries(clusterReasons).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`),
+    "",
+  ].join("\n");
+}
+
+function orphanSection(): string {
+  return [
+    "",
+    "## Orphaned copies on a cluster",
+    "",
+    "The condition `NoOrphanedCopies` of a ClusterRegistration exists after TMC has found orphaned copies on its cluster:",
+    "",
+    "| Reason | Meaning |",
+    "| --- | --- |",
+    ...Object.entries(orphanReasons).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`),
     "",
   ].join("\n");
 }

@@ -9,7 +9,8 @@ import { createReconcileFunction } from "../../lib/lambda/reconcile.ts";
 import { createResyncFunction } from "../../lib/lambda/resync.ts";
 import type { Condition } from "../../lib/model/condition.ts";
 import { type ObjectKey, type WorkloadKey, workloadKey } from "../../lib/model/key.ts";
-import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
+import { downstreamNamespace, namespaceManifest } from "../../lib/sync/ownership/namespace-map.ts";
+import { ownershipMetadata } from "../../lib/sync/ownership/owner.ts";
 import { upsyncOriginOf } from "../../lib/sync/ownership/upsync-origin.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
 import { statusOf } from "../support/controller-environment.ts";
@@ -149,6 +150,21 @@ test("a resync upsyncs a new object of a cluster and syncs it to the other clust
   expect(await tenant.copy("west")).toMatchObject({ spec: { replicas: 2 } });
   expect(await tenant.copy("east")).toBeUndefined();
   expect((await tenant.east.get<KubeObject>({ ...inShop, name: "web" })).metadata.uid).toBe(origin.metadata.uid);
+});
+
+test("a resync reports a copy whose workload and sync record are gone, and does not delete it", async () => {
+  const tenant = await aTenant();
+  const locator = { hub: "kcp", logicalCluster: tenant.cluster, namespace: "shop" };
+  const owner = { ...locator, registration: "west", apiVersion: "apps/v1", kind: "Deployment", name: "old" };
+  const namespace = downstreamNamespace(locator);
+  await tenant.west.create({ type: namespaces }, namespaceManifest(locator));
+  const copy = aDeployment("old");
+  const metadata = { ...copy.metadata, namespace, ...ownershipMetadata(owner) };
+  await tenant.west.create({ type: deployments, namespace }, { ...copy, metadata });
+  await tenant.resync();
+  const { orphanedCopies } = statusOf(await tenant.client.get<KubeObject>({ ...registrations, name: "west" }));
+  expect(orphanedCopies).toMatchObject({ count: 1, names: ["Deployment shop/old"] });
+  expect(await tenant.copy("west", "old")).toBeDefined();
 });
 
 test("a resync syncs a change of the origin to the other clusters", async () => {

@@ -7,6 +7,12 @@ const controller = (...titles: readonly string[]): NamedTest => ({
 
 const setBack = "a clock that is set back stops heartbeats, and a failed cluster stays Ready";
 
+const orphans = (title: string): NamedTest => ({
+  file: "test/lib/sync/orphans.test.ts",
+  titles: ["orphanReconciler", title],
+});
+const orphaned = "copies of deleted workloads run on unnoticed, or are deleted without a user's decision";
+
 /** Rules that keep TMC observing clusters and what is on them. */
 export const observationRules: readonly Rule[] = [
   {
@@ -52,5 +58,41 @@ export const observationRules: readonly Rule[] = [
     test: controller(
       "a placement leaves a cluster that failed before the clock was set back after its toleration, not two hours later",
     ),
+  },
+  {
+    incident: orphaned,
+    rule: "a copy without a workload and a sync record is reported, and deleted only after a confirmation",
+    removals: [
+      {
+        file: "lib/sync/orphans/reconcile.ts",
+        text: "if (orphans.length === 0 || orphans.length > confirmedCount) return done;",
+        without: "if (orphans.length === 0) return done;",
+      },
+    ],
+    test: orphans("counts a copy whose workload and sync record are gone, and deletes nothing"),
+  },
+  {
+    incident: orphaned,
+    rule: "a sync record that the cache does not show still accounts for a copy",
+    removals: [
+      {
+        file: "lib/sync/orphans/reconcile.ts",
+        text: "!isConfirmed(candidate)) continue;",
+        without: "isConfirmed === undefined) continue;",
+      },
+    ],
+    test: orphans("does not count a copy whose workload exists, or whose sync record the cache did not show"),
+  },
+  {
+    incident: orphaned,
+    rule: "the upstream is asked again right before a confirmed copy is deleted",
+    removals: [
+      {
+        file: "lib/sync/orphans/reconcile.ts",
+        text: "if (!orphan.isDeleting && (await isOrphaned(tools, orphan, signal))) {",
+        without: "if (!orphan.isDeleting) {",
+      },
+    ],
+    test: orphans("keeps a confirmed copy whose workload is created again before its deletion"),
   },
 ];

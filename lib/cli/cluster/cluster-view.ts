@@ -80,6 +80,7 @@ export function describeCluster(
     ["Eviction", spec.evictAfterSeconds === undefined ? undefined : evictionText(spec.evictAfterSeconds)],
     ["Credentials", credentialsOf(spec)],
     ["Credentials expire", status?.credentialsExpire],
+    ["Orphaned copies", status?.orphanedCopies === undefined ? undefined : `${status.orphanedCopies.count}`],
     ["Placements", placementNames.join(", ")],
     ["Age", ageOf(metadata.creationTimestamp, nowMs) ?? ""],
   ]);
