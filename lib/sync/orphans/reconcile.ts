@@ -54,7 +54,7 @@ export type OrphanTools = Readonly<{
 
 /** A cluster is scanned at most this often: shorter than the resync period of functions, whose every resync scans. */
 const scanIntervalMs = 25 * 60_000;
-/** The time that a scan may take; well below the timeout of a reconcile. A longer one is given up until the next resync. */
+/** The time that a scan may take; well below the timeout of a reconcile. A longer one ends without a result, and the next resync scans again. */
 const scanTimeoutMs = 8_000;
 /** A confirmed deletion is checked again after this time: cluster controllers delete what depends on an object first. */
 const deletionCheckSeconds = 5;
