@@ -30,12 +30,14 @@ export class RelayStack extends Stack {
     const { settings, names, workQueue } = props;
     const hub = new HubAccess(this, "Hub", {
       hub: settings.hub,
+      hubId: settings.hubId,
       secret: settings["relay.kcpSecret"],
       workspaces: settings.workspaces,
       apiExport: settings.apiExport,
     });
     const clusters = settings["relay.watchClusters"]
       ? new ClusterAccess(this, "Clusters", {
+          stage: settings.stage,
           providers: settings.credentialProviders,
           allowedEndpoints: settings.allowedEndpoints,
         })

@@ -21,6 +21,7 @@ import { type ReconcileUpsync, upsyncRegistrationReconciler } from "../upsync/re
 import type { UpsyncHub, UpsyncTools } from "../upsync/world.ts";
 
 export type SyncWorkOptions = Readonly<{
+  hubId: string;
   hub: Hub;
   workloads: WorkloadHub & UpsyncHub;
   queue: WorkQueue;
@@ -44,6 +45,7 @@ export type SyncWork = Readonly<{
  * clusters, and copies that are not ready are polled.
  */
 export function createSyncWork({
+  hubId,
   hub,
   workloads,
   queue,
@@ -53,7 +55,7 @@ export function createSyncWork({
   clock,
   metrics,
 }: SyncWorkOptions): SyncWork {
-  const settings = { ...defaultSyncSettings, deletionGuard };
+  const settings = { ...defaultSyncSettings, hubId, deletionGuard };
   const clients = createClusterClients({ hub: { read: readFromBatchList(hub) }, credentials, connections });
   const downstream = createDownstream({
     clientFor: clients.clientFor,

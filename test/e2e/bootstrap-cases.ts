@@ -108,7 +108,7 @@ export function bootstrapCases(title: string, start: () => Promise<KcpUnderTest>
       const before = [await versions(), await files()];
       const { code, out } = await bootstrap();
       expect(code).toBe(0);
-      expect(out).toContain(`${path}: no changes, 33 objects are up to date\n`);
+      expect(out).toContain(`${path}: no changes, 36 objects are up to date\n`);
       expect([await versions(), await files()]).toEqual(before);
       expect(await bootstrap("--check")).toMatchObject({
         code: 0,

@@ -14,7 +14,7 @@ export async function protectWorkload(
   observed: Observed,
   signal: AbortSignal,
 ): Promise<Observed> {
-  const { key, address, type, workload, record, intent } = observed;
+  const { key, address, type, workload, record, intent, locator } = observed;
   if (workload === undefined) return observed; // the record exists and names the clusters
   const recordAddress = {
     logicalCluster: key.logicalCluster,
@@ -27,7 +27,7 @@ export async function protectWorkload(
     type.isOffered && !isDeleting && intent.clusters.length > 0 && !finalizers.includes(syncFinalizer);
   const spec: WorkloadSync["spec"] = {
     ...record?.spec,
-    workload: newRecord(recordAddress.name, workload).spec.workload,
+    workload: newRecord(recordAddress.name, workload, locator.hub).spec.workload,
     ...(intent.placement === undefined
       ? {}
       : {
@@ -42,7 +42,7 @@ export async function protectWorkload(
   const isPlaced = intent.kind === "placed";
   const [protectedWorkload, protectedRecord] = await allSettledOrThrow([
     needsFinalizer ? workloads.writeFinalizers(key, workload, [...finalizers, syncFinalizer], signal) : workload,
-    ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced }, signal),
+    ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced, hubId: locator.hub }, signal),
   ]);
   return { ...observed, workload: protectedWorkload, record: protectedRecord };
 }
@@ -53,14 +53,15 @@ type RecordWrite = Readonly<{
   record: WorkloadSync | undefined;
   spec: WorkloadSync["spec"];
   isPlaced: boolean;
+  hubId: string;
 }>;
 
 async function ensureRecord(
   workloads: WorkloadHub,
-  { recordAddress, workload, record, spec, isPlaced }: RecordWrite,
+  { recordAddress, workload, record, spec, isPlaced, hubId }: RecordWrite,
   signal: AbortSignal,
 ): Promise<WorkloadSync | undefined> {
-  const initial = newRecord(recordAddress.name, workload);
+  const initial = newRecord(recordAddress.name, workload, hubId);
   if (record === undefined) {
     if (!isPlaced && (spec.clusters ?? []).length === 0) return undefined;
     return workloads.createRecord(recordAddress, { ...initial, spec }, signal);
