@@ -6,6 +6,7 @@ import { defaultTenantEventsPerSecond, maxTenantEventsPerSecond } from "../lib/q
 import { defaultDeletionGuardSettings } from "../lib/sync/eviction/deletion-guard.ts";
 import { deletionGuardRanges } from "../lib/sync/eviction/deletion-guard-settings.ts";
 import { exportAddressForm, formatExportAddress, parseExportAddress } from "../lib/upstream/export/address.ts";
+import { hubIdForm, hubIdPattern } from "../lib/upstream/hub-identity.ts";
 import { isWorkspaceAddress } from "../lib/upstream/logical-cluster.ts";
 
 /** One setting of a deployment. */
@@ -114,10 +115,15 @@ export const settingFields = {
     "kcp",
     oneOf(["kcp", "kubernetes"]),
   ),
+  hubId: optional(
+    "id of the upstream, which its copies on clusters carry; default: the one that the upstream stores at the first start",
+    hubIdForm,
+    matching(hubIdPattern),
+  ),
   kcpSecret: optional(
     "existing secret with the kubeconfig for the upstream; default `tmc-<stage>-kcp`",
     "the name or full ARN of a secret; not tmc/…/…, which are the secrets of tenants",
-    // tmc/<logical cluster>/<registration>: a tenant could register a cluster of that name and would get the kubeconfig of kcp.
+    // tmc/<stage>/<hub id>/<logical cluster>/<registration>: a tenant could register a cluster of that name and would get the kubeconfig of kcp.
     secretExcept(/^tmc\/[^/]+\//),
   ),
   kmsKeyArns: field(

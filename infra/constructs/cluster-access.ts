@@ -1,12 +1,15 @@
 import { Stack } from "aws-cdk-lib";
 import { type IRole, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { Construct, type IConstruct } from "constructs";
+import { secretPrefix } from "../../lib/credentials/secret-name.ts";
 import { type CredentialProvider, credentialProviderNames } from "../../lib/engine/environment.ts";
 import { deletionGuardDefaults, deletionGuardVariables } from "../../lib/sync/eviction/deletion-guard-settings.ts";
 import { acknowledge } from "../checks.ts";
 import { decryptStatements, secretArn } from "./hub-access.ts";
 
 export interface ClusterAccessProps {
+  /** Name of the stage: the names of its secrets begin with it. */
+  readonly stage: string;
   /**
    * Sources of credentials that registrations may use.
    * @default all
@@ -54,11 +57,13 @@ export class ClusterAccess extends Construct {
   readonly heartbeatSeconds: number;
   readonly #providers: readonly CredentialProvider[];
   readonly #kmsKeyArns: readonly string[];
+  readonly #secrets: string;
 
-  constructor(scope: Construct, id: string, props: ClusterAccessProps = {}) {
+  constructor(scope: Construct, id: string, props: ClusterAccessProps) {
     super(scope, id);
     this.#providers = props.providers ?? credentialProviderNames;
     this.#kmsKeyArns = props.kmsKeyArns ?? [];
+    this.#secrets = `${secretPrefix(props.stage)}*`;
     this.heartbeatSeconds = props.heartbeatSeconds ?? 60;
     const ranges = props.allowedEndpoints ?? [];
     this.connectionEnvironment = {
@@ -77,8 +82,8 @@ export class ClusterAccess extends Construct {
   }
 
   /**
-   * Allows a role to read the credentials of the clusters of all tenants. TMC itself separates the tenants, by derived secret
-   * names and by the tag of an EKS cluster.
+   * Allows a role to read the credentials of the clusters of all tenants of this stage. TMC itself separates the tenants, by
+   * derived secret names and by the tag of an EKS cluster.
    */
   grantCredentials(role: IRole): void {
     for (const statement of this.credentialStatements()) role.addToPrincipalPolicy(statement);
@@ -92,7 +97,7 @@ export class ClusterAccess extends Construct {
     return [
       ...(this.#providers.includes("secretsmanager")
         ? [
-            allow("secretsmanager:GetSecretValue", secretArn(this, "tmc/*")),
+            allow("secretsmanager:GetSecretValue", secretArn(this, this.#secrets)),
             ...decryptStatements(this, this.#kmsKeyArns),
           ]
         : []),
@@ -108,7 +113,7 @@ export class ClusterAccess extends Construct {
   /** Acknowledges the findings about these statements on a role or a policy. */
   acknowledgeCredentials(role: IConstruct): void {
     if (this.#providers.includes("secretsmanager")) {
-      const secrets = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:tmc/*";
+      const secrets = `arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:${this.#secrets}`;
       acknowledge(
         role,
         `AwsSolutions-IAM5[Resource::${secrets}]`,

@@ -11,6 +11,11 @@ export interface HubAccessProps {
    */
   readonly hub?: "kcp" | "kubernetes";
   /**
+   * Id of the upstream.
+   * @default the one that the upstream stores
+   */
+  readonly hubId?: string | undefined;
+  /**
    * Paths of the workspaces to reconcile; a plain cluster has none.
    * @default none
    */
@@ -41,6 +46,7 @@ export class HubAccess extends Construct {
     const workspaces = props.workspaces ?? [];
     this.environment = {
       TMC_HUB: props.hub ?? "kcp",
+      ...(props.hubId === undefined ? {} : { TMC_HUB_ID: props.hubId }),
       TMC_KCP_SECRET: props.secret,
       ...(workspaces.length > 0 ? { TMC_WORKSPACES: workspaces.join(",") } : {}),
       ...(props.apiExport === undefined ? {} : { TMC_API_EXPORT: props.apiExport }),

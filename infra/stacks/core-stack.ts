@@ -37,12 +37,14 @@ export class CoreStack extends Stack {
     };
     const hub = new HubAccess(this, "Hub", {
       hub: settings.hub,
+      hubId: settings.hubId,
       secret: settings.kcpSecret,
       kmsKeyArns: settings.kmsKeyArns,
       workspaces: settings.workspaces,
       apiExport: settings.apiExport,
     });
     const clusters = new ClusterAccess(this, "Clusters", {
+      stage: settings.stage,
       providers: settings.credentialProviders,
       allowedEndpoints: settings.allowedEndpoints,
       heartbeatSeconds: settings.heartbeatSeconds,

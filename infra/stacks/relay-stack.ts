@@ -32,6 +32,7 @@ export class RelayStack extends Stack {
     const { settings, names, workQueue } = props;
     const hub = new HubAccess(this, "Hub", {
       hub: settings.hub,
+      hubId: settings.hubId,
       secret: settings["relay.kcpSecret"],
       kmsKeyArns: settings.kmsKeyArns,
       workspaces: settings.workspaces,
@@ -39,6 +40,7 @@ export class RelayStack extends Stack {
     });
     const clusters = settings["relay.watchClusters"]
       ? new ClusterAccess(this, "Clusters", {
+          stage: settings.stage,
           providers: settings.credentialProviders,
           allowedEndpoints: settings.allowedEndpoints,
           kmsKeyArns: settings.kmsKeyArns,

@@ -273,7 +273,7 @@ export const clusterRegistration = defineKind({
         secretRef: secretReference,
         eks: eksCluster,
         secretsManager: objectField(
-          "Reads the AWS Secrets Manager secret tmc/<logical cluster>/<registration name> in the AWS account of TMC. The secret holds a kubeconfig, or the fields server, ca and token.",
+          "Reads the AWS Secrets Manager secret tmc/<stage>/<hub id>/<logical cluster>/<registration name> in the AWS account of TMC. The secret holds a kubeconfig, or the fields server, ca and token.",
           {},
         ),
       },

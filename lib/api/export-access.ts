@@ -7,6 +7,9 @@ export type GroupResource = Readonly<{ group: string; plural: string }>;
 /** Namespace of TMC's service accounts in the provider workspace. */
 export const accountNamespace = "tmc-system";
 
+/** Name of the ConfigMap with the identity of the hub, in the same namespace. */
+export const hubRecordName = "tmc-hub";
+
 /** Names of the service accounts that use the export. The relay only watches; the worker reconciles. */
 export const serviceAccounts = { relay: "tmc-relay", worker: "tmc-controller-manager" } as const;
 export type ServiceRole = keyof typeof serviceAccounts;
@@ -93,6 +96,8 @@ export function serviceAccess(): readonly object[] {
     clusterRole("tmc:worker", [
       { ...slices, verbs: read },
       { apiGroups: [kcpApis], resources: ["apiexports"], resourceNames: [exportName], verbs: ["get"] },
+      // To recognize a record of the hub's identity that was copied from another workspace.
+      { apiGroups: ["core.kcp.io"], resources: ["logicalclusters"], resourceNames: ["cluster"], verbs: ["get"] },
       // For the export check, and to find the workload types that an operator has added.
       { apiGroups: [kcpApis], resources: ["apiresourceschemas"], verbs: ["get", "list"] },
       { apiGroups: [kcpApis], resources: ["apiexports"], verbs: ["list"] },
@@ -100,20 +105,14 @@ export function serviceAccess(): readonly object[] {
       { ...content, verbs: [...read, "create", "update", "patch", "delete"] },
     ]),
     clusterRoleBinding("tmc:worker", serviceAccountSubject(serviceAccounts.worker)),
+    // The identity of the hub: the first process of a new installation adds its address, and later ones compare it.
+    ...roleInNamespace("tmc:hub-identity", accountNamespace, [
+      { apiGroups: [""], resources: ["configmaps"], resourceNames: [hubRecordName], verbs: ["get", "update"] },
+    ]),
     // Events about cluster-scoped objects are in the namespace `default`. A repeated Event is patched to raise its count.
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: "Role",
-      metadata: { ...managedMetadata("tmc:worker"), namespace: "default" },
-      rules: [{ apiGroups: [""], resources: ["events"], verbs: ["get", "create", "patch"] }],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: "RoleBinding",
-      metadata: { ...managedMetadata("tmc:worker"), namespace: "default" },
-      roleRef: { apiGroup: rbac, kind: "Role", name: "tmc:worker" },
-      subjects: [serviceAccountSubject(serviceAccounts.worker)],
-    },
+    ...roleInNamespace("tmc:worker", "default", [
+      { apiGroups: [""], resources: ["events"], verbs: ["get", "create", "patch"] },
+    ]),
   ];
 }
 
@@ -123,6 +122,21 @@ const serviceAccountSubject = (name: string) => ({ kind: "ServiceAccount", name,
 
 function clusterRole(name: string, rules: readonly object[]) {
   return { apiVersion: `${rbac}/v1`, kind: "ClusterRole", metadata: managedMetadata(name), rules };
+}
+
+/** A Role in one namespace, and its binding to the worker. */
+function roleInNamespace(name: string, namespace: string, rules: readonly object[]): readonly object[] {
+  const metadata = { ...managedMetadata(name), namespace };
+  return [
+    { apiVersion: `${rbac}/v1`, kind: "Role", metadata, rules },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: "RoleBinding",
+      metadata,
+      roleRef: { apiGroup: rbac, kind: "Role", name },
+      subjects: [serviceAccountSubject(serviceAccounts.worker)],
+    },
+  ];
 }
 
 /** Binds a subject to the ClusterRole of the same name. */

@@ -8,6 +8,7 @@ import { controllerCommand } from "./controller/controller.ts";
 import { doctorCommand } from "./doctor/doctor.ts";
 import { bindCommand } from "./install/bind.ts";
 import { bootstrapCommand } from "./install/bootstrap.ts";
+import { hubCommand } from "./install/hub.ts";
 import { manifestsCommand } from "./install/manifests.ts";
 import { unbindCommand } from "./install/unbind.ts";
 import { uninstallCommand } from "./install/uninstall.ts";
@@ -73,6 +74,7 @@ export function createProgram(io: CliIo = processIo): Command {
     .addCommand(bindCommand(io))
     .addCommand(unbindCommand(io))
     .addCommand(uninstallCommand(io))
+    .addCommand(hubCommand(io))
     .addCommand(manifestsCommand(io.out))
     .addCommand(completionCommand(io, () => program))
     .addHelpText("after", examples);

@@ -7,8 +7,10 @@ import { createMemoryQueue, type MemoryQueue } from "../queue/memory-queue.ts";
 import type { QueueEvent } from "../queue/queue-event.ts";
 import { isMultiTenant } from "../queue/tenant-rate-limit.ts";
 import type { Relay } from "../relay/relay.ts";
+import { awaitAnswer } from "../upstream/await-workspace.ts";
 import { createDirectHub } from "../upstream/direct-hub.ts";
 import { createFreshHub } from "../upstream/fresh-hub.ts";
+import { ensureHubIdentity } from "../upstream/hub-record.ts";
 import type { LogicalCluster } from "../upstream/logical-cluster.ts";
 import type { ObjectCache } from "../upstream/object-cache.ts";
 import type { WorkloadCache } from "../upstream/workload-cache.ts";
@@ -20,8 +22,8 @@ import type { SharedQueue } from "./shared-queue.ts";
 /** Relay, queue and reconcilers in one process. */
 export interface Controller {
   /**
-   * Finds the workspaces and starts. Fails at once, with a one-line error, if a workspace does not exist; an upstream that
-   * cannot be reached is retried.
+   * Finds the workspaces and the id of the hub, and starts. Fails at once, with a one-line error, if a workspace does not exist
+   * or the id is not certain; an upstream that cannot be reached is retried.
    */
   start(): Promise<void>;
   /** Starts no more work, lets running reconciles finish within the drain time, and closes connections and timers. */
@@ -167,7 +169,9 @@ function createLifecycle(
           throw error;
         }
         if (stopping.signal.aborted) return;
-        run = startRun(parts);
+        const hubId = options.hubId ?? (await findHubId(parts));
+        if (hubId === undefined) return;
+        run = startRun(parts, hubId);
         if (options.announcedAs !== undefined) announced = announce(parts, options.announcedAs);
       })();
       return started;
@@ -184,6 +188,27 @@ function createLifecycle(
     reconcile: (key) => backend.queue.send([{ key, reason: "on-demand" }]),
   };
   return { controller, relay: () => run?.relay };
+}
+
+/** Reads the id of the hub, and waits while it is unreachable; undefined if the controller stops first. */
+async function findHubId({
+  options,
+  clock,
+  random,
+  log,
+  rootClient,
+  stopping: { signal },
+}: ControllerParts): Promise<string | undefined> {
+  const part = { workspaces: options.workspaces, apiExport: options.apiExport?.address };
+  const onWait = (error: unknown, retryInMs: number): void =>
+    log.warn("upstream is unreachable", { retryInSeconds: retryInMs / 1000, error });
+  const ensure = (): Promise<string> => ensureHubIdentity({ client: rootClient, part, signal });
+  try {
+    return await awaitAnswer(rootClient, ensure, { clock, random, signal, onWait });
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
+  }
 }
 
 async function announce(parts: ControllerParts, processName: string): Promise<void> {

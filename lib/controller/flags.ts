@@ -8,6 +8,7 @@ import { hasExternalSources } from "../sources/source-kinds.ts";
 import type { DeletionGuardSettings } from "../sync/eviction/deletion-guard.ts";
 import { type DeletionGuardFlags, parseDeletionGuard } from "../sync/eviction/deletion-guard-settings.ts";
 import { type ExportAddress, exportAddressForm, parseExportAddress } from "../upstream/export/address.ts";
+import { hubIdForm, hubIdPattern } from "../upstream/hub-identity.ts";
 import { isWorkspaceAddress } from "../upstream/logical-cluster.ts";
 
 /** The flags of the command line, as text; undefined if not given. */
@@ -23,6 +24,8 @@ export type ControllerFlags = SourceFlags &
     clusterKubeconfigs?: readonly string[] | undefined;
     /** `kcp`, or `kubernetes` for a plain cluster with the CRDs of TMC. */
     hub?: string | undefined;
+    /** The id of the hub, instead of the one that the hub stores. */
+    hubId?: string | undefined;
     /** Files with CustomResourceDefinitions, once or repeated. */
     crd?: readonly string[] | undefined;
     resyncPeriod?: string | undefined;
@@ -51,6 +54,8 @@ export type ControllerConfig = Readonly<{
   workspaces: readonly string[] | undefined;
   /** The export whose tenants are reconciled; undefined with workspaces, and for a plain cluster. */
   apiExport: ExportAddress | undefined;
+  /** The id of the hub; undefined for the one that the hub stores. */
+  hubId: string | undefined;
   /** Paths of kubeconfigs, by the name of the registration; with several workspaces by `workspace/name`. */
   clusterKubeconfigs: ReadonlyMap<string, string>;
   /** Files with the CRDs of additional workload types. */
@@ -127,6 +132,7 @@ export function parseControllerFlags(flags: ControllerFlags): ControllerConfig {
     kcpKubeconfig,
     workspaces,
     apiExport,
+    hubId: hubIdOf(flags, addError),
     clusterKubeconfigs,
     crds: flags.crd ?? [],
     clusterSources: sourcesOf(flags, errors),
@@ -183,6 +189,11 @@ function exportOf({ hub, workspace, apiExport }: ControllerFlags, addError: AddE
   else if (listOf(workspace).length > 0) addError("api-export", "replaces --workspace: set only one of them");
   else if (address === undefined) addError("api-export", `"${apiExport}" is not ${exportAddressForm}`);
   return address;
+}
+
+function hubIdOf({ hubId }: ControllerFlags, addError: AddError): string | undefined {
+  if (hubId !== undefined && !hubIdPattern.test(hubId)) addError("hub-id", `"${hubId}" is not ${hubIdForm}`);
+  return hubId;
 }
 
 function workspacesOf(

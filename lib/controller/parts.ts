@@ -34,6 +34,8 @@ export type ControllerOptions = ScopeChoice &
   Readonly<{
     /** A client for the upstream. The controller uses paths below the root of its server, and does not close it. */
     client: KubeClient;
+    /** The id of the hub; undefined to read it from the hub, where the first start stores it. */
+    hubId: string | undefined;
     /** Kubeconfigs of the operator, by `workspace/registration` or by `registration` for all workspaces. @default none */
     clusterKubeconfigs?: ReadonlyMap<string, string> | undefined;
     /** Replaces `clusterKubeconfigs`. */

@@ -25,12 +25,12 @@ export type ControllerRun = Readonly<{ relay: Relay; stop: () => Promise<void> }
 /** How the clusters are reached. */
 type ClusterAccess = Readonly<{ connections: Connections; credentials: CredentialSource }>;
 
-/** Starts workers, relay, heartbeat and resync. The workspaces must have been found. */
-export function startRun(parts: ControllerParts): ControllerRun {
+/** Starts workers, relay, heartbeat and resync. The workspaces and the id of the hub must have been found. */
+export function startRun(parts: ControllerParts, hubId: string): ControllerRun {
   const { settings, log, metrics, health, scope, cache, workloads, backend, events } = parts;
   const { drainSeconds, workers } = settings;
   const access = createClusterAccess(parts);
-  const syncParts = createRunSyncParts(parts, access);
+  const syncParts = createRunSyncParts(parts, access, hubId);
   const work = createRunWork(parts, access, syncParts);
   const observed = observeRelay({ log, metrics, health }, cache, {
     pathOf: scope.pathOf,
@@ -99,7 +99,7 @@ function createClusterAccess({
   return { connections, credentials };
 }
 
-function createRunSyncParts(parts: ControllerParts, access: ClusterAccess): SyncParts | undefined {
+function createRunSyncParts(parts: ControllerParts, access: ClusterAccess, hubId: string): SyncParts | undefined {
   const { settings, clock, random, log, metrics, cache, workloads, backend, hub } = parts;
   const { readsFromCache } = backend;
   if (workloads === undefined || backend.workloads === undefined) return undefined;
@@ -110,6 +110,7 @@ function createRunSyncParts(parts: ControllerParts, access: ClusterAccess): Sync
     ...access,
     queue: backend.queue,
     isBusy: backend.isBusy,
+    hubId,
     settings: settings.syncSettings,
     upsync: {
       upsyncHub: backend.workloads,

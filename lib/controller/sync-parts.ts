@@ -34,7 +34,8 @@ export type SyncPartsOptions = Readonly<{
   queue: WorkQueue;
   /** Whether many keys wait or run. @default unknown */
   isBusy?: (() => boolean) | undefined;
-  settings?: Partial<SyncSettings> | undefined;
+  hubId: string;
+  settings?: Partial<Omit<SyncSettings, "hubId">> | undefined;
   /** Enables upsync. @default no upsync */
   upsync?: UpsyncInputs | undefined;
   relistSeconds: number;
@@ -62,7 +63,12 @@ export interface SyncParts {
 export function createSyncParts(options: SyncPartsOptions): SyncParts {
   const { hub, workloads, cache, connections, credentials, queue, relistSeconds, clock, random, log, metrics } =
     options;
-  const settings: SyncSettings = { ...defaultSyncSettings, ...options.settings, watchesCopies: true };
+  const settings: SyncSettings = {
+    ...defaultSyncSettings,
+    ...options.settings,
+    hubId: options.hubId,
+    watchesCopies: true,
+  };
   const clients = createClusterClients({ hub, credentials, connections, clock });
   const enqueue = async (keys: readonly WorkKey[]): Promise<void> => {
     if (keys.length === 0) return;

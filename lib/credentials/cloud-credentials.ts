@@ -6,6 +6,7 @@ import { type CredentialSource, createCredentialSource } from "./credentials.ts"
 import { createEksCredentials } from "./eks-credentials.ts";
 import type { EndpointRules } from "./endpoint-rules.ts";
 import { createSecretCredentials } from "./secret-credentials.ts";
+import type { SecretScope } from "./secret-name.ts";
 import { createSecretsManagerCredentials, type SecretsManager } from "./secrets-manager.ts";
 
 /** Credential providers that an operator can enable. */
@@ -18,6 +19,8 @@ export type CloudCredentialsOptions = Readonly<{
   /** @default all */
   providers?: readonly CredentialProvider[] | undefined;
   secretsManager: SecretsManager;
+  /** What the names of secrets begin with, besides the tenant. */
+  scope: SecretScope;
   awsCredentials: AwsCredentials;
   clock: Clock;
   /** @default Math.random */
@@ -28,14 +31,14 @@ export type CloudCredentialsOptions = Readonly<{
 
 /**
  * Creates the credential source of the Lambda deployment. A registration without `spec.credentials` uses the Secrets Manager
- * secret `tmc/<logical cluster>/<registration>`.
+ * secret `tmc/<stage>/<hub id>/<logical cluster>/<registration>`.
  */
 export function createCloudCredentials(options: CloudCredentialsOptions): CredentialSource {
-  const { hub, rules, providers = credentialProviders, secretsManager, awsCredentials, clock } = options;
+  const { hub, rules, providers = credentialProviders, secretsManager, scope, awsCredentials, clock } = options;
   const random = options.random ?? Math.random;
   const isEnabled = (provider: CredentialProvider): boolean => providers.includes(provider);
   const secretsManagerCredentials = isEnabled("secretsmanager")
-    ? createSecretsManagerCredentials({ secretsManager, rules, clock, random })
+    ? createSecretsManagerCredentials({ secretsManager, scope, rules, clock, random })
     : undefined;
   const callAws = options.callAws ?? createCallAws({ clock });
   return createCredentialSource({

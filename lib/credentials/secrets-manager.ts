@@ -4,18 +4,13 @@ import { createDeadline } from "@tmc/kube/deadline.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { Endpoint } from "@tmc/kube/transport/transport.ts";
-import { formatKey, type ObjectKey } from "../model/key.ts";
+import { formatKey } from "../model/key.ts";
 import { errorOfAws } from "./aws-call.ts";
 import { parseCredentialText } from "./credential-text.ts";
-import {
-  type CredentialSource,
-  type CredentialsNotConfigured,
-  notConfigured,
-  outcomeOf,
-  tenantName,
-} from "./credentials.ts";
+import { type CredentialSource, type CredentialsNotConfigured, notConfigured, outcomeOf } from "./credentials.ts";
 import { type EndpointRules, serverRejection } from "./endpoint-rules.ts";
 import { type CacheRead, createExpiringCache } from "./expiring-cache.ts";
+import { type SecretScope, secretNameOf } from "./secret-name.ts";
 
 export type SecretsManager = Pick<SecretsManagerClient, "send">;
 
@@ -42,6 +37,7 @@ export async function readSecretText(secretsManager: SecretsManager, secret: str
 
 export type SecretsManagerCredentialsOptions = Readonly<{
   secretsManager: SecretsManager;
+  scope: SecretScope;
   rules: EndpointRules;
   clock: Clock;
   random: () => number;
@@ -52,17 +48,12 @@ const foundTtlMs = 5 * 60_000;
 /** Shorter, so that a newly created secret is found soon. */
 const notConfiguredTtlMs = 60_000;
 
-/** Returns the name of a registration's secret. It is derived from the key, so that a tenant cannot name another tenant's secret. */
-export function secretNameOf({ logicalCluster, name }: ObjectKey): string {
-  return `tmc/${tenantName(logicalCluster)}/${name}`;
-}
-
 /**
  * Creates the credential source for AWS Secrets Manager. The endpoint rules apply to the server in the secret, because the
  * secret may be written by someone other than the operator.
  */
 export function createSecretsManagerCredentials(options: SecretsManagerCredentialsOptions): CredentialSource {
-  const { secretsManager, rules, clock, random } = options;
+  const { secretsManager, scope, rules, clock, random } = options;
   const cache = createExpiringCache<Endpoint | CredentialsNotConfigured>({ clock, random, serveStaleOnError: true });
 
   const read = async (secret: string): Promise<CacheRead<Endpoint | CredentialsNotConfigured>> => {
@@ -92,7 +83,7 @@ export function createSecretsManagerCredentials(options: SecretsManagerCredentia
 
   return {
     find: async ({ key }, signal) => {
-      const secret = secretNameOf(key);
+      const secret = secretNameOf(scope, key);
       const found = await cache.get(formatKey(key), () => read(secret), signal);
       return "kind" in found ? found : outcomeOf(found, { providedBy: "tenant", nowMs: clock.now() });
     },

@@ -11,6 +11,7 @@ import {
   parseDeletionGuard,
 } from "../sync/eviction/deletion-guard-settings.ts";
 import { type ExportAddress, exportAddressForm, parseExportAddress } from "../upstream/export/address.ts";
+import { hubIdForm, hubIdPattern } from "../upstream/hub-identity.ts";
 import { isWorkspaceAddress } from "../upstream/logical-cluster.ts";
 
 export type { CredentialProvider } from "../credentials/cloud-credentials.ts";
@@ -24,10 +25,12 @@ export const credentialProviderNames = [
 
 /** The settings that an operator gives to a function or to the relay, parsed from environment variables. */
 export type Environment = Readonly<{
-  /** Name of the stage, for logs and metrics. */
+  /** Name of the stage, for logs, metrics and the names of secrets. */
   stage: string;
   logLevel: number;
   hub: "kcp" | "kubernetes";
+  /** Id of the hub; undefined for the one that the hub stores. */
+  hubId: string | undefined;
   /** Name or ARN of the secret with the upstream kubeconfig. */
   kcpSecret: string;
   /** Paths of workspaces; empty on a plain Kubernetes cluster, and if `apiExport` is set. */
@@ -71,6 +74,11 @@ const fields: { readonly [Name in EnvironmentName]: Field<Environment[Name]> } =
   stage: { variable: "TMC_STAGE", parse: parseStage },
   logLevel: { variable: "TMC_LOG_LEVEL", defaultValue: 2, parse: parseLevel },
   hub: { variable: "TMC_HUB", defaultValue: "kcp", parse: (text) => oneOf(["kcp", "kubernetes"], text) },
+  hubId: {
+    variable: "TMC_HUB_ID",
+    defaultValue: undefined,
+    parse: (value) => (hubIdPattern.test(value) ? { value } : { error: `must be ${hubIdForm}` }),
+  },
   kcpSecret: { variable: "TMC_KCP_SECRET", parse: (value) => ({ value }) },
   workspaces: { variable: "TMC_WORKSPACES", defaultValue: [], parse: parseWorkspaces },
   apiExport: { variable: "TMC_API_EXPORT", defaultValue: undefined, parse: parseExport },

@@ -20,7 +20,7 @@ export type ControllerSettings = Readonly<{
   tenantEventsPerSecond: number;
   /** Whether workloads are synced. */
   sync: boolean;
-  syncSettings: Partial<SyncSettings>;
+  syncSettings: Partial<Omit<SyncSettings, "hubId">>;
   /** Every cluster is probed about this often. */
   heartbeatSeconds: number;
   /** `lastHeartbeat` of an idle cluster is written at most this often. */

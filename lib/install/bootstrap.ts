@@ -5,7 +5,9 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ExportedType } from "../api/api-export.ts";
 import { tenantRole } from "../api/export-access.ts";
 import { exportName, managedByTmc } from "../api/group.ts";
-
+import { readEndpointUrls } from "../upstream/export/endpoints.ts";
+import type { OpenEndpoint } from "../upstream/export/tenants.ts";
+import { createHubRecord, hubRecordAddress, openHubRecord } from "../upstream/hub-record.ts";
 import {
   type ApiExport,
   apiExports,
@@ -26,6 +28,8 @@ export type BootstrapPlan = Readonly<{
   /** Whether the workspace must be created. */
   createsWorkspace: boolean;
   steps: readonly PlanStep[];
+  /** Whether the identity of the hub must be stored. */
+  storesIdentity: boolean;
   /** Number of objects that are up to date. */
   unchanged: number;
   /** Types that are in the export but not requested in this run. */
@@ -53,7 +57,9 @@ export async function planBootstrap(
     request.tenants ?? (exists ? await currentTenantGroup(provider, options) : undefined) ?? allAuthenticatedUsers;
   const desired = providerObjects({ ...request, tenants, retained });
   const steps = planObjects(desired, exists ? await findObjects(provider, desired, options) : () => undefined);
-  return { createsWorkspace: !exists, steps, unchanged: desired.length - steps.length, retained };
+  const identity = exists ? await readIfExists(provider, hubRecordAddress, options) : undefined;
+  const unchanged = desired.length - steps.length + (identity === undefined ? 0 : 1);
+  return { createsWorkspace: !exists, steps, storesIdentity: identity === undefined, unchanged, retained };
 }
 
 const allAuthenticatedUsers = "system:authenticated";
@@ -71,15 +77,37 @@ async function currentTenantGroup(provider: KubeClient, options: WaitOptions): P
 /** Executes a plan and waits until the export has an identity. */
 export async function performBootstrap(
   kcp: KubeClient,
-  { path, plan }: Readonly<{ path: string; plan: BootstrapPlan }>,
+  { path, plan, openEndpoint }: Readonly<{ path: string; plan: BootstrapPlan; openEndpoint: OpenEndpoint }>,
   options: WaitOptions = {},
 ): Promise<void> {
   const provider = clientOf(kcp, path);
   if (plan.createsWorkspace) {
     await createWorkspace(kcp, path, options);
-  } else if (plan.steps.length > 0) await requirePermission(provider, path, { verb: "*", group: "*", resource: "*" });
+  } else if (plan.steps.length > 0 || plan.storesIdentity)
+    await requirePermission(provider, path, { verb: "*", group: "*", resource: "*" });
   for (const step of plan.steps) await performStep(provider, step, options);
   await waitForIdentity(provider, options);
+  if (plan.storesIdentity) await storeHubIdentity(kcp, { path, openEndpoint }, options);
+}
+
+/**
+ * Stores the identity of the hub. Tenants of an earlier version have sync records, whose id is kept. The address is stored by
+ * the first process that serves the export, because an administrator may use another one.
+ */
+async function storeHubIdentity(
+  kcp: KubeClient,
+  { path, openEndpoint }: Readonly<{ path: string; openEndpoint: OpenEndpoint }>,
+  options: WaitOptions,
+): Promise<void> {
+  const { signal } = options;
+  const urls = (await readEndpointUrls(kcp, { path, name: exportName }, signal)) ?? [];
+  const sources = urls.map((url) => openEndpoint(`${url}/clusters/*`));
+  const store = openHubRecord(clientOf(kcp, path), { isKcp: true, signal });
+  await waitUntil(
+    "the identity of the hub to be stored",
+    async () => ({ done: await createHubRecord(store, { root: kcp, sources, server: undefined, signal }) }),
+    options,
+  );
 }
 
 /** Creates the workspace with the managed-by label, so that `tmc uninstall` can delete it even if the bootstrap is interrupted. */

@@ -4,6 +4,7 @@ import { createConnections } from "../credentials/connections.ts";
 import type { Environment } from "../engine/environment.ts";
 import { createEventRecorder } from "../engine/event-recorder.ts";
 import { createReconcilers, type ReconcilersSettings } from "../engine/reconcilers.ts";
+import type { Work } from "../model/work-item.ts";
 import { type BatchRunner, createBatchRunner } from "../queue/batch.ts";
 import { rateLimitFanOut } from "../queue/fan-out.ts";
 import { isolatingRunner } from "../queue/isolate.ts";
@@ -16,13 +17,23 @@ import { defaultDeletionGuardSettings } from "../sync/eviction/deletion-guard.ts
 import { createBindingReader, readBindingsThroughExport } from "../upstream/export/bindings.ts";
 import { createFreshHub } from "../upstream/fresh-hub.ts";
 import { createFreshWorkloadHub } from "../upstream/fresh-workload-hub.ts";
-import type { FunctionTools } from "./function.ts";
+import { ensureHubIdentity } from "../upstream/hub-record.ts";
+import { type FunctionTools, lazy } from "./function.ts";
 import { queueListener } from "./queue-log.ts";
 import type { SyncWork, SyncWorkOptions } from "./sync-work.ts";
-import { clusterTransports, openUpstreamHub, type ReconcileClients, readWorkloadTypes } from "./upstream.ts";
+import {
+  clusterTransports,
+  endsWithoutDeployment,
+  openUpstreamHub,
+  type ReconcileClients,
+  readWorkloadTypes,
+  type UpstreamHub,
+} from "./upstream.ts";
 
 /** The settings that a function with a runtime reads from the environment. */
 export const runtimeEnvironmentNames = [
+  "hub",
+  "hubId",
   "kcpSecret",
   "workspaces",
   "apiExport",
@@ -37,7 +48,7 @@ export const runtimeEnvironmentNames = [
   "maxDeletions",
   "maxDeletionsPercent",
 ] as const;
-type RuntimeEnvironment = Pick<Environment, (typeof runtimeEnvironmentNames)[number]>;
+type RuntimeEnvironment = Pick<Environment, (typeof runtimeEnvironmentNames)[number] | "stage">;
 
 /** Well below the timeout of the function: a key that hangs is then retried by itself and does not fail its batch. */
 const reconcileSeconds = 12;
@@ -64,6 +75,13 @@ export function runtimeSettings({ heartbeatSeconds }: Pick<Environment, "heartbe
     reconcileSeconds,
     registration: defaultRegistrationSettings,
   };
+}
+
+/** Finds the id of the hub: from the environment, or with two requests per process. */
+async function findHubId({ rootClient }: UpstreamHub, environment: RuntimeEnvironment): Promise<string> {
+  const { hub, hubId, workspaces, apiExport } = environment;
+  const part = { workspaces: hub === "kcp" ? workspaces : undefined, apiExport };
+  return hubId ?? (await ensureHubIdentity({ client: rootClient, part }));
 }
 
 /**
@@ -101,15 +119,6 @@ export async function openRuntime(
     clock,
     random,
   });
-  const credentials = createCloudCredentials({
-    hub,
-    rules: { allowedRanges: environment.allowedEndpoints },
-    providers: environment.credentialProviders,
-    secretsManager: clients.secretsManager,
-    awsCredentials: clients.awsCredentials,
-    clock,
-    random,
-  });
   const { maxDeletions: maxCopies, maxDeletionsPercent: maxPercent } = environment;
   const deletionGuard = { ...defaultDeletionGuardSettings, maxCopies, maxPercent };
   const workloads = environment.sync
@@ -128,26 +137,43 @@ export async function openRuntime(
     queue,
     tenantRateOf({ perSecond: environment.tenantEventsPerSecond, isShared: isMultiTenant(environment) }),
   );
-  const sync =
-    workloads &&
-    createSyncWork?.({ hub, workloads, queue: limitedQueue, connections, credentials, deletionGuard, clock, metrics });
-  const work = createReconcilers({
-    hub,
-    sync: workloads && { workloads, ...sync },
-    queue: limitedQueue,
-    connections,
-    credentials,
-    readBindings: environment.apiExport === undefined ? createBindingReader(client) : readBindingsThroughExport,
-    clock,
-    metrics,
-    settings: runtimeSettings(environment),
-    onReadyChange: ({ logicalCluster, name }, { type, reason, message }) => {
-      const fields = { logicalCluster, name, reason, detail: message };
-      if (type === "Warning") log.warn("cluster changed", fields);
-      else log.info("cluster changed", fields);
-    },
-    recordEvent: events.record,
+  let beginSyncBatch = (): void => {};
+  // Copies and secrets carry the id of the hub.
+  const reconcilers = lazy(async (): Promise<Work> => {
+    const hubId = await findHubId(upstream, environment);
+    const credentials = createCloudCredentials({
+      hub,
+      rules: { allowedRanges: environment.allowedEndpoints },
+      providers: environment.credentialProviders,
+      secretsManager: clients.secretsManager,
+      scope: { stage: environment.stage, hubId },
+      awsCredentials: clients.awsCredentials,
+      clock,
+      random,
+    });
+    const shared = { hub, queue: limitedQueue, connections, credentials, clock, metrics };
+    const sync = workloads && createSyncWork?.({ ...shared, hubId, workloads, deletionGuard });
+    const work = createReconcilers({
+      ...shared,
+      sync: workloads && { workloads, ...sync },
+      readBindings: environment.apiExport === undefined ? createBindingReader(client) : readBindingsThroughExport,
+      settings: runtimeSettings(environment),
+      onReadyChange: ({ logicalCluster, name }, { type, reason, message }) => {
+        const fields = { logicalCluster, name, reason, detail: message };
+        if (type === "Warning") log.warn("cluster changed", fields);
+        else log.info("cluster changed", fields);
+      },
+      recordEvent: events.record,
+    });
+    beginSyncBatch = () => sync?.beginBatch();
+    return work;
   });
+  await reconcilers().catch((error: unknown) => {
+    // Not fatal while the upstream is unreachable: every key tries again and is retried. Any other failure stops the function.
+    if (!endsWithoutDeployment(error)) throw error;
+    log.warn("hub identity cannot be read yet", { error });
+  });
+  const work: Work = async (item, signal) => (await reconcilers())(item, signal);
   const onBatchEvent = (event: QueueEvent): void => {
     onEvent(event);
     events.onQueueEvent(event);
@@ -160,7 +186,7 @@ export async function openRuntime(
   return async (records, signal, drain) => {
     hub.beginBatch();
     workloads?.beginBatch();
-    sync?.beginBatch();
+    beginSyncBatch();
     const result = await run(records, signal, drain);
     const deadline = createDeadline(clock, { signal, timeoutMs: eventFlushMs });
     // An Event may be lost; the response may not.

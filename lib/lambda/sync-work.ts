@@ -23,6 +23,7 @@ import { type ReconcileUpsync, upsyncRegistrationReconciler } from "../upsync/re
 import type { UpsyncHub, UpsyncTools } from "../upsync/world.ts";
 
 export type SyncWorkOptions = Readonly<{
+  hubId: string;
   hub: Hub;
   workloads: WorkloadHub & UpsyncHub & UpstreamAbsence;
   queue: WorkQueue;
@@ -47,6 +48,7 @@ export type SyncWork = Readonly<{
  * clusters, and copies that are not ready are polled.
  */
 export function createSyncWork({
+  hubId,
   hub,
   workloads,
   queue,
@@ -56,7 +58,7 @@ export function createSyncWork({
   clock,
   metrics,
 }: SyncWorkOptions): SyncWork {
-  const settings = { ...defaultSyncSettings, deletionGuard };
+  const settings = { ...defaultSyncSettings, hubId, deletionGuard };
   const clients = createClusterClients({ hub: { read: readFromBatchList(hub) }, credentials, connections, clock });
   const downstream = createDownstream({
     clientFor: clients.clientFor,

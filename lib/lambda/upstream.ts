@@ -46,6 +46,9 @@ export type UpstreamHub = Readonly<{
 /** Faults that end without a deployment: the upstream is reachable again, or its credentials were renewed. */
 const transientFaults: ReadonlySet<Fault | undefined> = new Set(["unreachable", "throttled", "unauthorized"]);
 
+/** Whether a function may start despite an error of the upstream, and read it again for each key. */
+export const endsWithoutDeployment = (error: unknown): boolean => transientFaults.has(faultOf(error));
+
 /**
  * Opens the upstream with the kubeconfig of the operator's secret, with request metrics. With an APIExport, the tenants are
  * reached through its virtual workspaces, as the same user. Throws if the APIExport does not exist.
@@ -71,7 +74,7 @@ export async function openUpstreamHub(
   const exportHub = createExportHub({ provider: client, export: apiExport, openEndpoint: open, clock, random });
   await findExport(exportHub, apiExport).catch((error: unknown) => {
     // Not fatal: every key reads the export again and is retried. A failed start would make SQS dead-letter whole batches.
-    if (!transientFaults.has(faultOf(error))) throw error;
+    if (!endsWithoutDeployment(error)) throw error;
     log.warn("export cannot be read yet", { error });
   });
   return { client: exportHub.client, rootClient: client, exportHub };

@@ -1,7 +1,7 @@
 import { type DeletionGuardSettings, defaultDeletionGuardSettings } from "./eviction/deletion-guard.ts";
 
 export type SyncSettings = Readonly<{
-  /** Identifies this control plane: copies of other control planes on the same cluster carry another id. */
+  /** The id of the hub: copies of other hubs on the same cluster carry another one. It has no default, so that no two hubs share it. */
   hubId: string;
   deletionGuard: DeletionGuardSettings;
   /** Rate limit of the calls to one cluster. */
@@ -26,8 +26,7 @@ export type SyncSettings = Readonly<{
   stalledAfterSeconds: number;
 }>;
 
-export const defaultSyncSettings: SyncSettings = {
-  hubId: "kcp",
+export const defaultSyncSettings: Omit<SyncSettings, "hubId"> = {
   deletionGuard: defaultDeletionGuardSettings,
   callRate: { perSecond: 200, burst: 400 },
   callTimeoutSeconds: 4,

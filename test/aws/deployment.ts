@@ -106,11 +106,11 @@ export interface Deployment extends DeployedApp {
 /** Deploys a stage for the tenant of a world, with the kubeconfigs of all its parts. */
 export async function deployStage({ world, ...options }: DeploymentOptions): Promise<Deployment> {
   const tenantCluster = await readTenantCluster(world);
-  const secretOf = (registration: string): string => `tmc/${tenantCluster}/${registration}`;
+  const secretOf = (registration: string): string => `tmc/${options.stage}/kcp/${tenantCluster}/${registration}`;
   const kcpSecret = `tmc-${options.stage}-kcp`;
   const secrets: Record<string, string> = { [kcpSecret]: await readFile(world.kcpKubeconfig, "utf8") };
   for (const name of clusterNames) secrets[secretOf(name)] = await readFile(world.clusterKubeconfigs[name], "utf8");
-  const settings = { workspaces: tenantWorkspace, kcpSecret, ...options.settings };
+  const settings = { workspaces: tenantWorkspace, kcpSecret, hubId: "kcp", ...options.settings };
   const deployed = await deployApp({ ...options, folder: world.folder, settings, secrets });
   return Object.assign(deployed, {
     tenantCluster,

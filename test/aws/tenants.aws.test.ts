@@ -83,13 +83,14 @@ describe.skipIf(!endpoint.own)("a deployment for all tenants of an export", { ti
       settings: {
         workspaces: "", // the project's own settings name some
         apiExport: `${exportWorkspace}:${exportName}`,
+        hubId: "kcp",
         kcpSecret: secrets.worker,
         "relay.kcpSecret": secrets.relay,
       },
       secrets: {
         [secrets.worker]: await rememberToken(await world.kubeconfigOf("worker")),
         [secrets.relay]: await rememberToken(await world.kubeconfigOf("relay")),
-        [`tmc/${ants.cluster}/home`]: world.clusterKubeconfig,
+        [`tmc/${stage}/kcp/${ants.cluster}/home`]: world.clusterKubeconfig,
       },
     });
     form = createDeployedForm({ endpoint, aws, deployment: app, folder: world.folder, waitMs, relays: 1 });
@@ -109,11 +110,11 @@ describe.skipIf(!endpoint.own)("a deployment for all tenants of an export", { ti
     const worker = await createUserLike(aws, Role.split("/").at(-1) ?? "");
     const relay = await createRelayIdentity(aws, `Tmc-${stage}-Relay`);
     const { AWS_ACCESS_KEY_ID: accessKeyId = "", AWS_SECRET_ACCESS_KEY: secretAccessKey = "" } = relay.environment;
-    const all = [secrets.worker, secrets.relay, `tmc/${team("ants").cluster}/home`];
+    const all = [secrets.worker, secrets.relay, `tmc/${stage}/kcp/${team("ants").cluster}/home`];
     expect({
       worker: await readableBy(worker.credentials, all),
       relay: await readableBy({ accessKeyId, secretAccessKey }, all),
-    }).toEqual({ worker: [secrets.worker, `tmc/${team("ants").cluster}/home`], relay: [secrets.relay] });
+    }).toEqual({ worker: [secrets.worker, `tmc/${stage}/kcp/${team("ants").cluster}/home`], relay: [secrets.relay] });
     await Promise.all([worker.remove(), relay.remove()]);
   });
 

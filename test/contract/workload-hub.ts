@@ -205,7 +205,7 @@ export function workloadHubContract(
     });
 
     describe("records", () => {
-      const wanted = async () => newRecord(place.name, await read());
+      const wanted = async () => newRecord(place.name, await read(), "kcp");
 
       test("a record that was never created is absent", async () => {
         expect(await at.hub.readRecord(place, forEver)).toBeUndefined();

@@ -198,7 +198,11 @@ export function accessCases(title: string, start: () => Promise<KcpUnderTest>): 
     beforeAll(async () => {
       kcp = await start();
       const path = `root:${unique("tmc")}`;
-      await performBootstrap(kcp.admin, { path, plan: await planBootstrap(kcp.admin, { path }) });
+      await performBootstrap(kcp.admin, {
+        path,
+        plan: await planBootstrap(kcp.admin, { path }),
+        openEndpoint: (url) => kcp.admin.at(new URL(url).pathname),
+      });
       const home = kcp.admin.at(`/clusters/${path}`);
       const other = {
         apiVersion: "apis.kcp.io/v1alpha2",

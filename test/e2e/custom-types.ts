@@ -126,6 +126,7 @@ export function customTypesScenario(
         await tenant.register(name, { location: name, credentials });
       }
       controller = await startController(folder, [
+        "--hub-id=kcp",
         `--kcp-kubeconfig=${join(folder, "worker.kubeconfig")}`,
         `--api-export=${apiExport}`,
         "--allow-private-endpoints",
@@ -269,6 +270,7 @@ export function customTypesScenario(
       controller.terminate();
       expect(await controller.exit).toBe(0);
       controller = await startController(folder, [
+        "--hub-id=kcp",
         `--kcp-kubeconfig=${join(folder, "admin.kubeconfig")}`,
         `--workspace=${workspace}`,
         "--cluster-kubeconfigs=none",
@@ -298,6 +300,7 @@ export function customTypesScenario(
         return error === undefined ? undefined : String(error);
       }, waitMs);
       controller = await startController(folder, [
+        "--hub-id=kcp",
         `--kcp-kubeconfig=${join(folder, "us-east.kubeconfig")}`,
         "--hub=kubernetes",
         `--cluster-kubeconfigs=us-west=${join(folder, "us-west.kubeconfig")}`,

@@ -45,6 +45,7 @@ export async function startControllerForm({ client, isOpen, resolve }: FormOptio
   const metrics = createMetrics();
   const controller = createController({
     client,
+    hubId: "kcp",
     workspaces: undefined,
     apiExport: { address, openEndpoint: oneServer },
     openTransport: pooledTransports({ allowPrivateEndpoints: isOpen }, resolve),
@@ -81,6 +82,7 @@ export async function startFunctionForm({ kcp, isOpen, resolve, secrets }: FormO
     {
       variables: {
         TMC_STAGE: "test",
+        TMC_HUB_ID: "kcp",
         TMC_LOG_LEVEL: "10",
         TMC_KCP_SECRET: "tmc/kcp",
         TMC_API_EXPORT: `${exportWorkspace}:${exportName}`,

@@ -135,7 +135,7 @@ const otherTenantRows: Readonly<Record<string, HostileRow>> = {
     says: "does not exist",
   },
   "another tenant's secret in Secrets Manager": {
-    spec: ({ victim }) => ({ credentials: { secretsManager: { name: `tmc/${victim.cluster}/east` } } }),
+    spec: ({ victim }) => ({ credentials: { secretsManager: { name: `tmc/test/kcp/${victim.cluster}/east` } } }),
     ready: "False ClusterNotConfigured",
     says: "does not exist in AWS Secrets Manager",
     controllerSays: "spec.credentials.secretsManager is not enabled on this installation",

@@ -86,7 +86,7 @@ describe.each(Object.entries(forms))("%s with a hostile tenant", (formName, star
         client: tenants.client,
         isOpen: network === "with private endpoints allowed",
         resolve,
-        secrets: [[`tmc/${victim}/east`, ofVictim]],
+        secrets: [[`tmc/test/kcp/${victim}/east`, ofVictim]],
       };
       await putSecret(victim, "kubeconfig", { kubeconfig: ofVictim });
       for (const [row, { secret, spec }] of Object.entries(rows)) {

@@ -41,6 +41,7 @@ export function useProcessEnvironment(
   const start = (...more: readonly string[]): Promise<ControllerProcess> => {
     const clusters = clusterNames.map((name) => `${name}=${world.clusterKubeconfigs[name]}`).join(",");
     return startBy([
+      "--hub-id=kcp",
       `--kcp-kubeconfig=${world.kcpKubeconfig}`,
       `--workspace=${tenantWorkspace}`,
       `--cluster-kubeconfigs=${clusters}`,

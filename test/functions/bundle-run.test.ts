@@ -49,7 +49,7 @@ beforeAll(async () => {
     urls.set(name, new URL(new URL(QueueUrl).pathname, queues.endpoint).href);
   }
   secrets.set("tmc/kcp", await textOf(tenants.kcp.endpoint("root")));
-  secrets.set(`tmc/${tenants.clusters[0]}/east`, await textOf(east.endpoint()));
+  secrets.set(`tmc/test/kcp/${tenants.clusters[0]}/east`, await textOf(east.endpoint()));
   secretsServer = await startSecretsManager();
 });
 afterAll(async () => {
@@ -104,6 +104,7 @@ async function invoke(name: FunctionName, event: unknown): Promise<Run> {
       AWS_ENDPOINT_URL_SQS: queues.endpoint,
       AWS_ENDPOINT_URL_SECRETS_MANAGER: `http://127.0.0.1:${port}`,
       TMC_STAGE: "test",
+      TMC_HUB_ID: "kcp",
       TMC_KCP_SECRET: "tmc/kcp",
       TMC_WORKSPACES: "root:demo",
       TMC_WORK_QUEUE_URL: urls.get("work.fifo"),

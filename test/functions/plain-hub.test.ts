@@ -9,7 +9,7 @@ import { createResyncFunction } from "../../lib/lambda/resync.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
 import { statusOf } from "../support/controller-environment.ts";
 import { eventually } from "../support/eventually.ts";
-import { clusterToken, contextOf, startFunctionsEnvironment } from "../support/functions-environment.ts";
+import { clusterToken, contextOf, secretNameOf, startFunctionsEnvironment } from "../support/functions-environment.ts";
 import { eventOf } from "./recording-sqs.ts";
 
 test("a plain Kubernetes cluster with TMC's CRDs can be the upstream of the functions", async () => {
@@ -25,7 +25,7 @@ test("a plain Kubernetes cluster with TMC's CRDs can be the upstream of the func
 
   const { secrets } = stage.secrets;
   secrets.set("tmc/hub", JSON.stringify({ server: "https://hub.example.com", token: clusterToken }));
-  secrets.set("tmc/_/east", secrets.get(`tmc/${stage.cluster}/east`) ?? "");
+  secrets.set(secretNameOf("_", "east"), secrets.get(secretNameOf(stage.cluster, "east")) ?? "");
   const host = () => stage.host({ TMC_HUB: "kubernetes", TMC_KCP_SECRET: "tmc/hub", TMC_WORKSPACES: "" });
   const cloud = { ...stage.cloud, openHubTransport: () => west.transport() };
 

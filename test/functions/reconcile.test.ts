@@ -12,6 +12,7 @@ import {
   hubToken,
   messageOf,
   saidIn,
+  secretNameOf,
   startFunctionsEnvironment,
 } from "../support/functions-environment.ts";
 import { interceptSqs } from "../support/sqs.ts";
@@ -245,10 +246,13 @@ test("no log line, message or status contains a secret after failures, at any lo
   const handler = createReconcileFunction(stage.host({ TMC_LOG_LEVEL: "10" }), stage.cloud);
   for (const name of ["east", "west", "north"]) await register(name);
   stage.secrets.secrets.set(
-    `tmc/${stage.cluster}/west`,
+    secretNameOf(stage.cluster, "west"),
     `{"server":"https://west.example.com","token":"${clusterToken}`,
   );
-  stage.secrets.secrets.set(`tmc/${stage.cluster}/north`, `{"server":"http://10.0.0.1","token":"${clusterToken}"}`);
+  stage.secrets.secrets.set(
+    secretNameOf(stage.cluster, "north"),
+    `{"server":"http://10.0.0.1","token":"${clusterToken}"}`,
+  );
   const refusal = stage.clusters.get("east")?.faults.inject({
     match: {},
     effect: { kind: "status", code: 401, message: `Authorization: Bearer ${clusterToken} is not known` },
@@ -295,7 +299,7 @@ describe("Events of reconcile", () => {
   test("an Event is recorded for a dead letter after the last unexpected failure", async () => {
     await register("south");
     const way = JSON.stringify({ server: "https://south.example.com", token: clusterToken });
-    stage.secrets.secrets.set(`tmc/${stage.cluster}/south`, way);
+    stage.secrets.secrets.set(secretNameOf(stage.cluster, "south"), way);
     const handler = createReconcileFunction(stage.host(), stage.cloud);
     await handler(eventOf([messageOf(registrationKey("south"), { attempts: { unexpected: 3 } })]), contextOf());
     expect(await recordedEvents()).toEqual([]);

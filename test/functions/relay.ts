@@ -24,7 +24,9 @@ export async function startClusterRelay({
     sync: true,
     targetClusters: {
       openTransport,
-      openCredentials: (hub) => createCloudCredentials({ ...cloud, hub, rules: {}, clock, random }),
+      findHubId: async () => "kcp",
+      openCredentials: (hub, hubId) =>
+        createCloudCredentials({ ...cloud, scope: { stage: "test", hubId }, hub, rules: {}, clock, random }),
     },
     clock,
     random,

@@ -127,7 +127,9 @@ async function startRelay({ tenants, sqs, cloud, clock }: Tenant, { watchesClust
       watchesClusters && openTransport !== undefined
         ? {
             openTransport,
-            openCredentials: (hub) => createCloudCredentials({ ...cloud, hub, rules: {}, clock, random }),
+            findHubId: async () => "kcp",
+            openCredentials: (hub, hubId) =>
+              createCloudCredentials({ ...cloud, scope: { stage: "test", hubId }, hub, rules: {}, clock, random }),
           }
         : undefined,
     clock,

@@ -328,7 +328,7 @@ const send = (...queues: string[]): string[] =>
     ["GetQueueAttributes", "GetQueueUrl", "SendMessage"].map((action) => `sqs:${action} tmc-test-${queue}`),
   );
 const credentials = [
-  `secretsmanager:GetSecretValue arn:<Partition>:secretsmanager:${account}:secret:tmc/*`,
+  `secretsmanager:GetSecretValue arn:<Partition>:secretsmanager:${account}:secret:tmc/test/*`,
   "eks:DescribeCluster arn:<Partition>:eks:*:<AccountId>:cluster/*",
   "sts:AssumeRole arn:<Partition>:iam::*:role/tmc/*",
 ];

@@ -137,7 +137,7 @@ describe("settings", () => {
       for (const { properties } of resourcesOf(core, "AWS::Lambda::Function")) {
         const isReader = properties.FunctionName !== "tmc-test-forward"; // forward never reads kcp
         const [own] = listOf(objectOf(properties.Role)["Fn::GetAtt"]);
-        const secrets = secretsAmong(rightsOf(String(own), [core])).filter((name) => name !== "tmc/*");
+        const secrets = secretsAmong(rightsOf(String(own), [core])).filter((name) => name !== "tmc/test/*");
         expect(secrets, String(properties.FunctionName)).toEqual(isReader ? ["hub/worker-??????"] : []);
         const { TMC_KCP_SECRET: secret } = objectOf(objectOf(properties.Environment).Variables);
         expect(secret, String(properties.FunctionName)).toBe(isReader ? "hub/worker" : undefined);
@@ -168,7 +168,7 @@ describe("settings", () => {
       const [without, made] = [synthesize(settings), synthesize({ ...settings, "relay.watchClusters": true })];
       expect(actionsOf(without.relay).filter((action) => /^(?:eks|sts):/.test(action))).toEqual([]);
       expect(actionsOf(made.relay)).toEqual(expect.arrayContaining(["eks:DescribeCluster", "sts:AssumeRole"]));
-      expect(JSON.stringify(made.relay.toJSON())).toContain(":secret:tmc/*");
+      expect(JSON.stringify(made.relay.toJSON())).toContain(":secret:tmc/test/*");
       if (mode === "external") continue;
       const [task] = resourcesOf(made.relay, "AWS::ECS::TaskDefinition");
       expect(objectOf(listOf(task?.properties.ContainerDefinitions)[0]).Environment).toEqual(
@@ -199,7 +199,27 @@ describe("settings", () => {
   it("credentialProviders grants only the permissions of the chosen providers", () => {
     const { core } = synthesize({ credentialProviders: "kcp-secret" });
     expect(actionsOf(core).filter((action) => /^(?:eks|sts):/.test(action))).toEqual([]);
-    expect(JSON.stringify(core.toJSON())).not.toContain(":secret:tmc/*");
+    expect(JSON.stringify(core.toJSON())).not.toContain(":secret:tmc/");
+  });
+
+  it("two stages of an account may read no secret of a cluster of each other", () => {
+    const readable = (stage: string): readonly string[] => {
+      const { core, relay } = synthesize({ stage, "relay.watchClusters": true });
+      const text = JSON.stringify([core.toJSON(), relay.toJSON()]);
+      return [...new Set([...text.matchAll(/:secret:(tmc\/[^"]*)/g)].map(([, name = ""]) => name))];
+    };
+    expect([readable("dev"), readable("prod")]).toEqual([["tmc/dev/*"], ["tmc/prod/*"]]);
+  });
+
+  it("hubId sets the id of the upstream for functions and relay, and by default the upstream has its own", () => {
+    const ids = (settings: object): readonly boolean[] => {
+      const { core, relay } = synthesize({ "relay.watchClusters": true, ...settings });
+      return [core, relay].map((stack) => JSON.stringify(stack.toJSON()).includes("TMC_HUB_ID"));
+    };
+    expect([ids({}), ids({ hubId: "prod" })]).toEqual([
+      [false, false],
+      [true, true],
+    ]);
   });
 
   it("relay.image in ECR lets the tasks pull only that image", () => {

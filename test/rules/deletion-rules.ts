@@ -16,6 +16,7 @@ const tests = {
   upsyncOrigin: "test/lib/sync/status/upsync-origin-status.test.ts",
   moves: "test/lib/controller/moves.test.ts",
   ownership: "test/lib/controller/ownership.test.ts",
+  hubs: "test/lib/controller/two-hubs.test.ts",
   controls: "test/lib/controller/user-controls.test.ts",
   upsyncController: "test/lib/controller/upsync.test.ts",
   downstream: "test/lib/downstream/client.faults.test.ts",
@@ -53,6 +54,8 @@ const foreign = "a foreign object is overwritten or deleted";
 const namespaces = "a namespace is deleted with objects in it";
 const otherCluster =
   "a kubeconfig leads to another cluster, or a cluster is rebuilt, and what it lacks is deleted everywhere";
+const twoHubs = "two control planes on one cluster overwrite and delete each other's copies";
+const sameCluster = "two plain hubs that register the same cluster under the same name";
 
 /** Rules that protect objects from wrong deletions. */
 export const deletionRules: readonly Rule[] = [
@@ -581,6 +584,36 @@ export const deletionRules: readonly Rule[] = [
       "upsyncController",
       "a controller with upsync",
       "makes known what is born on a cluster, and places it on the others",
+    ),
+  },
+  {
+    incident: twoHubs,
+    rule: "the id of a hub is its own",
+    removals: [
+      { file: "lib/upstream/hub-identity.ts", text: "shortHash(source).slice(0, idLength)", without: "legacyHubId" },
+    ],
+    test: titled("hubs", sameCluster, "do not share a namespace, and do not overwrite each other's copies"),
+  },
+  {
+    incident: twoHubs,
+    rule: "a restored copy of a hub does not start",
+    removals: [
+      {
+        file: "lib/upstream/hub-identity.ts",
+        text: "if (server === undefined || record.servers.includes(server)) return",
+        without: "if (server === undefined || record.servers.length > 0) return",
+      },
+    ],
+    test: titled("hubs", sameCluster, "a restored copy of a hub refuses to start, and changes nothing on the cluster"),
+  },
+  {
+    incident: "an upgrade creates all copies again and leaves the old ones",
+    rule: "a hub keeps the id that its sync records name",
+    removals: [{ file: "lib/upstream/hub-identity.ts", text: "const id = ids[0] ?? (", without: "const id = (" }],
+    test: titled(
+      "hubs",
+      "a hub with copies of an earlier version",
+      "keeps the id of its copies: none is deleted or created again",
     ),
   },
 ];

@@ -19,8 +19,9 @@ export const vanishedIsNotDeleted: Removal = {
 /** What cannot be written down is not done. */
 export const recordComesFirst: Removal = {
   file: "lib/sync/ownership/protect.ts",
-  text: "ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced }, signal),",
-  without: "ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced }, signal).catch(() => record),",
+  text: "ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced, hubId: locator.hub }, signal),",
+  without:
+    "ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced, hubId: locator.hub }, signal).catch(() => record),",
 };
 
 /** A workload that is wanted and fits nowhere keeps the copies that it has. */

@@ -2,11 +2,11 @@ import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
 import { ownerOf, syncedLabel, tenantLabelValue } from "../../lib/sync/ownership/owner.ts";
-import { defaultSyncSettings } from "../../lib/sync/settings.ts";
 import type { WorkloadKind } from "./desired-workloads.ts";
 import { type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
 
-const { hubId } = defaultSyncSettings;
+/** The id of the simulated hub; fixed, because it is part of names that a run prints. */
+export const simulatedHubId = "kcp";
 
 /** Where clusters store what is of interest here. */
 export const copyStorages: Readonly<Record<WorkloadKind, string>> = {
@@ -18,7 +18,7 @@ export const copyStorages: Readonly<Record<WorkloadKind, string>> = {
 
 /** The namespace on a cluster for one of a tenant's. */
 export function namespaceFor(tenant: string, namespace: string): string {
-  return downstreamNamespace({ hub: hubId, logicalCluster: tenant, namespace });
+  return downstreamNamespace({ hub: simulatedHubId, logicalCluster: tenant, namespace });
 }
 
 /** The namespaces that a tenant may have on a cluster. */
@@ -28,7 +28,7 @@ export function namespacesOf(tenant: string): readonly string[] {
 
 /** The label that all of a tenant's copies have. */
 export function markOf(tenant: string): string {
-  return tenantLabelValue(hubId, tenant);
+  return tenantLabelValue(simulatedHubId, tenant);
 }
 
 /** Something that TMC keeps on a cluster, and whose it is by its own words. */

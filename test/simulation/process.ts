@@ -7,6 +7,7 @@ import { notConfigured, outcomeOf } from "../../lib/credentials/credentials.ts";
 import type { ObjectKey } from "../../lib/model/key.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import { causes } from "./cause.ts";
+import { simulatedHubId } from "./copies.ts";
 import type { SimulationEnvironment } from "./environment.ts";
 import type { Sabotage } from "./sabotage.ts";
 import { controllerToken, tenantPaths } from "./servers.ts";
@@ -184,6 +185,7 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
   const controller = causes.run({ process }, () => {
     const made = createController({
       client,
+      hubId: simulatedHubId,
       workspaces: tenantPaths,
       operatorCredentials: {
         find: async ({ key, registration }) => {

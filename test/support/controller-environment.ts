@@ -85,6 +85,7 @@ export async function startControllerEnvironment({
   const controller = (options: Partial<ControllerOptions> = {}): Controller => {
     const made = createController({
       client: tenants.client,
+      hubId: "kcp",
       workspaces,
       operatorCredentials,
       openTransport: (_endpoint, { key }) => {

@@ -23,6 +23,10 @@ clusters: [{ name: kcp, cluster: { server: "https://kcp.example.com/clusters/roo
 users: [{ name: tmc, user: { token: ${hubToken} } }]
 `;
 
+/** The name of the secret of a registration, for a function with this environment. */
+export const secretNameOf = (cluster: string, registration: string): string =>
+  `tmc/test/kcp/${cluster}/${registration}`;
+
 /** A function's process in a test: its environment can be changed and its lines read. */
 export type TestHost = Host & Readonly<{ variables: Record<string, string | undefined>; lines: readonly Line[] }>;
 export type Line = Readonly<Record<string, unknown>>;
@@ -63,7 +67,7 @@ export async function startFunctionsEnvironment(
   for (const name of clusters.keys()) {
     for (const each of tenants.clusters) {
       const text = JSON.stringify({ server: `https://${name}.example.com`, token: clusterToken });
-      secrets.secrets.set(`tmc/${each}/${name}`, text);
+      secrets.secrets.set(secretNameOf(each, name), text);
     }
   }
   const sqs = recordingSqs(clock.now);
@@ -121,6 +125,7 @@ const urlOf = (queue: string): string => `https://sqs.eu-west-1.amazonaws.com/00
 function environmentOf(workspaces: readonly string[]): Record<string, string> {
   return {
     TMC_STAGE: "test",
+    TMC_HUB_ID: "kcp",
     TMC_LOG_LEVEL: "4",
     TMC_KCP_SECRET: "tmc/kcp",
     TMC_WORKSPACES: workspaces.join(","),

@@ -56,6 +56,7 @@ export async function runController(io: CliIo, config: ControllerConfig): Promis
     check.remove();
     const options: ControllerOptions = {
       client,
+      hubId: config.hubId,
       workspaces: config.workspaces,
       apiExport: apiExport && { address: apiExport, openEndpoint: open },
       clusterKubeconfigs: config.clusterKubeconfigs,

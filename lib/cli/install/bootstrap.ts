@@ -1,5 +1,6 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { hubRecordName } from "../../api/export-access.ts";
 import { exportWorkspace } from "../../api/group.ts";
 import { type BootstrapPlan, performBootstrap, planBootstrap } from "../../install/bootstrap.ts";
 import { readExportFacts } from "../../install/export-check.ts";
@@ -82,7 +83,7 @@ export function bootstrapCommand(io: CliIo): Command {
 
 async function bootstrap(
   io: CliIo,
-  { kcp, path, client, endpoint }: KcpConnection,
+  { kcp, path, client, endpoint, openEndpoint }: KcpConnection,
   options: BootstrapOptions,
   custom: readonly CustomType[],
 ): Promise<void> {
@@ -90,7 +91,7 @@ async function bootstrap(
   const dryRun = options.dryRun === true;
   if (options.kubeconfigs) requireVerifiedServer(endpoint);
   const plan = await planBootstrap(kcp, { path, tenants: options.tenants, custom }, wait);
-  if (!dryRun) await performBootstrap(kcp, { path, plan }, wait);
+  if (!dryRun) await performBootstrap(kcp, { path, plan, openEndpoint }, wait);
   const kubeconfigs = !options.kubeconfigs
     ? []
     : await writeServiceKubeconfigs({
@@ -131,7 +132,7 @@ async function check(
 }
 
 /** Lists the findings about the APIExport first, then those about the other objects. */
-function findingsOf(verdict: ExportVerdict, { steps }: BootstrapPlan): readonly string[] {
+function findingsOf(verdict: ExportVerdict, { steps, storesIdentity }: BootstrapPlan): readonly string[] {
   const otherSteps = steps.filter(({ object: { kind } }) => kind !== "APIExport" && kind !== "APIResourceSchema");
   return [
     ...verdict.findings.map(({ message }) => message),
@@ -139,12 +140,13 @@ function findingsOf(verdict: ExportVerdict, { steps }: BootstrapPlan): readonly 
       ({ action, object: { kind, metadata }, differences }) =>
         `${kind} ${metadata.name}: ${action === "create" ? "missing" : differences.join("; ")}`,
     ),
+    ...(storesIdentity ? [`ConfigMap ${hubRecordName}: missing`] : []),
   ];
 }
 
 const pastActions = { create: "created", change: "changed", replace: "replaced" } as const;
 
-function planDocument(path: string, { createsWorkspace, steps, unchanged, retained }: BootstrapPlan) {
+function planDocument(path: string, { createsWorkspace, steps, storesIdentity, unchanged, retained }: BootstrapPlan) {
   return {
     workspace: path,
     changes: [
@@ -155,6 +157,7 @@ function planDocument(path: string, { createsWorkspace, steps, unchanged, retain
         name: metadata.name,
         differences,
       })),
+      ...(storesIdentity ? [{ action: "create", kind: "ConfigMap", name: hubRecordName, differences: [] }] : []),
     ],
     unchanged,
     kept: retained.map(({ plural, group }) => `${plural}.${group}`),

@@ -126,6 +126,8 @@ async function runEnvironment(
   });
   const controller = createController({
     client: environment.client,
+    // These servers exist as long as this process, and no other hub uses its clusters.
+    hubId: "local",
     workspaces: [demoWorkspace],
     clusterKubeconfigs: files.clusters,
     settings,

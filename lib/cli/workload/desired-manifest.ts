@@ -21,7 +21,7 @@ export type DesiredOnCluster = Readonly<{
 export type DesiredInput = Readonly<{
   read: WorkloadRead;
   targetCluster: string;
-  /** The hubId setting of the controller, which distinguishes copies of several kcp instances on one cluster. */
+  /** The id of the hub, which distinguishes the copies of several hubs on one cluster. */
   hubId: string;
   isAutoscaled: boolean;
 }>;

@@ -12,8 +12,9 @@ import { ownerFor } from "../../sync/desired/desired.ts";
 import { downstreamFieldManager } from "../../sync/downstream.ts";
 import { downstreamNamespace } from "../../sync/ownership/namespace-map.ts";
 import { isOwnedBy, whyNotOwned } from "../../sync/ownership/owner.ts";
-import { defaultSyncSettings } from "../../sync/settings.ts";
+import { hubIdAnnotation } from "../../sync/ownership/record.ts";
 import type { Manifest } from "../../sync/sync-objects.ts";
+import { legacyHubId } from "../../upstream/hub-identity.ts";
 import { type CliIo, CommandExit, UsageError } from "../cli-io.ts";
 import { parseName } from "../names.ts";
 import { type NamespaceOptions, namespaceOf, withNamespaceOption } from "../options.ts";
@@ -36,7 +37,7 @@ type DiffOptions = WorkspaceOptions &
     cluster: string;
     clusterKubeconfig?: string;
     clusterContext?: string;
-    hubId: string;
+    hubId?: string;
     output: "diff" | "json" | "yaml";
   }>;
 
@@ -73,7 +74,7 @@ export function diffCommand(io: CliIo): Command {
         .requiredOption("--cluster <name>", "Name of the cluster", parseName)
         .option("--cluster-kubeconfig <path>", "Path to a kubeconfig for the cluster, to compare with the object on it")
         .option("--cluster-context <name>", "Context of the cluster kubeconfig")
-        .option("--hub-id <name>", "Identifier of kcp in the controller's settings", defaultSyncSettings.hubId)
+        .option("--hub-id <id>", "Id of the hub in the owner annotation (default: the one in the sync record)")
         .addOption(
           new Option("-o, --output <format>", "Output format: the difference, or the manifest as json or yaml")
             .choices(["diff", "json", "yaml"])
@@ -94,10 +95,11 @@ export function diffCommand(io: CliIo): Command {
 }
 
 async function printDiff(io: CliIo, workspace: OpenWorkspace, argument: string, options: DiffOptions): Promise<void> {
-  const { cluster: targetCluster, hubId, output } = options;
+  const { cluster: targetCluster, output } = options;
   const named = parseWorkloadArgument(argument);
   const namespace = namespaceOf(options, workspace);
   const read = await readWorkload(workspace, named, { namespace, metadataOnly: false });
+  const hubId = options.hubId ?? read.syncRecord?.metadata.annotations?.[hubIdAnnotation] ?? legacyHubId;
   const isAutoscaled = await hasAutoscaler(workspace, read);
   const desired = desiredOn({ read, targetCluster, hubId, isAutoscaled });
   const secretKey = randomUUID();

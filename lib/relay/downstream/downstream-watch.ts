@@ -12,7 +12,6 @@ import type { WorkQueue } from "../../model/work-item.ts";
 import type { Log } from "../../observe/log.ts";
 import type { Metrics } from "../../observe/metrics.ts";
 import type { TenantRate } from "../../queue/tenant-rate-limit.ts";
-import { defaultSyncSettings } from "../../sync/settings.ts";
 import { createFreshHub } from "../../upstream/fresh-hub.ts";
 import type { RelayedWorkloads } from "../event-to-key/workload-tracker.ts";
 import { createOutbox } from "../outbox/outbox.ts";
@@ -23,13 +22,15 @@ import { createUpsyncSubscriptions, type UpsyncSubscriptions } from "./upsync-su
 export type TargetClusterAccess = Readonly<{
   openTransport: OpenTransport;
   /** Creates the source of credentials; it reads the secrets that registrations name from the given hub. */
-  openCredentials: (hub: Hub) => CredentialSource;
+  openCredentials: (hub: Hub, hubId: string) => CredentialSource;
 }>;
 
 export type DownstreamWatchOptions = TargetClusterAccess &
   Readonly<{
     /** A client at the root of the upstream server. */
     client: KubeClient;
+    /** The id of the hub: only its copies are watched. */
+    hubId: string;
     types: readonly WorkloadType[];
     queue: Pick<WorkQueue, "send">;
     tenantRate?: TenantRate | undefined;
@@ -63,9 +64,10 @@ const relistSeconds = 1_800;
  * with the tenant's label, of upsynced objects only the types that a registration opts in to.
  */
 export function createDownstreamWatch(options: DownstreamWatchOptions): DownstreamWatch {
-  const { client, types, openTransport, openCredentials, queue, tenantRate, clock, random, log, metrics } = options;
+  const { client, hubId, types, openTransport, openCredentials, queue, tenantRate, clock, random, log, metrics } =
+    options;
   const hub = createFreshHub({ client });
-  const credentials = openCredentials(hub);
+  const credentials = openCredentials(hub, hubId);
   const connections = createConnections({ openTransport, clock, random });
   const clients = createClusterClients({ hub, credentials, connections, clock });
   const outbox = createOutbox({
@@ -88,7 +90,7 @@ export function createDownstreamWatch(options: DownstreamWatchOptions): Downstre
       error,
     });
   const copies = createCopyWatches({
-    hubId: defaultSyncSettings.hubId,
+    hubId,
     clientFor: clients.clientFor,
     types,
     clock,

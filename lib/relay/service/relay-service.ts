@@ -32,7 +32,13 @@ export type RelayServiceOptions = ScopeChoice &
     /** Workload types that an operator has added (`readCustomWorkloads`). @default only TMC's own workload types */
     customWorkloads?: readonly WorkloadType[] | undefined;
     /** Access to target clusters, to watch copies and upsynced objects there. @default target clusters are not watched */
-    targetClusters?: TargetClusterAccess | undefined;
+    targetClusters?:
+      | (TargetClusterAccess &
+          Readonly<{
+            /** Finds the id of the hub, which the copies carry; called once, when the scope was found. */
+            findHubId: (signal: AbortSignal) => Promise<string>;
+          }>)
+      | undefined;
     clock: Clock;
     random: () => number;
     log: Log;
@@ -84,9 +90,12 @@ export function createRelayService(options: RelayServiceOptions): RelayService {
   return {
     start: async () => {
       const check = health.register("workspaces");
+      const targetClusters = options.sync === true ? options.targetClusters : undefined;
       let found: string;
+      let hubId: string | undefined;
       try {
         found = await scope.find();
+        hubId = await targetClusters?.findHubId(end.signal);
       } catch (error) {
         check.fail(error instanceof Error ? error.message : "unknown failure");
         if (end.signal.aborted) return;
@@ -111,9 +120,10 @@ export function createRelayService(options: RelayServiceOptions): RelayService {
       });
       const types = allWorkloadTypes(options.customWorkloads);
       downstream =
-        options.sync === true && options.targetClusters !== undefined
+        targetClusters !== undefined && hubId !== undefined
           ? createDownstreamWatch({
-              ...options.targetClusters,
+              ...targetClusters,
+              hubId,
               client: scope.client,
               types,
               queue: counted,

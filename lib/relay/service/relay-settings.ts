@@ -6,6 +6,7 @@ export type RelaySettings = Pick<
   Environment,
   | "stage"
   | "logLevel"
+  | "hubId"
   | "apiExport"
   | "workQueueUrl"
   | "tenantEventsPerSecond"
@@ -49,6 +50,7 @@ export function readRelaySettings(variables: Variables): RelaySettings {
     "stage",
     "logLevel",
     "hub",
+    "hubId",
     "workspaces",
     "apiExport",
     "workQueueUrl",

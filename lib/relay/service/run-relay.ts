@@ -9,12 +9,14 @@ import { pooledTransports } from "../../credentials/pooled-transport.ts";
 import type { SecretsManager } from "../../credentials/secrets-manager.ts";
 import { createHealthChecks, healthRoutes } from "../../observe/health.ts";
 import { type HttpServer, metricsRoutes, startHttp } from "../../observe/http.ts";
-import { createLog, parseLogLevel } from "../../observe/log.ts";
+import { createLog, type Log, parseLogLevel } from "../../observe/log.ts";
 import { createMetrics, type Metrics } from "../../observe/metrics.ts";
 import { type ProcessFacts, registerProcessGauges, upstreamRequestRecorder } from "../../observe/recorders.ts";
 import { createSqsQueue } from "../../queue/sqs.ts";
 import type { SqsClient } from "../../queue/sqs-client.ts";
+import { awaitAnswer } from "../../upstream/await-workspace.ts";
 import { formatExportAddress } from "../../upstream/export/address.ts";
+import { ensureHubIdentity } from "../../upstream/hub-record.ts";
 import { openFileHub, openSecretHub } from "../../upstream/open-hub.ts";
 import type { TargetClusterAccess } from "../downstream/downstream-watch.ts";
 import {
@@ -24,7 +26,7 @@ import {
   startMetricsReport,
 } from "../observe/report-metrics.ts";
 import { discoverWorkloadTypes } from "../watch/discover-workload-types.ts";
-import { createRelayService, type RelayService } from "./relay-service.ts";
+import { createRelayService, type RelayService, type RelayServiceOptions } from "./relay-service.ts";
 import { type RelaySettings, readRelaySettings } from "./relay-settings.ts";
 
 /** The environment of a relay process. Tests pass their own. */
@@ -120,7 +122,7 @@ export async function runRelay(host: RelayHost): Promise<number> {
       tenantEventsPerSecond,
       sync,
       customWorkloads,
-      targetClusters: settings.watchClusters ? targetClusterAccess(host, settings) : undefined,
+      targetClusters: settings.watchClusters ? targetClusterAccess(host, settings, { client, log }) : undefined,
       log,
       metrics,
       health,
@@ -180,18 +182,26 @@ async function openHub(
 
 function targetClusterAccess(
   host: RelayHost,
-  { credentialProviders: providers, allowedEndpoints }: RelaySettings,
-): TargetClusterAccess {
+  { stage, hubId, workspaces, apiExport, credentialProviders: providers, allowedEndpoints }: RelaySettings,
+  { client, log }: Readonly<{ client: KubeClient; log: Log }>,
+): NonNullable<RelayServiceOptions["targetClusters"]> {
   const { clock, random } = host;
   const rules = { allowedRanges: allowedEndpoints };
+  const onWait = (error: unknown, retryInMs: number): void =>
+    log.warn("upstream is unreachable", { retryInSeconds: retryInMs / 1000, error });
   return {
+    findHubId: async (signal) => {
+      const ensure = (): Promise<string> => ensureHubIdentity({ client, part: { workspaces, apiExport }, signal });
+      return hubId ?? (await awaitAnswer(client, ensure, { clock, random, signal, onWait }));
+    },
     openTransport: pooledTransports(rules),
-    openCredentials: (hub) =>
+    openCredentials: (hub, id) =>
       createCloudCredentials({
         hub,
         rules,
         providers,
         secretsManager: host.openSecretsManager(),
+        scope: { stage, hubId: id },
         awsCredentials: host.openAwsCredentials(),
         clock,
         random,

@@ -1,4 +1,5 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import { accountNamespace } from "../../api/export-access.ts";
 import { group } from "../../api/group.ts";
 import { parseStringFields } from "../../model/json.ts";
 import { shortHash, shortHashLength } from "../../model/short-hash.ts";
@@ -66,14 +67,14 @@ export function isNamespaceOf(
 }
 
 /**
- * Whether nothing is ever synced from an upstream namespace: the namespaces of the servers, and those that TMC itself creates
- * downstream, because a control plane may be registered as a cluster too.
+ * Whether nothing is ever synced from an upstream namespace: the namespaces of the servers, TMC's own, which holds the identity
+ * of the hub, and those that TMC creates downstream, because a control plane may be registered as a cluster too.
  *
  * Downstream, nothing can be written to a namespace like `kube-system` or `default`: all copies are in namespaces that
  * `downstreamNamespace` has named.
  */
 export function isReservedNamespace(name: string): boolean {
-  return name.startsWith("kube-") || name === "kcp-system" || downstreamName.test(name);
+  return name.startsWith("kube-") || name === "kcp-system" || name === accountNamespace || downstreamName.test(name);
 }
 
 const downstreamName = new RegExp(`^${namespacePrefix}.*-[0-9a-z]{${shortHashLength}}$`);

@@ -18,7 +18,7 @@ export async function protectWorkload(
   observed: Observed,
   signal: AbortSignal,
 ): Promise<Observed> {
-  const { key, address, type, workload, record, intent } = observed;
+  const { key, address, type, workload, record, intent, locator } = observed;
   if (workload === undefined) return observed; // the record exists and names the clusters
   const recordAddress = {
     logicalCluster: key.logicalCluster,
@@ -34,7 +34,7 @@ export async function protectWorkload(
     ...recordedSpec,
     // Whether an earlier object of that name was deleted says nothing about this one.
     ...(deleted === undefined || !isDeleting ? {} : { deleted }),
-    workload: newRecord(recordAddress.name, workload).spec.workload,
+    workload: newRecord(recordAddress.name, workload, locator.hub).spec.workload,
     ...(intent.placement === undefined
       ? {}
       : {
@@ -54,13 +54,13 @@ export async function protectWorkload(
     (await workloads.isNamespaceActive(key.logicalCluster, address.namespace, signal));
   const [protectedWorkload, protectedRecord] = await allSettledOrThrow([
     needsFinalizer ? workloads.writeFinalizers(key, workload, [...finalizers, syncFinalizer], signal) : workload,
-    isReplaced ? record : ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced }, signal),
+    isReplaced ? record : ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced, hubId: locator.hub }, signal),
   ]);
   return {
     ...observed,
     workload: protectedWorkload,
     record: isReplaced
-      ? await replaceRecord(workloads, { recordAddress, workload, record, spec }, signal)
+      ? await replaceRecord(workloads, { recordAddress, workload, record, spec, hubId: locator.hub }, signal)
       : protectedRecord,
   };
 }
@@ -91,10 +91,10 @@ export function isReplaceable({ metadata, spec }: Pick<WorkloadSync, "metadata" 
  */
 async function replaceRecord(
   workloads: WorkloadHub,
-  { recordAddress, workload, record, spec }: Omit<RecordWrite, "isPlaced" | "record"> & { record: WorkloadSync },
+  { recordAddress, workload, record, spec, hubId }: Omit<RecordWrite, "isPlaced" | "record"> & { record: WorkloadSync },
   signal: AbortSignal,
 ): Promise<WorkloadSync> {
-  const initial = newRecord(recordAddress.name, workload);
+  const initial = newRecord(recordAddress.name, workload, hubId);
   try {
     const metadata = { ...record.metadata, finalizers: [] };
     await workloads.writeRecord(recordAddress, record, { spec: record.spec, metadata }, signal);
@@ -112,14 +112,15 @@ type RecordWrite = Readonly<{
   record: WorkloadSync | undefined;
   spec: WorkloadSync["spec"];
   isPlaced: boolean;
+  hubId: string;
 }>;
 
 async function ensureRecord(
   workloads: WorkloadHub,
-  { recordAddress, workload, record, spec, isPlaced }: RecordWrite,
+  { recordAddress, workload, record, spec, isPlaced, hubId }: RecordWrite,
   signal: AbortSignal,
 ): Promise<WorkloadSync | undefined> {
-  const initial = newRecord(recordAddress.name, workload);
+  const initial = newRecord(recordAddress.name, workload, hubId);
   if (record === undefined) {
     if (!isPlaced && (spec.clusters ?? []).length === 0) return undefined;
     return workloads.createRecord(recordAddress, { ...initial, spec }, signal);

@@ -21,8 +21,11 @@ export function recordName({ type, name }: Pick<WorkloadAddress, "type" | "name"
   return `${type.plural}-${name.slice(0, readableLength)}-${hash}`;
 }
 
-/** A sync record that only names its workload. */
-export function newRecord(name: string, workload: Workload): WorkloadSync {
+/** The annotation of a sync record with the id of the hub that its copies name. */
+export const hubIdAnnotation = "tmc.kcp.io/hub-id";
+
+/** A sync record that only names its workload, and the hub. */
+export function newRecord(name: string, workload: Workload, hubId: string): WorkloadSync {
   const { apiVersion, kind, metadata } = workload;
   const { name: workloadName = "", uid = "", namespace = "" } = metadata;
   return {
@@ -31,6 +34,7 @@ export function newRecord(name: string, workload: Workload): WorkloadSync {
     metadata: {
       name,
       namespace,
+      annotations: { [hubIdAnnotation]: hubId },
       finalizers: [syncFinalizer],
       // The upstream garbage collector deletes the record with its workload, so the deletion needs no controller of ours.
       ownerReferences: [{ apiVersion, kind, name: workloadName, uid }],

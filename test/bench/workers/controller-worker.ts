@@ -71,6 +71,7 @@ async function perform(task: ControllerTask): Promise<ControllerUsage | undefine
       const client = createKubeClient({ endpoint, transport: paper?.transport(real) ?? real });
       const controller = createController({
         client,
+        hubId: "kcp",
         workspaces: [...task.workspaces, ...(task.paper === undefined ? [] : [task.paper.name])],
         clusterKubeconfigs: new Map(Object.entries(task.kubeconfigs)),
         settings: task.settings,

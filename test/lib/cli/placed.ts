@@ -84,8 +84,8 @@ export async function startPlacedWorkspace(): Promise<PlacedWorkspace> {
     create: (type, object) => client.create<KubeObject>({ type, namespace: "shop" }, object),
     recorded: async (type, workload, { placement = "shop", copies, conditions, references = [] }) => {
       const name = workload.metadata.name ?? "";
-      const { finalizers: _, ...metadata } = newRecord(at(type, name).name, workload).metadata;
-      const fresh = newRecord(at(type, name).name, workload);
+      const { finalizers: _, ...metadata } = newRecord(at(type, name).name, workload, "kcp").metadata;
+      const fresh = newRecord(at(type, name).name, workload, "kcp");
       const clusters = copies.map((copy) => copy.name);
       await client.create(
         { type: resourceTypes.syncRecords, namespace: "shop" },

@@ -123,6 +123,7 @@ test.each(Object.entries(valid))("controller flags accept %s", (_name, { flags, 
 });
 
 const invalid: Record<string, { flags: ControllerFlags; message: string }> = {
+  "an id of the hub with other characters": { flags: { hubId: "My Hub" }, message: '--hub-id "My Hub" is not 1 to 63' },
   "a missing kubeconfig for kcp": { flags: { kcpKubeconfig: undefined }, message: "--kcp-kubeconfig is missing" },
   "a missing workspace": { flags: { workspace: undefined }, message: "--workspace is missing" },
   "missing kubeconfigs for clusters": {

@@ -79,6 +79,7 @@ async function aStage() {
     const controller = createSharingController(
       {
         client: tenants.client,
+        hubId: "kcp",
         workspaces: ["root:demo"],
         operatorCredentials,
         openTransport: (_endpoint, { key }) => {

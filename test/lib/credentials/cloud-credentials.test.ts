@@ -20,6 +20,7 @@ async function messageFor(way: keyof typeof ways, providers?: readonly Credentia
     rules: {},
     providers,
     secretsManager: fakeSecretsManager().secretsManager,
+    scope: { stage: "prod", hubId: "hub1" },
     awsCredentials: async () => ({ accessKeyId: "a", secretAccessKey: "b" }),
     callAws: async () => JSON.stringify({ cluster: {} }),
     clock: createManualClock(),
@@ -33,8 +34,10 @@ describe("createCloudCredentials", () => {
   it("cloud credentials come from the source in spec.credentials, or by default from the registration's secret", async () => {
     expect(await messageFor("secretRef")).toBe("secret default/east does not exist");
     expect(await messageFor("eks")).toContain('EKS cluster "east" in eu-central-1 does not exist');
-    expect(await messageFor("secretsManager")).toBe("secret tmc/abc/east does not exist in AWS Secrets Manager");
-    expect(await messageFor("nothing")).toBe("secret tmc/abc/east does not exist in AWS Secrets Manager");
+    expect(await messageFor("secretsManager")).toBe(
+      "secret tmc/prod/hub1/abc/east does not exist in AWS Secrets Manager",
+    );
+    expect(await messageFor("nothing")).toBe("secret tmc/prod/hub1/abc/east does not exist in AWS Secrets Manager");
   });
   it("cloud credentials come only from providers that the operator enables", async () => {
     expect(await messageFor("eks", ["secretsmanager"])).toBe(

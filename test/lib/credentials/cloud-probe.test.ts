@@ -45,6 +45,7 @@ function aFunction({ allowedRanges = ["127.0.0.0/8"], callAws }: { allowedRanges
       hub,
       rules,
       secretsManager: store.secretsManager,
+      scope: { stage: "prod", hubId: "hub1" },
       awsCredentials: async () => identity,
       clock: systemClock,
       callAws,
@@ -65,13 +66,16 @@ describe("probe of a cluster by a function", () => {
     const kubeconfig = (token: string): string =>
       formatKubeconfig({ contexts: [{ name: "east", endpoint: cluster.endpoint(), token }] });
     const { probe, secrets, reads } = aFunction();
-    expect(await probe()).toMatchObject({ kind: "not-configured", message: expect.stringContaining("tmc/abc/east") });
+    expect(await probe()).toMatchObject({
+      kind: "not-configured",
+      message: expect.stringContaining("tmc/prod/hub1/abc/east"),
+    });
 
     const stale = aFunction();
-    stale.secrets.set("tmc/abc/east", kubeconfig("one"));
+    stale.secrets.set("tmc/prod/hub1/abc/east", kubeconfig("one"));
     expect(await stale.probe()).toMatchObject({ kind: "failed", reason: "CredentialsRejected" });
     expect(stale.reads()).toBe(2);
-    stale.secrets.set("tmc/abc/east", kubeconfig("two"));
+    stale.secrets.set("tmc/prod/hub1/abc/east", kubeconfig("two"));
     expect([(await stale.probe()).kind, stale.reads()]).toEqual(["healthy", 3]);
     expect([(await stale.probe()).kind, stale.reads()]).toEqual(["healthy", 3]);
     expect([reads(), secrets.size]).toEqual([1, 0]);
@@ -83,7 +87,7 @@ describe("probe of a cluster by a function", () => {
     const { probe, secrets } = aFunction({ allowedRanges: [] });
     const token = cluster.adminToken;
     secrets.set(
-      "tmc/abc/east",
+      "tmc/prod/hub1/abc/east",
       formatKubeconfig({ contexts: [{ name: "east", endpoint: cluster.endpoint(), token }] }),
     );
     expect(await probe()).toMatchObject({ kind: "not-configured", reason: "EndpointNotAllowed" });

@@ -105,6 +105,7 @@ function secretsManagerStore(): Store {
   const { secretsManager, secrets, reads } = fakeSecretsManager();
   const source = createSecretsManagerCredentials({
     secretsManager,
+    scope: { stage: "prod", hubId: "hub1" },
     rules: {},
     clock: createManualClock(startMs),
     random: () => 1,
@@ -113,8 +114,8 @@ function secretsManagerStore(): Store {
     source,
     registration: aRegistration({ spec: { credentials: { secretsManager: {} } } }),
     put: async (text) => {
-      if (text === undefined) secrets.delete("tmc/abc/east");
-      else secrets.set("tmc/abc/east", text);
+      if (text === undefined) secrets.delete("tmc/prod/hub1/abc/east");
+      else secrets.set("tmc/prod/hub1/abc/east", text);
       source.invalidate(key);
     },
     reads,

@@ -1,21 +1,24 @@
 import { createCertificateAuthority } from "@tmc/embedded/tls/certificates.ts";
 import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { describe, expect, it } from "vitest";
-import { createSecretsManagerCredentials, secretNameOf } from "../../../lib/credentials/secrets-manager.ts";
+import { secretNameOf } from "../../../lib/credentials/secret-name.ts";
+import { createSecretsManagerCredentials } from "../../../lib/credentials/secrets-manager.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { aRegistration } from "../registration/registrations.ts";
 import { awsError, fakeSecretsManager } from "./fake-secrets-manager.ts";
 
 const key: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
+const scope = { stage: "prod", hubId: "hub1" };
 const signal = new AbortController().signal;
 const { certificate: ca } = createCertificateAuthority();
 const server = "https://east.example.com:6443";
 
 function aStore(content?: string, rules = {}) {
-  const store = fakeSecretsManager(content === undefined ? [] : [["tmc/abc/east", content]]);
+  const store = fakeSecretsManager(content === undefined ? [] : [["tmc/prod/hub1/abc/east", content]]);
   const clock = createManualClock();
   const source = createSecretsManagerCredentials({
     secretsManager: store.secretsManager,
+    scope,
     rules,
     clock,
     random: () => 1,
@@ -24,14 +27,21 @@ function aStore(content?: string, rules = {}) {
 }
 
 describe("secretNameOf", () => {
-  it("the secret name contains the logical cluster and the registration", () => {
-    expect(secretNameOf(key)).toBe("tmc/abc/east");
-    expect(secretNameOf({ ...key, logicalCluster: "" })).toBe("tmc/_/east");
+  it("the secret name contains stage, hub, logical cluster and registration", () => {
+    expect(secretNameOf(scope, key)).toBe("tmc/prod/hub1/abc/east");
+    expect(secretNameOf(scope, { ...key, logicalCluster: "" })).toBe("tmc/prod/hub1/_/east");
+  });
+  it("the secret names of two stages, and of two plain hubs, differ", () => {
+    const plain = { ...key, logicalCluster: "" };
+    const names = [scope, { ...scope, stage: "dev" }, { ...scope, hubId: "hub2" }].map((each) =>
+      secretNameOf(each, plain),
+    );
+    expect(new Set(names).size).toBe(3);
   });
   it.each(["_", "a/b", "A", "..", "root:a", "-a"])(
     "the secret name rejects the logical cluster %j",
     (logicalCluster) => {
-      expect(() => secretNameOf({ ...key, logicalCluster })).toThrow("invalid name");
+      expect(() => secretNameOf(scope, { ...key, logicalCluster })).toThrow("invalid name");
     },
   );
 });
@@ -48,22 +58,22 @@ describe("createSecretsManagerCredentials", () => {
   });
 
   const wrong: Record<string, Readonly<{ content: object; message: string; reason?: string }>> = {
-    "no token": { content: { server }, message: "secret tmc/abc/east: credentials: token is missing" },
+    "no token": { content: { server }, message: "secret tmc/prod/hub1/abc/east: credentials: token is missing" },
     "a token that is not a string": {
       content: { server, token: { a: "s3cr3t" } },
-      message: "secret tmc/abc/east: credentials: token is missing",
+      message: "secret tmc/prod/hub1/abc/east: credentials: token is missing",
     },
     "an invalid CA": {
       content: { server, token: "t", ca: "s3cr3t" },
-      message: "secret tmc/abc/east: credentials: ca is not PEM",
+      message: "secret tmc/prod/hub1/abc/east: credentials: ca is not PEM",
     },
     "unknown fields": {
       content: { server, token: "t", s3cr3t: 1 },
-      message: "secret tmc/abc/east: credentials: fields other than server, ca and token are not allowed",
+      message: "secret tmc/prod/hub1/abc/east: credentials: fields other than server, ca and token are not allowed",
     },
     "plain http": {
       content: { server: "http://127.0.0.1", token: "t" },
-      message: "secret tmc/abc/east: credentials: server is not https",
+      message: "secret tmc/prod/hub1/abc/east: credentials: server is not https",
     },
     "a private address": {
       content: { server: "https://10.1.2.3", token: "t" },
@@ -96,33 +106,33 @@ describe("createSecretsManagerCredentials", () => {
     expect(await aStore().find()).toEqual({
       kind: "not-configured",
       reason: "ClusterNotConfigured",
-      message: "secret tmc/abc/east does not exist in AWS Secrets Manager",
+      message: "secret tmc/prod/hub1/abc/east does not exist in AWS Secrets Manager",
     });
   });
 
   const failures: Record<string, Readonly<{ error: Error; fault?: string; message: string }>> = {
     "AWS denies access": {
       error: awsError("AccessDeniedException"),
-      message: "AWS denies TMC access to the secret tmc/abc/east",
+      message: "AWS denies TMC access to the secret tmc/prod/hub1/abc/east",
     },
     "the secret is scheduled for deletion": {
       error: awsError("InvalidRequestException"),
-      message: "secret tmc/abc/east does not exist in AWS Secrets Manager",
+      message: "secret tmc/prod/hub1/abc/east does not exist in AWS Secrets Manager",
     },
     "AWS throttles": {
       error: awsError("ThrottlingException"),
       fault: "throttled",
-      message: "secret tmc/abc/east: ThrottlingException",
+      message: "secret tmc/prod/hub1/abc/east: ThrottlingException",
     },
     "AWS returns a server error": {
       error: awsError("InternalServiceError", 500),
       fault: "unreachable",
-      message: "secret tmc/abc/east: unreachable",
+      message: "secret tmc/prod/hub1/abc/east: unreachable",
     },
     "AWS is unreachable": {
       error: Object.assign(new Error("connect"), { code: "ECONNREFUSED" }),
       fault: "unreachable",
-      message: "secret tmc/abc/east: unreachable",
+      message: "secret tmc/prod/hub1/abc/east: unreachable",
     },
   };
   it.each(Object.entries(failures))(
@@ -143,7 +153,7 @@ describe("createSecretsManagerCredentials", () => {
       return store.reads();
     };
     expect([await readsAfter(0), await readsAfter(59_000), await readsAfter(1_000)]).toEqual([1, 1, 2]);
-    store.secrets.set("tmc/abc/east", JSON.stringify({ server, token: "t" }));
+    store.secrets.set("tmc/prod/hub1/abc/east", JSON.stringify({ server, token: "t" }));
     expect([await readsAfter(60_000), await readsAfter(299_000), await readsAfter(1_000)]).toEqual([3, 3, 4]);
     store.source.invalidate(key);
     expect(await readsAfter(0)).toBe(5);

@@ -128,7 +128,7 @@ async function createWorkload(client: KubeClient, name: string): Promise<void> {
   await client.create(core("serviceaccounts", name), plain("ServiceAccount", name));
   await client.create(core("persistentvolumeclaims", name), aClaim(name));
   const workload = await client.create<KubeObject>(deployments(name), withDependencies(name));
-  await client.create(records(name), withLastWrittenHash(newRecord(name, workload)));
+  await client.create(records(name), withLastWrittenHash(newRecord(name, workload, "kcp")));
 }
 
 const label = (value: string) => ({ type: "merge", body: { metadata: { labels: { touched: value } } } }) as const;
@@ -434,7 +434,10 @@ describe.each(forms)("%s relay before everything is listed", (form) => {
     const client = tenants.at(tenants.clusters[0] ?? "");
     await client.create(core("namespaces"), namespace("shop"));
     const gone = { ...aDeployment("gone"), metadata: { name: "gone", namespace: "shop", uid: "1" } };
-    await client.create(records(), withLastWrittenHash({ ...newRecord("gone", gone), metadata: { name: "gone" } }));
+    await client.create(
+      records(),
+      withLastWrittenHash({ ...newRecord("gone", gone, "kcp"), metadata: { name: "gone" } }),
+    );
     const { sent } = aRelay(form, tenants);
     await soon(() => expect(sent).toEqual(["0 deployments.v1.apps/shop/gone"]));
   });

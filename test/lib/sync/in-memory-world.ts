@@ -230,7 +230,7 @@ export class InMemoryWorld {
         },
       },
       burstGate: this.burstGate,
-      settings: { ...defaultSyncSettings, ...this.settings },
+      settings: { ...defaultSyncSettings, hubId: "kcp", ...this.settings },
       onCopyAction: (action) => void this.copyActions.push(action),
       notifyPlacement: async ({ name }) => void this.notifiedPlacements.push(name),
     });

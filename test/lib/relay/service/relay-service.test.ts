@@ -236,7 +236,11 @@ describe("relay service with SQS", () => {
     };
     const relay = aRelay(upstream, undefined, {
       sync: true,
-      targetClusters: { openTransport: () => cluster.transport(), openCredentials: () => credentials },
+      targetClusters: {
+        findHubId: async () => "kcp",
+        openTransport: () => cluster.transport(),
+        openCredentials: () => credentials,
+      },
     });
     await relay.service.start();
     await untilReady(relay);

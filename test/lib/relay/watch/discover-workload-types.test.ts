@@ -41,7 +41,11 @@ async function aKcp(): Promise<KubeClient> {
   });
   const custom = [definition("widgets"), definition("plants", "Cluster")];
   const plan = await planBootstrap(client, { path: exportWorkspace, custom });
-  await performBootstrap(client, { path: exportWorkspace, plan });
+  await performBootstrap(client, {
+    path: exportWorkspace,
+    plan,
+    openEndpoint: (url) => client.at(new URL(url).pathname),
+  });
   return client;
 }
 

@@ -121,6 +121,7 @@ it.each([
   ["kube-anything", true],
   ["kcp-system", true],
   [downstreamNamespace(shop), true],
+  ["tmc-system", true],
   ["default", false],
   ["shop", false],
   ["kubernetes", false],
