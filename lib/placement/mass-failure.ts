@@ -53,14 +53,15 @@ export function massFailuresIn(
   const failedMs = counted
     .flatMap(({ ready, notReadySinceMs }) => (ready === "True" ? [] : (notReadySinceMs ?? [])))
     .toSorted((one, other) => one - other);
-  const recovering = counted.filter(
-    ({ readySinceMs }) => readySinceMs !== undefined && Math.abs(nowMs - readySinceMs) < recoverySeconds * 1000,
-  ).length;
+  const recoveredMs = counted.flatMap(({ readySinceMs }) =>
+    readySinceMs !== undefined && Math.abs(nowMs - readySinceMs) < recoverySeconds * 1000 ? [readySinceMs] : [],
+  );
   const failures: { fromMs: number; toMs: number }[] = [];
   let end = 0;
   for (const [start, fromMs] of failedMs.entries()) {
     while (end < failedMs.length && (failedMs[end] ?? 0) <= fromMs + windowSeconds * 1000) end += 1;
-    const stopped = end - start + recovering;
+    // A cluster that was Ready when the first one failed has not recovered from this failure: it may be new.
+    const stopped = end - start + recoveredMs.filter((readyMs) => readyMs >= fromMs).length;
     // Clusters that had failed before did not respond anyway.
     const respondedBefore = counted.length - start;
     if (stopped < minClusters || stopped * 100 <= respondedBefore * percent) continue;

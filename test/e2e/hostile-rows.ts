@@ -247,8 +247,9 @@ const serverRows: Readonly<Record<string, HostileRow>> = {
   },
   "a healthy server that redirects all other requests": {
     ...kubeconfigFor(({ own }) => own("healthy")),
-    ready: "True ClusterReady",
-    says: "the cluster responds and reports that it is ready",
+    // It does not say which cluster it is.
+    ready: "False ClusterUnhealthy",
+    says: "redirects are not followed",
   },
   "a server that returns the token in its response": {
     ...kubeconfigFor(({ own }) => own("echo")),

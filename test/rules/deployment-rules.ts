@@ -12,7 +12,7 @@ export const deploymentRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/relay/observe/liveness.ts",
-        text: "failingSinceMs.set(watch, failingSinceMs.get(watch) ?? clock.now());",
+        text: "failingSinceMs.set(watch, failingSinceMs.get(watch) ?? clock.monotonicMs());",
         without: "",
       },
     ],
@@ -171,7 +171,13 @@ export const deploymentRules: readonly Rule[] = [
   {
     incident: blockedKey,
     rule: "a heartbeat that kills its function is not dropped as late before it is dead-lettered",
-    removals: [{ file: "lib/lambda/probe.ts", text: "if (isFirstDelivery && lateSeconds", without: "if (lateSeconds" }],
+    removals: [
+      {
+        file: "lib/lambda/probe.ts",
+        text: "lateSeconds > intervalSeconds && receives <= 1",
+        without: "lateSeconds > intervalSeconds",
+      },
+    ],
     test: {
       file: "test/functions/heartbeat.test.ts",
       titles: [

@@ -164,8 +164,11 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
         broken(4, `${path} was asked of ${formatKey(registration)} for ${whom}`);
       }
       const [, namespace] = /\/namespaces\/([^/?]+)/.exec(path) ?? [];
+      // The uid of this namespace is the identity of the cluster.
+      const isIdentity = method === "GET" && path.split("?")[0] === "/api/v1/namespaces/kube-system";
       if (
         namespace !== undefined &&
+        !isIdentity &&
         !namespacesOf(registration.logicalCluster).includes(decodeURIComponent(namespace))
       ) {
         broken(4, `${method} ${path} for ${registration.logicalCluster} is about another's namespace`);

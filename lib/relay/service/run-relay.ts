@@ -18,7 +18,6 @@ import { awaitAnswer } from "../../upstream/await-workspace.ts";
 import { formatExportAddress } from "../../upstream/export/address.ts";
 import { ensureHubIdentity } from "../../upstream/hub-record.ts";
 import { openFileHub, openSecretHub } from "../../upstream/open-hub.ts";
-import type { TargetClusterAccess } from "../downstream/downstream-watch.ts";
 import {
   logRelayMetrics,
   putRelayMetrics,

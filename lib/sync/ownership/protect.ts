@@ -54,7 +54,9 @@ export async function protectWorkload(
     (await workloads.isNamespaceActive(key.logicalCluster, address.namespace, signal));
   const [protectedWorkload, protectedRecord] = await allSettledOrThrow([
     needsFinalizer ? workloads.writeFinalizers(key, workload, [...finalizers, syncFinalizer], signal) : workload,
-    isReplaced ? record : ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced, hubId: locator.hub }, signal),
+    isReplaced
+      ? record
+      : ensureRecord(workloads, { recordAddress, workload, record, spec, isPlaced, hubId: locator.hub }, signal),
   ]);
   return {
     ...observed,

@@ -39,6 +39,11 @@ const heldIn = (clusters: readonly ClusterFacts[]): string => {
 describe("massFailuresIn", () => {
   const rows: readonly Readonly<{ title: string; clusters: string; held: string }>[] = [
     { title: "a single failure is no mass failure", clusters: "a:400 b c d", held: "" },
+    {
+      title: "a cluster that became Ready before the failure has not recovered from it",
+      clusters: "a:20 b:r90 c:r90",
+      held: "",
+    },
     { title: "all of two clusters are too few", clusters: "a:400 b:400", held: "" },
     { title: "two of three clusters are too few", clusters: "a:400 b:400 c", held: "" },
     { title: "three of three clusters are a mass failure", clusters: "a:400 b:390 c:380", held: "a b c" },

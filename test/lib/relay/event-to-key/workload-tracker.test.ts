@@ -85,7 +85,7 @@ test("sends a workload again when it or its sync record went back to an older ve
   };
   const recordOf = (name: string, resourceVersion: string) => {
     const workload = { apiVersion: "apps/v1", kind: "Deployment", name, uid: name };
-    const record = newRecord(`record-${name}`, { ...deployment(name, []), spec: {} });
+    const record = newRecord(`record-${name}`, { ...deployment(name, []), spec: {} }, "kcp");
     const annotations = { [lastWrittenHashAnnotation]: recordHash({ ...record, spec: { workload } }) };
     const metadata = { ...record.metadata, uid: `record-${name}`, resourceVersion, annotations };
     return { ...record, metadata, spec: { workload } };
