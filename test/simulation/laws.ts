@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { findCondition } from "../../lib/model/condition.ts";
 import { formatKey } from "../../lib/model/key.ts";
+import { ClusterLoad } from "../../lib/placement/cluster-load.ts";
 import { decidePlacement } from "../../lib/placement/decide.ts";
+import { defaultMassFailureSettings, massFailuresOfTenants } from "../../lib/placement/mass-failure.ts";
 import { clusterFacts } from "../../lib/placement/observed.ts";
 import type { SimulationEnvironment } from "./environment.ts";
 import type { Rest } from "./monitor.ts";
@@ -58,18 +60,22 @@ export function checkClaims({ monitor, settings }: SimulationEnvironment, { tena
 
 /** Law 6: what is stored is what the present facts give, in whatever order they come, byte for byte. */
 export function checkDecisions({ monitor }: SimulationEnvironment, { tenants, atMs }: Snapshot, seeded: Seeded): void {
+  const massFailuresOfProcess = massFailuresOfTenants(
+    tenants.map(({ registrations }) => registrations.map(clusterFacts)),
+    atMs,
+    defaultMassFailureSettings,
+  );
   for (const { cluster, registrations, placements } of tenants) {
     const clusters = registrations.map(clusterFacts);
-    const load = new Map<string, number>();
-    for (const { status } of placements) {
-      for (const name of status?.selectedClusters ?? []) load.set(name, (load.get(name) ?? 0) + 1);
-    }
+    const load = new ClusterLoad();
+    load.update(placements);
     for (const placement of placements) {
       const key = formatKey(keyOf("WorkloadPlacement", cluster, placement));
-      const others = new Map(load);
-      for (const name of placement.status?.selectedClusters ?? []) others.set(name, (others.get(name) ?? 0) - 1);
-      const again = decidePlacement({ placement, clusters, load: others, nowMs: atMs });
-      const shuffled = decidePlacement({ placement, clusters: seeded.shuffled(clusters), load: others, nowMs: atMs });
+      const name = placement.metadata.name ?? "";
+      const usage = { load: load.excluding(name), reserved: load.reservedExcluding(name) };
+      const facts = { placement, ...usage, massFailuresOfProcess, nowMs: atMs };
+      const again = decidePlacement({ ...facts, clusters });
+      const shuffled = decidePlacement({ ...facts, clusters: seeded.shuffled(clusters) });
       if (JSON.stringify(again) !== JSON.stringify(shuffled))
         monitor.broken(6, `${key}: the order of clusters matters`);
       if (!isDeepStrictEqual(JSON.parse(JSON.stringify(again.status)), placement.status ?? {})) {

@@ -200,7 +200,7 @@ export function watchForever<T extends KubeObject = KubeObject>(
         }
       }
     } finally {
-      relists.cancel();
+      relists.stop();
       interrupt = () => {};
     }
   }
@@ -232,8 +232,10 @@ function createRelistTimer({ clock, random, everySeconds, relist }: RelistTimerO
   /** No list follows the last one before this time because of an interruption. */
   let notBeforeMs = clock.monotonicMs();
   let isInterrupted = false;
+  let isStopped = false;
   const set = (afterMs: number, isUrgent: boolean): void => {
     cancel();
+    if (isStopped) return;
     cancel = clock.after(afterMs, () => relist({ isUrgent }));
   };
   return {
@@ -252,6 +254,9 @@ function createRelistTimer({ clock, random, everySeconds, relist }: RelistTimerO
       const waitMs = Math.max(0, notBeforeMs - clock.monotonicMs()) + Math.round(random() * relistSpreadMs);
       set(waitMs, false);
     },
-    cancel: (): void => cancel(),
+    stop: (): void => {
+      isStopped = true;
+      cancel();
+    },
   };
 }
