@@ -1,6 +1,6 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
-import { neverAborted, unlessAborted } from "@tmc/kube/deadline.ts";
+import { unlessAborted } from "@tmc/kube/deadline.ts";
 import { ApiError } from "@tmc/kube/errors.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
@@ -23,7 +23,7 @@ const timeoutMs = 4_000;
 const backoffMs = 5_000;
 
 /** An answer, and until when it may be used. The uid is undefined if TMC may not read it. */
-type Answer = { uid: Promise<string | undefined>; untilMs: number };
+type Answer = { uid: Promise<string | undefined>; untilMs: number; readonly signal: AbortSignal };
 
 /**
  * Creates the checks. A client costs one request when it is first used, and one after each failed connection. A registration
@@ -31,17 +31,27 @@ type Answer = { uid: Promise<string | undefined>; untilMs: number };
  */
 export function createIdentityChecks(clock: Pick<Clock, "monotonicMs">): IdentityChecks {
   const answers = new WeakMap<KubeClient, Answer>();
-  const ask = (client: KubeClient): Answer => {
-    const uid = readIdentity(client, { signal: neverAborted, timeoutMs }).then((identity) =>
+  /** Asks on behalf of one caller; others wait for the same answer. */
+  const ask = (client: KubeClient, signal: AbortSignal): Promise<string | undefined> => {
+    const uid = readIdentity(client, { signal, timeoutMs }).then((identity) =>
       identity.kind === "known" ? identity.uid : undefined,
     );
-    const answer: Answer = { uid, untilMs: Number.POSITIVE_INFINITY };
+    const answer: Answer = { uid, untilMs: Number.POSITIVE_INFINITY, signal };
     answers.set(client, answer);
     // Callers get the error.
     uid.catch((error: unknown) => {
       answer.untilMs = isTimeout(error) ? clock.monotonicMs() + backoffMs : Number.NEGATIVE_INFINITY;
     });
-    return answer;
+    return uid;
+  };
+  const waitFor = async (client: KubeClient, answer: Answer, signal: AbortSignal): Promise<string | undefined> => {
+    try {
+      return await unlessAborted(answer.uid, signal);
+    } catch (error) {
+      // The caller that asked was stopped, which says nothing about the cluster.
+      if (signal.aborted || !answer.signal.aborted) throw error;
+      return ask(client, signal);
+    }
   };
   return {
     confirm: async (client, { key, registration: { status } }, signal) => {
@@ -51,10 +61,10 @@ export function createIdentityChecks(clock: Pick<Clock, "monotonicMs">): Identit
       if (observedClusterUID !== undefined) throw otherCluster(key, { clusterUID, uid: observedClusterUID });
       const known = answers.get(client);
       const usable = known !== undefined && clock.monotonicMs() < known.untilMs ? known : undefined;
-      const uid = await unlessAborted((usable ?? ask(client)).uid, signal);
+      const uid = await (usable === undefined ? ask(client, signal) : waitFor(client, usable, signal));
       if (uid === clusterUID) return;
       // The answer may be older than the stored identity, which a user may have accepted since.
-      const latest = usable === undefined ? uid : await unlessAborted(ask(client).uid, signal);
+      const latest = usable === undefined ? uid : await ask(client, signal);
       if (latest !== clusterUID) throw otherCluster(key, { clusterUID, uid: latest });
     },
     failed: (client, error) => {

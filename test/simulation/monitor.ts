@@ -241,11 +241,23 @@ export function createMonitor({
       }
     }
   };
+  /** Whether registrations share a cluster is decided with a detection, every ten minutes: that may be after the system came to rest. */
+  const isSharedClusterFound = (now: ClusterRegistration, before: ClusterRegistration): boolean => {
+    const [shared, known] = [now, before].map(({ status }) =>
+      findCondition(status?.conditions, "ClusterIdentityUnique"),
+    );
+    return (
+      shared !== undefined &&
+      known === undefined &&
+      isDeepStrictEqual(withoutTimes(withoutUnique(now)), withoutTimes(withoutUnique(before)))
+    );
+  };
   const isDueHeartbeat = ({ object, previous }: StorageChange): boolean => {
     if (object.kind !== "ClusterRegistration" || previous === undefined) return false;
     const [now, before] = [object as unknown as ClusterRegistration, previous as unknown as ClusterRegistration];
     const age = nowMs() - Date.parse(before.status?.lastHeartbeat ?? "");
-    return isDeepStrictEqual(withoutTimes(now), withoutTimes(before)) && age >= settings.heartbeatWriteSeconds * 1000;
+    const isSame = isDeepStrictEqual(withoutTimes(now), withoutTimes(before));
+    return (isSame && age >= settings.heartbeatWriteSeconds * 1000) || isSharedClusterFound(now, before);
   };
   const unsubscribe = servers.kcp.store.subscribe(onChange);
   for (const type of workloadTypesByKind.values()) {
@@ -378,4 +390,9 @@ function textOf(status: unknown): string {
 function differenceOf({ object, previous }: StorageChange): string {
   const [now, before] = [textOf(object.status), textOf(previous?.status)];
   return now === before ? "not its status" : `status ${before} → ${now}`;
+}
+
+function withoutUnique(registration: ClusterRegistration): ClusterRegistration {
+  const conditions = registration.status?.conditions?.filter(({ type }) => type !== "ClusterIdentityUnique");
+  return { ...registration, status: { ...registration.status, ...(conditions && { conditions }) } };
 }
