@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { statusOf } from "../../support/controller-environment.ts";
+import { aDeployment, deployments, type MovesStage, setMovesStage } from "../../support/moves-environment.ts";
 import { placements, registrations } from "../upstream/tenants.ts";
-import { aDeployment, deployments, type MovesStage, setMovesStage } from "./moves-stage.ts";
 
 const stages: MovesStage[] = [];
 afterEach(async () => {

@@ -5,8 +5,14 @@ import { deleteOrphansAnnotation } from "../../../lib/sync/orphans/decide.ts";
 import { namespaceManifest } from "../../../lib/sync/ownership/namespace-map.ts";
 import { ownershipMetadata } from "../../../lib/sync/ownership/owner.ts";
 import { statusOf } from "../../support/controller-environment.ts";
+import {
+  aDeployment,
+  deployments,
+  type MovesStage,
+  namespaces,
+  setMovesStage,
+} from "../../support/moves-environment.ts";
 import { registrations } from "../upstream/tenants.ts";
-import { aDeployment, deployments, type MovesStage, namespaces, setMovesStage } from "./moves-stage.ts";
 
 const stages: MovesStage[] = [];
 afterEach(async () => {

@@ -1,7 +1,14 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterEach, describe, expect, test } from "vitest";
+import {
+  aDeployment,
+  configMaps,
+  deployments,
+  type MovesStage,
+  namespaces,
+  setMovesStage,
+} from "../../support/moves-environment.ts";
 import { placements } from "../upstream/tenants.ts";
-import { aDeployment, configMaps, deployments, type MovesStage, namespaces, setMovesStage } from "./moves-stage.ts";
 
 const stages: MovesStage[] = [];
 afterEach(async () => {

@@ -1,6 +1,6 @@
 import type { RestoreOptions } from "@tmc/embedded/storage/store.ts";
 import { afterEach, describe, expect, test } from "vitest";
-import { aDeployment, deployments, type MovesStage, setMovesStage } from "./moves-stage.ts";
+import { aDeployment, deployments, type MovesStage, setMovesStage } from "../../support/moves-environment.ts";
 
 const stages: MovesStage[] = [];
 afterEach(async () => {

@@ -6,8 +6,8 @@ import { kinds } from "../../../lib/api/kinds.ts";
 import { customResourceDefinition } from "../../../lib/api/resource-schema.ts";
 import { hubRecordAddress } from "../../../lib/upstream/hub-record.ts";
 import { type ControllerEnvironment, startControllerEnvironment } from "../../support/controller-environment.ts";
+import { aDeployment, deployments, namespaces, records } from "../../support/moves-environment.ts";
 import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
-import { aDeployment, deployments, namespaces, records } from "./moves-stage.ts";
 
 const crds = { type: { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" } };
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { aDeployment, deployments, type MovesStage, setMovesStage } from "../../support/moves-environment.ts";
 import { aPlacement, placements } from "../upstream/tenants.ts";
-import { aDeployment, deployments, type MovesStage, setMovesStage } from "./moves-stage.ts";
 
 const stages: MovesStage[] = [];
 afterEach(async () => {

@@ -3,7 +3,7 @@ import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { mayAffect } from "../../../lib/placement/affected.ts";
 import { decidePlacement } from "../../../lib/placement/decide.ts";
 import type { ClusterFacts } from "../../../lib/placement/observed.ts";
-import { aCluster, ago, aPlacement, now } from "./builders.ts";
+import { aCluster, ago, aPlacement, now } from "../../support/placement-builders.ts";
 
 const east = aCluster("east", { labels: { region: "eu" } });
 const west = aCluster("west", { labels: { region: "us" } });

@@ -6,7 +6,7 @@ import { ClusterLoad } from "../../../lib/placement/cluster-load.ts";
 import { decidePlacement } from "../../../lib/placement/decide.ts";
 import type { ClusterFacts } from "../../../lib/placement/observed.ts";
 import { explainPlacement } from "../../../lib/placement/what-if.ts";
-import { aCluster, ago, aPlacement, decisionFor, now } from "./builders.ts";
+import { aCluster, ago, aPlacement, decisionFor, now } from "../../support/placement-builders.ts";
 
 const sized = (name: string, cpu: string, memory = "64Gi"): ClusterFacts =>
   aCluster(name, { status: { allocatable: { cpu, memory } } });

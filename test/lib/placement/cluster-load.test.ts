@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { ClusterLoad } from "../../../lib/placement/cluster-load.ts";
-import { aPlacement } from "./builders.ts";
+import { aPlacement } from "../../support/placement-builders.ts";
 
 function placementOn(name: string, resourceVersion: string, ...selected: readonly string[]): WorkloadPlacement {
   return { ...aPlacement({}, { selected }), metadata: { name, resourceVersion } };

@@ -4,7 +4,7 @@ import { done, type Next, requeueAfter } from "../../../lib/model/next.ts";
 import type { ClusterDecision } from "../../../lib/placement/explain.ts";
 import type { ClusterFacts, ObservedPlacement } from "../../../lib/placement/observed.ts";
 import type { DecisionReason } from "../../../lib/placement/reasons.ts";
-import { aCluster, ago, aPlacement, now } from "./builders.ts";
+import { aCluster, ago, aPlacement, now } from "../../support/placement-builders.ts";
 
 type Row = Readonly<{
   given: ObservedPlacement;

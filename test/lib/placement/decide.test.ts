@@ -6,8 +6,8 @@ import { decidePlacement } from "../../../lib/placement/decide.ts";
 import type { ObservedPlacement, RegistrationInput } from "../../../lib/placement/observed.ts";
 import { isDecisionReason, orderedReasons } from "../../../lib/placement/reasons.ts";
 import { reasonsPage } from "../../../scripts/docs/reasons-page.ts";
+import { aCluster, ago, aPlacement, decisionFor, now } from "../../support/placement-builders.ts";
 import { faultsOf } from "../api/validate.ts";
-import { aCluster, ago, aPlacement, decisionFor, now } from "./builders.ts";
 import { rows } from "./decide.rows.ts";
 
 const observe = (

@@ -3,7 +3,7 @@ import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { decidePlacement } from "../../../lib/placement/decide.ts";
 import type { PlacementStatus } from "../../../lib/placement/explain.ts";
 import { type ClusterFacts, clusterFacts } from "../../../lib/placement/observed.ts";
-import { aPlacement, aRegistration, decisionFor, now } from "./builders.ts";
+import { aPlacement, aRegistration, decisionFor, now } from "../../support/placement-builders.ts";
 
 type ClusterOptions = NonNullable<Parameters<typeof aRegistration>[1]>;
 

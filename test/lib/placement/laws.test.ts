@@ -7,7 +7,7 @@ import { decidePlacement, type PlacementPlan } from "../../../lib/placement/deci
 import { rejectingFilter } from "../../../lib/placement/filters.ts";
 import { type ClusterFacts, clusterFacts, type ObservedPlacement } from "../../../lib/placement/observed.ts";
 import { InvalidSpec, tryParseSpec } from "../../../lib/placement/parsed-spec.ts";
-import { now } from "./builders.ts";
+import { now } from "../../support/placement-builders.ts";
 import { clusterNames, Random, randomPlacement, randomRegistration, reordered } from "./random.ts";
 
 /** Checks a law for many seeds; fast-check prints a failing seed. */

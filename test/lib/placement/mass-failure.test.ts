@@ -9,7 +9,7 @@ import {
 } from "../../../lib/placement/mass-failure.ts";
 import { type ClusterFacts, confirmFailureAnnotation } from "../../../lib/placement/observed.ts";
 import { evictionsHeldEvent } from "../../../lib/placement/status.ts";
-import { aCluster, ago, aPlacement, decisionFor, now } from "./builders.ts";
+import { aCluster, ago, aPlacement, decisionFor, now } from "../../support/placement-builders.ts";
 
 /** `a:400 b c:r60` : a is not Ready since 400 s, b is Ready, c is Ready again since 60 s. */
 function clustersOf(text: string): readonly ClusterFacts[] {

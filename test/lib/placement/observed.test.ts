@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { clusterFacts, clusterFactsHash, type RegistrationInput } from "../../../lib/placement/observed.ts";
-import { aCluster, ago, aRegistration } from "./builders.ts";
+import { aCluster, ago, aRegistration } from "../../support/placement-builders.ts";
 
 describe("derived label keys", () => {
   const cases: Record<

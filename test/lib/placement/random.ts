@@ -1,6 +1,6 @@
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import type { RegistrationInput, TaintEffect } from "../../../lib/placement/observed.ts";
-import { ago, aPlacement, aRegistration } from "./builders.ts";
+import { ago, aPlacement, aRegistration } from "../../support/placement-builders.ts";
 
 /** A seeded random number generator: the same seed gives the same facts. */
 export class Random {

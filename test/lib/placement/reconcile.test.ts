@@ -7,7 +7,7 @@ import type { ObjectKey } from "../../../lib/model/key.ts";
 import { done, requeueAfter } from "../../../lib/model/next.ts";
 import { placementReconciler } from "../../../lib/placement/reconcile.ts";
 import { createPlacementWorld, maxPlacementsCountedEachTime } from "../../../lib/placement/world.ts";
-import { ago, aPlacement, aRegistration, now } from "./builders.ts";
+import { ago, aPlacement, aRegistration, now } from "../../support/placement-builders.ts";
 
 const signal = new AbortController().signal;
 const keyOf = (name: string): ObjectKey => ({ logicalCluster: "root", kind: "WorkloadPlacement", name });

@@ -3,7 +3,7 @@ import { decidePlacement } from "../../../lib/placement/decide.ts";
 import type { PlacementStatus } from "../../../lib/placement/explain.ts";
 import { type HistoryEntry, historyAfter } from "../../../lib/placement/status.ts";
 import { cachedClusterFacts } from "../../../lib/placement/world.ts";
-import { aPlacement, aRegistration } from "./builders.ts";
+import { aPlacement, aRegistration } from "../../support/placement-builders.ts";
 
 const nowMs = Date.parse("2030-01-01T00:00:00Z");
 const nextHistory = (before: PlacementStatus, selected: readonly string[], generation = 1): readonly HistoryEntry[] =>

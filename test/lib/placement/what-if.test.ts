@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ObservedPlacement } from "../../../lib/placement/observed.ts";
 import { explainPlacement, parseHypotheticalTaint } from "../../../lib/placement/what-if.ts";
-import { aCluster, aPlacement, now } from "./builders.ts";
+import { aCluster, aPlacement, now } from "../../support/placement-builders.ts";
 
 const observe = (
   placement: ObservedPlacement["placement"],

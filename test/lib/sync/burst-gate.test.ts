@@ -2,7 +2,7 @@ import { createManualClock, type ManualClock } from "@tmc/kube/manual-clock.ts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { workloadKey } from "../../../lib/model/key.ts";
 import { type BurstGate, createBurstGate } from "../../../lib/sync/burst-gate.ts";
-import { deployments } from "./in-memory-world.ts";
+import { deployments } from "../../support/in-memory-world.ts";
 
 let clock: ManualClock;
 let isBusy: boolean;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { type InMemoryWorld, replicasOf } from "./in-memory-world.ts";
-import { anInMemoryWorld, inWorld } from "./world-helpers.ts";
+import { type InMemoryWorld, replicasOf } from "../../support/in-memory-world.ts";
+import { anInMemoryWorld, inWorld } from "../../support/in-memory-world-helpers.ts";
 
 let world: InMemoryWorld;
 beforeEach(() => {

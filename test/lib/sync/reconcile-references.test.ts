@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { syncFinalizer } from "../../../lib/sync/ownership/record.ts";
-import { InMemoryWorld, Killed } from "./in-memory-world.ts";
-import { anInMemoryWorld, inWorld } from "./world-helpers.ts";
+import { InMemoryWorld, Killed } from "../../support/in-memory-world.ts";
+import { anInMemoryWorld, inWorld } from "../../support/in-memory-world-helpers.ts";
 
 let world: InMemoryWorld;
 beforeEach(() => {

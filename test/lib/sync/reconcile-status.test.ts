@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { findCondition } from "../../../lib/model/condition.ts";
-import { InMemoryWorld } from "./in-memory-world.ts";
+import { InMemoryWorld } from "../../support/in-memory-world.ts";
 
 let world: InMemoryWorld;
 beforeEach(() => {

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import { recordName } from "../../../lib/sync/ownership/record.ts";
-import { deployments, type InMemoryWorld, Killed, startMs } from "./in-memory-world.ts";
-import { anInMemoryWorld, inWorld } from "./world-helpers.ts";
+import { deployments, type InMemoryWorld, Killed, startMs } from "../../support/in-memory-world.ts";
+import { anInMemoryWorld, inWorld } from "../../support/in-memory-world-helpers.ts";
 
 let world: InMemoryWorld;
 beforeEach(() => {

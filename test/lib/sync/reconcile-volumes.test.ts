@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
 import { findCondition } from "../../../lib/model/condition.ts";
-import type { InMemoryWorld } from "./in-memory-world.ts";
-import { anInMemoryWorld, inWorld } from "./world-helpers.ts";
+import type { InMemoryWorld } from "../../support/in-memory-world.ts";
+import { anInMemoryWorld, inWorld } from "../../support/in-memory-world-helpers.ts";
 
 let world: InMemoryWorld;
 beforeEach(() => {

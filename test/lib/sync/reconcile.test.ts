@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { requeueAfter } from "../../../lib/model/next.ts";
 import { holdId } from "../../../lib/sync/eviction/deletion-guard.ts";
 import { syncFinalizer } from "../../../lib/sync/ownership/record.ts";
-import { InMemoryWorld, Killed, replicasOf, startMs } from "./in-memory-world.ts";
-import { anInMemoryWorld, inWorld } from "./world-helpers.ts";
+import { InMemoryWorld, Killed, replicasOf, startMs } from "../../support/in-memory-world.ts";
+import { anInMemoryWorld, inWorld } from "../../support/in-memory-world-helpers.ts";
 
 let world: InMemoryWorld;
 beforeEach(() => {

@@ -4,8 +4,8 @@ import { allWorkloadTypes } from "../../../lib/api/workload-kinds.ts";
 import { type ObjectKey, workloadKey } from "../../../lib/model/key.ts";
 import { upsyncOriginMetadata } from "../../../lib/sync/ownership/upsync-origin.ts";
 import { createAffectedByOrigin } from "../../../lib/upsync/affected-workloads.ts";
-import { deployments, tenant } from "../sync/in-memory-world.ts";
-import { aDeployment, anOrigin } from "./builders.ts";
+import { deployments, tenant } from "../../support/in-memory-world.ts";
+import { aDeployment, anOrigin } from "../../support/upsync-builders.ts";
 
 const east: ObjectKey = { logicalCluster: tenant, kind: "ClusterRegistration", name: "east" };
 const signal = new AbortController().signal;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { decide, type UpsyncAction, type UpsyncBlocker, type UpsyncFacts } from "../../../lib/upsync/decide.ts";
-import { aCandidate, anOrigin, anUpstreamState, aPresentState } from "./builders.ts";
+import { aCandidate, anOrigin, anUpstreamState, aPresentState } from "../../support/upsync-builders.ts";
 
 type Row = Readonly<{
   given: Partial<UpsyncFacts>;

@@ -8,7 +8,7 @@ import {
   normalizeUpstream,
   upstreamObject,
 } from "../../../lib/upsync/normalize.ts";
-import { aDeployment, anOrigin } from "./builders.ts";
+import { aDeployment, anOrigin } from "../../support/upsync-builders.ts";
 
 const original = aDeployment(
   {

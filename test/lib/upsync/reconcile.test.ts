@@ -2,8 +2,8 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { describe, expect, it } from "vitest";
 import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
 import { upsyncOriginOf } from "../../../lib/sync/ownership/upsync-origin.ts";
-import { Killed, tenant } from "../sync/in-memory-world.ts";
-import { InMemoryClusters, nameOf } from "./in-memory-clusters.ts";
+import { InMemoryClusters, nameOf } from "../../support/in-memory-clusters.ts";
+import { Killed, tenant } from "../../support/in-memory-world.ts";
 
 function worldOf(isWatching: boolean, ...clusters: readonly string[]): InMemoryClusters {
   const world = new InMemoryClusters({ isWatching });

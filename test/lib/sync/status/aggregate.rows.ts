@@ -1,5 +1,5 @@
 import type { JsonObject } from "@tmc/kube/kube-object.ts";
-import { altered, withCondition } from "./builders.ts";
+import { altered, withCondition } from "../../../support/copy-status-builders.ts";
 import {
   autoscaler,
   claim,

@@ -4,9 +4,9 @@ import { formatApiVersion } from "../../../../lib/api/kind.ts";
 import { workloadTypes } from "../../../../lib/api/workload-types.ts";
 import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
 import { statusCondition } from "../../../../lib/sync/status/conditions.ts";
+import { aCopy, altered, factsOf, now, statusOf, withCondition } from "../../../support/copy-status-builders.ts";
 import { faultsOf } from "../../api/validate.ts";
 import { rows } from "./aggregate.rows.ts";
-import { aCopy, altered, factsOf, now, statusOf, withCondition } from "./builders.ts";
 import { daemonSet, database, deployment, job, type Sample, samples, service } from "./samples.ts";
 
 const withoutObserved = ({ observedGeneration: _, ...rest }: JsonObject): JsonObject => rest;

@@ -6,8 +6,8 @@ import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
 import type { CopyHealth } from "../../../../lib/sync/status/builtin-health.ts";
 import { hasObservedGeneration } from "../../../../lib/sync/status/conditions.ts";
 import { copyHealth } from "../../../../lib/sync/status/health.ts";
+import { aCopy, factsOf } from "../../../support/copy-status-builders.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { aCopy, factsOf } from "./builders.ts";
 
 type Written = KubeObject & { spec?: JsonObject; status?: JsonObject };
 type Case = Readonly<{ type: ResourceType; object: KubeObject; reason?: CopyHealth["reason"] | undefined }>;

@@ -1,6 +1,6 @@
 import type { CopyHealth } from "../../../../lib/sync/status/builtin-health.ts";
 import type { CopyHealthFacts } from "../../../../lib/sync/status/health.ts";
-import { altered, withCondition } from "./builders.ts";
+import { altered, withCondition } from "../../../support/copy-status-builders.ts";
 import {
   autoscaler,
   claim,

@@ -6,7 +6,7 @@ import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
 import { hasNegativePolarity, statusCondition, statusConditions } from "../../../../lib/sync/status/conditions.ts";
 import type { StatusFacts } from "../../../../lib/sync/status/facts.ts";
 
-import { now } from "./builders.ts";
+import { now } from "../../../support/copy-status-builders.ts";
 import { samples } from "./samples.ts";
 
 const clusters = ["east", "north", "south", "west"];

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type StatusStrategy, statusStrategies } from "../../../../lib/api/workload-kinds.ts";
 import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
 import { strategyOf } from "../../../../lib/sync/status/strategy.ts";
-import { aCopy, factsOf } from "./builders.ts";
+import { aCopy, factsOf } from "../../../support/copy-status-builders.ts";
 import { database, deployment } from "./samples.ts";
 
 const condition = (type: string, status: string, message: string): JsonObject => ({ type, status, message });

@@ -1,22 +1,22 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
-import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
-import { allWorkloadTypes, offeredWorkloads } from "../../../lib/api/workload-kinds.ts";
-import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
-import type { WorkloadSync } from "../../../lib/api/workload-sync.ts";
-import type { ObjectEvent } from "../../../lib/model/event.ts";
-import type { Hub } from "../../../lib/model/hub.ts";
-import { type WorkloadKey, workloadKey } from "../../../lib/model/key.ts";
-import type { BurstGate } from "../../../lib/sync/burst-gate.ts";
-import { type CopyAddress, copyOf, type Downstream, type TypeState } from "../../../lib/sync/downstream.ts";
-import type { CopyAction } from "../../../lib/sync/observed.ts";
-import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
-import { isOwnedBy, type Owner, otherOwningRegistration, whyNotOwned } from "../../../lib/sync/ownership/owner.ts";
-import { recordName } from "../../../lib/sync/ownership/record.ts";
-import { syncReconciler } from "../../../lib/sync/reconcile.ts";
-import { defaultSyncSettings, type SyncSettings } from "../../../lib/sync/settings.ts";
-import type { DownstreamState } from "../../../lib/sync/sync-objects.ts";
-import type { WorkloadHub } from "../../../lib/sync/workload-hub.ts";
+import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
+import { allWorkloadTypes, offeredWorkloads } from "../../lib/api/workload-kinds.ts";
+import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
+import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
+import type { ObjectEvent } from "../../lib/model/event.ts";
+import type { Hub } from "../../lib/model/hub.ts";
+import { type WorkloadKey, workloadKey } from "../../lib/model/key.ts";
+import type { BurstGate } from "../../lib/sync/burst-gate.ts";
+import { type CopyAddress, copyOf, type Downstream, type TypeState } from "../../lib/sync/downstream.ts";
+import type { CopyAction } from "../../lib/sync/observed.ts";
+import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
+import { isOwnedBy, type Owner, otherOwningRegistration, whyNotOwned } from "../../lib/sync/ownership/owner.ts";
+import { recordName } from "../../lib/sync/ownership/record.ts";
+import { syncReconciler } from "../../lib/sync/reconcile.ts";
+import { defaultSyncSettings, type SyncSettings } from "../../lib/sync/settings.ts";
+import type { DownstreamState } from "../../lib/sync/sync-objects.ts";
+import type { WorkloadHub } from "../../lib/sync/workload-hub.ts";
 
 /** Thrown to simulate that the process is killed. */
 export class Killed extends Error {}

@@ -1,6 +1,6 @@
-import type { WorkloadPlacement } from "../../../lib/api/workload-placement.ts";
-import type { ClusterDecision, PlacementStatus } from "../../../lib/placement/explain.ts";
-import { type ClusterFacts, clusterFacts, type RegistrationInput } from "../../../lib/placement/observed.ts";
+import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
+import type { ClusterDecision, PlacementStatus } from "../../lib/placement/explain.ts";
+import { type ClusterFacts, clusterFacts, type RegistrationInput } from "../../lib/placement/observed.ts";
 
 /** The current time of these tests. */
 export const now = Date.parse("2030-01-01T12:00:00Z");

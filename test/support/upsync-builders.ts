@@ -1,6 +1,6 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
-import type { UpsyncOrigin } from "../../../lib/sync/ownership/upsync-origin.ts";
-import type { Candidate, UpstreamState, UpsyncState } from "../../../lib/upsync/decide.ts";
+import type { UpsyncOrigin } from "../../lib/sync/ownership/upsync-origin.ts";
+import type { Candidate, UpstreamState, UpsyncState } from "../../lib/upsync/decide.ts";
 
 /** The origin of "web" on cluster "east", unless overridden. */
 export function anOrigin(rest: Partial<UpsyncOrigin> = {}): UpsyncOrigin {

@@ -1,14 +1,10 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import { createMetrics } from "../../../lib/observe/metrics.ts";
-import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
-import {
-  type ControllerEnvironment,
-  startControllerEnvironment,
-  statusOf,
-} from "../../support/controller-environment.ts";
-import { aPlacement, aRegistration, placements, registrations } from "../upstream/tenants.ts";
+import { createMetrics } from "../../lib/observe/metrics.ts";
+import { downstreamNamespace } from "../../lib/sync/ownership/namespace-map.ts";
+import { aPlacement, aRegistration, placements, registrations } from "../lib/upstream/tenants.ts";
+import { type ControllerEnvironment, startControllerEnvironment, statusOf } from "./controller-environment.ts";
 
 export const deployments: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
 export const configMaps: ResourceType = { group: "", version: "v1", plural: "configmaps" };

@@ -1,7 +1,7 @@
 import type { JsonObject } from "@tmc/kube/kube-object.ts";
-import { aggregate } from "../../../../lib/sync/status/aggregate.ts";
-import type { StatusCopy, StatusFacts } from "../../../../lib/sync/status/facts.ts";
-import type { Sample } from "./samples.ts";
+import { aggregate } from "../../lib/sync/status/aggregate.ts";
+import type { StatusCopy, StatusFacts } from "../../lib/sync/status/facts.ts";
+import type { Sample } from "../lib/sync/status/samples.ts";
 
 export const now = "2026-03-01T12:00:00Z";
 
