@@ -164,7 +164,7 @@ const guilty: Record<string, Readonly<{ rows: readonly Row[]; finding: string }>
   },
   "a write beside the export": {
     rows: [{ ...ours, does: "patch", to: "apiexports/tmc.kcp.io", in: "home" }],
-    finding: `${worker} patch apiexports/tmc.kcp.io in home: 200: nothing but Events is written beside the export`,
+    finding: `${worker} patch apiexports/tmc.kcp.io in home: 200: nothing but Events and the hub's identity is written beside the export`,
   },
   "a relay that reads a single object": {
     rows: [...antsMake, { by: relay, home: "home", does: "get", to: "workloadplacements/web", in: "aaaa", code: 403 }],

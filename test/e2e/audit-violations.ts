@@ -1,3 +1,4 @@
+import { accountNamespace, hubRecordName } from "../../lib/api/export-access.ts";
 import type { AuditedRequest } from "./audit-log.ts";
 
 /** A service account of the provider's workspace, or a person. */
@@ -50,7 +51,8 @@ function wrongOfOurs(request: AuditedRequest, who: Who, made: ReadonlyMap<string
   if (isOf(request, who.relay) && !informerVerbs.has(verb)) return "the relay only lists and watches";
   if (cluster === undefined) return informerVerbs.has(verb) ? undefined : "it names no logical cluster";
   if (cluster === who.provider) {
-    return reads.has(verb) || isEvent(request) ? undefined : "nothing but Events is written beside the export";
+    const isAllowed = reads.has(verb) || isEvent(request) || isHubRecord(request);
+    return isAllowed ? undefined : "nothing but Events and the hub's identity is written beside the export";
   }
   const owner = who.tenants.get(cluster);
   if (owner === undefined) return "no tenant is there";
@@ -88,6 +90,10 @@ function madeByTenants(requests: readonly AuditedRequest[], { tenants }: Who): R
 
 /** Whether the request writes an Event. */
 const isEvent = ({ resource }: AuditedRequest): boolean => resource === "events";
+
+/** Whether the request adds the address of the hub to its stored identity, as the first worker of a new installation does. */
+const isHubRecord = ({ verb, resource, namespace, name }: AuditedRequest): boolean =>
+  verb === "update" && resource === "configmaps" && namespace === accountNamespace && name === hubRecordName;
 
 /** Where an object is; of a request that names none, and of an Event, the workspace. */
 function placeOf(request: AuditedRequest): string {
