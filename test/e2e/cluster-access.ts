@@ -198,7 +198,7 @@ export function clusterAccessScenario(
       "the deletion of a namespace of another owner": (as) => as.delete({ type: core("namespaces"), name: "default" }),
       "the deletion of its own namespace": (as) => as.delete({ type: core("namespaces"), name: "tmc-system" }),
     };
-    it.skipIf(!hasPolicies).each(Object.entries(deniedByPolicy))("the policy denies %s", async (_, attempt) => {
+    it.each(Object.entries(hasPolicies ? deniedByPolicy : {}))("the policy denies %s", async (_, attempt) => {
       expect(await faultIn(attempt(asTmc))).toBe("forbidden");
     });
   });
