@@ -7,7 +7,7 @@ import { syncCases } from "../e2e/sync-cases.ts";
 import { syncBench } from "../e2e/sync-environment.ts";
 import { lyingLists, syncStartCases } from "../e2e/sync-start-cases.ts";
 import { aDeployment, aRoom, clear, uidsIn, workTypes } from "../e2e/tenant-work.ts";
-import { beginUpsync, upsyncCases, upsyncNamespace } from "../e2e/upsync-cases.ts";
+import { beginUpsync, untilOriginalsDeleted, upsyncCases, upsyncNamespace } from "../e2e/upsync-cases.ts";
 import { eventually } from "../support/eventually.ts";
 import { useDeployedEnvironment } from "./deployed-environment.ts";
 import { readHealth } from "./deployed-form.ts";
@@ -150,7 +150,8 @@ describe("sync as it is deployed", { timeout: 240_000 }, () => {
     });
 
     it("finds objects created and deleted on a cluster with the next resync", async () => {
-      const { form, work, births } = await beginUpsync(bench);
+      const upsyncStage = await beginUpsync(bench);
+      const { form, work, births } = upsyncStage;
       // Of the other cluster some have just ended, which count for a while.
       const at = { cluster: "us-west", kind: "Deployment", namespace: upsyncNamespace, name: "owl" } as const;
       await work.apply(...aRoom(upsyncNamespace));
@@ -168,6 +169,7 @@ describe("sync as it is deployed", { timeout: 240_000 }, () => {
 
       await births.delete(at);
       await form.resynced(1);
+      await untilOriginalsDeleted(bench, upsyncStage, at);
       await work.untilCleared(upsyncNamespace);
       await work.remove("WorkloadPlacement", undefined, upsyncNamespace);
       expect((await readHealth(stage.aws, stage.deployment)).queues.deadLetters.visible).toBe(0);

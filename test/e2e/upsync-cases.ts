@@ -24,11 +24,26 @@ const aService = (name: string): KubeObject => ({
 });
 
 /** What the cases of upsync are written with: that of sync, and somebody who works on clusters. */
-export async function beginUpsync(
-  bench: SyncBench,
-): Promise<Awaited<ReturnType<SyncBench["begin"]>> & Readonly<{ births: UpsyncOriginals }>> {
+export type UpsyncStage = Awaited<ReturnType<SyncBench["begin"]>> & Readonly<{ births: UpsyncOriginals }>;
+
+export async function beginUpsync(bench: SyncBench): Promise<UpsyncStage> {
   const stage = await bench.begin();
   return { ...stage, births: upsyncOriginalsOn(stage, bench.waitMs) };
+}
+
+/** Waits until the workspace has none of these any more. A form without watches asks for a confirmation if none is left. */
+export async function untilOriginalsDeleted(
+  { run, waitMs }: SyncBench,
+  { world, work, births }: UpsyncStage,
+  ...originals: readonly OriginalAddress[]
+): Promise<void> {
+  for (const { cluster, kind, namespace, name } of originals) {
+    await eventually(async () => {
+      const isHeld = (await births.condition(cluster, "UpsyncHeld")) === "True DeletionsHeld";
+      if (isHeld) await run(world, ["confirm", `cluster/${cluster}`, "--yes"]);
+      return (await work.find(kind, namespace, name)) === undefined ? undefined : `${kind} ${name} is left`;
+    }, waitMs);
+  }
 }
 
 /**
@@ -38,19 +53,8 @@ export async function beginUpsync(
 export function upsyncCases(bench: SyncBench): void {
   const { run, waitMs } = bench;
   const begin = () => beginUpsync(bench);
-  /** Waits until the workspace has none of these any more. A form without watches asks for a confirmation if none is left. */
-  const untilDeleted = async (
-    { world, work, births }: Awaited<ReturnType<typeof begin>>,
-    ...originals: readonly OriginalAddress[]
-  ): Promise<void> => {
-    for (const { cluster, kind, namespace, name } of originals) {
-      await eventually(async () => {
-        const isHeld = (await births.condition(cluster, "UpsyncHeld")) === "True DeletionsHeld";
-        if (isHeld) await run(world, ["confirm", `cluster/${cluster}`, "--yes"]);
-        return (await work.find(kind, namespace, name)) === undefined ? undefined : `${kind} ${name} is left`;
-      }, waitMs);
-    }
-  };
+  const untilDeleted = (stage: UpsyncStage, ...originals: readonly OriginalAddress[]): Promise<void> =>
+    untilOriginalsDeleted(bench, stage, ...originals);
 
   it("makes known what is born on a cluster, and brings it to the other and never back", async () => {
     const { work, births } = await begin();
