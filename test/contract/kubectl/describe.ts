@@ -106,6 +106,7 @@ export function kubectlDescribeCases(room: MakeKubectlRoom, kind: "kcp" | "clust
         "    Match Labels:",
         "      Region:  west",
         "  Strategy:    RoundRobin",
+        "  Volumes:     Retain",
         "Events:        <none>",
         "",
       ].join("\n"),
