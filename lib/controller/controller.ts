@@ -162,16 +162,18 @@ function createLifecycle(
       started ??= (async () => {
         const check = health.register("workspaces");
         try {
-          check.pass(await scope.find());
+          const found = await scope.find();
+          if (stopping.signal.aborted) return;
+          const hubId = options.hubId ?? (await findHubId(parts));
+          if (hubId === undefined) return;
+          run = startRun(parts, hubId);
+          // Not earlier: the checks of the relay exist from now on, and without them the controller would count as ready.
+          check.pass(found);
         } catch (error) {
           check.fail(error instanceof Error ? error.message : "unknown failure");
           stopping.abort(); // ends the search for the other workspaces
           throw error;
         }
-        if (stopping.signal.aborted) return;
-        const hubId = options.hubId ?? (await findHubId(parts));
-        if (hubId === undefined) return;
-        run = startRun(parts, hubId);
         if (options.announcedAs !== undefined) announced = announce(parts, options.announcedAs);
       })();
       return started;
