@@ -6,8 +6,13 @@
 # TERM, INT and HUP are handed on; the exit code is the command's.
 
 exec 3<&0
+# Before the command starts: it may say that it is up, and be stopped, before this script goes on.
+child=
+stopping=
+trap 'stopping=yes; [ -n "$child" ] && kill -TERM "$child" 2>/dev/null' TERM INT HUP
 "$@" </dev/null 3<&- &
 child=$!
+[ -z "$stopping" ] || kill -TERM "$child" 2>/dev/null
 
 (
   while read -r _ <&3; do :; done
@@ -16,7 +21,6 @@ child=$!
 watcher=$!
 exec 3<&-
 
-trap 'kill -TERM "$child" 2>/dev/null' TERM INT HUP
 while :; do
   wait "$child"
   code=$?
