@@ -181,6 +181,8 @@ describe("upstream outage", () => {
     async (_, match) => {
       const { shop } = await shopOfTwo();
       const before = await shop.copies("east");
+      const selections = async () => statusOf(await shop.placement("shop")).history;
+      const selectedBefore = await selections();
       const { faults } = shop.tenants.kcp;
       const cut = faults.inject({ match, effect: { kind: "partition", requests: "refuse" } });
       faults.cutWatches(match);
@@ -202,6 +204,7 @@ describe("upstream outage", () => {
       cut.remove();
       await shop.pass(120_000, 5_000);
       expect(await shop.copies("east")).toEqual(before);
+      expect(await selections()).toEqual(selectedBefore);
       expect(await shop.state("web", "east")).toBe("Ready");
       // The workload is still synchronized.
       await shop.client.patch(

@@ -17,6 +17,7 @@ const tests = {
   moves: "test/lib/controller/moves.test.ts",
   ownership: "test/lib/controller/ownership.test.ts",
   hubs: "test/lib/controller/two-hubs.test.ts",
+  identities: "test/lib/upstream/hub-identity.test.ts",
   controls: "test/lib/controller/user-controls.test.ts",
   upsyncController: "test/lib/controller/upsync.test.ts",
   downstream: "test/lib/downstream/client.faults.test.ts",
@@ -592,7 +593,12 @@ export const deletionRules: readonly Rule[] = [
     removals: [
       { file: "lib/upstream/hub-identity.ts", text: "shortHash(source).slice(0, idLength)", without: "legacyHubId" },
     ],
-    test: titled("hubs", sameCluster, "do not share a namespace, and do not overwrite each other's copies"),
+    // On two hubs with one id the copies change without end, so that a test of the whole never comes to its expectation.
+    test: titled(
+      "identities",
+      "decideHubIdentity",
+      "a new id is derived from the uid of the root workspace, or else of the hub, and is a valid id",
+    ),
   },
   {
     incident: twoHubs,

@@ -88,9 +88,15 @@ export const incidentRules: readonly Rule[] = [
     test: titled("eviction", "an eviction keeps a copy until the workload is ready on its new cluster"),
   },
   {
-    ...massDelete,
-    rule: "a hub that does not answer does not prove that an object was deleted",
-    removals: [failureIsNoAbsence],
+    incident: "changes are ignored after an outage of the hub",
+    rule: "a list or a watch that failed is tried again soon, however long the outage lasts",
+    removals: [
+      {
+        file: "packages/kube/src/informer/watch.ts",
+        text: "if (retryInMs > 0) await delay(clock, retryInMs, attempt.signal);",
+        without: "if (retryInMs > 0) await delay(clock, 86_400_000, attempt.signal);",
+      },
+    ],
     test: away("all resources"),
   },
   {
