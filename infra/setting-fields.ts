@@ -1,7 +1,7 @@
 import { isIPv4 } from "node:net";
 import { parseRanges } from "../lib/credentials/endpoint-rules.ts";
 import { credentialProviderNames } from "../lib/engine/environment.ts";
-import { defaultConcurrency } from "../lib/engine/function-concurrency.ts";
+import { defaultConcurrency } from "../lib/engine/settings.ts";
 import { defaultTenantEventsPerSecond, maxTenantEventsPerSecond } from "../lib/queue/tenant-rate-limit.ts";
 import { defaultDeletionGuardSettings } from "../lib/sync/eviction/deletion-guard.ts";
 import { deletionGuardRanges } from "../lib/sync/eviction/deletion-guard-settings.ts";

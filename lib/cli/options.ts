@@ -1,7 +1,7 @@
 import { faultOf } from "@tmc/kube/errors.ts";
 import { Argument, type Command, InvalidArgumentError, Option } from "commander";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
-import { durationForm, parseDurationSeconds } from "../model/duration.ts";
+import { durationForm, parseDurationSeconds } from "../model/timestamp.ts";
 import { parseName } from "./names.ts";
 import type { OpenWorkspace } from "./workspace.ts";
 

@@ -1,6 +1,6 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { parseRanges } from "../credentials/endpoint-rules.ts";
-import { durationForm, parseDurationSeconds } from "../model/duration.ts";
+import { durationForm, parseDurationSeconds } from "../model/timestamp.ts";
 import type { KnownQueues } from "../queue/queue-stats.ts";
 import { defaultTenantEventsPerSecond, maxTenantEventsPerSecond } from "../queue/tenant-rate-limit.ts";
 import { parseSourceFlags, type SourceConfig, type SourceFlags, sourceFlagDefaults } from "../sources/flags.ts";

@@ -14,8 +14,8 @@ import type { Relay } from "../relay/relay.ts";
 import { createBindingReader, readBindingsThroughExport } from "../upstream/export/bindings.ts";
 import { reconciledTypes } from "../upstream/reconciled-types.ts";
 import { skipDisengaged } from "./cluster-sources.ts";
-import { createHeartbeat } from "./heartbeat.ts";
 import type { ControllerParts } from "./parts.ts";
+import { createHeartbeat } from "./periodic.ts";
 import { createResync } from "./resync.ts";
 import { createSyncParts, type SyncParts } from "./sync-parts.ts";
 

@@ -7,10 +7,9 @@ import { createUpsyncSubscriptions, type UpsyncSubscriptions } from "../relay/do
 import type { SyncSettings } from "../sync/settings.ts";
 import type { UpsyncOrigins } from "../sync/status/upsync-origin-status.ts";
 import { createUpsyncLocalState } from "../upsync/local-state.ts";
-import { createUpsyncOrigins } from "../upsync/origins.ts";
 import { upsyncReconciler } from "../upsync/reconcile.ts";
 import { type ReconcileUpsync, upsyncRegistrationReconciler } from "../upsync/reconcile-registration.ts";
-import type { UpsyncHub, UpsyncTools } from "../upsync/world.ts";
+import { createUpsyncOrigins, type UpsyncHub, type UpsyncTools } from "../upsync/world.ts";
 
 import type { SyncPartsOptions } from "./sync-parts.ts";
 

@@ -3,8 +3,11 @@ import { createCloudCredentials } from "../credentials/cloud-credentials.ts";
 import { createConnections } from "../credentials/connections.ts";
 import type { Environment } from "../engine/environment.ts";
 import { createEventRecorder } from "../engine/event-recorder.ts";
+import { logReconciles } from "../engine/reconcile-log.ts";
 import { createReconcilers, type ReconcilersSettings } from "../engine/reconcilers.ts";
 import type { Work } from "../model/work-item.ts";
+import type { Log } from "../observe/log.ts";
+import { queueEventRecorder } from "../observe/recorders.ts";
 import { type BatchRunner, createBatchRunner } from "../queue/batch.ts";
 import { rateLimitFanOut } from "../queue/fan-out.ts";
 import { isolatingRunner } from "../queue/isolate.ts";
@@ -18,8 +21,8 @@ import { createBindingReader, readBindingsThroughExport } from "../upstream/expo
 import { createFreshHub } from "../upstream/fresh-hub.ts";
 import { createFreshWorkloadHub } from "../upstream/fresh-workload-hub.ts";
 import { ensureHubIdentity } from "../upstream/hub-record.ts";
+import type { EmfMetrics } from "./emf-metrics.ts";
 import { type FunctionTools, lazy } from "./function.ts";
-import { queueListener } from "./queue-log.ts";
 import type { SyncWork, SyncWorkOptions } from "./sync-work.ts";
 import {
   clusterTransports,
@@ -193,5 +196,34 @@ export async function openRuntime(
     await unlessAborted(Promise.all([workloads?.whenFlushed(), events.flush()]), deadline.signal).catch(() => {});
     deadline.end();
     return result;
+  };
+}
+
+/** Listener of a queue that records metrics and logs one line per reconcile and per unreadable message. */
+export function queueListener({
+  log,
+  metrics,
+}: Readonly<{ log: Log; metrics: EmfMetrics }>): (event: QueueEvent) => void {
+  const record = queueEventRecorder(metrics);
+  const logEnd = logReconciles(log);
+  return (event) => {
+    record(event);
+    if (event.kind === "unreadable") {
+      const { messageId, cause, receives, error } = event;
+      if (error === undefined) log.error("message dead-lettered", { messageId, cause, receives });
+      else log.error("message cannot be dead-lettered", { messageId, cause, receives, error });
+    } else if (event.kind === "ended" && event.outcome === "returned") {
+      const { item, durationSeconds, error } = event;
+      const { logicalCluster, kind, name } = item.key;
+      const durationMs = Math.round(durationSeconds * 1000);
+      log.warn("reconcile returned to queue", {
+        logicalCluster,
+        kind,
+        name,
+        reason: item.reason,
+        durationMs,
+        error,
+      });
+    } else logEnd(event);
   };
 }

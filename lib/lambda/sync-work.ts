@@ -17,10 +17,9 @@ import { syncReconciler } from "../sync/reconcile.ts";
 import { defaultSyncSettings } from "../sync/settings.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
 import { createUpsyncLocalState } from "../upsync/local-state.ts";
-import { createUpsyncOrigins } from "../upsync/origins.ts";
 import { runInSequence, upsyncReconciler } from "../upsync/reconcile.ts";
 import { type ReconcileUpsync, upsyncRegistrationReconciler } from "../upsync/reconcile-registration.ts";
-import type { UpsyncHub, UpsyncTools } from "../upsync/world.ts";
+import { createUpsyncOrigins, type UpsyncHub, type UpsyncTools } from "../upsync/world.ts";
 
 export type SyncWorkOptions = Readonly<{
   hubId: string;

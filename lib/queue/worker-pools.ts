@@ -2,7 +2,6 @@ import type { Clock } from "@tmc/kube/clock.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import type { Work } from "../model/work-item.ts";
 import type { DelayHeap } from "./delay-heap.ts";
-import { createYielder } from "./yield.ts";
 
 export type RunOptions = Readonly<{
   /** Keys that are reconciled concurrently, not counting pools with workers of their own. */
@@ -135,4 +134,34 @@ function busyIn<Entry>({ busy }: Run<Entry>, pool: WorkerPool<Entry>): number {
 
 function isIdle<Entry>({ busy }: Run<Entry>): boolean {
   return [...busy.values()].every((count) => count === 0);
+}
+
+/** Defers tasks so that the event loop can serve its sockets in between. */
+export interface Yielder {
+  /** Runs the task as a microtask; after pending input, if time has passed since the event loop last read its sockets. */
+  defer(task: () => void): void;
+}
+
+/**
+ * Creates a yielder.
+ *
+ * Reconciles that find nothing to do never wait for anything. Ten thousand of them in a row would keep the process from
+ * its sockets for as long as they take, and delay the changes of every other tenant.
+ */
+export function createYielder({ monotonicMs, afterInput }: Pick<Clock, "monotonicMs" | "afterInput">): Yielder {
+  if (afterInput === undefined) return { defer: queueMicrotask };
+  /** When the event loop last read its sockets; undefined until the next call measures it. */
+  let lastInputMs: number | undefined;
+  return {
+    defer: (task) => {
+      if (lastInputMs === undefined) {
+        lastInputMs = monotonicMs();
+        afterInput(() => {
+          lastInputMs = undefined;
+        });
+      }
+      if (monotonicMs() > lastInputMs) afterInput(task);
+      else queueMicrotask(task);
+    },
+  };
 }

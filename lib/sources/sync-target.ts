@@ -2,7 +2,7 @@ import { valueAt } from "@tmc/kube/json.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { isQuantity } from "@tmc/kube/quantity.ts";
 import { findCondition } from "../model/condition.ts";
-import { parseDurationSeconds } from "../model/duration.ts";
+import { parseDurationSeconds } from "../model/timestamp.ts";
 import type { ClusterView, Pending } from "./cluster.ts";
 import { arrayAt, parseConditions, timestampAt, trimmedTextAt } from "./fields.ts";
 import type { KubeconfigSecret } from "./secret-template.ts";

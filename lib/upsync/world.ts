@@ -1,14 +1,19 @@
 import type { Clock } from "@tmc/kube/clock.ts";
+import { faultOf } from "@tmc/kube/errors.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
+import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import { typeId } from "../api/workload-kinds.ts";
 import type { Hub } from "../model/hub.ts";
 import type { ObjectKey, WorkKey, WorkloadKey } from "../model/key.ts";
 import type { CopyAddress } from "../sync/downstream.ts";
+import { registrationKey } from "../sync/observed.ts";
 import type { SyncSettings } from "../sync/settings.ts";
+import type { UpsyncOrigins } from "../sync/status/upsync-origin-status.ts";
 import type { Workload } from "../sync/sync-objects.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
 import type { UpsyncState } from "./decide.ts";
 import type { UpsyncLocalState } from "./local-state.ts";
-import type { OptIn } from "./opt-in.ts";
+import { isReady, type OptIn, optInsOf } from "./opt-in.ts";
 
 /** The dependencies of the upsync reconcilers. */
 export type UpsyncTools = Readonly<{
@@ -69,4 +74,28 @@ export interface UpsyncHub {
   updateWorkload(key: WorkloadKey, observed: Workload, desired: KubeObject, signal: AbortSignal): Promise<Workload>;
   /** Deletes the `observed` object, and no other object that has the name by now. */
   deleteWorkload(key: WorkloadKey, observed: Workload, signal: AbortSignal): Promise<void>;
+}
+
+/** Creates the reader by which sync gets the state of the originals of upsynced workloads. */
+export function createUpsyncOrigins({ hub, workloads, source }: UpsyncTools): UpsyncOrigins {
+  return {
+    read: async ({ logicalCluster, registration: targetCluster }, object, signal) => {
+      const key = registrationKey(logicalCluster, targetCluster);
+      const registration = await hub.read<ClusterRegistration & KubeObject>(key, signal);
+      const { optIns } = registration === undefined ? { optIns: [] } : optInsOf(registration, workloads.types);
+      const optIn = optIns.find(({ type }) => typeId(type.type) === typeId(object.type));
+      // The object is no longer opted in, so TMC no longer reads it.
+      if (registration === undefined || optIn === undefined) return undefined;
+      if (!isReady(registration)) return { targetCluster, copy: undefined };
+      try {
+        const address = { registration: key, object };
+        const state = source.cached(address) ?? (await source.readUncached(address, optIn, signal));
+        return { targetCluster, copy: state.kind === "present" ? state.copy : undefined };
+      } catch (error) {
+        signal.throwIfAborted();
+        if (faultOf(error) === undefined) throw error;
+        return { targetCluster, copy: undefined };
+      }
+    },
+  };
 }

@@ -20,7 +20,7 @@ import {
 import { ensureObjects } from "../../install/ensure-objects.ts";
 import { formatObjectId, managedTypes } from "../../install/managed-object.ts";
 import { ignoreNotFound } from "../../install/unbind.ts";
-import { parseDurationSeconds } from "../../model/duration.ts";
+import { parseDurationSeconds } from "../../model/timestamp.ts";
 import type { CliIo } from "../cli-io.ts";
 import { type AccessTypeFlags, accessTypeOptions, readAccessTypes } from "../install/access-options.ts";
 import { collectLabel } from "../names.ts";

@@ -1,4 +1,4 @@
-import { concurrencyDemand, type FunctionConcurrency } from "../../engine/function-concurrency.ts";
+import { concurrencyDemand, type FunctionConcurrency } from "../../engine/settings.ts";
 
 /** A fact, or the reason why it could not be read. */
 export type FactRead<T> = Readonly<{ value: T } | { reason: string }>;

@@ -1,5 +1,5 @@
 import { isRecord } from "@tmc/kube/json.ts";
-import { defaultConcurrency, type FunctionConcurrency } from "../../engine/function-concurrency.ts";
+import { defaultConcurrency, type FunctionConcurrency } from "../../engine/settings.ts";
 import { UsageError } from "../cli-io.ts";
 
 /** The settings of a deployment that `tmc doctor aws` needs. */

@@ -5,7 +5,7 @@ import { exportWorkspace } from "../../api/group.ts";
 import { type BootstrapPlan, performBootstrap, planBootstrap } from "../../install/bootstrap.ts";
 import { readExportFacts } from "../../install/export-check.ts";
 import { type ExportVerdict, evaluateExport } from "../../install/export-conditions.ts";
-import { durationForm, parseDurationSeconds } from "../../model/duration.ts";
+import { durationForm, parseDurationSeconds } from "../../model/timestamp.ts";
 import type { CustomType } from "../../upstream/custom-types.ts";
 import type { CliIo } from "../cli-io.ts";
 import { readCustomTypes } from "../controller/custom-type-files.ts";

@@ -16,10 +16,9 @@ import { formatDocument } from "../output.ts";
 import { createActions } from "./actions.ts";
 import { demoWorkspace, type LocalEnvironment, startEmbeddedEnvironment } from "./environment.ts";
 import { createEventLog, type EventLog } from "./event-log.ts";
-import { type LocalEvent, workloadEvent } from "./events.ts";
+import { type LocalEvent, watchRecords, workloadEvent } from "./events.ts";
 import { assertWritable, type KubeconfigFiles, writeKubeconfigs } from "./kubeconfigs.ts";
 import { startRealEnvironment } from "./real-environment.ts";
-import { watchRecords } from "./record-watcher.ts";
 import {
   createSampleApplication,
   createSamplePlacements,

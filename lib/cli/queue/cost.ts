@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from "commander";
-import { durationForm, parseDurationSeconds } from "../../model/duration.ts";
+import { durationForm, parseDurationSeconds } from "../../model/timestamp.ts";
 import type { CliIo } from "../cli-io.ts";
 import { formatDocument, formatTable, type Output, outputOption } from "../output.ts";
 import { type CostEstimate, estimateCost, prices } from "./cost-model.ts";

@@ -9,9 +9,14 @@ import { createOutbox, type Outbox } from "../outbox/outbox.ts";
 import type { CredentialsSecretRef, Referrer, SecretWatch } from "../watch/secret-watch.ts";
 import type { ResourceTracker } from "../watch/shared-informers.ts";
 import { fingerprintOf, reconcileRequestedAnnotation } from "./fingerprint.ts";
-import { createPendingKeys, type PendingKeys } from "./pending-keys.ts";
 import { createRestoreDetector, type RestoreDetector, versionNumber } from "./restore-detector.ts";
-import { createWorkloadTracker, type RelayedWorkloads, type WorkloadTracker } from "./workload-tracker.ts";
+import {
+  createPendingKeys,
+  createWorkloadTracker,
+  type PendingKeys,
+  type RelayedWorkloads,
+  type WorkloadTracker,
+} from "./workload-tracker.ts";
 
 /** Tracks the objects of one logical cluster. */
 export interface TenantTracker extends ResourceTracker<ReconciledKind> {

@@ -1,11 +1,11 @@
 import { objectId } from "@tmc/kube/informer/object-store.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { TypeId, WorkloadType } from "../../api/workload-kinds.ts";
-import type { WorkItem } from "../../model/work-item.ts";
+import { formatKey } from "../../model/key.ts";
+import { coalesce, type WorkItem } from "../../model/work-item.ts";
 import type { WatchedResource } from "../../upstream/watched-resources.ts";
 import type { WorkloadCache } from "../../upstream/workload-cache.ts";
 import type { ResourceTracker } from "../watch/shared-informers.ts";
-import { createPendingKeys, type PendingKeys } from "./pending-keys.ts";
 import { type AffectedWorkloads, createWorkloadChanges } from "./workload-changes.ts";
 
 /** What a relay needs to watch workloads too. */
@@ -150,5 +150,26 @@ export function createWorkloadTracker(options: WorkloadTrackerOptions): Workload
       if (pending === undefined) enqueueAffected(affected);
     },
     enqueueAll: () => enqueue({ names: changes.all(), resourceVersion: undefined }),
+  };
+}
+
+/** Keys that are kept back until everything was listed once; several items of one key coalesce into one. */
+export interface PendingKeys {
+  add(items: readonly WorkItem[]): void;
+  all(): readonly WorkItem[];
+}
+
+/** Creates an empty collection. */
+export function createPendingKeys(): PendingKeys {
+  const pending = new Map<string, WorkItem>();
+  return {
+    add: (items) => {
+      for (const item of items) {
+        const id = formatKey(item.key);
+        const before = pending.get(id);
+        pending.set(id, before === undefined ? item : coalesce(before, item));
+      }
+    },
+    all: () => [...pending.values()],
   };
 }

@@ -1,7 +1,7 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { expect, test } from "vitest";
-import { createHeartbeat } from "../../../lib/controller/heartbeat.ts";
+import { createHeartbeat } from "../../../lib/controller/periodic.ts";
 import { createResync } from "../../../lib/controller/resync.ts";
 import { createSpreadSchedule } from "../../../lib/engine/spread-schedule.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AwsFacts, decideAwsChecks } from "../../../../lib/cli/doctor/aws-checks.ts";
 import { type DoctorTools, readAwsFacts } from "../../../../lib/cli/doctor/aws-facts.ts";
 import { parseDoctorSettings } from "../../../../lib/cli/doctor/doctor-settings.ts";
-import { concurrencyDemand, defaultConcurrency } from "../../../../lib/engine/function-concurrency.ts";
+import { concurrencyDemand, defaultConcurrency } from "../../../../lib/engine/settings.ts";
 import { fakeSecretsManager } from "../../credentials/fake-secrets-manager.ts";
 import { startTenants, type Tenants } from "../../upstream/tenants.ts";
 import { tmc } from "../support.ts";
