@@ -6,16 +6,18 @@ export type JobsOptions = Readonly<{
   seeds: Iterable<number>;
   /** Processes at once. */
   jobs: number;
+  /** Features that every seed has. */
+  features?: readonly string[] | undefined;
   /** Hears of each seed that is done, in the order in which they end. */
   onResult(result: Result): void;
 }>;
 
 /** The task of a worker process, and its answer. */
-export type Task = Readonly<{ seed: number }>;
+export type Task = Readonly<{ seed: number; features?: readonly string[] | undefined }>;
 export type Answer = Readonly<{ result: Result } | { seed: number; error: string }>;
 
 /** Runs seeds in processes of their own, each as it becomes free. Fails when a process does, or a seed cannot be run. */
-export async function runSeeds({ seeds, jobs, onResult }: JobsOptions): Promise<void> {
+export async function runSeeds({ seeds, jobs, features, onResult }: JobsOptions): Promise<void> {
   const left = seeds[Symbol.iterator]();
   const work = (): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -27,7 +29,7 @@ export async function runSeeds({ seeds, jobs, onResult }: JobsOptions): Promise<
       const next = (): void => {
         const { value, done } = left.next();
         if (done === true) child.disconnect();
-        else child.send({ seed: value } satisfies Task);
+        else child.send({ seed: value, features } satisfies Task);
       };
       child.once("error", reject);
       child.once("exit", (code, signal) => {

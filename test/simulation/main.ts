@@ -2,6 +2,7 @@
 // --kill-at-every-write runs no seeds but one scenario as often as its controller can die.
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
+import { features } from "./features/features.ts";
 import { runSeeds } from "./jobs.ts";
 import { dieAtWrites, runUndisturbed, syncing } from "./kill-at-every-write.ts";
 import { formatFailure } from "./report.ts";
@@ -20,6 +21,8 @@ function readOptions() {
       from: { type: "string" },
       jobs: { type: "string", default: "2" },
       seed: { type: "string" },
+      /** Names of features, with commas between them, that every seed has in any case. */
+      features: { type: "string", default: "" },
       verbose: { type: "boolean", default: false },
       "kill-at-every-write": { type: "boolean", default: false },
       /** Only every so many of the writes. */
@@ -27,6 +30,10 @@ function readOptions() {
     },
   });
   const problems: string[] = [];
+  const forced = values.features.split(",").filter((name) => name !== "");
+  for (const name of forced) {
+    if (!features.some((feature) => feature.name === name)) problems.push(`--features: there is no ${name}`);
+  }
   const whole = (name: string, text: string): number => {
     if (!/^[0-9]{1,9}$/.test(text)) problems.push(`--${name} ${text} is not a whole number`);
     return Number(text);
@@ -36,6 +43,7 @@ function readOptions() {
     from: values.from === undefined ? undefined : whole("from", values.from),
     jobs: Math.max(1, whole("jobs", values.jobs)),
     seed: values.seed === undefined ? undefined : whole("seed", values.seed),
+    features: forced,
     verbose: values.verbose,
     killsAtWrites: values["kill-at-every-write"],
     every: Math.max(1, whole("every", values.every)),
@@ -45,9 +53,12 @@ function readOptions() {
 }
 
 /** Runs one seed in this process, line by line if wanted. */
-async function replay(seed: number, verbose: boolean): Promise<boolean> {
+async function replay(
+  seed: number,
+  { features: forced, verbose }: Readonly<{ features: readonly string[]; verbose: boolean }>,
+): Promise<boolean> {
   const onLog = verbose ? (line: string) => console.log(line) : undefined;
-  const result = await simulate(seed, { servers: await startServers(), onLog });
+  const result = await simulate(seed, { servers: await startServers(), features: forced, onLog });
   const isGood = result.violations.length === 0;
   console.log(isGood ? `seed ${seed}: all laws hold (${result.digest})` : formatFailure(result));
   return isGood;
@@ -81,7 +92,8 @@ async function runMany({
   seeds,
   from = randomInt(1, maxFreshSeed),
   jobs,
-}: Readonly<{ seeds: number; from: number | undefined; jobs: number }>): Promise<boolean> {
+  features: forced,
+}: Readonly<{ seeds: number; from: number | undefined; jobs: number; features: readonly string[] }>): Promise<boolean> {
   console.log(`seeds ${from} to ${from + seeds - 1}`);
   const began = performance.now();
   let printedAt = began;
@@ -97,6 +109,7 @@ async function runMany({
   await runSeeds({
     seeds: Array.from({ length: seeds }, (_, index) => from + index),
     jobs,
+    features: forced,
     onResult: (result) => {
       done += 1;
       simulatedMs += result.simulatedMs;
@@ -120,7 +133,7 @@ try {
     ? killAtEveryWrite(options)
     : options.seed === undefined
       ? runMany(options)
-      : replay(options.seed, options.verbose));
+      : replay(options.seed, options));
   if (!isGood) process.exitCode = 1;
 } catch (error) {
   console.error(`simulate: ${error instanceof Error ? error.message : String(error)}`);

@@ -15,6 +15,7 @@ import {
   serviceNames,
   type WorkloadKind,
 } from "./desired-workloads.ts";
+import { chooseFeatures } from "./features/features.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
 import { type Physical, physicalNames, tenantPaths, type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
 
@@ -81,6 +82,8 @@ export type Ending =
 
 export type Scenario = Readonly<{
   seed: number;
+  /** Names of the features that the seed has. */
+  features: readonly string[];
   /** In the order of time. */
   steps: readonly Step[];
   endMs: number;
@@ -108,7 +111,7 @@ type Model = {
 };
 
 /** Makes the scenario of a seed: who is there, what happens when, and how it ends. */
-export function generateScenario(seed: number): Scenario {
+export function generateScenario(seed: number, forcedFeatures: readonly string[] = []): Scenario {
   const seeded = createSeeded(seed).fork("scenario");
   const model: Model = { registrations: [], placements: [], physical: [] };
   const isCrowded = seeded.chance(0.12);
@@ -150,11 +153,17 @@ export function generateScenario(seed: number): Scenario {
     if (seeded.chance(faultShare)) add({ fault: aFault(seeded) });
     else add({ input: anInput(seeded, model) });
   }
+  const features = chooseFeatures(createSeeded(seed).fork("features"), forcedFeatures);
+  const extra = features.flatMap((feature) =>
+    feature.steps(createSeeded(seed).fork(`feature ${feature.name}`), { endMs: atMs }),
+  );
   const allWell = seeded.chance(0.6);
   const state = (): ClusterState => (allWell || seeded.chance(0.5) ? "up" : seeded.pick(clusterStates));
   return {
     seed,
-    steps,
+    features: features.map(({ name }) => name),
+    // Stable, so that steps of one moment keep their order.
+    steps: [...steps, ...extra].toSorted((one, other) => one.atMs - other.atMs),
     endMs: atMs + seeded.between(0, 20_000),
     finalStates: { c0: state(), c1: state(), c2: state(), c3: state() },
     ending: seeded.pick(["as-is", "anew", "deal"]),

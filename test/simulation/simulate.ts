@@ -18,6 +18,8 @@ export type SimulateOptions = Readonly<{
   sabotage?: Sabotage | undefined;
   /** In place of the seed's own. */
   scenario?: Scenario | undefined;
+  /** Features that the seed has in any case. */
+  features?: readonly string[] | undefined;
   onLog?: ((line: string) => void) | undefined;
 }>;
 
@@ -63,7 +65,7 @@ const unhurried = 10;
 
 /** Runs the scenario of a seed with its faults and without, and holds the one against the other and both against the laws. */
 export async function simulate(seed: number, options: SimulateOptions): Promise<Result> {
-  const scenario = options.scenario ?? generateScenario(seed);
+  const scenario = options.scenario ?? generateScenario(seed, options.features);
   const oracle = await runScenario(scenario, { ...options, sabotage: undefined }, "without faults");
   const found = await runScenario(scenario, options, "with faults");
   return {
