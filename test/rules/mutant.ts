@@ -47,7 +47,8 @@ export function judgeSeed(
 export function formatFailureToRun(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   const lines = text.split("\n").map((line) => line.trim());
-  const named = lines.find((line) => /^\w*Error\b.*: /.test(line));
+  // Node puts an error that has no stack into brackets.
+  const named = lines.find((line) => /^\[?\w*Error\b.*: /.test(line));
   return shortened(named ?? lines[0] ?? "");
 }
 
