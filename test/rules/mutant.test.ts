@@ -73,6 +73,11 @@ describe("a product that does not run", () => {
       "Error [ERR_MODULE_NOT_FOUND]: Cannot find module '/tmp/b.ts'",
     ],
     [
+      "an error without a stack",
+      "simulation: a process ended with 1: node:internal/modules\n\n[Error [ERR_MODULE_NOT_FOUND]: Cannot find module '/tmp/b.ts'] {\n",
+      "[Error [ERR_MODULE_NOT_FOUND]: Cannot find module '/tmp/b.ts'] {",
+    ],
+    [
       "a process that was killed",
       "simulation: a process ended with SIGKILL: ",
       "simulation: a process ended with SIGKILL:",
