@@ -25,11 +25,9 @@ export type Task = Readonly<{ seed: number; features?: readonly string[] | undef
 export type Answer = Readonly<{ result: Result } | { seed: number; error: string }>;
 
 const execArgv = [
-  // Most of what a run allocates is garbage soon. A nursery that is large from the start collects it cheaply, and the other
-  // processors are busy with other seeds.
+  // Most of what a run allocates is garbage soon; a nursery that is large from the start collects it cheaply.
   "--max-semi-space-size=32",
   "--min-semi-space-size=32",
-  "--single-threaded-gc",
   // Thousands of calls are meant to fail, and no one reads where: a seed that breaks a law is run again by itself.
   "--stack-trace-limit=0",
 ];

@@ -37,8 +37,7 @@ function defaultedObject(schema: Schema, value: Fields, nulls: Nulls): unknown {
   const further = typeof schema.additionalProperties === "object" ? schema.additionalProperties : undefined;
   const result: Record<string, unknown> = {};
   let changed = false;
-  for (const name of Object.keys(value)) {
-    const inner = value[name];
+  for (const [name, inner] of Object.entries(value)) {
     const property = Object.hasOwn(properties, name) ? properties[name] : further;
     let filled = inner;
     if (inner === null && property !== undefined && property.nullable !== true) {

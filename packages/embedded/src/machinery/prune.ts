@@ -71,8 +71,7 @@ function pruneValue(schema: Schema | undefined, value: unknown, path: string, un
   const resource = schema?.["x-kubernetes-embedded-resource"] === true;
   const result: Record<string, unknown> = {};
   let changed = false;
-  for (const name of Object.keys(value)) {
-    const inner = value[name];
+  for (const [name, inner] of Object.entries(value)) {
     const fieldPath = path === "" ? name : `${path}.${name}`;
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
     let kept: unknown = inner;

@@ -8,9 +8,7 @@ function deepCopy(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(deepCopy);
   const copy: Record<string, unknown> = {};
-  // By name: this runs for every field of every write, and `Object.entries` would allocate a pair for each.
-  for (const name of Object.keys(value)) {
-    const field: unknown = Reflect.get(value, name);
+  for (const [name, field] of Object.entries(value)) {
     if (field !== undefined) setOwn(copy, name, deepCopy(field));
   }
   return copy;
