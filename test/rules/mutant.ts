@@ -16,8 +16,8 @@ export type MutantSummary = Readonly<{
   visible: number;
   noticed: number;
   unclear: number;
-  /** Of the visible rules; 100 if there is none. */
-  percent: number;
+  /** Of the visible rules, rounded down; undefined if there is none. */
+  percent: number | undefined;
 }>;
 
 const notVisible = "not visible: ";
@@ -57,10 +57,11 @@ export function summarize(reports: readonly MutantReport[]): MutantSummary {
   const visible = reports.filter(({ outcome }) => outcome.kind !== "not visible").length;
   const noticed = reports.filter(({ outcome }) => outcome.kind === "noticed").length;
   const unclear = reports.filter(({ outcome }) => outcome.kind === "unclear").length;
-  return { visible, noticed, unclear, percent: visible === 0 ? 100 : Math.floor((noticed * 100) / visible) };
+  return { visible, noticed, unclear, percent: visible === 0 ? undefined : Math.floor((noticed * 100) / visible) };
 }
 
 export function formatSummary({ visible, noticed, unclear, percent }: MutantSummary): string {
+  if (percent === undefined) return "none of these rules concerns state that a run can see";
   const others = unclear === 0 ? "" : ` (${unclear} unclear)`;
   return `${noticed} of ${visible} rules that concern state a run can see are noticed: ${percent} %${others}`;
 }
