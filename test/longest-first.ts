@@ -1,7 +1,14 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** What takes longest, the longest first: the simulation for its work, the whole system for its waits. */
-const longest = ["test/simulation/simulation.test.ts", "test/e2e/sync.test.ts", "test/e2e/engine.test.ts"];
+const longest = [
+  "test/simulation/simulation.test.ts",
+  "test/simulation/kill-at-every-write.test.ts",
+  "test/simulation/laws.test.ts",
+  "test/e2e/sync.test.ts",
+  "test/e2e/upsync.test.ts",
+  "test/e2e/engine.test.ts",
+];
 
 /** Begins with what takes longest, also where no earlier run has left its times: whatever waits then has others to fill its wait. */
 export class LongestFirst extends BaseSequencer {

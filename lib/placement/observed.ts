@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { compareStrings } from "@tmc/kube/compare.ts";
 import type { ObjectMeta } from "@tmc/kube/kube-object.ts";
 import { isQuantity, parseQuantity, type Quantity, quantityToNumber } from "@tmc/kube/quantity.ts";
@@ -164,8 +164,14 @@ export function clusterFacts({ metadata, spec, status }: RegistrationInput): Clu
  * `readySinceMs` do not change it.
  */
 export function clusterFactsHash(cluster: ClusterFacts): string {
-  return createHash("sha256").update(JSON.stringify(cluster, toJsonValue)).digest("hex").slice(0, 16);
+  const known = hashesOfFacts.get(cluster);
+  if (known !== undefined) return known;
+  const computed = hash("sha256", JSON.stringify(cluster, toJsonValue)).slice(0, 16);
+  hashesOfFacts.set(cluster, computed);
+  return computed;
 }
+
+const hashesOfFacts = new WeakMap<ClusterFacts, string>();
 
 /**
  * Whether the cluster is Ready, schedulable, not degraded, untainted and not being deleted. Most clusters are, most of

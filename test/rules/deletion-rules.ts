@@ -590,6 +590,7 @@ export const deletionRules: readonly Rule[] = [
   {
     incident: twoHubs,
     rule: "the id of a hub is its own",
+    simulation: "not visible: a run gives every controller its hub id",
     removals: [
       { file: "lib/upstream/hub-identity.ts", text: "shortHash(source).slice(0, idLength)", without: "legacyHubId" },
     ],
@@ -603,6 +604,7 @@ export const deletionRules: readonly Rule[] = [
   {
     incident: twoHubs,
     rule: "a restored copy of a hub does not start",
+    simulation: "not visible: a run gives every controller its hub id",
     removals: [
       {
         file: "lib/upstream/hub-identity.ts",
@@ -615,6 +617,7 @@ export const deletionRules: readonly Rule[] = [
   {
     incident: "an upgrade creates all copies again and leaves the old ones",
     rule: "a hub keeps the id that its sync records name",
+    simulation: "not visible: a run gives every controller its hub id",
     removals: [{ file: "lib/upstream/hub-identity.ts", text: "const id = ids[0] ?? (", without: "const id = (" }],
     test: titled(
       "hubs",

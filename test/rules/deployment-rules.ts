@@ -9,6 +9,7 @@ export const deploymentRules: readonly Rule[] = [
   {
     incident: blindRelay,
     rule: "a relay reports for how long a watch has failed",
+    simulation: "not visible: a run reads no health of the process",
     removals: [
       {
         file: "lib/relay/observe/liveness.ts",
@@ -27,6 +28,7 @@ export const deploymentRules: readonly Rule[] = [
   {
     incident: blindRelay,
     rule: "a stalled connection counts as blind before the process is restarted for it",
+    simulation: "not visible: a run reads no health of the process",
     removals: [
       {
         file: "lib/relay/observe/liveness.ts",
@@ -45,6 +47,7 @@ export const deploymentRules: readonly Rule[] = [
   {
     incident: blindRelay,
     rule: "a process passes its startup check only after it was ready once",
+    simulation: "not visible: a run reads no health of the process",
     removals: [
       {
         file: "lib/observe/health.ts",
@@ -63,6 +66,7 @@ export const deploymentRules: readonly Rule[] = [
   {
     incident: blindRelay,
     rule: "a relay that still waits for the upstream is not ready",
+    simulation: "not visible: a run reads no health of the process",
     removals: [
       {
         file: "lib/relay/service/run-relay.ts",
@@ -81,6 +85,7 @@ export const deploymentRules: readonly Rule[] = [
   {
     incident: unfinishedResync,
     rule: "a resync that runs out of time continues in another invocation",
+    simulation: "not visible: a run has no functions",
     removals: [
       {
         file: "lib/lambda/resync.ts",
@@ -96,6 +101,7 @@ export const deploymentRules: readonly Rule[] = [
   {
     incident: unfinishedResync,
     rule: "a resync continues with the workspaces that it has not begun",
+    simulation: "not visible: a run has no functions",
     removals: [
       {
         file: "lib/lambda/resync-keys.ts",
@@ -111,6 +117,7 @@ export const deploymentRules: readonly Rule[] = [
   {
     incident: unfinishedResync,
     rule: "a resync continues at the page where it stopped",
+    simulation: "not visible: a run has no functions",
     removals: [
       {
         file: "lib/lambda/resync-keys.ts",
@@ -126,6 +133,7 @@ export const deploymentRules: readonly Rule[] = [
   {
     incident: unfinishedResync,
     rule: "a workspace that cannot be listed counts as left",
+    simulation: "not visible: a run has no functions",
     removals: [
       {
         file: "lib/lambda/resync.ts",
@@ -141,6 +149,7 @@ export const deploymentRules: readonly Rule[] = [
   {
     incident: blockedKey,
     rule: "a key that was cut off is visible at once",
+    simulation: "not visible: a run has no functions",
     removals: [
       { file: "lib/lambda/reconcile.ts", text: "await release(event, result.failed, signal.aborted);", without: "" },
     ],
@@ -152,6 +161,7 @@ export const deploymentRules: readonly Rule[] = [
   {
     incident: blockedKey,
     rule: "five receives without a result are one failure of the key",
+    simulation: "not visible: a run has no functions",
     removals: [
       {
         file: "lib/queue/batch.ts",
@@ -171,6 +181,7 @@ export const deploymentRules: readonly Rule[] = [
   {
     incident: blockedKey,
     rule: "a heartbeat that kills its function is not dropped as late before it is dead-lettered",
+    simulation: "not visible: a run has no functions",
     removals: [
       {
         file: "lib/lambda/probe.ts",

@@ -14,6 +14,7 @@ export const hostileRules: readonly Rule[] = [
   {
     incident: oneTenant,
     rule: "a server address has a limited length",
+    simulation: "not visible: only a hostile answer or object is that large",
     removals: [
       {
         file: "packages/kube/src/kubeconfig/server-address.ts",
@@ -35,6 +36,7 @@ export const hostileRules: readonly Rule[] = [
   {
     incident: oneTenant,
     rule: "a quantity has a limited length",
+    simulation: "not visible: only a hostile answer or object is that large",
     removals: [
       {
         file: "packages/kube/src/quantity.ts",
@@ -51,6 +53,7 @@ export const hostileRules: readonly Rule[] = [
   {
     incident: oneTenant,
     rule: "an answer of a tenant's server has a limited size",
+    simulation: "not visible: only a hostile answer or object is that large",
     removals: [
       {
         file: "packages/kube/src/transport/exchange.ts",
@@ -63,6 +66,7 @@ export const hostileRules: readonly Rule[] = [
   {
     incident: oneTenant,
     rule: "JSON that takes too much memory is not parsed",
+    simulation: "not visible: only a hostile answer or object is that large",
     removals: [
       {
         file: "packages/kube/src/transport/exchange.ts",
@@ -75,6 +79,7 @@ export const hostileRules: readonly Rule[] = [
   {
     incident: oneTenant,
     rule: "a list of a tenant's server ends after a number of pages",
+    simulation: "not visible: only a hostile server continues a list without end",
     removals: [
       {
         file: "packages/kube/src/transport/list-progress.ts",
@@ -91,6 +96,7 @@ export const hostileRules: readonly Rule[] = [
   {
     incident: innocents,
     rule: "a key that was received before runs alone",
+    simulation: "not visible: only a queue outside the process receives a key twice",
     removals: [
       {
         file: "lib/queue/isolate.ts",
@@ -107,6 +113,7 @@ export const hostileRules: readonly Rule[] = [
   {
     incident: falseReady,
     rule: "the message of a condition is shortened",
+    simulation: "not visible: only a hostile answer makes a message that long",
     removals: [
       {
         file: "lib/model/condition.ts",
@@ -119,6 +126,7 @@ export const hostileRules: readonly Rule[] = [
   {
     incident: falseReady,
     rule: "a rejected status is written again with its reasons alone",
+    simulation: "not visible: only a hostile answer makes a status that the server rejects",
     removals: [
       {
         file: "lib/upstream/hub-requests.ts",
@@ -135,6 +143,7 @@ export const hostileRules: readonly Rule[] = [
   {
     incident: operatorsCredentials,
     rule: "a kubeconfig file of one workspace is not used for another",
+    simulation: "not visible: a run reads no kubeconfig files",
     removals: [
       {
         file: "lib/credentials/file-credentials.ts",

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { incidentTests } from "./incident-rules.ts";
 import { type Bench, type Proof, prove, troublesUnbroken } from "./prove.ts";
-import { fullNameOf, type Rule } from "./rule.ts";
+import { fullNameOf, isSelected, type Rule } from "./rule.ts";
 import { rules } from "./rules.ts";
 import { runTests } from "./run-tests.ts";
 import { openWorkshop } from "./workshop.ts";
@@ -37,11 +37,6 @@ function readOptions(args: readonly string[]): Options {
     isList: values.list,
     isHelp: values.help,
   };
-}
-
-function isMeant({ rule, incident, removals, test }: Rule, only: RegExp | undefined): boolean {
-  const words = [rule, incident, fullNameOf(test), test.file, ...removals.map(({ file }) => file)];
-  return only === undefined || words.some((text) => only.test(text));
 }
 
 const outcomes = { red: "red", green: "still green", unclear: "unclear" } as const;
@@ -103,7 +98,7 @@ async function main(args: readonly string[]): Promise<number> {
     process.stdout.write(usage);
     return 0;
   }
-  const meant = rules.filter((rule) => isMeant(rule, options.only));
+  const meant = rules.filter((rule) => isSelected(rule, options.only));
   if (meant.length === 0) throw new Error("no rule matches --only");
   if (options.isList) {
     for (const rule of meant) process.stdout.write(`${rule.rule} — ${fullNameOf(rule.test)}\n`);

@@ -25,7 +25,15 @@ export type Rule = Readonly<{
   /** Taken out together. Where there are several, they are as many lines of defence: each of them alone protects. */
   removals: readonly Removal[];
   test: NamedTest;
+  /** Why no run of the simulation can show whether the rule is there. @default a run can */
+  simulation?: `not visible: ${string}` | undefined;
 }>;
+
+/** Whether a pattern matches the rule, the incident, the test or a file. Without a pattern, every rule is selected. */
+export function isSelected({ rule, incident, removals, test }: Rule, only: RegExp | undefined): boolean {
+  const words = [rule, incident, fullNameOf(test), test.file, ...removals.map(({ file }) => file)];
+  return only === undefined || words.some((text) => only.test(text));
+}
 
 /** The name of a test in reports. */
 export function fullNameOf(test: NamedTest): string {

@@ -13,6 +13,9 @@ import { type Servers, startMs, tokensOf } from "./servers.ts";
 export const clusterAnnotation = "simulation/cluster";
 export const serverOf = (physical: string): string => `https://${physical}.clusters.example:6443`;
 
+/** Notes are hashed in large parts: a call per note would cost more than the hash. */
+const longestUnhashed = 65_536;
+
 /** What messages meet just now. */
 export type NetworkConditions = { queue: QueueWeather; wire: WireWeather };
 export const calm: Readonly<NetworkConditions> = {
@@ -66,9 +69,15 @@ export function createSimulation({ servers, scenario, purpose, onLog }: Simulati
     },
   };
   const nowMs = (): number => servers.clock.now() - startMs;
+  let unhashed = "";
+  const hashNotes = (): void => {
+    notes.update(unhashed);
+    unhashed = "";
+  };
   const log = (line: string): void => {
     const note = `${(nowMs() / 1000).toFixed(3).padStart(9)} ${line}`;
-    notes.update(`${note}\n`);
+    unhashed += `${note}\n`;
+    if (unhashed.length > longestUnhashed) hashNotes();
     onLog?.(note);
   };
   const monitor = createMonitor({ servers, settings, log });
@@ -82,7 +91,10 @@ export function createSimulation({ servers, scenario, purpose, onLog }: Simulati
     log,
     fail: (what, error) =>
       monitor.broken(0, `${what}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),
-    digest: () => notes.copy().digest("hex").slice(0, 16),
+    digest: () => {
+      hashNotes();
+      return notes.copy().digest("hex").slice(0, 16);
+    },
     operatorServer: (_key, { metadata }) => {
       const physical = metadata.annotations?.[clusterAnnotation];
       return physical === undefined ? undefined : serverOf(physical);

@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
 import { dieAtWrites, placing, runUndisturbed, syncing } from "./kill-at-every-write.ts";
 import { hangTimeoutMs, startServers } from "./servers.ts";
+import { withoutStackTraces } from "./stack-traces.ts";
+
+withoutStackTraces();
 
 test("a controller that dies at any write converges to the same state", {
   timeout: hangTimeoutMs,

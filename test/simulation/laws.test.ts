@@ -5,8 +5,10 @@ import type { WorkItem } from "../../lib/model/work-item.ts";
 import { clientOf } from "../../lib/upstream/logical-cluster.ts";
 import { placements, registrations } from "../lib/upstream/tenants.ts";
 import type { Sabotage } from "./sabotage.ts";
+import { generateScenario } from "./scenario.ts";
 import { hangTimeoutMs, type Servers, startServers } from "./servers.ts";
-import { simulate } from "./simulate.ts";
+import { type Run, runWithoutFaults, simulate } from "./simulate.ts";
+import { withoutStackTraces } from "./stack-traces.ts";
 
 /** A scenario in which every part of a controller has something to do. */
 const seed = 3;
@@ -110,13 +112,16 @@ const cases: Record<string, { law: number; sabotage: Sabotage }> = {
   },
 };
 
+withoutStackTraces();
 let servers: Servers;
+let oracle: Run;
 beforeAll(async () => {
   servers = await startServers();
-});
+  oracle = await runWithoutFaults(generateScenario(seed), { servers });
+}, hangTimeoutMs);
 
 test("an unmodified controller violates no law", { timeout: hangTimeoutMs }, async () => {
-  const { violations } = await simulate(seed, { servers });
+  const { violations } = await simulate(seed, { servers, oracle });
   expect(violations).toEqual([]);
 });
 
@@ -124,7 +129,7 @@ test.for(Object.entries(cases))(
   "law against %s is enforced",
   { timeout: hangTimeoutMs },
   async ([, { law, sabotage }]) => {
-    const { violations } = await simulate(seed, { servers, sabotage });
+    const { violations } = await simulate(seed, { servers, oracle, sabotage });
     expect(new Set(violations.map((violation) => violation.law))).toContain(law);
   },
 );

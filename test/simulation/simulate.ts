@@ -16,6 +16,8 @@ export type SimulateOptions = Readonly<{
   servers: Servers;
   /** Breaks the controller, to see that a law notices. */
   sabotage?: Sabotage | undefined;
+  /** The run without faults, if it is known from an earlier call for the same scenario. */
+  oracle?: Run | undefined;
   /** In place of the seed's own. */
   scenario?: Scenario | undefined;
   /** Features that the seed has in any case. */
@@ -66,7 +68,7 @@ const unhurried = 10;
 /** Runs the scenario of a seed with its faults and without, and holds the one against the other and both against the laws. */
 export async function simulate(seed: number, options: SimulateOptions): Promise<Result> {
   const scenario = options.scenario ?? generateScenario(seed, options.features);
-  const oracle = await runScenario(scenario, { ...options, sabotage: undefined }, "without faults");
+  const oracle = options.oracle ?? (await runWithoutFaults(scenario, options));
   const found = await runScenario(scenario, options, "with faults");
   return {
     seed,
@@ -76,6 +78,11 @@ export async function simulate(seed: number, options: SimulateOptions): Promise<
     writes: found.writes,
     simulatedMs: oracle.simulatedMs + found.simulatedMs,
   };
+}
+
+/** The run that the runs with faults of a scenario are compared with. */
+export function runWithoutFaults(scenario: Scenario, { servers }: Pick<SimulateOptions, "servers">): Promise<Run> {
+  return runScenario(scenario, { servers }, "without faults");
 }
 
 /** Everything that is wrong with a run, held against the fault-free one. */

@@ -10,7 +10,8 @@ import { aDeployment, aService, selecting } from "./kill-at-every-write.ts";
 import type { Sabotage } from "./sabotage.ts";
 import type { Input, Scenario, Step } from "./scenario.ts";
 import { hangTimeoutMs, type Servers, startServers } from "./servers.ts";
-import { simulate } from "./simulate.ts";
+import { type Run, runWithoutFaults, simulate } from "./simulate.ts";
+import { withoutStackTraces } from "./stack-traces.ts";
 
 /** Two tenants with the same two clusters; each has a workload of each kind on both of them. */
 const scenario: Scenario = {
@@ -177,13 +178,16 @@ const cases: Record<string, { law: number; sabotage: Sabotage }> = {
   },
 };
 
+withoutStackTraces();
 let servers: Servers;
+let oracle: Run;
 beforeAll(async () => {
   servers = await startServers();
-});
+  oracle = await runWithoutFaults(scenario, { servers });
+}, hangTimeoutMs);
 
 test("an unmodified controller violates no law", { timeout: hangTimeoutMs }, async () => {
-  const { violations } = await simulate(1, { servers, scenario });
+  const { violations } = await simulate(1, { servers, oracle, scenario });
   expect(violations).toEqual([]);
 });
 
@@ -191,7 +195,7 @@ test.for(Object.entries(cases))(
   "law against %s is enforced",
   { timeout: hangTimeoutMs },
   async ([, { law, sabotage }]) => {
-    const { violations } = await simulate(1, { servers, sabotage, scenario });
+    const { violations } = await simulate(1, { servers, oracle, sabotage, scenario });
     expect(new Set(violations.map((violation) => violation.law))).toContain(law);
   },
 );

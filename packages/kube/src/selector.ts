@@ -389,6 +389,6 @@ const subdomainPattern = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a
 const subdomainExpression = new RegExp(`^${subdomainPattern}$`);
 const subdomainMessage = `a lowercase RFC 1123 subdomain must consist of lower case ${alphanumeric}s, '-' or '.', and must start and end with an ${alphanumeric}`;
 
-const byteLength = (text: string): number => new TextEncoder().encode(text).length;
+const byteLength = (text: string): number => Buffer.byteLength(text);
 const regexError = (message: string, pattern: string, examples: readonly string[]): string =>
   `${message} (e.g. ${examples.map((example) => `'${example}', `).join(" or ")}regex used for validation is '${pattern}')`;

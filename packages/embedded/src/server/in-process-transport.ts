@@ -106,7 +106,8 @@ function responseOf(
       throw asNetworkError(error);
     } finally {
       release();
-      disconnect.abort(clientDisconnected);
+      // Only the stream of a watch outlives the request, and has to learn that its client is gone.
+      if (typeof body !== "string") disconnect.abort(clientDisconnected);
     }
     // A body that the caller aborted is incomplete.
     callerSignal?.throwIfAborted();
