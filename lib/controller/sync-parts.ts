@@ -12,6 +12,7 @@ import { formatKey, type ObjectKey, type WorkKey } from "../model/key.ts";
 import type { WorkQueue } from "../model/work-item.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import type { ObservedWatches } from "../registration/conditions.ts";
 import type { UpsyncSubscriptions } from "../relay/downstream/upsync-subscriptions.ts";
 import { createBurstGate } from "../sync/burst-gate.ts";
 import { notifyDelaySeconds } from "../sync/fan-out.ts";
@@ -56,6 +57,8 @@ export interface SyncParts {
   unsubscribe(registration: ObjectKey): void;
   /** Lists the copies on a cluster again soon, because a probe of the cluster failed. */
   relistSoon(registration: ObjectKey): void;
+  /** Whether the watches of a cluster are within the limits. */
+  watches(registration: ObjectKey): ObservedWatches;
   stop(): Promise<void>;
 }
 
@@ -167,6 +170,9 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
       copies.relistSoon(registration);
       upsync?.watches.relistSoon(registration);
     },
+    watches: (registration) => ({
+      excess: copies.excess(registration) ?? upsync?.watches.excess(registration),
+    }),
     stop: async () => {
       removeGauges();
       await Promise.all([copies.stop(), upsync?.watches.stop()]);

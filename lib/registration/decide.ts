@@ -3,6 +3,7 @@ import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type Condition, type DecidedCondition, findCondition, withCondition } from "../model/condition.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import { formatTimestamp, maxClockSkewMs, parseTimestamp } from "../model/timestamp.ts";
+import { credentialsCondition, type ObservedWatches, watchedCondition } from "./conditions.ts";
 import { bindingNames, connectedApis, type ObservedBinding } from "./connected-apis.ts";
 import { decideIdentity, uniqueCondition } from "./identity.ts";
 import type { Detected, Failed, ProbeOutcome, RegistrationStatus } from "./probe-outcome.ts";
@@ -16,6 +17,8 @@ export type RegistrationFacts = Readonly<{
   bindings?: readonly ObservedBinding[] | undefined;
   /** Other registrations that lead to the same cluster. Undefined if they were not read with this probe. */
   sameCluster?: readonly string[] | undefined;
+  /** Undefined if this process does not watch clusters. */
+  watches?: ObservedWatches | undefined;
   /** When the probe started. */
   nowMs: number;
   settings: RegistrationSettings;
@@ -64,12 +67,15 @@ export function decideRegistration(facts: RegistrationFacts): RegistrationPlan {
   return {
     status: desired,
     readyChanges: changesBetween(readyBefore, readyAfter),
-    events: probeEvents({ outcome, before: readyBefore, after: readyAfter }),
+    events: [
+      ...probeEvents({ outcome, before: readyBefore, after: readyAfter }),
+      ...warningEvents(before.conditions, desired.conditions),
+    ],
   };
 }
 
 function statusAfter(facts: RegistrationFacts, before: RegistrationStatus, outcome: ProbeOutcome): RegistrationStatus {
-  const { registration, bindings = [], sameCluster, nowMs, settings } = facts;
+  const { registration, bindings = [], nowMs, settings } = facts;
   const names = bindingNames(registration);
   const generation = registration.metadata.generation;
   const { ready, counters } = decideReady(before, outcome, settings);
@@ -86,13 +92,15 @@ function statusAfter(facts: RegistrationFacts, before: RegistrationStatus, outco
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   const isUnsettled = counters.consecutiveFailures !== undefined || counters.consecutiveSuccesses !== undefined;
   const now = formatTimestamp(nowMs);
-  const conditions = withCondition(before.conditions ?? [], { ...ready, ...observed }, now);
-  const unique = sameCluster && uniqueCondition(conditions, sameCluster);
+  const decided = [{ ...ready, ...observed }, ...furtherConditions(facts, before.conditions ?? [], outcome)];
   return {
     ...(outcome.kind === "healthy" && outcome.detected !== undefined
       ? withDetected(kept, outcome.detected, nowMs)
       : kept),
-    conditions: unique === undefined ? conditions : withCondition(conditions, unique, now),
+    conditions: decided.reduce<readonly Condition[]>(
+      (conditions, each) => withCondition(conditions, each, now),
+      before.conditions ?? [],
+    ),
     ...observed,
     ...(names.length > 0 && { connectedAPIs: connectedApis(names, bindings) }),
     ...(outcome.kind === "healthy" && { lastHeartbeat: formatTimestamp(heartbeatMs(before, nowMs)) }),
@@ -102,6 +110,19 @@ function statusAfter(facts: RegistrationFacts, before: RegistrationStatus, outco
       credentialsExpire: formatTimestamp(outcome.credentialsExpireMs),
     }),
   };
+}
+
+/** The conditions besides Ready that a registration needs. */
+function furtherConditions(
+  { registration, sameCluster, watches, nowMs }: RegistrationFacts,
+  before: readonly Condition[],
+  outcome: ProbeOutcome,
+): readonly DecidedCondition[] {
+  return [
+    sameCluster && uniqueCondition(before, sameCluster),
+    watchedCondition(before, watches),
+    credentialsCondition(before, { registration, outcome, nowMs }),
+  ].filter((each) => each !== undefined);
 }
 
 /** A heartbeat that is a little in the future was written by another controller and is kept; one further ahead is overwritten. */
@@ -259,6 +280,22 @@ export function probeEvents({ outcome, before, after }: ReadyTransition): readon
   if (outcome.kind === "healthy" || after?.status !== "False") return [];
   if (before?.status === "False" && before.reason === after.reason) return [];
   return [{ type: "Warning", reason: "HeartbeatFailed", message: `${after.reason}: ${after.message}` }];
+}
+
+/** The conditions that are recorded as an Event when they become False. */
+const warnedTypes = ["CredentialsCurrent", "ObjectsWatched"] as const;
+
+function warningEvents(
+  before: readonly Condition[] | undefined,
+  after: readonly Condition[] | undefined,
+): readonly ObjectEvent[] {
+  return warnedTypes
+    .map((type) => ({ was: findCondition(before, type), is: findCondition(after, type) }))
+    .flatMap(({ was, is }) =>
+      is?.status === "False" && was?.status !== "False"
+        ? [{ type: "Warning" as const, reason: is.reason, message: is.message }]
+        : [],
+    );
 }
 
 export type DeletionFacts = Readonly<{

@@ -10,6 +10,8 @@ export type RegistrationStatus = NonNullable<ClusterRegistration["status"]>;
 type CredentialExpiry = Readonly<{
   /** When the credentials expire, in milliseconds since the epoch; undefined if they do not say. */
   credentialsExpireMs?: number | undefined;
+  /** When they should be renewed, some time before that. */
+  credentialsRenewMs?: number | undefined;
 }>;
 
 /** The configuration of the cluster is missing or invalid, or leads to another cluster than before. */

@@ -96,6 +96,7 @@ function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadat
     recordProbe: (_, memory) => {
       lastProbes.set("east", memory);
     },
+    watches: () => undefined,
     forget: async () => {
       lastProbes.clear();
       state.forgotten += 1;
