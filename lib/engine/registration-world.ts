@@ -14,6 +14,7 @@ import type { ReadBindings } from "../registration/connected-apis.ts";
 import { type HealthPath, type ProbeResult, probe } from "../registration/probe.ts";
 import type { ProbeOutcome } from "../registration/probe-outcome.ts";
 import type { LastProbe, RegistrationChange, RegistrationWorld } from "../registration/reconcile.ts";
+import { isDownstreamName } from "../sync/ownership/namespace-map.ts";
 
 export type RegistrationWorldOptions = Readonly<{
   hub: Hub;
@@ -79,7 +80,15 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
     }
     const id = formatKey(key);
     const version = registration.status?.kubernetesVersion;
-    const result = await probe(client, { timeoutMs, signal, clock, detect, path: healthPaths.get(id), version });
+    const result = await probe(client, {
+      timeoutMs,
+      signal,
+      clock,
+      detect,
+      path: healthPaths.get(id),
+      version,
+      isOwnNamespace: isDownstreamName,
+    });
     if (result.path !== undefined) healthPaths.set(id, result.path);
     return redactOutcome(result.outcome, found);
   };

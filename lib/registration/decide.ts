@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { formatQuantity, isQuantity, parseQuantity, type QuantityFormat } from "@tmc/kube/quantity.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type Condition, type DecidedCondition, findCondition, withCondition } from "../model/condition.ts";
 import type { ObjectEvent } from "../model/event.ts";
@@ -6,7 +7,7 @@ import { formatTimestamp, maxClockSkewMs, parseTimestamp } from "../model/timest
 import { credentialsCondition, type ObservedWatches, watchedCondition } from "./conditions.ts";
 import { bindingNames, connectedApis, type ObservedBinding } from "./connected-apis.ts";
 import { decideIdentity, uniqueCondition } from "./identity.ts";
-import type { Detected, Failed, ProbeOutcome, RegistrationStatus } from "./probe-outcome.ts";
+import type { Detected, Failed, OtherPods, ProbeOutcome, RegistrationStatus } from "./probe-outcome.ts";
 import type { RegistrationSettings } from "./settings.ts";
 
 export type RegistrationFacts = Readonly<{
@@ -192,7 +193,16 @@ function notReadyCondition(reason: string, message: string): DecidedCondition {
  * read stays as it was.
  */
 function withDetected(before: RegistrationStatus, detected: Detected, nowMs: number): RegistrationStatus {
-  const { kubernetesVersion, apis: apisBefore, capacity, allocatable, nodes, capabilities = [], ...kept } = before;
+  const {
+    kubernetesVersion,
+    apis: apisBefore,
+    capacity,
+    allocatable,
+    nodes,
+    otherPods,
+    capabilities = [],
+    ...kept
+  } = before;
   const version = detected.version ?? kubernetesVersion;
   const apis = detected.apis ?? apisBefore;
   const nodeFacts =
@@ -211,6 +221,7 @@ function withDetected(before: RegistrationStatus, detected: Detected, nowMs: num
     ...(version !== undefined && { kubernetesVersion: version }),
     ...(apis !== undefined && { apis }),
     ...nodeFacts,
+    ...otherPodsAfter(otherPods, detected.otherPods, nodeFacts.allocatable),
     capabilities: [
       version === undefined ? { type: "compute" } : { type: "compute", version },
       ...(hasGpu ? [{ type: "gpu" }] : []),
@@ -219,6 +230,34 @@ function withDetected(before: RegistrationStatus, detected: Detected, nowMs: num
     ],
     capabilitiesDetected: formatTimestamp(nowMs),
   };
+}
+
+/** The requests of other pods after a detection; what could not be read this time stays as it was. */
+function otherPodsAfter(
+  before: RegistrationStatus["otherPods"],
+  detected: OtherPods | undefined,
+  allocatable: RegistrationStatus["allocatable"],
+): Pick<RegistrationStatus, "otherPods"> {
+  if (detected === undefined) return before === undefined ? {} : { otherPods: before };
+  if (detected.kind === "unknown") return { otherPods: { unknown: detected.reason } };
+  const { cpu, memory } = detected.requests;
+  return {
+    otherPods: {
+      cpu: roundedUp(cpu, allocatable?.cpu, { format: "DecimalSI", unit: 1_000_000n }),
+      memory: roundedUp(memory, allocatable?.memory, { format: "BinarySI", unit: 1024n * 1024n * 1_000_000_000n }),
+    },
+  };
+}
+
+/** Rounds an amount up to a fiftieth of what is allocatable, in whole millicores or mebibytes: pods come and go all the time. */
+function roundedUp(
+  nanos: bigint,
+  allocatable: string | undefined,
+  { format, unit }: Readonly<{ format: QuantityFormat; unit: bigint }>,
+): string {
+  const all = isQuantity(allocatable) ? parseQuantity(allocatable).nanos : 0n;
+  const step = all / 50n > unit ? (all / 50n / unit) * unit : unit;
+  return formatQuantity({ nanos: ((nanos + step - 1n) / step) * step, format });
 }
 
 type StatusChange = Readonly<{

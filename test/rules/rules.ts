@@ -7,7 +7,7 @@ import { restoreRules } from "./restore-rules.ts";
 import type { Rule } from "./rule.ts";
 import { secretRules } from "./secret-rules.ts";
 import { successorRules } from "./successor-rules.ts";
-import { volumeRules } from "./volume-rules.ts";
+import { capacityRules, volumeRules } from "./volume-rules.ts";
 
 /** All rules that are known to protect what users have. */
 export const rules: readonly Rule[] = [
@@ -15,6 +15,7 @@ export const rules: readonly Rule[] = [
   ...deletionRules,
   ...successorRules,
   ...volumeRules,
+  ...capacityRules,
   ...restoreRules,
   ...observationRules,
   ...secretRules,
