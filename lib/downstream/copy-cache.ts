@@ -1,4 +1,4 @@
-import type { Held } from "@tmc/kube/informer/held-limit.ts";
+import type { CacheSize } from "@tmc/kube/informer/cache-limit.ts";
 import { createObjectStore, objectId } from "@tmc/kube/informer/object-store.ts";
 import { compareResourceVersions } from "@tmc/kube/informer/resource-version.ts";
 import type { JsonObject, KubeObject } from "@tmc/kube/kube-object.ts";
@@ -49,7 +49,7 @@ export type CopyCacheOptions = Readonly<{
   /** A hash of what a reconcile reads besides the status. @default none: the generation shows whether that has changed */
   hashOf?: ((object: KubeObject) => string | undefined) | undefined;
   /** Called with each change of how much the cache keeps. */
-  onHeld?: ((change: Held) => void) | undefined;
+  onSizeChange?: ((change: CacheSize) => void) | undefined;
 }>;
 
 type Entry = Readonly<{
@@ -64,7 +64,7 @@ type Entry = Readonly<{
 }>;
 
 /** Creates an empty cache. */
-export function createCopyCache({ workloadOf, hashOf = () => undefined, onHeld }: CopyCacheOptions): CopyCache {
+export function createCopyCache({ workloadOf, hashOf = () => undefined, onSizeChange }: CopyCacheOptions): CopyCache {
   let changed = new Set<string>();
   const store = createObjectStore<Entry>({
     transform: (object) => {
@@ -82,9 +82,9 @@ export function createCopyCache({ workloadOf, hashOf = () => undefined, onHeld }
     uidOf: ({ uid }) => uid,
     isFreshAfterUpdate: true,
     onChange: ({ id, before, after }) => {
-      onHeld?.({
+      onSizeChange?.({
         objects: Number(after !== undefined) - Number(before !== undefined),
-        bytes: heldBytes(id, after) - heldBytes(id, before),
+        bytes: cachedBytes(id, after) - cachedBytes(id, before),
       });
       if (after === undefined || !isSame(before, after)) changed.add((after ?? before)?.workload ?? "");
     },
@@ -147,7 +147,7 @@ export function createCopyCache({ workloadOf, hashOf = () => undefined, onHeld }
 }
 
 /** The length of everything in an entry that the cluster chooses. */
-function heldBytes(id: string, entry: Entry | undefined): number {
+function cachedBytes(id: string, entry: Entry | undefined): number {
   if (entry === undefined) return 0;
   const { workload, hash, uid, resourceVersion, status } = entry;
   return JSON.stringify([id, workload, hash, uid, resourceVersion]).length + (status?.length ?? 0);

@@ -1,8 +1,8 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import { type ApiError, errorOfLimit, faultOf, isLimitExceeded } from "@tmc/kube/errors.ts";
+import { type CacheAccount, type CacheSize, cacheExcess, createCacheAccount } from "@tmc/kube/informer/cache-limit.ts";
 import { type ConnectionGate, createConnectionGate } from "@tmc/kube/informer/connection-gate.ts";
-import { createHeldAccount, type Held, type HeldAccount, heldExcess } from "@tmc/kube/informer/held-limit.ts";
 import { type Informer, startInformer } from "@tmc/kube/informer/informer.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import type { TypeId } from "../api/workload-kinds.ts";
@@ -31,7 +31,7 @@ export type CopyInformerOptions = Readonly<{
   gate: ConnectionGate;
   cache: CopyCache;
   /** What the caches of all types of the cluster keep. */
-  account: HeldAccount;
+  account: CacheAccount;
   /** The name of the cluster in messages. */
   name: string;
   clock: Clock;
@@ -62,11 +62,11 @@ export interface CopyInformer {
 }
 
 /** The watches of one cluster. */
-export type ClusterWatches<I> = Readonly<{ gate: ConnectionGate; account: HeldAccount; informers: Map<TypeId, I> }>;
+export type ClusterWatches<I> = Readonly<{ gate: ConnectionGate; account: CacheAccount; informers: Map<TypeId, I> }>;
 
 /** Creates the watches of a cluster, without informers. */
 export function createClusterWatches<I>(tools: Readonly<{ clock: Clock; random: () => number }>): ClusterWatches<I> {
-  return { gate: createConnectionGate(tools), account: createHeldAccount(), informers: new Map() };
+  return { gate: createConnectionGate(tools), account: createCacheAccount(), informers: new Map() };
 }
 
 /** Which limit a cluster exceeded, by its informers; undefined if none. */
@@ -135,7 +135,7 @@ function runInformer(
 ): Informer {
   const { type, apiVersion, kind, metadataOnly, open, cache, account, onChanged, onFailure, onUnauthorized } = options;
   const { transform = projectCopy, onDeletion, ...informerOptions } = options;
-  const limit = createHeldLimit(options);
+  const limit = createCacheLimit(options);
   const notify = (workloads: readonly string[]): void => {
     if (workloads.length > 0) onChanged(workloads);
   };
@@ -143,7 +143,7 @@ function runInformer(
     if (object.metadata.deletionTimestamp !== undefined) onDeletion?.(object);
   };
   const isWithinLimits = (): boolean => {
-    const error = limit.excessOf(account.held);
+    const error = limit.excessOf(account.size);
     if (error !== undefined) exceeded(error);
     return error === undefined;
   };
@@ -187,11 +187,11 @@ function runInformer(
 }
 
 /** Checks what is kept of a cluster against the limits of its client, also during a list, before the cache has it. */
-function createHeldLimit({ name, type }: Pick<CopyInformerOptions, "name" | "type">) {
+function createCacheLimit({ name, type }: Pick<CopyInformerOptions, "name" | "type">) {
   let limits: KubeClient["limits"];
-  let list: Held | undefined;
-  const excessOf = (held: Held): ApiError | undefined => {
-    const why = limits && heldExcess(held, limits);
+  let list: CacheSize | undefined;
+  const excessOf = (size: CacheSize): ApiError | undefined => {
+    const why = limits && cacheExcess(size, limits);
     return why === undefined ? undefined : errorOfLimit(`cluster ${name}: watch ${type.plural}`, why);
   };
   return {

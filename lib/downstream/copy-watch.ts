@@ -129,7 +129,7 @@ export function createCopyWatches(options: CopyWatchesOptions): CopyWatches {
       gate,
       account,
       cache: createCopyCache({
-        onHeld: account.add,
+        onSizeChange: account.add,
         workloadOf: (object) => {
           const workload = workloadOf(registration, object);
           const isLabelled = object.metadata.labels?.[syncedLabel] !== undefined;

@@ -84,7 +84,7 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
       gate,
       account,
       cache: createCopyCache({
-        onHeld: account.add,
+        onSizeChange: account.add,
         workloadOf: (object) => {
           const { namespace = "", name = "" } = object.metadata;
           return hashIn(object) === undefined ? undefined : workloadKey(logicalCluster, { type, namespace, name }).name;

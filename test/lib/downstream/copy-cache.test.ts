@@ -228,39 +228,39 @@ describe("a list of copies", () => {
 
 describe("what a cache keeps", () => {
   const counted = () => {
-    const held = { objects: 0, bytes: 0 };
+    const size = { objects: 0, bytes: 0 };
     const cache = createCopyCache({
       workloadOf: ({ metadata }) => `deployments.v1.apps/shop/${metadata.name}`,
-      onHeld: (change) => {
-        held.objects += change.objects;
-        held.bytes += change.bytes;
+      onSizeChange: (change) => {
+        size.objects += change.objects;
+        size.bytes += change.bytes;
       },
     });
-    return { cache, held };
+    return { cache, size };
   };
 
   it("is counted with copies that a list lacks, which a server could add without end", () => {
-    const { cache, held } = counted();
+    const { cache, size } = counted();
     for (let round = 1; round <= 5; round += 1) {
       cache.replace([object(`web${round}`, { version: round * 10 })], String(round * 100));
     }
-    expect(held.objects).toBe(5);
+    expect(size.objects).toBe(5);
   });
   it("is counted by the length of what the cluster chooses", () => {
-    const { cache, held } = counted();
+    const { cache, size } = counted();
     cache.replace([object("web", { version: 10 })], "100");
-    const before = held.bytes;
+    const before = size.bytes;
     cache.upsert(object("web", { version: 101, status: { text: "x".repeat(10_000) } }));
-    expect(held.bytes - before).toBeGreaterThan(10_000);
+    expect(size.bytes - before).toBeGreaterThan(10_000);
     cache.upsert(object("web", { version: 102 }));
-    expect(held.bytes - before).toBeLessThan(100);
-    expect(held.objects).toBe(1);
+    expect(size.bytes - before).toBeLessThan(100);
+    expect(size.objects).toBe(1);
   });
   it("is nothing after it was cleared, and no name is known until the next list", () => {
-    const { cache, held } = counted();
+    const { cache, size } = counted();
     cache.replace([object("web"), object("api")], "100");
     cache.clear();
-    expect({ ...held, get: cache.get(nameOf("web")), isListed: cache.isListed }).toEqual({
+    expect({ ...size, get: cache.get(nameOf("web")), isListed: cache.isListed }).toEqual({
       objects: 0,
       bytes: 0,
       get: undefined,

@@ -389,7 +389,7 @@ describe("watches on copies", () => {
 
 describe("watches on a cluster that a tenant names", () => {
   const west: ObjectKey = { ...east, name: "west" };
-  const limits: ResponseLimits = { ...untrustedServerLimits, heldObjects: 3 };
+  const limits: ResponseLimits = { ...untrustedServerLimits, cachedObjects: 3 };
   const named = (name: string): Owner => ({ ...settings, name });
   const create = async ({ admin }: Readonly<{ admin: KubeClient }>, ...names: readonly string[]) => {
     for (const name of names) await createCopy(admin, named(name));

@@ -176,7 +176,7 @@ async function readBody(
       if (bytes > maxBytes) {
         throw errorOfLimit(formatCall(session, call), `answer is larger than ${formatMebibytes(maxBytes)}`);
       }
-      await lease?.hold(bytes, signal)?.catch((error: unknown) => {
+      await lease?.take(bytes, signal)?.catch((error: unknown) => {
         throw new BudgetUsedUp("the budget is used up", { cause: error });
       });
       chunks.push(part);

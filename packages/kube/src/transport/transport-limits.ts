@@ -27,8 +27,8 @@ export type ResponseLimits = Readonly<{
   listBytes: number;
   listMs: number;
   /** What informers may keep of one server, over all types: objects, and the length of what is kept of them. */
-  heldObjects: number;
-  heldBytes: number;
+  cachedObjects: number;
+  cachedBytes: number;
 }>;
 
 /**
@@ -47,8 +47,8 @@ export const untrustedServerLimits: ResponseLimits = {
   listItems: 100_000,
   listBytes: 512 * mebibyte,
   listMs: 120_000,
-  heldObjects: 100_000,
-  heldBytes: 64 * mebibyte,
+  cachedObjects: 100_000,
+  cachedBytes: 64 * mebibyte,
 };
 
 /**

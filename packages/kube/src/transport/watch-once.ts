@@ -36,8 +36,8 @@ export async function* watchOnce<T>(
           const event = parseEvent<T>(formatCall(session, call), line);
           if (event !== undefined) yield event;
         }
-        // Half an event would hold its memory as long as the server likes, so it does not wait: the watch is resumed.
-        if (lease?.tryHold(splitter.pendingBytes) === false) {
+        // Half an event would keep its memory as long as the server likes, so it does not wait: the watch is resumed.
+        if (lease?.tryTake(splitter.pendingBytes) === false) {
           const message = `${formatCall(session, call)}: other answers take the memory of the tenant`;
           throw new ApiError("unreachable", message, { network: "reset" });
         }
