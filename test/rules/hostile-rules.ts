@@ -144,8 +144,8 @@ export const hostileRules: readonly Rule[] = [
     removals: [
       {
         file: "packages/kube/src/transport/byte-budget.ts",
-        text: "return isOldest || moreBytes <= 0 || cachedBytes + moreBytes <= maxBytes;",
-        without: "return isOldest || moreBytes <= 0 || cachedBytes + moreBytes <= 1e12 + maxBytes;",
+        text: "return isOldest || moreBytes <= 0 || usedBytes + moreBytes <= maxBytes;",
+        without: "return isOldest || moreBytes <= 0 || usedBytes + moreBytes <= 1e12 + maxBytes;",
       },
     ],
     test: titled(
