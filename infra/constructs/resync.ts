@@ -2,7 +2,7 @@ import { Duration } from "aws-cdk-lib";
 import { SqsEventSource } from "aws-cdk-lib/aws-lambda-event-sources";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
-import { resyncRunSeconds } from "../../lib/lambda/resync-message.ts";
+import { resyncRunSeconds } from "../../lib/lambda/messages.ts";
 import { acknowledge } from "../checks.ts";
 import { ControllerFunction, type FunctionSetup } from "./controller-function.ts";
 import { FixedRateSchedule } from "./fixed-rate-schedule.ts";

@@ -313,6 +313,17 @@ export const clusterRegistration = defineKind({
     allocatable: resourceAmounts(
       "Total allocatable resources of the nodes that are ready and schedulable. Unset if TMC may not list nodes. Written by TMC.",
     ),
+    otherPods: objectField(
+      "What the running pods that TMC did not place request. Placements with resources find that much less free. Rounded up to 2 % of what is allocatable, so that it changes rarely. Unset if it was not read yet. Written by TMC.",
+      {
+        cpu: quantityField("CPU cores, as a Kubernetes quantity."),
+        memory: quantityField("Memory in bytes, as a Kubernetes quantity."),
+        unknown: enumField(
+          "Why the requests are not known, so that only what placements reserve counts. Forbidden: the credentials may not list pods. TooMany: the cluster has more pods than TMC reads, or their list is too large.",
+          ["Forbidden", "TooMany"],
+        ),
+      },
+    ),
     nodes: objectField("Number of nodes. Unset if TMC may not list nodes. Written by TMC.", {
       ready: requiredField(integerField("Number of ready nodes.", { minimum: 0 })),
       total: requiredField(integerField("Number of all nodes.", { minimum: 0 })),

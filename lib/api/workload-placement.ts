@@ -460,7 +460,7 @@ export const workloadPlacement = defineKind({
       },
     ),
     resources: objectField(
-      "Resources that the workloads need on each cluster. They are reserved there: a cluster is rejected if its allocatable resources, minus what the other placements of the workspace reserve on it, are less. Clusters of unknown size are not rejected. If unset, the size of a cluster does not matter, and nothing is reserved.",
+      "Resources that the workloads need on each cluster. They are reserved there: a cluster is rejected if its allocatable resources, minus what the other placements of the workspace reserve on it and what running pods request that TMC did not place, are less. Clusters of unknown size are not rejected. If unset, the size of a cluster does not matter, and nothing is reserved.",
       {
         cpu: quantityText("CPU cores, as a Kubernetes quantity, for example 500m or 4."),
         memory: quantityText("Memory in bytes, as a Kubernetes quantity, for example 512Mi or 8Gi."),

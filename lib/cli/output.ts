@@ -1,6 +1,7 @@
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { Option } from "commander";
 import { dump } from "js-yaml";
+import type { CliIo } from "./cli-io.ts";
 
 export const outputs = ["table", "wide", "json", "yaml"] as const;
 export type Output = (typeof outputs)[number];
@@ -16,6 +17,30 @@ export function formatObjects(objects: KubeObject | readonly KubeObject[], outpu
     ? { apiVersion: "v1", kind: "List", items: objects.map(withoutManagedFields) }
     : withoutManagedFields(objects);
   return formatDocument(document, output);
+}
+
+/** Prints a list: as documents for programs, as a table for people, or that it is empty. */
+export async function printList(
+  io: Pick<CliIo, "out" | "err">,
+  objects: readonly KubeObject[],
+  {
+    output,
+    ifEmpty,
+    table,
+  }: Readonly<{ output: Output; ifEmpty: string; table: (wide: boolean) => string | Promise<string> }>,
+): Promise<void> {
+  if (output === "json" || output === "yaml") io.out(formatObjects(objects, output));
+  else if (objects.length === 0) io.err(ifEmpty);
+  else io.out(await table(output === "wide"));
+}
+
+/** Prints one object: as a document for programs, or as text for people. */
+export async function printObject(
+  io: Pick<CliIo, "out">,
+  object: KubeObject,
+  { output, text }: Readonly<{ output: Output; text: () => string | Promise<string> }>,
+): Promise<void> {
+  io.out(output === "json" || output === "yaml" ? formatObjects(object, output) : await text());
 }
 
 /** Formats any value as a JSON or YAML document. */

@@ -140,6 +140,7 @@ function createRunWork(parts: ControllerParts, access: ClusterAccess, syncParts:
     clock,
     metrics,
     settings,
+    watches: syncParts?.watches,
     onProbeFailed: (key) => syncParts?.relistSoon(key),
     onReadyChange: (key, { type, reason, message }) => {
       const fields = { cluster: key.logicalCluster, name: key.name, reason, detail: message };

@@ -4,7 +4,7 @@ import type { CredentialSource } from "../credentials/credentials.ts";
 import { createDownstream } from "../downstream/client.ts";
 import { createClusterClients } from "../downstream/cluster-clients.ts";
 import { createCopyWatches } from "../downstream/copy-watch.ts";
-import { createOwnedObjects } from "../downstream/owned-objects.ts";
+import { createOrphanReconciler } from "../downstream/owned-objects.ts";
 import { createWatchSubscriptions } from "../downstream/watch-subscriptions.ts";
 import type { ReconcilersOptions } from "../engine/reconcilers.ts";
 import type { Hub } from "../model/hub.ts";
@@ -12,10 +12,11 @@ import { formatKey, type ObjectKey, type WorkKey } from "../model/key.ts";
 import type { WorkQueue } from "../model/work-item.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import type { ObservedWatches } from "../registration/conditions.ts";
 import type { UpsyncSubscriptions } from "../relay/downstream/upsync-subscriptions.ts";
 import { createBurstGate } from "../sync/burst-gate.ts";
 import { notifyDelaySeconds } from "../sync/fan-out.ts";
-import { orphanReconciler, type UpstreamAbsence } from "../sync/orphans/reconcile.ts";
+import type { UpstreamAbsence } from "../sync/orphans/reconcile.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { defaultSyncSettings, type SyncSettings } from "../sync/settings.ts";
 import { createStatusDebounce } from "../sync/status/debounce.ts";
@@ -56,6 +57,8 @@ export interface SyncParts {
   unsubscribe(registration: ObjectKey): void;
   /** Lists the copies on a cluster again soon, because a probe of the cluster failed. */
   relistSoon(registration: ObjectKey): void;
+  /** Whether the watches of a cluster are within the limits. */
+  watches(registration: ObjectKey): ObservedWatches;
   stop(): Promise<void>;
 }
 
@@ -141,18 +144,11 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
       workloads,
       work: upsync === undefined ? work : runInSequence(upsync.work, work),
       reconcileUpsync: upsync?.reconcileRegistration,
-      reconcileOrphans: orphanReconciler({
+      reconcileOrphans: createOrphanReconciler({
         hub,
         workloads,
-        ownedObjects: createOwnedObjects({
-          clientFor: clients.clientFor,
-          clock,
-          rate: settings.callRate,
-          callSeconds: settings.callTimeoutSeconds,
-          onUnauthorized: clients.unauthorized,
-          hubId: settings.hubId,
-          types: workloads.types,
-        }),
+        clients,
+        settings,
         clock,
         onCount: (registration, count) => {
           if (count === 0) orphans.delete(formatKey(registration));
@@ -167,6 +163,9 @@ export function createSyncParts(options: SyncPartsOptions): SyncParts {
       copies.relistSoon(registration);
       upsync?.watches.relistSoon(registration);
     },
+    watches: (registration) => ({
+      excess: copies.excess(registration) ?? upsync?.watches.excess(registration),
+    }),
     stop: async () => {
       removeGauges();
       await Promise.all([copies.stop(), upsync?.watches.stop()]);

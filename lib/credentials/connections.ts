@@ -1,8 +1,9 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Clock } from "@tmc/kube/clock.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import { type ByteBudget, createByteBudget } from "@tmc/kube/transport/byte-budget.ts";
 import type { Endpoint, Transport } from "@tmc/kube/transport/transport.ts";
-import { untrustedServerLimits } from "@tmc/kube/transport/transport-limits.ts";
+import { tenantInFlightBytes, untrustedServerLimits } from "@tmc/kube/transport/transport-limits.ts";
 import { formatKey, type ObjectKey } from "../model/key.ts";
 import type { CredentialsFound } from "./credentials.ts";
 
@@ -35,6 +36,13 @@ type OpenConnection = Readonly<{ fingerprint: string; client: KubeClient }>;
 export function createConnections(options: ConnectionsOptions): Connections {
   const { openTransport, capacity = Number.POSITIVE_INFINITY, clock, random } = options;
   const open = new Map<string, OpenConnection>();
+  /** One per tenant, for all servers that the tenant names: one per server would grow with the number of registrations. */
+  const budgets = new Map<string, ByteBudget>();
+  const budgetOf = ({ logicalCluster }: ObjectKey): ByteBudget => {
+    const budget = budgets.get(logicalCluster) ?? createByteBudget(tenantInFlightBytes);
+    budgets.set(logicalCluster, budget);
+    return budget;
+  };
   const closing = new Set<Promise<void>>();
 
   const closeClient = (client: KubeClient): Promise<void> => {
@@ -55,8 +63,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
         return before.client;
       }
       const transport = openTransport(endpoint, { key, providedBy });
-      const limits = providedBy === "tenant" ? untrustedServerLimits : undefined;
-      const client = createKubeClient({ endpoint, transport, name: `cluster ${key.name}`, clock, random, limits });
+      const limited = providedBy === "tenant" ? { limits: untrustedServerLimits, inFlight: budgetOf(key) } : {};
+      const client = createKubeClient({ endpoint, transport, name: `cluster ${key.name}`, clock, random, ...limited });
       markUsed(id, { fingerprint: hash, client });
       // Closing waits for requests in flight, so it runs in the background. Errors while closing need no handling.
       if (before !== undefined) closeClient(before.client).catch(() => {});

@@ -1,5 +1,6 @@
 import { createHash, X509Certificate } from "node:crypto";
 import { ControllerError } from "@tmc/kube/fault.ts";
+import { isRecord } from "@tmc/kube/json.ts";
 import type { Endpoint } from "@tmc/kube/transport/transport.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import type { ObjectKey } from "../model/key.ts";
@@ -14,31 +15,38 @@ export type CredentialsRequest = Readonly<{
   secretChosenBy?: "registration" | "source" | undefined;
 }>;
 
-/** Endpoint and credentials of a cluster. */
-export type CredentialsFound = Readonly<{
-  kind: "found";
-  endpoint: Endpoint;
-  /** Changes if a new connection is needed. Reveals no secret. */
-  hash: string;
-  /** Connections to servers that a tenant provided are subject to the endpoint rules. */
-  providedBy: "operator" | "tenant";
+/** In milliseconds since the epoch; unset if the credentials do not say when they expire. */
+export type CredentialLifetime = Readonly<{
   expiresMs?: number | undefined;
-  /** Removes the credentials from a text that may contain a response of the cluster. */
-  redact: (text: string) => string;
+  /** When they should be renewed. */
+  renewMs?: number | undefined;
 }>;
 
+/** Endpoint and credentials of a cluster. */
+export type CredentialsFound = CredentialLifetime &
+  Readonly<{
+    kind: "found";
+    endpoint: Endpoint;
+    /** Changes if a new connection is needed. Reveals no secret. */
+    hash: string;
+    /** Connections to servers that a tenant provided are subject to the endpoint rules. */
+    providedBy: "operator" | "tenant";
+    /** Removes the credentials from a text that may contain a response of the cluster. */
+    redact: (text: string) => string;
+  }>;
+
 /** No usable credentials. The message is for the owner of the registration. */
-export type CredentialsNotConfigured = Readonly<{
-  kind: "not-configured";
-  reason:
-    | "ClusterNotConfigured"
-    | "CredentialsInvalid"
-    | "CredentialsExpired"
-    | "EndpointNotAllowed"
-    | "PermissionClaimNotAccepted";
-  message: string;
-  expiresMs?: number | undefined;
-}>;
+export type CredentialsNotConfigured = CredentialLifetime &
+  Readonly<{
+    kind: "not-configured";
+    reason:
+      | "ClusterNotConfigured"
+      | "CredentialsInvalid"
+      | "CredentialsExpired"
+      | "EndpointNotAllowed"
+      | "PermissionClaimNotAccepted";
+    message: string;
+  }>;
 
 export type CredentialsOutcome = CredentialsFound | CredentialsNotConfigured;
 
@@ -92,10 +100,10 @@ export async function outcomeOf(
   { providedBy, nowMs }: Readonly<{ providedBy: CredentialsFound["providedBy"]; nowMs: number }>,
 ): Promise<CredentialsOutcome> {
   const token = (await endpoint.token?.())?.trim();
-  const expiresMs = credentialsExpireMs({ certificate: endpoint.certificate, token });
+  const { expiresMs, renewMs } = credentialLifetime({ certificate: endpoint.certificate, token });
   if (expiresMs !== undefined && expiresMs <= nowMs) {
     const message = "the credentials for the cluster have expired";
-    return { kind: "not-configured", reason: "CredentialsExpired", message, expiresMs };
+    return { kind: "not-configured", reason: "CredentialsExpired", message, expiresMs, renewMs };
   }
   return {
     kind: "found",
@@ -103,6 +111,7 @@ export async function outcomeOf(
     hash: hashEndpoint(endpoint, token),
     providedBy,
     expiresMs,
+    renewMs,
     redact: (text) => redactSecrets(text, [token, endpoint.key]),
   };
 }
@@ -123,43 +132,60 @@ function redactSecrets(text: string, secrets: readonly (string | undefined)[]): 
 /** Longer tokens are not parsed as JWT. */
 const maxTokenLength = 64 * 1024;
 
+/** The longest time before their end at which credentials should be renewed: enough for a person who is away for a week. */
+const maxRenewalMs = 14 * 24 * 60 * 60 * 1000;
 /**
- * Returns when credentials expire, in milliseconds since the epoch: the earlier of the client certificate's end and the
- * token's `exp` claim. Undefined if neither is known, for example for a token that is not a JWT. Signatures are not verified;
- * the cluster does that.
+ * The part of their lifetime that is left at that point: `tmc cluster join` renews a token after half of its lifetime, and what
+ * rotates tokens by itself does so before four fifths (kubelet).
  */
-export function credentialsExpireMs(
+const renewalPart = 0.15;
+
+/**
+ * Returns when credentials expire and should be renewed: the earlier of the client certificate's end and the token's `exp` claim.
+ * Empty if neither is known, for example for a token that is not a JWT. Signatures are not verified; the cluster does that.
+ */
+export function credentialLifetime(
   credentials: Readonly<{ certificate?: string | undefined; token?: string | undefined }>,
-): number | undefined {
-  const expiryTimes = [certificateExpiryMs(credentials.certificate), tokenExpiryMs(credentials.token)].filter(
-    (expiryMs) => expiryMs !== undefined,
-  );
-  return expiryTimes.length === 0 ? undefined : Math.min(...expiryTimes);
+): CredentialLifetime {
+  const [first] = [certificateValidity(credentials.certificate), tokenValidity(credentials.token)]
+    .filter((each) => each !== undefined)
+    .toSorted((one, other) => one.expiresMs - other.expiresMs);
+  if (first === undefined) return {};
+  const { issuedMs, expiresMs } = first;
+  const lifetimeMs = issuedMs === undefined || issuedMs >= expiresMs ? Number.POSITIVE_INFINITY : expiresMs - issuedMs;
+  return { expiresMs, renewMs: expiresMs - Math.min(maxRenewalMs, lifetimeMs * renewalPart) };
 }
 
-function certificateExpiryMs(pem: string | undefined): number | undefined {
+type Validity = Readonly<{ issuedMs: number | undefined; expiresMs: number }>;
+
+function certificateValidity(pem: string | undefined): Validity | undefined {
   if (pem === undefined) return undefined;
   try {
-    const end = new X509Certificate(pem).validToDate.getTime();
-    return Number.isNaN(end) ? undefined : end;
+    const { validFromDate, validToDate } = new X509Certificate(pem);
+    const [issuedMs, expiresMs] = [validFromDate.getTime(), validToDate.getTime()];
+    return Number.isNaN(expiresMs) ? undefined : { issuedMs: Number.isNaN(issuedMs) ? undefined : issuedMs, expiresMs };
   } catch {
     return undefined; // the TLS handshake reports what is wrong with it
   }
 }
 
-function tokenExpiryMs(token: string | undefined): number | undefined {
+function tokenValidity(token: string | undefined): Validity | undefined {
   if (token === undefined || token.length > maxTokenLength) return undefined;
   const [, payload, signature, ...rest] = token.split(".");
   if (payload === undefined || signature === undefined || rest.length > 0) return undefined;
   try {
     const claims: unknown = JSON.parse(Buffer.from(payload, "base64url").toString("utf8"));
-    if (typeof claims !== "object" || claims === null || !("exp" in claims)) return undefined;
-    const { exp } = claims;
-    // Date cannot represent larger values.
-    return typeof exp === "number" && exp > 0 && exp < 8.64e12 ? Math.floor(exp * 1000) : undefined;
+    if (!isRecord(claims)) return undefined;
+    const expiresMs = claimMs(claims.exp);
+    return expiresMs === undefined ? undefined : { issuedMs: claimMs(claims.iat), expiresMs };
   } catch {
     return undefined;
   }
+}
+
+/** A time in a token. Date cannot represent larger values. */
+function claimMs(seconds: unknown): number | undefined {
+  return typeof seconds === "number" && seconds > 0 && seconds < 8.64e12 ? Math.floor(seconds * 1000) : undefined;
 }
 
 /** Stands for the upstream if it is a plain Kubernetes cluster. No logical cluster can have this name. */

@@ -1,3 +1,4 @@
+import type { CacheSize } from "@tmc/kube/informer/cache-limit.ts";
 import { createObjectStore, objectId } from "@tmc/kube/informer/object-store.ts";
 import { compareResourceVersions } from "@tmc/kube/informer/resource-version.ts";
 import type { JsonObject, KubeObject } from "@tmc/kube/kube-object.ts";
@@ -38,6 +39,8 @@ export interface CopyCache {
   request(name: CopyName): (answer: KubeObject | undefined) => void;
   /** Marks a copy stale: the outcome of a request is not known, so the next read goes to the cluster. */
   markStale(name: CopyName): void;
+  /** Drops everything: no name is known until the next list. */
+  clear(): void;
 }
 
 export type CopyCacheOptions = Readonly<{
@@ -45,6 +48,8 @@ export type CopyCacheOptions = Readonly<{
   workloadOf: (object: KubeObject) => string | undefined;
   /** A hash of what a reconcile reads besides the status. @default none: the generation shows whether that has changed */
   hashOf?: ((object: KubeObject) => string | undefined) | undefined;
+  /** Called with each change of how much the cache keeps. */
+  onSizeChange?: ((change: CacheSize) => void) | undefined;
 }>;
 
 type Entry = Readonly<{
@@ -59,7 +64,7 @@ type Entry = Readonly<{
 }>;
 
 /** Creates an empty cache. */
-export function createCopyCache({ workloadOf, hashOf = () => undefined }: CopyCacheOptions): CopyCache {
+export function createCopyCache({ workloadOf, hashOf = () => undefined, onSizeChange }: CopyCacheOptions): CopyCache {
   let changed = new Set<string>();
   const store = createObjectStore<Entry>({
     transform: (object) => {
@@ -76,7 +81,11 @@ export function createCopyCache({ workloadOf, hashOf = () => undefined }: CopyCa
     versionOf: ({ resourceVersion }) => resourceVersion,
     uidOf: ({ uid }) => uid,
     isFreshAfterUpdate: true,
-    onChange: ({ before, after }) => {
+    onChange: ({ id, before, after }) => {
+      onSizeChange?.({
+        objects: Number(after !== undefined) - Number(before !== undefined),
+        bytes: cachedBytes(id, after) - cachedBytes(id, before),
+      });
       if (after === undefined || !isSame(before, after)) changed.add((after ?? before)?.workload ?? "");
     },
   });
@@ -133,7 +142,15 @@ export function createCopyCache({ workloadOf, hashOf = () => undefined }: CopyCa
       const id = objectId({ metadata: name });
       if (store.get(id) !== undefined) store.markStale(id);
     },
+    clear: () => void changesOf(store.clear),
   };
+}
+
+/** The length of everything in an entry that the cluster chooses. */
+function cachedBytes(id: string, entry: Entry | undefined): number {
+  if (entry === undefined) return 0;
+  const { workload, hash, uid, resourceVersion, status } = entry;
+  return JSON.stringify([id, workload, hash, uid, resourceVersion]).length + (status?.length ?? 0);
 }
 
 /**

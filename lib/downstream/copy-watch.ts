@@ -1,5 +1,4 @@
 import type { Clock } from "@tmc/kube/clock.ts";
-import { type ConnectionGate, createConnectionGate } from "@tmc/kube/informer/connection-gate.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { isClaimed, type ReferenceKind, referenceTypes, typeId, type WorkloadType } from "../api/workload-kinds.ts";
 import { formatKey, type ObjectKey, parseWorkloadKey, type WorkloadKey, workloadKey } from "../model/key.ts";
@@ -7,7 +6,13 @@ import type { CopyAddress } from "../sync/downstream.ts";
 import { syncedLabel, tenantLabelValue } from "../sync/ownership/owner.ts";
 import type { ClientFor } from "./cluster-clients.ts";
 import { type CachedCopy, createCopyCache } from "./copy-cache.ts";
-import { type CopyInformer, startCopyInformer } from "./copy-informer.ts";
+import {
+  type ClusterWatches,
+  type CopyInformer,
+  createClusterWatches,
+  excessOf,
+  startCopyInformer,
+} from "./copy-informer.ts";
 import { verifiedOwner } from "./verified-owner.ts";
 
 /** A dependency of workloads, by its upstream name. */
@@ -70,6 +75,8 @@ export interface CopyWatches {
   request(address: CopyAddress): (answer: KubeObject | undefined) => void;
   /** Marks a copy stale: the next read goes to the cluster. */
   markStale(address: CopyAddress): void;
+  /** Which limit a cluster exceeded, so that TMC does not watch all its copies now; undefined if none. */
+  excess(registration: ObjectKey): string | undefined;
   /** The number of cached copies on all clusters. */
   readonly size: number;
   /** The number of watches, and how many of them have been down for too long. */
@@ -77,7 +84,7 @@ export interface CopyWatches {
   stop(): Promise<void>;
 }
 
-type Watched = Readonly<{ gate: ConnectionGate; informers: Map<string, CopyInformer> }>;
+type Watched = ClusterWatches<CopyInformer>;
 
 /** Creates watches without subscriptions. */
 export function createCopyWatches(options: CopyWatchesOptions): CopyWatches {
@@ -112,14 +119,17 @@ export function createCopyWatches(options: CopyWatchesOptions): CopyWatches {
       options.onDependencyChanged?.({ registration, namespace: address.namespace, kind, name: address.name });
     }
   };
-  const start = (registration: ObjectKey, type: WorkloadType, gate: ConnectionGate): CopyInformer =>
+  const start = (registration: ObjectKey, type: WorkloadType, { gate, account }: Watched): CopyInformer =>
     startCopyInformer({
       ...type,
+      name: registration.name,
       metadataOnly: isClaimed(type),
       labelSelector: `${syncedLabel}=${tenantLabelValue(hubId, registration.logicalCluster)}`,
       open: (signal) => options.clientFor(registration, signal),
       gate,
+      account,
       cache: createCopyCache({
+        onSizeChange: account.add,
         workloadOf: (object) => {
           const workload = workloadOf(registration, object);
           const isLabelled = object.metadata.labels?.[syncedLabel] !== undefined;
@@ -139,12 +149,12 @@ export function createCopyWatches(options: CopyWatchesOptions): CopyWatches {
     subscribe: (registration, subscribed) => {
       if (options.mayWatch?.(registration) === false) return;
       const id = formatKey(registration);
-      const cluster = clusters.get(id) ?? { gate: createConnectionGate({ clock, random }), informers: new Map() };
+      const cluster = clusters.get(id) ?? createClusterWatches<CopyInformer>({ clock, random });
       clusters.set(id, cluster);
       for (const each of subscribed) {
         const type = known.get(typeId(each));
         if (type === undefined || cluster.informers.has(typeId(each))) continue;
-        cluster.informers.set(typeId(each), start(registration, type, cluster.gate));
+        cluster.informers.set(typeId(each), start(registration, type, cluster));
       }
     },
     unsubscribe: (registration) => {
@@ -163,6 +173,7 @@ export function createCopyWatches(options: CopyWatchesOptions): CopyWatches {
     },
     request: (address) => informerOf(address)?.cache.request(address.object) ?? (() => {}),
     markStale: (address) => informerOf(address)?.cache.markStale(address.object),
+    excess: (registration) => excessOf(clusters.get(formatKey(registration))?.informers.values() ?? []),
     get size() {
       return all().reduce((sum, { cache }) => sum + cache.size, 0);
     },

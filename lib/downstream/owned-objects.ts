@@ -4,8 +4,15 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { WorkloadType } from "../api/workload-kinds.ts";
 import type { ObjectKey } from "../model/key.ts";
 import type { OwnedObject } from "../sync/orphans/decide.ts";
-import type { OwnedObjects } from "../sync/orphans/reconcile.ts";
+import {
+  type OrphanTools,
+  type OwnedObjects,
+  orphanReconciler,
+  type ReconcileOrphans,
+} from "../sync/orphans/reconcile.ts";
 import { ownerOf, syncedLabel, tenantLabelValue } from "../sync/ownership/owner.ts";
+import type { SyncSettings } from "../sync/settings.ts";
+import type { ClusterClients } from "./cluster-clients.ts";
 import { isNamedNotFound } from "./errors.ts";
 import { type ClusterSession, createSessions, type SessionsOptions } from "./session.ts";
 import { verifiedOwner } from "./verified-owner.ts";
@@ -105,4 +112,25 @@ function ownedObjectOf(
   if (owner === undefined || owner.hub !== hubId) return undefined;
   const { namespace = "", name = "", uid = "", deletionTimestamp } = metadata;
   return { type, owner, namespace, name, uid, isDeleting: deletionTimestamp !== undefined };
+}
+
+export type OrphanReconcilerOptions = Omit<OrphanTools, "ownedObjects"> &
+  Readonly<{
+    clients: ClusterClients;
+    settings: Pick<SyncSettings, "hubId" | "callRate" | "callTimeoutSeconds">;
+    workloads: Readonly<{ types: readonly WorkloadType[] }>;
+  }>;
+
+/** Creates the reconciler of orphaned copies, which reads and deletes them on their clusters. */
+export function createOrphanReconciler({ clients, settings, ...tools }: OrphanReconcilerOptions): ReconcileOrphans {
+  const ownedObjects = createOwnedObjects({
+    clientFor: clients.clientFor,
+    clock: tools.clock,
+    rate: settings.callRate,
+    callSeconds: settings.callTimeoutSeconds,
+    onUnauthorized: clients.unauthorized,
+    hubId: settings.hubId,
+    types: tools.workloads.types,
+  });
+  return orphanReconciler({ ...tools, ownedObjects });
 }

@@ -1,14 +1,19 @@
 import type { Clock } from "@tmc/kube/clock.ts";
-import { type ConnectionGate, createConnectionGate } from "@tmc/kube/informer/connection-gate.ts";
 import { maxRecentDeletions } from "../api/cluster-registration.ts";
-import { type TypeId, typeId } from "../api/workload-kinds.ts";
+import { typeId } from "../api/workload-kinds.ts";
 import { formatKey, type ObjectKey, type WorkloadKey, workloadKey } from "../model/key.ts";
 import type { CopyAddress } from "../sync/downstream.ts";
 import type { OptIn } from "../upsync/opt-in.ts";
 import type { UpsyncSource } from "../upsync/world.ts";
 import type { ClientFor } from "./cluster-clients.ts";
 import { createCopyCache } from "./copy-cache.ts";
-import { type CopyInformer, startCopyInformer } from "./copy-informer.ts";
+import {
+  type ClusterWatches,
+  type CopyInformer,
+  createClusterWatches,
+  excessOf,
+  startCopyInformer,
+} from "./copy-informer.ts";
 import type { CopyWatchFailure } from "./copy-watch.ts";
 import { defaultRateLimit, type RateLimit } from "./rate-limit.ts";
 import { createSessions } from "./session.ts";
@@ -35,6 +40,8 @@ export interface UpsyncWatches extends UpsyncSource {
   readonly watches: Readonly<{ all: number; down: number }>;
   /** Lists everything of a cluster again soon: a probe failed, and the cluster may not be what it was. */
   relistSoon(registration: ObjectKey): void;
+  /** Which limit a cluster exceeded, so that TMC does not watch all its objects now; undefined if none. */
+  excess(registration: ObjectKey): string | undefined;
   stop(): Promise<void>;
 }
 
@@ -45,7 +52,7 @@ type RuledInformer = Readonly<{
   /** Workload key name → uid of objects whose deletion was observed; the oldest are dropped. */
   deletions: Map<string, string>;
 }>;
-type Watched = Readonly<{ gate: ConnectionGate; informers: Map<TypeId, RuledInformer> }>;
+type Watched = ClusterWatches<RuledInformer>;
 
 /**
  * Creates watches without subscriptions. Of an object that is opted in they keep its name, uid, version, a hash of its
@@ -61,11 +68,12 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
     const stopped = informer.stop().finally(() => stopping.delete(stopped));
     stopping.add(stopped);
   };
-  const start = (registration: ObjectKey, optIn: OptIn, gate: ConnectionGate): RuledInformer => {
+  const start = (registration: ObjectKey, optIn: OptIn, { gate, account }: Watched): RuledInformer => {
     const { type, apiVersion, kind } = optIn.type;
     const { logicalCluster } = registration;
     const deletions = new Map<string, string>();
     const informer = startCopyInformer({
+      name: registration.name,
       type,
       apiVersion,
       kind,
@@ -74,7 +82,9 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
       transform: (object) => projectUpsynced({ ...object, apiVersion, kind }, optIn),
       open: (signal) => clientFor(registration, signal),
       gate,
+      account,
       cache: createCopyCache({
+        onSizeChange: account.add,
         workloadOf: (object) => {
           const { namespace = "", name = "" } = object.metadata;
           return hashIn(object) === undefined ? undefined : workloadKey(logicalCluster, { type, namespace, name }).name;
@@ -104,7 +114,7 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
     isWatching: true,
     subscribe: (registration, optIns) => {
       const id = formatKey(registration);
-      const cluster = clusters.get(id) ?? { gate: createConnectionGate({ clock, random }), informers: new Map() };
+      const cluster = clusters.get(id) ?? createClusterWatches<RuledInformer>({ clock, random });
       clusters.set(id, cluster);
       const byType = new Map(optIns.map((each) => [typeId(each.type.type), each]));
       for (const [type, running] of cluster.informers) {
@@ -115,7 +125,7 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
       }
       for (const [type, optIn] of byType) {
         if (cluster.informers.has(type)) continue;
-        cluster.informers.set(type, start(registration, optIn, cluster.gate));
+        cluster.informers.set(type, start(registration, optIn, cluster));
       }
     },
     unsubscribe: (registration) => {
@@ -127,6 +137,8 @@ export function createUpsyncWatches(options: UpsyncWatchesOptions): UpsyncWatche
       const informers = clusters.get(formatKey(registration))?.informers.values() ?? [];
       for (const { informer } of informers) informer.relistSoon();
     },
+    excess: (registration) =>
+      excessOf([...(clusters.get(formatKey(registration))?.informers.values() ?? [])].map(({ informer }) => informer)),
     cached: (address) => {
       const informer = informerOf(address);
       const found = informer?.isFresh === true ? informer.cache.get(address.object) : undefined;

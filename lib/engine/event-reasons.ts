@@ -7,6 +7,18 @@ export const eventReasons: readonly Readonly<{ reason: string; regarding: string
       "The cluster became not Ready; the message starts with the reason. It is recorded again when the reason changes, or when the cluster was Ready in between.",
   },
   {
+    reason: "CredentialsExpiring",
+    regarding: "the ClusterRegistration",
+    meaning:
+      "The credentials expire soon; the message says how to renew them. It is recorded once, when the condition CredentialsCurrent becomes False.",
+  },
+  {
+    reason: "WatchLimitExceeded",
+    regarding: "the ClusterRegistration",
+    meaning:
+      "The cluster has more objects to watch than TMC keeps of it. It is recorded when the condition ObjectsWatched becomes False.",
+  },
+  {
     reason: "MassFailureSuspected",
     regarding: "the WorkloadPlacement",
     meaning:

@@ -15,7 +15,9 @@ import { mayAffect } from "../placement/affected.ts";
 import { clusterFactsHash } from "../placement/observed.ts";
 import { type PlacementWorld, placementReconciler } from "../placement/reconcile.ts";
 import { cachedClusterFacts, createPlacementWorld } from "../placement/world.ts";
+import type { ObservedWatches } from "../registration/conditions.ts";
 import type { ReadBindings } from "../registration/connected-apis.ts";
+import { clusterWarningReasons } from "../registration/reasons.ts";
 import { registrationReconciler } from "../registration/reconcile.ts";
 import { createWorkloadFanOut } from "../sync/fan-out.ts";
 import type { ReconcileOrphans } from "../sync/orphans/reconcile.ts";
@@ -50,6 +52,8 @@ export type ReconcilersOptions = Readonly<{
         reconcileOrphans?: ReconcileOrphans | undefined;
       }>
     | undefined;
+  /** What this process watches of a cluster. @default it does not watch clusters */
+  watches?: ((key: ObjectKey) => ObservedWatches) | undefined;
   /** Called after each failed probe of a cluster. */
   onProbeFailed?: ((key: ObjectKey) => void) | undefined;
   /** Called when the Ready condition of a cluster has changed. */
@@ -91,7 +95,12 @@ export function createReconcilers(options: ReconcilersOptions): Work {
       workloadsOn: workloads?.workloadsOnCluster,
       alsoAffected: sync && createAffectedByOrigin(sync.workloads),
       onReadyChange,
-      recordEvent,
+      recordEvent: (key, about, event) => {
+        const reason = clusterWarningReasons.find((each) => each === event.reason);
+        if (reason !== undefined) metrics.add("tmc_cluster_warnings_total", { reason });
+        recordEvent?.(key, about, event);
+      },
+      watches: options.watches,
       onProbe: (key, { outcome: kind, tookMs }) => {
         if (kind === "failed") options.onProbeFailed?.(key);
         const outcome = kind === "failed" ? "unhealthy" : kind;

@@ -4,15 +4,17 @@ import { type ClusterRegistration, clusterRegistration } from "../api/cluster-re
 import { formatApiVersion } from "../api/kind.ts";
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import type { Connections } from "../credentials/connections.ts";
-import type { CredentialSource, CredentialsFound } from "../credentials/credentials.ts";
+import type { CredentialLifetime, CredentialSource, CredentialsFound } from "../credentials/credentials.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import type { Hub } from "../model/hub.ts";
 import { formatKey, type ObjectKey, type WorkKey } from "../model/key.ts";
 import type { WorkQueue } from "../model/work-item.ts";
+import type { ObservedWatches } from "../registration/conditions.ts";
 import type { ReadBindings } from "../registration/connected-apis.ts";
 import { type HealthPath, type ProbeResult, probe } from "../registration/probe.ts";
 import type { ProbeOutcome } from "../registration/probe-outcome.ts";
 import type { LastProbe, RegistrationChange, RegistrationWorld } from "../registration/reconcile.ts";
+import { isDownstreamName } from "../sync/ownership/namespace-map.ts";
 
 export type RegistrationWorldOptions = Readonly<{
   hub: Hub;
@@ -36,6 +38,8 @@ export type RegistrationWorldOptions = Readonly<{
   onReadyChange?: ((key: ObjectKey, change: ObjectEvent) => void) | undefined;
   /** Records an Event on the registration. @default no Events */
   recordEvent?: RegistrationWorld["recordEvent"] | undefined;
+  /** What this process watches of a cluster. @default it does not watch clusters */
+  watches?: ((key: ObjectKey) => ObservedWatches) | undefined;
   /** Called after each probe. Not called if there are no credentials to probe with. */
   onProbe?: ((key: ObjectKey, probe: Readonly<{ outcome: ProbeOutcome["kind"]; tookMs: number }>) => void) | undefined;
 }>;
@@ -76,7 +80,15 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
     }
     const id = formatKey(key);
     const version = registration.status?.kubernetesVersion;
-    const result = await probe(client, { timeoutMs, signal, clock, detect, path: healthPaths.get(id), version });
+    const result = await probe(client, {
+      timeoutMs,
+      signal,
+      clock,
+      detect,
+      path: healthPaths.get(id),
+      version,
+      isOwnNamespace: isDownstreamName,
+    });
     if (result.path !== undefined) healthPaths.set(id, result.path);
     return redactOutcome(result.outcome, found);
   };
@@ -91,13 +103,13 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
       const startedMs = clock.monotonicMs();
       const request = { key, registration };
       const found = await credentials.find(request, signal);
-      if (found.kind === "not-configured") return { ...found, credentialsExpireMs: found.expiresMs };
+      if (found.kind === "not-configured") return withExpiry(found, found);
       let outcome = await probeWith(key, registration, found, { detect, timeoutMs, signal });
       if (outcome.kind === "failed" && outcome.reason === "CredentialsRejected") {
         // The credentials may have been rotated since they were read. Retry once, and only with different ones.
         credentials.invalidate(key);
         const fresh = await credentials.find(request, signal);
-        if (fresh.kind === "not-configured") return { ...fresh, credentialsExpireMs: fresh.expiresMs };
+        if (fresh.kind === "not-configured") return withExpiry(fresh, fresh);
         if (fresh.hash !== found.hash) {
           outcome = await probeWith(key, registration, fresh, { detect: true, timeoutMs, signal });
         }
@@ -113,6 +125,7 @@ export function createRegistrationWorld(options: RegistrationWorldOptions): Regi
     recordProbe: (key, memory) => {
       lastProbes.set(formatKey(key), memory);
     },
+    watches: (key) => options.watches?.(key),
     forget: async (key) => {
       lastProbes.delete(formatKey(key));
       healthPaths.delete(formatKey(key));
@@ -152,7 +165,11 @@ function isSelectedBy({ status }: WorkloadPlacement, name: string): boolean {
   return status?.selectedClusters?.includes(name) === true;
 }
 
-function redactOutcome(outcome: ProbeResult["outcome"], { redact, expiresMs }: CredentialsFound): ProbeOutcome {
-  if (outcome.kind === "healthy") return { ...outcome, credentialsExpireMs: expiresMs };
-  return { ...outcome, message: redact(outcome.message), credentialsExpireMs: expiresMs };
+function redactOutcome(outcome: ProbeResult["outcome"], found: CredentialsFound): ProbeOutcome {
+  if (outcome.kind === "healthy") return withExpiry(outcome, found);
+  return withExpiry({ ...outcome, message: found.redact(outcome.message) }, found);
+}
+
+function withExpiry<T extends object>(outcome: T, { expiresMs, renewMs }: CredentialLifetime) {
+  return { ...outcome, credentialsExpireMs: expiresMs, credentialsRenewMs: renewMs };
 }

@@ -95,7 +95,7 @@ function roleRules({ customTypes = [], only, installsDefinitions, listsAllTypes 
     { apiGroups: ["storage.k8s.io"], resources: ["storageclasses"], verbs: ["list"] },
     // The namespaces of tenants, and the identity of the cluster (kube-system).
     { apiGroups: [""], resources: ["namespaces"], verbs: ["get", "create", "delete"] },
-    // Whether a namespace is in use.
+    // Whether a namespace is in use, and what the pods of the cluster request.
     { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
     ...groups.map((group) => ({
       apiGroups: [group],

@@ -6,8 +6,8 @@ import { recordReadiness } from "../observe/recorders.ts";
 import { sendMessages, throwIfRejected } from "../queue/sqs-send.ts";
 import { isHeartbeatDue } from "../registration/due.ts";
 import { createFunction, type FunctionHandler } from "./function.ts";
-import { formatHeartbeat, type HeartbeatMessage, maxClustersPerMessage } from "./heartbeat-message.ts";
 import type { Host } from "./host.ts";
+import { formatHeartbeat, type HeartbeatMessage, maxClustersPerMessage } from "./messages.ts";
 import { openUpstreamHub, type QueueClients } from "./upstream.ts";
 import { createWorkspaceLister, reportListFailures } from "./workspaces.ts";
 

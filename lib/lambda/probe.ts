@@ -4,8 +4,8 @@ import type { Log } from "../observe/log.ts";
 import type { BatchRecord, BatchRunner } from "../queue/batch.ts";
 import { formatBody } from "../queue/work-message.ts";
 import { batchResponse, createFunction, type FunctionHandler } from "./function.ts";
-import { type HeartbeatMessage, parseHeartbeat, registrationKeysOf } from "./heartbeat-message.ts";
 import type { Host } from "./host.ts";
+import { type HeartbeatMessage, parseHeartbeat, registrationKeysOf } from "./messages.ts";
 import { openRuntime, runtimeEnvironmentNames } from "./runtime.ts";
 import type { ReconcileClients } from "./upstream.ts";
 

@@ -12,7 +12,7 @@ import { selectedTypes } from "../sync/selection.ts";
 import { reconciledTypes } from "../upstream/reconciled-types.ts";
 import { recordResource, workloadAddressOf } from "../upstream/watched-resources.ts";
 import { optInsOf } from "../upsync/opt-in.ts";
-import type { ResyncPlace } from "./resync-message.ts";
+import type { ResyncPlace } from "./messages.ts";
 import type { ListFailure, ListForm, WorkspaceLister, WorkspacePage } from "./workspaces.ts";
 
 export type ResyncWalkOptions = Readonly<{

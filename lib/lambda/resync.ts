@@ -7,8 +7,8 @@ import { queueName, sqsError } from "../queue/sqs-client.ts";
 import { maxSqsDelaySeconds } from "../queue/sqs-delay.ts";
 import { createFunction, type FunctionHandler } from "./function.ts";
 import type { Host } from "./host.ts";
+import { formatResyncCursor, parseResyncCursor, type ResyncCursor, resyncRunSeconds } from "./messages.ts";
 import { walkResync } from "./resync-keys.ts";
-import { formatResyncCursor, parseResyncCursor, type ResyncCursor, resyncRunSeconds } from "./resync-message.ts";
 import { openUpstreamHub, type QueueClients, readWorkloadTypes } from "./upstream.ts";
 import { createWorkspaceLister, reportListFailures } from "./workspaces.ts";
 

@@ -4,7 +4,7 @@ import type { Connections } from "../credentials/connections.ts";
 import type { CredentialSource } from "../credentials/credentials.ts";
 import { createDownstream } from "../downstream/client.ts";
 import { createClusterClients } from "../downstream/cluster-clients.ts";
-import { createOwnedObjects } from "../downstream/owned-objects.ts";
+import { createOrphanReconciler } from "../downstream/owned-objects.ts";
 import { createUpsyncReads } from "../downstream/upsync-reads.ts";
 import type { Hub } from "../model/hub.ts";
 import type { WorkloadKey } from "../model/key.ts";
@@ -12,7 +12,7 @@ import type { Work, WorkQueue } from "../model/work-item.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { DeletionGuardSettings } from "../sync/eviction/deletion-guard.ts";
 import { notifyDelaySeconds } from "../sync/fan-out.ts";
-import { orphanReconciler, type ReconcileOrphans, type UpstreamAbsence } from "../sync/orphans/reconcile.ts";
+import type { ReconcileOrphans, UpstreamAbsence } from "../sync/orphans/reconcile.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
 import { defaultSyncSettings } from "../sync/settings.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
@@ -101,20 +101,7 @@ export function createSyncWork({
   return {
     work: runInSequence(upsyncReconciler(upsync), sync),
     reconcileUpsync: upsyncRegistrationReconciler(upsync),
-    reconcileOrphans: orphanReconciler({
-      hub,
-      workloads,
-      ownedObjects: createOwnedObjects({
-        clientFor: clients.clientFor,
-        clock,
-        rate: settings.callRate,
-        callSeconds: settings.callTimeoutSeconds,
-        onUnauthorized: clients.unauthorized,
-        hubId: settings.hubId,
-        types: workloads.types,
-      }),
-      clock,
-    }),
+    reconcileOrphans: createOrphanReconciler({ hub, workloads, clients, settings, clock }),
     beginBatch: source.beginBatch,
   };
 }

@@ -59,6 +59,51 @@ export class ReservedSums {
   }
 }
 
+/** `one` and `other` together. */
+export function addResources(one: ReservedResources, other: ReservedResources): ReservedResources {
+  return { cpu: one.cpu + other.cpu, memory: one.memory + other.memory };
+}
+
+/**
+ * What a pod requests, as kube-scheduler counts it: the larger of what its containers request together and what an init container
+ * needs, where init containers that keep running (sidecars) count with everything that starts after them; and the overhead.
+ */
+export function requestsOfPod({ spec }: Readonly<{ metadata: unknown; spec?: unknown }>): ReservedResources {
+  if (!isRecord(spec)) return nothingReserved;
+  const { initContainers, containers, overhead, resources } = spec;
+  let sidecars = nothingReserved;
+  let largest = nothingReserved;
+  for (const container of listOf(initContainers)) {
+    const needs = addResources(sidecars, requestsOf(container));
+    if (isRecord(container) && container.restartPolicy === "Always") sidecars = needs;
+    largest = maxResources(largest, needs);
+  }
+  const running = listOf(containers).reduce<ReservedResources>(
+    (sum, each) => addResources(sum, requestsOf(each)),
+    sidecars,
+  );
+  const ofContainers = maxResources(running, largest);
+  const ofPod = isRecord(resources) && isRecord(resources.requests) ? resources.requests : {};
+  const requests = {
+    cpu: ofPod.cpu === undefined ? ofContainers.cpu : nanosOf(ofPod.cpu),
+    memory: ofPod.memory === undefined ? ofContainers.memory : nanosOf(ofPod.memory),
+  };
+  return addResources(requests, amountsIn(overhead));
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+const requestsOf = (container: unknown): ReservedResources =>
+  isRecord(container) && isRecord(container.resources) ? amountsIn(container.resources.requests) : nothingReserved;
+
+const amountsIn = (amounts: unknown): ReservedResources =>
+  isRecord(amounts) ? { cpu: nanosOf(amounts.cpu), memory: nanosOf(amounts.memory) } : nothingReserved;
+
+const maxResources = (one: ReservedResources, other: ReservedResources): ReservedResources => ({
+  cpu: one.cpu > other.cpu ? one.cpu : other.cpu,
+  memory: one.memory > other.memory ? one.memory : other.memory,
+});
+
 function nanosOf(value: unknown): bigint {
   if (!isQuantity(value)) return 0n;
   const { nanos } = parseQuantity(value);

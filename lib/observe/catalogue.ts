@@ -1,6 +1,7 @@
 import { workKinds } from "../model/key.ts";
 import { workReasons } from "../model/work-item.ts";
 import { reconcileOutcomes } from "../queue/queue-event.ts";
+import { clusterWarningReasons } from "../registration/reasons.ts";
 
 /**
  * The values of a label: a closed list, an HTTP status code, or at most `few` different values. Everything else is counted as
@@ -228,6 +229,12 @@ export const catalogue = {
   },
 
   tmc_clusters: { type: "gauge", help: "Registered clusters, by readiness.", unit: "", labels: { ready: readiness } },
+  tmc_cluster_warnings_total: {
+    type: "counter",
+    help: "Warnings of registered clusters, by reason, each counted once when it begins.",
+    unit: "",
+    labels: { reason: clusterWarningReasons },
+  },
   tmc_unread_workspaces: {
     type: "gauge",
     help: "Workspaces, or endpoints of all tenants, that the last run of the heartbeat function could not list.",

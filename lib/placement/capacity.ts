@@ -1,5 +1,10 @@
 import { formatQuantity, type Quantity } from "@tmc/kube/quantity.ts";
-import { nothingReserved, type ReservedByCluster, type ReservedResources } from "../model/reserved-resources.ts";
+import {
+  addResources,
+  nothingReserved,
+  type ReservedByCluster,
+  type ReservedResources,
+} from "../model/reserved-resources.ts";
 import type { Filter } from "./filters.ts";
 import type { ClusterFacts } from "./observed.ts";
 import type { ParsedSpec, ResourceRequest } from "./parsed-spec.ts";
@@ -9,17 +14,13 @@ export const capacityRecheckSeconds = 60;
 
 /**
  * The filter that rejects clusters whose free resources are less than the placement requests. Free is what the nodes offer minus
- * what the other placements have reserved. It applies to new clusters only: a selected cluster stays selected.
+ * what the other placements have reserved, and what pods request that TMC did not place. It applies to new clusters only: a selected cluster stays selected.
  *
  * It is not one of `filters`, because it depends on the other placements and not only on the cluster.
  */
 export function capacityFilter(reserved: ReservedByCluster): Filter {
-  const freeOf = ({ resource }: ResourceRequest, { name, allocatable }: ClusterFacts): Quantity | undefined => {
-    const has = allocatable[resource]?.quantity;
-    if (has === undefined) return undefined;
-    const free = has.nanos - (reserved.get(name)?.[resource] ?? 0n);
-    return { nanos: free > 0n ? free : 0n, format: has.format };
-  };
+  const freeOf = ({ resource }: ResourceRequest, cluster: ClusterFacts): Quantity | undefined =>
+    freeResources(cluster, reserved.get(cluster.name), resource);
   const isShort = (request: ResourceRequest, cluster: ClusterFacts): boolean => {
     const free = freeOf(request, cluster);
     return free !== undefined && free.nanos < request.quantity.nanos;
@@ -29,7 +30,7 @@ export function capacityFilter(reserved: ReservedByCluster): Filter {
     isRelevant: ({ resources }) => resources.length > 0,
     fails: ({ resources }, cluster) =>
       resources.length > 0 &&
-      reserved.get(cluster.name) !== undefined &&
+      (reserved.get(cluster.name) !== undefined || cluster.otherPods !== undefined) &&
       resources.some((each) => isShort(each, cluster)),
     detail: ({ resources }, cluster) => {
       const request = resources.find((each) => isShort(each, cluster));
@@ -50,6 +51,56 @@ export function capacityFilter(reserved: ReservedByCluster): Filter {
   };
 }
 
+type Resource = ResourceRequest["resource"];
+
+/** What is free on a cluster; undefined if its size is not known. */
+function freeResources(
+  { allocatable, otherPods }: ClusterFacts,
+  reserved: ReservedResources | undefined,
+  resource: Resource,
+): Quantity | undefined {
+  const has = allocatable[resource]?.quantity;
+  if (has === undefined) return undefined;
+  const free = has.nanos - (reserved?.[resource] ?? 0n) - (otherPods?.[resource] ?? 0n);
+  return { nanos: free > 0n ? free : 0n, format: has.format };
+}
+
+/** How a resource of a cluster is used, for people. */
+export type ResourceUse = Readonly<{
+  resource: Resource;
+  allocatable: string;
+  /** By the other placements of the workspace. */
+  reserved: string;
+  /** By pods that TMC did not place; unset if that is not known. */
+  otherPods?: string;
+  free: string;
+}>;
+
+/** Returns how the resources that a placement requests are used on a cluster; empty if its size is not known. */
+export function resourceUse(
+  { resources }: ParsedSpec,
+  cluster: ClusterFacts,
+  reserved: ReservedByCluster | undefined,
+): readonly ResourceUse[] {
+  return resources.flatMap(({ resource }): readonly ResourceUse[] => {
+    const has = cluster.allocatable[resource]?.quantity;
+    const sum = reserved?.get(cluster.name);
+    const free = freeResources(cluster, sum, resource);
+    if (has === undefined || free === undefined) return [];
+    const format = (nanos: bigint): string => formatQuantity({ nanos, format: has.format });
+    const { otherPods } = cluster;
+    return [
+      {
+        resource,
+        allocatable: formatQuantity(has),
+        reserved: format(sum?.[resource] ?? 0n),
+        ...(otherPods !== undefined && { otherPods: format(otherPods[resource]) }),
+        free: formatQuantity(free),
+      },
+    ];
+  });
+}
+
 /**
  * Returns the rank of a cluster by `spec.scoring`, the lowest first; undefined if the spec has none. As in kube-scheduler, the
  * share of a cluster is the mean of CPU and memory and includes the request itself. A cluster of unknown size ranks last.
@@ -60,8 +111,8 @@ export function allocationRank(
 ): ((cluster: ClusterFacts) => number) | undefined {
   if (scoring === undefined) return undefined;
   const own = new Map(resources.map(({ resource, quantity }) => [resource, quantity.nanos]));
-  return ({ name, allocatable }) => {
-    const others: ReservedResources = reserved?.get(name) ?? nothingReserved;
+  return ({ name, allocatable, otherPods }) => {
+    const others = addResources(reserved?.get(name) ?? nothingReserved, otherPods ?? nothingReserved);
     let sum = 0;
     for (const resource of ["cpu", "memory"] as const) {
       const has = allocatable[resource];

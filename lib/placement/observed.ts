@@ -5,7 +5,7 @@ import { isQuantity, parseQuantity, type Quantity, quantityToNumber } from "@tmc
 import type { WorkloadPlacement } from "../api/workload-placement.ts";
 import { type Condition, findCondition } from "../model/condition.ts";
 import { labelsWithDerivedKeys } from "../model/location-keys.ts";
-import type { ReservedByCluster } from "../model/reserved-resources.ts";
+import type { ReservedByCluster, ReservedResources } from "../model/reserved-resources.ts";
 import { parseTimestamp } from "../model/timestamp.ts";
 import type { MassFailure, MassFailureSettings } from "./mass-failure.ts";
 import { parseVersion, type Version } from "./versions.ts";
@@ -61,6 +61,8 @@ export type ClusterFacts = Readonly<{
   /** `apps/v1 Deployment` …; undefined while unknown. */
   apis: ReadonlySet<string> | undefined;
   allocatable: Allocatable;
+  /** What running pods request that TMC did not place; undefined while unknown. */
+  otherPods: ReservedResources | undefined;
 }>;
 
 /** What the other placements of the logical cluster use. */
@@ -107,6 +109,9 @@ export type RegistrationInput = Readonly<{
         lastHeartbeat?: string | undefined;
         apis?: readonly Readonly<{ groupVersion: string; kinds?: readonly string[] | undefined }>[] | undefined;
         allocatable?: Readonly<{ cpu?: string | undefined; memory?: string | undefined }> | undefined;
+        otherPods?:
+          | Readonly<{ cpu?: string | undefined; memory?: string | undefined; unknown?: string | undefined }>
+          | undefined;
         nodes?: Readonly<{ ready?: number | undefined; total?: number | undefined }> | undefined;
         capabilities?: readonly Readonly<{ type: string; version?: string | undefined }>[] | undefined;
         capabilitiesDetected?: string | undefined;
@@ -156,12 +161,13 @@ export function clusterFacts({ metadata, spec, status }: RegistrationInput): Clu
               .toSorted(),
           ),
     allocatable: { cpu: parseAmount(status?.allocatable?.cpu), memory: parseAmount(status?.allocatable?.memory) },
+    otherPods: otherPodsIn(status?.otherPods),
   };
 }
 
 /**
- * Hash of everything that placement reads from a registration. A heartbeat, a probe without new results, or another
- * `readySinceMs` do not change it.
+ * Hash of what placements are notified of. A heartbeat, a probe without new results, or another `readySinceMs` do not change
+ * it; neither do other pods: nothing moves because of them, and a placement that waits for room is decided every minute.
  */
 export function clusterFactsHash(cluster: ClusterFacts): string {
   const known = hashesOfFacts.get(cluster);
@@ -182,7 +188,7 @@ export function isUnrestricted({ deleting, ready, unschedulable, degraded, taint
 }
 
 function toJsonValue(field: string, value: unknown): unknown {
-  if (field === "readySinceMs") return undefined;
+  if (field === "readySinceMs" || field === "otherPods") return undefined;
   if (value instanceof Map) return [...value].toSorted(([a], [b]) => compareStrings(String(a), String(b)));
   if (value instanceof Set) return [...value];
   return typeof value === "bigint" ? value.toString() : value;
@@ -205,6 +211,11 @@ function mergeCapabilities(
     add(type, available ?? true, true, version ?? all.get(type)?.version);
   }
   return all;
+}
+
+function otherPodsIn(pods: NonNullable<RegistrationInput["status"]>["otherPods"]): ReservedResources | undefined {
+  if (pods === undefined || pods.unknown !== undefined) return undefined;
+  return { cpu: parseAmount(pods.cpu)?.quantity.nanos ?? 0n, memory: parseAmount(pods.memory)?.quantity.nanos ?? 0n };
 }
 
 function parseAmount(text: string | undefined): ResourceAmount | undefined {

@@ -65,7 +65,7 @@ export const decisionReasons = {
     selected: false,
     message: "{rule} requires {expected}, the cluster has {actual} free",
     meaning:
-      "The allocatable resources of all nodes together, minus the `resources` of the other placements that select the cluster, are less than `resources`. A placement that lacks clusters for this reason is decided again every minute.",
+      "The allocatable resources of all nodes together, minus the `resources` of the other placements that select the cluster and the requests of pods that TMC did not place, are less than `resources`. A placement that lacks clusters for this reason is decided again every minute.",
   },
   InsufficientResources: {
     selected: false,

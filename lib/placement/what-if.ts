@@ -1,3 +1,4 @@
+import { type ResourceUse, resourceUse } from "./capacity.ts";
 import { decidePlacement, type PlacementPlan } from "./decide.ts";
 import type { ClusterDecision } from "./explain.ts";
 import { filters } from "./filters.ts";
@@ -18,6 +19,8 @@ export type ExplainedDecision = ClusterDecision &
     hints: readonly string[];
     /** Number of other placements on the cluster, if known. */
     load?: number;
+    /** How the requested resources are used on the cluster; unset if the placement requests none. */
+    use?: readonly ResourceUse[];
   }>;
 export type Explanation = Readonly<{
   plan: PlacementPlan;
@@ -39,7 +42,9 @@ export function explainPlacement(observed: ObservedPlacement, whatIf: WhatIf = {
       hypothetical.load === undefined || cluster === undefined
         ? {}
         : { load: hypothetical.load.get(cluster.name) ?? 0 };
-    return { ...decision, hints: spec instanceof InvalidSpec ? [] : hintsFor(spec, decision, cluster), ...load };
+    if (spec instanceof InvalidSpec) return { ...decision, hints: [], ...load };
+    const use = cluster === undefined ? [] : resourceUse(spec, cluster, hypothetical.reserved);
+    return { ...decision, hints: hintsFor(spec, decision, cluster), ...load, ...(use.length > 0 && { use }) };
   });
   const known = new Set(observed.clusters.map(({ name }) => name));
   const named = [

@@ -1,11 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
+import { formatQuantity, isQuantity, parseQuantity, type QuantityFormat } from "@tmc/kube/quantity.ts";
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
 import { type Condition, type DecidedCondition, findCondition, withCondition } from "../model/condition.ts";
 import type { ObjectEvent } from "../model/event.ts";
 import { formatTimestamp, maxClockSkewMs, parseTimestamp } from "../model/timestamp.ts";
+import { credentialsCondition, type ObservedWatches, watchedCondition } from "./conditions.ts";
 import { bindingNames, connectedApis, type ObservedBinding } from "./connected-apis.ts";
 import { decideIdentity, uniqueCondition } from "./identity.ts";
-import type { Detected, Failed, ProbeOutcome, RegistrationStatus } from "./probe-outcome.ts";
+import type { Detected, Failed, OtherPods, ProbeOutcome, RegistrationStatus } from "./probe-outcome.ts";
 import type { RegistrationSettings } from "./settings.ts";
 
 export type RegistrationFacts = Readonly<{
@@ -16,6 +18,8 @@ export type RegistrationFacts = Readonly<{
   bindings?: readonly ObservedBinding[] | undefined;
   /** Other registrations that lead to the same cluster. Undefined if they were not read with this probe. */
   sameCluster?: readonly string[] | undefined;
+  /** Undefined if this process does not watch clusters. */
+  watches?: ObservedWatches | undefined;
   /** When the probe started. */
   nowMs: number;
   settings: RegistrationSettings;
@@ -64,12 +68,15 @@ export function decideRegistration(facts: RegistrationFacts): RegistrationPlan {
   return {
     status: desired,
     readyChanges: changesBetween(readyBefore, readyAfter),
-    events: probeEvents({ outcome, before: readyBefore, after: readyAfter }),
+    events: [
+      ...probeEvents({ outcome, before: readyBefore, after: readyAfter }),
+      ...warningEvents(before.conditions, desired.conditions),
+    ],
   };
 }
 
 function statusAfter(facts: RegistrationFacts, before: RegistrationStatus, outcome: ProbeOutcome): RegistrationStatus {
-  const { registration, bindings = [], sameCluster, nowMs, settings } = facts;
+  const { registration, bindings = [], nowMs, settings } = facts;
   const names = bindingNames(registration);
   const generation = registration.metadata.generation;
   const { ready, counters } = decideReady(before, outcome, settings);
@@ -86,13 +93,15 @@ function statusAfter(facts: RegistrationFacts, before: RegistrationStatus, outco
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   const isUnsettled = counters.consecutiveFailures !== undefined || counters.consecutiveSuccesses !== undefined;
   const now = formatTimestamp(nowMs);
-  const conditions = withCondition(before.conditions ?? [], { ...ready, ...observed }, now);
-  const unique = sameCluster && uniqueCondition(conditions, sameCluster);
+  const decided = [{ ...ready, ...observed }, ...furtherConditions(facts, before.conditions ?? [], outcome)];
   return {
     ...(outcome.kind === "healthy" && outcome.detected !== undefined
       ? withDetected(kept, outcome.detected, nowMs)
       : kept),
-    conditions: unique === undefined ? conditions : withCondition(conditions, unique, now),
+    conditions: decided.reduce<readonly Condition[]>(
+      (conditions, each) => withCondition(conditions, each, now),
+      before.conditions ?? [],
+    ),
     ...observed,
     ...(names.length > 0 && { connectedAPIs: connectedApis(names, bindings) }),
     ...(outcome.kind === "healthy" && { lastHeartbeat: formatTimestamp(heartbeatMs(before, nowMs)) }),
@@ -102,6 +111,19 @@ function statusAfter(facts: RegistrationFacts, before: RegistrationStatus, outco
       credentialsExpire: formatTimestamp(outcome.credentialsExpireMs),
     }),
   };
+}
+
+/** The conditions besides Ready that a registration needs. */
+function furtherConditions(
+  { registration, sameCluster, watches, nowMs }: RegistrationFacts,
+  before: readonly Condition[],
+  outcome: ProbeOutcome,
+): readonly DecidedCondition[] {
+  return [
+    sameCluster && uniqueCondition(before, sameCluster),
+    watchedCondition(before, watches),
+    credentialsCondition(before, { registration, outcome, nowMs }),
+  ].filter((each) => each !== undefined);
 }
 
 /** A heartbeat that is a little in the future was written by another controller and is kept; one further ahead is overwritten. */
@@ -171,7 +193,16 @@ function notReadyCondition(reason: string, message: string): DecidedCondition {
  * read stays as it was.
  */
 function withDetected(before: RegistrationStatus, detected: Detected, nowMs: number): RegistrationStatus {
-  const { kubernetesVersion, apis: apisBefore, capacity, allocatable, nodes, capabilities = [], ...kept } = before;
+  const {
+    kubernetesVersion,
+    apis: apisBefore,
+    capacity,
+    allocatable,
+    nodes,
+    otherPods,
+    capabilities = [],
+    ...kept
+  } = before;
   const version = detected.version ?? kubernetesVersion;
   const apis = detected.apis ?? apisBefore;
   const nodeFacts =
@@ -190,6 +221,7 @@ function withDetected(before: RegistrationStatus, detected: Detected, nowMs: num
     ...(version !== undefined && { kubernetesVersion: version }),
     ...(apis !== undefined && { apis }),
     ...nodeFacts,
+    ...otherPodsAfter(otherPods, detected.otherPods, nodeFacts.allocatable),
     capabilities: [
       version === undefined ? { type: "compute" } : { type: "compute", version },
       ...(hasGpu ? [{ type: "gpu" }] : []),
@@ -198,6 +230,34 @@ function withDetected(before: RegistrationStatus, detected: Detected, nowMs: num
     ],
     capabilitiesDetected: formatTimestamp(nowMs),
   };
+}
+
+/** The requests of other pods after a detection; what could not be read this time stays as it was. */
+function otherPodsAfter(
+  before: RegistrationStatus["otherPods"],
+  detected: OtherPods | undefined,
+  allocatable: RegistrationStatus["allocatable"],
+): Pick<RegistrationStatus, "otherPods"> {
+  if (detected === undefined) return before === undefined ? {} : { otherPods: before };
+  if (detected.kind === "unknown") return { otherPods: { unknown: detected.reason } };
+  const { cpu, memory } = detected.requests;
+  return {
+    otherPods: {
+      cpu: roundedUp(cpu, allocatable?.cpu, { format: "DecimalSI", unit: 1_000_000n }),
+      memory: roundedUp(memory, allocatable?.memory, { format: "BinarySI", unit: 1024n * 1024n * 1_000_000_000n }),
+    },
+  };
+}
+
+/** Rounds an amount up to a fiftieth of what is allocatable, in whole millicores or mebibytes: pods come and go all the time. */
+function roundedUp(
+  nanos: bigint,
+  allocatable: string | undefined,
+  { format, unit }: Readonly<{ format: QuantityFormat; unit: bigint }>,
+): string {
+  const all = isQuantity(allocatable) ? parseQuantity(allocatable).nanos : 0n;
+  const step = all / 50n > unit ? (all / 50n / unit) * unit : unit;
+  return formatQuantity({ nanos: ((nanos + step - 1n) / step) * step, format });
 }
 
 type StatusChange = Readonly<{
@@ -259,6 +319,22 @@ export function probeEvents({ outcome, before, after }: ReadyTransition): readon
   if (outcome.kind === "healthy" || after?.status !== "False") return [];
   if (before?.status === "False" && before.reason === after.reason) return [];
   return [{ type: "Warning", reason: "HeartbeatFailed", message: `${after.reason}: ${after.message}` }];
+}
+
+/** The conditions that are recorded as an Event when they become False. */
+const warnedTypes = ["CredentialsCurrent", "ObjectsWatched"] as const;
+
+function warningEvents(
+  before: readonly Condition[] | undefined,
+  after: readonly Condition[] | undefined,
+): readonly ObjectEvent[] {
+  return warnedTypes
+    .map((type) => ({ was: findCondition(before, type), is: findCondition(after, type) }))
+    .flatMap(({ was, is }) =>
+      is?.status === "False" && was?.status !== "False"
+        ? [{ type: "Warning" as const, reason: is.reason, message: is.message }]
+        : [],
+    );
 }
 
 export type DeletionFacts = Readonly<{

@@ -1,4 +1,5 @@
 import type { ClusterRegistration } from "../api/cluster-registration.ts";
+import type { ReservedResources } from "../model/reserved-resources.ts";
 
 /** Which cluster answered: the uid of its namespace kube-system, or why it cannot be read. */
 export type ClusterIdentity =
@@ -10,6 +11,8 @@ export type RegistrationStatus = NonNullable<ClusterRegistration["status"]>;
 type CredentialExpiry = Readonly<{
   /** When the credentials expire, in milliseconds since the epoch; undefined if they do not say. */
   credentialsExpireMs?: number | undefined;
+  /** When they should be renewed, some time before that. */
+  credentialsRenewMs?: number | undefined;
 }>;
 
 /** The configuration of the cluster is missing or invalid, or leads to another cluster than before. */
@@ -69,6 +72,11 @@ export type NodeFacts = Readonly<{
   gpu: boolean;
 }>;
 
+/** What the running pods that TMC did not place request, or why that is not known. */
+export type OtherPods =
+  | Readonly<{ kind: "known"; requests: ReservedResources }>
+  | Readonly<{ kind: "unknown"; reason: "Forbidden" | "TooMany" }>;
+
 /**
  * Detected facts of a cluster. A part that could not be read this time is undefined, and the status keeps its old value.
  * A part that TMC may not read is "forbidden", and the status has no value for it.
@@ -77,6 +85,7 @@ export type Detected = Readonly<{
   version: string | undefined;
   apis: readonly ServedApi[] | undefined;
   nodes: NodeFacts | "forbidden" | undefined;
+  otherPods?: OtherPods | undefined;
   /** Whether the cluster has a storage class. */
   storage: boolean | undefined;
 }>;

@@ -6,8 +6,17 @@ import { ControllerError } from "@tmc/kube/fault.ts";
 import { listByPages } from "@tmc/kube/informer/paged-list.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { addQuantities, formatQuantity, isQuantity, parseQuantity, zeroQuantity } from "@tmc/kube/quantity.ts";
+import { addResources, nothingReserved, requestsOfPod } from "../model/reserved-resources.ts";
 import { readIdentity } from "./identity.ts";
-import type { ClusterIdentity, Detected, Failed, Healthy, NodeFacts, ResourceTotals } from "./probe-outcome.ts";
+import type {
+  ClusterIdentity,
+  Detected,
+  Failed,
+  Healthy,
+  NodeFacts,
+  OtherPods,
+  ResourceTotals,
+} from "./probe-outcome.ts";
 import { type DetectionCall, readServedApis } from "./served-apis.ts";
 
 /** Health endpoints, the most meaningful first. If a cluster forbids or lacks one, the next is tried. */
@@ -25,6 +34,8 @@ export type ProbeOptions = Readonly<{
   path?: HealthPath | undefined;
   /** The known version of the cluster. */
   version?: string | undefined;
+  /** Whether TMC created a namespace; its pods are not counted. @default none */
+  isOwnNamespace?: ((name: string) => boolean) | undefined;
 }>;
 
 export type ProbeResult = Readonly<{
@@ -35,7 +46,7 @@ export type ProbeResult = Readonly<{
 
 /**
  * Probes a cluster. The health check and the identity of a healthy cluster cost one request each; the detection of version,
- * served APIs, nodes and storage costs five more. Failures of the cluster are returned; only the caller's signal makes it throw.
+ * served APIs, nodes and storage costs six more. Failures of the cluster are returned; only the caller's signal makes it throw.
  */
 export async function probe(client: KubeClient, options: ProbeOptions): Promise<ProbeResult> {
   const health = await checkHealth(client, options);
@@ -154,13 +165,14 @@ async function detect(client: KubeClient, options: ProbeOptions, version: string
     }
   };
   try {
-    const [detectedVersion, apis, nodes, storage] = await Promise.all([
+    const [detectedVersion, apis, nodes, storage, otherPods] = await Promise.all([
       version ?? part(() => readVersion(client, call)),
       part(() => readServedApis(client, call)),
       part(() => readNodes(client, call)),
       part(() => readStorage(client, call)),
+      part(() => readOtherPods(client, call, options.isOwnNamespace ?? (() => false))),
     ]);
-    return { version: detectedVersion, apis, nodes, storage };
+    return { version: detectedVersion, apis, nodes, storage, otherPods };
   } finally {
     deadline.end();
   }
@@ -235,6 +247,45 @@ async function readStorage(client: KubeClient, { signal, timeoutMs }: DetectionC
     return items.length > 0;
   } catch (error) {
     if (isForbiddenOrMissing(error)) return faultOf(error) === "forbidden";
+    throw error;
+  }
+}
+
+const podType: ResourceType = { group: "", version: "v1", plural: "pods" };
+/** Pods that are bound to a node and have not ended: what the scheduler counts. */
+const runningPods = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
+/** Some 7 KB each: a page has a few megabytes, and the whole list tens of megabytes every ten minutes. */
+const podsPerPage = 500;
+const maxPods = 5_000;
+
+/** Sums up the requests of the pods that TMC did not place. Reads page by page and keeps only the sum. */
+async function readOtherPods(
+  client: KubeClient,
+  { signal, timeoutMs }: DetectionCall,
+  isOwnNamespace: (name: string) => boolean,
+): Promise<OtherPods> {
+  let requests = nothingReserved;
+  let pods = 0;
+  let token: string | undefined;
+  try {
+    do {
+      const page = await client.list<KubeObject>(
+        { type: podType },
+        { fieldSelector: runningPods, limit: podsPerPage, continue: token, signal, timeoutMs: timeoutMs() },
+      );
+      token = page.metadata.continue || undefined;
+      pods += page.items.length;
+      if (pods > maxPods || (pods === maxPods && token !== undefined)) return { kind: "unknown", reason: "TooMany" };
+      for (const pod of page.items) {
+        if (!isOwnNamespace(String(pod.metadata.namespace ?? ""))) {
+          requests = addResources(requests, requestsOfPod(pod));
+        }
+      }
+    } while (token !== undefined);
+    return { kind: "known", requests };
+  } catch (error) {
+    if (isForbiddenOrMissing(error)) return { kind: "unknown", reason: "Forbidden" };
+    if (isLimitExceeded(error)) return { kind: "unknown", reason: "TooMany" };
     throw error;
   }
 }

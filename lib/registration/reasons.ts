@@ -1,5 +1,24 @@
 import type { Failed, NotConfigured } from "./probe-outcome.ts";
 
+/** The reasons of further conditions of a ClusterRegistration, by condition. Each exists only after it has been False once. */
+export const clusterWarnings = {
+  CredentialsCurrent: {
+    CredentialsExpiring:
+      "The credentials still work and expire soon: at most 15 % of their lifetime is left, or 14 days. The message says how to renew " +
+      "them. TMC cannot do it: it may not write the Secrets of a workspace.",
+    CredentialsRenewed: "The credentials are valid for longer again.",
+  },
+  ObjectsWatched: {
+    WatchLimitExceeded:
+      "The cluster has more objects to watch than TMC keeps of a cluster that a tenant names. TMC keeps none of them for ten minutes, " +
+      "reads each object when it needs it, and then tries again. Other registrations are not affected.",
+    WithinWatchLimits: "TMC watches all objects of the cluster that it should.",
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** The reasons for which an Event is recorded and a metric counted. */
+export const clusterWarningReasons = ["CredentialsExpiring", "WatchLimitExceeded"] as const;
+
 /** The reasons of a ClusterRegistration's Ready condition and their meaning. */
 export const clusterReasons: Readonly<Record<NotConfigured["reason"] | Failed["reason"] | "ClusterReady", string>> = {
   ClusterReady: "The cluster responds and reports that it is ready.",

@@ -3,6 +3,7 @@ import type { ObjectEvent } from "../model/event.ts";
 import type { ObjectKey, WorkKey } from "../model/key.ts";
 import { done, type Next, requeueAfter } from "../model/next.ts";
 import type { Work, WorkItem } from "../model/work-item.ts";
+import type { ObservedWatches } from "./conditions.ts";
 import { bindingNames, type ObservedBinding } from "./connected-apis.ts";
 import { decideDeletion, decideRegistration } from "./decide.ts";
 import { decideDue, type ProbeTrigger } from "./due.ts";
@@ -65,6 +66,8 @@ export interface RegistrationWorld {
   listRegistrations(key: ObjectKey, signal: AbortSignal): Promise<readonly ClusterRegistration[]>;
   lastProbe(key: ObjectKey): LastProbe;
   recordProbe(key: ObjectKey, probe: LastProbe): void;
+  /** What this process watches of the cluster; undefined if it does not watch clusters. */
+  watches(key: ObjectKey): ObservedWatches | undefined;
   /** Closes connections and drops all state of a registration that is gone or being deleted. */
   forget(key: ObjectKey): Promise<void>;
 
@@ -117,7 +120,7 @@ export function registrationReconciler(
     const names = outcome === undefined ? [] : bindingNames(registration);
     const bindings = names.length === 0 ? [] : await world.readBindings(key, names, signal);
     const sameCluster = await findSameCluster(world, key, outcome, signal);
-    const facts = { registration, outcome, bindings, sameCluster, nowMs, settings };
+    const facts = { registration, outcome, bindings, sameCluster, watches: world.watches(key), nowMs, settings };
     const { status, readyChanges, events } = decideRegistration(facts);
     await report(world, { key, registration, status }, signal);
     for (const change of readyChanges) world.logReadyChange(key, change);

@@ -1,6 +1,6 @@
 import { eventReasons } from "../../lib/engine/event-reasons.ts";
 import { decisionReasons, orderedReasons, readyReasons } from "../../lib/placement/reasons.ts";
-import { clusterReasons } from "../../lib/registration/reasons.ts";
+import { clusterReasons, clusterWarnings } from "../../lib/registration/reasons.ts";
 import { orphanReasons } from "../../lib/sync/orphans/decide.ts";
 import { upsyncReasons } from "../../lib/upsync/reasons.ts";
 
@@ -48,6 +48,14 @@ function clusterSection(): string {
     "| Reason | Meaning |",
     "| --- | --- |",
     ...Object.entries(clusterReasons).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`),
+    "",
+    "These conditions exist after they have been False once:",
+    "",
+    "| Condition | Reason | Meaning |",
+    "| --- | --- | --- |",
+    ...Object.entries(clusterWarnings).flatMap(([type, reasons]) =>
+      Object.entries(reasons).map(([reason, meaning]) => `| \`${type}\` | \`${reason}\` | ${meaning} |`),
+    ),
     "",
   ].join("\n");
 }

@@ -151,15 +151,15 @@ describe("sync as it is deployed", { timeout: 240_000 }, () => {
 
     it("finds objects created and deleted on a cluster with the next resync", async () => {
       const upsyncStage = await beginUpsync(bench);
-      const { form, work, births } = upsyncStage;
+      const { form, work, clusterObjects } = upsyncStage;
       // Of the other cluster some have just ended, which count for a while.
       const at = { cluster: "us-west", kind: "Deployment", namespace: upsyncNamespace, name: "owl" } as const;
       await work.apply(...aRoom(upsyncNamespace));
       const sinceMs = Date.now();
-      await births.create("us-west", aDeployment(upsyncNamespace, "owl", { replicas: 2 }));
+      await clusterObjects.create("us-west", aDeployment(upsyncNamespace, "owl", { replicas: 2 }));
       await form.start();
-      await births.untilUpsynced(at);
-      await births.untilReady(upsyncNamespace, "owl", 4);
+      await clusterObjects.untilUpsynced(at);
+      await clusterObjects.untilReady(upsyncNamespace, "owl", 4);
       expect(await work.copy("us-west", "Deployment", upsyncNamespace, "owl")).toBeUndefined();
       const reconciles = (await readReconciles(stage.aws, { stage: name, sinceMs })).filter((reconcile) =>
         reconcile.name.endsWith("/owl"),
@@ -167,7 +167,7 @@ describe("sync as it is deployed", { timeout: 240_000 }, () => {
       // No relay watches the cluster: the function listed the cluster.
       expect(reconciles[0]?.reason).toBe("fan-out");
 
-      await births.delete(at);
+      await clusterObjects.delete(at);
       await form.resynced(1);
       await untilOriginalsDeleted(bench, upsyncStage, at);
       await work.untilCleared(upsyncNamespace);

@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "@tmc/kube/clock.ts";
 import { allWorkloadTypes } from "../../lib/api/workload-kinds.ts";
 import { walkResync } from "../../lib/lambda/resync-keys.ts";
-import { resyncRunSeconds } from "../../lib/lambda/resync-message.ts";
+import { resyncRunSeconds } from "../../lib/lambda/messages.ts";
 import { createSqsQueue } from "../../lib/queue/sqs.ts";
 import type { SqsClient } from "../../lib/queue/sqs-client.ts";
 import { createFakeLister, resyncObject } from "../support/fake-lister.ts";

@@ -10,9 +10,9 @@ import { aDeployment, aRoom, type Deployment, workTypes } from "./tenant-work.ts
 import { expectUnchanged, type OriginalAddress, type UpsyncOriginals, upsyncOriginalsOn } from "./upsync-originals.ts";
 import { formatWrite, startWriteLog } from "./write-log.ts";
 
-/** Where things are born that are placed on other clusters, and where some are that stay. */
-export const upsyncNamespace = "nursery";
-const deletionNamespace = "brood";
+/** The namespace of upsynced objects that are placed on other clusters too. */
+export const upsyncNamespace = "upsynced";
+const deletionNamespace = "upsync-deletions";
 
 const web: OriginalAddress = { cluster: "us-east", kind: "Deployment", namespace: upsyncNamespace, name: "web" };
 const front: OriginalAddress = { ...web, kind: "Service" };
@@ -23,23 +23,23 @@ const aService = (name: string): KubeObject => ({
   spec: { type: "NodePort", selector: { app: name }, ports: [{ port: 80 }] },
 });
 
-/** What the cases of upsync are written with: that of sync, and somebody who works on clusters. */
-export type UpsyncStage = Awaited<ReturnType<SyncBench["begin"]>> & Readonly<{ births: UpsyncOriginals }>;
+/** What the cases of upsync use: what those of sync use, and access to objects on clusters. */
+export type UpsyncStage = Awaited<ReturnType<SyncBench["begin"]>> & Readonly<{ clusterObjects: UpsyncOriginals }>;
 
 export async function beginUpsync(bench: SyncBench): Promise<UpsyncStage> {
   const stage = await bench.begin();
-  return { ...stage, births: upsyncOriginalsOn(stage, bench.waitMs) };
+  return { ...stage, clusterObjects: upsyncOriginalsOn(stage, bench.waitMs) };
 }
 
 /** Waits until the workspace has none of these any more. A form without watches asks for a confirmation if none is left. */
 export async function untilOriginalsDeleted(
   { run, waitMs }: SyncBench,
-  { world, work, births }: UpsyncStage,
+  { world, work, clusterObjects }: UpsyncStage,
   ...originals: readonly OriginalAddress[]
 ): Promise<void> {
   for (const { cluster, kind, namespace, name } of originals) {
     await eventually(async () => {
-      const isHeld = (await births.condition(cluster, "UpsyncHeld")) === "True DeletionsHeld";
+      const isHeld = (await clusterObjects.condition(cluster, "UpsyncHeld")) === "True DeletionsHeld";
       if (isHeld) await run(world, ["confirm", `cluster/${cluster}`, "--yes"]);
       return (await work.find(kind, namespace, name)) === undefined ? undefined : `${kind} ${name} is left`;
     }, waitMs);
@@ -47,8 +47,8 @@ export async function untilOriginalsDeleted(
 }
 
 /**
- * The promises of upsync, in whatever form the controller runs: what is born on a cluster that opts in to it is in the workspace
- * and on the other clusters, as its origin says, for as long as that has it. They build on one another.
+ * The promises of upsync, for every form of the controller: an object that is created on a cluster and opted in is upstream and on
+ * the other clusters, with the spec of its origin, until it is deleted there. Each case continues where the one before ended.
  */
 export function upsyncCases(bench: SyncBench): void {
   const { run, waitMs } = bench;
@@ -56,22 +56,22 @@ export function upsyncCases(bench: SyncBench): void {
   const untilDeleted = (stage: UpsyncStage, ...originals: readonly OriginalAddress[]): Promise<void> =>
     untilOriginalsDeleted(bench, stage, ...originals);
 
-  it("makes known what is born on a cluster, and brings it to the other and never back", async () => {
-    const { work, births } = await begin();
+  it("creates upstream what was created on a cluster, and places it on the other cluster only", async () => {
+    const { work, clusterObjects } = await begin();
     await work.apply(...aRoom(upsyncNamespace), {
       apiVersion: "v1",
       kind: "Namespace",
       metadata: { name: deletionNamespace },
     });
-    await births.optIn("us-east", ["Deployment", "Service"], [upsyncNamespace, deletionNamespace]);
-    await births.optIn("us-west", ["Deployment"], [upsyncNamespace]);
-    await births.create("us-west", aService("lonely"));
-    const made = await births.create("us-east", aDeployment(upsyncNamespace, "web", { replicas: 2 }));
-    const service = await births.create("us-east", aService("web"));
+    await clusterObjects.optIn("us-east", ["Deployment", "Service"], [upsyncNamespace, deletionNamespace]);
+    await clusterObjects.optIn("us-west", ["Deployment"], [upsyncNamespace]);
+    await clusterObjects.create("us-west", aService("lonely"));
+    const made = await clusterObjects.create("us-east", aDeployment(upsyncNamespace, "web", { replicas: 2 }));
+    const service = await clusterObjects.create("us-east", aService("web"));
 
-    await births.untilUpsynced(web);
+    await clusterObjects.untilUpsynced(web);
     // The original's two, and the copy's two.
-    await births.untilReady(upsyncNamespace, "web", 4);
+    await clusterObjects.untilReady(upsyncNamespace, "web", 4);
     await eventually(async () => {
       const copy = await work.copy("us-west", "Service", upsyncNamespace, "web");
       return copy === undefined ? "us-west has no Service" : undefined;
@@ -81,18 +81,18 @@ export function upsyncCases(bench: SyncBench): void {
       status: { readyReplicas: 2 },
     });
     // The cluster's own addresses stay where they are.
-    expect(JSON.stringify((await births.untilUpsynced(front)).spec)).not.toMatch(/clusterIP"|nodePort/);
+    expect(JSON.stringify((await clusterObjects.untilUpsynced(front)).spec)).not.toMatch(/clusterIP"|nodePort/);
     for (const kind of ["Deployment", "Service"] as const) {
       expect(await work.copy("us-east", kind, upsyncNamespace, "web")).toBeUndefined();
     }
-    expectUnchanged(await births.read(web), made);
-    expectUnchanged(await births.read(front), service);
+    expectUnchanged(await clusterObjects.read(web), made);
+    expectUnchanged(await clusterObjects.read(front), service);
     expect((await work.record(upsyncNamespace, "web"))?.spec.clusters).toEqual(["us-west"]);
     await work.untilState(upsyncNamespace, "web", "us-east", "Ready");
   });
 
-  it("writes it once, and at rest nothing; what nobody opts in to stays where it is", async () => {
-    const { world, tenant, form, work, births } = await begin();
+  it("writes each object once, and nothing at rest; objects without opt-in stay on their cluster", async () => {
+    const { world, tenant, form, work, clusterObjects } = await begin();
     await untilAllReady(tenant, { placement: upsyncNamespace, workloads: 2 }, waitMs);
     const atRest = await startWriteLogs(world);
     const types = [workTypes.Deployment, workTypes.Service];
@@ -102,25 +102,25 @@ export function upsyncCases(bench: SyncBench): void {
     );
     await form.resynced(2);
     expect([...(await atRest()), ...(await atHome.end())].map(formatWrite)).toEqual([]);
-    for (const at of [web, front]) expect((await births.untilUpsynced(at)).metadata.generation).toBe(1);
+    for (const at of [web, front]) expect((await clusterObjects.untilUpsynced(at)).metadata.generation).toBe(1);
     expect(await work.find("Service", upsyncNamespace, "lonely")).toBeUndefined();
   });
 
-  it("takes spec from the origin alone and status from each cluster, and brings back what is deleted in the workspace", async () => {
-    const { work, births } = await begin();
-    await births.merge(web, { spec: { replicas: 3 } });
-    await births.untilReady(upsyncNamespace, "web", 6);
+  it("takes spec from the origin and status from each cluster, and creates again what is deleted in the workspace", async () => {
+    const { work, clusterObjects } = await begin();
+    await clusterObjects.merge(web, { spec: { replicas: 3 } });
+    await clusterObjects.untilReady(upsyncNamespace, "web", 6);
     expect(await work.copy("us-west", "Deployment", upsyncNamespace, "web")).toMatchObject({ spec: { replicas: 3 } });
 
     await work.merge("Deployment", upsyncNamespace, "web", { spec: { replicas: 9, paused: true } });
     await eventually(async () => {
-      const words = JSON.stringify((await births.untilUpsynced(web)).spec);
+      const words = JSON.stringify((await clusterObjects.untilUpsynced(web)).spec);
       const isPutBack = words.includes('"replicas":3') && !words.includes("paused");
       return isPutBack ? undefined : `the workspace has ${words}`;
     }, waitMs);
-    const known = await births.untilReady(upsyncNamespace, "web", 6);
-    // Each cluster's own controller has said how it is there, and nobody else.
-    expect(await births.read(web)).toMatchObject({
+    const known = await clusterObjects.untilReady(upsyncNamespace, "web", 6);
+    // Only the controller of each cluster has written the status there.
+    expect(await clusterObjects.read(web)).toMatchObject({
       metadata: { generation: 2 },
       spec: { replicas: 3 },
       status: { readyReplicas: 3 },
@@ -136,14 +136,14 @@ export function upsyncCases(bench: SyncBench): void {
       const { uid } = (await work.find("Deployment", upsyncNamespace, "web"))?.metadata ?? {};
       return uid === undefined || uid === known.metadata.uid ? "the workspace has no other" : undefined;
     }, waitMs);
-    await births.untilUpsynced(web);
-    await births.untilReady(upsyncNamespace, "web", 6);
+    await clusterObjects.untilUpsynced(web);
+    await clusterObjects.untilReady(upsyncNamespace, "web", 6);
   });
 
-  it("removes nothing because the origin does not answer", async () => {
-    const { world, tenant, form, work, births } = await begin();
+  it("deletes nothing because the origin does not respond", async () => {
+    const { world, tenant, form, work, clusterObjects } = await begin();
     const [known, copy] = [
-      await births.untilUpsynced(web),
+      await clusterObjects.untilUpsynced(web),
       await work.copy("us-west", "Deployment", upsyncNamespace, "web"),
     ];
     world.parts.clusters["us-east"].freeze();
@@ -156,18 +156,18 @@ export function upsyncCases(bench: SyncBench): void {
       world.parts.clusters["us-east"].thaw();
     }
     await tenant.untilCluster("us-east", "True ClusterReady");
-    await births.untilReady(upsyncNamespace, "web", 6);
+    await clusterObjects.untilReady(upsyncNamespace, "web", 6);
   });
 
-  it("overwrites nothing: a name that is taken is a conflict, and goes to the next when it is free", async () => {
+  it("overwrites nothing: a name that is taken is a conflict, and the other object is upsynced when the name is free", async () => {
     const stage = await begin();
-    const { world, form, work, births } = stage;
+    const { world, form, work, clusterObjects } = stage;
     const east: OriginalAddress = { ...web, name: "door" };
     const west: OriginalAddress = { ...east, cluster: "us-west" };
     await work.apply(aDeployment(upsyncNamespace, "door"));
     const own = await work.untilRuns(upsyncNamespace, "door", { "us-east": 1, "us-west": 1 });
-    const made = await births.create("us-east", aDeployment(upsyncNamespace, "door", { replicas: 3 }));
-    const words = await births.untilCondition("us-east", "UpsyncConflict", "True NameTaken");
+    const made = await clusterObjects.create("us-east", aDeployment(upsyncNamespace, "door", { replicas: 3 }));
+    const words = await clusterObjects.untilCondition("us-east", "UpsyncConflict", "True NameTaken");
     expect(words).toContain(`deployments ${upsyncNamespace}/door`);
     await eventually(async () => {
       const { items } = await world.tenant.list<KubeObject>({ type: events, namespace: upsyncNamespace });
@@ -177,47 +177,48 @@ export function upsyncCases(bench: SyncBench): void {
       uid: own.metadata.uid,
       generation: own.metadata.generation,
     });
-    expectUnchanged(await births.read(east), made);
+    expectUnchanged(await clusterObjects.read(east), made);
 
     await work.remove("Deployment", upsyncNamespace, "door");
-    await births.untilUpsynced(east);
-    await births.untilReady(upsyncNamespace, "door", 6);
-    await births.create("us-west", aDeployment(upsyncNamespace, "door", { replicas: 1 }));
-    await births.untilCondition("us-west", "UpsyncConflict", "True NameTaken");
+    await clusterObjects.untilUpsynced(east);
+    await clusterObjects.untilReady(upsyncNamespace, "door", 6);
+    await clusterObjects.create("us-west", aDeployment(upsyncNamespace, "door", { replicas: 1 }));
+    await clusterObjects.untilCondition("us-west", "UpsyncConflict", "True NameTaken");
     await form.resynced(3);
-    await births.untilCondition("us-east", "UpsyncConflict", "False NoConflict");
-    const known = await births.untilUpsynced(east);
+    await clusterObjects.untilCondition("us-east", "UpsyncConflict", "False NoConflict");
+    const known = await clusterObjects.untilUpsynced(east);
     expect(upsyncOriginOf(known, world.tenantCluster)?.registration).toBe("us-east");
     expect(known).toMatchObject({ spec: { replicas: 3 } });
 
-    await births.delete(east);
-    await births.untilUpsynced(west);
-    await births.untilReady(upsyncNamespace, "door", 2);
+    await clusterObjects.delete(east);
+    await clusterObjects.untilUpsynced(west);
+    await clusterObjects.untilReady(upsyncNamespace, "door", 2);
     expect(await work.copy("us-west", "Deployment", upsyncNamespace, "door")).toBeUndefined();
-    await births.delete(west);
+    await clusterObjects.delete(west);
     await untilDeleted(stage, west);
   });
 
-  it("goes with its origin, and the copies go with it", async () => {
+  it("deletes the upsynced object and its copies with its origin", async () => {
     const stage = await begin();
-    const { work, births } = stage;
-    for (const at of [web, front]) await births.delete(at);
+    const { work, clusterObjects } = stage;
+    for (const at of [web, front]) await clusterObjects.delete(at);
     await untilDeleted(stage, web, front);
     await work.untilCleared(upsyncNamespace);
-    await births.delete({ ...front, cluster: "us-west", name: "lonely" });
+    await clusterObjects.delete({ ...front, cluster: "us-west", name: "lonely" });
     await work.remove("WorkloadPlacement", undefined, upsyncNamespace);
   });
 
-  it("holds many that are gone at once until somebody confirms it", async () => {
-    const { world, tenant, form, work, births } = await begin();
+  it("holds many deletions at once until a user confirms them", async () => {
+    const { world, tenant, form, work, clusterObjects } = await begin();
     const names = Array.from({ length: 16 }, (_, at) => `chick-${at}`);
     const inBrood = { type: workTypes.Deployment, namespace: deletionNamespace };
     const left = async (): Promise<number> => (await world.tenant.list(inBrood)).items.length;
-    for (const name of names) await births.create("us-east", aDeployment(deletionNamespace, name, { replicas: 0 }));
+    for (const name of names)
+      await clusterObjects.create("us-east", aDeployment(deletionNamespace, name, { replicas: 0 }));
     await eventually(async () => ((await left()) === 16 ? undefined : `${await left()} of 16 are known`), waitMs);
 
-    await Promise.all(names.map((name) => births.delete({ ...web, namespace: deletionNamespace, name })));
-    await births.untilCondition("us-east", "UpsyncHeld", "True DeletionsHeld");
+    await Promise.all(names.map((name) => clusterObjects.delete({ ...web, namespace: deletionNamespace, name })));
+    await clusterObjects.untilCondition("us-east", "UpsyncHeld", "True DeletionsHeld");
     // Those that were found one by one may have gone, but no more than may go without a word.
     expect(await left()).toBeGreaterThanOrEqual(6);
     // What is told of a cluster as a whole follows when that is looked at as a whole.
@@ -235,7 +236,7 @@ export function upsyncCases(bench: SyncBench): void {
     const confirmed = await run(world, ["confirm", "cluster/us-east", "--yes", ...timeout]);
     expect(confirmed, confirmed.err).toMatchObject({ code: 0 });
     expect(await left()).toBe(0);
-    expect(await births.condition("us-east", "UpsyncHeld")).toBe("False NoDeletionsHeld");
+    expect(await clusterObjects.condition("us-east", "UpsyncHeld")).toBe("False NoDeletionsHeld");
     const { annotations = {} } = (await tenant.cluster("us-east")).metadata;
     expect(annotations).not.toHaveProperty([confirmUpsyncAnnotation]);
     await work.untilCleared(deletionNamespace);

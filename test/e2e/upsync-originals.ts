@@ -11,29 +11,29 @@ import { eventually } from "../support/eventually.ts";
 import type { ClusterName, E2eContext } from "./environment.ts";
 import { type Deployment, present, workTypes } from "./tenant-work.ts";
 
-/** What the cases make on clusters, by its kind. */
+/** The kinds that the cases create on clusters. */
 type OriginalKind = "Deployment" | "Service";
 export type OriginalAddress = Readonly<{ cluster: ClusterName; kind: OriginalKind; namespace: string; name: string }>;
 
-/** What somebody does on clusters who knows nothing of TMC, and what becomes of it in the workspace. */
+/** Acts on clusters as a user who does not know TMC, and reads the upsynced objects in the workspace. */
 export interface UpsyncOriginals {
-  /** Has a cluster make known objects of these kinds in these namespaces, which it has afterwards; registers it where it is not. */
+  /** Opts these kinds and namespaces of a cluster in to upsync; creates the namespaces, and registers the cluster if needed. */
   optIn(cluster: ClusterName, kinds: readonly OriginalKind[], namespaces: readonly string[]): Promise<void>;
   create(cluster: ClusterName, object: KubeObject): Promise<KubeObject>;
   merge(at: OriginalAddress, body: object): Promise<void>;
   delete(at: OriginalAddress): Promise<void>;
-  /** The original; undefined when it is not there. */
+  /** The object on its cluster; undefined if it does not exist. */
   read(at: OriginalAddress): Promise<KubeObject | undefined>;
   /** Waits until the workspace has the upsynced object with its origin. */
   untilUpsynced(at: OriginalAddress): Promise<KubeObject>;
-  /** Waits until a Deployment says of itself that so many replicas are ready, those of its original among them. */
+  /** Waits until the status of the upstream Deployment has this many ready replicas, those of the original included. */
   untilReady(namespace: string, name: string, replicas: number): Promise<Deployment>;
   /** A condition of a registration: `True NameTaken`, or `none`. */
   condition(cluster: ClusterName, type: string): Promise<string>;
   untilCondition(cluster: ClusterName, type: string, words: string): Promise<string>;
 }
 
-/** Acts on the clusters of a stage; waits take at most so long. */
+/** Creates the access to the clusters of a stage; each wait takes at most `limitMs`. */
 export function upsyncOriginalsOn(
   { world, tenant }: Pick<E2eContext, "world" | "tenant">,
   limitMs: number,
@@ -55,10 +55,10 @@ export function upsyncOriginalsOn(
     optIn: async (cluster, kinds, namespaces) => {
       for (const name of namespaces) {
         const body = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
-        await unlessThere(on(cluster).create({ type: workTypes.Namespace }, body));
+        await unlessExisting(on(cluster).create({ type: workTypes.Namespace }, body));
       }
-      const isThere = (await tenant.clusters()).some(({ metadata }) => metadata.name === cluster);
-      if (!isThere) await tenant.register(cluster, { location: `${cluster}-1` }, { region: cluster });
+      const isRegistered = (await tenant.clusters()).some(({ metadata }) => metadata.name === cluster);
+      if (!isRegistered) await tenant.register(cluster, { location: `${cluster}-1` }, { region: cluster });
       const apiVersions = { Deployment: "apps/v1", Service: "v1" };
       const upsync = kinds.map((kind) => ({ apiVersion: apiVersions[kind], kind, namespaces }));
       await world.tenant.patch({ ...registrations, name: cluster }, { type: "merge", body: { spec: { upsync } } });
@@ -69,11 +69,11 @@ export function upsyncOriginalsOn(
       const { kind, metadata } = object;
       const type = kind === "Service" ? workTypes.Service : workTypes.Deployment;
       return on(cluster).create<KubeObject>({ type, namespace: metadata.namespace }, object, {
-        fieldManager: "somebody",
+        fieldManager: "another-manager",
       });
     },
     merge: async (at, body) => {
-      await on(at.cluster).patch(addressOf(at), { type: "merge", body }, { fieldManager: "somebody" });
+      await on(at.cluster).patch(addressOf(at), { type: "merge", body }, { fieldManager: "another-manager" });
     },
     delete: async (at) => {
       await on(at.cluster).delete(addressOf(at));
@@ -100,7 +100,7 @@ export function upsyncOriginalsOn(
           status?.readyReplicas === replicas &&
           status.replicas === replicas &&
           status.observedGeneration === metadata?.generation;
-        return isReady ? undefined : `${name} says of itself ${JSON.stringify(status)}, not ${replicas} replicas`;
+        return isReady ? undefined : `${name} reports ${JSON.stringify(status)}, not ${replicas} replicas`;
       }, limitMs);
       if (seen === undefined) throw new Error(`${name} was not seen`);
       return seen;
@@ -118,7 +118,7 @@ export function upsyncOriginalsOn(
   return originals;
 }
 
-/** Holds an original to be as its owner made it: TMC has left no trace on it, whatever its cluster has done with it. */
+/** Expects that TMC has changed nothing of an original: no label, annotation, finalizer or managed field is its own. */
 export function expectUnchanged(original: KubeObject | undefined, made: KubeObject): void {
   expect(original?.metadata).toMatchObject({ uid: made.metadata.uid, labels: made.metadata.labels });
   expect(original?.metadata.finalizers ?? []).toEqual([]);
@@ -127,7 +127,7 @@ export function expectUnchanged(original: KubeObject | undefined, made: KubeObje
   expect(managedFields.map(({ manager }) => manager)).not.toContain("tmc");
 }
 
-async function unlessThere(creating: Promise<unknown>): Promise<void> {
+async function unlessExisting(creating: Promise<unknown>): Promise<void> {
   await creating.catch((error: unknown) => {
     if (faultOf(error) !== "exists") throw error;
   });

@@ -6,7 +6,7 @@ import { syncBench } from "./sync-environment.ts";
 import { aDeployment, aRoom } from "./tenant-work.ts";
 import { beginUpsync, upsyncCases, upsyncNamespace } from "./upsync-cases.ts";
 
-/** Holds upsync to its promises by the real command: what is born on one cluster reaches the other, and goes with its origin. */
+/** Checks upsync with the real command: an object that is created on one cluster reaches the other, and is deleted with its origin. */
 export function upsyncScenario(setting: SuiteSettings, startParts: () => Promise<Parts>): void {
   const { kind, testMs, waitMs } = setting;
   describe(`upsync on ${kind} parts`, { timeout: testMs }, () => {
@@ -15,37 +15,37 @@ export function upsyncScenario(setting: SuiteSettings, startParts: () => Promise
     upsyncCases(bench);
 
     it("deletes nothing when the origin is NotReady, and drops its part from the aggregated status", async () => {
-      const { world, tenant, work, births } = await beginUpsync(bench);
+      const { world, tenant, work, clusterObjects } = await beginUpsync(bench);
       await work.apply(...aRoom(upsyncNamespace));
       const at = { cluster: "us-west", kind: "Deployment", namespace: upsyncNamespace, name: "owl" } as const;
-      await births.create("us-west", aDeployment(upsyncNamespace, "owl", { replicas: 2 }));
-      await births.untilUpsynced(at);
-      await births.untilReady(upsyncNamespace, "owl", 4);
+      await clusterObjects.create("us-west", aDeployment(upsyncNamespace, "owl", { replicas: 2 }));
+      await clusterObjects.untilUpsynced(at);
+      await clusterObjects.untilReady(upsyncNamespace, "owl", 4);
       const copy = await work.copy("us-east", "Deployment", upsyncNamespace, "owl");
       world.parts.clusters["us-west"].freeze();
       await tenant.untilCluster("us-west", "False ClusterUnhealthy");
       await work.untilState(upsyncNamespace, "owl", "us-west", "Stale ClusterNotReady");
-      await births.untilReady(upsyncNamespace, "owl", 2);
+      await clusterObjects.untilReady(upsyncNamespace, "owl", 2);
       expect((await work.copy("us-east", "Deployment", upsyncNamespace, "owl"))?.metadata.uid).toBe(copy?.metadata.uid);
       world.parts.clusters["us-west"].thaw();
       await tenant.untilCluster("us-west", "True ClusterReady");
-      await births.untilReady(upsyncNamespace, "owl", 4);
-      await births.delete(at);
+      await clusterObjects.untilReady(upsyncNamespace, "owl", 4);
+      await clusterObjects.delete(at);
       await work.untilCleared(upsyncNamespace);
     });
 
     it("deletes and writes nothing when a kubeconfig leads to another cluster, until a user accepts it", async () => {
-      const { world, tenant, form, work, births } = await beginUpsync(bench);
+      const { world, tenant, form, work, clusterObjects } = await beginUpsync(bench);
       const at = { cluster: "us-east", kind: "Deployment", namespace: upsyncNamespace, name: "hen" } as const;
-      await births.create("us-east", aDeployment(upsyncNamespace, "hen", { replicas: 1 }));
-      const known = await births.untilUpsynced(at);
-      await births.untilReady(upsyncNamespace, "hen", 2);
+      await clusterObjects.create("us-east", aDeployment(upsyncNamespace, "hen", { replicas: 1 }));
+      const known = await clusterObjects.untilUpsynced(at);
+      await clusterObjects.untilReady(upsyncNamespace, "hen", 2);
       const copy = await work.copy("us-west", "Deployment", upsyncNamespace, "hen");
       const expectKept = async (): Promise<void> => {
         expect((await work.find("Deployment", upsyncNamespace, "hen"))?.metadata.uid).toBe(known.metadata.uid);
         const present = await work.copy("us-west", "Deployment", upsyncNamespace, "hen");
         expect(present?.metadata.uid).toBe(copy?.metadata.uid);
-        expect(await births.read(at)).toBeDefined();
+        expect(await clusterObjects.read(at)).toBeDefined();
       };
       const path = world.clusterKubeconfigs["us-east"];
       const [own, other] = [await readFile(path, "utf8"), await readFile(world.clusterKubeconfigs["us-west"], "utf8")];
@@ -57,20 +57,20 @@ export function upsyncScenario(setting: SuiteSettings, startParts: () => Promise
 
       await writeFile(path, other);
       await tenant.untilCluster("us-east", "False ClusterIdentityChanged");
-      await births.untilCondition("us-east", "ClusterIdentityUnique", "False ClusterShared");
+      await clusterObjects.untilCondition("us-east", "ClusterIdentityUnique", "False ClusterShared");
       await form.resynced(2);
       await expectKept();
       await accept();
       // The accepted cluster has none of the upsynced objects.
-      await births.untilCondition("us-east", "UpsyncHeld", "True DeletionsHeld");
+      await clusterObjects.untilCondition("us-east", "UpsyncHeld", "True DeletionsHeld");
       await expectKept();
 
       await writeFile(path, own);
       await tenant.untilCluster("us-east", "False ClusterIdentityChanged");
       await accept();
-      await births.untilCondition("us-east", "UpsyncHeld", "False NoDeletionsHeld");
+      await clusterObjects.untilCondition("us-east", "UpsyncHeld", "False NoDeletionsHeld");
       await expectKept();
-      await births.delete(at);
+      await clusterObjects.delete(at);
       await work.untilCleared(upsyncNamespace);
     });
   });

@@ -4,7 +4,7 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { createCloudCredentials } from "../../lib/credentials/cloud-credentials.ts";
 import { createForwardFunction } from "../../lib/lambda/forward.ts";
-import { formatHeartbeat } from "../../lib/lambda/heartbeat-message.ts";
+import { formatHeartbeat } from "../../lib/lambda/messages.ts";
 import { createProbeFunction } from "../../lib/lambda/probe.ts";
 import { createReconcileFunction } from "../../lib/lambda/reconcile.ts";
 import { createResyncFunction } from "../../lib/lambda/resync.ts";

@@ -3,7 +3,7 @@ import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, expect, test } from "vitest";
 import { createForwardFunction } from "../../lib/lambda/forward.ts";
-import { formatHeartbeat } from "../../lib/lambda/heartbeat-message.ts";
+import { formatHeartbeat } from "../../lib/lambda/messages.ts";
 import { createProbeFunction } from "../../lib/lambda/probe.ts";
 import { createReconcileFunction } from "../../lib/lambda/reconcile.ts";
 import { createResyncFunction } from "../../lib/lambda/resync.ts";

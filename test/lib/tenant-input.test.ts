@@ -9,9 +9,9 @@ import { matchesLabels, parseFieldSelector, parseLabelSelector, selectorFromObje
 import { createLineSplitter } from "@tmc/kube/transport/json-lines.ts";
 import { expect, test } from "vitest";
 import { parseCredentialText } from "../../lib/credentials/credential-text.ts";
-import { credentialsExpireMs } from "../../lib/credentials/credentials.ts";
+import { credentialLifetime } from "../../lib/credentials/credentials.ts";
 import { addressRejection, serverRejection } from "../../lib/credentials/endpoint-rules.ts";
-import { parseHeartbeat } from "../../lib/lambda/heartbeat-message.ts";
+import { parseHeartbeat } from "../../lib/lambda/messages.ts";
 import { parseStringFields } from "../../lib/model/json.ts";
 import { parseWorkKey, parseWorkloadKey } from "../../lib/model/key.ts";
 import { labelsWithDerivedKeys } from "../../lib/model/location-keys.ts";
@@ -60,9 +60,9 @@ const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   normalizeBasePath,
   serverRejection: (text) => serverRejection(text, { allowPrivateEndpoints: true }),
   addressRejection: (text) => addressRejection(text, {}),
-  "credentialsExpireMs, of a token": (token) => credentialsExpireMs({ token }),
-  "credentialsExpireMs, of claims": (claims) => credentialsExpireMs({ token: jwt(claims) }),
-  "credentialsExpireMs, of a certificate": (certificate) => credentialsExpireMs({ certificate }),
+  "credentialLifetime, of a token": (token) => credentialLifetime({ token }),
+  "credentialLifetime, of claims": (claims) => credentialLifetime({ token: jwt(claims) }),
+  "credentialLifetime, of a certificate": (certificate) => credentialLifetime({ certificate }),
   parseLabelSelector,
   parseFieldSelector,
   "selectorFromObject, of a value": (value) => selectorFromObject({ matchLabels: { a: value } }),
@@ -201,7 +201,6 @@ const exempt: Readonly<Record<string, string>> = {
   "lib/downstream/redacting-client.ts": "JSON.parse of a Status that was parsed from a response",
   "lib/install/account-token.ts": operator,
   "lib/lambda/emf-metrics.ts": "JSON.parse of labels that it has serialized itself",
-  "lib/lambda/resync-message.ts": "the function sends it to itself, through a queue of the operator",
   "lib/model/short-hash.ts": "BigInt of a hash",
   "lib/model/version.ts": "the package contains it",
   "lib/observe/log.ts": operator,

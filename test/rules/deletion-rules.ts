@@ -1,64 +1,20 @@
-import {
-  guardCounts,
-  namespaceIsEmpty,
-  readyElsewhereFirst,
-  recordComesFirst,
-  replacementsAreAsked,
-} from "./removals.ts";
+import { tests, titled } from "./named-tests.ts";
+import { guardCounts, readyElsewhereFirst, recordComesFirst, replacementsAreAsked } from "./removals.ts";
 import type { NamedTest, Rule } from "./rule.ts";
 
-const tests = {
-  sync: "test/lib/sync/reconcile.test.ts",
-  deletionGuard: "test/lib/sync/reconcile-deletion-guard.test.ts",
-  syncMoves: "test/lib/sync/reconcile-moves.test.ts",
-  references: "test/lib/sync/reconcile-references.test.ts",
-  copies: "test/lib/sync/targets/decide.test.ts",
-  upsyncOrigin: "test/lib/sync/status/upsync-origin-status.test.ts",
-  moves: "test/lib/controller/moves.test.ts",
-  ownership: "test/lib/controller/ownership.test.ts",
-  hubs: "test/lib/controller/two-hubs.test.ts",
-  identities: "test/lib/upstream/hub-identity.test.ts",
-  controls: "test/lib/controller/user-controls.test.ts",
-  upsyncController: "test/lib/controller/upsync.test.ts",
-  downstream: "test/lib/downstream/client.faults.test.ts",
-  upsync: "test/lib/upsync/reconcile.test.ts",
-  upsyncDecision: "test/lib/upsync/decide.test.ts",
-  identity: "test/lib/controller/cluster-identity.test.ts",
-  identityDecision: "test/lib/registration/identity.test.ts",
-} as const;
-
-const titled = (file: keyof typeof tests, ...titles: readonly string[]): NamedTest => ({ file: tests[file], titles });
 const eviction = (row: string): NamedTest => ({
   file: tests.copies,
   titles: ["decideEviction", "%s"],
   rows: [row],
 });
-const upsyncDecision = (row: string): NamedTest => ({
-  file: tests.upsyncDecision,
-  titles: ["the upsync decision for a name", "%s"],
-  rows: [row],
-});
-const missing = (title: string): NamedTest => ({
-  file: tests.upsync,
-  titles: ["upsync %s", "an object that is missing on its cluster", title],
-  rows: ["with watches"],
-});
-
 const finalizerWrite = {
   file: "lib/sync/ownership/protect.ts",
   text: "needsFinalizer ? workloads.writeFinalizers(key, workload, [...finalizers, syncFinalizer], signal) : workload,",
   without: "needsFinalizer ? workload : workload,",
 } as const;
-
 const tooMany = "a typo or an incomplete list evicts very many copies at once";
-const foreign = "a foreign object is overwritten or deleted";
-const namespaces = "a namespace is deleted with objects in it";
-const otherCluster =
-  "a kubeconfig leads to another cluster, or a cluster is rebuilt, and what it lacks is deleted everywhere";
-const twoHubs = "two control planes on one cluster overwrite and delete each other's copies";
-const sameCluster = "two plain hubs that register the same cluster under the same name";
 
-/** Rules that protect objects from wrong deletions. */
+/** Rules that protect copies and workloads from wrong deletions. */
 export const deletionRules: readonly Rule[] = [
   {
     incident: "TMC loses its network, and all workloads are moved to the few clusters that still respond",
@@ -94,7 +50,7 @@ export const deletionRules: readonly Rule[] = [
     incident: tooMany,
     rule: "the deletion guard holds mass evictions",
     removals: [guardCounts],
-    test: titled("moves", "many workloads at once", "are held when the placement is lost, until somebody confirms"),
+    test: titled("moves", "many workloads at once", "are held when the placement is lost, until a user confirms"),
   },
   {
     incident: tooMany,
@@ -222,86 +178,6 @@ export const deletionRules: readonly Rule[] = [
     test: titled("sync", "unknown state", "copies are looked up on every cluster if the sync record was lost"),
   },
   {
-    incident: foreign,
-    rule: "only an object with our owner annotation is treated as a copy",
-    removals: [
-      {
-        file: "lib/downstream/copy-reads.ts",
-        text: `if (isOwnedBy(object, owner)) return { kind: "there", copy };`,
-        without: `if (isOwnedBy(object, owner) || copy.uid !== "") return { kind: "there", copy };`,
-      },
-    ],
-    test: titled("ownership", "an object of that name that is not ours", "is never touched, and the workload says so"),
-  },
-  {
-    incident: foreign,
-    rule: "a foreign object is adopted only if the placement allows it",
-    removals: [
-      {
-        file: "lib/sync/targets/decide.ts",
-        text: `case "Never":\n      return keepForeign(`,
-        without: `case "Never":\n      if (message !== "") return { action: "apply", cause: "adopted" };\n      return keepForeign(`,
-      },
-    ],
-    test: titled("ownership", "an object of that name that is not ours", "is never touched, and the workload says so"),
-  },
-  {
-    incident: foreign,
-    rule: "adoption defaults to Never",
-    removals: [
-      {
-        file: "lib/sync/targets/decide.ts",
-        text: `{ adoption = "Never" }: Policy,`,
-        without: `{ adoption = "Always" }: Policy,`,
-      },
-    ],
-    test: { file: tests.copies, titles: ["decideTarget", "%s"], rows: ["does not overwrite a foreign object"] },
-  },
-  {
-    incident: foreign,
-    rule: "a foreign object is not deleted",
-    removals: [
-      {
-        file: "lib/sync/targets/decide.ts",
-        text: `if (downstreamState.kind !== "there") return { action: "forget" };`,
-        without: `if (downstreamState.kind === "foreign") return { action: "remove", uid: downstreamState.copy.uid };\n  if (downstreamState.kind !== "there") return { action: "forget" };`,
-      },
-    ],
-    test: eviction("forgets a foreign object"),
-  },
-  {
-    incident: foreign,
-    rule: "ownership is read again before a deletion",
-    removals: [
-      {
-        file: "lib/downstream/copy-writes.ts",
-        text: "if (object?.metadata.uid !== uid || verifiedOwner(object, address.registration) === undefined) return;",
-        without: "if (object?.metadata.uid !== uid) return;",
-      },
-    ],
-    test: titled(
-      "downstream",
-      "the downstream client",
-      "does not delete an object that stops being ours between the read and the deletion",
-    ),
-  },
-  {
-    incident: foreign,
-    rule: "a deletion has the uid and resourceVersion that were read as preconditions",
-    removals: [
-      {
-        file: "lib/downstream/copy-writes.ts",
-        text: "const preconditions = { uid, ...(resourceVersion === undefined ? {} : { resourceVersion }) };",
-        without: "const preconditions = resourceVersion === undefined ? { uid } : {};",
-      },
-    ],
-    test: titled(
-      "downstream",
-      "the downstream client",
-      "does not delete an object that stops being ours between the read and the deletion",
-    ),
-  },
-  {
     incident: "an error page of a proxy is taken for an answer of the cluster",
     rule: "a 404 that does not name the object is not proof of absence while its type is served",
     removals: [
@@ -316,77 +192,6 @@ export const deletionRules: readonly Rule[] = [
       "the downstream client",
       "does not report a copy as absent when a proxy in front of the cluster answers 404",
     ),
-  },
-  {
-    incident: namespaces,
-    rule: "a namespace is deleted only if its annotations say that TMC owns it",
-    removals: [
-      {
-        file: "lib/downstream/namespaces.ts",
-        text: "if (!isNamespaceOf(namespace, locator)) return false;",
-        without: "",
-      },
-    ],
-    test: titled("ownership", "a namespace on a cluster", "stays when it is no longer marked as ours"),
-  },
-  {
-    incident: namespaces,
-    rule: "a namespace is deleted only if it is empty",
-    removals: [namespaceIsEmpty],
-    test: titled("ownership", "a namespace on a cluster", "stays while it has something of somebody else's"),
-  },
-  {
-    incident: namespaces,
-    rule: "a namespace is kept while a sync record names another copy in it, or anything else is in it",
-    removals: [
-      {
-        file: "lib/sync/dependencies/prune.ts",
-        text: "if (!isEvicted || users.length > 0) return true;",
-        without: "if (!isEvicted) return true;",
-      },
-      namespaceIsEmpty,
-    ],
-    test: titled("ownership", "a namespace on a cluster", "goes with the last copy in it"),
-  },
-  {
-    incident: namespaces,
-    rule: "a type that TMC may not list counts as not empty",
-    removals: [
-      {
-        file: "lib/downstream/namespace-contents.ts",
-        text: "// A type that TMC may not list may have any objects.\n        return false;",
-        without: "return true;",
-      },
-    ],
-    test: titled("downstream", "the downstream client", "keeps a namespace if it may not list everything in it"),
-  },
-  {
-    incident: namespaces,
-    rule: "a namespace is kept while it has an object of any type that the cluster serves",
-    removals: [
-      {
-        file: "lib/downstream/namespaces.ts",
-        text: "if (!(await isNamespaceEmpty(session, { namespace: name, listedBefore }, signal))) return false;",
-        without: "",
-      },
-    ],
-    test: titled(
-      "downstream",
-      "the downstream client",
-      "keeps a namespace that has an object of a type TMC does not sync",
-    ),
-  },
-  {
-    incident: namespaces,
-    rule: "a namespace is kept if discovery does not list every API of the cluster",
-    removals: [{ file: "lib/downstream/namespace-contents.ts", text: "if (!isComplete) return false;", without: "" }],
-    test: titled("downstream", "the downstream client", "keeps a namespace if discovery is incomplete"),
-  },
-  {
-    incident: namespaces,
-    rule: "a namespace that is needed again during the emptiness check is kept",
-    removals: [{ file: namespaceIsEmpty.file, text: "if (session.namespaces.has(name)) return false;", without: "" }],
-    test: titled("downstream", "the downstream client", "keeps a namespace that is needed again during its deletion"),
   },
   {
     incident: "data is deleted with the last workload that used it",
@@ -461,168 +266,5 @@ export const deletionRules: readonly Rule[] = [
       },
     ],
     test: titled("controls", "the owner of a placement", "moves nothing by a second placement for the same work"),
-  },
-  {
-    incident: otherCluster,
-    rule: "the identity of a cluster is compared with every probe",
-    removals: [
-      {
-        file: "lib/registration/identity.ts",
-        text: "if (clusterUID === undefined || uid === clusterUID || uid === accepted) return { outcome, clusterUID: uid };",
-        without: "if (uid !== accepted || uid === accepted) return { outcome, clusterUID: uid };",
-      },
-    ],
-    test: {
-      file: tests.identityDecision,
-      titles: ["the identity of a registered cluster", "%s"],
-      rows: ["makes the cluster not Ready at once when another one answers"],
-    },
-  },
-  {
-    incident: otherCluster,
-    rule: "a client is used only after its cluster has shown the registered identity",
-    removals: [
-      {
-        file: "lib/downstream/cluster-clients.ts",
-        text: "      await identity.confirm(known, { key, registration }, signal);\n",
-        without: "",
-      },
-    ],
-    test: titled(
-      "identity",
-      "a workload that is deleted while another cluster answers keeps its record until the registered cluster answers again",
-    ),
-  },
-  {
-    incident: otherCluster,
-    rule: "all upsynced objects of a cluster are never deleted at once without an observed deletion or a confirmation",
-    removals: [
-      {
-        file: "lib/upsync/inventory.ts",
-        text: "    isAllMissing || exceedsGuard(",
-        without: "    (isAllMissing && false) || exceedsGuard(",
-      },
-    ],
-    test: missing(
-      "is not deleted upstream while all objects of its cluster are missing without a reported deletion, until a user confirms",
-    ),
-  },
-  {
-    incident: tooMany,
-    rule: "the deletion guard counts the copies that are deleted with an upsynced object",
-    removals: [
-      {
-        file: "lib/upsync/inventory.ts",
-        text: "objects.evicted > 1 && exceedsLimit(cascade, deletionGuard)",
-        without: "objects.evicted < 0 && exceedsLimit(cascade, deletionGuard)",
-      },
-    ],
-    test: missing("is not deleted upstream while many copies on other clusters would be deleted with it and others"),
-  },
-  {
-    incident: "upsynced objects are deleted because a list is incomplete",
-    rule: "mass deletions of upsynced objects are held until a user confirms them",
-    removals: [
-      {
-        file: "lib/upsync/decide.ts",
-        text: "if (heldMessage === undefined) return { action",
-        without: `if (heldMessage !== "") return { action`,
-      },
-    ],
-    test: missing("is not deleted upstream with many others until a user confirms how many may be deleted"),
-  },
-  {
-    incident: "an upsynced object is deleted because its cluster is unreachable",
-    rule: "an upsynced object is not deleted because its cluster does not answer",
-    removals: [
-      {
-        file: "lib/upsync/decide.ts",
-        text: `case "unknown":\n      return { action: none, blockers: [] };`,
-        without: `case "unknown":\n      return decideDeletion(registration, heldMessage);`,
-      },
-    ],
-    test: missing("is not deleted upstream because its cluster does not answer or is not Ready"),
-  },
-  {
-    incident: "an upsynced object is deleted because its cluster opts out",
-    rule: "an upsynced object is kept when its cluster opts out",
-    removals: [
-      {
-        file: "lib/upsync/decide.ts",
-        text: "if (state.uid === origin.uid) return { action: none, blockers: [] };",
-        without: "",
-      },
-    ],
-    test: upsyncDecision("keeps the upstream object when the original exists and is only no longer opted in"),
-  },
-  {
-    incident: "an object of a cluster overwrites an object of the workspace",
-    rule: "upsync never overwrites an object that was created upstream",
-    removals: [
-      {
-        file: "lib/upsync/decide.ts",
-        text: "if (candidate === undefined || origin === undefined) return { action: none, blockers: [] };",
-        without: `if (candidate === undefined || origin === undefined) {\n    const [other] = candidates;\n    return { action: other ? { kind: "update", registration: other.registration } : none, blockers: [] };\n  }`,
-      },
-    ],
-    test: upsyncDecision("never overwrites an object that was created upstream"),
-  },
-  {
-    incident: "a copy overwrites its original",
-    rule: "an upsynced object gets no copy on its origin, by decision",
-    removals: [
-      { file: "lib/sync/decide.ts", text: "name !== upsyncOriginCluster && allows(name)", without: "allows(name)" },
-    ],
-    test: titled("upsyncOrigin", "an upsynced workload", "an upsynced workload gets no copy on its origin cluster"),
-  },
-  {
-    incident: "a copy overwrites its original",
-    rule: "an upsynced object gets no copy on its origin, in a controller",
-    removals: [
-      { file: "lib/sync/decide.ts", text: "name !== upsyncOriginCluster && allows(name)", without: "allows(name)" },
-    ],
-    test: titled(
-      "upsyncController",
-      "a controller with upsync",
-      "makes known what is born on a cluster, and places it on the others",
-    ),
-  },
-  {
-    incident: twoHubs,
-    rule: "the id of a hub is its own",
-    simulation: "not visible: a run gives every controller its hub id",
-    removals: [
-      { file: "lib/upstream/hub-identity.ts", text: "shortHash(source).slice(0, idLength)", without: "legacyHubId" },
-    ],
-    // On two hubs with one id the copies change without end, so that a test of the whole never comes to its expectation.
-    test: titled(
-      "identities",
-      "decideHubIdentity",
-      "a new id is derived from the uid of the root workspace, or else of the hub, and is a valid id",
-    ),
-  },
-  {
-    incident: twoHubs,
-    rule: "a restored copy of a hub does not start",
-    simulation: "not visible: a run gives every controller its hub id",
-    removals: [
-      {
-        file: "lib/upstream/hub-identity.ts",
-        text: "if (server === undefined || record.servers.includes(server)) return",
-        without: "if (server === undefined || record.servers.length > 0) return",
-      },
-    ],
-    test: titled("hubs", sameCluster, "a restored copy of a hub refuses to start, and changes nothing on the cluster"),
-  },
-  {
-    incident: "an upgrade creates all copies again and leaves the old ones",
-    rule: "a hub keeps the id that its sync records name",
-    simulation: "not visible: a run gives every controller its hub id",
-    removals: [{ file: "lib/upstream/hub-identity.ts", text: "const id = ids[0] ?? (", without: "const id = (" }],
-    test: titled(
-      "hubs",
-      "a hub with copies of an earlier version",
-      "keeps the id of its copies: none is deleted or created again",
-    ),
   },
 ];

@@ -4,6 +4,9 @@ const titled = (file: string, ...titles: readonly string[]): NamedTest => ({ fil
 const limits = (title: string): NamedTest =>
   titled("packages/kube/test/transport/response-limits.test.ts", "a client of a server that is not trusted", title);
 
+const copyWatches = (title: string): NamedTest =>
+  titled("test/lib/downstream/copy-watch.test.ts", "watches on a cluster that a tenant names", title);
+
 const oneTenant = "one tenant stops or kills the process of all tenants";
 const innocents = "keys of other tenants become dead letters";
 const falseReady = "a status that cannot be written leaves Ready True";
@@ -92,6 +95,69 @@ export const hostileRules: readonly Rule[] = [
       titles: ["a client of a server that is not trusted", "%s", "ends a list without end by its %s"],
       rows: ["listAll", "pages"],
     },
+  },
+  {
+    incident: oneTenant,
+    rule: "the watches of a tenant's server keep a limited number of objects",
+    removals: [
+      {
+        file: "lib/downstream/copy-informer.ts",
+        text: "if (error !== undefined) exceeded(error);",
+        without: "",
+      },
+    ],
+    test: copyWatches(
+      "end when the watch adds more objects than may be kept, and other registrations are watched as before",
+    ),
+  },
+  {
+    incident: oneTenant,
+    rule: "a list for a watch of a tenant's server keeps a limited number of objects",
+    removals: [
+      {
+        file: "lib/downstream/copy-informer.ts",
+        text: "if (error !== undefined) throw error;",
+        without: "",
+      },
+      {
+        file: "lib/downstream/copy-informer.ts",
+        text: "if (error !== undefined) exceeded(error);",
+        without: "",
+      },
+    ],
+    test: copyWatches("end when a list has more objects than may be kept"),
+  },
+  {
+    incident: oneTenant,
+    rule: "objects that a list no longer has count as well",
+    removals: [
+      {
+        file: "lib/downstream/copy-cache.ts",
+        text: "objects: Number(after !== undefined) - Number(before !== undefined),",
+        without: "objects: 0,",
+      },
+    ],
+    test: titled(
+      "test/lib/downstream/copy-cache.test.ts",
+      "what a cache keeps",
+      "is counted with copies that a list lacks, which a server could add without end",
+    ),
+  },
+  {
+    incident: oneTenant,
+    rule: "the unfinished answers of a tenant's servers share a budget",
+    removals: [
+      {
+        file: "packages/kube/src/transport/byte-budget.ts",
+        text: "return isOldest || moreBytes <= 0 || usedBytes + moreBytes <= maxBytes;",
+        without: "return isOldest || moreBytes <= 0 || usedBytes + moreBytes <= 1e12 + maxBytes;",
+      },
+    ],
+    test: titled(
+      "test/lib/credentials/connections.test.ts",
+      "answers in flight",
+      "of all servers that a tenant names take at most 32 MB besides the oldest one, and delay no other tenant",
+    ),
   },
   {
     incident: innocents,

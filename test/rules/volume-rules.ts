@@ -14,6 +14,45 @@ const noEmptyCopy = workload(
   "stays where its data is if the placement selects another cluster, and starts no empty copy there",
 );
 
+const overfull = "a cluster gets more work than it has room for";
+
+/** Rules about the room on clusters. */
+export const capacityRules: readonly Rule[] = [
+  {
+    incident: overfull,
+    rule: "pods that TMC did not place take room",
+    removals: [
+      {
+        file: "lib/placement/capacity.ts",
+        text: " - (otherPods?.[resource] ?? 0n);",
+        without: ";",
+      },
+    ],
+    test: {
+      file: "test/lib/placement/capacity.test.ts",
+      titles: ["pods that TMC did not place", "take room from new placements, next to what placements reserve"],
+    },
+  },
+  {
+    incident: overfull,
+    rule: "pods in namespaces of TMC are not counted twice",
+    removals: [
+      {
+        file: "lib/registration/probe.ts",
+        text: `if (!isOwnNamespace(String(pod.metadata.namespace ?? ""))) {`,
+        without: "if (isOwnNamespace !== undefined) {",
+      },
+    ],
+    test: {
+      file: "test/lib/registration/probe.test.ts",
+      titles: [
+        "detection of the requests of other pods",
+        "counts running pods page by page, without those in namespaces of TMC",
+      ],
+    },
+  },
+];
+
 /** Rules about workloads that use PersistentVolumeClaims. */
 export const volumeRules: readonly Rule[] = [
   {

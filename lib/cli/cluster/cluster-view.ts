@@ -77,6 +77,7 @@ export function describeCluster(
     ["Location", spec.location],
     ["Labels", formatLabels(metadata.labels ?? {})],
     ["Status", clusterStatus(registration)],
+    ["Warnings", warningsOf(registration)],
     ["Reason", ready === undefined ? "not probed yet" : `${ready.reason}: ${ready.message}`],
     ["Since", ready === undefined ? undefined : `${ageOf(ready.lastTransitionTime, nowMs) ?? "?"}`],
     ["Last heartbeat", heartbeatOf(registration, nowMs)],
@@ -86,6 +87,7 @@ export function describeCluster(
     ["Nodes", status?.nodes === undefined ? undefined : `${status.nodes.ready} ready of ${status.nodes.total}`],
     ["Capacity", formatAmounts(status?.capacity)],
     ["Allocatable", formatAmounts(status?.allocatable)],
+    ["Other pods", otherPodsOf(registration)],
     ["Capabilities", capabilitiesOf(registration)],
     ["API bindings", connectedApisOf(registration)],
     ["Taints", (spec.taints ?? []).map(formatTaint).join("\n")],
@@ -96,6 +98,22 @@ export function describeCluster(
     ["Placements", placementNames.join(", ")],
     ["Age", ageOf(metadata.creationTimestamp, nowMs) ?? ""],
   ]);
+}
+
+/** Conditions that are False although the cluster may be Ready. */
+function warningsOf({ status }: ClusterRegistration): string | undefined {
+  const warnings = (status?.conditions ?? [])
+    .filter(({ type, status: state, severity }) => type !== "Ready" && state === "False" && severity === "Warning")
+    .map(({ reason, message }) => `${reason}: ${message}`);
+  return warnings.length === 0 ? undefined : warnings.join("\n");
+}
+
+/** What pods request that TMC did not place. */
+function otherPodsOf({ status }: ClusterRegistration): string | undefined {
+  if (status?.otherPods === undefined) return undefined;
+  const { unknown, cpu = "0", memory = "0" } = status.otherPods;
+  if (unknown === undefined) return `${cpu} cpu, ${memory} memory requested`;
+  return unknown === "Forbidden" ? "unknown: the credentials may not list pods" : "unknown: too many pods";
 }
 
 /** The names of other registrations that lead to the same cluster. */

@@ -1,15 +1,16 @@
 import { faultOf } from "@tmc/kube/errors.ts";
-import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { Command, InvalidArgumentError } from "commander";
 import { type ClusterRegistration, clusterRegistration } from "../../api/cluster-registration.ts";
 import { formatApiVersion } from "../../api/kind.ts";
 import { credentialsSecretLabel, credentialsSecretType } from "../../api/names.ts";
+import { referenceTypes } from "../../api/workload-kinds.ts";
 import { waitUntil } from "../../install/wait.ts";
 import { parseHypotheticalTaint } from "../../placement/what-if.ts";
 import { type CliIo, confirmDeletion, UsageError } from "../cli-io.ts";
 import { collectLabel, collectList } from "../names.ts";
 import { clusterArgument, findRegistration, timeoutOption, type WaitFlags } from "../options.ts";
-import { formatObjects, type Output, outputOption } from "../output.ts";
+import { type Output, outputOption, printList, printObject } from "../output.ts";
 import {
   inWorkspace,
   type OpenWorkspace,
@@ -25,7 +26,6 @@ import { waitUntilReady } from "./wait-until-ready.ts";
 
 type OutputOptions = WorkspaceOptions & Readonly<{ output: Output }>;
 const resourceName = "clusterregistration.tmc.kcp.io";
-const secretType: ResourceType = { group: "", version: "v1", plural: "secrets" };
 
 /** Creates the `cluster` command group. */
 export function clusterCommand(io: CliIo): Command {
@@ -51,10 +51,11 @@ function listCommand(io: CliIo): Command {
   ).action((options: OutputOptions) =>
     inWorkspace(io, options, async (workspace) => {
       const clusters = await workspace.registrations();
-      const { output } = options;
-      if (output === "json" || output === "yaml") io.out(formatObjects(clusters, output));
-      else if (clusters.length === 0) io.err("No clusters are registered.\n");
-      else io.out(formatClusters(clusters, { wide: output === "wide", nowMs: io.clock.now() }));
+      await printList(io, clusters, {
+        output: options.output,
+        ifEmpty: "No clusters are registered.\n",
+        table: (wide) => formatClusters(clusters, { wide, nowMs: io.clock.now() }),
+      });
     }),
   );
 }
@@ -69,12 +70,11 @@ function statusCommand(io: CliIo): Command {
   ).action((name: string, options: OutputOptions) =>
     inWorkspace(io, options, async (workspace) => {
       const registration = await findRegistration(workspace, name);
-      const { output } = options;
-      if (output === "json" || output === "yaml") io.out(formatObjects(registration, output));
-      else {
+      const text = async (): Promise<string> => {
         const [placements, registrations] = await Promise.all([workspace.placements(), workspace.registrations()]);
-        io.out(describeCluster(registration, { placements, registrations, nowMs: io.clock.now() }));
-      }
+        return describeCluster(registration, { placements, registrations, nowMs: io.clock.now() });
+      };
+      await printObject(io, registration, { output: options.output, text });
     }),
   );
 }
@@ -141,8 +141,10 @@ Examples:
             if (faultOf(error) !== "exists") throw error;
             throw new Error(`cluster "${name}": already registered`, { cause: error });
           });
-        if (output === "json" || output === "yaml") io.out(formatObjects(created, output));
-        else io.out(`${resourceName}/${name} registered${dryRun ? " (dry run)" : ""}\n`);
+        await printObject(io, created, {
+          output,
+          text: () => `${resourceName}/${name} registered${dryRun ? " (dry run)" : ""}\n`,
+        });
         if (wait === true && !dryRun) await waitUntilReady(io, workspace, name, timeout);
       }),
     );
@@ -158,11 +160,11 @@ async function allowUse(
   const where = `Secret ${namespace}/${name}`;
   const labels = { [credentialsSecretLabel]: registration };
   try {
-    const secret = await client.get<KubeObject>({ type: secretType, namespace, name });
+    const secret = await client.get<KubeObject>({ type: referenceTypes.Secret, namespace, name });
     if (secret.type === credentialsSecretType || secret.metadata.labels?.[credentialsSecretLabel] === registration)
       return;
     await client.patch(
-      { type: secretType, namespace, name },
+      { type: referenceTypes.Secret, namespace, name },
       { type: "merge", body: { metadata: { labels } } },
       { fieldManager: "tmc-cli" },
     );

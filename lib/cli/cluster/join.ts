@@ -1,6 +1,6 @@
 import type { KubeClient } from "@tmc/kube/client.ts";
 import { faultOf } from "@tmc/kube/errors.ts";
-import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { parseKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig.ts";
 import { formatKubeconfig } from "@tmc/kube/kubeconfig/kubeconfig-file.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
@@ -10,6 +10,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { type ClusterRegistration, clusterRegistration } from "../../api/cluster-registration.ts";
 import { formatApiVersion } from "../../api/kind.ts";
 import { credentialsSecretLabel } from "../../api/names.ts";
+import { referenceTypes } from "../../api/workload-kinds.ts";
 import { decideRenewal, parseToken, requestToken, type WrittenKubeconfig } from "../../install/account-token.ts";
 import {
   type ClusterAccessOptions,
@@ -42,8 +43,6 @@ type JoinOptions = AccessTypeFlags &
     tokenLifetime: number;
     timeout: number;
   }>;
-
-const secretType: ResourceType = { group: "", version: "v1", plural: "secrets" };
 
 /** Creates the `cluster join` command. */
 export function joinCommand(io: CliIo): Command {
@@ -136,7 +135,7 @@ async function ensureSecret(
     namespace: clusterAccessNamespace,
     name: clusterAccessAccount,
   });
-  const address = { type: secretType, namespace, name };
+  const address = { type: referenceTypes.Secret, namespace, name };
   const present = await workspace.client.get<KubeObject>(address).catch(ignoreNotFound);
   const reason = decideRenewal({
     written: present === undefined ? undefined : await writtenIn(present),

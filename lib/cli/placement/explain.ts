@@ -1,9 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
+import { faultOf } from "@tmc/kube/errors.ts";
 import { Argument, Command, InvalidArgumentError } from "commander";
 import type { ClusterRegistration } from "../../api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
+import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { findCondition } from "../../model/condition.ts";
+import type { ResourceUse } from "../../placement/capacity.ts";
 import { ClusterLoad } from "../../placement/cluster-load.ts";
 import { clusterFacts } from "../../placement/observed.ts";
 import {
@@ -17,7 +20,7 @@ import { type CliIo, UsageError } from "../cli-io.ts";
 import { collectList, parseName } from "../names.ts";
 import { type NamespaceOptions, namespaceOf, withNamespaceOption } from "../options.ts";
 import { formatDocument, formatTable, type Output, outputOption } from "../output.ts";
-import { selectionsOf } from "../workload/selection-view.ts";
+import { selectionsOf, workloadsHeldByVolumes } from "../workload/selection-view.ts";
 import { parseWorkloadArgument, workloadTitle } from "../workload/workload-argument.ts";
 import { readWorkload } from "../workload/workload-read.ts";
 import { inWorkspace, type OpenWorkspace, type WorkspaceOptions, withWorkspaceOptions } from "../workspace.ts";
@@ -61,7 +64,7 @@ export function explainCommand(io: CliIo): Command {
     withNamespaceOption(new Command("explain"))
       .summary("Explain which clusters a placement selects, and why")
       .description(
-        "Explain which clusters a placement selects. For each cluster, the command shows whether it is selected, why, and what would make it fit. The placement can exist or come from a manifest.",
+        "Explain which clusters a placement selects. For each cluster, the command shows whether it is selected, why, and what would make it fit. With resources, it shows what is free: what the nodes offer, minus what other placements reserve and other pods request. Workloads that stay on other clusters because of their volumes are named below. The placement can exist or come from a manifest.",
       )
       .addArgument(new Argument("[name]", "Name of the placement").argParser(parseName))
       .option("-f, --filename <file>", "Path to a manifest with placements, or - for standard input")
@@ -94,7 +97,13 @@ export function explainCommand(io: CliIo): Command {
     );
 }
 
-type ExplainedPlacement = Readonly<{ placement: WorkloadPlacement; explanation: Explanation; assumptions: string }>;
+type ExplainedPlacement = Readonly<{
+  placement: WorkloadPlacement;
+  explanation: Explanation;
+  assumptions: string;
+  /** Sentences about what the decision could not take into account. */
+  notes: readonly string[];
+}>;
 
 async function explain(
   io: CliIo,
@@ -106,7 +115,11 @@ async function explain(
   if (name === undefined && filename === undefined)
     throw new UsageError("expected the name of a placement, or a manifest with -f");
   const manifests = filename === undefined ? undefined : await readPlacements(io, filename);
-  const [registrations, saved] = await Promise.all([workspace.registrations(), workspace.placements()]);
+  const [registrations, saved, syncRecords] = await Promise.all([
+    workspace.registrations(),
+    workspace.placements(),
+    workspace.syncRecords().catch(noneIfForbidden),
+  ]);
   const placements =
     manifests === undefined
       ? [await findPlacement(workspace, name ?? "")]
@@ -123,8 +136,18 @@ async function explain(
         `cluster "${unknownClusters.join('", "')}": not registered; registered clusters: ${names || "none"}`,
       );
     }
-    return { placement, explanation, assumptions: formatAssumptions(whatIf) };
+    const notes = [
+      ...(placement.spec.resources === undefined ? [] : registrations.flatMap(uncountedPods)),
+      ...workloadsHeldByVolumes(syncRecords.filter(({ spec }) => spec.placement === placement.metadata.name)),
+    ];
+    return { placement, explanation, assumptions: formatAssumptions(whatIf), notes };
   });
+}
+
+/** The explanation of a placement does not need the sync records, which a user may not be allowed to list. */
+function noneIfForbidden(error: unknown): readonly WorkloadSync[] {
+  if (faultOf(error) === "forbidden") return [];
+  throw error;
 }
 
 async function explainWorkload(workspace: OpenWorkspace, argument: string, options: ExplainOptions): Promise<string> {
@@ -144,10 +167,17 @@ async function explainWorkload(workspace: OpenWorkspace, argument: string, optio
     governing,
   });
   const { output } = options;
+  const notes = workloadsHeldByVolumes(syncRecord === undefined ? [] : [syncRecord]);
   const title = workloadTitle({ apiVersion, kind, name: read.named.name });
   if (output === "json" || output === "yaml") {
     return formatDocument(
-      { workload: title, namespace, placement: governing?.placement.metadata.name ?? null, selections },
+      {
+        workload: title,
+        namespace,
+        placement: governing?.placement.metadata.name ?? null,
+        selections,
+        ...(notes.length === 0 ? {} : { notes }),
+      },
       output,
     );
   }
@@ -156,15 +186,19 @@ async function explainWorkload(workspace: OpenWorkspace, argument: string, optio
     governing === undefined
       ? "no placement selects it"
       : `placement ${governing.placement.metadata.name} governs it and selects ${clusters}`;
-  if (selections.length === 0) return `${title}: the workspace has no placements\n`;
+  const footer = formatNotes(notes);
+  if (selections.length === 0) return `${title}: the workspace has no placements\n${footer}`;
   const rows = selections.map(({ placement, governs, selects, message }) => [
     placement,
     selects ? "yes" : "no",
     governs ? "yes" : "no",
     message,
   ]);
-  return `${title}: ${summary}\n\n${formatTable(["PLACEMENT", "SELECTS", "GOVERNS", "MESSAGE"], rows)}`;
+  return `${title}: ${summary}\n\n${formatTable(["PLACEMENT", "SELECTS", "GOVERNS", "MESSAGE"], rows)}${footer}`;
 }
+
+const formatNotes = (notes: readonly string[]): string =>
+  notes.length === 0 ? "" : `\n${notes.map((note) => `${note}\n`).join("")}`;
 
 /** Explains one placement against the clusters and placements of a workspace. */
 export function explainOne(
@@ -226,33 +260,66 @@ function formatExplanations(explained: readonly ExplainedPlacement[], output: Ou
   return explained.map((each) => explanationTable(each, output === "wide")).join("\n");
 }
 
-function explanationDocument({ placement, explanation, assumptions }: ExplainedPlacement): object {
+function explanationDocument({ placement, explanation, assumptions, notes }: ExplainedPlacement): object {
   const { plan, decisions } = explanation;
   const ready = findCondition(plan.status.conditions, "Ready");
   return {
     placement: placement.metadata.name,
     strategy: plan.status.strategy,
     ...(assumptions === "" ? {} : { assuming: assumptions }),
+    ...(notes.length === 0 ? {} : { notes }),
     selectedClusters: plan.status.selectedClusters ?? [],
     ready: { status: ready?.status, reason: ready?.reason, message: ready?.message },
-    decisions: decisions.map(({ cluster, selected, reason, message, hints, load, ...detail }) => ({
+    decisions: decisions.map(({ cluster, selected, reason, message, hints, load, use, ...detail }) => ({
       cluster,
       selected,
       reason,
       message,
       ...detail,
       ...(load === undefined ? {} : { otherPlacements: load }),
+      ...(use === undefined ? {} : { resources: use }),
       ...(selected ? {} : { wouldFitWith: hints }),
     })),
   };
 }
 
-function explanationTable({ placement, explanation, assumptions }: ExplainedPlacement, wide: boolean): string {
+/** Why the pods that TMC did not place are not counted on a cluster. */
+function uncountedPods({ metadata: { name }, status }: ClusterRegistration): readonly string[] {
+  if (status?.allocatable === undefined) return [];
+  const { otherPods } = status;
+  if (otherPods === undefined) return [`${name}: only placements count; TMC has not read its pods yet`];
+  if (otherPods.unknown === undefined) return [];
+  const why =
+    otherPods.unknown === "Forbidden" ? "the credentials may not list pods" : "it has more pods than TMC reads";
+  return [`${name}: only placements count; ${why}`];
+}
+
+function formatUse(use: readonly ResourceUse[]): string {
+  return use
+    .map(({ resource, allocatable, reserved, otherPods, free }) => {
+      const others = otherPods === undefined ? "" : `, other pods ${otherPods}`;
+      return `${free} of ${allocatable} ${resource} (placements ${reserved}${others})`;
+    })
+    .join(", ");
+}
+
+function explanationTable({ placement, explanation, assumptions, notes }: ExplainedPlacement, wide: boolean): string {
   const { plan, decisions } = explanation;
   const ready = findCondition(plan.status.conditions, "Ready");
   const head = `${placement.metadata.name}: ${ready?.message ?? "not decided"}${assumptions === "" ? "" : ` (assuming ${assumptions})`}\n`;
-  const columns = ["CLUSTER", "SELECTED", "REASON", "EXPECTED", "ACTUAL", "SCORE", "WOULD FIT WITH"];
-  const rows = decisions.map(({ cluster, selected, reason, rule, expected, actual, score, parts, load, hints }) => {
+  const hasUse = decisions.some(({ use }) => use !== undefined);
+  const columns = [
+    "CLUSTER",
+    "SELECTED",
+    "REASON",
+    "EXPECTED",
+    "ACTUAL",
+    "SCORE",
+    ...(hasUse ? ["FREE"] : []),
+    "WOULD FIT WITH",
+  ];
+  const rows = decisions.map((decision) => {
+    const { cluster, selected, reason, rule, expected, actual, score, parts, load, hints, use = [] } = decision;
     const row = [
       cluster,
       selected ? "yes" : "no",
@@ -260,14 +327,16 @@ function explanationTable({ placement, explanation, assumptions }: ExplainedPlac
       expected ?? "-",
       actual ?? "-",
       score === undefined ? "-" : String(score),
+      ...(hasUse ? [use.length === 0 ? "-" : formatUse(use)] : []),
       selected || hints.length === 0 ? "-" : hints.join(" and "),
     ];
     if (!wide) return row;
     const scored = (parts ?? []).map(({ name, value }) => `${name} ${value > 0 ? "+" : ""}${value}`).join(", ");
     return [...row, rule ?? "-", scored === "" ? "-" : scored, load === undefined ? "-" : String(load)];
   });
-  if (rows.length === 0) return head;
-  return `${head}\n${formatTable(wide ? [...columns, "RULE", "SCORE PARTS", "OTHER PLACEMENTS"] : columns, rows)}`;
+  if (rows.length === 0) return head + formatNotes(notes);
+  const table = formatTable(wide ? [...columns, "RULE", "SCORE PARTS", "OTHER PLACEMENTS"] : columns, rows);
+  return `${head}\n${table}${formatNotes(notes)}`;
 }
 
 function formatAssumptions({ withoutClusters = [], withTaints = [] }: WhatIf): string {

@@ -8,7 +8,7 @@ import { type CliIo, confirmDeletion } from "../cli-io.ts";
 
 import { collectLabel, collectList, parseName } from "../names.ts";
 import { timeoutOption, type WaitFlags } from "../options.ts";
-import { formatObjects, type Output, outputOption } from "../output.ts";
+import { type Output, outputOption, printList, printObject } from "../output.ts";
 import {
   inWorkspace,
   type OpenWorkspace,
@@ -39,10 +39,11 @@ function listCommand(io: CliIo): Command {
   ).action((options: OutputOptions) =>
     inWorkspace(io, options, async (workspace) => {
       const placements = await workspace.placements();
-      const { output } = options;
-      if (output === "json" || output === "yaml") io.out(formatObjects(placements, output));
-      else if (placements.length === 0) io.err("No placements found.\n");
-      else io.out(formatPlacements(placements, { wide: output === "wide", nowMs: io.clock.now() }));
+      await printList(io, placements, {
+        output: options.output,
+        ifEmpty: "No placements found.\n",
+        table: (wide) => formatPlacements(placements, { wide, nowMs: io.clock.now() }),
+      });
     }),
   );
 }
@@ -57,9 +58,10 @@ function describeCommand(io: CliIo): Command {
   ).action((name: string, options: OutputOptions) =>
     inWorkspace(io, options, async (workspace) => {
       const placement = await findPlacement(workspace, name);
-      const { output } = options;
-      if (output === "json" || output === "yaml") io.out(formatObjects(placement, output));
-      else io.out(describePlacement(placement, io.clock.now()));
+      await printObject(io, placement, {
+        output: options.output,
+        text: () => describePlacement(placement, io.clock.now()),
+      });
     }),
   );
 }
@@ -131,8 +133,10 @@ Examples:
             if (faultOf(error) !== "exists") throw error;
             throw new Error(`placement "${name}": already exists`, { cause: error });
           });
-        if (output === "json" || output === "yaml") io.out(formatObjects(created, output));
-        else io.out(`${resourceName}/${name} created${dryRun ? " (dry run)" : ""}\n`);
+        await printObject(io, created, {
+          output,
+          text: () => `${resourceName}/${name} created${dryRun ? " (dry run)" : ""}\n`,
+        });
         if (wait === true && !dryRun) await waitUntilReady(io, workspace, name, timeout);
       }),
     );

@@ -1,7 +1,10 @@
 import { compareStrings } from "@tmc/kube/compare.ts";
 import type { WorkloadPlacement } from "../../api/workload-placement.ts";
+import type { WorkloadSync } from "../../api/workload-sync.ts";
+import { findCondition } from "../../model/condition.ts";
 import { isReservedNamespace } from "../../sync/ownership/namespace-map.ts";
 import { type GoverningPlacement, type Selectable, selectsWorkload } from "../../sync/selection.ts";
+import { workloadTitle } from "./workload-argument.ts";
 
 /** Whether a placement selects and governs a workload, and why. */
 export type PlacementSelection = Readonly<{ placement: string; governs: boolean; selects: boolean; message: string }>;
@@ -74,4 +77,17 @@ function rejectionReason(placement: WorkloadPlacement, workload: Selectable): st
     return error instanceof Error ? error.message : String(error);
   }
   return `${workload.kind}s are synchronized as dependencies of workloads; add the kind to workloadTypes to select it`;
+}
+
+/** Says which workloads stay where they are because of their volumes, by the condition of their sync records, and what allows the move. */
+export function workloadsHeldByVolumes(records: readonly WorkloadSync[]): readonly string[] {
+  return records
+    .flatMap(({ metadata: { namespace = "" }, spec: { workload }, status }) => {
+      const held = findCondition(status?.conditions, "EvictionHeld");
+      if (held?.status !== "True" || held.reason !== "VolumeNotMovable") return [];
+      const shared =
+        "sharedStorageClasses moves it with its data if all clusters can use volumes of that storage class";
+      return [`${workloadTitle(workload)} in ${namespace} is held by its volumes: ${held.message}; ${shared}`];
+    })
+    .toSorted(compareStrings);
 }

@@ -3,7 +3,7 @@ import { Argument, Command } from "commander";
 import type { WorkloadSync } from "../../api/workload-sync.ts";
 import { type CliIo, CommandExit, UsageError } from "../cli-io.ts";
 import { type NamespaceOptions, namespaceOf, timeoutOption, withNamespaceOption } from "../options.ts";
-import { formatDocument, formatObjects, type Output, outputOption } from "../output.ts";
+import { formatDocument, type Output, outputOption, printList } from "../output.ts";
 import { inWorkspace, type WorkspaceOptions, withWorkspaceOptions } from "../workspace.ts";
 import { parseWorkloadArgument, parseWorkloadType } from "./workload-argument.ts";
 import { describeWorkload, type WorkloadDetails, workloadDocument } from "./workload-format.ts";
@@ -50,7 +50,6 @@ function listCommand(io: CliIo): Command {
     .addHelpText("after", listHelp)
     .action((kind: string | undefined, options: ListOptions) =>
       inWorkspace(io, options, async (workspace) => {
-        const { output } = options;
         const isAll = options.allNamespaces === true;
         if (isAll && options.namespace !== undefined)
           throw new UsageError("--all-namespaces and --namespace exclude each other");
@@ -58,18 +57,19 @@ function listCommand(io: CliIo): Command {
           await workspace.syncRecords(isAll ? undefined : namespaceOf(options, workspace)),
           kind,
         );
-        if (output === "json" || output === "yaml") io.out(formatObjects(syncRecords, output));
-        else if (syncRecords.length === 0) {
-          io.err(`No placed workloads found${isAll ? "" : ` in namespace ${namespaceOf(options, workspace)}`}.\n`);
-        } else {
+        const table = async (wide: boolean): Promise<string> => {
           const [placements, registrations] = await Promise.all([workspace.placements(), workspace.registrations()]);
           const listed = listedWorkloads(syncRecords, {
             placements: byName(placements),
             registrations: byName(registrations),
           });
-          const nowMs = io.clock.now();
-          io.out(formatWorkloads(listed, { wide: output === "wide", nowMs, withNamespace: isAll }));
-        }
+          return formatWorkloads(listed, { wide, nowMs: io.clock.now(), withNamespace: isAll });
+        };
+        await printList(io, syncRecords, {
+          output: options.output,
+          ifEmpty: `No placed workloads found${isAll ? "" : ` in namespace ${namespaceOf(options, workspace)}`}.\n`,
+          table,
+        });
       }),
     );
 }

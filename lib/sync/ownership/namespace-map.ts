@@ -77,4 +77,7 @@ export function isReservedNamespace(name: string): boolean {
   return name.startsWith("kube-") || name === "kcp-system" || name === accountNamespace || downstreamName.test(name);
 }
 
+/** Whether a namespace on a cluster has the name of one that TMC creates for a tenant, of any control plane. */
+export const isDownstreamName = (name: string): boolean => downstreamName.test(name);
+
 const downstreamName = new RegExp(`^${namespacePrefix}.*-[0-9a-z]{${shortHashLength}}$`);

@@ -1,4 +1,5 @@
 import type { JsonObject, KubeList, KubeObject, ResourceType, Status } from "./kube-object.ts";
+import type { ResponseLimits } from "./transport/transport-limits.ts";
 
 /** A collection: all objects of a type, or those in one namespace. */
 export type Collection = Readonly<{ type: ResourceType; namespace?: string | undefined }>;
@@ -60,6 +61,8 @@ export type WatchOptions = CallOptions &
 export interface KubeClient {
   /** The server's address, with its path. */
   readonly server: string;
+  /** The limits of the server's answers; undefined for a server that is trusted. */
+  readonly limits?: ResponseLimits | undefined;
 
   get<T = KubeObject>(address: ObjectAddress, options?: GetOptions & { subresource?: string }): Promise<T>;
   /** Lists one page; `metadata.continue` is set if more follow. */

@@ -137,7 +137,7 @@ export function errorOfLimit(what: string, why: string): ApiError {
 }
 
 /** Returns whether a server answered with more than the client accepts. */
-export function isLimitExceeded(error: unknown): boolean {
+export function isLimitExceeded(error: unknown): error is ApiError {
   return error instanceof ApiError && error.network === "limit-exceeded";
 }
 

@@ -6,6 +6,7 @@ import { isRecord } from "./json.ts";
 import type { KubeList, KubeObject, Status } from "./kube-object.ts";
 import { normalizeBasePath, parseServerAddress } from "./kubeconfig/server-address.ts";
 import { formatQuery, formatResourcePath, formatTarget, type Target } from "./paths.ts";
+import type { ByteBudget } from "./transport/byte-budget.ts";
 import { type Call, exchange, formatCall, formatMebibytes, type Session, succeed } from "./transport/exchange.ts";
 import { createListProgresses, type Page } from "./transport/list-progress.ts";
 import type { Endpoint, Transport } from "./transport/transport.ts";
@@ -23,6 +24,8 @@ export type KubeClientOptions = Readonly<{
   random?: (() => number) | undefined;
   /** Limits of the answers, for a server that another party named. @default none */
   limits?: ResponseLimits | undefined;
+  /** The budget of responses in flight that this client shares with others. It applies only with `limits`. @default none */
+  inFlight?: ByteBudget | undefined;
 }>;
 
 /** The page size of client-go's reflectors. */
@@ -56,16 +59,14 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
     limits: options.limits,
+    inFlight: options.inFlight,
   };
   return clientAt(session, origin, basePath);
 }
 
 function clientAt(session: Session, origin: string, basePath: string): KubeClient {
   const where = basePath === "" ? "" : ` at ${basePath}`;
-  const callFor = (verb: string, target: Target, query: Parameters<typeof formatQuery>[0]) => ({
-    path: basePath + formatResourcePath(target) + formatQuery(query),
-    what: `${verb} ${formatTarget(target)}${where}`,
-  });
+  const callFor = callsBelow(basePath, where);
 
   /** The response is returned as the caller's type without validation: only the schema could validate it. */
   const ask = async <T>(call: Call): Promise<T> => parseObject(session, call, await succeed(session, call)) as T;
@@ -132,6 +133,7 @@ function clientAt(session: Session, origin: string, basePath: string): KubeClien
 
   return {
     server: origin + basePath,
+    limits: session.limits,
     ...reads(whole),
     metadata: reads(metadataOnly),
     create: async (collection, object, options = {}) => {
@@ -180,6 +182,12 @@ function clientAt(session: Session, origin: string, basePath: string): KubeClien
     close: () => session.transport.close(),
   };
 }
+
+const callsBelow =
+  (basePath: string, where: string) => (verb: string, target: Target, query: Parameters<typeof formatQuery>[0]) => ({
+    path: basePath + formatResourcePath(target) + formatQuery(query),
+    what: `${verb} ${formatTarget(target)}${where}`,
+  });
 
 type Limits = Pick<Call, "signal" | "timeoutMs">;
 const limits = ({ signal, timeoutMs }: Limits): Limits => ({ signal, timeoutMs });

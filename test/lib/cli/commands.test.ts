@@ -192,6 +192,33 @@ spec:
     expect(out.split("\n")[0]).toBe("shop: RoundRobin selected east");
   });
 
+  const requesting = manifest.replace("spec:", "spec:\n  resources: { cpu: '20' }");
+  const withOtherPods = (otherPods: object | null) =>
+    workspace.client.patch(
+      { type: resourceTypes.registrations, name: "west" },
+      { type: "merge", body: { status: { otherPods } } },
+      { subresource: "status" },
+    );
+
+  it("tmc explain shows what is free, and what other pods request", async () => {
+    await withOtherPods({ cpu: "7", memory: "1Gi" });
+    const { out } = await workspace.run("explain -f -", { input: requesting });
+    await withOtherPods(null);
+    expect(out).toContain("17 of 24 cpu (placements 0, other pods 7)");
+    expect(out).toContain("InsufficientCapacity");
+    expect(out).toContain("east: only placements count; TMC has not read its pods yet\n");
+    expect(out).not.toContain("west: only placements count");
+  });
+
+  it("tmc explain says why other pods do not count", async () => {
+    await withOtherPods({ unknown: "Forbidden" });
+    const { out } = await workspace.run("explain -f -", { input: requesting });
+    await withOtherPods(null);
+    expect(out).toContain("unsaved: RoundRobin selected west");
+    expect(out).toContain("24 of 24 cpu (placements 0)");
+    expect(out).toContain("west: only placements count; the credentials may not list pods\n");
+  });
+
   it("tmc explain does not change the placement or its status", async () => {
     const before = await placementNamed("shop");
     await workspace.run("explain shop --without-cluster east");

@@ -133,7 +133,7 @@ describe("many workloads at once", () => {
     expect(stage.did("held")).toBe(0);
   }, 60_000);
 
-  test("are held when the placement is lost, until somebody confirms", async () => {
+  test("are held when the placement is lost, until a user confirms", async () => {
     const stage = await manyRunning({});
     await stage.client.delete({ ...placements, name: "shop" });
     await stage.pass(20_000);

@@ -150,7 +150,7 @@ describe("a namespace on a cluster", () => {
     expect(await isThere(stage)).toBe(false);
   }, 60_000);
 
-  test("stays while it has something of somebody else's", async () => {
+  test("stays while it has a foreign object", async () => {
     const stage = await onEast();
     const { on, namespaceThere, client, pass, where } = stage;
     const theirs = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "notes" }, data: { a: "b" } };

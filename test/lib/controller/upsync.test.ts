@@ -87,7 +87,7 @@ function conditionOf(registration: KubeObject, type: string): unknown {
 }
 
 describe("a controller with upsync", () => {
-  test("makes known what is born on a cluster, and places it on the others", async () => {
+  test("creates upstream what was created on a cluster, and places it on the others", async () => {
     const { cluster, client, east, west, copy, upstream, pass, registration } = await running();
     const origin = await east.create<KubeObject>({ type: deployments, namespace: "shop" }, web());
     await pass(20_000);

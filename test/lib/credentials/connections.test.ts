@@ -9,6 +9,7 @@ import { functionTransports } from "../../../lib/credentials/function-transport.
 import { pooledTransports } from "../../../lib/credentials/pooled-transport.ts";
 import type { ObjectKey } from "../../../lib/model/key.ts";
 import { probe } from "../../../lib/registration/probe.ts";
+import { eventually } from "../../support/eventually.ts";
 import { startServer, type TestServer } from "../../support/http-server.ts";
 
 const east: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
@@ -88,6 +89,58 @@ describe("connections", () => {
     await connections.close();
     expect(opened).toHaveLength(2);
     expect(closed()).toBe(2);
+  });
+});
+
+describe("answers in flight", () => {
+  const mebibyte = 1024 * 1024;
+  const nodes = { group: "", version: "v1", plural: "nodes" };
+
+  /** Connections to servers that each send 7 MB of a page, and never the rest of it. */
+  function endlessPages() {
+    const readBytes = new Map<string, number>();
+    const connections = createConnections({
+      openTransport: (_, { key }) => ({
+        send: async ({ signal }) => ({
+          status: 200,
+          headers: { "content-type": "application/json" },
+          text: async () => "",
+          chunks: async function* () {
+            for (let sent = 0; sent < 7; sent += 1) {
+              yield Buffer.alloc(mebibyte, " ");
+              const id = `${key.logicalCluster} ${key.name}`;
+              readBytes.set(id, (readBytes.get(id) ?? 0) + mebibyte);
+            }
+            await new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+          },
+          cancel: () => {},
+        }),
+        close: async () => {},
+      }),
+    });
+    const megabytesOf = (logicalCluster: string): number =>
+      [...readBytes].reduce(
+        (sum, [id, bytes]) => sum + (id.startsWith(`${logicalCluster} `) ? bytes / mebibyte : 0),
+        0,
+      );
+    return { connections, megabytesOf };
+  }
+
+  it("of all servers that a tenant names take at most 32 MB besides the oldest one, and delay no other tenant", async () => {
+    const { connections, megabytesOf } = endlessPages();
+    const abort = new AbortController();
+    const read = async (logicalCluster: string, name: string) =>
+      connections
+        .clientFor({ ...east, logicalCluster, name }, await found(`https://${name}.example.com`, "a"))
+        .list({ type: nodes }, { signal: abort.signal })
+        .catch(() => {});
+    const reads = Array.from({ length: 12 }, (_, at) => read("abc", `c${at}`));
+    reads.push(read("other", "east"));
+    await eventually(async () => (megabytesOf("other") === 7 ? undefined : "the page of the other tenant"), 5_000);
+    expect(megabytesOf("abc")).toBeGreaterThan(20);
+    expect(megabytesOf("abc")).toBeLessThanOrEqual(32 + 8);
+    abort.abort();
+    await Promise.all(reads);
   });
 });
 

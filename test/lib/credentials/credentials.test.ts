@@ -8,7 +8,11 @@ import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../lib/api/cluster-registration.ts";
-import { type CredentialSource, createCredentialSource } from "../../../lib/credentials/credentials.ts";
+import {
+  type CredentialSource,
+  createCredentialSource,
+  credentialLifetime,
+} from "../../../lib/credentials/credentials.ts";
 import { createFileCredentials, parseClusterKubeconfigs } from "../../../lib/credentials/file-credentials.ts";
 import { createSecretCredentials } from "../../../lib/credentials/secret-credentials.ts";
 import { createSecretsManagerCredentials } from "../../../lib/credentials/secrets-manager.ts";
@@ -20,6 +24,7 @@ import { fakeSecretsManager } from "./fake-secrets-manager.ts";
 const key: ObjectKey = { logicalCluster: "abc", kind: "ClusterRegistration", name: "east" };
 const signal = new AbortController().signal;
 const startMs = Date.parse("2026-01-01T00:00:00Z");
+const dayMs = 24 * 60 * 60 * 1000;
 const authority = createCertificateAuthority();
 const named = aRegistration({ spec: { credentials: { secretRef: { namespace: "default", name: "east" } } } });
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -172,6 +177,20 @@ describe.each([
     expect(await find(store)).toMatchObject({ kind: "found", expiresMs: undefined });
   });
 
+  it.each([
+    { lifetime: "of 90 days two weeks", issuedDays: -90, renewDays: -13.5 },
+    { lifetime: "of a year two weeks", issuedDays: -365, renewDays: -14 },
+    { lifetime: "of 10 days a day and a half", issuedDays: -10, renewDays: -1.5 },
+    { lifetime: "of an hour nine minutes", issuedDays: -1 / 24, renewDays: -0.15 / 24 },
+    { lifetime: "that is not known two weeks", issuedDays: undefined, renewDays: -14 },
+    { lifetime: "that ends before it begins two weeks", issuedDays: 1, renewDays: -14 },
+  ])("credentials with a lifetime $lifetime before its end should be renewed", ({ issuedDays, renewDays }) => {
+    const iat = issuedDays === undefined ? undefined : (startMs + issuedDays * dayMs) / 1000;
+    const lifetime = credentialLifetime({ token: jwt({ exp: startMs / 1000, ...(iat !== undefined && { iat }) }) });
+    expect(lifetime.expiresMs).toBe(startMs);
+    expect(((lifetime.renewMs ?? 0) - startMs) / dayMs).toBeCloseTo(renewDays, 6);
+  });
+
   it("expired credentials are not returned", async () => {
     const store = createStore();
     await store.put(kubeconfig(jwt({ exp: startMs / 1000 })));
@@ -180,6 +199,7 @@ describe.each([
       reason: "CredentialsExpired",
       message: "the credentials for the cluster have expired",
       expiresMs: startMs,
+      renewMs: startMs - 14 * dayMs,
     });
   });
 

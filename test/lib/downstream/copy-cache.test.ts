@@ -225,3 +225,49 @@ describe("a list of copies", () => {
     expect(versionIn(cache)).toBe("40");
   });
 });
+
+describe("what a cache keeps", () => {
+  const counted = () => {
+    const size = { objects: 0, bytes: 0 };
+    const cache = createCopyCache({
+      workloadOf: ({ metadata }) => `deployments.v1.apps/shop/${metadata.name}`,
+      onSizeChange: (change) => {
+        size.objects += change.objects;
+        size.bytes += change.bytes;
+      },
+    });
+    return { cache, size };
+  };
+
+  it("is counted with copies that a list lacks, which a server could add without end", () => {
+    const { cache, size } = counted();
+    for (let round = 1; round <= 5; round += 1) {
+      cache.replace([object(`web${round}`, { version: round * 10 })], String(round * 100));
+    }
+    expect(size.objects).toBe(5);
+  });
+  it("is counted by the length of what the cluster chooses", () => {
+    const { cache, size } = counted();
+    cache.replace([object("web", { version: 10 })], "100");
+    const before = size.bytes;
+    cache.upsert(object("web", { version: 101, status: { text: "x".repeat(10_000) } }));
+    expect(size.bytes - before).toBeGreaterThan(10_000);
+    cache.upsert(object("web", { version: 102 }));
+    expect(size.bytes - before).toBeLessThan(100);
+    expect(size.objects).toBe(1);
+  });
+  it("is nothing after it was cleared, and no name is known until the next list", () => {
+    const { cache, size } = counted();
+    cache.replace([object("web"), object("api")], "100");
+    cache.clear();
+    expect({ ...size, get: cache.get(nameOf("web")), isListed: cache.isListed }).toEqual({
+      objects: 0,
+      bytes: 0,
+      get: undefined,
+      isListed: false,
+    });
+    cache.replace([object("web")], "90");
+    expect(cache.get(nameOf("web"))).toMatchObject({ kind: "there" });
+    expect(cache.get(nameOf("api"))).toEqual({ kind: "absent" });
+  });
+});

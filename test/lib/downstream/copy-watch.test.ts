@@ -4,8 +4,10 @@ import type { KubeClient } from "@tmc/kube/client.ts";
 import type { KubeObject, ResourceType } from "@tmc/kube/kube-object.ts";
 import { createManualClock, type ManualClock } from "@tmc/kube/manual-clock.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
+import { type ResponseLimits, untrustedServerLimits } from "@tmc/kube/transport/transport-limits.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { allWorkloadTypes, referenceTypes, typeId } from "../../../lib/api/workload-kinds.ts";
+import { excessPauseMs } from "../../../lib/downstream/copy-informer.ts";
 import { type CopyWatches, type CopyWatchFailure, createCopyWatches } from "../../../lib/downstream/copy-watch.ts";
 import { type ObjectKey, workloadKey } from "../../../lib/model/key.ts";
 import type { CopyAddress } from "../../../lib/sync/downstream.ts";
@@ -43,10 +45,11 @@ type SystemOptions = Readonly<{
   tokens?: readonly string[];
   adminToken?: string;
   mayWatch?: (registration: ObjectKey) => boolean;
+  limits?: ResponseLimits;
 }>;
 
 /** A cluster that is watched, and all notifications. Each time the cluster rejects the credentials, the next token is used. */
-async function aSystem({ tokens = ["right"], adminToken = "right", mayWatch }: SystemOptions = {}) {
+async function aSystem({ tokens = ["right"], adminToken = "right", mayWatch, limits }: SystemOptions = {}) {
   const clock = createManualClock();
   const cluster = await startEmbeddedCluster({ name: "east", listen: false, adminToken, clock });
   running.push(cluster);
@@ -57,6 +60,7 @@ async function aSystem({ tokens = ["right"], adminToken = "right", mayWatch }: S
       name: "cluster east",
       clock,
       random: () => 0.5,
+      limits,
     });
   const admin = clientWith(adminToken);
   await admin.create({ type: namespaces }, namespaceManifest(web));
@@ -380,5 +384,68 @@ describe("watches on copies", () => {
 
   it("have a distinct id for every type", () => {
     expect(new Set(allWorkloadTypes().map(({ type }) => typeId(type))).size).toBe(allWorkloadTypes().length);
+  });
+});
+
+describe("watches on a cluster that a tenant names", () => {
+  const west: ObjectKey = { ...east, name: "west" };
+  const limits: ResponseLimits = { ...untrustedServerLimits, cachedObjects: 3 };
+  const named = (name: string): Owner => ({ ...settings, name });
+  const create = async ({ admin }: Readonly<{ admin: KubeClient }>, ...names: readonly string[]) => {
+    for (const name of names) await createCopy(admin, named(name));
+  };
+  const message = "cluster east: watch configmaps: the cluster has more than 3 objects to watch";
+
+  it("end when the watch adds more objects than may be kept, and other registrations are watched as before", async () => {
+    const system = await aSystem({ limits });
+    const { admin, watches, changed, failures, clock } = system;
+    watches.subscribe(west, [configMaps]);
+    watches.subscribe(east, [configMaps]);
+    await untilOpen(system);
+    await create(system, "third");
+    await until("a notification of the third", () => changed.length > 0);
+    expect({ size: watches.size, excess: watches.excess(east) }).toEqual({ size: 3, excess: undefined });
+
+    await create(system, "fourth");
+    await until("the event of the fourth", () => watches.size !== 3);
+    expect(watches.excess(east)).toBe(message);
+    expect(failures.map(({ error, retryInMs }) => ({ text: String(error), retryInMs }))).toEqual([
+      { text: expect.stringContaining(message), retryInMs: excessPauseMs },
+    ]);
+    // Nothing is kept, and nothing is taken for absent: every read goes to the cluster.
+    expect({ size: watches.size, cached: watches.cached(at(named("first"))) }).toEqual({ size: 0, cached: undefined });
+    expect({ excess: watches.excess(west), all: watches.watches }).toEqual({
+      excess: undefined,
+      all: { all: 2, down: 1 },
+    });
+
+    for (const name of ["third", "fourth"]) await admin.delete(at(named(name)).object);
+    clock.advance(excessPauseMs - 1);
+    expect(watches.excess(east)).toBe(message);
+    clock.advance(1);
+    await until("a watch again", () => watches.excess(east) === undefined);
+    await until("the cached copies", () => watches.size === 2);
+  });
+
+  it("end when a list has more objects than may be kept", async () => {
+    const system = await aSystem({ limits });
+    await create(system, "a", "b", "c", "d");
+    system.watches.subscribe(east, [configMaps]);
+    await until("the list", () => system.watches.size > 0 || system.watches.excess(east) !== undefined);
+    expect({ excess: system.watches.excess(east), size: system.watches.size }).toEqual({ excess: message, size: 0 });
+  });
+
+  it("count the objects of all types together", async () => {
+    const system = await aSystem({ limits });
+    const { watches } = system;
+    await create(system, "a", "b");
+    await createCopy(system.admin, web);
+    watches.subscribe(east, [configMaps, deployments]);
+    await until("all three", () => watches.size === 3);
+    await create(system, "c");
+    await until("the event of the fourth", () => watches.size !== 3);
+    expect({ excess: watches.excess(east), size: watches.size }).toEqual({ excess: message, size: 1 });
+    watches.unsubscribe(east);
+    expect(watches.excess(east)).toBeUndefined();
   });
 });

@@ -1,6 +1,7 @@
 import { type EmbeddedCluster, startEmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.ts";
 import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { createManualClock } from "@tmc/kube/manual-clock.ts";
+import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { clusterRegistration } from "../../../lib/api/cluster-registration.ts";
 import { type Connections, createConnections } from "../../../lib/credentials/connections.ts";
@@ -14,6 +15,7 @@ import { decideRegistration } from "../../../lib/registration/decide.ts";
 import type { ProbeOutcome } from "../../../lib/registration/probe-outcome.ts";
 import type { RegistrationChange } from "../../../lib/registration/reconcile.ts";
 import { defaultRegistrationSettings } from "../../../lib/registration/settings.ts";
+import { downstreamNamespace } from "../../../lib/sync/ownership/namespace-map.ts";
 import { faultsOf } from "../api/validate.ts";
 import { aRegistration } from "../registration/registrations.ts";
 
@@ -120,6 +122,27 @@ describe("a probe", () => {
     });
     expect(status?.apis?.length).toBeGreaterThan(10);
     expect(faultsOf(clusterRegistration, { ...registration, status })).toEqual([]);
+  });
+
+  it("the detection counts what pods request, without those that TMC has placed for any tenant", async () => {
+    const { probe, cluster } = await aSystem();
+    const client = createKubeClient({ endpoint: { server: "https://h" }, transport: cluster.transport("right") });
+    const own = downstreamNamespace({ hub: "another hub", logicalCluster: "another tenant", namespace: "shop" });
+    for (const [namespace, cpu] of [
+      ["default", "2"],
+      [own, "4"],
+    ] as const) {
+      if (namespace === own) {
+        const body = { apiVersion: "v1", kind: "Namespace", metadata: { name: own } };
+        await client.create({ type: { group: "", version: "v1", plural: "namespaces" } }, body);
+      }
+      const containers = [{ name: "main", image: "nginx", resources: { requests: { cpu } } }];
+      const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: { nodeName: "a-node", containers } };
+      await client.create({ type: { group: "", version: "v1", plural: "pods" }, namespace }, pod);
+    }
+    expect(await probe(true)).toMatchObject({
+      detected: { otherPods: { kind: "known", requests: { cpu: 2_000_000_000n } } },
+    });
   });
 
   it("a probe reads the credentials again once when the cluster rejects them", async () => {

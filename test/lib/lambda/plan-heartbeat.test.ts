@@ -6,7 +6,7 @@ import {
   maxClustersPerMessage,
   parseHeartbeat,
   registrationKeysOf,
-} from "../../../lib/lambda/heartbeat-message.ts";
+} from "../../../lib/lambda/messages.ts";
 import { formatKey, type ObjectKey } from "../../../lib/model/key.ts";
 
 const aKey = (index: number, logicalCluster = `tenant-${index % 3}`): ObjectKey => ({

@@ -1,8 +1,8 @@
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { describe, expect, it } from "vitest";
 import { allWorkloadTypes } from "../../../lib/api/workload-kinds.ts";
+import { formatResyncCursor, parseResyncCursor, type ResyncCursor } from "../../../lib/lambda/messages.ts";
 import { type ResyncWalk, type ResyncWalkOptions, walkResync } from "../../../lib/lambda/resync-keys.ts";
-import { formatResyncCursor, parseResyncCursor, type ResyncCursor } from "../../../lib/lambda/resync-message.ts";
 import { createFakeLister, type FakeListerOptions, resyncObject } from "../../support/fake-lister.ts";
 
 const types = allWorkloadTypes();

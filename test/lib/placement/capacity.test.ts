@@ -118,6 +118,51 @@ describe("capacity of clusters", () => {
   });
 });
 
+describe("pods that TMC did not place", () => {
+  const busy = (name: string, cpu: string, otherPods: object): ClusterFacts =>
+    aCluster(name, { status: { allocatable: { cpu, memory: "64Gi" }, otherPods } });
+
+  it("take room from new placements, next to what placements reserve", () => {
+    const web = placementNamed("web", { resources: { cpu: "8" } });
+    const other = placementNamed("other", { resources: { cpu: "10" } }, ["a"]);
+    const { status, explanation } = decideBeside(web, [other], [busy("a", "24", { cpu: "7", memory: "1Gi" })]);
+    expect(decisionFor(status, "a")).toMatchObject({ reason: "InsufficientCapacity", actual: "7 of 24 cpu" });
+    expect(explanation.decisions[0]?.use).toEqual([
+      { resource: "cpu", allocatable: "24", reserved: "10", otherPods: "7", free: "7" },
+    ]);
+    expect(decideBeside(web, [], [busy("a", "24", { cpu: "16", memory: "1Gi" })]).status.selectedClusters).toEqual([
+      "a",
+    ]);
+    expect(decideBeside(web, [], [busy("a", "24", { cpu: "17", memory: "1Gi" })]).status.selectedClusters).toEqual([]);
+  });
+
+  it("move no placement that is there already", () => {
+    const { status } = decideBeside(
+      placementNamed("web", twenty, ["a"]),
+      [],
+      [busy("a", "24", { cpu: "24", memory: "0" }), sized("b", "24")],
+    );
+    expect(status.selectedClusters).toEqual(["a"]);
+  });
+
+  it("count in the share of a cluster", () => {
+    const clusters = [busy("a", "10", { cpu: "5", memory: "32Gi" }), busy("b", "10", { cpu: "1", memory: "1Gi" })];
+    const selected = (scoring: "LeastAllocated" | "MostAllocated") =>
+      decideBeside(placementNamed("web", { scoring, resources: { cpu: "1" } }), [], clusters).status.selectedClusters;
+    expect([selected("LeastAllocated"), selected("MostAllocated")]).toEqual([["b"], ["a"]]);
+  });
+
+  it("do not count where TMC may not list them, and the explanation has no number for them", () => {
+    const { status, explanation } = decideBeside(
+      placementNamed("web", twenty),
+      [],
+      [busy("a", "24", { unknown: "Forbidden" })],
+    );
+    expect(status.selectedClusters).toEqual(["a"]);
+    expect(explanation.decisions[0]?.use).toEqual([{ resource: "cpu", allocatable: "24", reserved: "0", free: "24" }]);
+  });
+});
+
 describe("spec.scoring", () => {
   const clusters = [sized("a", "10", "10Gi"), sized("b", "20", "20Gi"), sized("c", "10", "10Gi")];
   const others = [

@@ -111,6 +111,10 @@ describe("clusterFactsHash", () => {
       metadata: { ...base.metadata, labels: { y: "2", x: "1" } },
       spec: { ...base.spec, taints: base.spec.taints?.toReversed() },
     },
+    "other requests of pods that TMC did not place": {
+      ...base,
+      status: { ...base.status, otherPods: { cpu: "1", memory: "1Gi" } },
+    },
     "another notation of a quantity": {
       ...base,
       status: { ...base.status, allocatable: { cpu: "8000m", memory: "32Gi" } },

@@ -168,6 +168,35 @@ describe("decideRegistration", () => {
         capabilities: [{ type: "compute", version: "v1.36.3" }, { type: "networking" }],
       },
     },
+    "the requests of other pods are rounded up to 2 % of what is allocatable": {
+      outcome: aHealthyOutcome({
+        detected: {
+          ...detected,
+          otherPods: { kind: "known", requests: { cpu: 1_000_000_001n, memory: 1n } },
+        },
+      }),
+      ready: { status: "True" },
+      rest: { otherPods: { cpu: "1280m", memory: "1310Mi" } },
+    },
+    "no other pods are none": {
+      outcome: aHealthyOutcome({
+        detected: { ...detected, otherPods: { kind: "known", requests: { cpu: 0n, memory: 0n } } },
+      }),
+      ready: { status: "True" },
+      rest: { otherPods: { cpu: "0", memory: "0" } },
+    },
+    "the requests of other pods that TMC may not list are unknown": {
+      before: aStatus({}, { otherPods: { cpu: "1", memory: "1Gi" } }),
+      outcome: aHealthyOutcome({ detected: { ...detected, otherPods: { kind: "unknown", reason: "Forbidden" } } }),
+      ready: { status: "True" },
+      rest: { otherPods: { unknown: "Forbidden" } },
+    },
+    "the requests of other pods that could not be read this time stay": {
+      before: aStatus({}, { otherPods: { cpu: "1", memory: "1Gi" } }),
+      outcome: aHealthyOutcome({ detected }),
+      ready: { status: "True" },
+      rest: { otherPods: { cpu: "1", memory: "1Gi" } },
+    },
     "facts that could not be read keep their old values": {
       before: aStatus(
         {},

@@ -5,6 +5,7 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { Transport, TransportRequest } from "@tmc/kube/transport/transport.ts";
+import { type ResponseLimits, untrustedServerLimits } from "@tmc/kube/transport/transport-limits.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { type ProbeOptions, probe, sumNodes } from "../../../lib/registration/probe.ts";
 
@@ -104,7 +105,7 @@ describe("probe of a healthy cluster", () => {
     },
   );
 
-  it("detects version, APIs, nodes and storage with five more requests", async () => {
+  it("detects version, APIs, nodes, storage and pods with six more requests", async () => {
     const { client, paths } = clientOver((await aCluster()).transport());
     const { outcome } = await probe(client, options({ detect: true }));
     expect(outcome).toMatchObject({
@@ -123,6 +124,7 @@ describe("probe of a healthy cluster", () => {
       [
         "/api",
         "/api/v1/nodes",
+        "/api/v1/pods",
         "/apis",
         "/apis/storage.k8s.io/v1/storageclasses",
         identityPath,
@@ -322,6 +324,85 @@ describe("probe of an unhealthy cluster", () => {
     await new Promise(setImmediate);
     caller.abort(new Error("stopping"));
     await expect(result).rejects.toThrow("stopping");
+  });
+});
+
+describe("detection of the requests of other pods", () => {
+  const podList = "/api/v1/pods";
+  const aPod = (namespace: string, cpu: string) => ({
+    metadata: { name: "p", namespace },
+    spec: { containers: [{ name: "main", resources: { requests: { cpu, memory: "1Mi" } } }] },
+  });
+  type PodPage = Readonly<{ status?: number; pods?: readonly object[]; token?: string }>;
+  /** A cluster that answers everything but pods with 404; pods page by page. */
+  const otherPods = async (pages: readonly PodPage[], limits?: ResponseLimits) => {
+    const queries: URLSearchParams[] = [];
+    const transport = responding(({ path }) => {
+      const { pathname, searchParams } = new URL(path, "https://h");
+      if (pathname !== podList) return { status: pathname === "/readyz" ? 200 : 404 };
+      const page = pages[Math.min(queries.length, pages.length - 1)] ?? {};
+      queries.push(searchParams);
+      const list = { apiVersion: "v1", kind: "PodList", metadata: { continue: page.token }, items: page.pods ?? [] };
+      return { status: page.status ?? 200, text: JSON.stringify(list) };
+    });
+    const endpoint = { server: "https://embedded.invalid" };
+    const client = createKubeClient({ endpoint, transport, name: "cluster east", limits });
+    const { outcome } = await probe(client, options({ detect: true, isOwnNamespace: (name) => name === "tmc-shop" }));
+    return { found: outcome.kind === "healthy" ? outcome.detected?.otherPods : outcome, queries };
+  };
+
+  it("counts running pods page by page, without those in namespaces of TMC", async () => {
+    const { found, queries } = await otherPods([
+      { pods: [aPod("default", "250m"), aPod("tmc-shop", "8")], token: "next" },
+      { pods: [aPod("kube-system", "750m")] },
+    ]);
+    const requests = { cpu: 1_000_000_000n, memory: 2n * 1_048_576n * 1_000_000_000n };
+    expect(found).toEqual({ kind: "known", requests });
+    expect(queries.map((query) => [query.get("limit"), query.get("continue")])).toEqual([
+      ["500", null],
+      ["500", "next"],
+    ]);
+    expect(queries[0]?.get("fieldSelector")).toBe("spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed");
+  });
+
+  const fullPage = Array.from({ length: 500 }, () => aPod("default", "1m"));
+  const unknown: Record<string, { pages: readonly PodPage[]; limits?: ResponseLimits; found: object | undefined }> = {
+    "may not be listed": { pages: [{ status: 403 }], found: { kind: "unknown", reason: "Forbidden" } },
+    "have no end": { pages: [{ pods: fullPage, token: "more" }], found: { kind: "unknown", reason: "TooMany" } },
+    "are too large for a tenant's server": {
+      pages: [{ pods: [aPod("x".repeat(10_000), "1")] }],
+      limits: { ...untrustedServerLimits, pageBytes: 5_000 },
+      found: { kind: "unknown", reason: "TooMany" },
+    },
+    "cannot be read this time": { pages: [{ status: 500 }], found: undefined },
+  };
+  it.each(Object.entries(unknown))("says why they are not counted if they %s", async (_, { pages, limits, found }) => {
+    const result = await otherPods(pages, limits);
+    expect(result.found).toEqual(found);
+    expect(result.queries.length).toBeLessThanOrEqual(11);
+  });
+
+  it("counts the pods of an embedded cluster that are bound and have not ended", async () => {
+    const cluster = await aCluster();
+    const { client } = clientOver(cluster.transport());
+    const pods = { type: { group: "", version: "v1", plural: "pods" }, namespace: "default" };
+    const spec = { containers: [{ name: "main", image: "nginx", resources: { requests: { cpu: "2" } } }] };
+    await client.create(pods, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "bound" },
+      spec: { ...spec, nodeName: "a-node" },
+    });
+    await client.create(pods, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "waiting" },
+      spec: { ...spec, nodeSelector: { no: "node" } },
+    });
+    const { outcome } = await probe(client, options({ detect: true }));
+    expect(outcome).toMatchObject({
+      detected: { otherPods: { kind: "known", requests: { cpu: 2_000_000_000n } } },
+    });
   });
 });
 

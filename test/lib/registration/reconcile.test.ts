@@ -6,6 +6,7 @@ import type { ObjectEvent } from "../../../lib/model/event.ts";
 import type { ObjectKey, WorkKey } from "../../../lib/model/key.ts";
 import type { Next } from "../../../lib/model/next.ts";
 import type { WorkReason } from "../../../lib/model/work-item.ts";
+import type { ObservedWatches } from "../../../lib/registration/conditions.ts";
 import type { ProbeOutcome } from "../../../lib/registration/probe-outcome.ts";
 import {
   clusterFinalizer,
@@ -46,6 +47,7 @@ function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadat
     probes: [] as boolean[],
     forgotten: 0,
     bound: [] as string[],
+    watches: undefined as ObservedWatches | undefined,
     readyChanges: [] as ObjectEvent[],
     events: [] as string[],
     /** The stored status of Ready at each enqueue. */
@@ -96,6 +98,7 @@ function aWorld(start: ClusterRegistration | undefined = aRegistration({ metadat
     recordProbe: (_, memory) => {
       lastProbes.set("east", memory);
     },
+    watches: () => state.watches,
     forget: async () => {
       lastProbes.clear();
       state.forgotten += 1;
@@ -190,6 +193,21 @@ describe("the registration reconciler", () => {
     system.state.bound = ["db"];
     await system.run("on-demand");
     expect(system.stored?.status?.connectedAPIs).toEqual([{ apiBinding: "db", connected: true }]);
+  });
+
+  it("shows and records that the cluster exceeds a limit of watches, and that it no longer does", async () => {
+    const system = aWorld();
+    const watched = () => findCondition(system.stored?.status?.conditions, "ObjectsWatched")?.status;
+    system.state.watches = { excess: undefined };
+    await system.run("heartbeat");
+    expect(watched()).toBeUndefined();
+    system.state.watches = { excess: "too many objects" };
+    await system.run("on-demand");
+    expect(watched()).toBe("False");
+    expect(system.state.events.filter((event) => event.includes("WatchLimitExceeded"))).toHaveLength(1);
+    system.state.watches = { excess: undefined };
+    await system.run("on-demand");
+    expect(watched()).toBe("True");
   });
 
   it("shows other registrations of the cluster that answers, after a detection", async () => {

@@ -68,6 +68,8 @@ export interface ObjectStore<T, Index extends string = never> {
   remove(id: string, resourceVersion?: string): void;
   /** The watch has reported everything up to this version. */
   bookmark(resourceVersion: string): void;
+  /** Drops all entries, as if nothing had been listed yet. */
+  clear(): void;
 
   /**
    * Announces a request for one object; call it before the request is sent. Call the returned function with the answer:
@@ -184,6 +186,12 @@ export function createObjectStore<T, Index extends string = never>(
       drop(id);
     },
     bookmark: advance,
+    clear: () => {
+      isListed = false;
+      position = "";
+      for (const id of [...entries.keys()]) drop(id);
+      stale.clear();
+    },
 
     request: (id) => {
       const atRequest = entries.get(id);

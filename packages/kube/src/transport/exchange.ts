@@ -11,6 +11,7 @@ import {
   type TextResponse,
 } from "../errors.ts";
 import { ControllerError } from "../fault.ts";
+import type { ByteBudget } from "./byte-budget.ts";
 import type { Endpoint, Transport, TransportRequest, TransportResponse } from "./transport.ts";
 import { estimateHeapBytes, type ResponseLimits } from "./transport-limits.ts";
 
@@ -39,6 +40,8 @@ export type Session = Readonly<{
   random: () => number;
   /** Undefined for a server that is trusted. */
   limits?: ResponseLimits | undefined;
+  /** Shared by all sessions of a tenant. It applies only with `limits`. @default unlimited */
+  inFlight?: ByteBudget | undefined;
 }>;
 
 export type Call = Readonly<{
@@ -122,7 +125,8 @@ export async function openStream(session: Session, call: Call, deadline: Deadlin
 export function failureOf(session: Session, call: Call, deadline: Deadline, error: unknown): unknown {
   if (call.signal?.aborted) return call.signal.reason;
   if (deadline.expired) {
-    const message = `${formatCall(session, call)}: no answer in time`;
+    const why = error instanceof BudgetUsedUp ? "other answers take the memory of the tenant" : "no answer in time";
+    const message = `${formatCall(session, call)}: ${why}`;
     return new ApiError("unreachable", message, { network: "timeout" }, { cause: error });
   }
   return error instanceof ControllerError ? error : errorOfNetwork(formatCall(session, call), error);
@@ -137,7 +141,11 @@ async function exchangeWithin(session: Session, call: Call, deadline: Deadline):
   for (let tries = 1; ; tries++) {
     try {
       const response = await sendOnce(session, call, deadline, false);
-      return { status: response.status, headers: response.headers, text: await readBody(session, call, response) };
+      return {
+        status: response.status,
+        headers: response.headers,
+        text: await readBody(session, call, response, deadline),
+      };
     } catch (error) {
       const again = call.method === "GET" && tries < mostResetTries && isReset(error) && !deadline.signal.aborted;
       if (!again) throw failureOf(session, call, deadline, error);
@@ -145,27 +153,43 @@ async function exchangeWithin(session: Session, call: Call, deadline: Deadline):
   }
 }
 
-async function readBody(session: Session, call: Call, response: TransportResponse): Promise<string> {
+/** A response was not read in time, because other responses used up the budget. */
+class BudgetUsedUp extends Error {}
+
+async function readBody(
+  session: Session,
+  call: Call,
+  response: TransportResponse,
+  { signal }: Deadline,
+): Promise<string> {
   const { limits } = session;
   if (limits === undefined) return response.text();
   const maxBytes = call.isPage === true ? limits.pageBytes : limits.bodyBytes;
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of response.chunks()) {
-    const part = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
-    bytes += part.length;
-    // Leaving the loop closes the connection.
-    if (bytes > maxBytes) {
-      throw errorOfLimit(formatCall(session, call), `answer is larger than ${formatMebibytes(maxBytes)}`);
+  const lease = session.inFlight?.open();
+  try {
+    for await (const chunk of response.chunks()) {
+      const part = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+      bytes += part.length;
+      // Leaving the loop closes the connection.
+      if (bytes > maxBytes) {
+        throw errorOfLimit(formatCall(session, call), `answer is larger than ${formatMebibytes(maxBytes)}`);
+      }
+      await lease?.take(bytes, signal)?.catch((error: unknown) => {
+        throw new BudgetUsedUp("the budget is used up", { cause: error });
+      });
+      chunks.push(part);
     }
-    chunks.push(part);
+    const text = Buffer.concat(chunks, bytes).toString("utf8");
+    if (estimateHeapBytes(text) > limits.heapBytes) {
+      const why = `answer would take more than ${formatMebibytes(limits.heapBytes)} of memory`;
+      throw errorOfLimit(formatCall(session, call), why);
+    }
+    return text;
+  } finally {
+    lease?.end();
   }
-  const text = Buffer.concat(chunks, bytes).toString("utf8");
-  if (estimateHeapBytes(text) > limits.heapBytes) {
-    const why = `answer would take more than ${formatMebibytes(limits.heapBytes)} of memory`;
-    throw errorOfLimit(formatCall(session, call), why);
-  }
-  return text;
 }
 
 /** `8 MB` */

@@ -7,6 +7,8 @@ const longestLineBytes = 64 * 1024 * 1024;
 export interface LineSplitter {
   /** Returns the lines that this chunk completes, without empty ones. */
   push(chunk: Uint8Array | string): string[];
+  /** The length of the incomplete line that is kept. */
+  readonly pendingBytes: number;
 }
 
 function join(pieces: readonly (Uint8Array | string)[]): string {
@@ -45,6 +47,9 @@ export function createLineSplitter(limitBytes = longestLineBytes): LineSplitter 
   };
 
   return {
+    get pendingBytes() {
+      return pendingBytes;
+    },
     push: (chunk) => {
       const lines: string[] = [];
       let start = 0;

@@ -26,13 +26,17 @@ export type ResponseLimits = Readonly<{
   listItems: number;
   listBytes: number;
   listMs: number;
+  /** What informers may keep of one server, over all types: objects, and the length of what is kept of them. */
+  cachedObjects: number;
+  cachedBytes: number;
 }>;
 
 /**
  * The limits for servers that tenants name. An object in etcd has at most 1.5 MB. Parsing is one step of the event loop. Measured
  * in CPU time: ordinary JSON of 2 MB takes 11 ms, the worst that these limits accept 30 ms and 45 MB of memory; a page of
  * 8 MB takes 50 ms, the worst 80 ms. That is too little to be worth a thread. The limits of whole lists are several times
- * those of ten thousand workloads of one type on one cluster.
+ * those of ten thousand workloads of one type on one cluster. Informers may keep as many objects as one list may have, and ten
+ * times what they keep of ten thousand Deployments (a status of some 0.6 KB each).
  */
 export const untrustedServerLimits: ResponseLimits = {
   bodyBytes: 2 * mebibyte,
@@ -43,7 +47,16 @@ export const untrustedServerLimits: ResponseLimits = {
   listItems: 100_000,
   listBytes: 512 * mebibyte,
   listMs: 120_000,
+  cachedObjects: 100_000,
+  cachedBytes: 64 * mebibyte,
 };
+
+/**
+ * The bytes of unfinished responses of all servers of one tenant: four pages of the largest size. The text is copied when it is
+ * decoded, so a tenant takes at most some 100 MB this way; a function has 512 MB or more. An honest tenant rarely reads two such
+ * pages at a time: 500 Deployments have some 4 MB.
+ */
+export const tenantInFlightBytes = 4 * untrustedServerLimits.pageBytes;
 
 /** What V8 takes for a list or object, and for the slot of a value in the one around it. */
 const heapBytesPerContainer = 64;

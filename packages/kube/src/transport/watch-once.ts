@@ -1,6 +1,6 @@
 import type { WatchEvent, WatchOptions } from "../client.ts";
 import { createDeadline } from "../deadline.ts";
-import { errorOfInvalidResponse, errorOfStatus, statusOf } from "../errors.ts";
+import { ApiError, errorOfInvalidResponse, errorOfStatus, statusOf } from "../errors.ts";
 import { isRecord } from "../json.ts";
 import { type Call, defaultTimeoutMs, failureOf, formatCall, openStream, type Session } from "./exchange.ts";
 import { createLineSplitter } from "./json-lines.ts";
@@ -29,14 +29,21 @@ export async function* watchOnce<T>(
     // A connection whose other side disappeared cannot be distinguished from a quiet one, except by time.
     deadline.rearm(timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000 + graceMs);
     const splitter = createLineSplitter(session.limits?.bodyBytes);
+    const lease = session.limits === undefined ? undefined : session.inFlight?.open();
     try {
       for await (const chunk of response.chunks()) {
         for (const line of splitter.push(chunk)) {
           const event = parseEvent<T>(formatCall(session, call), line);
           if (event !== undefined) yield event;
         }
+        // Half an event would keep its memory as long as the server likes, so it does not wait: the watch is resumed.
+        if (lease?.tryTake(splitter.pendingBytes) === false) {
+          const message = `${formatCall(session, call)}: other answers take the memory of the tenant`;
+          throw new ApiError("unreachable", message, { network: "reset" });
+        }
       }
     } finally {
+      lease?.end();
       response.cancel();
     }
   } catch (error) {

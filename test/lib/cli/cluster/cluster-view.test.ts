@@ -48,3 +48,29 @@ test("tmc cluster status and list show other registrations of the same cluster",
   expect(table).toMatch(/^west .* east$/m);
   expect(table).not.toMatch(/^north .* (east|west)$/m);
 });
+
+test("tmc cluster status shows warnings beside Ready, and none where there are none", () => {
+  const status = aStatus();
+  const warning = {
+    type: "CredentialsCurrent",
+    status: "False",
+    severity: "Warning",
+    reason: "CredentialsExpiring",
+    message: "renew them",
+    lastTransitionTime: "2026-01-01T00:00:00Z",
+  } as const;
+  const warned = { ...status, conditions: [...(status.conditions ?? []), warning] };
+  expect(describeCluster(aRegistration({ status: warned }), surroundings)).toMatch(
+    /^Warnings: +CredentialsExpiring: renew them$/m,
+  );
+  expect(describeCluster(aRegistration({ status }), surroundings)).not.toContain("Warnings");
+});
+
+test.each([
+  [{ cpu: "1500m", memory: "2Gi" }, "1500m cpu, 2Gi memory requested"],
+  [{ unknown: "Forbidden" as const }, "unknown: the credentials may not list pods"],
+  [{ unknown: "TooMany" as const }, "unknown: too many pods"],
+])("tmc cluster status shows what other pods request: %j", (otherPods, text) => {
+  const registration = aRegistration({ status: aStatus({}, { otherPods }) });
+  expect(describeCluster(registration, surroundings)).toContain(`Other pods:       ${text}\n`);
+});

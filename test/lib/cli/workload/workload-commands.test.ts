@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ClusterRegistration } from "../../../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../../../lib/api/workload-placement.ts";
 import { resourceTypes } from "../../../../lib/cli/workspace.ts";
+import { volumeMessage } from "../../../../lib/sync/eviction/volumes.ts";
 import { downstreamNamespace, namespaceManifest } from "../../../../lib/sync/ownership/namespace-map.ts";
 import { aDeployment, deployments, type PlacedWorkspace, secrets, startPlacedWorkspace } from "../placed.ts";
 import { tmc } from "../support.ts";
@@ -275,6 +276,35 @@ describe("output of workload commands", () => {
     await becomes(deployments, "web", before.status?.clusters ?? []);
     await say(before.status?.conditions ?? []);
   });
+});
+
+describe("tmc explain of a workload that is held by its volumes", () => {
+  it.each(["explain shop", "explain --workload deploy/web -n shop"])(
+    "tmc %s names the workload, the claim, and what allows the move",
+    async (command) => {
+      const { client, run, record } = workspace;
+      const before = await record(deployments, "web");
+      const address = { type: resourceTypes.syncRecords, namespace: "shop", name: before?.metadata.name ?? "" };
+      const say = (conditions: readonly object[]) =>
+        client.patch(address, { type: "merge", body: { status: { conditions } } }, { subresource: "status" });
+      const held = {
+        type: "EvictionHeld",
+        status: "True",
+        reason: "VolumeNotMovable",
+        message: `east: ${volumeMessage(["data"])}`,
+        lastTransitionTime: seen,
+      };
+      expect((await run(command)).out).not.toContain("is held by its volumes");
+      await say([...(before?.status?.conditions ?? []), held]);
+      const { out } = await run(command);
+      await say(before?.status?.conditions ?? []);
+      expect(out).toContain(
+        "deployment.apps/web in shop is held by its volumes: east: the placement selects other clusters, but the data of " +
+          'PersistentVolumeClaim data is here; "volumes: Recreate" in the placement moves the workload without its data; ' +
+          "sharedStorageClasses moves it with its data if all clusters can use volumes of that storage class\n",
+      );
+    },
+  );
 });
 
 /** Replaces the parts of the output that differ between workspaces. */
