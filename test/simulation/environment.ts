@@ -4,6 +4,7 @@ import { type ControllerSettings, defaultControllerSettings } from "../../lib/en
 import type { ObjectKey } from "../../lib/model/key.ts";
 import { defaultRegistrationSettings } from "../../lib/registration/settings.ts";
 import { defaultDeletionGuardSettings } from "../../lib/sync/eviction/deletion-guard.ts";
+import type { Mode } from "./mode.ts";
 import { createMonitor, type Monitor } from "./monitor.ts";
 import type { QueueWeather, Scenario, WireWeather } from "./scenario.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
@@ -23,6 +24,7 @@ export const calm: Readonly<NetworkConditions> = {
 /** Everything that the parts of one run share. */
 export type SimulationEnvironment = Readonly<{
   servers: Servers;
+  mode: Mode;
   seeded: Seeded;
   weather: NetworkConditions;
   settings: ControllerSettings;
@@ -74,6 +76,7 @@ export function createSimulation({ servers, scenario, purpose, onLog }: Simulati
   const monitor = createMonitor({ servers, settings, log });
   return {
     servers,
+    mode: scenario.mode,
     seeded,
     weather: { ...calm },
     settings,

@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import type { Mode } from "./mode.ts";
 import type { Result } from "./simulate.ts";
 
 export type JobsOptions = Readonly<{
@@ -8,16 +9,18 @@ export type JobsOptions = Readonly<{
   jobs: number;
   /** Features that every seed has. */
   features?: readonly string[] | undefined;
+  /** The mode of every seed, in place of the one that it chooses. */
+  mode?: Mode | undefined;
   /** Hears of each seed that is done, in the order in which they end. */
   onResult(result: Result): void;
 }>;
 
 /** The task of a worker process, and its answer. */
-export type Task = Readonly<{ seed: number; features?: readonly string[] | undefined }>;
+export type Task = Readonly<{ seed: number }> & Pick<JobsOptions, "features" | "mode">;
 export type Answer = Readonly<{ result: Result } | { seed: number; error: string }>;
 
 /** Runs seeds in processes of their own, each as it becomes free. Fails when a process does, or a seed cannot be run. */
-export async function runSeeds({ seeds, jobs, features, onResult }: JobsOptions): Promise<void> {
+export async function runSeeds({ seeds, jobs, features, mode, onResult }: JobsOptions): Promise<void> {
   const left = seeds[Symbol.iterator]();
   const work = (): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -29,7 +32,7 @@ export async function runSeeds({ seeds, jobs, features, onResult }: JobsOptions)
       const next = (): void => {
         const { value, done } = left.next();
         if (done === true) child.disconnect();
-        else child.send({ seed: value, features } satisfies Task);
+        else child.send({ seed: value, features, mode } satisfies Task);
       };
       child.once("error", reject);
       child.once("exit", (code, signal) => {

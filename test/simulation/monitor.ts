@@ -16,6 +16,7 @@ import { type ActualState, createActualState, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
 import { type ClusterMonitor, createClusterMonitor, isInformerRequest, readyReplicasOf } from "./cluster-monitor.ts";
 import { copiesOn } from "./copies.ts";
+import { isExportRequest, logicalClusterOfPath } from "./export-requests.ts";
 import { type Servers, startMs, tokensOf } from "./servers.ts";
 
 /** A law that was broken, by its number; 0 for what no law need say. */
@@ -279,8 +280,9 @@ export function createMonitor({
       mayGo.add(uid);
     },
     kcpRequest: ({ method, path }, cause) => {
-      const [, where = ""] = /^\/clusters\/([^/]+)\//.exec(path) ?? [];
+      const where = logicalClusterOfPath(path);
       const key = cause?.work?.item.key;
+      if (isExportRequest({ method, path }, key)) return;
       // Events are written two at a time, so a finished reconcile may write the Event of another key.
       const isEvent = method !== "DELETE" && /\/events[/?]/.test(path);
       if (key !== undefined && key.logicalCluster !== where && !isEvent)

@@ -16,6 +16,7 @@ import {
   type WorkloadKind,
 } from "./desired-workloads.ts";
 import { chooseFeatures } from "./features/features.ts";
+import { chooseMode, type Mode } from "./mode.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
 import { type Physical, physicalNames, tenantPaths, type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
 
@@ -82,6 +83,8 @@ export type Ending =
 
 export type Scenario = Readonly<{
   seed: number;
+  /** How the product runs. */
+  mode: Mode;
   /** Names of the features that the seed has. */
   features: readonly string[];
   /** In the order of time. */
@@ -111,7 +114,11 @@ type Model = {
 };
 
 /** Makes the scenario of a seed: who is there, what happens when, and how it ends. */
-export function generateScenario(seed: number, forcedFeatures: readonly string[] = []): Scenario {
+export function generateScenario(
+  seed: number,
+  forcedFeatures: readonly string[] = [],
+  forcedMode: Mode | undefined = undefined,
+): Scenario {
   const seeded = createSeeded(seed).fork("scenario");
   const model: Model = { registrations: [], placements: [], physical: [] };
   const isCrowded = seeded.chance(0.12);
@@ -161,6 +168,7 @@ export function generateScenario(seed: number, forcedFeatures: readonly string[]
   const state = (): ClusterState => (allWell || seeded.chance(0.5) ? "up" : seeded.pick(clusterStates));
   return {
     seed,
+    mode: chooseMode(createSeeded(seed).fork("mode"), forcedMode),
     features: features.map(({ name }) => name),
     // Stable, so that steps of one moment keep their order.
     steps: [...steps, ...extra].toSorted((one, other) => one.atMs - other.atMs),

@@ -3,6 +3,7 @@ import { aDesiredDeployment, placeLabel } from "./desired-workloads.ts";
 import { createSimulation } from "./environment.ts";
 import { checkClaims, checkDeal, checkDecisions, checkRest } from "./laws.ts";
 import { changeByHand } from "./manual-change.ts";
+import type { Mode } from "./mode.ts";
 import type { Violation } from "./monitor.ts";
 import { answersOf, areAllReady, differencesOf, type Outcome, outcomeOf, takeSnapshot } from "./outcome.ts";
 import type { Sabotage } from "./sabotage.ts";
@@ -20,6 +21,8 @@ export type SimulateOptions = Readonly<{
   scenario?: Scenario | undefined;
   /** Features that the seed has in any case. */
   features?: readonly string[] | undefined;
+  /** The mode of the seed, in place of the one that it chooses. */
+  mode?: Mode | undefined;
   onLog?: ((line: string) => void) | undefined;
 }>;
 
@@ -65,7 +68,7 @@ const unhurried = 10;
 
 /** Runs the scenario of a seed with its faults and without, and holds the one against the other and both against the laws. */
 export async function simulate(seed: number, options: SimulateOptions): Promise<Result> {
-  const scenario = options.scenario ?? generateScenario(seed, options.features);
+  const scenario = options.scenario ?? generateScenario(seed, options.features, options.mode);
   const oracle = await runScenario(scenario, { ...options, sabotage: undefined }, "without faults");
   const found = await runScenario(scenario, options, "with faults");
   return {

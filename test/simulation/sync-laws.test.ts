@@ -15,6 +15,7 @@ import { simulate } from "./simulate.ts";
 /** Two tenants with the same two clusters; each has a workload of each kind on both of them. */
 const scenario: Scenario = {
   seed: 1,
+  mode: "direct",
   features: [],
   steps: [0, 1].flatMap((tenant) =>
     (
