@@ -1,6 +1,7 @@
 import type { Injection } from "@tmc/embedded/server/faults.ts";
 import type { ShardConfig } from "../../lib/sources/shard.ts";
 import { calm, type SimulationEnvironment } from "./environment.ts";
+import { createDeployment } from "./functions/deployment.ts";
 import { startProcess } from "./process.ts";
 import type { SimProcess } from "./process-life.ts";
 import type { Sabotage } from "./sabotage.ts";
@@ -46,6 +47,7 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
   const slots = ids.map((id): Slot => {
     return { shard: id && { id, shards }, process: undefined, restartPlan: undefined };
   });
+  const deployment = world.mode === "functions" ? createDeployment(world, sabotage) : undefined;
   const dice = world.seeded.fork("slots");
   /** The controller that a fault is about. */
   const pickSlot = (): Slot => dice.pick(slots);
@@ -56,13 +58,9 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
 
   const start = (slot: Slot, skewMs: number): SimProcess => {
     started += 1;
-    const process = startProcess({
-      world,
-      name: `controller-${started}`,
+    const options = {
       skewMs,
-      shard: slot.shard,
-      sabotage,
-      onExit: (ended) => {
+      onExit: (ended: SimProcess) => {
         running.delete(ended);
         deadWrites += ended.writes;
         if (ended !== slot.process || isEnding) return;
@@ -73,7 +71,10 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
           slot.process ??= start(slot, hasCeased ? 0 : nextSkewMs);
         });
       },
-    });
+    };
+    const process =
+      deployment?.startRelay({ ...options, name: `relay-${started}` }) ??
+      startProcess({ ...options, world, name: `controller-${started}`, shard: slot.shard, sabotage });
     running.add(process);
     return process;
   };
@@ -96,6 +97,7 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
     happen: (fault) => {
       log(`fault ${JSON.stringify(fault)}`);
       const slot = pickSlot();
+      deployment?.happen(fault);
       switch (fault.kind) {
         case "kill":
           slot.restartPlan = { afterMs: fault.restartAfterMs, skewMs: fault.skewMs };
@@ -194,6 +196,7 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
         if (!slots.some((slot) => slot.process === process) || process.skewMs !== 0) process.kill();
       }
       for (const slot of slots) slot.process?.spare();
+      deployment?.cease();
       for (const end of [...endings]) end();
       for (const slot of slots) slot.process ??= start(slot, 0);
     },
@@ -201,10 +204,11 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
       isEnding = true;
       for (const end of [...endings]) end();
       for (const process of [...running]) process.kill();
+      deployment?.end();
       for (const injection of states.values()) injection.remove();
     },
     get writes() {
-      return deadWrites + [...running].reduce((sum, process) => sum + process.writes, 0);
+      return (deployment?.writes ?? 0) + deadWrites + [...running].reduce((sum, process) => sum + process.writes, 0);
     },
   };
 }

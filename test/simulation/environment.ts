@@ -60,6 +60,8 @@ export function createSimulation({ servers, scenario, purpose, onLog }: Simulati
     // One after the other, a few at once, and as many as a controller usually has.
     syncWorkers: scenario.settings.workers === 5 ? defaultControllerSettings.syncWorkers : scenario.settings.workers,
     relistSeconds: 150,
+    // A function has less time for a key than a controller (`lib/lambda/runtime.ts`).
+    ...(scenario.mode === "functions" && { reconcileSeconds: 12 }),
     registration: { ...defaultRegistrationSettings, releaseAfterSeconds: 120 },
     // Soon enough that whatever stalls has done so before the rest.
     syncSettings: {
@@ -73,7 +75,7 @@ export function createSimulation({ servers, scenario, purpose, onLog }: Simulati
     notes.update(`${note}\n`);
     onLog?.(note);
   };
-  const monitor = createMonitor({ servers, settings, log });
+  const monitor = createMonitor({ servers, settings, readsForResync: scenario.mode === "functions", log });
   return {
     servers,
     mode: scenario.mode,

@@ -70,8 +70,15 @@ const roundingMs = 1_000;
 export function createMonitor({
   servers,
   settings,
+  readsForResync,
   log,
-}: Readonly<{ servers: Servers; settings: ControllerSettings; log: (line: string) => void }>): Monitor {
+}: Readonly<{
+  servers: Servers;
+  settings: ControllerSettings;
+  /** Whether a resync reads from the servers: a function has no cache. */
+  readsForResync: boolean;
+  log: (line: string) => void;
+}>): Monitor {
   const violations: Violation[] = [];
   const mayGo = new Set<string>();
   const everSeen = new Set<string>();
@@ -116,8 +123,8 @@ export function createMonitor({
     broken,
     onWrite: (text) => rest?.writes.push(text),
   });
-  const noteRead = (key: WorkItem["key"], text: string): void => {
-    if (rest === undefined || key.kind !== "Workload") return;
+  const noteRead = ({ key, reason }: WorkItem, text: string): void => {
+    if (rest === undefined || key.kind !== "Workload" || (readsForResync && reason === "resync")) return;
     const reads = rest.reads.get(formatKey(key)) ?? [];
     rest.reads.set(formatKey(key), reads);
     reads.push(text);
@@ -293,7 +300,7 @@ export function createMonitor({
         broken(3, `${method} ${path}: controllers only write status and finalizers`);
       // Watches of clusters, too, read credentials, and go on in the name of who wanted them first.
       const isCredential = path.includes("/namespaces/default/secrets/");
-      if (key !== undefined && !isCredential) noteRead(key, `${method} ${path}`);
+      if (cause?.work !== undefined && !isCredential) noteRead(cause.work.item, `${method} ${path}`);
       const isOwn = servers.tenants.includes(where) || /\/logicalclusters\/cluster$/.test(path);
       if (!isOwn) broken(4, `${method} ${path} goes to no tenant`);
     },
@@ -307,7 +314,8 @@ export function createMonitor({
       }
       if (rest === undefined) return;
       if (own?.kind === "Workload") {
-        if (!isInformerRequest(request)) noteRead(own, `${request.method} ${path} of ${key.name}`);
+        if (!isInformerRequest(request) && cause?.work !== undefined)
+          noteRead(cause.work.item, `${request.method} ${path} of ${key.name}`);
         return;
       }
       const works = rest.probing.get(formatKey(key)) ?? new Set();

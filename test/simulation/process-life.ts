@@ -44,10 +44,12 @@ export type LifeOptions = Readonly<{
   skewMs: number;
   /** Called once, when it has ended for any reason. */
   onExit(): void;
+  /** Called at each write; decides in addition to `dieAtWrite` whether the process dies at it. */
+  deathAt?: (() => "before" | "after" | undefined) | undefined;
 }>;
 
 /** Creates a process in which nothing runs yet. */
-export function createLife({ world, name, skewMs, onExit }: LifeOptions): ProcessLife {
+export function createLife({ world, name, skewMs, onExit, deathAt: chosen }: LifeOptions): ProcessLife {
   const { servers, weather, seeded, monitor } = world;
   const dice = seeded.fork(name);
   const timers = new Set<() => void>();
@@ -108,7 +110,7 @@ export function createLife({ world, name, skewMs, onExit }: LifeOptions): Proces
     });
   const deathAtWrite = (): "before" | "after" | undefined => {
     writes += 1;
-    return death?.atWrite === writes ? death.when : undefined;
+    return chosen?.() ?? (death?.atWrite === writes ? death.when : undefined);
   };
   const deathAt = ({ method }: TransportRequest): "before" | "after" | undefined =>
     method === "GET" ? undefined : deathAtWrite();
