@@ -30,6 +30,8 @@ export interface Monitor {
   broken(law: number, message: string): void;
   /** The user has deleted this object. */
   mayGo(uid: string): void;
+  /** Whether kcp deletes all objects of a tenant, because its binding was deleted. */
+  mayGoAll(tenant: string, may: boolean): void;
 
   kcpRequest(request: TransportRequest, cause: Cause | undefined): void;
   clusterRequest(request: TransportRequest, cause: Cause | undefined, key: ObjectKey): void;
@@ -81,6 +83,7 @@ export function createMonitor({
 }>): Monitor {
   const violations: Violation[] = [];
   const mayGo = new Set<string>();
+  const unbound = new Set<string>();
   const everSeen = new Set<string>();
   const successes = new Map<string, Success[]>();
   let rest: { writes: string[]; probing: Map<string, Set<unknown>>; reads: Map<string, string[]> } | undefined;
@@ -197,6 +200,7 @@ export function createMonitor({
     const cause = causes.getStore();
     if (!servers.tenants.includes(key.logicalCluster)) return;
     truth.take(change);
+    if (unbound.has(key.logicalCluster)) mayGo.add(object.metadata.uid ?? "");
     const served = workloadTypesByKind.get(kind);
     if (served !== undefined) {
       everSeen.add(
@@ -285,6 +289,10 @@ export function createMonitor({
     clusters,
     mayGo: (uid) => {
       mayGo.add(uid);
+    },
+    mayGoAll: (tenant, may) => {
+      if (may) unbound.add(tenant);
+      else unbound.delete(tenant);
     },
     kcpRequest: ({ method, path }, cause) => {
       const where = logicalClusterOfPath(path);

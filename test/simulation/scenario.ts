@@ -19,6 +19,7 @@ import { chooseFeatures } from "./features/features.ts";
 import { chooseMode, type Mode } from "./mode.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
 import { type Physical, physicalNames, tenantPaths, type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
+import { type TenancyInput, tenancySteps } from "./tenancy.ts";
 
 /** How a cluster is; all but "up" end in a registration that is not Ready. */
 export const clusterStates = ["up", "slow", "refuse", "hang", "stuck", "broken"] as const;
@@ -43,7 +44,8 @@ export type Input =
   | Readonly<{ kind: "apply-anew"; tenant: number; name: string; desired: DesiredWorkload }>
   | Readonly<{ kind: "remove"; tenant: number; name: string; of: WorkloadKind; namespace: WorkloadNamespace }>
   | Readonly<{ kind: "cluster"; cluster: Physical; state: ClusterState }>
-  | Readonly<{ kind: "hand"; cluster: Physical; tenant: number; deed: Deed }>;
+  | Readonly<{ kind: "hand"; cluster: Physical; tenant: number; deed: Deed }>
+  | TenancyInput;
 
 /** What somebody does on a cluster, in the namespace that a tenant's namespace has there; nothing where that is not to be found. */
 export type Deed = Readonly<{ namespace: WorkloadNamespace; name: string }> &
@@ -164,14 +166,16 @@ export function generateScenario(
   const extra = features.flatMap((feature) =>
     feature.steps(createSeeded(seed).fork(`feature ${feature.name}`), { endMs: atMs }),
   );
+  const mode = chooseMode(createSeeded(seed).fork("mode"), forcedMode);
+  const tenancy = mode === "export" ? tenancySteps(createSeeded(seed).fork("tenancy"), atMs) : [];
   const allWell = seeded.chance(0.6);
   const state = (): ClusterState => (allWell || seeded.chance(0.5) ? "up" : seeded.pick(clusterStates));
   return {
     seed,
-    mode: chooseMode(createSeeded(seed).fork("mode"), forcedMode),
+    mode,
     features: features.map(({ name }) => name),
     // Stable, so that steps of one moment keep their order.
-    steps: [...steps, ...extra].toSorted((one, other) => one.atMs - other.atMs),
+    steps: [...steps, ...extra, ...tenancy].toSorted((one, other) => one.atMs - other.atMs),
     endMs: atMs + seeded.between(0, 20_000),
     finalStates: { c0: state(), c1: state(), c2: state(), c3: state() },
     ending: seeded.pick(["as-is", "anew", "deal"]),
