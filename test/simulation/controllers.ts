@@ -45,7 +45,7 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
   const states = new Map<Physical, Injection>();
   const ids = world.mode === "shards" ? shards : [undefined];
   const slots = ids.map((id): Slot => {
-    return { shard: id && { id, shards }, process: undefined, restartPlan: undefined };
+    return { shard: id && (sabotage?.shard ?? { id, shards }), process: undefined, restartPlan: undefined };
   });
   const deployment = world.mode === "functions" ? createDeployment(world, sabotage) : undefined;
   const dice = world.seeded.fork("slots");

@@ -116,11 +116,11 @@ beforeAll(async () => {
 });
 
 test("an unmodified controller violates no law", { timeout: 60_000 }, async () => {
-  const { violations } = await simulate(seed, { servers });
+  const { violations } = await simulate(seed, { servers, mode: "direct" });
   expect(violations).toEqual([]);
 });
 
 test.for(Object.entries(cases))("law against %s is enforced", { timeout: 60_000 }, async ([, { law, sabotage }]) => {
-  const { violations } = await simulate(seed, { servers, sabotage });
+  const { violations } = await simulate(seed, { servers, sabotage, mode: "direct" });
   expect(new Set(violations.map((violation) => violation.law))).toContain(law);
 });

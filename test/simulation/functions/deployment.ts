@@ -1,4 +1,5 @@
 import type { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
+import type { KubeClient } from "@tmc/kube/client.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { Transport } from "@tmc/kube/transport/transport.ts";
 import { createForwardFunction } from "../../../lib/lambda/forward.ts";
@@ -59,7 +60,10 @@ export function createDeployment(world: SimulationEnvironment, sabotage: Sabotag
     weather: () => weather.queue,
     onSend: (queue, body) => {
       world.log(`sent to ${queue}: ${body}`);
-      if (queue === "work.fifo" || queue === "delay") monitor.sent([parseBody(body)], causes.getStore());
+      if (queue !== "work.fifo" && queue !== "delay") return true;
+      const item = parseBody(body);
+      monitor.sent([item], causes.getStore());
+      return sabotage?.keys === undefined || sabotage.keys([item], servers.tenants).length > 0;
     },
     onDeadLetter: (queue, body, cause) => {
       world.log(`dead letter of ${queue}: ${cause}`);
@@ -95,6 +99,9 @@ export function createDeployment(world: SimulationEnvironment, sabotage: Sabotag
     TMC_HEARTBEAT_SECONDS: String(settings.heartbeatSeconds),
     TMC_RESYNC_SECONDS: String(settings.resyncSeconds),
   };
+  /** A client for kcp in a process. */
+  const clientOf = ({ kcpWire: transport, clock: own, dice }: ProcessLife): KubeClient =>
+    createKubeClient({ endpoint: { server: servers.kcp.url }, transport, name: "kcp", clock: own, random: dice.next });
   const hostOf = ({ life, clock: own }: FunctionProcess): Host => ({
     variables,
     version: "1.2.3",
@@ -110,6 +117,7 @@ export function createDeployment(world: SimulationEnvironment, sabotage: Sabotag
         monitor.works(item);
         return causes.run({ process: life, work: { item } }, async () => {
           const next = await work(item, signal);
+          await sabotage?.afterWork?.(item, clientOf(life), servers.tenants);
           sabotage?.onClusters?.(item, servers.clusters, servers.tenants);
           return next;
         });
@@ -186,7 +194,7 @@ export function createDeployment(world: SimulationEnvironment, sabotage: Sabotag
   invokeOnSchedule(resync, settings.resyncSeconds * 1000, asyncRetriesMs);
 
   return {
-    startRelay: ({ name, skewMs, onExit }) => startRelay(world, { name, skewMs, onExit, sqsOf }),
+    startRelay: ({ name, skewMs, onExit }) => startRelay(world, { name, skewMs, onExit, sqsOf, clientOf }),
     happen: (fault) => {
       switch (fault.kind) {
         case "kill":
@@ -225,10 +233,13 @@ function startRelay(
     skewMs,
     onExit,
     sqsOf,
+    clientOf,
   }: Pick<ProcessOptions, "name" | "skewMs" | "onExit"> &
-    Readonly<{ sqsOf: (life: ProcessLife, awake: () => Promise<void>) => SqsClient }>,
+    Readonly<{
+      sqsOf: (life: ProcessLife, awake: () => Promise<void>) => SqsClient;
+      clientOf: (life: ProcessLife) => KubeClient;
+    }>,
 ): SimProcess {
-  const { servers } = world;
   const life = createLife({ world, name, skewMs, onExit: () => onExit(process) });
   const { clock, dice } = life;
   const process: SimProcess = Object.assign(life, {
@@ -244,13 +255,7 @@ function startRelay(
   });
   const relay = causes.run({ process }, () => {
     const made = createRelayService({
-      client: createKubeClient({
-        endpoint: { server: servers.kcp.url },
-        transport: life.kcpWire,
-        name: "kcp",
-        clock,
-        random: dice.next,
-      }),
+      client: clientOf(life),
       workspaces: tenantPaths,
       queue: createSqsQueue({ sqs: sqsOf(life, async () => {}), urls: queueUrls, clock, random: dice.next }),
       sync: true,

@@ -64,8 +64,8 @@ export type QueuesOptions = Readonly<{
   clock: Clock;
   dice: Seeded;
   weather: () => QueueWeather;
-  /** Called before a message is stored. */
-  onSend(queue: QueueName, body: string): void;
+  /** Called before a message is stored; returns whether it is. */
+  onSend(queue: QueueName, body: string): boolean;
   /** Called for every message that is dead-lettered, by a function or by SQS. */
   onDeadLetter(queue: QueueName, body: string, cause: string): void;
 }>;
@@ -99,7 +99,7 @@ export function createQueues({ clock, dice, weather, onSend, onDeadLetter }: Que
 
   const accept = (queue: Queue, entry: Partial<SendMessageBatchRequestEntry>): void => {
     const { MessageBody: body = "", MessageGroupId: groupId, DelaySeconds = 0 } = entry;
-    onSend(queue.name, body);
+    if (!onSend(queue.name, body)) return;
     const nowMs = clock.now();
     if (queue.isFifo) {
       const id = `${groupId} ${entry.MessageDeduplicationId}`;
