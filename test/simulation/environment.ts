@@ -25,6 +25,7 @@ export const calm: Readonly<NetworkConditions> = {
 export type SimulationEnvironment = Readonly<{
   servers: Servers;
   mode: Mode;
+  throughExport: boolean;
   seeded: Seeded;
   weather: NetworkConditions;
   settings: ControllerSettings;
@@ -79,6 +80,7 @@ export function createSimulation({ servers, scenario, purpose, onLog }: Simulati
   return {
     servers,
     mode: scenario.mode,
+    throughExport: scenario.throughExport,
     seeded,
     weather: { ...calm },
     settings,

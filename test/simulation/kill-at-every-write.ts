@@ -19,6 +19,7 @@ const at = (seconds: number, input: Input): Step => ({ atMs: seconds * 1000, inp
 const frame = {
   seed: 1,
   mode: "direct",
+  throughExport: false,
   features: [],
   finalStates: { c0: "up", c1: "up", c2: "up", c3: "up" },
   ending: "as-is",

@@ -7,7 +7,12 @@ import type { Scenario } from "./scenario.ts";
 import { type Servers, startServers } from "./servers.ts";
 import { simulate } from "./simulate.ts";
 
-const scenarioIn = (mode: Mode): Scenario => ({ ...placing, mode, restMs: 120_000 });
+const scenarioIn = (mode: Mode): Scenario => ({
+  ...placing,
+  mode,
+  throughExport: mode === "export",
+  restMs: 120_000,
+});
 
 let servers: Servers;
 beforeAll(async () => {

@@ -1,3 +1,4 @@
+import type { KubeClient } from "@tmc/kube/client.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import { exportName, exportWorkspace } from "../../lib/api/group.ts";
@@ -6,6 +7,7 @@ import { notConfigured, outcomeOf } from "../../lib/credentials/credentials.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import type { ScopeChoice } from "../../lib/relay/scope.ts";
 import type { ShardConfig } from "../../lib/sources/shard.ts";
+import type { ExportAddress } from "../../lib/upstream/export/address.ts";
 import { causes } from "./cause.ts";
 import { simulatedHubId } from "./copies.ts";
 import type { SimulationEnvironment } from "./environment.ts";
@@ -26,6 +28,14 @@ export type ProcessOptions = Readonly<{
 
 /** More than any chain of reactions needs. */
 const mostWorksAtOnce = 3_000;
+
+/** The tenants of a run: their workspaces, or the export that they have bound. */
+export function scopeOf({ throughExport }: SimulationEnvironment, client: KubeClient): ScopeChoice {
+  if (!throughExport) return { workspaces: tenantPaths };
+  // The virtual workspaces are on kcp's own server, so no other endpoint is opened.
+  return { workspaces: undefined, apiExport: { address: simulatedExport, openEndpoint: () => client } };
+}
+export const simulatedExport: ExportAddress = { path: exportWorkspace, name: exportName };
 
 /** Starts a controller in a process of its own. */
 export function startProcess({ world, name, skewMs, shard, onExit, sabotage }: ProcessOptions): SimProcess {
@@ -56,20 +66,11 @@ export function startProcess({ world, name, skewMs, shard, onExit, sabotage }: P
       });
     },
   });
-  /** The virtual workspaces are on kcp's own server, so no other endpoint is ever opened. */
-  const scope: ScopeChoice =
-    world.mode === "export"
-      ? {
-          workspaces: undefined,
-          apiExport: { address: { path: exportWorkspace, name: exportName }, openEndpoint: () => client },
-        }
-      : { workspaces: tenantPaths };
-
   const controller = causes.run({ process }, () => {
     const made = createController({
       client,
       hubId: simulatedHubId,
-      ...scope,
+      ...scopeOf(world, client),
       shard,
       operatorCredentials: {
         find: async ({ key, registration }) => {

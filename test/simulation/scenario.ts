@@ -87,6 +87,8 @@ export type Scenario = Readonly<{
   seed: number;
   /** How the product runs. */
   mode: Mode;
+  /** Whether the tenants are those of an APIExport, which are reached through its virtual workspaces. */
+  throughExport: boolean;
   /** Names of the features that the seed has. */
   features: readonly string[];
   /** In the order of time. */
@@ -106,6 +108,9 @@ export type Scenario = Readonly<{
 const names = ["east", "west", "north", "south"] as const;
 
 const placementNames = Array.from({ length: 12 }, (_, index) => `p${index}`);
+
+/** The share of the seeds in the mode functions that are deployed for all tenants of an export. */
+const exportShare = 0.3;
 
 /** What the generator remembers, so that its steps make sense. */
 type Model = {
@@ -167,12 +172,15 @@ export function generateScenario(
     feature.steps(createSeeded(seed).fork(`feature ${feature.name}`), { endMs: atMs }),
   );
   const mode = chooseMode(createSeeded(seed).fork("mode"), forcedMode);
-  const tenancy = mode === "export" ? tenancySteps(createSeeded(seed).fork("tenancy"), atMs) : [];
+  const throughExport =
+    mode === "export" || (mode === "functions" && createSeeded(seed).fork("through export").chance(exportShare));
+  const tenancy = throughExport ? tenancySteps(createSeeded(seed).fork("tenancy"), atMs) : [];
   const allWell = seeded.chance(0.6);
   const state = (): ClusterState => (allWell || seeded.chance(0.5) ? "up" : seeded.pick(clusterStates));
   return {
     seed,
     mode,
+    throughExport,
     features: features.map(({ name }) => name),
     // Stable, so that steps of one moment keep their order.
     steps: [...steps, ...extra, ...tenancy].toSorted((one, other) => one.atMs - other.atMs),

@@ -16,6 +16,7 @@ import { simulate } from "./simulate.ts";
 const scenario: Scenario = {
   seed: 1,
   mode: "direct",
+  throughExport: false,
   features: [],
   steps: [0, 1].flatMap((tenant) =>
     (

@@ -16,10 +16,11 @@ import { createSqsQueue } from "../../../lib/queue/sqs.ts";
 import type { SqsClient } from "../../../lib/queue/sqs-client.ts";
 import { parseBody } from "../../../lib/queue/work-message.ts";
 import { createRelayService } from "../../../lib/relay/service/relay-service.ts";
+import { formatExportAddress } from "../../../lib/upstream/export/address.ts";
 import { causes } from "../cause.ts";
 import { simulatedHubId } from "../copies.ts";
 import type { SimulationEnvironment } from "../environment.ts";
-import type { ProcessOptions } from "../process.ts";
+import { type ProcessOptions, scopeOf, simulatedExport } from "../process.ts";
 import { createLife, type ProcessLife, type SimProcess } from "../process-life.ts";
 import type { Sabotage } from "../sabotage.ts";
 import type { Fault } from "../scenario.ts";
@@ -90,7 +91,9 @@ export function createDeployment(world: SimulationEnvironment, sabotage: Sabotag
     TMC_HUB_ID: simulatedHubId,
     TMC_LOG_LEVEL: "0",
     TMC_KCP_SECRET: kcpSecret,
-    TMC_WORKSPACES: tenantPaths.join(","),
+    ...(world.throughExport
+      ? { TMC_API_EXPORT: formatExportAddress(simulatedExport) }
+      : { TMC_WORKSPACES: tenantPaths.join(",") }),
     TMC_WORK_QUEUE_URL: queueUrls.work,
     TMC_DELAY_QUEUE_URL: queueUrls.delay,
     TMC_DEAD_LETTERS_URL: queueUrls.deadLetters,
@@ -254,9 +257,10 @@ function startRelay(
     },
   });
   const relay = causes.run({ process }, () => {
+    const client = clientOf(life);
     const made = createRelayService({
-      client: clientOf(life),
-      workspaces: tenantPaths,
+      client,
+      ...scopeOf(world, client),
       queue: createSqsQueue({ sqs: sqsOf(life, async () => {}), urls: queueUrls, clock, random: dice.next }),
       sync: true,
       clock,
