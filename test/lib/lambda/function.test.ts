@@ -108,11 +108,16 @@ describe("the signal of an invocation", () => {
 
   test("the signal is aborted before the timeout, so that the handler can still return a result", async () => {
     const clock = createManualClock();
-    const { handler } = setUp({ handle: (_parts, _event, signal) => untilAborted(signal) }, clock);
+    const handling = Promise.withResolvers<void>();
+    const handle: Definition["handle"] = (_parts, _event, signal) => {
+      handling.resolve();
+      return untilAborted(signal);
+    };
+    const { handler } = setUp({ handle }, clock);
     const context = { ...contextOf(), getRemainingTimeInMillis: () => 20_000 - clock.now() + startMs };
     const startMs = clock.now();
     const result = handler("one", context);
-    await vi.waitUntil(() => clock.waits.length > 0);
+    await handling.promise;
     expect(clock.waits).toEqual([18_000]);
     clock.advance(18_000);
     expect(await result).toBe("what is left");
