@@ -14,7 +14,7 @@ export const modes = [
 export type Mode = (typeof modes)[number];
 
 /** The share of the seeds that run in each mode but `direct`, which has the rest. */
-const shares: Readonly<Record<Exclude<Mode, "direct">, number>> = { export: 0.15, shards: 0.1, functions: 0.25 };
+const shares: Readonly<Record<Exclude<Mode, "direct">, number>> = { export: 0.12, shards: 0.08, functions: 0.2 };
 
 /** Chooses the mode of a seed. */
 export function chooseMode(seeded: Seeded, forced: Mode | undefined): Mode {
