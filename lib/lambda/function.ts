@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import middy, { type MiddlewareObj } from "@middy/core";
+import { createDeadline } from "@tmc/kube/deadline.ts";
 import type { Context, SQSBatchResponse } from "aws-lambda";
 import { type Environment, type EnvironmentName, readEnvironment } from "../engine/environment.ts";
 import { createLog, type Log, type LogFields, parseLogLevel } from "../observe/log.ts";
@@ -46,15 +47,20 @@ export function createFunction<Name extends EnvironmentName, State, Event, Respo
     return made;
   });
   const handler = middy<Event, Response>({
-    timeoutEarlyInMillis: responseMarginMs,
-    // Only middy's signal is used. The handler itself responds, because only it knows which messages are unfinished.
-    timeoutEarlyResponse: () => new Promise(() => {}),
+    // No early response: the handler itself responds, because only it knows which messages are unfinished.
+    timeoutEarlyInMillis: 0,
   })
     .use(flushMetrics(metrics))
     .use(logFailure(log))
-    .handler(async (event: Event, _context: Context, { signal }: { signal: AbortSignal }) =>
-      handle(await state(), event, signal),
-    );
+    .handler(async (event: Event, context: Context) => {
+      const timeoutMs = Math.max(0, context.getRemainingTimeInMillis() - responseMarginMs);
+      const deadline = createDeadline(clock, { signal: undefined, timeoutMs });
+      try {
+        return await handle(await state(), event, deadline.signal);
+      } finally {
+        deadline.end();
+      }
+    });
   return (event, context) =>
     runWith({ requestId: context.awsRequestId, function: name, stage }, async () => handler(event, context));
 }

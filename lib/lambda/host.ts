@@ -1,4 +1,15 @@
 import { type Clock, systemClock } from "@tmc/kube/clock.ts";
+import type { ReconcilersSettings } from "../engine/reconcilers.ts";
+import type { Work } from "../model/work-item.ts";
+import type { SyncSettings } from "../sync/settings.ts";
+
+/** Settings of a runtime that no operator can change. */
+export type RuntimeOverrides = Readonly<{
+  settings?: Partial<ReconcilersSettings> | undefined;
+  sync?: Partial<Omit<SyncSettings, "hubId">> | undefined;
+  /** Wraps the work on each key. */
+  wrapWork?: ((work: Work) => Work) | undefined;
+}>;
 
 /** The environment that a function runs in; tests pass their own. */
 export type Host = Readonly<{
@@ -10,6 +21,8 @@ export type Host = Readonly<{
   write: (line: string) => void;
   /** Time since the start of the process. */
   uptimeMs: () => number;
+  /** For tests, which cannot wait for the longest times of a deployment, and attribute requests to keys. @default none */
+  overrides?: RuntimeOverrides | undefined;
 }>;
 
 /** The real process. Lines go directly to standard output: Lambda's console would wrap each line in another. */

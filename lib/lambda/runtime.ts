@@ -97,7 +97,7 @@ export async function openRuntime(
   { maxConcurrentKeys, createSyncWork }: RuntimeOptions,
 ): Promise<BatchRunner> {
   const { host, log, metrics, environment } = tools;
-  const { clock, random } = host;
+  const { clock, random, overrides } = host;
   const onEvent = queueListener(tools);
   const upstream = await openUpstreamHub(clients, tools);
   const { client } = upstream;
@@ -155,12 +155,13 @@ export async function openRuntime(
       random,
     });
     const shared = { hub, queue: limitedQueue, connections, credentials, clock, metrics };
-    const sync = workloads && createSyncWork?.({ ...shared, hubId, workloads, deletionGuard });
+    const sync =
+      workloads && createSyncWork?.({ ...shared, hubId, workloads, settings: { deletionGuard, ...overrides?.sync } });
     const work = createReconcilers({
       ...shared,
       sync: workloads && { workloads, ...sync },
       readBindings: environment.apiExport === undefined ? createBindingReader(client) : readBindingsThroughExport,
-      settings: runtimeSettings(environment),
+      settings: { ...runtimeSettings(environment), ...overrides?.settings },
       onReadyChange: ({ logicalCluster, name }, { type, reason, message }) => {
         const fields = { logicalCluster, name, reason, detail: message };
         if (type === "Warning") log.warn("cluster changed", fields);
@@ -169,7 +170,7 @@ export async function openRuntime(
       recordEvent: events.record,
     });
     beginSyncBatch = () => sync?.beginBatch();
-    return work;
+    return overrides?.wrapWork?.(work) ?? work;
   });
   await reconcilers().catch((error: unknown) => {
     // Not fatal while the upstream is unreachable: every key tries again and is retried. Any other failure stops the function.

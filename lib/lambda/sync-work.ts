@@ -10,11 +10,10 @@ import type { Hub } from "../model/hub.ts";
 import type { WorkloadKey } from "../model/key.ts";
 import type { Work, WorkQueue } from "../model/work-item.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { DeletionGuardSettings } from "../sync/eviction/deletion-guard.ts";
 import { notifyDelaySeconds } from "../sync/fan-out.ts";
 import type { ReconcileOrphans, UpstreamAbsence } from "../sync/orphans/reconcile.ts";
 import { syncReconciler } from "../sync/reconcile.ts";
-import { defaultSyncSettings } from "../sync/settings.ts";
+import { defaultSyncSettings, type SyncSettings } from "../sync/settings.ts";
 import type { WorkloadHub } from "../sync/workload-hub.ts";
 import { createUpsyncLocalState } from "../upsync/local-state.ts";
 import { runInSequence, upsyncReconciler } from "../upsync/reconcile.ts";
@@ -28,7 +27,7 @@ export type SyncWorkOptions = Readonly<{
   queue: WorkQueue;
   connections: Connections;
   credentials: CredentialSource;
-  deletionGuard: DeletionGuardSettings;
+  settings: Pick<SyncSettings, "deletionGuard"> & Partial<Omit<SyncSettings, "hubId">>;
   clock: Clock;
   metrics: Pick<Metrics, "add">;
 }>;
@@ -53,11 +52,11 @@ export function createSyncWork({
   queue,
   connections,
   credentials,
-  deletionGuard,
+  settings: ownSettings,
   clock,
   metrics,
 }: SyncWorkOptions): SyncWork {
-  const settings = { ...defaultSyncSettings, hubId, deletionGuard };
+  const settings = { ...defaultSyncSettings, ...ownSettings, hubId };
   const clients = createClusterClients({ hub: { read: readFromBatchList(hub) }, credentials, connections, clock });
   const downstream = createDownstream({
     clientFor: clients.clientFor,

@@ -42,12 +42,17 @@ export type ShardFilter = (key: WorkKey) => boolean;
  *
  * It applies to watch events, heartbeats and resyncs. Placements that are affected by a cluster change are reconciled by the
  * process that observed the change, because no other process is notified. A deleted object belongs to all shards: its label
- * is gone, and each process must release what it holds for it.
+ * is gone, and each process must release what it holds for it. So does an object that a list lacked: each process has it in its
+ * cache, and decides placements with it, until its own read shows that the object is gone.
  */
-export function createKeyShardFilter(shard: ShardConfig | undefined, cache: Pick<ObjectCache, "get">): ShardFilter {
+export function createKeyShardFilter(
+  shard: ShardConfig | undefined,
+  cache: Pick<ObjectCache, "get" | "isStale">,
+): ShardFilter {
   if (shard === undefined) return () => true;
   const { id, shards } = shard;
   return (key) => {
+    if (key.kind !== "Workload" && cache.isStale(key)) return true;
     if (key.kind !== "ClusterRegistration") return shardOf(formatKey(key), shards) === id;
     const object = cache.get(key);
     return object === undefined || shardOf(formatKey(key), shards, object.metadata.labels?.[shardLabel]) === id;

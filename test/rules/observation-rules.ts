@@ -95,4 +95,22 @@ export const observationRules: readonly Rule[] = [
     ],
     test: orphans("keeps a confirmed copy whose workload is created again before its deletion"),
   },
+  {
+    incident: "a controller with a shard places workloads on a cluster of another shard whose registration is gone",
+    rule: "every shard reads an object that a list lacked",
+    removals: [
+      {
+        file: "lib/sources/shard.ts",
+        text: 'if (key.kind !== "Workload" && cache.isStale(key)) return true;',
+        without: "",
+      },
+    ],
+    test: {
+      file: "test/lib/controller/shards.test.ts",
+      titles: [
+        "the shard of a key",
+        "the key of an object that a list lacked belongs to every shard, so that each one reads whether it is gone",
+      ],
+    },
+  },
 ];

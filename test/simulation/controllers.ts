@@ -1,17 +1,20 @@
 import type { Injection } from "@tmc/embedded/server/faults.ts";
+import type { ShardConfig } from "../../lib/sources/shard.ts";
 import { calm, type SimulationEnvironment } from "./environment.ts";
-import { type SimProcess, startProcess } from "./process.ts";
+import { createDeployment } from "./functions/deployment.ts";
+import { startProcess } from "./process.ts";
+import type { SimProcess } from "./process-life.ts";
 import type { Sabotage } from "./sabotage.ts";
 import type { ClusterState, Fault } from "./scenario.ts";
 import { controllerUser, type Physical } from "./servers.ts";
 
 /** The controllers of a run, and everything that goes wrong with them and between them. */
 export interface Controllers {
-  /** Starts the first controller. */
+  /** Starts the controllers that always run: one, or one per shard. */
   begin(): void;
   happen(fault: Fault): void;
   setCluster(cluster: Physical, state: ClusterState): void;
-  /** Ends every fault; one controller, whose clock is right, is left or begins. */
+  /** Ends every fault; the controllers that always run, with clocks that are right, are left or begin. */
   cease(): void;
   /** Ends all controllers. */
   end(): void;
@@ -24,6 +27,14 @@ const terminationMs = 15_000;
 /** How soon a controller that ended by itself is started again. */
 const crashRestartMs = 5_000;
 
+/** A controller that always runs, and is started again when it ends. */
+type Slot = {
+  readonly shard: ShardConfig | undefined;
+  process: SimProcess | undefined;
+  restartPlan: Readonly<{ afterMs: number; skewMs: number }> | undefined;
+};
+const shards = ["0", "1"] as const;
+
 /** Creates the controllers of a run and their faults. */
 export function createControllers(world: SimulationEnvironment, sabotage: Sabotage | undefined): Controllers {
   const { servers, weather, log } = world;
@@ -32,32 +43,38 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
   /** What takes a fault back before its time. */
   const endings = new Set<() => void>();
   const states = new Map<Physical, Injection>();
-  let primary: SimProcess | undefined;
-  let restartPlan: Readonly<{ afterMs: number; skewMs: number }> | undefined;
+  const ids = world.mode === "shards" ? shards : [undefined];
+  const slots = ids.map((id): Slot => {
+    return { shard: id && (sabotage?.shard ?? { id, shards }), process: undefined, restartPlan: undefined };
+  });
+  const deployment = world.mode === "functions" ? createDeployment(world, sabotage) : undefined;
+  const dice = world.seeded.fork("slots");
+  /** The controller that a fault is about. */
+  const pickSlot = (): Slot => dice.pick(slots);
   let started = 0;
   let deadWrites = 0;
   let hasCeased = false;
   let isEnding = false;
 
-  const start = (skewMs: number): SimProcess => {
+  const start = (slot: Slot, skewMs: number): SimProcess => {
     started += 1;
-    const process = startProcess({
-      world,
-      name: `controller-${started}`,
+    const options = {
       skewMs,
-      sabotage,
-      onExit: (ended) => {
+      onExit: (ended: SimProcess) => {
         running.delete(ended);
         deadWrites += ended.writes;
-        if (ended !== primary || isEnding) return;
-        primary = undefined;
-        const { afterMs, skewMs: nextSkewMs } = restartPlan ?? { afterMs: crashRestartMs, skewMs: 0 };
-        restartPlan = undefined;
+        if (ended !== slot.process || isEnding) return;
+        slot.process = undefined;
+        const { afterMs, skewMs: nextSkewMs } = slot.restartPlan ?? { afterMs: crashRestartMs, skewMs: 0 };
+        slot.restartPlan = undefined;
         within(afterMs, () => {
-          primary ??= start(hasCeased ? 0 : nextSkewMs);
+          slot.process ??= start(slot, hasCeased ? 0 : nextSkewMs);
         });
       },
-    });
+    };
+    const process =
+      deployment?.startRelay({ ...options, name: `relay-${started}` }) ??
+      startProcess({ ...options, world, name: `controller-${started}`, shard: slot.shard, sabotage });
     running.add(process);
     return process;
   };
@@ -75,28 +92,30 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
 
   return {
     begin: () => {
-      primary = start(0);
+      for (const slot of slots) slot.process = start(slot, 0);
     },
     happen: (fault) => {
       log(`fault ${JSON.stringify(fault)}`);
+      const slot = pickSlot();
+      deployment?.happen(fault);
       switch (fault.kind) {
         case "kill":
-          restartPlan = { afterMs: fault.restartAfterMs, skewMs: fault.skewMs };
-          primary?.kill();
+          slot.restartPlan = { afterMs: fault.restartAfterMs, skewMs: fault.skewMs };
+          slot.process?.kill();
           return;
         case "kill-at-write":
-          restartPlan = { afterMs: fault.restartAfterMs, skewMs: 0 };
-          primary?.dieAtWrite(fault.nth, fault.when);
+          slot.restartPlan = { afterMs: fault.restartAfterMs, skewMs: 0 };
+          slot.process?.dieAtWrite(fault.nth, fault.when);
           return;
         case "terminate": {
-          restartPlan = { afterMs: fault.restartAfterMs, skewMs: 0 };
-          const ending = primary;
+          slot.restartPlan = { afterMs: fault.restartAfterMs, skewMs: 0 };
+          const ending = slot.process;
           ending?.terminate();
           within(terminationMs, () => ending?.kill());
           return;
         }
         case "second-controller": {
-          const second = start(fault.skewMs);
+          const second = start(slot, fault.skewMs);
           within(fault.forMs, () => second.kill());
           return;
         }
@@ -173,19 +192,23 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
       weather.queue = calm.queue;
       weather.wire = calm.wire;
       // Whoever is asked to end is on its way out; whoever has a wrong clock cannot be mended.
-      for (const process of [...running]) if (process !== primary || process.skewMs !== 0) process.kill();
-      primary?.spare();
+      for (const process of [...running]) {
+        if (!slots.some((slot) => slot.process === process) || process.skewMs !== 0) process.kill();
+      }
+      for (const slot of slots) slot.process?.spare();
+      deployment?.cease();
       for (const end of [...endings]) end();
-      primary ??= start(0);
+      for (const slot of slots) slot.process ??= start(slot, 0);
     },
     end: () => {
       isEnding = true;
       for (const end of [...endings]) end();
       for (const process of [...running]) process.kill();
+      deployment?.end();
       for (const injection of states.values()) injection.remove();
     },
     get writes() {
-      return deadWrites + [...running].reduce((sum, process) => sum + process.writes, 0);
+      return (deployment?.writes ?? 0) + deadWrites + [...running].reduce((sum, process) => sum + process.writes, 0);
     },
   };
 }

@@ -4,6 +4,7 @@ import { type ControllerSettings, defaultControllerSettings } from "../../lib/en
 import type { ObjectKey } from "../../lib/model/key.ts";
 import { defaultRegistrationSettings } from "../../lib/registration/settings.ts";
 import { defaultDeletionGuardSettings } from "../../lib/sync/eviction/deletion-guard.ts";
+import type { Mode } from "./mode.ts";
 import { createMonitor, type Monitor } from "./monitor.ts";
 import type { QueueWeather, Scenario, WireWeather } from "./scenario.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
@@ -26,6 +27,8 @@ export const calm: Readonly<NetworkConditions> = {
 /** Everything that the parts of one run share. */
 export type SimulationEnvironment = Readonly<{
   servers: Servers;
+  mode: Mode;
+  throughExport: boolean;
   seeded: Seeded;
   weather: NetworkConditions;
   settings: ControllerSettings;
@@ -61,6 +64,8 @@ export function createSimulation({ servers, scenario, purpose, onLog }: Simulati
     // One after the other, a few at once, and as many as a controller usually has.
     syncWorkers: scenario.settings.workers === 5 ? defaultControllerSettings.syncWorkers : scenario.settings.workers,
     relistSeconds: 150,
+    // A function has less time for a key than a controller (`lib/lambda/runtime.ts`).
+    ...(scenario.mode === "functions" && { reconcileSeconds: 12 }),
     registration: { ...defaultRegistrationSettings, releaseAfterSeconds: 120 },
     // Soon enough that whatever stalls has done so before the rest.
     syncSettings: {
@@ -80,9 +85,11 @@ export function createSimulation({ servers, scenario, purpose, onLog }: Simulati
     if (unhashed.length > longestUnhashed) hashNotes();
     onLog?.(note);
   };
-  const monitor = createMonitor({ servers, settings, log });
+  const monitor = createMonitor({ servers, settings, readsForResync: scenario.mode === "functions", log });
   return {
     servers,
+    mode: scenario.mode,
+    throughExport: scenario.throughExport,
     seeded,
     weather: { ...calm },
     settings,

@@ -1,6 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import type { Mode } from "./mode.ts";
 import type { Result } from "./simulate.ts";
 
 export type JobsOptions = Readonly<{
@@ -16,12 +17,14 @@ export type JobsOptions = Readonly<{
   compileCache?: string | undefined;
   /** Ends all processes. */
   signal?: AbortSignal | undefined;
+  /** The mode of every seed, in place of the one that it chooses. */
+  mode?: Mode | undefined;
   /** Called with each seed that is done, in the order in which they end. */
   onResult(result: Result): void;
 }>;
 
 /** The task of a worker process, and its answer. */
-export type Task = Readonly<{ seed: number; features?: readonly string[] | undefined }>;
+export type Task = Readonly<{ seed: number }> & Pick<JobsOptions, "features" | "mode">;
 export type Answer = Readonly<{ result: Result } | { seed: number; error: string }>;
 
 const execArgv = [
@@ -52,7 +55,7 @@ export async function runSeeds(options: JobsOptions): Promise<void> {
 
 /** Runs seeds in one process until none is left, or until the signal. Settles after the process has ended. */
 async function runProcess(
-  { features, root = join(import.meta.dirname, "../.."), compileCache, onResult }: JobsOptions,
+  { features, mode, root = join(import.meta.dirname, "../.."), compileCache, onResult }: JobsOptions,
   left: Iterator<number>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -69,7 +72,7 @@ async function runProcess(
   const next = (): void => {
     const { value, done } = left.next();
     if (done === true) child.disconnect();
-    else child.send({ seed: value, features } satisfies Task);
+    else child.send({ seed: value, features, mode } satisfies Task);
   };
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();

@@ -18,6 +18,8 @@ const at = (seconds: number, input: Input): Step => ({ atMs: seconds * 1000, inp
 
 const frame = {
   seed: 1,
+  mode: "direct",
+  throughExport: false,
   features: [],
   finalStates: { c0: "up", c1: "up", c2: "up", c3: "up" },
   ending: "as-is",

@@ -117,11 +117,11 @@ let servers: Servers;
 let oracle: Run;
 beforeAll(async () => {
   servers = await startServers();
-  oracle = await runWithoutFaults(generateScenario(seed), { servers });
+  oracle = await runWithoutFaults(generateScenario(seed, [], "direct"), { servers });
 }, hangTimeoutMs);
 
 test("an unmodified controller violates no law", { timeout: hangTimeoutMs }, async () => {
-  const { violations } = await simulate(seed, { servers, oracle });
+  const { violations } = await simulate(seed, { servers, oracle, mode: "direct" });
   expect(violations).toEqual([]);
 });
 
@@ -129,7 +129,7 @@ test.for(Object.entries(cases))(
   "law against %s is enforced",
   { timeout: hangTimeoutMs },
   async ([, { law, sabotage }]) => {
-    const { violations } = await simulate(seed, { servers, oracle, sabotage });
+    const { violations } = await simulate(seed, { servers, oracle, sabotage, mode: "direct" });
     expect(new Set(violations.map((violation) => violation.law))).toContain(law);
   },
 );

@@ -5,6 +5,7 @@ import { parseArgs } from "node:util";
 import { features } from "./features/features.ts";
 import { runSeeds } from "./jobs.ts";
 import { dieAtWrites, runUndisturbed, syncing } from "./kill-at-every-write.ts";
+import { isMode, type Mode, modes } from "./mode.ts";
 import { formatFailure } from "./report.ts";
 import { startServers } from "./servers.ts";
 import { simulate } from "./simulate.ts";
@@ -23,6 +24,8 @@ function readOptions() {
       seed: { type: "string" },
       /** Names of features, with commas between them, that every seed has in any case. */
       features: { type: "string", default: "" },
+      /** The mode of every seed: direct, export, shards or functions. By default each seed chooses. */
+      mode: { type: "string" },
       verbose: { type: "boolean", default: false },
       "kill-at-every-write": { type: "boolean", default: false },
       /** Only every so many of the writes. */
@@ -34,6 +37,8 @@ function readOptions() {
   for (const name of forced) {
     if (!features.some((feature) => feature.name === name)) problems.push(`--features: there is no ${name}`);
   }
+  const mode = values.mode !== undefined && isMode(values.mode) ? values.mode : undefined;
+  if (mode !== values.mode) problems.push(`--mode must be one of ${modes.join(", ")}`);
   const whole = (name: string, text: string): number => {
     if (!/^[0-9]{1,9}$/.test(text)) problems.push(`--${name} ${text} is not a whole number`);
     return Number(text);
@@ -44,6 +49,7 @@ function readOptions() {
     jobs: Math.max(1, whole("jobs", values.jobs)),
     seed: values.seed === undefined ? undefined : whole("seed", values.seed),
     features: forced,
+    mode,
     verbose: values.verbose,
     killsAtWrites: values["kill-at-every-write"],
     every: Math.max(1, whole("every", values.every)),
@@ -55,10 +61,14 @@ function readOptions() {
 /** Runs one seed in this process, line by line if wanted. */
 async function replay(
   seed: number,
-  { features: forced, verbose }: Readonly<{ features: readonly string[]; verbose: boolean }>,
+  {
+    features: forced,
+    mode,
+    verbose,
+  }: Readonly<{ features: readonly string[]; mode: Mode | undefined; verbose: boolean }>,
 ): Promise<boolean> {
   const onLog = verbose ? (line: string) => console.log(line) : undefined;
-  const result = await simulate(seed, { servers: await startServers(), features: forced, onLog });
+  const result = await simulate(seed, { servers: await startServers(), features: forced, mode, onLog });
   const isGood = result.violations.length === 0;
   console.log(isGood ? `seed ${seed}: all laws hold (${result.digest})` : formatFailure(result));
   return isGood;
@@ -93,7 +103,14 @@ async function runMany({
   from = randomInt(1, maxFreshSeed),
   jobs,
   features: forced,
-}: Readonly<{ seeds: number; from: number | undefined; jobs: number; features: readonly string[] }>): Promise<boolean> {
+  mode,
+}: Readonly<{
+  seeds: number;
+  from: number | undefined;
+  jobs: number;
+  features: readonly string[];
+  mode: Mode | undefined;
+}>): Promise<boolean> {
   console.log(`seeds ${from} to ${from + seeds - 1}`);
   const began = performance.now();
   let printedAt = began;
@@ -110,6 +127,7 @@ async function runMany({
     seeds: Array.from({ length: seeds }, (_, index) => from + index),
     jobs,
     features: forced,
+    mode,
     onResult: (result) => {
       done += 1;
       simulatedMs += result.simulatedMs;

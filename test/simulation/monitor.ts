@@ -16,6 +16,7 @@ import { type ActualState, createActualState, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
 import { type ClusterMonitor, createClusterMonitor, isInformerRequest, readyReplicasOf } from "./cluster-monitor.ts";
 import { copiesOn } from "./copies.ts";
+import { isExportRequest, logicalClusterOfPath } from "./export-requests.ts";
 import { type Servers, startMs, tokensOf } from "./servers.ts";
 
 /** A law that was broken, by its number; 0 for what no law need say. */
@@ -29,6 +30,8 @@ export interface Monitor {
   broken(law: number, message: string): void;
   /** The user has deleted this object. */
   mayGo(uid: string): void;
+  /** Whether kcp deletes all objects of a tenant, because its binding was deleted. */
+  mayGoAll(tenant: string, may: boolean): void;
 
   kcpRequest(request: TransportRequest, cause: Cause | undefined): void;
   clusterRequest(request: TransportRequest, cause: Cause | undefined, key: ObjectKey): void;
@@ -69,10 +72,18 @@ const roundingMs = 1_000;
 export function createMonitor({
   servers,
   settings,
+  readsForResync,
   log,
-}: Readonly<{ servers: Servers; settings: ControllerSettings; log: (line: string) => void }>): Monitor {
+}: Readonly<{
+  servers: Servers;
+  settings: ControllerSettings;
+  /** Whether a resync reads from the servers: a function has no cache. */
+  readsForResync: boolean;
+  log: (line: string) => void;
+}>): Monitor {
   const violations: Violation[] = [];
   const mayGo = new Set<string>();
+  const unbound = new Set<string>();
   const everSeen = new Set<string>();
   const successes = new Map<string, Success[]>();
   let rest: { writes: string[]; probing: Map<string, Set<unknown>>; reads: Map<string, string[]> } | undefined;
@@ -115,8 +126,8 @@ export function createMonitor({
     broken,
     onWrite: (text) => rest?.writes.push(text),
   });
-  const noteRead = (key: WorkItem["key"], text: string): void => {
-    if (rest === undefined || key.kind !== "Workload") return;
+  const noteRead = ({ key, reason }: WorkItem, text: string): void => {
+    if (rest === undefined || key.kind !== "Workload" || (readsForResync && reason === "resync")) return;
     const reads = rest.reads.get(formatKey(key)) ?? [];
     rest.reads.set(formatKey(key), reads);
     reads.push(text);
@@ -189,6 +200,7 @@ export function createMonitor({
     const cause = causes.getStore();
     if (!servers.tenants.includes(key.logicalCluster)) return;
     truth.take(change);
+    if (unbound.has(key.logicalCluster)) mayGo.add(object.metadata.uid ?? "");
     const served = workloadTypesByKind.get(kind);
     if (served !== undefined) {
       everSeen.add(
@@ -278,9 +290,14 @@ export function createMonitor({
     mayGo: (uid) => {
       mayGo.add(uid);
     },
+    mayGoAll: (tenant, may) => {
+      if (may) unbound.add(tenant);
+      else unbound.delete(tenant);
+    },
     kcpRequest: ({ method, path }, cause) => {
-      const [, where = ""] = /^\/clusters\/([^/]+)\//.exec(path) ?? [];
+      const where = logicalClusterOfPath(path);
       const key = cause?.work?.item.key;
+      if (isExportRequest({ method, path }, key)) return;
       // Events are written two at a time, so a finished reconcile may write the Event of another key.
       const isEvent = method !== "DELETE" && /\/events[/?]/.test(path);
       if (key !== undefined && key.logicalCluster !== where && !isEvent)
@@ -291,7 +308,7 @@ export function createMonitor({
         broken(3, `${method} ${path}: controllers only write status and finalizers`);
       // Watches of clusters, too, read credentials, and go on in the name of who wanted them first.
       const isCredential = path.includes("/namespaces/default/secrets/");
-      if (key !== undefined && !isCredential) noteRead(key, `${method} ${path}`);
+      if (cause?.work !== undefined && !isCredential) noteRead(cause.work.item, `${method} ${path}`);
       const isOwn = servers.tenants.includes(where) || /\/logicalclusters\/cluster$/.test(path);
       if (!isOwn) broken(4, `${method} ${path} goes to no tenant`);
     },
@@ -305,7 +322,8 @@ export function createMonitor({
       }
       if (rest === undefined) return;
       if (own?.kind === "Workload") {
-        if (!isInformerRequest(request)) noteRead(own, `${request.method} ${path} of ${key.name}`);
+        if (!isInformerRequest(request) && cause?.work !== undefined)
+          noteRead(cause.work.item, `${request.method} ${path} of ${key.name}`);
         return;
       }
       const works = rest.probing.get(formatKey(key)) ?? new Set();

@@ -1,42 +1,26 @@
-import type { Clock } from "@tmc/kube/clock.ts";
+import type { KubeClient } from "@tmc/kube/client.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
 import { createKubeClient } from "@tmc/kube/rest-client.ts";
-import type { Transport, TransportRequest } from "@tmc/kube/transport/transport.ts";
+import { exportName, exportWorkspace } from "../../lib/api/group.ts";
 import { type Controller, createController } from "../../lib/controller/controller.ts";
 import { notConfigured, outcomeOf } from "../../lib/credentials/credentials.ts";
-import type { ObjectKey } from "../../lib/model/key.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
+import type { ScopeChoice } from "../../lib/relay/scope.ts";
+import type { ShardConfig } from "../../lib/sources/shard.ts";
+import type { ExportAddress } from "../../lib/upstream/export/address.ts";
 import { causes } from "./cause.ts";
 import { simulatedHubId } from "./copies.ts";
 import type { SimulationEnvironment } from "./environment.ts";
+import { createLife, type SimProcess } from "./process-life.ts";
 import type { Sabotage } from "./sabotage.ts";
-import { controllerToken, tenantPaths } from "./servers.ts";
-import { withSmallDiscovery } from "./small-discovery.ts";
-import { createWire, type WireEvents } from "./wire.ts";
-
-/** A controller's process: its own clock, its own wires, and a life that can end between any two things it does. */
-export interface SimProcess {
-  readonly name: string;
-  readonly skewMs: number;
-  readonly alive: boolean;
-  /** Ends it at once: nothing that it was about to do happens any more. */
-  kill(): void;
-  /** Asks it to end, as SIGTERM does; it is gone when it has drained. */
-  terminate(): void;
-  /** Has it die at one of its next writes, to kcp or to a cluster: before the request leaves, or once the server has acted on it. */
-  dieAtWrite(nth: number, when: "before" | "after"): void;
-  /** Takes that back. */
-  spare(): void;
-  /** How many writes it has sent, to kcp and to clusters. */
-  readonly writes: number;
-  /** Timers that it still holds. */
-  readonly timers: number;
-}
+import { tenantPaths } from "./servers.ts";
 
 export type ProcessOptions = Readonly<{
   world: SimulationEnvironment;
   name: string;
   skewMs: number;
+  /** The part that this controller has, where there are several. */
+  shard?: ShardConfig | undefined;
   /** Called once, when it has ended for whatever reason. */
   onExit(process: SimProcess): void;
   sabotage?: Sabotage | undefined;
@@ -45,148 +29,49 @@ export type ProcessOptions = Readonly<{
 /** More than any chain of reactions needs. */
 const mostWorksAtOnce = 3_000;
 
+/** The tenants of a run: their workspaces, or the export that they have bound. */
+export function scopeOf({ throughExport }: SimulationEnvironment, client: KubeClient): ScopeChoice {
+  if (!throughExport) return { workspaces: tenantPaths };
+  // The virtual workspaces are on kcp's own server, so no other endpoint is opened.
+  return { workspaces: undefined, apiExport: { address: simulatedExport, openEndpoint: () => client } };
+}
+export const simulatedExport: ExportAddress = { path: exportWorkspace, name: exportName };
+
 /** Starts a controller in a process of its own. */
-export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessOptions): SimProcess {
-  const { servers, weather, seeded, monitor } = world;
-  const dice = seeded.fork(name);
-  const timers = new Set<() => void>();
-  const deaths = new Set<() => void>();
-  let alive = true;
-  let writes = 0;
+export function startProcess({ world, name, skewMs, shard, onExit, sabotage }: ProcessOptions): SimProcess {
+  const { servers, weather, monitor } = world;
+  const life = createLife({ world, name, skewMs, onExit: () => onExit(process) });
+  const { clock, dice, kill } = life;
   let busy = { atMs: 0, works: 0 };
-  let death: Readonly<{ atWrite: number; when: "before" | "after" }> | undefined;
-
-  const kill = (): void => {
-    if (!alive) return;
-    alive = false;
-    world.log(`${name} dies`);
-    for (const cancel of [...timers]) cancel();
-    timers.clear();
-    for (const end of [...deaths]) end();
-    onExit(process);
-  };
-  const owner = {
-    get alive() {
-      return alive;
-    },
-    onDeath: (end: () => void) => {
-      deaths.add(end);
-      return () => {
-        deaths.delete(end);
-      };
-    },
-  };
-  const clock: Clock = {
-    now: () => servers.clock.now() + skewMs,
-    monotonicMs: servers.clock.monotonicMs,
-    after: (delayMs, task) => {
-      if (!alive) return () => {};
-      const cause = causes.getStore() ?? { process };
-      const forget = servers.clock.after(delayMs, () => {
-        timers.delete(cancel);
-        causes.run(cause, task);
-      });
-      const cancel = (): void => {
-        timers.delete(cancel);
-        forget();
-      };
-      timers.add(cancel);
-      return cancel;
-    },
-  };
-
-  const wireTo = (server: Transport, events: WireEvents): Transport =>
-    createWire({
-      server,
-      owner,
-      kill,
-      clock: servers.clock,
-      events,
-      latencyMs: () => (weather.wire.latencyMs > 0 ? dice.next() * weather.wire.latencyMs : 0),
-      watchLagMs: () => (weather.wire.watchLagMs > 0 ? dice.next() * weather.wire.watchLagMs : 0),
-      arrivesAnyway: () => dice.chance(0.5),
-    });
-  /** Counts a request that writes, and says whether it is the one to die at. */
-  const deathAt = ({ method }: TransportRequest): "before" | "after" | undefined => {
-    if (method === "GET") return undefined;
-    writes += 1;
-    return death?.atWrite === writes ? death.when : undefined;
-  };
-  const kcpWire = wireTo(servers.kcp.transport(controllerToken), {
-    sending: (request, cause) => {
-      world.log(`${name} ${request.method} ${withoutVersion(request.path)}`);
-      monitor.kcpRequest(request, cause);
-      return deathAt(request);
-    },
-    answered: (request, status) => {
-      world.log(`${name} ${status ?? "no answer"} ${request.method} ${withoutVersion(request.path)}`);
-    },
-  });
-  const clusterWire = (key: ObjectKey, physical: string): Transport => {
-    const cluster = servers.clusters.get(physical);
-    if (cluster === undefined) throw new Error(`simulation: there is no cluster ${physical}`);
-    const wire = wireTo(withSmallDiscovery(cluster.transport()), {
-      sending: (request, cause) => {
-        if (request.method !== "GET") {
-          world.log(`${name} ${request.method} ${physical}${request.path} for ${key.logicalCluster}/${key.name}`);
-        }
-        monitor.clusterRequest(request, cause, key);
-        return deathAt(request);
-      },
-      answered: (request, status, cause) => {
-        const what = `${request.method} ${physical}${withoutVersion(request.path)}`;
-        world.log(`${name} ${status ?? "no answer"} ${what} for ${key.logicalCluster}/${key.name}`);
-        monitor.clusterAnswer(request, { status, cause, key });
-      },
-    });
-    return sabotage?.clusterTransport?.(wire) ?? wire;
-  };
 
   const client = createKubeClient({
     endpoint: { server: servers.kcp.url },
-    transport: kcpWire,
+    transport: life.kcpWire,
     name: "kcp",
     clock,
     random: dice.next,
   });
-  const process: SimProcess = {
-    name,
-    skewMs,
-    get alive() {
-      return alive;
-    },
-    kill,
+  // One object: the law's bookkeeping knows a process by it.
+  const process: SimProcess = Object.assign(life, {
     terminate: () => {
       world.log(`${name} is asked to end`);
       causes.run({ process }, () => {
         controller.stop().then(
           () => {
-            if (alive && timers.size > 0) monitor.stoppedWithTimers(name, timers.size);
+            if (life.alive && life.timers > 0) monitor.stoppedWithTimers(name, life.timers);
             kill();
           },
           (error: unknown) => world.fail("a controller fails to stop", error),
         );
       });
     },
-    dieAtWrite: (nth, when) => {
-      death = { atWrite: writes + nth, when };
-    },
-    spare: () => {
-      death = undefined;
-    },
-    get writes() {
-      return writes;
-    },
-    get timers() {
-      return timers.size;
-    },
-  };
-
+  });
   const controller = causes.run({ process }, () => {
     const made = createController({
       client,
       hubId: simulatedHubId,
-      workspaces: tenantPaths,
+      ...scopeOf(world, client),
+      shard,
       operatorCredentials: {
         find: async ({ key, registration }) => {
           const server = world.operatorServer(key, registration);
@@ -196,14 +81,17 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
         },
         invalidate: () => {},
       },
-      openTransport: ({ server }, { key }) => clusterWire(key, new URL(server).hostname.split(".", 1)[0] ?? ""),
+      openTransport: ({ server }, { key }) => {
+        const wire = life.clusterWire(key, new URL(server).hostname.split(".", 1)[0] ?? "");
+        return sabotage?.clusterTransport?.(wire) ?? wire;
+      },
       settings: world.settings,
       clock,
       random: dice.next,
     });
     bendQueue(made);
     made.start().catch((error: unknown) => {
-      if (!alive) return;
+      if (!life.alive) return;
       world.log(`${name} cannot start: ${error instanceof Error ? error.message : String(error)}`);
       kill();
     });
@@ -225,7 +113,7 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
   /** A message on its way is no timer of the controller's. */
   function later(ms: number, deliver: () => void): void {
     servers.clock.after(ms, () => {
-      if (alive) causes.run({ process }, deliver);
+      if (life.alive) causes.run({ process }, deliver);
     });
   }
 
@@ -265,9 +153,4 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
         }, options)) satisfies Controller["queue"]["run"],
     });
   }
-}
-
-/** Requests as they are noted: the servers go on counting from run to run, so versions differ where nothing else does. */
-function withoutVersion(path: TransportRequest["path"]): string {
-  return path.replace(/resourceVersion=[^&]*/, "resourceVersion=…").replace(/continue=[^&]*/, "continue=…");
 }

@@ -8,11 +8,12 @@ const mostViolations = 3;
 export function formatFailure({ seed, scenario, violations, digest }: Result): string {
   const [first, ...others] = violations;
   const featureFlag = scenario.features.length === 0 ? "" : ` --features ${scenario.features.join(",")}`;
+  const modeFlag = scenario.mode === "direct" ? "" : ` --mode ${scenario.mode}`;
   const lines = [
     `seed ${seed}: ${first === undefined ? "all laws hold" : formatViolation(first)}`,
     ...others.slice(0, mostViolations - 1).map((violation) => `  also ${formatViolation(violation)}`),
     ...(violations.length > mostViolations ? [`  and ${violations.length - mostViolations} more`] : []),
-    `  replay: npm run simulate -- --seed ${seed}${featureFlag} --verbose (${digest})`,
+    `  replay: npm run simulate -- --seed ${seed}${featureFlag}${modeFlag} --verbose (${digest})`,
     `  ending: ${scenario.ending}, ${JSON.stringify(scenario.finalStates)}, ${JSON.stringify(scenario.settings)}`,
     "  steps:",
     ...scenario.steps.map((step) => `    ${formatStep(step)}`),

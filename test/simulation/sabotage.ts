@@ -2,6 +2,7 @@ import type { EmbeddedCluster } from "@tmc/embedded/kubernetes/embedded-cluster.
 import type { KubeClient } from "@tmc/kube/client.ts";
 import type { Transport } from "@tmc/kube/transport/transport.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
+import type { ShardConfig } from "../../lib/sources/shard.ts";
 
 /** Breaks the controller in one way, to see that the laws notice. */
 export type Sabotage = Readonly<{
@@ -11,6 +12,8 @@ export type Sabotage = Readonly<{
   afterWork?: (item: WorkItem, client: KubeClient, tenants: readonly string[]) => Promise<void>;
   /** What it does on clusters after each piece of work. */
   onClusters?: (item: WorkItem, clusters: ReadonlyMap<string, EmbeddedCluster>, tenants: readonly string[]) => void;
+  /** The part that each of several controllers takes for its own. */
+  shard?: ShardConfig;
   /** Stands between the controller and the wire to a cluster. */
   clusterTransport?: (wire: Transport) => Transport;
 }>;

@@ -16,8 +16,10 @@ import {
   type WorkloadKind,
 } from "./desired-workloads.ts";
 import { chooseFeatures } from "./features/features.ts";
+import { chooseMode, type Mode } from "./mode.ts";
 import { createSeeded, type Seeded } from "./seeded.ts";
 import { type Physical, physicalNames, tenantPaths, type WorkloadNamespace, workloadNamespaces } from "./servers.ts";
+import { type TenancyInput, tenancySteps } from "./tenancy.ts";
 
 /** How a cluster is; all but "up" end in a registration that is not Ready. */
 export const clusterStates = ["up", "slow", "refuse", "hang", "stuck", "broken"] as const;
@@ -42,7 +44,8 @@ export type Input =
   | Readonly<{ kind: "apply-anew"; tenant: number; name: string; desired: DesiredWorkload }>
   | Readonly<{ kind: "remove"; tenant: number; name: string; of: WorkloadKind; namespace: WorkloadNamespace }>
   | Readonly<{ kind: "cluster"; cluster: Physical; state: ClusterState }>
-  | Readonly<{ kind: "hand"; cluster: Physical; tenant: number; deed: Deed }>;
+  | Readonly<{ kind: "hand"; cluster: Physical; tenant: number; deed: Deed }>
+  | TenancyInput;
 
 /** What somebody does on a cluster, in the namespace that a tenant's namespace has there; nothing where that is not to be found. */
 export type Deed = Readonly<{ namespace: WorkloadNamespace; name: string }> &
@@ -82,6 +85,10 @@ export type Ending =
 
 export type Scenario = Readonly<{
   seed: number;
+  /** How the product runs. */
+  mode: Mode;
+  /** Whether the tenants are those of an APIExport, which are reached through its virtual workspaces. */
+  throughExport: boolean;
   /** Names of the features that the seed has. */
   features: readonly string[];
   /** In the order of time. */
@@ -102,6 +109,9 @@ const names = ["east", "west", "north", "south"] as const;
 
 const placementNames = Array.from({ length: 12 }, (_, index) => `p${index}`);
 
+/** The share of the seeds in the mode functions that are deployed for all tenants of an export. */
+const exportShare = 0.3;
+
 /** What the generator remembers, so that its steps make sense. */
 type Model = {
   readonly registrations: Map<string, DesiredRegistration>[];
@@ -111,7 +121,11 @@ type Model = {
 };
 
 /** Makes the scenario of a seed: who is there, what happens when, and how it ends. */
-export function generateScenario(seed: number, forcedFeatures: readonly string[] = []): Scenario {
+export function generateScenario(
+  seed: number,
+  forcedFeatures: readonly string[] = [],
+  forcedMode: Mode | undefined = undefined,
+): Scenario {
   const seeded = createSeeded(seed).fork("scenario");
   const model: Model = { registrations: [], placements: [], physical: [] };
   const isCrowded = seeded.chance(0.12);
@@ -157,13 +171,19 @@ export function generateScenario(seed: number, forcedFeatures: readonly string[]
   const extra = features.flatMap((feature) =>
     feature.steps(createSeeded(seed).fork(`feature ${feature.name}`), { endMs: atMs }),
   );
+  const mode = chooseMode(createSeeded(seed).fork("mode"), forcedMode);
+  const throughExport =
+    mode === "export" || (mode === "functions" && createSeeded(seed).fork("through export").chance(exportShare));
+  const tenancy = throughExport ? tenancySteps(createSeeded(seed).fork("tenancy"), atMs) : [];
   const allWell = seeded.chance(0.6);
   const state = (): ClusterState => (allWell || seeded.chance(0.5) ? "up" : seeded.pick(clusterStates));
   return {
     seed,
+    mode,
+    throughExport,
     features: features.map(({ name }) => name),
     // Stable, so that steps of one moment keep their order.
-    steps: [...steps, ...extra].toSorted((one, other) => one.atMs - other.atMs),
+    steps: [...steps, ...extra, ...tenancy].toSorted((one, other) => one.atMs - other.atMs),
     endMs: atMs + seeded.between(0, 20_000),
     finalStates: { c0: state(), c1: state(), c2: state(), c3: state() },
     ending: seeded.pick(["as-is", "anew", "deal"]),

@@ -3,6 +3,7 @@ import { aDesiredDeployment, placeLabel } from "./desired-workloads.ts";
 import { createSimulation } from "./environment.ts";
 import { checkClaims, checkDeal, checkDecisions, checkRest } from "./laws.ts";
 import { changeByHand } from "./manual-change.ts";
+import type { Mode } from "./mode.ts";
 import type { Violation } from "./monitor.ts";
 import { answersOf, areAllReady, differencesOf, type Outcome, outcomeOf, takeSnapshot } from "./outcome.ts";
 import type { Sabotage } from "./sabotage.ts";
@@ -10,6 +11,7 @@ import { generateScenario, type Scenario } from "./scenario.ts";
 import { createSeeded } from "./seeded.ts";
 import { physicalNames, type Servers, startMs } from "./servers.ts";
 import { checkReadsAtRest, checkSync, type SyncOutcome, syncDifferencesOf, syncOutcomeOf } from "./sync-laws.ts";
+import { createTenancy } from "./tenancy.ts";
 import { createUser } from "./user.ts";
 
 export type SimulateOptions = Readonly<{
@@ -22,6 +24,8 @@ export type SimulateOptions = Readonly<{
   scenario?: Scenario | undefined;
   /** Features that the seed has in any case. */
   features?: readonly string[] | undefined;
+  /** The mode of the seed, in place of the one that it chooses. */
+  mode?: Mode | undefined;
   onLog?: ((line: string) => void) | undefined;
 }>;
 
@@ -67,7 +71,7 @@ const unhurried = 10;
 
 /** Runs the scenario of a seed with its faults and without, and holds the one against the other and both against the laws. */
 export async function simulate(seed: number, options: SimulateOptions): Promise<Result> {
-  const scenario = options.scenario ?? generateScenario(seed, options.features);
+  const scenario = options.scenario ?? generateScenario(seed, options.features, options.mode);
   const oracle = options.oracle ?? (await runWithoutFaults(scenario, options));
   const found = await runScenario(scenario, options, "with faults");
   return {
@@ -110,6 +114,7 @@ export async function runScenario(
   const { monitor } = world;
   const controllers = createControllers(world, sabotage);
   const user = createUser(world);
+  const tenancy = createTenancy(world, user);
   const pass = (ms: number): Promise<void> => clock.runUntil(clock.now() + ms);
 
   controllers.begin();
@@ -121,6 +126,7 @@ export async function runScenario(
       if ("input" in step) {
         if (step.input.kind === "cluster") controllers.setCluster(step.input.cluster, step.input.state);
         else if (step.input.kind === "hand") changeByHand(world, step.input);
+        else if (step.input.kind === "bind" || step.input.kind === "unbind") tenancy.apply(step.input);
         else user.doAll([step.input]);
       } else if (isFaulty) controllers.happen(step.fault);
     }
@@ -130,10 +136,14 @@ export async function runScenario(
   controllers.cease();
   for (const cluster of physicalNames) controllers.setCluster(cluster, "up");
   await pass(recoveryMs);
+  // A tenant that was unbound until now has only begun to create its objects again.
+  if (!isHurried && scenario.steps.some((step) => "input" in step && step.input.kind === "unbind"))
+    await pass(recoveryMs);
   for (const cluster of physicalNames) controllers.setCluster(cluster, scenario.finalStates[cluster]);
   await pass(isHurried ? hurriedMs : settlingMs);
   // A cluster that is not Ready, be it for want of credentials, is borne for a while by those who use it.
   if (!isHurried && !areAllReady(await takeSnapshot(servers))) await pass(losingMs - settlingMs);
+  if (tenancy.open > 0) monitor.broken(1, `${tenancy.open} tenants were never bound again`);
   if (user.open > 0) monitor.broken(1, `${user.open} changes by users were never accepted`);
 
   const settled = await takeSnapshot(servers);

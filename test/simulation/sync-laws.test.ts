@@ -16,6 +16,8 @@ import { withoutStackTraces } from "./stack-traces.ts";
 /** Two tenants with the same two clusters; each has a workload of each kind on both of them. */
 const scenario: Scenario = {
   seed: 1,
+  mode: "direct",
+  throughExport: false,
   features: [],
   steps: [0, 1].flatMap((tenant) =>
     (

@@ -13,6 +13,8 @@ import { tokensOf } from "./servers.ts";
 export interface User {
   /** Records all inputs, then applies the final state of each object. */
   doAll(inputs: readonly Input[]): void;
+  /** Creates again what kcp has deleted with the binding of a tenant. */
+  reapply(tenant: number): void;
   /** Has every placement of all tenants deleted and, if they are wanted again, made anew. */
   placeAnew(): void;
   /** Takes all placements away and asks for equal ones. */
@@ -24,8 +26,12 @@ export interface User {
 const secrets: Collection = { type: { group: "", version: "v1", plural: "secrets" }, namespace: "default" };
 const incarnationAnnotation = "simulation/incarnation";
 const patienceMs = 2_000;
+/** Inputs that are not of users. */
+const otherKinds = ["cluster", "hand", "bind", "unbind"] as const;
+type UserInput = Exclude<Input, { kind: (typeof otherKinds)[number] }>;
+const isUserInput = (input: Input): input is UserInput => !otherKinds.some((kind) => kind === input.kind);
 
-type Wanted = Readonly<{ object: KubeObject | undefined; incarnation: number }>;
+type Wanted = Readonly<{ object: KubeObject | undefined; incarnation: number; collection: Collection; name: string }>;
 type Place = Readonly<{ client: KubeClient; collection: Collection; name: string }>;
 
 /** Makes the people of a world. */
@@ -102,7 +108,7 @@ export function createUser(world: SimulationEnvironment): User {
     // What was unwanted in between is another object, also where the first one has not gone yet.
     const isAnother = before !== undefined && (anew || before.object === undefined);
     const incarnation = (before?.incarnation ?? 0) + (isAnother ? 1 : 0);
-    wanted.set(id, { object: make?.(incarnation), incarnation });
+    wanted.set(id, { object: make?.(incarnation), incarnation, collection, name });
     open.add(id);
     setOut.set(id, () => void pursue(tenant, collection, name));
   };
@@ -119,7 +125,7 @@ export function createUser(world: SimulationEnvironment): User {
       return plural === placements.type.plural ? [{ tenant: Number(tenant), name, object }] : [];
     });
 
-  const applyInput = (input: Exclude<Input, { kind: "cluster" | "hand" }>): void => {
+  const applyInput = (input: UserInput): void => {
     const { tenant, name } = input;
     log(`user ${JSON.stringify(input)}`);
     switch (input.kind) {
@@ -168,7 +174,15 @@ export function createUser(world: SimulationEnvironment): User {
 
   return {
     doAll: (inputs) => {
-      for (const input of inputs) if (input.kind !== "cluster" && input.kind !== "hand") applyInput(input);
+      for (const input of inputs) if (isUserInput(input)) applyInput(input);
+      go();
+    },
+    reapply: (tenant) => {
+      for (const [id, { collection, name, object }] of wanted) {
+        if (!id.startsWith(`${tenant} `) || object === undefined) continue;
+        open.add(id);
+        setOut.set(id, () => void pursue(tenant, collection, name));
+      }
       go();
     },
     placeAnew: () => {

@@ -5,9 +5,9 @@ import { simulate } from "./simulate.ts";
 
 const starting = startServers();
 
-async function answer({ seed, features }: Task): Promise<Answer> {
+async function answer({ seed, features, mode }: Task): Promise<Answer> {
   try {
-    return { result: await simulate(seed, { servers: await starting, features }) };
+    return { result: await simulate(seed, { servers: await starting, features, mode }) };
   } catch (error) {
     return { seed, error: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   }

@@ -27,9 +27,12 @@ describe("the shard of a key", () => {
       kind: "ClusterRegistration",
       metadata: { name: "east", ...(label !== undefined && { labels: { "tmc.kcp.io/shard": label } }) },
     }),
+    isStale: () => false,
   });
-  const owners = (key: WorkKey, cache = labelled()): readonly string[] =>
-    shards.filter((id) => createKeyShardFilter({ id, shards }, cache)(key));
+  const owners = (
+    key: WorkKey,
+    cache: Readonly<{ get: () => KubeObject | undefined; isStale: () => boolean }> = labelled(),
+  ): readonly string[] => shards.filter((id) => createKeyShardFilter({ id, shards }, cache)(key));
 
   test("every key belongs to exactly one shard", () => {
     for (let n = 0; n < 100; n++) {
@@ -47,8 +50,13 @@ describe("the shard of a key", () => {
     expect(owners(clusterKey("east"), labelled("9"))).toEqual([shardOf(formatKey(clusterKey("east")), shards)]);
   });
   test("the key of a deleted registration belongs to every shard, so that each one drops its state", () => {
-    const gone = { get: () => undefined };
-    expect(shards.filter((id) => createKeyShardFilter({ id, shards }, gone)(clusterKey("east")))).toEqual(shards);
+    const gone = { get: () => undefined, isStale: () => false };
+    expect(owners(clusterKey("east"), gone)).toEqual(shards);
+  });
+  test("the key of an object that a list lacked belongs to every shard, so that each one reads whether it is gone", () => {
+    const stale = { ...labelled(), isStale: () => true };
+    expect(owners(clusterKey("east"), stale)).toEqual(shards);
+    expect(owners({ logicalCluster: "abc", kind: "WorkloadPlacement", name: "web" }, stale)).toEqual(shards);
   });
   test("every key belongs to a controller without shards", () => {
     expect(createKeyShardFilter(undefined, labelled())(clusterKey("east"))).toBe(true);

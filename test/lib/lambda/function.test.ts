@@ -1,5 +1,6 @@
-import { systemClock } from "@tmc/kube/clock.ts";
+import { type Clock, systemClock } from "@tmc/kube/clock.ts";
 import { ControllerError } from "@tmc/kube/fault.ts";
+import { createManualClock } from "@tmc/kube/manual-clock.ts";
 import { describe, expect, test, vi } from "vitest";
 import { createFunction, type FunctionDefinition } from "../../../lib/lambda/function.ts";
 import type { Host } from "../../../lib/lambda/host.ts";
@@ -9,13 +10,13 @@ import { contextOf } from "../../support/functions-environment.ts";
 type Parts = Readonly<{ word: string; log?: Log }>;
 type Definition = FunctionDefinition<"resyncSeconds", Parts, string, string>;
 
-function setUp(definition: Partial<Definition> = {}) {
+function setUp(definition: Partial<Definition> = {}, clock: Clock = systemClock) {
   const lines: Record<string, unknown>[] = [];
   let uptimeMs = 80;
   const host: Host = {
     variables: { TMC_STAGE: "test" },
     version: "1.2.3",
-    clock: systemClock,
+    clock,
     random: () => 0.5,
     write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     uptimeMs: () => (uptimeMs += 7),
@@ -106,10 +107,21 @@ describe("the signal of an invocation", () => {
     new Promise<string>((resolve) => signal.addEventListener("abort", () => resolve("what is left")));
 
   test("the signal is aborted before the timeout, so that the handler can still return a result", async () => {
-    const { handler } = setUp({ handle: (_parts, _event, signal) => untilAborted(signal) });
-    const context = contextOf(2_100);
-    expect(await handler("one", context)).toBe("what is left");
-    expect(context.getRemainingTimeInMillis()).toBeGreaterThan(0);
+    const clock = createManualClock();
+    const handling = Promise.withResolvers<void>();
+    const handle: Definition["handle"] = (_parts, _event, signal) => {
+      handling.resolve();
+      return untilAborted(signal);
+    };
+    const { handler } = setUp({ handle }, clock);
+    const context = { ...contextOf(), getRemainingTimeInMillis: () => 20_000 - clock.now() + startMs };
+    const startMs = clock.now();
+    const result = handler("one", context);
+    await handling.promise;
+    expect(clock.waits).toEqual([18_000]);
+    clock.advance(18_000);
+    expect(await result).toBe("what is left");
+    expect(clock.waits).toEqual([]);
   });
 
   test("the signal is not aborted while there is time left", async () => {
