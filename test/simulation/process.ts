@@ -4,11 +4,12 @@ import { createKubeClient } from "@tmc/kube/rest-client.ts";
 import type { Transport, TransportRequest } from "@tmc/kube/transport/transport.ts";
 import { type Controller, createController } from "../../lib/controller/controller.ts";
 import { notConfigured, outcomeOf } from "../../lib/credentials/credentials.ts";
-import type { ObjectKey } from "../../lib/model/key.ts";
+import { formatKey, type ObjectKey } from "../../lib/model/key.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import { causes } from "./cause.ts";
 import { simulatedHubId } from "./copies.ts";
 import type { SimulationEnvironment } from "./environment.ts";
+import { createProcessView, kcpServer, type ProcessView } from "./process-view.ts";
 import type { Sabotage } from "./sabotage.ts";
 import { controllerToken, tenantPaths } from "./servers.ts";
 import { withSmallDiscovery } from "./small-discovery.ts";
@@ -19,6 +20,8 @@ export interface SimProcess {
   readonly name: string;
   readonly skewMs: number;
   readonly alive: boolean;
+  /** What it has heard. */
+  readonly view: ProcessView;
   /** Ends it at once: nothing that it was about to do happens any more. */
   kill(): void;
   /** Asks it to end, as SIGTERM does; it is gone when it has drained. */
@@ -95,13 +98,22 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
     },
   };
 
-  const wireTo = (server: Transport, events: WireEvents): Transport =>
+  const view = createProcessView(() => servers.clock.now());
+  const wireTo = (
+    server: Transport,
+    serverName: string,
+    events: Omit<WireEvents, "delivered" | "watching">,
+  ): Transport =>
     createWire({
       server,
       owner,
       kill,
       clock: servers.clock,
-      events,
+      events: {
+        ...events,
+        delivered: (request, answer) => view.answered(serverName, request, answer),
+        watching: (request) => view.watching(serverName, request),
+      },
       latencyMs: () => (weather.wire.latencyMs > 0 ? dice.next() * weather.wire.latencyMs : 0),
       watchLagMs: () => (weather.wire.watchLagMs > 0 ? dice.next() * weather.wire.watchLagMs : 0),
       arrivesAnyway: () => dice.chance(0.5),
@@ -112,7 +124,7 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
     writes += 1;
     return death?.atWrite === writes ? death.when : undefined;
   };
-  const kcpWire = wireTo(servers.kcp.transport(controllerToken), {
+  const kcpWire = wireTo(servers.kcp.transport(controllerToken), kcpServer, {
     sending: (request, cause) => {
       world.log(`${name} ${request.method} ${withoutVersion(request.path)}`);
       monitor.kcpRequest(request, cause);
@@ -125,7 +137,7 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
   const clusterWire = (key: ObjectKey, physical: string): Transport => {
     const cluster = servers.clusters.get(physical);
     if (cluster === undefined) throw new Error(`simulation: there is no cluster ${physical}`);
-    const wire = wireTo(withSmallDiscovery(cluster.transport()), {
+    const wire = wireTo(withSmallDiscovery(cluster.transport()), formatKey(key), {
       sending: (request, cause) => {
         if (request.method !== "GET") {
           world.log(`${name} ${request.method} ${physical}${request.path} for ${key.logicalCluster}/${key.name}`);
@@ -152,6 +164,7 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
   const process: SimProcess = {
     name,
     skewMs,
+    view,
     get alive() {
       return alive;
     },
@@ -256,11 +269,16 @@ export function startProcess({ world, name, skewMs, onExit, sabotage }: ProcessO
           world.log(`${name} works on ${item.key.logicalCluster}/${item.key.kind}/${item.key.name}: ${item.reason}`);
           monitor.works(item);
           if (isTooBusy()) return new Promise<never>(() => {});
-          return causes.run({ process, work: { item } }, async () => {
-            const next = await work(item, signal);
-            await sabotage?.afterWork?.(item, client, servers.tenants);
-            sabotage?.onClusters?.(item, servers.clusters, servers.tenants);
-            return next;
+          const began = view.begin();
+          return causes.run({ process, work: { item, began, deletions: new Set() } }, async () => {
+            try {
+              const next = await work(item, signal);
+              await sabotage?.afterWork?.(item, client, servers.tenants);
+              sabotage?.onClusters?.(item, servers.clusters, servers.tenants);
+              return next;
+            } finally {
+              view.end(began);
+            }
           });
         }, options)) satisfies Controller["queue"]["run"],
     });
