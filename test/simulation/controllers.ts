@@ -1,4 +1,5 @@
 import type { Injection } from "@tmc/embedded/server/faults.ts";
+import { copyStorages } from "./copies.ts";
 import { calm, type SimulationEnvironment } from "./environment.ts";
 import { type SimProcess, startProcess } from "./process.ts";
 import type { Sabotage } from "./sabotage.ts";
@@ -117,6 +118,9 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
           if (injection !== undefined) inject(injection, fault.forMs);
           return;
         }
+        case "vanish":
+          removeUnobserved(world, fault);
+          return;
         case "cut-watches":
           kcp.faults.cutWatches({ user: controllerUser });
           for (const { faults } of servers.clusters.values()) faults.cutWatches();
@@ -188,4 +192,17 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
       return deadWrites + [...running].reduce((sum, process) => sum + process.writes, 0);
     },
   };
+}
+
+/** Takes a Deployment in `wild` from kcp's storage, with no regard to its finalizers. */
+function removeUnobserved(
+  { servers, monitor }: SimulationEnvironment,
+  { tenant, name }: Extract<Fault, { kind: "vanish" }>,
+): void {
+  const logicalCluster = servers.tenants[tenant] ?? "";
+  const key = { storage: copyStorages.Deployment, logicalCluster, namespace: "wild", name };
+  const uid = servers.kcp.store.get(key)?.metadata.uid;
+  if (uid === undefined) return;
+  monitor.mayGo(uid);
+  servers.kcp.store.delete(key);
 }

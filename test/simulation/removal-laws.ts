@@ -35,14 +35,20 @@ export function whyNotEvicted(eviction: Eviction, limits: GuardLimits): string |
     versions.some((each) => each?.metadata.deletionTimestamp !== undefined) ||
     (view.isGone(workload) &&
       (isClaimedKind(workload.kind) || records.some((record) => record?.spec.deleted === true)));
-  const lastSeen = view.copySince(workload, registration, "read").at(-1);
-  if (lastSeen?.object === undefined || !view.isOwn(lastSeen.object, registration)) {
-    return "its cluster did not show it to be ours in this run";
-  }
-  if (isDeleted) return undefined;
+  const why = isDeleted ? undefined : whyUndecided(eviction, limits);
+  if (why !== undefined) return why;
+  const lastSeen = view.copySince(workload, registration, "read").at(-1)?.object;
+  const isOurs = lastSeen !== undefined && view.isOwn(lastSeen, registration);
+  return isOurs ? undefined : "its cluster did not show it to be ours in this run";
+}
+
+/** Why the copy of a workload that is not deleted must stay. */
+function whyUndecided(eviction: Eviction, limits: GuardLimits): string | undefined {
+  const { view, workload, registration } = eviction;
+  const records = view.record(workload);
   if (!records.some((record) => record?.spec.clusters?.includes(registration))) return "no record names its cluster";
   if (isConfirmed(eviction)) return undefined;
-  const alive = aliveOf(versions);
+  const alive = aliveOf(view.workload(workload));
   if (alive.length === 0) return "nobody has seen its workload being deleted";
   const free = alive.filter((each) => controlsOf(each).syncBlocker === undefined);
   if (free.length === 0) return "its workload is paused";
