@@ -60,7 +60,7 @@ export function decideIdentity(
   const { name = "" } = metadata;
   const stored = clusterUID === undefined ? {} : { clusterUID };
   if (outcome.kind !== "healthy") {
-    // Nobody has answered which cluster it is: what was observed last remains true.
+    // No cluster has answered, so the last observed identity remains true.
     return { outcome, ...stored, ...(observedClusterUID !== undefined && { observedClusterUID }) };
   }
   const { identity, credentialsExpireMs } = outcome;

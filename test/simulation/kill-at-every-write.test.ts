@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { dieAtWrites, placing, runUndisturbed, syncing } from "./kill-at-every-write.ts";
-import { startServers } from "./servers.ts";
+import { hangTimeoutMs, startServers } from "./servers.ts";
 
 test("a controller that dies at any write converges to the same state", {
-  timeout: 120_000,
+  timeout: hangTimeoutMs,
 }, async () => {
   const servers = await startServers();
   const { oracle, whole } = await runUndisturbed(placing, servers);
@@ -19,7 +19,7 @@ test("a controller that dies at any write converges to the same state", {
 const samples = 3;
 
 test("a controller that dies at any write converges to the same state with twenty workloads on three clusters", {
-  timeout: 180_000,
+  timeout: hangTimeoutMs,
 }, async () => {
   const servers = await startServers();
   const { oracle, whole } = await runUndisturbed(syncing, servers);

@@ -5,7 +5,7 @@ import type { WorkItem } from "../../lib/model/work-item.ts";
 import { clientOf } from "../../lib/upstream/logical-cluster.ts";
 import { placements, registrations } from "../lib/upstream/tenants.ts";
 import type { Sabotage } from "./sabotage.ts";
-import { type Servers, startServers } from "./servers.ts";
+import { hangTimeoutMs, type Servers, startServers } from "./servers.ts";
 import { simulate } from "./simulate.ts";
 
 /** A scenario in which every part of a controller has something to do. */
@@ -115,12 +115,16 @@ beforeAll(async () => {
   servers = await startServers();
 });
 
-test("an unmodified controller violates no law", { timeout: 60_000 }, async () => {
+test("an unmodified controller violates no law", { timeout: hangTimeoutMs }, async () => {
   const { violations } = await simulate(seed, { servers });
   expect(violations).toEqual([]);
 });
 
-test.for(Object.entries(cases))("law against %s is enforced", { timeout: 60_000 }, async ([, { law, sabotage }]) => {
-  const { violations } = await simulate(seed, { servers, sabotage });
-  expect(new Set(violations.map((violation) => violation.law))).toContain(law);
-});
+test.for(Object.entries(cases))(
+  "law against %s is enforced",
+  { timeout: hangTimeoutMs },
+  async ([, { law, sabotage }]) => {
+    const { violations } = await simulate(seed, { servers, sabotage });
+    expect(new Set(violations.map((violation) => violation.law))).toContain(law);
+  },
+);

@@ -51,6 +51,9 @@ export type Servers = Readonly<{
   restart(seeded: Seeded): Promise<void>;
 }>;
 
+/** A run only computes: this ends one that never does, however busy the machine is. */
+export const hangTimeoutMs = 900_000;
+
 const namespaces = { group: "", version: "v1", plural: "namespaces" } as const;
 /** More than the longest wait of any controller of a cluster takes. */
 const mostRounds = 30;

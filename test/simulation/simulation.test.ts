@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { runSeeds } from "./jobs.ts";
 import { formatFailure } from "./report.ts";
-import { startServers } from "./servers.ts";
+import { hangTimeoutMs, startServers } from "./servers.ts";
 import { type Result, simulate } from "./simulate.ts";
 
 /** Enough for a check within minutes; `npm run simulate` runs thousands of fresh ones. */
@@ -13,7 +13,7 @@ const noteDigest = ({ seed, digest }: Result): void => {
   digests.set(seed, digest);
 };
 
-test(`${seeds} seeds with faults violate no law`, { timeout: 400_000 }, async () => {
+test(`${seeds} seeds with faults violate no law`, { timeout: hangTimeoutMs }, async () => {
   const failures: string[] = [];
   await runSeeds({
     seeds: Array.from({ length: seeds }, (_, index) => index + 1),
@@ -28,7 +28,7 @@ test(`${seeds} seeds with faults violate no law`, { timeout: 400_000 }, async ()
 });
 
 describe("a seed", () => {
-  test("a seed results in the same run, whatever ran before it", { timeout: 60_000 }, async () => {
+  test("a seed results in the same run, whatever ran before it", { timeout: hangTimeoutMs }, async () => {
     // Two of the seeds, which ran after other seeds and in another process; here one of them runs first.
     const picked = [8, 7];
     if (digests.size === 0) await runSeeds({ seeds: picked.toReversed(), jobs: 1, onResult: noteDigest });

@@ -10,7 +10,7 @@ import { type WorkloadKind, workloadResources } from "./desired-workloads.ts";
 import { aDeployment, aService, selecting } from "./kill-at-every-write.ts";
 import type { Sabotage } from "./sabotage.ts";
 import type { Input, Scenario, Step } from "./scenario.ts";
-import { type Servers, startServers } from "./servers.ts";
+import { hangTimeoutMs, type Servers, startServers } from "./servers.ts";
 import { simulate } from "./simulate.ts";
 
 /** Two tenants with the same two clusters; each has a workload of each kind on both of them. */
@@ -241,12 +241,12 @@ beforeAll(async () => {
   servers = await startServers();
 });
 
-test("an unmodified controller violates no law", { timeout: 60_000 }, async () => {
+test("an unmodified controller violates no law", { timeout: hangTimeoutMs }, async () => {
   const { violations } = await simulate(1, { servers, scenario });
   expect(violations).toEqual([]);
 });
 
-test.for(Object.entries(cases))("law against %s is enforced", { timeout: 60_000 }, async ([, row]) => {
+test.for(Object.entries(cases))("law against %s is enforced", { timeout: hangTimeoutMs }, async ([, row]) => {
   const { law, says = /./, sabotage } = row;
   const { violations } = await simulate(1, { servers, sabotage, scenario });
   const found = violations.filter(({ message }) => says.test(message));

@@ -11,7 +11,7 @@ import { workloadTitle } from "../workload/workload-argument.ts";
 export type RemainingWork = Readonly<{
   /** `shop deployment.apps/web`, or `placement shop`. */
   title: string;
-  /** Whether it stays on the cluster until somebody acts. */
+  /** Whether it stays on the cluster until a user acts. */
   isBlocked: boolean;
   message: string;
 }>;
@@ -24,7 +24,7 @@ export type DrainInput = Readonly<{
 
 const taint = { key: drainTaint, value: "", effect: "NoExecute" } as const;
 
-/** Reasons of a copy that block its eviction until somebody acts, with the message for the operator of the drain. */
+/** Reasons of a copy that block its eviction until a user acts, with the message for the operator of the drain. */
 const blockingReasons: Readonly<Record<string, string>> = {
   LastCopy: "no other cluster fits",
   VolumeNotMovable: "its volumes stay on the cluster; allow the move with volumes: Recreate in its placement",

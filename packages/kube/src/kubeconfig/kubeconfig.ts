@@ -117,7 +117,7 @@ export function parseKubeconfigYaml(text: string): Entry {
   return document;
 }
 
-/** Quotes a name for a message; no name that somebody chose needs more than this. */
+/** Quotes a name for a message; no real name needs more than this. */
 function quote(name: string): string {
   return name.length <= 100 ? `"${name}"` : `"${name.slice(0, 99)}…"`;
 }
