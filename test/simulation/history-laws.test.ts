@@ -357,6 +357,7 @@ function wrongAbout({ afterMs = 0, isReady = true, tellsAbsence = false, isRegis
   const cause = { process: { name: "controller", skewMs: 0, view }, work: run };
   const changeOf = (object: Part, previous: Part) => ({
     type: "MODIFIED" as const,
+    revision: 1,
     key: { storage: "any", logicalCluster: tenant, namespace: "shop", name: "any" },
     object: object as unknown as KubeObject,
     previous: previous as unknown as KubeObject,

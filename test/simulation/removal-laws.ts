@@ -4,12 +4,14 @@ import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
 import { controlsOf } from "../../lib/sync/control-annotations.ts";
 import { referencesOf } from "../../lib/sync/dependencies/references.ts";
 import { holdId } from "../../lib/sync/eviction/deletion-guard.ts";
+import { claimsOf } from "../../lib/sync/eviction/volumes.ts";
 import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
 import { namespaceFor } from "./copies.ts";
 import { type GuardLimits, whyGuarded } from "./guard-law.ts";
 import {
   aliveOf,
   isClaimedKind,
+  mayDependOnNamespace,
   readyReplicasOf,
   replicasOf,
   selects,
@@ -84,7 +86,7 @@ function whyStays({ view, workload, registration }: Eviction, version: KubeObjec
 /** Whether, by what was delivered, no placement selects a workload. The recorded one must have been heard of. */
 function isUnplaced(view: WorkloadView, workload: ViewedObject, version: KubeObject): boolean {
   const mayBeUnselected = (versions: readonly (WorkloadPlacement | undefined)[], isRecorded: boolean): boolean =>
-    versions.some((placement) => selects(placement, version) === false) ||
+    versions.some((placement) => selects(placement, version) === false || mayDependOnNamespace(placement)) ||
     (!isRecorded && versions.some((placement) => selects(placement, version) === undefined));
   const isKnown = view
     .record(workload)
@@ -132,15 +134,17 @@ export function whyNotApplied({ view, workload, registration }: Eviction): strin
     return "no finalizer holds the workload back";
   }
   const free = alive.filter((each) => controlsOf(each).syncBlocker === undefined);
-  const isSelected = free.some((version) =>
-    view
+  const isSelected = free.some((version) => {
+    // A workload is also written where its data is.
+    if (claimsOf(version).length > 0) return true;
+    return view
       .placements()
       .flat()
       .some((placement) => {
         if (placement === undefined || selects(placement, version) === false) return false;
         return targetsOf(placement, version).includes(registration);
-      }),
-  );
+      });
+  });
   return isSelected ? undefined : "no placement selects the cluster, or the workload is paused";
 }
 

@@ -16,6 +16,8 @@ export function resourcePathOf(path: string): ResourcePath | undefined {
   const query = mark === -1 ? "" : path.slice(mark + 1);
   let parts = (mark === -1 ? path : path.slice(0, mark)).split("/").slice(1);
   let logicalCluster = "";
+  // The endpoint of an export is below /services.
+  if (parts[0] === "services") parts = parts.slice(Math.max(0, parts.indexOf("clusters")));
   if (parts[0] === "clusters") {
     logicalCluster = decodeURIComponent(parts[1] ?? "");
     parts = parts.slice(2);

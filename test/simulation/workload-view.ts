@@ -117,13 +117,23 @@ export function aliveOf(versions: Versions<KubeObject>): readonly KubeObject[] {
   );
 }
 
-/** Whether a version of a placement selects a workload; undefined if its selector makes no sense, so that it says nothing. */
+/**
+ * Whether a version of a placement selects a workload; undefined if its selector makes no sense, so that it says nothing. The
+ * labels of namespaces are not part of the view: `mayDependOnNamespace` says where they count too.
+ */
 export function selects(placement: WorkloadPlacement | undefined, workload: KubeObject): boolean | undefined {
   if (placement === undefined || placement.metadata.deletionTimestamp !== undefined) return false;
   if (!hasValidSelector(placement)) return undefined;
   const { apiVersion, kind, metadata } = workload;
   const { labels, namespace = "" } = metadata;
-  return selectsWorkload(placement, { apiVersion, kind, labels, namespace, namespaceLabels: undefined });
+  const facts = { apiVersion, kind, labels, namespace, namespaceLabels: undefined };
+  if (!mayDependOnNamespace(placement)) return selectsWorkload(placement, facts);
+  const { namespaceSelector: _, ...workloadSelector } = placement.spec.workloadSelector ?? {};
+  return selectsWorkload({ ...placement, spec: { ...placement.spec, workloadSelector } }, facts);
+}
+
+export function mayDependOnNamespace(placement: WorkloadPlacement | undefined): boolean {
+  return placement?.spec.workloadSelector?.namespaceSelector !== undefined;
 }
 
 /** The clusters that a version of a placement selects for a workload. */
