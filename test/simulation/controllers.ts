@@ -1,4 +1,5 @@
 import type { Injection } from "@tmc/embedded/server/faults.ts";
+import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
 import { copyStorages } from "./copies.ts";
 import { calm, type SimulationEnvironment } from "./environment.ts";
 import { type SimProcess, startProcess } from "./process.ts";
@@ -194,15 +195,18 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
   };
 }
 
-/** Takes a Deployment in `wild` from kcp's storage, with no regard to its finalizers. */
+/** Takes a Deployment in `wild` that TMC holds back from kcp's storage, with no regard to its finalizers. */
 function removeUnobserved(
-  { servers, monitor }: SimulationEnvironment,
-  { tenant, name }: Extract<Fault, { kind: "vanish" }>,
+  { servers, monitor, log }: SimulationEnvironment,
+  { tenant }: Extract<Fault, { kind: "vanish" }>,
 ): void {
-  const logicalCluster = servers.tenants[tenant] ?? "";
-  const key = { storage: copyStorages.Deployment, logicalCluster, namespace: "wild", name };
-  const uid = servers.kcp.store.get(key)?.metadata.uid;
-  if (uid === undefined) return;
+  const { store } = servers.kcp;
+  const storage = copyStorages.Deployment;
+  const place = { logicalCluster: servers.tenants[tenant] ?? "", namespace: "wild" };
+  const [found] = store.list(storage, place).filter(({ metadata }) => metadata.finalizers?.includes(syncFinalizer));
+  if (found === undefined) return;
+  const { name = "", uid = "" } = found.metadata;
+  log(`Deployment wild/${name} of tenant ${tenant} vanishes`);
   monitor.mayGo(uid);
-  servers.kcp.store.delete(key);
+  store.delete({ storage, ...place, name });
 }

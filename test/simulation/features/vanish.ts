@@ -1,4 +1,3 @@
-import { deploymentNames } from "../desired-workloads.ts";
 import type { Step } from "../scenario.ts";
 import { tenantPaths } from "../servers.ts";
 import type { Feature } from "./feature.ts";
@@ -11,9 +10,8 @@ export const vanish: Feature = {
   name: "vanish",
   share: 0.1,
   steps: (seeded, { endMs }) =>
-    Array.from({ length: seeded.between(1, 3) }, (): Step => {
+    Array.from({ length: seeded.between(2, 6) }, (): Step => {
       const tenant = seeded.between(0, tenantPaths.length - 1);
-      const name = seeded.pick(deploymentNames.slice(0, 2));
-      return { atMs: seeded.between(0, endMs), fault: { kind: "vanish", tenant, name } };
+      return { atMs: seeded.between(0, endMs), fault: { kind: "vanish", tenant } };
     }),
 };
