@@ -3,8 +3,6 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { ClusterRegistration } from "../../lib/api/cluster-registration.ts";
 import type { WorkloadPlacement } from "../../lib/api/workload-placement.ts";
 import type { WorkloadSync } from "../../lib/api/workload-sync.ts";
-import { controlsOf } from "../../lib/sync/control-annotations.ts";
-import { referencesOf } from "../../lib/sync/dependencies/references.ts";
 import { hasValidSelector, selectsWorkload } from "../../lib/sync/selection.ts";
 import { clusterAnnotation } from "./environment.ts";
 
@@ -24,13 +22,6 @@ export interface ActualState {
   of(tenant: string): TenantState;
   /** The cluster for which a tenant's registration of a name stands, or stood. */
   physicalOf(tenant: string, registration: string): string | undefined;
-  /**
-   * Since when something belongs on a cluster without a break, by all that kcp has said since; undefined when it does not.
-   * `id` is a workload, a dependency of one, or a namespace: `Namespace/shop`.
-   */
-  wantedSince(tenant: string, id: string, registration: string): number | undefined;
-  /** Whether a workload is wanted anywhere. */
-  isWanted(tenant: string, id: string): boolean;
   /** Whether a placement of a tenant has ever asked for what others have made to be taken over. */
   hasAdopted(tenant: string): boolean;
 }
@@ -41,7 +32,6 @@ type Tenant = {
   readonly workloads: Map<string, KubeObject>;
   readonly records: Map<string, WorkloadSync>;
   readonly physical: Map<string, string>;
-  wanted: Map<string, number>;
   hasAdopted: boolean;
 };
 
@@ -53,7 +43,7 @@ export function idOf({ kind, metadata }: KubeObject): string {
 }
 
 /** Follows what kcp stores from the beginning of a run. */
-export function createActualState(nowMs: () => number): ActualState {
+export function createActualState(): ActualState {
   const tenants = new Map<string, Tenant>();
   const tenantOf = (cluster: string): Tenant => {
     const known = tenants.get(cluster);
@@ -64,19 +54,13 @@ export function createActualState(nowMs: () => number): ActualState {
       workloads: new Map(),
       records: new Map(),
       physical: new Map(),
-      wanted: new Map(),
       hasAdopted: false,
     };
     tenants.set(cluster, made);
     return made;
   };
-  const judge = (tenant: Tenant): void => {
-    const before = tenant.wanted;
-    tenant.wanted = new Map([...wantedNow(tenant)].map((each) => [each, before.get(each) ?? nowMs()]));
-  };
-
   return {
-    take: ({ type, key, object, previous }) => {
+    take: ({ type, key, object }) => {
       const tenant = tenantOf(key.logicalCluster);
       const put = <T>(map: Map<string, T>, id: string): void => {
         // What is stored under these names is what the kind's schema lets in.
@@ -93,7 +77,6 @@ export function createActualState(nowMs: () => number): ActualState {
         case "WorkloadPlacement":
           put(tenant.placements, key.name);
           if (((object as unknown as WorkloadPlacement).spec.adoption ?? "Never") !== "Never") tenant.hasAdopted = true;
-          judge(tenant);
           return;
         case "WorkloadSync": {
           const { workload } = (object as unknown as WorkloadSync).spec;
@@ -103,24 +86,12 @@ export function createActualState(nowMs: () => number): ActualState {
         default:
           if (!watched.has(object.kind)) return;
           put(tenant.workloads, idOf(object));
-          if (type !== "MODIFIED" || hasSaidMore(object, previous)) judge(tenant);
       }
     },
     of: tenantOf,
     physicalOf: (tenant, registration) => tenantOf(tenant).physical.get(registration),
-    wantedSince: (tenant, id, registration) => tenantOf(tenant).wanted.get(`${id} ${registration}`),
-    isWanted: (tenant, id) => [...tenantOf(tenant).wanted.keys()].some((each) => each.startsWith(`${id} `)),
     hasAdopted: (tenant) => tenantOf(tenant).hasAdopted,
   };
-}
-
-function hasSaidMore({ metadata }: KubeObject, previous: KubeObject | undefined): boolean {
-  return (
-    metadata.generation !== previous?.metadata.generation ||
-    metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp ||
-    JSON.stringify([metadata.labels, metadata.annotations]) !==
-      JSON.stringify([previous?.metadata.labels, previous?.metadata.annotations])
-  );
 }
 
 /** The placements that would govern a workload; undefined when one of them says nothing that makes sense. */
@@ -137,21 +108,4 @@ export function candidatesFor(
       hasValidSelector(placement) &&
       selectsWorkload(placement, { apiVersion, kind, labels, namespace, namespaceLabels: undefined }),
   );
-}
-
-function* wantedNow({ placements, workloads }: Tenant): Generator<string> {
-  for (const [id, workload] of workloads) {
-    const { kind, metadata } = workload;
-    if ((kind !== "Deployment" && kind !== "Service") || metadata.deletionTimestamp !== undefined) continue;
-    const [first, ...others] = candidatesFor(placements.values(), workload) ?? [];
-    const { allows } = controlsOf(workload);
-    for (const name of first?.status?.selectedClusters ?? []) {
-      if (!allows(name) || !others.every(({ status }) => status?.selectedClusters?.includes(name))) continue;
-      yield `${id} ${name}`;
-      yield `Namespace/${metadata.namespace} ${name}`;
-      for (const reference of referencesOf(workload)) {
-        yield `${reference.kind}/${metadata.namespace}/${reference.name} ${name}`;
-      }
-    }
-  }
 }

@@ -1,11 +1,20 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { WorkItem } from "../../lib/model/work-item.ts";
+import type { ProcessView, ViewRun } from "./process-view.ts";
+
+/** One run of the work on a key. */
+export type WorkRun = Readonly<{
+  item: WorkItem;
+  /** When it began, in the view of its process. */
+  began: ViewRun;
+  /** What it has asked clusters to delete, by `deletionId`. */
+  deletions: Set<string>;
+}>;
 
 /** Which controller does something, and for which key, where it is for one. */
 export type Cause = Readonly<{
-  process: Readonly<{ name: string; skewMs: number }>;
-  /** One run of the work on a key. */
-  work?: Readonly<{ item: WorkItem }> | undefined;
+  process: Readonly<{ name: string; skewMs: number; view: ProcessView }>;
+  work?: WorkRun | undefined;
 }>;
 
 /**

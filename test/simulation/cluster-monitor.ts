@@ -3,17 +3,17 @@ import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import type { TransportRequest } from "@tmc/kube/transport/transport.ts";
 import { formatKey, type ObjectKey } from "../../lib/model/key.ts";
 import { ownerOf, syncedLabel } from "../../lib/sync/ownership/owner.ts";
-import { type ActualState, candidatesFor, idOf } from "./actual-state.ts";
+import { type ActualState, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
 import { markOf, namespaceFor, namespacesOf } from "./copies.ts";
+import type { GuardLimits } from "./guard-law.ts";
 import { foreignAnnotation } from "./manual-change.ts";
+import { createRequestLaws, deletionId } from "./request-laws.ts";
 import { type Servers, workloadNamespaces } from "./servers.ts";
 
 /** Watches what happens on clusters. */
 export interface ClusterMonitor {
   request(request: TransportRequest, cause: Cause | undefined, registration: ObjectKey): void;
-  /** The most replicas of a workload that a cluster has ever said to be ready. */
-  mostReady(tenant: string, id: string, physical: string): number;
   /** Whether a tenant's copies were left on a cluster when its registration went. */
   isAbandoned(tenant: string, physical: string): boolean;
   /** A registration has gone. */
@@ -26,27 +26,17 @@ export type ClusterMonitorOptions = Readonly<{
   truth: ActualState;
   log: (line: string) => void;
   broken: (law: number, message: string) => void;
+  /** How many copies may go at once without a confirmation. */
+  limits: GuardLimits;
   /** Hears of every change that a controller makes on a cluster. */
   onWrite: (text: string) => void;
 }>;
 
-/**
- * How long something may have been wanted again before a controller that has not heard of it removes it nevertheless: a list
- * that heals a silent watch comes every 150 s, and may itself be slow.
- */
-const hearingMs = 240_000;
-
-/** As long as a call takes to a slow cluster, and the second that times are rounded to. */
-const onItsWayMs = 2_000;
-
-type Health = { most: number; isHealthy: boolean; lastHealthyMs: number };
-
 /** Watches the clusters of a run. */
-export function createClusterMonitor({ servers, truth, log, broken, onWrite }: ClusterMonitorOptions): ClusterMonitor {
-  const health = new Map<string, Health>();
+export function createClusterMonitor(options: ClusterMonitorOptions): ClusterMonitor {
+  const { servers, truth, log, broken, onWrite } = options;
   const abandoned = new Set<string>();
   const onceOurs = new Set<string>();
-  const nowMs = (): number => servers.clock.now();
   const tenantByNamespace = new Map(
     servers.tenants.flatMap((tenant) =>
       workloadNamespaces.map((namespace) => [namespaceFor(tenant, namespace), { tenant, namespace }]),
@@ -64,68 +54,22 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
     object.metadata.labels?.[syncedLabel] === markOf(tenant) &&
     (object.kind === "Namespace" || ownerOf(object)?.logicalCluster === tenant);
 
-  const noteHealth = (physical: string, object: KubeObject, isGone: boolean): void => {
-    const place = object.kind === "Deployment" ? placeOf(object) : undefined;
-    if (place === undefined || !isOurs(object, place.tenant)) return;
-    const key = `${place.tenant} ${place.id} ${physical}`;
-    const known = health.get(key) ?? { most: 0, isHealthy: false, lastHealthyMs: Number.NEGATIVE_INFINITY };
-    known.most = Math.max(known.most, readyReplicasOf(object));
-    if (known.isHealthy) known.lastHealthyMs = nowMs();
-    known.isHealthy = !isGone && isHealthy(object);
-    health.set(key, known);
-  };
-
-  /** Where a copy that goes came from: the registration in its mark, and for a namespace all that lead to the cluster. */
-  const registrationsOf = (object: KubeObject, tenant: string, physical: string): readonly string[] => {
-    const origin = ownerOf(object);
-    if (origin !== undefined) return [origin.registration];
-    return [...truth.of(tenant).registrations.keys()].filter((name) => truth.physicalOf(tenant, name) === physical);
-  };
-  /** Whether nobody wanted a workload a moment ago, when what removes its copy was sent on its way. */
-  const isJustPlaced = (tenant: string, workload: KubeObject): boolean => {
-    const candidates = candidatesFor(truth.of(tenant).placements.values(), workload) ?? [];
-    const isYoung = ({ metadata }: Pick<KubeObject, "metadata">): boolean =>
-      nowMs() - Date.parse(metadata.creationTimestamp ?? "") < onItsWayMs;
-    return candidates.length > 0 && candidates.every(isYoung);
-  };
-  const checkRemoval = (physical: string, object: KubeObject, cause: Cause): void => {
+  const requests = createRequestLaws(options);
+  /** What is removed must be ours, and its deletion must have been asked for: then it was judged by what the process knew. */
+  const checkRemoval = (physical: string, object: KubeObject, { work }: Cause): void => {
     const place = placeOf(object);
-    const what = `${object.kind} ${object.metadata.namespace ?? ""}/${object.metadata.name ?? ""} on ${physical}`;
-    const who = cause.work === undefined ? "nobody" : formatKey(cause.work.item.key);
+    const { name = "", namespace = "" } = object.metadata;
+    const what = `${object.kind} ${namespace}/${name} on ${physical}`;
+    const who = work === undefined ? "nobody" : formatKey(work.item.key);
     if (place === undefined || !isOurs(object, place.tenant)) {
       broken(3, `${what} has no mark of ours and was removed for ${who}`);
-      return;
-    }
-    const { tenant, id } = place;
-    const isOwnDoing = cause.work?.item.key.name.endsWith(`/${id.split("/").slice(1).join("/")}`) === true;
-    const registrations = registrationsOf(object, tenant, physical);
-    const wantedBy = (registration: string): number | undefined => truth.wantedSince(tenant, id, registration);
-    // An empty namespace goes for whoever leaves it; another that stands for the same cluster makes it again when it has something.
-    if (object.kind === "Namespace" && registrations.some((each) => wantedBy(each) === undefined)) return;
-    for (const registration of registrations) {
-      // A ConfigMap that has had a placement of its own goes by that, and comes back with those that refer to it.
-      if (isOwnDoing && (object.kind === "ConfigMap" || object.kind === "Secret")) continue;
-      const sinceMs = wantedBy(registration);
-      if (sinceMs !== undefined && nowMs() - sinceMs > hearingMs) {
-        broken(3, `${what} was removed for ${who}, but has been wanted for ${nowMs() - sinceMs} ms`);
-      }
-    }
-    const wanted = truth.of(tenant).workloads.get(id);
-    const asksForSome = wanted !== undefined && replicasOf(wanted) > 0;
-    const isWanted = asksForSome && truth.isWanted(tenant, id) && !isJustPlaced(tenant, wanted);
-    if (object.kind === "Deployment" && isHealthy(object) && isWanted) {
-      const others = servers.clusters.keys().filter((name) => name !== physical);
-      const isReplaced = others.some((name) => {
-        const other = health.get(`${tenant} ${id} ${name}`);
-        return other !== undefined && (other.isHealthy || nowMs() - other.lastHealthyMs <= hearingMs);
-      });
-      if (!isReplaced) broken(3, `${what} was the last healthy copy and was removed for ${who}`);
+    } else if (work?.deletions.has(deletionId({ kind: object.kind, namespace, name })) !== true) {
+      broken(3, `${what} was removed for ${who}, which has not asked for it`);
     }
   };
 
   const onChange = (physical: string, { type, object, previous, key }: StorageChange): void => {
     const cause = causes.getStore();
-    noteHealth(physical, object, type === "DELETED");
     const isStrangers = (previous ?? object).metadata.annotations?.[foreignAnnotation] !== undefined;
     if (isStrangers && type === "DELETED") broken(3, `${object.kind} ${key.name} of a stranger on ${physical} is gone`);
     if (cause === undefined) return;
@@ -155,7 +99,8 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
   );
 
   return {
-    request: ({ path, method }, cause, registration) => {
+    request: (request, cause, registration) => {
+      const { path, method } = request;
       const own = cause?.work?.item.key;
       const isOwn = own?.kind === "Workload" ? own.logicalCluster === registration.logicalCluster : undefined;
       const isProbe = own !== undefined && formatKey(own) === formatKey(registration);
@@ -181,8 +126,8 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
         broken(4, `${method} ${path} for ${registration.logicalCluster} lists another's copies`);
       }
       if (method !== "GET" && own?.kind !== "Workload") broken(4, `${method} ${path} was sent for no workload`);
+      if (cause !== undefined && isOwn === true) requests.check(request, cause, registration);
     },
-    mostReady: (tenant, id, physical) => health.get(`${tenant} ${id} ${physical}`)?.most ?? 0,
     isAbandoned: (tenant, physical) => abandoned.has(`${tenant} ${physical}`),
     registrationGone: (tenant, physical) => {
       abandoned.add(`${tenant} ${physical}`);
@@ -196,21 +141,4 @@ export function createClusterMonitor({ servers, truth, log, broken, onWrite }: C
 /** Whether a request is a list or a watch of all of a tenant's copies, which nobody's work waits for. */
 export function isInformerRequest({ path }: Pick<TransportRequest, "path">): boolean {
   return path.includes("labelSelector=");
-}
-
-/** How many replicas an object says are ready. */
-export function readyReplicasOf({ status }: KubeObject): number {
-  const { readyReplicas } = (status ?? {}) as Readonly<{ readyReplicas?: unknown }>;
-  return typeof readyReplicas === "number" ? readyReplicas : 0;
-}
-
-/** How many replicas an object asks for. */
-export function replicasOf({ spec }: KubeObject): number {
-  const { replicas } = (spec ?? {}) as Readonly<{ replicas?: unknown }>;
-  return typeof replicas === "number" ? replicas : 1;
-}
-
-function isHealthy(object: KubeObject): boolean {
-  const ready = readyReplicasOf(object);
-  return ready > 0 && ready >= replicasOf(object);
 }

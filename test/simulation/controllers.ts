@@ -1,5 +1,7 @@
 import type { Injection } from "@tmc/embedded/server/faults.ts";
 import type { ShardConfig } from "../../lib/sources/shard.ts";
+import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
+import { copyStorages } from "./copies.ts";
 import { calm, type SimulationEnvironment } from "./environment.ts";
 import { createDeployment } from "./functions/deployment.ts";
 import { startProcess } from "./process.ts";
@@ -136,6 +138,9 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
           if (injection !== undefined) inject(injection, fault.forMs);
           return;
         }
+        case "vanish":
+          removeUnobserved(world, fault);
+          return;
         case "cut-watches":
           kcp.faults.cutWatches({ user: controllerUser });
           for (const { faults } of servers.clusters.values()) faults.cutWatches();
@@ -211,4 +216,20 @@ export function createControllers(world: SimulationEnvironment, sabotage: Sabota
       return (deployment?.writes ?? 0) + deadWrites + [...running].reduce((sum, process) => sum + process.writes, 0);
     },
   };
+}
+
+/** Takes a Deployment in `wild` that TMC holds back from kcp's storage, with no regard to its finalizers. */
+function removeUnobserved(
+  { servers, monitor, log }: SimulationEnvironment,
+  { tenant }: Extract<Fault, { kind: "vanish" }>,
+): void {
+  const { store } = servers.kcp;
+  const storage = copyStorages.Deployment;
+  const place = { logicalCluster: servers.tenants[tenant] ?? "", namespace: "wild" };
+  const [found] = store.list(storage, place).filter(({ metadata }) => metadata.finalizers?.includes(syncFinalizer));
+  if (found === undefined) return;
+  const { name = "", uid = "" } = found.metadata;
+  log(`Deployment wild/${name} of tenant ${tenant} vanishes`);
+  monitor.mayGo(uid);
+  store.delete({ storage, ...place, name });
 }

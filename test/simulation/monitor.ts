@@ -11,13 +11,15 @@ import { findCondition } from "../../lib/model/condition.ts";
 import { formatKey, type ObjectKey, workloadKey } from "../../lib/model/key.ts";
 import type { WorkItem } from "../../lib/model/work-item.ts";
 import { clusterFinalizer } from "../../lib/registration/reconcile.ts";
+import { defaultDeletionGuardSettings } from "../../lib/sync/eviction/deletion-guard.ts";
 import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
 import { type ActualState, createActualState, idOf } from "./actual-state.ts";
 import { type Cause, causes } from "./cause.ts";
-import { type ClusterMonitor, createClusterMonitor, isInformerRequest, readyReplicasOf } from "./cluster-monitor.ts";
+import { type ClusterMonitor, createClusterMonitor, isInformerRequest } from "./cluster-monitor.ts";
 import { copiesOn } from "./copies.ts";
 import { isExportRequest, logicalClusterOfPath } from "./export-requests.ts";
 import { type Servers, startMs, tokensOf } from "./servers.ts";
+import { createStatusLaws } from "./status-laws.ts";
 
 /** A law that was broken, by its number; 0 for what no law need say. */
 export type Violation = Readonly<{ law: number; atMs: number; message: string }>;
@@ -118,14 +120,16 @@ export function createMonitor({
     }
   };
 
-  const truth = createActualState(nowMs);
+  const truth = createActualState();
   const clusters = createClusterMonitor({
     servers,
     truth,
     log,
     broken,
+    limits: settings.syncSettings?.deletionGuard ?? defaultDeletionGuardSettings,
     onWrite: (text) => rest?.writes.push(text),
   });
+  const statusLaws = createStatusLaws(broken);
   const noteRead = ({ key, reason }: WorkItem, text: string): void => {
     if (rest === undefined || key.kind !== "Workload" || (readsForResync && reason === "resync")) return;
     const reads = rest.reads.get(formatKey(key)) ?? [];
@@ -146,17 +150,10 @@ export function createMonitor({
     if (!isDeepStrictEqual(saidOf(object), previous && saidOf(previous))) {
       broken(3, `${text}: what its owner says was changed`);
     }
+    statusLaws.workload(change, cause);
     const isLetGo =
       previous?.metadata.finalizers?.includes(syncFinalizer) === true && !finalizers.includes(syncFinalizer);
     if (isLetGo) checkLetGo(key.logicalCluster, id);
-    const ready = readyReplicasOf(object);
-    if (ready <= readyReplicasOf(previous ?? object) && type !== "ADDED") return;
-    const most = [...servers.clusters.keys()].reduce(
-      (sum, name) => sum + clusters.mostReady(key.logicalCluster, id, name),
-      0,
-    );
-    if (ready > most)
-      broken(5, `${text}: ${ready} replicas are said to be ready, clusters never said more than ${most}`);
   };
   const checkLetGo = (tenant: string, id: string): void => {
     const { registrations: known, records } = truth.of(tenant);
@@ -183,15 +180,7 @@ export function createMonitor({
     log(
       `${type} record of ${key.logicalCluster}/${id} ${JSON.stringify([spec.placement, spec.clusters, spec.references, states])}`,
     );
-    for (const { name, readyReplicas: ready = 0, state } of status?.clusters ?? []) {
-      const most = clusters.mostReady(key.logicalCluster, id, truth.physicalOf(key.logicalCluster, name) ?? "");
-      if (state !== "Evicting" && ready > most) {
-        broken(
-          5,
-          `${key.logicalCluster}/${id}: ${ready} replicas are said to be ready on ${name}, which never said more than ${most}`,
-        );
-      }
-    }
+    statusLaws.record(change, cause);
   };
 
   const onChange = (change: StorageChange): void => {

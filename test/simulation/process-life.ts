@@ -1,8 +1,10 @@
 import type { Clock } from "@tmc/kube/clock.ts";
 import type { Transport, TransportRequest } from "@tmc/kube/transport/transport.ts";
-import type { ObjectKey } from "../../lib/model/key.ts";
-import { causes } from "./cause.ts";
+import { formatKey, type ObjectKey } from "../../lib/model/key.ts";
+import type { WorkItem } from "../../lib/model/work-item.ts";
+import { type Cause, causes } from "./cause.ts";
 import type { SimulationEnvironment } from "./environment.ts";
+import { createProcessView, kcpServer, type ProcessView } from "./process-view.ts";
 import type { Seeded } from "./seeded.ts";
 import { controllerToken } from "./servers.ts";
 import { withSmallDiscovery } from "./small-discovery.ts";
@@ -13,6 +15,8 @@ export interface SimProcess {
   readonly name: string;
   readonly skewMs: number;
   readonly alive: boolean;
+  /** What the wire has delivered to it. */
+  readonly view: ProcessView;
   /** Ends it at once: nothing that it was about to do happens any more. */
   kill(): void;
   /** Asks it to end, as SIGTERM does; it is gone when it has drained. */
@@ -97,13 +101,22 @@ export function createLife({ world, name, skewMs, onExit, deathAt: chosen }: Lif
     },
   };
 
-  const wireTo = (server: Transport, events: WireEvents): Transport =>
+  const view = createProcessView(() => servers.clock.now());
+  const wireTo = (
+    server: Transport,
+    serverName: string,
+    events: Omit<WireEvents, "delivered" | "watching">,
+  ): Transport =>
     createWire({
       server,
       owner,
       kill,
       clock: servers.clock,
-      events,
+      events: {
+        ...events,
+        delivered: (request, answer) => view.answered(serverName, request, answer),
+        watching: (request) => view.watching(serverName, request),
+      },
       latencyMs: () => (weather.wire.latencyMs > 0 ? dice.next() * weather.wire.latencyMs : 0),
       watchLagMs: () => (weather.wire.watchLagMs > 0 ? dice.next() * weather.wire.watchLagMs : 0),
       arrivesAnyway: () => dice.chance(0.5),
@@ -114,7 +127,7 @@ export function createLife({ world, name, skewMs, onExit, deathAt: chosen }: Lif
   };
   const deathAt = ({ method }: TransportRequest): "before" | "after" | undefined =>
     method === "GET" ? undefined : deathAtWrite();
-  const kcpWire = wireTo(servers.kcp.transport(controllerToken), {
+  const kcpWire = wireTo(servers.kcp.transport(controllerToken), kcpServer, {
     sending: (request, cause) => {
       world.log(`${name} ${request.method} ${withoutVersion(request.path)}`);
       monitor.kcpRequest(request, cause);
@@ -127,7 +140,7 @@ export function createLife({ world, name, skewMs, onExit, deathAt: chosen }: Lif
   const clusterWire = (key: ObjectKey, physical: string): Transport => {
     const cluster = servers.clusters.get(physical);
     if (cluster === undefined) throw new Error(`simulation: there is no cluster ${physical}`);
-    return wireTo(withSmallDiscovery(cluster.transport()), {
+    return wireTo(withSmallDiscovery(cluster.transport()), formatKey(key), {
       sending: (request, cause) => {
         if (request.method !== "GET") {
           world.log(`${name} ${request.method} ${physical}${request.path} for ${key.logicalCluster}/${key.name}`);
@@ -149,6 +162,7 @@ export function createLife({ world, name, skewMs, onExit, deathAt: chosen }: Lif
     get alive() {
       return alive;
     },
+    view,
     kill,
     clock,
     dice,
@@ -169,6 +183,18 @@ export function createLife({ world, name, skewMs, onExit, deathAt: chosen }: Lif
     },
   };
   return life;
+}
+
+/** Runs the work on a key as one run in the history of its process. */
+export function runWork<T>(process: Cause["process"], item: WorkItem, work: () => Promise<T>): Promise<T> {
+  const began = process.view.begin();
+  return causes.run({ process, work: { item, began, deletions: new Set() } }, async () => {
+    try {
+      return await work();
+    } finally {
+      process.view.end(began);
+    }
+  });
 }
 
 /** Requests as they are noted: the servers go on counting from run to run, so versions differ where nothing else does. */

@@ -11,7 +11,7 @@ import type { ExportAddress } from "../../lib/upstream/export/address.ts";
 import { causes } from "./cause.ts";
 import { simulatedHubId } from "./copies.ts";
 import type { SimulationEnvironment } from "./environment.ts";
-import { createLife, type SimProcess } from "./process-life.ts";
+import { createLife, runWork, type SimProcess } from "./process-life.ts";
 import type { Sabotage } from "./sabotage.ts";
 import { tenantPaths } from "./servers.ts";
 
@@ -144,7 +144,7 @@ export function startProcess({ world, name, skewMs, shard, onExit, sabotage }: P
           world.log(`${name} works on ${item.key.logicalCluster}/${item.key.kind}/${item.key.name}: ${item.reason}`);
           monitor.works(item);
           if (isTooBusy()) return new Promise<never>(() => {});
-          return causes.run({ process, work: { item } }, async () => {
+          return runWork(process, item, async () => {
             const next = await work(item, signal);
             await sabotage?.afterWork?.(item, client, servers.tenants);
             sabotage?.onClusters?.(item, servers.clusters, servers.tenants);

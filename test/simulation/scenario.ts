@@ -67,6 +67,8 @@ export type Fault =
   | Readonly<{ kind: "kcp-fault"; rule: FaultRule; forMs: number }>
   | Readonly<{ kind: "kcp-partition"; requests: "hang" | "refuse"; tenant: number | undefined; forMs: number }>
   | Readonly<{ kind: "cluster-fault"; cluster: Physical; rule: FaultRule; forMs: number }>
+  /** A Deployment in `wild` that may have copies is gone from kcp, and its deletion was not observed. */
+  | Readonly<{ kind: "vanish"; tenant: number }>
   | Readonly<{ kind: "cut-watches" }>
   | Readonly<{ kind: "forget-history" }>
   | Readonly<{ kind: "queue-weather"; weather: QueueWeather; forMs: number }>

@@ -10,12 +10,12 @@ import { referencesOf } from "../../lib/sync/dependencies/references.ts";
 import { syncFinalizer } from "../../lib/sync/ownership/record.ts";
 import { hasValidSelector } from "../../lib/sync/selection.ts";
 import { candidatesFor, idOf, type TenantState } from "./actual-state.ts";
-import { readyReplicasOf, replicasOf } from "./cluster-monitor.ts";
 import { copiesOn, copyStorages, type FoundCopy, namespaceFor } from "./copies.ts";
 import { workloadResources } from "./desired-workloads.ts";
 import type { SimulationEnvironment } from "./environment.ts";
 import type { Rest } from "./monitor.ts";
 import { sortedJson } from "./sorted-json.ts";
+import { readyReplicasOf, replicasOf } from "./workload-view.ts";
 
 /** A workload in `shop`, where the result follows from the desired objects, with its state in kcp and on clusters. */
 type Case = Readonly<{

@@ -1,4 +1,5 @@
 import type { Clock } from "@tmc/kube/clock.ts";
+import { createLineSplitter } from "@tmc/kube/transport/json-lines.ts";
 import type { Transport, TransportRequest, TransportResponse } from "@tmc/kube/transport/transport.ts";
 import { type Cause, causes } from "./cause.ts";
 
@@ -14,6 +15,10 @@ export type WireEvents = Readonly<{
   sending(request: TransportRequest, cause: Cause | undefined): "before" | "after" | undefined;
   /** The server has answered; `undefined` for a failure of the way there. */
   answered(request: TransportRequest, status: number | undefined, cause: Cause | undefined): void;
+  /** A complete answer has reached the living process, which reads it next. */
+  delivered(request: TransportRequest, answer: Readonly<{ status: number; text: string }>): void;
+  /** A watch is open; its lines, each before the process reads it, and its end. */
+  watching(request: TransportRequest): Readonly<{ line(text: string): void; end(): void }>;
 }>;
 
 export type WireOptions = Readonly<{
@@ -29,6 +34,9 @@ export type WireOptions = Readonly<{
   /** Whether a request that was on its way when its sender died still arrives. */
   arrivesAnyway: () => boolean;
 }>;
+
+const textOf = (chunk: Uint8Array | string): string =>
+  typeof chunk === "string" ? chunk : Buffer.from(chunk).toString("utf8");
 
 const never = <T>(): Promise<T> => new Promise<T>(() => {});
 
@@ -104,17 +112,25 @@ export function createWire(options: WireOptions): Transport {
   };
 
   function delivered(response: TransportResponse, release: () => void, request: TransportRequest): TransportResponse {
+    const isWatch = request.stream === true && response.status === 200;
     async function* chunks(): AsyncGenerator<Uint8Array | string> {
+      const watch = isWatch ? events.watching(request) : undefined;
+      const splitter = createLineSplitter();
+      let text = "";
       try {
         for await (const chunk of response.chunks()) {
           if (request.stream === true) await travel(watchLagMs(), request.signal);
           if (!owner.alive) await never();
+          if (watch === undefined) text += textOf(chunk);
+          else for (const line of splitter.push(chunk)) watch.line(line);
           yield chunk;
         }
+        if (watch === undefined && owner.alive) events.delivered(request, { status: response.status, text });
       } catch (error) {
         if (!owner.alive) await never();
         throw error;
       } finally {
+        watch?.end();
         release();
       }
     }
@@ -123,7 +139,7 @@ export function createWire(options: WireOptions): Transport {
       headers: response.headers,
       text: async () => {
         let text = "";
-        for await (const chunk of chunks()) text += String(chunk);
+        for await (const chunk of chunks()) text += textOf(chunk);
         return text;
       },
       chunks,

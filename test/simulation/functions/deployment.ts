@@ -21,7 +21,7 @@ import { causes } from "../cause.ts";
 import { simulatedHubId } from "../copies.ts";
 import type { SimulationEnvironment } from "../environment.ts";
 import { type ProcessOptions, scopeOf, simulatedExport } from "../process.ts";
-import { createLife, type ProcessLife, type SimProcess } from "../process-life.ts";
+import { createLife, type ProcessLife, runWork, type SimProcess } from "../process-life.ts";
 import type { Sabotage } from "../sabotage.ts";
 import type { Fault } from "../scenario.ts";
 import { controllerToken, tenantPaths } from "../servers.ts";
@@ -118,7 +118,7 @@ export function createDeployment(world: SimulationEnvironment, sabotage: Sabotag
       wrapWork: (work) => async (item, signal) => {
         world.log(`${life.name} works on ${item.key.logicalCluster}/${item.key.kind}/${item.key.name}: ${item.reason}`);
         monitor.works(item);
-        return causes.run({ process: life, work: { item } }, async () => {
+        return runWork(life, item, async () => {
           const next = await work(item, signal);
           await sabotage?.afterWork?.(item, clientOf(life), servers.tenants);
           sabotage?.onClusters?.(item, servers.clusters, servers.tenants);
