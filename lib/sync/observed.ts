@@ -167,13 +167,18 @@ export async function observeWorkload(
   if (address === undefined || type === undefined) return undefined;
   const { logicalCluster } = key;
   const { namespace } = address;
-  const [workload, record, listed, registrations, namespaceLabels] = await allSettledOrThrow([
+  const recordAddress = { logicalCluster, namespace, name: recordName(address) };
+  const [workload, knownRecord, listed, registrations, namespaceLabels] = await allSettledOrThrow([
     workloads.read(key, signal),
-    workloads.readRecord({ logicalCluster, namespace, name: recordName(address) }, signal),
+    workloads.readRecord(recordAddress, signal),
     hub.list<WorkloadPlacement & KubeObject>("WorkloadPlacement", logicalCluster, signal),
     hub.list<ClusterRegistration & KubeObject>("ClusterRegistration", logicalCluster, signal),
     workloads.namespaceLabels(logicalCluster, namespace, signal),
   ]);
+  // Without our finalizer, the absence of a workload counts as its deletion. After a restore of the server neither exists, and
+  // the cache may still have the record: nobody has deleted the workload then.
+  const isDeletedByAbsence = workload === undefined && knownRecord !== undefined && !type.isOffered;
+  const record = isDeletedByAbsence ? await workloads.readRecordUncached(recordAddress, signal) : knownRecord;
   if (workload === undefined && record === undefined) return undefined;
   const targetClusters = new Map(registrations.map((each) => [each.metadata.name ?? "", targetClusterOf(each)]));
   // The placement of an earlier workload of the same name has no say about this one.

@@ -36,6 +36,8 @@ export interface WorkloadHub {
   ): Promise<Workload>;
 
   readRecord(address: RecordAddress, signal: AbortSignal): Promise<WorkloadSync | undefined>;
+  /** The record as the server has it, never cached. */
+  readRecordUncached(address: RecordAddress, signal: AbortSignal): Promise<WorkloadSync | undefined>;
   /** All sync records of a logical cluster. */
   listRecords(logicalCluster: string, signal: AbortSignal): Promise<readonly WorkloadSync[]>;
   /** All sync records of a logical cluster, read after all writes up to now instead of from a list that a batch shares. */

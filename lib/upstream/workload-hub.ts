@@ -103,6 +103,8 @@ export function createWorkloadHub(
     // The server validates sync records against the kind's schema.
     readRecord: async (record, signal) =>
       (await access.readRecord(addressOfRecord(record), signal)) as WorkloadSync | undefined,
+    readRecordUncached: async (record, signal) =>
+      (await access.readUncached(addressOfRecord(record), signal)) as WorkloadSync | undefined,
     listRecordsUncached: async (logicalCluster, signal) => {
       access.invalidate?.(recordResource.type, logicalCluster);
       return (await access.list(recordResource.type, logicalCluster, signal)) as readonly WorkloadSync[];

@@ -124,6 +124,25 @@ export const restoreRules: readonly Rule[] = [
     },
   },
   {
+    incident: "a restore of kcp deletes the copies of ConfigMaps that were created after the backup",
+    rule: "a workload without our finalizer is deleted only if the server still has its sync record",
+    removals: [
+      {
+        file: "lib/sync/observed.ts",
+        text: "isDeletedByAbsence ? await workloads.readRecordUncached(recordAddress, signal) : knownRecord;",
+        without: "isDeletedByAbsence ? knownRecord : knownRecord;",
+      },
+    ],
+    test: {
+      file: controller,
+      titles: [
+        "a kcp that was restored from a backup, %s, with ConfigMaps as workloads",
+        "a ConfigMap that it does not know keeps its copies if the sync records are listed %s",
+      ],
+      rows: ["with bumped revisions", "last"],
+    },
+  },
+  {
     incident: "SQS drops a change after a restore, because its version was used before",
     rule: "a message carries no version that was used before a restore",
     removals: [

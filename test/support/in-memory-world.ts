@@ -320,6 +320,7 @@ export class InMemoryWorld {
       writeFinalizers: async (key, read, finalizers) =>
         change(key, read, { metadata: { finalizers: [...finalizers] } }),
       readRecord: async (at) => this.records.get(id(at)),
+      readRecordUncached: async (at) => this.records.get(id(at)),
       listRecords: async () => this.recordsOfBatch ?? [...this.records.values()],
       listRecordsUncached: async () => [...this.records.values()],
       createRecord: async (at, record) => {

@@ -1,6 +1,13 @@
 import type { RestoreOptions } from "@tmc/embedded/storage/store.ts";
+import type { KubeObject } from "@tmc/kube/kube-object.ts";
 import { afterEach, describe, expect, test } from "vitest";
-import { aDeployment, deployments, type MovesStage, setMovesStage } from "../../support/moves-environment.ts";
+import {
+  aDeployment,
+  configMaps,
+  deployments,
+  type MovesStage,
+  setMovesStage,
+} from "../../support/moves-environment.ts";
 
 const stages: MovesStage[] = [];
 afterEach(async () => {
@@ -63,6 +70,44 @@ describe.each(ways)("a kcp that was restored from a backup, %s", (_, options) =>
     expect(items.map(({ metadata }) => metadata.name)).toEqual(["old"]);
     expect([await where(), await said()]).toEqual(["", {}]);
   });
+});
+
+describe.each(ways)("a kcp that was restored from a backup, %s, with ConfigMaps as workloads", (_, options) => {
+  test.each([
+    ["first", "configmaps"],
+    ["last", "workloadsyncs"],
+  ])(
+    "a ConfigMap that it does not know keeps its copies if the sync records are listed %s",
+    async (_order, delayed) => {
+      const stage = await setMovesStage({
+        strategy: "Spread",
+        workloadSelector: { namespaces: ["shop"], workloadTypes: [{ apiVersion: "v1", kind: "ConfigMap" }] },
+      });
+      stages.push(stage);
+      const { client, tenants, pass, did } = stage;
+      await pass(70_000, 10_000);
+      const backup = tenants.kcp.snapshot();
+      const young: KubeObject = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "young" }, data: { a: "1" } };
+      await client.create({ type: configMaps, namespace: "shop" }, young);
+      await pass(70_000, 10_000);
+      const copies = async (): Promise<readonly unknown[]> =>
+        Promise.all(
+          ["east", "north", "west"].map((name) =>
+            stage
+              .on(name)
+              .get<KubeObject>({ type: configMaps, namespace: stage.namespaceThere(), name: "young" })
+              .then(({ metadata }) => metadata.uid, String),
+          ),
+        );
+      const before = await copies();
+      expect(before.join()).not.toContain("404");
+      tenants.kcp.faults.inject({ match: { verb: "list", resource: delayed }, effect: { kind: "delay", ms: 3_000 } });
+      tenants.kcp.restore(backup, options);
+      await pass(90_000, 5_000);
+      expect(await copies()).toEqual(before);
+      expect(did("removed")).toBe(0);
+    },
+  );
 });
 
 describe.each(ways)("a cluster that was restored from a backup, %s", (_, options) => {
