@@ -21,6 +21,8 @@ export type RecordAddress = Readonly<{ logicalCluster: string; namespace: string
 export interface WorkloadHub {
   /** The workload, or undefined when the server (not only the cache) reports that it does not exist. */
   read(key: WorkloadKey, signal: AbortSignal): Promise<Workload | undefined>;
+  /** The workload as the server has it, never cached. */
+  readUncached(key: WorkloadKey, signal: AbortSignal): Promise<Workload | undefined>;
   /** All workloads of a type in a logical cluster. */
   list(logicalCluster: string, type: ResourceType, signal: AbortSignal): Promise<readonly Workload[]>;
   /** The workload types that TMC syncs. */

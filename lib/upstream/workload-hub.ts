@@ -84,6 +84,7 @@ export function createWorkloadHub(
       // Only the metadata of dependencies is cached.
       return isClaimed(address) ? access.readUncached(address, signal) : access.read(address, signal);
     },
+    readUncached: (key, signal) => access.readUncached(addressOfWorkload(key), signal),
     list: (logicalCluster, type, signal) => access.list(type, logicalCluster, signal),
     writeStatus: async (key, seen, status, signal) => {
       const address = addressOfWorkload(key);

@@ -129,8 +129,8 @@ export const restoreRules: readonly Rule[] = [
     removals: [
       {
         file: "lib/sync/observed.ts",
-        text: "isDeletedByAbsence ? await workloads.readRecordUncached(recordAddress, signal) : knownRecord;",
-        without: "isDeletedByAbsence ? knownRecord : knownRecord;",
+        text: "if (isDeletedByAbsence) return { workload, record: await workloads.readRecordUncached(recordAddress, signal) };",
+        without: "if (isDeletedByAbsence) return { workload, record };",
       },
     ],
     test: {
@@ -140,6 +140,25 @@ export const restoreRules: readonly Rule[] = [
         "a ConfigMap that it does not know keeps its copies if the sync records are listed %s",
       ],
       rows: ["with bumped revisions", "last"],
+    },
+  },
+  {
+    incident: "a restored kcp gets a sync record without a workload, which holds its copies for ever",
+    rule: "a lost sync record is created again only if the server has the workload",
+    removals: [
+      {
+        file: "lib/sync/observed.ts",
+        text: "isRecordLost ? await workloads.readUncached(key, signal) : workload, record",
+        without: "isRecordLost ? workload : workload, record",
+      },
+    ],
+    test: {
+      file: controller,
+      titles: [
+        "a kcp that was restored from a backup, %s",
+        "a Deployment that it does not know keeps its copies and gets no record if %s are listed last",
+      ],
+      rows: ["with bumped revisions", "deployments"],
     },
   },
   {

@@ -310,6 +310,7 @@ export class InMemoryWorld {
     return {
       types: allWorkloadTypes(),
       read: async (key) => this.workloads.get(key.name),
+      readUncached: async (key) => this.workloads.get(key.name),
       list: async (_cluster, type) => {
         const kind = allWorkloadTypes().find((each) => each.type.plural === type.plural)?.kind;
         const all = [...this.workloads.values(), ...this.references.values()];
