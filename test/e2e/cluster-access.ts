@@ -84,7 +84,7 @@ function describeRules({ resourceRules }: Rules): Readonly<Record<string, string
     for (const group of apiGroups) {
       for (const resource of resources) {
         const id = [`${resource}${group === "" ? "" : `.${group}`}`, ...resourceNames].join(" ");
-        verbsOf.set(id, (verbsOf.get(id) ?? new Set()).union(new Set(verbs)));
+        verbsOf.set(id, new Set([...(verbsOf.get(id) ?? []), ...verbs]));
       }
     }
   }
